@@ -1,0 +1,47 @@
+import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { chown, stat } from "node:fs/promises";
+import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+
+const SQLITE_BUSY = 5;
+
+// A database handle that is garbage collected gives its lock back, whatever the caller still believes.
+const held = new Set<DatabaseSync>();
+
+/**
+ * Takes a folder for this process until `release`, or until the process dies, however it dies.
+ * @throws Error naming the process that has the folder.
+ */
+export async function lockFolder(folder: string): Promise<() => void> {
+  // SQLite, because Node has no flock and SQLite's lock is the kernel's: nothing stale is left by kill -9 or
+  // a reboot. A pid file needs start times, has a race when a stale one is replaced, and lies in containers.
+  const path = join(folder, "service.lock");
+  const pidFile = join(folder, "service.pid");
+  const lock = new DatabaseSync(path, { timeout: 200 });
+  try {
+    lock.exec("begin exclusive");
+  } catch (error) {
+    lock.close();
+    if ((error as { errcode?: number }).errcode !== SQLITE_BUSY) throw error;
+    throw new Error(`The data folder ${folder} is in use by process ${holder(pidFile)}.`);
+  }
+  held.add(lock);
+  writeFileSync(pidFile, String(process.pid));
+  await giveToOwner(folder, path, pidFile);
+  return () => {
+    if (!held.delete(lock)) return;
+    rmSync(pidFile, { force: true });
+    lock.close();
+  };
+}
+
+/** Lets the folder's owner use files that root has written there, in a later start without root. */
+export async function giveToOwner(folder: string, ...files: string[]): Promise<void> {
+  if (process.getuid?.() !== 0) return;
+  const { uid, gid } = await stat(folder);
+  for (const file of files) await chown(file, uid, gid);
+}
+
+function holder(pidFile: string): string {
+  return existsSync(pidFile) ? readFileSync(pidFile, "utf8") : "unknown";
+}

@@ -1,0 +1,140 @@
+import { execFile } from "node:child_process";
+import {
+  access,
+  chmod,
+  constants,
+  lstat,
+  mkdir,
+  mkdtemp,
+  readdir,
+  readFile,
+  realpath,
+  rmdir,
+  stat,
+  symlink,
+} from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { promisify } from "node:util";
+
+const exec = promisify(execFile);
+
+/** Who runs the server. Undefined: the service's own user. */
+export type Account = { uid: number; gid: number } | undefined;
+
+// Nothing else of the service's environment: the account could read its secrets in /proc/<pid>/environ.
+// LC_ALL keeps the server's messages in English.
+export const SERVER_ENV = {
+  PATH: process.env.PATH,
+  LD_LIBRARY_PATH: process.env.LD_LIBRARY_PATH,
+  SystemRoot: process.env.SystemRoot,
+  LC_ALL: "C",
+  TZ: "UTC",
+};
+
+/** Runs a program as the account to its end, and gives its output. @throws Error with what it wrote to stderr. */
+export async function runAs(account: Account, file: string, args: string[]): Promise<string> {
+  const { stdout } = await exec(file, args, {
+    ...account,
+    cwd: "/",
+    env: SERVER_ENV,
+  });
+  return stdout;
+}
+
+/** Makes the data folder where there is none, and gives its real path. */
+export async function openDataDir(dataDir: string): Promise<string> {
+  await mkdir(dataDir, { recursive: true });
+  const folder = await realpath(dataDir);
+  await access(folder, constants.W_OK);
+  // An empty folder is ours to open for passing through (a umask of 077, mkdtemp); a full one is not.
+  if (isRoot() && (await readdir(folder)).length === 0) {
+    await chmod(folder, (await stat(folder)).mode | 0o011);
+  }
+  return folder;
+}
+
+/**
+ * The folder of the server's files: `postgres` in the data folder, or what it links to where the account
+ * cannot pass through the data folder's parents (a checkout in /root).
+ */
+export async function openHome(folder: string): Promise<string> {
+  const path = join(folder, "postgres");
+  if (await exists(path)) {
+    return realpath(path).catch((cause: unknown) => {
+      const advice = `Restore what it links to, or remove it to begin with an empty database.`;
+      throw new Error(`The database is gone: ${path} links to nothing. ${advice}`, { cause });
+    });
+  }
+  if (await canEnter(await spareAccount(), folder)) {
+    await mkdir(path);
+    await chmod(path, 0o755);
+    return path;
+  }
+  const outside = await makeOutside();
+  await symlink(outside, path);
+  return outside;
+}
+
+/** Who may run the server of this cluster: PostgreSQL refuses root. */
+export async function chooseAccount(home: string, cluster: string): Promise<Account> {
+  if (!isRoot()) return undefined;
+  const owner = await stat(cluster).catch(() => undefined);
+  const account = owner && owner.uid !== 0 ? { uid: owner.uid, gid: owner.gid } : await spareAccount();
+  // Copied or restored by root.
+  if (owner?.uid === 0) await exec("chown", ["-R", `${account?.uid}:${account?.gid}`, cluster]);
+  if (!(await canEnter(account, home))) {
+    throw new Error(`User ${account?.uid}, who runs PostgreSQL, cannot reach ${home}. Move the data folder.`);
+  }
+  return account;
+}
+
+// initdb looks its user up, so a made-up uid does not do.
+async function spareAccount(): Promise<Account> {
+  if (!isRoot()) return undefined;
+  const lines = (await readFile("/etc/passwd", "utf8")).split("\n").map((line) => line.split(":"));
+  const users = lines.map(([name, , uid, gid]) => ({
+    name,
+    uid: Number(uid),
+    gid: Number(gid),
+  }));
+  const usable = users.filter(({ uid, gid }) => uid > 0 && uid < 2 ** 31 && gid >= 0);
+  const chosen =
+    usable.find(({ name }) => name === "postgres") ??
+    usable.find(({ name }) => name === "nobody") ??
+    usable[0];
+  if (chosen) return { uid: chosen.uid, gid: chosen.gid };
+  throw new Error("PostgreSQL does not run as root, and there is no other user here. Set DATABASE_URL.");
+}
+
+// Asked of the system and not worked out from mode bits, which know nothing of ACLs.
+async function canEnter(account: Account, folder: string): Promise<boolean> {
+  if (!account) return true;
+  return runAs(account, "/bin/sh", ["-c", 'cd -- "$1"', "sh", folder]).then(
+    () => true,
+    () => false,
+  );
+}
+
+// Places that outlive a reboot first. mkdtemp makes a folder that nobody has prepared for us.
+async function makeOutside(): Promise<string> {
+  for (const parent of ["/var/lib", "/var/tmp", tmpdir()]) {
+    const made = await mkdtemp(join(parent, "player-marketing-")).catch(() => undefined);
+    if (!made) continue;
+    await chmod(made, 0o755);
+    if (await canEnter(await spareAccount(), made)) return made;
+    await rmdir(made);
+  }
+  throw new Error("There is no folder that PostgreSQL's user can reach. Set DATABASE_URL.");
+}
+
+async function exists(path: string): Promise<boolean> {
+  return lstat(path).then(
+    () => true,
+    () => false,
+  );
+}
+
+function isRoot(): boolean {
+  return process.getuid?.() === 0;
+}

@@ -1,0 +1,96 @@
+import { assertText, fitValue, quote } from "./filters-values.ts";
+import { QueryError, type Shape } from "./shape.ts";
+
+export interface Order {
+  column: string;
+  descending: boolean;
+  nullsFirst: boolean;
+}
+
+// Every record has them, so a place for their nulls would only keep an index from serving the order.
+const NEVER_NULL = new Set(["id", "property_id", "created_at", "updated_at"]);
+const UNORDERED = new Set(["jsonb", "text[]", "uuid[]"]);
+const DIRECTION = /^(?:asc|desc|nullsfirst|nullslast|(?:asc|desc)\.nulls(?:first|last))$/;
+
+/** Newest first: the ids are time-ordered, and the created index of a table runs both ways. */
+export const NEWEST_FIRST = "created_at.desc";
+
+/**
+ * Reads `adt.desc.nullslast,email`. Without a word for them nulls come last ascending and first descending.
+ * The id always ends the order, so that pages neither repeat nor skip a row.
+ */
+export function parseOrder(shape: Shape, text: string): Order[] {
+  const order: Order[] = [];
+  for (const part of text.split(",")) {
+    const one = parseKey(shape, part.trim());
+    if (order.some(({ column }) => column === one.column)) {
+      throw new QueryError("order", `${one.column} is named twice`);
+    }
+    order.push(one);
+    if (one.column === "id") return order;
+  }
+  const descending = order.at(-1)?.descending ?? false;
+  return [...order, { column: "id", descending, nullsFirst: descending }];
+}
+
+/** An opaque place in a list: the order, and its values in the last row that was read. */
+export function writeCursor(order: Order[], values: (string | null)[]): string {
+  return Buffer.from(JSON.stringify([signature(order), ...values])).toString("base64url");
+}
+
+/** The values of a cursor, each fitted to its column, so that a forged one can only start elsewhere. */
+export function readCursor(shape: Shape, order: Order[], cursor: string): (string | null)[] {
+  const [signed, ...values] = decode(cursor);
+  if (signed !== signature(order)) throw new QueryError("cursor", "the cursor belongs to another order");
+  if (values.length !== order.length) throw new QueryError("cursor", "the cursor is malformed");
+  return order.map(({ column }, index) => {
+    const value = values[index];
+    if (value === null && !NEVER_NULL.has(column)) return null;
+    if (typeof value !== "string") throw new QueryError("cursor", "the cursor is malformed");
+    assertText("cursor", value);
+    return fitValue("cursor", shape.columns[column]?.type ?? "text", value);
+  });
+}
+
+/** Whether a row with null there could exist. */
+export function isNullable(column: string): boolean {
+  return !NEVER_NULL.has(column);
+}
+
+function parseKey(shape: Shape, text: string): Order {
+  const dot = text.indexOf(".");
+  const column = dot < 0 ? text : text.slice(0, dot);
+  const direction = dot < 0 ? "asc" : text.slice(dot + 1);
+  const type = Object.hasOwn(shape.columns, column) ? shape.columns[column]?.type : undefined;
+  if (!type) throw new QueryError("order", `unknown column ${quote(column)}`);
+  if (UNORDERED.has(type)) throw new QueryError("order", `${column} is ${type}, which has no order`);
+  if (!DIRECTION.test(direction)) {
+    throw new QueryError(
+      "order",
+      `unknown direction ${quote(direction)}; it is asc or desc, and then nullsfirst or nullslast`,
+    );
+  }
+  const descending = direction.startsWith("desc");
+  const placed = NEVER_NULL.has(column) ? undefined : /nulls(first|last)$/.exec(direction)?.[1];
+  return {
+    column,
+    descending,
+    nullsFirst: placed ? placed === "first" : descending,
+  };
+}
+
+function signature(order: Order[]): string {
+  return order
+    .map(({ column, descending, nullsFirst }) => `${descending ? "-" : ""}${column}${nullsFirst ? "^" : ""}`)
+    .join(",");
+}
+
+function decode(cursor: string): unknown[] {
+  try {
+    const value: unknown = JSON.parse(Buffer.from(cursor, "base64url").toString());
+    if (Array.isArray(value)) return value;
+  } catch {
+    // Not JSON: malformed, as below.
+  }
+  throw new QueryError("cursor", "the cursor is malformed");
+}

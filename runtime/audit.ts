@@ -1,0 +1,49 @@
+import { createHash, randomUUIDv7 } from "node:crypto";
+import type { Call } from "./operation.ts";
+
+export interface AuditRow {
+  id: string;
+  actor_type: "player" | "user" | "api_key" | "system";
+  actor_id: string | null;
+  client: string | null;
+  action: string;
+  entity: string | null;
+  entity_id: string | null;
+  diff: object | null;
+  ip: string | null;
+  request_id: string | null;
+}
+
+/** The audit row of a call. */
+export function auditRow(
+  call: Call,
+  action: string,
+  about: { entity?: string | undefined; entityId?: string | null | undefined; diff?: object | undefined },
+): AuditRow {
+  return {
+    id: randomUUIDv7(),
+    actor_type: call.actor.type === "anonymous" ? "system" : call.actor.type,
+    actor_id: call.actor.id,
+    client: call.client ?? call.transport,
+    action,
+    entity: about.entity ?? null,
+    entity_id: about.entityId ?? null,
+    diff: about.diff ?? null,
+    ip: call.ip ?? null,
+    request_id: call.requestId,
+  };
+}
+
+/** SHA-256 over a record's canonical JSON (keys sorted), which `verify` computes again. */
+export function recordHash(record: object): Buffer {
+  return createHash("sha256").update(canonical(record)).digest();
+}
+
+function canonical(value: unknown): string {
+  if (Array.isArray(value)) return `[${value.map(canonical).join(",")}]`;
+  if (typeof value !== "object" || value === null) return JSON.stringify(value ?? null);
+  const entries = Object.entries(value)
+    .filter(([, inner]) => inner !== undefined)
+    .sort(([a], [b]) => (a < b ? -1 : 1));
+  return `{${entries.map(([key, inner]) => `${JSON.stringify(key)}:${canonical(inner)}`).join(",")}}`;
+}

@@ -1,0 +1,50 @@
+import { operationsOf } from "./crud.ts";
+import type { Job, Operation, Table } from "./operation.ts";
+
+/** One domain of the service; to agents it is a toolset. */
+export interface Domain {
+  name: string;
+  title: string;
+  tools?: readonly Operation[];
+  tables?: readonly Table[];
+  jobs?: readonly Job<unknown>[];
+}
+
+export interface Catalog {
+  domains: readonly Domain[];
+  /** By name; those that come with the tables are among them. */
+  operations: ReadonlyMap<string, Operation>;
+  /** The domain's name, by the operation's. */
+  domainOf: ReadonlyMap<string, string>;
+  tables: ReadonlyMap<string, Table>;
+  jobs: ReadonlyMap<string, Job<unknown>>;
+}
+
+/** Everything that the service can be asked. Throws on a name that is given twice. */
+export function catalog(domains: readonly Domain[]): Catalog {
+  const operations = new Map<string, Operation>();
+  const domainOf = new Map<string, string>();
+  const tables = new Map<string, Table>();
+  const jobs = new Map<string, Job<unknown>>();
+  const names = new Set<string>();
+  for (const domain of domains) {
+    once(names, "domain", domain.name);
+    for (const table of domain.tables ?? []) add(tables, "table", table);
+    for (const job of domain.jobs ?? []) add(jobs, "job", job);
+    for (const operation of [...(domain.tables ?? []).flatMap(operationsOf), ...(domain.tools ?? [])]) {
+      add(operations, "operation", operation);
+      domainOf.set(operation.name, domain.name);
+    }
+  }
+  return { domains, operations, domainOf, tables, jobs };
+}
+
+function add<T extends { name: string }>(map: Map<string, T>, kind: string, one: T): void {
+  if (map.has(one.name)) throw new Error(`the catalog has two ${kind}s named ${one.name}`);
+  map.set(one.name, one);
+}
+
+function once(names: Set<string>, kind: string, name: string): void {
+  if (names.has(name)) throw new Error(`the catalog has two ${kind}s named ${name}`);
+  names.add(name);
+}

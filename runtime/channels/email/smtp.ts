@@ -1,0 +1,190 @@
+import type { Readable } from "node:stream";
+import { createTransport } from "nodemailer";
+import { z } from "zod";
+import { type EmailMessage, type OpenProvider, provider, type SendOutcome } from "../channel.ts";
+import { flaw } from "./flaws.ts";
+import { troubleOf } from "./smtp-trouble.ts";
+
+// What still waits for a free connection after this was checked for compliance too long ago.
+const STARTS_WITHIN_MS = 1000;
+const LOOPBACK = /^(localhost|127\.[\d.]+|::1)$/;
+
+const settings = z
+  .strictObject({
+    url: z.string().transform(fromUrl).optional(),
+    host: z.string().min(1).optional(),
+    port: z.int().min(1).max(65535).optional(),
+    secure: z.boolean().default(false),
+    user: z.string().min(1).optional(),
+    pass: z.string().min(1).optional(),
+    maxConnections: z.int().min(1).max(100).default(5),
+    /** The envelope sender, where bounces go. Without it, each message's own sender. */
+    from: z.email().optional(),
+  })
+  .transform(({ url, host, ...rest }, context) => {
+    if (url && host === undefined) return { ...rest, ...url };
+    if (!url && host !== undefined) return { ...rest, host };
+    context.addIssue({ code: "custom", message: "give either url or host" });
+    return z.NEVER;
+  })
+  .refine(({ user, pass }) => (user === undefined) === (pass === undefined), "user and pass go together");
+
+type Settings = z.output<typeof settings>;
+
+/** Any SMTP server, through a pool of connections. The password never travels in clear over a network. */
+export default provider({
+  channel: "email",
+  name: "smtp",
+  settings,
+  repeatable: false,
+  // At 8 a connection all start within a second as long as one message takes no more than 140 ms.
+  concurrency: ({ maxConnections }) => maxConnections * 8,
+  open,
+});
+
+function open(settings: Settings): OpenProvider<EmailMessage> {
+  const { transport, bodies } = openTransport(settings);
+  const slots = openSlots(settings.maxConnections);
+
+  async function transmit(message: EmailMessage, signal: AbortSignal): Promise<SendOutcome> {
+    const refused = flaw(message);
+    if (refused) return refused;
+    const messageId = messageIdOf(message);
+    const started: Readable[] = [];
+    bodies.set(messageId, started);
+    try {
+      await transport.sendMail({
+        ...compose(message, settings),
+        messageId,
+        ...{ signal },
+      });
+      return { id: message.id, status: "sent", providerMessageId: messageId };
+    } catch (error) {
+      const reason = error instanceof Error ? error : new Error(String(error));
+      const text = reason.message.replaceAll(message.to, "<recipient>");
+      const bodyStarted = started.some((body) => body.readableDidRead);
+      return troubleOf(message.id, { ...reason, message: text }, bodyStarted);
+    } finally {
+      bodies.delete(messageId);
+    }
+  }
+
+  return {
+    async send(messages, { signal }) {
+      const began = performance.now();
+      let refusal: SendOutcome | undefined;
+      return Promise.all(
+        messages.map(async (message): Promise<SendOutcome> => {
+          using _slot = await slots.take();
+          const { id } = message;
+          // Each further login with a refused password brings a lock-out nearer.
+          if (refusal) return { ...refusal, id };
+          if (signal.aborted) return waited(id, "aborted", "Stopped before it was sent.");
+          if (performance.now() - began > STARTS_WITHIN_MS) {
+            return waited(id, "not_started", "The server was too slow to start this message in time.");
+          }
+          const outcome = await transmit(message, signal);
+          if (outcome.status === "retry" && outcome.fatal) refusal = outcome;
+          return outcome;
+        }),
+      );
+    },
+    close: async () => transport.close(),
+  };
+}
+
+function openTransport({ host, port, secure, user, pass, maxConnections }: Settings) {
+  const options = {
+    pool: true as const,
+    host,
+    port: port ?? (secure ? 465 : 587),
+    secure,
+    requireTLS: user !== undefined && !secure && !LOOPBACK.test(host),
+    ...(user !== undefined && pass !== undefined && { auth: { user, pass } }),
+    maxConnections,
+    // Repeats only what no byte of was sent: a message that met a connection the server had dropped.
+    maxRequeues: 1,
+    connectionTimeout: 10_000,
+    greetingTimeout: 10_000,
+    socketTimeout: 120_000,
+  };
+  const transport = createTransport(options);
+  /** The body streams of the messages on their way, by Message-ID: one that was read from has left us. */
+  const bodies = new Map<string, Readable[]>();
+  transport.use("stream", ({ data, message }, done) => {
+    const create = message.createReadStream.bind(message);
+    message.createReadStream = (streamOptions) => {
+      const body = create(streamOptions);
+      bodies.get(String(data.messageId))?.push(body);
+      return body;
+    };
+    done();
+  });
+  return { transport, bodies };
+}
+
+/** At most `count` holders at once; the others wait their turn. */
+function openSlots(count: number) {
+  let free = count;
+  const waiting: (() => void)[] = [];
+  const give = {
+    [Symbol.dispose]: () => (waiting.shift() ?? (() => free++))(),
+  };
+  return {
+    async take(): Promise<Disposable> {
+      if (free > 0) free--;
+      else await new Promise<void>((resolve) => waiting.push(resolve));
+      return give;
+    },
+  };
+}
+
+function compose(message: EmailMessage, { from }: Settings) {
+  const { html, replyTo, toName = "" } = message;
+  return {
+    from: { name: message.from.name ?? "", address: message.from.email },
+    to: { name: toName, address: message.to },
+    envelope: { from: from ?? message.from.email, to: [message.to] },
+    subject: message.subject,
+    text: message.text,
+    headers: message.headers,
+    xMailer: false as const,
+    ...(html !== undefined && { html }),
+    ...(replyTo !== undefined && { replyTo }),
+  };
+}
+
+function messageIdOf({ id, from }: EmailMessage): string {
+  return `<${id}@${from.email.slice(from.email.lastIndexOf("@") + 1)}>`;
+}
+
+function waited(id: string, code: string, message: string): SendOutcome {
+  return { id, status: "retry", code, message };
+}
+
+function fromUrl(text: string, context: z.RefinementCtx) {
+  const url = URL.parse(text);
+  const [user, pass] = [url?.username, url?.password].map(decoded);
+  if (!url?.hostname || !/^smtps?:$/.test(url.protocol) || user === null || pass === null) {
+    context.addIssue({
+      code: "custom",
+      message: "must be smtp://user:pass@host:port or smtps://…",
+    });
+    return z.NEVER;
+  }
+  return {
+    host: url.hostname.replace(/^\[|\]$/g, ""),
+    port: url.port === "" ? undefined : Number(url.port),
+    secure: url.protocol === "smtps:",
+    user,
+    pass,
+  };
+}
+
+function decoded(part: string | undefined): string | undefined | null {
+  try {
+    return part ? decodeURIComponent(part) : undefined;
+  } catch {
+    return null;
+  }
+}

@@ -1,0 +1,91 @@
+import { z } from "zod";
+import type { ColumnType, Shape } from "#db/shape.ts";
+import type { Column, Table } from "./operation.ts";
+
+/** A column that callers write at creation and later. */
+export const writable = (schema: z.ZodType): Column => ({ schema, write: "always" });
+/** A column that callers write at creation only. */
+export const createOnly = (schema: z.ZodType): Column => ({ schema, write: "create" });
+/** A column that the service writes; `sql` computes it from the table's own columns. */
+export const readable = (schema: z.ZodType, sql?: string): Column => ({
+  schema,
+  write: "never",
+  ...(sql && { sql }),
+});
+
+export const timestamp = () => z.iso.datetime({ offset: true });
+
+const FIRST = { id: readable(z.uuid()), property_id: readable(z.uuid()) };
+const LAST = {
+  created_at: readable(timestamp()),
+  updated_at: readable(timestamp()),
+};
+
+/** All columns of a table, with those that every record has. */
+export function columnsOf(table: Table): Record<string, Column> {
+  return { ...FIRST, ...table.columns, ...LAST };
+}
+
+const shapes = new WeakMap<Table, Shape>();
+
+/** What the generic reader may read of a table. */
+export function shapeOf(table: Table): Shape {
+  let shape = shapes.get(table);
+  if (!shape) {
+    const columns = Object.entries(columnsOf(table)).map(([name, column]) => [
+      name,
+      { type: columnType(column.schema), ...(column.sql && { sql: column.sql }) },
+    ]);
+    shape = {
+      table: table.name,
+      columns: Object.fromEntries(columns),
+      ...(table.softDelete && { visible: "deleted_at is null" }),
+    };
+    shapes.set(table, shape);
+  }
+  return shape;
+}
+
+/** The record as it is answered. */
+export function viewOf(table: Table): z.ZodObject {
+  return z.object(
+    Object.fromEntries(Object.entries(columnsOf(table)).map(([name, { schema }]) => [name, schema])),
+  );
+}
+
+/** The columns that a caller may write. */
+export function inputOf(table: Table, verb: "create" | "update"): Record<string, z.ZodType> {
+  return Object.fromEntries(
+    Object.entries(table.columns)
+      .filter(([, { write }]) => write === "always" || (write === "create" && verb === "create"))
+      .map(([name, { schema }]) => [name, verb === "create" ? schema : partial(schema)]),
+  );
+}
+
+/** Optional, and without its default: an update changes only what it names. */
+function partial(schema: z.ZodType): z.ZodType {
+  let inner = schema;
+  while (inner instanceof z.ZodDefault || inner instanceof z.ZodOptional) inner = inner.unwrap() as z.ZodType;
+  return inner.optional();
+}
+
+/** The column type that a schema stands for, for filters and casts. */
+export function columnType(schema: z.ZodType): ColumnType {
+  if (schema instanceof z.ZodNullable || schema instanceof z.ZodOptional || schema instanceof z.ZodDefault) {
+    return columnType(schema.unwrap() as z.ZodType);
+  }
+  if (schema instanceof z.ZodPipe) return columnType(schema.in as z.ZodType);
+  if (schema instanceof z.ZodUUID) return "uuid";
+  if (schema instanceof z.ZodISODateTime) return "timestamptz";
+  if (schema instanceof z.ZodISODate) return "date";
+  if (schema instanceof z.ZodBoolean) return "boolean";
+  if (schema instanceof z.ZodNumber) return schema.format?.includes("int") ? "bigint" : "double precision";
+  if (schema instanceof z.ZodArray) {
+    const element = columnType(schema.element as z.ZodType);
+    return element === "uuid" ? "uuid[]" : element === "text" ? "text[]" : "jsonb";
+  }
+  if (schema instanceof z.ZodObject || schema instanceof z.ZodRecord || schema instanceof z.ZodUnknown) {
+    return "jsonb";
+  }
+  return "text";
+}

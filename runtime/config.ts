@@ -1,0 +1,195 @@
+import { randomBytes } from "node:crypto";
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { z } from "zod";
+
+const url = z.url({ protocol: /^https?$/ }).transform((text) => text.replace(/\/+$/, ""));
+const toggle = z.enum(["on", "off"]);
+
+const Environment = z.object({
+  PORT: z.coerce
+    .number()
+    .int()
+    .min(0)
+    .max(65535)
+    .default(8787)
+    .describe("Where HTTP listens. 0 takes a free one."),
+  HOST: z.string().min(1).default("127.0.0.1").describe("The address to listen on."),
+  BASE_URL: url.optional().describe("Where the API is reached. Follows from HOST and PORT."),
+  SITE_URL: url.optional().describe("Where the discovery documents are reached. As BASE_URL."),
+  DATABASE_URL: z
+    .url({ protocol: /^postgres(ql)?$/ })
+    .optional()
+    .describe("A PostgreSQL 15 or newer. Without it one is started in DATA_DIR."),
+  DATABASE_POOL: z.coerce
+    .number()
+    .int()
+    .min(2)
+    .max(100)
+    .default(4)
+    .describe("Connections of a process, for writing and for reading each."),
+  DATA_DIR: z.string().min(1).default(".data").describe("What the embedded database and its secret live in."),
+  ROLE: z.enum(["web", "worker", "all"]).default("all").describe("What this process does."),
+  LOG_LEVEL: z
+    .enum(["trace", "debug", "info", "warn", "error", "fatal", "silent"])
+    .default("warn")
+    .describe("The least that is logged."),
+  DEMO: toggle.default("on").describe("Fills an empty embedded database with a demo property."),
+  APP_SECRET: z
+    .string()
+    .min(32, "must have at least 32 characters")
+    .optional()
+    .describe("Signs links and encrypts secrets. Required with DATABASE_URL, else made once in DATA_DIR."),
+  HEADER_PREFIX: z
+    .string()
+    .regex(/^[A-Za-z][A-Za-z0-9-]{0,30}$/)
+    .default("Service")
+    .describe("The product's name in webhook headers: X-Service-Event."),
+  JWT_ISSUER: z
+    .string()
+    .min(1)
+    .optional()
+    .describe("An outside identity provider whose tokens are accepted."),
+  JWT_AUDIENCE: z.string().min(1).optional().describe("The audience that its tokens must name."),
+  JWKS_URL: url.optional().describe("Its public keys."),
+  EMAIL_PROVIDER: z
+    .enum(["mailbox", "smtp"])
+    .default("mailbox")
+    .describe("mailbox keeps messages in a table, to be read and not sent."),
+  SMTP_URL: z
+    .url({ protocol: /^smtps?$/ })
+    .optional()
+    .describe("Such as smtp://user:password@mail.example:587. Required with EMAIL_PROVIDER=smtp."),
+  EMAIL_FROM: z.email().optional().describe("The sender where a campaign and its property name none."),
+  WEBHOOK_ALLOW_PRIVATE: toggle
+    .default("off")
+    .describe("Receivers on private addresses and plain http, for development."),
+  NODE_ENV: z.string().optional(),
+});
+
+/** One setting, for people. Those without a description are Node's own. */
+export interface Setting {
+  name: string;
+  default: string | null;
+  choices: string[];
+  description: string;
+}
+
+/** The settings that an operator may give, from the schema that reads them. */
+export function settings(): Setting[] {
+  return Object.entries(Environment.shape).flatMap(([name, schema]) => {
+    const {
+      description,
+      default: value,
+      enum: choices,
+    } = z.toJSONSchema(schema, { io: "input" }) as z.core.JSONSchema.JSONSchema;
+    if (!description) return [];
+    return {
+      name,
+      description,
+      default: value === undefined ? null : String(value),
+      choices: (choices ?? []).map(String),
+    };
+  });
+}
+
+export interface Config {
+  port: number;
+  host: string;
+  /** Where the API is reached, without a slash at the end. */
+  baseUrl: string;
+  siteUrl: string;
+  databaseUrl: string | null;
+  databasePool: number;
+  dataDir: string;
+  role: "web" | "worker" | "all";
+  logLevel: string;
+  demo: boolean;
+  appSecret: string;
+  headerPrefix: string;
+  identityProvider: { issuer: string; audience: string; jwksUrl: string } | null;
+  email: { provider: "mailbox" | "smtp"; smtpUrl: string | null; from: string | null };
+  /** Receivers on private addresses and plain http: for development and tests. */
+  webhooksAllowPrivate: boolean;
+}
+
+/** A setting that stops the start; its message has one readable line a setting. */
+export class ConfigError extends Error {}
+
+/** Reads the settings once. `BASE_URL` follows the listening address unless it is given. */
+export function readConfig(environment: NodeJS.ProcessEnv): Config {
+  const given = Object.fromEntries(Object.entries(environment).filter(([, value]) => value !== ""));
+  const parsed = Environment.safeParse(given);
+  if (!parsed.success) throw new ConfigError(explain(parsed.error, given));
+  const env = parsed.data;
+  const problems = contradictions(env);
+  if (problems.length > 0) throw new ConfigError(problems.join("\n"));
+  const baseUrl = env.BASE_URL ?? `http://${hostInUrl(env.HOST)}:${env.PORT}`;
+  return {
+    port: env.PORT,
+    host: env.HOST,
+    baseUrl,
+    siteUrl: env.SITE_URL ?? baseUrl,
+    databaseUrl: env.DATABASE_URL ?? null,
+    databasePool: env.DATABASE_POOL,
+    dataDir: env.DATA_DIR,
+    role: env.ROLE,
+    logLevel: env.LOG_LEVEL,
+    demo: env.DEMO === "on" && env.DATABASE_URL === undefined,
+    appSecret: env.APP_SECRET ?? keptSecret(env.DATA_DIR),
+    headerPrefix: env.HEADER_PREFIX,
+    identityProvider:
+      env.JWT_ISSUER && env.JWT_AUDIENCE && env.JWKS_URL
+        ? { issuer: env.JWT_ISSUER, audience: env.JWT_AUDIENCE, jwksUrl: env.JWKS_URL }
+        : null,
+    email: { provider: env.EMAIL_PROVIDER, smtpUrl: env.SMTP_URL ?? null, from: env.EMAIL_FROM ?? null },
+    webhooksAllowPrivate: env.WEBHOOK_ALLOW_PRIVATE === "on",
+  };
+}
+
+function explain(error: z.ZodError, given: Record<string, string | undefined>): string {
+  return error.issues
+    .map((issue) => {
+      const name = String(issue.path[0]);
+      const shown = /SECRET|URL/.test(name) ? "" : ` (it is "${given[name]}")`;
+      return `${name}${shown}: ${issue.message}`;
+    })
+    .join("\n");
+}
+
+function contradictions(env: z.output<typeof Environment>): string[] {
+  const problems: string[] = [];
+  if (env.DATABASE_URL && !env.APP_SECRET) {
+    problems.push("APP_SECRET: required with DATABASE_URL. Make one with: openssl rand -hex 32");
+  }
+  const identity = [env.JWT_ISSUER, env.JWT_AUDIENCE, env.JWKS_URL].filter(Boolean).length;
+  if (identity !== 0 && identity !== 3) {
+    problems.push("JWT_ISSUER, JWT_AUDIENCE, JWKS_URL: set all three, or none");
+  }
+  if (env.EMAIL_PROVIDER === "smtp" && !env.SMTP_URL) {
+    problems.push(
+      "SMTP_URL: required with EMAIL_PROVIDER=smtp, such as smtp://user:password@mail.example:587",
+    );
+  }
+  return problems;
+}
+
+function hostInUrl(host: string): string {
+  if (host === "0.0.0.0" || host === "::") return "127.0.0.1";
+  return host.includes(":") ? `[${host}]` : host;
+}
+
+function keptSecret(dataDir: string): string {
+  const file = join(dataDir, "app-secret");
+  try {
+    return readFileSync(file, "utf8").trim();
+  } catch {
+    mkdirSync(dataDir, { recursive: true });
+    try {
+      writeFileSync(file, randomBytes(32).toString("hex"), { mode: 0o600, flag: "wx" });
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
+    }
+    return readFileSync(file, "utf8").trim();
+  }
+}

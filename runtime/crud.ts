@@ -1,0 +1,267 @@
+import { z } from "zod";
+import type { Sql } from "#db/client.ts";
+import { parseQuery } from "#db/filters.ts";
+import type { Page, Reader } from "#db/reader.ts";
+import { columnsOf, columnType, inputOf, shapeOf, viewOf } from "./columns.ts";
+import { Fault } from "./faults.ts";
+import {
+  type Change,
+  type Context,
+  type Operation,
+  type Row,
+  type Table,
+  tool,
+  type Verb,
+} from "./operation.ts";
+
+const id = z.uuid();
+
+/** The operations that come with a table, but for those that it has of its own. */
+export function operationsOf(table: Table): Operation[] {
+  return table.verbs.filter((verb) => !table.own.includes(verb)).map((verb) => BUILDERS[verb](table));
+}
+
+const BUILDERS: Record<Verb, (table: Table) => Operation> = {
+  list: listOperation,
+  get: getOperation,
+  create: createOperation,
+  update: updateOperation,
+  delete: deleteOperation,
+};
+
+const filters = z
+  .record(z.string(), z.union([z.string(), z.array(z.string())]))
+  .describe('Filters by column and operator, such as {"tier.eq": "Gold", "email.ilike": "%@example.com"}.');
+
+function listOperation(table: Table): Operation {
+  const operation = tool({
+    name: `list_${table.name}`,
+    title: `List ${words(table.name)}`,
+    description: `Lists ${words(table.name)}. ${table.description} Filter, order and page with the arguments.`,
+    scope: "read",
+    effect: "read",
+    access: table.access,
+    input: {
+      filters: filters.optional(),
+      select: z.string().optional().describe("Columns to return, separated by commas. Default: all."),
+      order: z.string().optional().describe('Such as "created_at.desc" or "last_name.asc,id".'),
+      limit: z.union([z.int(), z.string()]).optional().describe("1 to 1000. Default 50."),
+      offset: z.union([z.int(), z.string()]).optional().describe("Rows to pass over. Default 0."),
+      cursor: z.string().optional().describe("Empty for the first page, then the last answer's next_cursor."),
+      count: z.boolean().optional().describe("Also count all rows that match."),
+    },
+    output: z.array(viewOf(table)),
+    faults: ["invalid"],
+    crud: { table, verb: "list" },
+    handler: unreadable,
+  });
+  return {
+    ...operation,
+    read: (reader: Reader, property: string, input: ListInput): Promise<Page> => {
+      const { count, filters: where = {}, ...rest } = input;
+      const pairs = [...Object.entries(where), ...Object.entries(rest)].flatMap(([key, value]) =>
+        (Array.isArray(value) ? value : [String(value)]).map((one): [string, string] => [key, one]),
+      );
+      const shape = shapeOf(table);
+      return reader.list(property, shape, parseQuery(shape, pairs), { count: count ?? false });
+    },
+  };
+}
+
+interface ListInput {
+  filters?: Record<string, string | string[]>;
+  count?: boolean;
+  [option: string]: unknown;
+}
+
+function getOperation(table: Table): Operation {
+  const operation = tool({
+    name: `get_${table.noun}`,
+    title: `Get one ${words(table.noun)}`,
+    description: `Returns one ${words(table.noun)} by its id. ${table.description}`,
+    scope: "read",
+    effect: "read",
+    access: table.access,
+    input: { id: id.describe(`From list_${table.name}`) },
+    output: viewOf(table),
+    faults: ["not_found"],
+    crud: { table, verb: "get" },
+    handler: unreadable,
+  });
+  return {
+    ...operation,
+    read: async (reader: Reader, property: string, input: { id: string }): Promise<Page> => {
+      const body = await reader.get(property, shapeOf(table), input.id);
+      if (body === null) throw notFound(table, input.id);
+      return { body, rows: 1 };
+    },
+  };
+}
+
+function unreadable(): never {
+  throw new Error("answered by the reader");
+}
+
+function createOperation(table: Table): Operation {
+  return tool({
+    name: `create_${table.noun}`,
+    title: `Create a ${words(table.noun)}`,
+    description: `Creates one ${words(table.noun)}. ${table.description}`,
+    scope: "write",
+    effect: table.effects.create ?? "create",
+    access: table.access,
+    input: inputOf(table, "create"),
+    output: viewOf(table).extend(table.secrets),
+    status: 201,
+    secrets: Object.keys(table.secrets),
+    faults: ["invalid", "conflict", "not_found", ...table.faults],
+    crud: { table, verb: "create" },
+    handler: async (context, input) => {
+      const change: Change = { verb: "create", input, current: null };
+      const values = table.beforeWrite ? await table.beforeWrite(context, change) : input;
+      const row = await insert(context, table, values);
+      const event = table.events.create;
+      if (event) context.emit(event, row);
+      await table.afterWrite?.(context, { ...change, row });
+      const secrets = Object.keys(table.secrets).map((name) => [name, values[name]]);
+      return { ...row, ...Object.fromEntries(secrets) };
+    },
+  });
+}
+
+function updateOperation(table: Table): Operation {
+  return tool({
+    name: `update_${table.noun}`,
+    title: `Change a ${words(table.noun)}`,
+    description: `Changes the given fields of one ${words(table.noun)}. ${table.description}`,
+    scope: "write",
+    effect: table.effects.update ?? "change",
+    access: table.access,
+    input: { id: id.describe(`From list_${table.name}`), ...inputOf(table, "update") },
+    output: viewOf(table),
+    faults: ["invalid", "conflict", "not_found", ...table.faults],
+    crud: { table, verb: "update" },
+    handler: async (context, { id: rowId, ...input }) => {
+      const current = await lockRow(context, table, rowId as string);
+      const change: Change = { verb: "update", input, current };
+      const values = table.beforeWrite ? await table.beforeWrite(context, change) : input;
+      const row = await update(context, table, rowId as string, values);
+      const event = table.events.update;
+      if (event) context.emit(event, row, changedFields(current, row));
+      await table.afterWrite?.(context, { ...change, row });
+      context.audit({ diff: changedFields(current, row) });
+      return row;
+    },
+  });
+}
+
+function deleteOperation(table: Table): Operation {
+  return tool({
+    name: `delete_${table.noun}`,
+    title: `Delete a ${words(table.noun)}`,
+    description: `Deletes one ${words(table.noun)}. ${table.description}`,
+    scope: "write",
+    effect: "destroy",
+    access: table.access,
+    input: { id: id.describe(`From list_${table.name}`) },
+    output: z.object({ success: z.literal(true) }),
+    faults: ["conflict", "not_found", ...table.faults],
+    crud: { table, verb: "delete" },
+    handler: async (context, { id: rowId }) => {
+      const current = await lockRow(context, table, rowId);
+      const change: Change = { verb: "delete", input: {}, current };
+      const values = await table.beforeWrite?.(context, change);
+      if (table.softDelete) await update(context, table, rowId, { ...values, deleted_at: "now" });
+      else await remove(context, table, rowId);
+      const event = table.events.delete;
+      if (event) context.emit(event, current);
+      await table.afterWrite?.(context, { ...change, row: current });
+      context.audit({ entityId: rowId });
+      return { success: true as const };
+    },
+  });
+}
+
+/** A row as the reader prints it, locked to the end of the transaction. Throws `not_found`. */
+export async function lockRow({ sql, property }: Context, table: Table, rowId: string): Promise<Row> {
+  const rows = await sql<{ row: Row }[]>`
+    select row_to_json(r) as row from (
+      select ${printed(sql, table)} from ${sql(table.name)}
+      where property_id = ${property.id} and id = ${rowId} ${visible(sql, table)}
+      for update
+    ) r`;
+  const row = rows[0]?.row;
+  if (!row) throw notFound(table, rowId);
+  return row;
+}
+
+/** Inserts a row of a table and answers it as the reader prints it. */
+export async function insert({ sql, property }: Context, table: Table, values: object): Promise<Row> {
+  const row = { ...present(values), property_id: property.id };
+  const rows = await sql<{ row: Row }[]>`
+    with r as (insert into ${sql(table.name)} ${sql(row as never)} returning *)
+    select row_to_json(v) as row from (select ${printed(sql, table)} from r) v`;
+  return rows[0]!.row;
+}
+
+/** Updates a row of a table and answers it as the reader prints it. */
+export async function update(
+  { sql, property }: Context,
+  table: Table,
+  rowId: string,
+  values: object,
+): Promise<Row> {
+  const changes = { ...present(values), updated_at: "now" };
+  const rows = await sql<{ row: Row }[]>`
+    with r as (
+      update ${sql(table.name)} set ${sql(changes as never)}
+      where property_id = ${property.id} and id = ${rowId} returning *)
+    select row_to_json(v) as row from (select ${printed(sql, table)} from r) v`;
+  return rows[0]!.row;
+}
+
+async function remove({ sql, property }: Context, table: Table, rowId: string): Promise<void> {
+  await sql`delete from ${sql(table.name)} where property_id = ${property.id} and id = ${rowId}`;
+}
+
+function present(values: object): Record<string, unknown> {
+  return Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined));
+}
+
+/** The table's columns, computed ones with their expression. All of it is text from our own code. */
+function printed(sql: Sql, table: Table) {
+  const list = Object.entries(columnsOf(table)).map(([name, { sql: expression }]) =>
+    expression ? `${expression} as "${name}"` : `"${name}"`,
+  );
+  return sql.unsafe(list.join(", "));
+}
+
+function visible(sql: Sql, table: Table) {
+  return table.softDelete ? sql`and deleted_at is null` : sql``;
+}
+
+/** The former values of the fields that differ. */
+export function changedFields(before: Row, after: Row): Record<string, unknown> {
+  return Object.fromEntries(
+    Object.entries(before).filter(
+      ([name, value]) => name !== "updated_at" && JSON.stringify(value) !== JSON.stringify(after[name]),
+    ),
+  );
+}
+
+export function notFound(table: Table, rowId: string): Fault {
+  return new Fault("not_found", {
+    message: `No ${words(table.noun)} with the id ${rowId} in this property.`,
+  });
+}
+
+function words(name: string): string {
+  return name.replaceAll("_", " ");
+}
+
+/** The column types of a table, for casts. */
+export function typesOf(table: Table): Record<string, string> {
+  return Object.fromEntries(
+    Object.entries(columnsOf(table)).map(([name, { schema }]) => [name, columnType(schema)]),
+  );
+}

@@ -1,0 +1,154 @@
+import type { Database, Sql } from "#db/client.ts";
+import type { Log } from "./log.ts";
+import type { Membership, Scope } from "./operation.ts";
+
+/** A property with what every request in it needs. */
+export interface Property {
+  id: string;
+  name: string;
+  slug: string;
+  legal_name: string | null;
+  postal_address: string | null;
+  timezone: string;
+  default_country: string;
+  privacy_policy_url: string | null;
+  responsible_gaming_footer: string | null;
+  min_age: number;
+  email_consent_mode: "opt_in" | "opt_out";
+  revocation_scope: "all_channels_phone" | "channel";
+  from_email: string | null;
+  from_name: string | null;
+  pepper: Buffer;
+}
+
+export interface KeyRecord {
+  id: string;
+  property_id: string;
+  scopes: Scope[];
+  rate_limit: number;
+  is_active: boolean;
+  /** Milliseconds since 1970, or null for never. */
+  expires_at: number | null;
+}
+
+export interface UserRecord {
+  id: string;
+  email: string;
+  is_platform_admin: boolean;
+  memberships: Membership[];
+}
+
+const CHANNEL = "directory";
+const CHECK_EVERY = 400;
+const TRUSTED_FOR = 1_000;
+const USED_EVERY = 5_000;
+const MOST_ENTRIES = 50_000;
+
+/**
+ * Keys, users and properties, cached until another process says that one changed. A check every 400 ms
+ * stands behind the notifications, and what was not checked within a second is read from the database.
+ */
+export async function openDirectory(db: Database, log: Log) {
+  const cache = new Map<string, unknown>();
+  const used = new Set<string>();
+  let version = -1;
+  let checkedAt = Number.NEGATIVE_INFINITY;
+  let clockOffset = 0;
+  let generation = 0;
+
+  const forget = () => {
+    generation++;
+    cache.clear();
+  };
+  const check = async () => {
+    const startedAt = performance.now();
+    const [row] = await db.asSystem(
+      (sql) => sql<{ version: number; now: number }[]>`
+      select version, extract(epoch from clock_timestamp())::double precision * 1000 as now from directory_version`,
+    );
+    if (!row) return;
+    if (row.version !== version) forget();
+    version = row.version;
+    clockOffset = row.now - performance.now();
+    checkedAt = startedAt;
+  };
+  const flushUsed = async () => {
+    if (used.size === 0) return;
+    const ids = [...used];
+    used.clear();
+    await db.asSystem((sql) => sql`update api_keys set last_used_at = now() where id = any(${ids}::uuid[])`);
+  };
+  const quietly = (work: () => Promise<void>) => () =>
+    void work().catch((error: unknown) =>
+      log.debug({ err: error }, "directory upkeep failed; it is tried again"),
+    );
+
+  await check();
+  await db.listen(CHANNEL, forget, forget);
+  const checking = setInterval(quietly(check), CHECK_EVERY);
+  const using = setInterval(quietly(flushUsed), USED_EVERY);
+
+  const cached = async <T>(key: string, load: () => Promise<T | null>): Promise<T | null> => {
+    if (performance.now() - checkedAt < TRUSTED_FOR) {
+      const hit = cache.get(key);
+      if (hit !== undefined) return hit as T;
+    }
+    const before = generation;
+    const value = await load();
+    if (value !== null && generation === before) {
+      if (cache.size >= MOST_ENTRIES) cache.clear();
+      cache.set(key, value);
+    }
+    return value;
+  };
+
+  return {
+    key: (hash: Buffer) =>
+      cached<KeyRecord>(`k${hash.toString("latin1")}`, () => db.asSystem((sql) => loadKey(sql, hash))),
+    property: (id: string) => cached<Property>(`p${id}`, () => db.asSystem((sql) => loadProperty(sql, id))),
+    user: (id: string) => cached<UserRecord>(`u${id}`, () => db.asSystem((sql) => loadUser(sql, id))),
+    /** The database's clock, in milliseconds since 1970. */
+    now: () => performance.now() + clockOffset,
+    /** Notes that a key was used; written in batches. */
+    markUsed: (keyId: string) => void used.add(keyId),
+    forget,
+    close: async () => {
+      clearInterval(checking);
+      clearInterval(using);
+      await flushUsed().catch((error: unknown) => log.warn({ err: error }, "last_used_at not written"));
+    },
+  };
+}
+
+export type Directory = Awaited<ReturnType<typeof openDirectory>>;
+
+/** Tells every process that a key, a user, a membership or a property changes with this transaction. */
+export async function directoryChanged(sql: Sql): Promise<void> {
+  await sql`update directory_version set version = version + 1`;
+  await sql`select pg_notify(${CHANNEL}, '')`;
+}
+
+async function loadKey(sql: Sql, hash: Buffer): Promise<KeyRecord | null> {
+  const [row] = await sql<KeyRecord[]>`
+    select id, property_id, scopes, rate_limit, is_active,
+      (extract(epoch from expires_at) * 1000)::double precision as expires_at
+    from api_keys where key_hash = ${hash}`;
+  return row ?? null;
+}
+
+async function loadProperty(sql: Sql, id: string): Promise<Property | null> {
+  const [row] = await sql<Property[]>`
+    select id, name, slug, legal_name, postal_address, timezone, default_country, privacy_policy_url,
+      responsible_gaming_footer, min_age, email_consent_mode, revocation_scope, from_email, from_name, pepper
+    from properties where id = ${id}`;
+  return row ?? null;
+}
+
+async function loadUser(sql: Sql, id: string): Promise<UserRecord | null> {
+  const [row] = await sql<UserRecord[]>`
+    select u.id, u.email, u.is_platform_admin, coalesce((
+      select jsonb_agg(jsonb_build_object('property_id', m.property_id, 'role', m.role))
+      from memberships m where m.user_id = u.id), '[]') as memberships
+    from users u where u.id = ${id} and u.is_active`;
+  return row ?? null;
+}

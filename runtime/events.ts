@@ -1,0 +1,81 @@
+/** The actions of each event category. An event's name is `<category>.<action>`. */
+export const EVENTS = {
+  campaign: [
+    "created",
+    "updated",
+    "scheduled",
+    "unscheduled",
+    "started",
+    "paused",
+    "resumed",
+    "sent",
+    "cancelled",
+    "failed",
+    "message_sent",
+    "message_delivered",
+    "message_opened",
+    "message_clicked",
+    "message_bounced",
+    "message_complained",
+    "message_failed",
+    "message_skipped",
+    "unsubscribed",
+    "converted",
+    "winner_selected",
+  ],
+  player: [
+    "created",
+    "updated",
+    "deleted",
+    "merged",
+    "erased",
+    "segment_entered",
+    "segment_exited",
+    "tier_changed",
+    "self_excluded",
+    "suppressed",
+    "suppression_lifted",
+    "inbox_read",
+    "message_received",
+    "journey_entered",
+    "journey_goal_reached",
+    "journey_exited",
+    "shared",
+  ],
+  consent: ["granted", "denied", "revoked", "expired"],
+  game: [
+    "created",
+    "activated",
+    "ended",
+    "played",
+    "prize_won",
+    "prize_claimed",
+    "prize_redeemed",
+    "prize_depleted",
+  ],
+  job: ["completed", "failed"],
+  webhook: ["test"],
+} as const;
+
+type Events = typeof EVENTS;
+export type EventName = { [C in keyof Events]: `${C}.${Events[C][number]}` }[keyof Events];
+
+export const EVENT_NAMES = Object.entries(EVENTS).flatMap(([category, actions]) =>
+  actions.map((action) => `${category}.${action}`),
+) as EventName[];
+
+const SUBSCRIBABLE = new Set<string>([
+  ...EVENT_NAMES,
+  ...Object.keys(EVENTS).map((category) => `${category}.*`),
+  "*",
+]);
+
+/** Whether an endpoint may subscribe to `name`: an event, `<category>.*`, or `*`. */
+export function isSubscribable(name: string): boolean {
+  return SUBSCRIBABLE.has(name);
+}
+
+/** The entries of an endpoint's `events` that match `type`. */
+export function subscriptionsFor(type: EventName): string[] {
+  return [type, `${type.split(".")[0]}.*`, "*"];
+}

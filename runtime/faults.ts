@@ -1,0 +1,134 @@
+import { QueryError } from "#db/shape.ts";
+
+/** Every failure that a caller can see: its stable code, its HTTP status and its default sentence. */
+export const FAULTS = {
+  invalid: { status: 400, message: "The request is not valid." },
+  missing_credential: { status: 401, message: "missing_credential" },
+  invalid_credential: { status: 401, message: "invalid_credential" },
+  credential_expired: { status: 401, message: "credential_expired" },
+  invalid_login: { status: 401, message: "The email or the password is not right." },
+  insufficient_scope: { status: 403, message: "insufficient_scope" },
+  wrong_property: { status: 403, message: "wrong_property" },
+  forbidden: { status: 403, message: "This credential may not do that." },
+  not_found: { status: 404, message: "No such record in this property." },
+  method_not_allowed: { status: 405, message: "This address does not answer that method." },
+  not_acceptable: { status: 406, message: "The result is not exactly one record." },
+  request_timeout: { status: 408, message: "The request took too long to arrive. Send it again." },
+  conflict: { status: 409, message: "The record's current state does not allow this." },
+  idempotency_key_in_use: {
+    status: 409,
+    message: "A request with this Idempotency-Key is still running. Retry in a second.",
+  },
+  too_large: { status: 413, message: "The body is too large." },
+  unsupported_media_type: { status: 415, message: "This content type is not accepted here." },
+  idempotency_key_reused: {
+    status: 422,
+    message: "This Idempotency-Key was used for another request. Use a new key for a new operation.",
+  },
+  rate_limited: { status: 429, message: "rate_limited" },
+  header_too_large: { status: 431, message: "The request's headers are too large." },
+  internal: { status: 500, message: "Something failed on our side. Retry with backoff." },
+  unavailable: { status: 503, message: "The service is briefly unavailable. Retry with backoff." },
+} as const satisfies Record<string, { status: number; message: string }>;
+
+export type FaultCode = keyof typeof FAULTS;
+
+/** One field of the input and what is wrong with it. */
+export interface FaultDetail {
+  field: string;
+  message: string;
+}
+
+export interface FaultOptions {
+  message?: string;
+  details?: FaultDetail[];
+  /** Seconds to wait before another try. */
+  retryAfter?: number;
+  /** The transaction is committed all the same: a refused sign-in counts. */
+  keepWrites?: boolean;
+  /** The methods that the address answers, for `method_not_allowed`. */
+  allow?: string[];
+  cause?: unknown;
+}
+
+/** A failure meant for the caller. Anything else that is thrown becomes `internal`. */
+export class Fault extends Error {
+  readonly code: FaultCode;
+  readonly details: FaultDetail[] | undefined;
+  readonly retryAfter: number | undefined;
+  readonly keepWrites: boolean;
+  readonly allow: string[] | undefined;
+
+  constructor(code: FaultCode, options: FaultOptions = {}) {
+    super(options.message ?? FAULTS[code].message, { cause: options.cause });
+    this.name = "Fault";
+    this.code = code;
+    this.details = options.details;
+    this.retryAfter = options.retryAfter;
+    this.keepWrites = options.keepWrites ?? false;
+    this.allow = options.allow;
+  }
+
+  get status(): number {
+    return FAULTS[this.code].status;
+  }
+}
+
+/** A 400 that names one field. */
+export function invalid(field: string, message: string): Fault {
+  return new Fault("invalid", { message: `${field}: ${message}`, details: [{ field, message }] });
+}
+
+const CONNECTION_ERRORS = new Set([
+  "CONNECTION_CLOSED",
+  "CONNECTION_ENDED",
+  "CONNECTION_DESTROYED",
+  "CONNECT_TIMEOUT",
+  "ECONNREFUSED",
+  "ECONNRESET",
+  "EPIPE",
+  "ETIMEDOUT",
+]);
+
+/** The REST body of a fault. */
+export function faultBody(fault: Fault): object {
+  return {
+    error: fault.message,
+    code: fault.code,
+    ...(fault.details && { details: fault.details }),
+    ...(fault.retryAfter !== undefined && { retry_after: fault.retryAfter }),
+  };
+}
+
+/** Any thrown value as a fault. PostgreSQL's SQLSTATEs are mapped here and nowhere else. */
+export function toFault(error: unknown): Fault {
+  if (error instanceof Fault) return error;
+  const code = errorCode(error);
+  if (error instanceof QueryError) return invalid(error.field, error.message);
+  if (CONNECTION_ERRORS.has(code)) return new Fault("unavailable", { cause: error, retryAfter: 1 });
+  if (!/^[0-9A-Z]{5}$/.test(code)) return new Fault("internal", { cause: error });
+  if (code === "23505") {
+    return new Fault("conflict", { message: "A record with these values exists already.", cause: error });
+  }
+  if (code === "23503") {
+    return new Fault("not_found", {
+      message: "A record that this one refers to is not in this property.",
+      cause: error,
+    });
+  }
+  if (code.startsWith("22")) {
+    return new Fault("invalid", { message: "A value does not fit its column's type.", cause: error });
+  }
+  if (code === "23514" || code === "23502") {
+    return new Fault("invalid", { message: "A value is not allowed for its column.", cause: error });
+  }
+  if (code === "55P03" || /^(08|53|57|40)/.test(code) || code === "25P03" || code === "25P02") {
+    return new Fault("unavailable", { cause: error, retryAfter: 1 });
+  }
+  return new Fault("internal", { cause: error });
+}
+
+function errorCode(error: unknown): string {
+  if (typeof error !== "object" || error === null || !("code" in error)) return "";
+  return typeof error.code === "string" ? error.code : "";
+}

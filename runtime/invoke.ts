@@ -1,0 +1,255 @@
+import type { Database, Sql } from "#db/client.ts";
+import type { Page, Reader } from "#db/reader.ts";
+import { checkScope, resolveProperty } from "./access.ts";
+import { auditRow, recordHash } from "./audit.ts";
+import type { Config } from "./config.ts";
+import type { Directory, Property } from "./directory.ts";
+import { type Fault, faultBody, toFault } from "./faults.ts";
+import { type Recorded, reserveKey } from "./idempotency.ts";
+import { asObject, foldCasing, parseInput } from "./input.ts";
+import type { Log } from "./log.ts";
+import type { Call, Context, Operation } from "./operation.ts";
+import { flush, type PendingEvent, type PendingJob } from "./outbox.ts";
+import type { Sessions } from "./sessions.ts";
+
+/** What runs operations, made once by the composition root. */
+export interface Service {
+  db: Database;
+  reader: Reader;
+  directory: Directory;
+  sessions: Sessions;
+  config: Config;
+  log: Log;
+  /** Called after a commit that left jobs on the queue. */
+  wake(): void;
+}
+
+export interface Outcome {
+  status: number;
+  /** JSON text. */
+  body: string;
+  replayed: boolean;
+  /** Of a list: what the face needs to page on. */
+  page?: Page;
+  auditId?: string;
+  /** A refusal whose writes were kept. */
+  fault?: Fault;
+}
+
+interface Effects {
+  events: PendingEvent[];
+  jobs: PendingJob[];
+  about: { entity?: string; entityId?: string | null; propertyId?: string; diff?: object };
+}
+
+/**
+ * The only way to run an operation: scope, property, parse, one transaction with the idempotency record, the
+ * handler, outbox, queue and audit, commit. Several inputs run in the one transaction, and answer an array.
+ */
+export async function invoke(
+  service: Service,
+  operation: Operation,
+  call: Call,
+  raw: unknown,
+  options: { many?: boolean } = {},
+): Promise<Outcome> {
+  try {
+    checkScope(operation, call.actor);
+    const inputs = (options.many ? (raw as unknown[]) : [raw]).map((one) =>
+      foldCasing(operation, asObject(one)),
+    );
+    const property = needsProperty(operation)
+      ? await resolveProperty(service.directory, operation, call, inputs[0] ?? {})
+      : null;
+    const parsed = inputs.map((input) => parseInput(operation, input));
+    if (operation.read) return await read(service, operation, property!, parsed[0]!);
+    return await run(service, operation, call, property, parsed, options.many ?? false);
+  } catch (error) {
+    throw explained(service, operation, call, error);
+  }
+}
+
+function needsProperty(operation: Operation): boolean {
+  return operation.realm === "property" || operation.property !== null;
+}
+
+async function read(
+  service: Service,
+  operation: Operation,
+  property: Property,
+  input: object,
+): Promise<Outcome> {
+  const page = await operation.read!(service.reader, property.id, input as never);
+  return { status: 200, body: page.body, replayed: false, page };
+}
+
+async function run(
+  service: Service,
+  operation: Operation,
+  call: Call,
+  property: Property | null,
+  inputs: Record<string, unknown>[],
+  many: boolean,
+): Promise<Outcome> {
+  const effects: Effects = { events: [], jobs: [], about: {} };
+  const work = (sql: Sql) => transaction(service, operation, call, property, inputs, many, effects, sql);
+  const readOnly = operation.effect === "read" && operation.realm === "property";
+  const outcome =
+    operation.realm === "property"
+      ? await service.db.asProperty(property!.id, work, { readOnly })
+      : await service.db.asSystem(work);
+  if (outcome.fault) throw outcome.fault;
+  if (!outcome.replayed && (effects.jobs.length > 0 || effects.events.length > 0)) service.wake();
+  return outcome;
+}
+
+async function transaction(
+  service: Service,
+  operation: Operation,
+  call: Call,
+  property: Property | null,
+  inputs: Record<string, unknown>[],
+  many: boolean,
+  effects: Effects,
+  sql: Sql,
+): Promise<Outcome> {
+  const keyed = operation.effect !== "read" ? call.idempotency : undefined;
+  const scope = property?.id ?? call.actor.id ?? "00000000-0000-0000-0000-000000000000";
+  if (keyed) {
+    const recorded = await reserveKey(sql, scope, keyed, operation.name);
+    if (recorded) return { ...recorded, replayed: true };
+    // Not awaited: it travels with the handler's first query.
+    sql`savepoint handler`.then(undefined, () => {});
+  }
+  const context = contextOf(service, call, property, effects, sql);
+  try {
+    const results: unknown[] = [];
+    for (const input of inputs) results.push(await operation.handler(context, input as never));
+    const result = many ? results : results[0];
+    const answer = { status: operation.status, body: JSON.stringify(result ?? {}) };
+    const stored =
+      operation.secrets.length > 0 ? JSON.stringify(without(result, operation.secrets)) : answer.body;
+    const auditId = await finish(
+      operation,
+      call,
+      property,
+      effects,
+      sql,
+      result,
+      keyed && { key: keyed.key, scope, ...answer, body: stored },
+    );
+    return { ...answer, replayed: false, ...(auditId && { auditId }) };
+  } catch (error) {
+    const fault = toFault(error);
+    if (fault.keepWrites) return { status: fault.status, body: "", replayed: false, fault };
+    if (!keyed || (fault.status !== 404 && fault.status !== 409)) throw error;
+    return await recordFault(sql, scope, keyed.key, fault);
+  }
+}
+
+/** A domain refusal is an answer too: it is what the same key is answered with again. */
+async function recordFault(sql: Sql, scope: string, key: string, fault: Fault): Promise<Outcome> {
+  const body = JSON.stringify(faultBody(fault));
+  await sql`rollback to savepoint handler`;
+  await sql`
+    update idempotency_records set status = ${fault.status}, body = ${body}
+    where property_id = ${scope} and key = ${key}`;
+  return { status: fault.status, body, replayed: false };
+}
+
+function contextOf(
+  service: Service,
+  call: Call,
+  property: Property | null,
+  effects: Effects,
+  sql: Sql,
+): Context {
+  return {
+    sql,
+    // Operations without a property do not read it; the funnel has resolved it for all others.
+    property: property as Property,
+    call,
+    config: service.config,
+    log: service.log,
+    issueToken: service.sessions.issue,
+    emit: (type, object, previous) => void effects.events.push({ type, object, previous }),
+    enqueue: (job, input, options) =>
+      void effects.jobs.push({
+        name: job.name,
+        attempts: job.attempts,
+        input: job.input.parse(input),
+        ...options,
+      }),
+    audit: (about) => void Object.assign(effects.about, about),
+  };
+}
+
+async function finish(
+  operation: Operation,
+  call: Call,
+  property: Property | null,
+  effects: Effects,
+  sql: Sql,
+  result: unknown,
+  keyed: (Recorded & { key: string; scope: string }) | undefined,
+): Promise<string | undefined> {
+  if (operation.effect === "read") return undefined;
+  const pending: PromiseLike<unknown>[] = [];
+  if (effects.events.length > 0 || effects.jobs.length > 0) {
+    pending.push(flush(sql, property?.id ?? effects.about.propertyId ?? null, effects.events, effects.jobs));
+  }
+  if (keyed) {
+    pending.push(sql`
+      update idempotency_records set status = ${keyed.status}, body = ${keyed.body}
+      where property_id = ${keyed.scope} and key = ${keyed.key}`);
+  }
+  const about = {
+    entity: effects.about.entity ?? operation.crud?.table.name,
+    entityId: effects.about.entityId === undefined ? idOf(result) : effects.about.entityId,
+    diff: effects.about.diff,
+  };
+  const row = auditRow(call, operation.name, about);
+  pending.push(writeAudit(sql, effects.about.propertyId ?? property?.id ?? null, row));
+  await Promise.all(pending);
+  return row.id;
+}
+
+function writeAudit(
+  sql: Sql,
+  propertyId: string | null,
+  row: ReturnType<typeof auditRow>,
+): PromiseLike<unknown> {
+  if (propertyId === null) {
+    const { client: _, ...rest } = row;
+    return sql`insert into system_audit_logs ${sql(rest as never)}`;
+  }
+  const hash = recordHash({ property_id: propertyId, ...row });
+  return sql`
+    insert into audit_logs (property_id, id, actor_type, actor_id, client, action, entity, entity_id, diff, ip,
+      request_id, record_hash)
+    values (${propertyId}, ${row.id}, ${row.actor_type}, ${row.actor_id}, ${row.client}, ${row.action},
+      ${row.entity}, ${row.entity_id}, ${row.diff as never}, ${row.ip}, ${row.request_id}, ${hash})`;
+}
+
+function idOf(result: unknown): string | null {
+  const one = Array.isArray(result) ? result[0] : result;
+  if (typeof one !== "object" || one === null || !("id" in one)) return null;
+  return typeof one.id === "string" ? one.id : null;
+}
+
+function without(result: unknown, secrets: readonly string[]): unknown {
+  if (typeof result !== "object" || result === null) return result;
+  return Object.fromEntries(Object.entries(result).filter(([key]) => !secrets.includes(key)));
+}
+
+function explained(service: Service, operation: Operation, call: Call, error: unknown): Fault {
+  const fault = toFault(error);
+  if (fault.status >= 500) {
+    const level = fault.code === "internal" ? "error" : "warn";
+    service.log[level](
+      { err: fault.cause ?? fault, operation: operation.name, requestId: call.requestId },
+      "operation failed",
+    );
+  }
+  return fault;
+}

@@ -1,0 +1,48 @@
+import { createHmac, type KeyObject, timingSafeEqual } from "node:crypto";
+
+/**
+ * A token for a link that needs no sign-in: `<payload>.<mac>`, both base64url. It is readable by anyone, and
+ * made by us only. A token of one purpose is no token of another. `expiresAt` is in Unix seconds.
+ */
+export function signLink(
+  secret: Uint8Array | KeyObject,
+  purpose: string,
+  payload: Record<string, unknown>,
+  expiresAt?: number,
+): string {
+  // A pair, so that the expiry can have no name that a payload has too.
+  const content = JSON.stringify(expiresAt === undefined ? [payload] : [payload, expiresAt]);
+  const encoded = Buffer.from(content).toString("base64url");
+  return `${encoded}.${macOf(secret, purpose, encoded)}`;
+}
+
+/** The payload of a token that `signLink` made for this purpose; null when it is another's, changed or expired. */
+export function readLink(
+  secret: Uint8Array | KeyObject,
+  purpose: string,
+  token: string,
+): Record<string, unknown> | null {
+  const [encoded, given, ...rest] = token.split(".", 3);
+  if (!encoded || !given || rest.length > 0) return null;
+  if (!sameText(given, macOf(secret, purpose, encoded))) return null;
+  const [payload, expiresAt]: [Record<string, unknown>, number?] = JSON.parse(
+    Buffer.from(encoded, "base64url").toString(),
+  );
+  return expiresAt === undefined || Date.now() < expiresAt * 1000 ? payload : null;
+}
+
+// Half of SHA-256 is still 128 bits, and a text message is paid by length.
+const MAC_BYTES = 16;
+
+// The encoded payload holds no dot, so purpose and payload cannot be cut in another place.
+function macOf(secret: Uint8Array | KeyObject, purpose: string, encoded: string): string {
+  const mac = createHmac("sha256", secret).update(`${purpose}.${encoded}`).digest();
+  return mac.subarray(0, MAC_BYTES).toString("base64url");
+}
+
+// Compared as text: decoded, several last characters would mean the same bytes.
+function sameText(given: string, expected: string): boolean {
+  const a = Buffer.from(given);
+  const b = Buffer.from(expected);
+  return a.length === b.length && timingSafeEqual(a, b);
+}

@@ -1,0 +1,241 @@
+import { z } from "zod";
+import type { Sql } from "#db/client.ts";
+import type { Page, Reader } from "#db/reader.ts";
+import type { Keep } from "./channels/channel.ts";
+import type { Sender } from "./channels/index.ts";
+import type { Config } from "./config.ts";
+import type { Property } from "./directory.ts";
+import type { EventName } from "./events.ts";
+import type { FaultCode } from "./faults.ts";
+import type { Log } from "./log.ts";
+import type { Outgoing } from "./outgoing.ts";
+
+export type Scope = "read" | "write";
+
+/** What a call does to the world; gives the MCP hints, the audit row and what agents must confirm. */
+export type Effect = "read" | "create" | "change" | "destroy" | "contact";
+
+/**
+ * Who may call. `property`: any credential of the property. `manager`: a user who is admin or manager of
+ * the property. `operator`: a platform admin, or the CLI on the machine. `user`: any signed-in user.
+ * `public`: nobody needs a credential.
+ */
+export type Access = "property" | "manager" | "operator" | "user" | "public";
+
+export type Actor =
+  | { type: "api_key"; id: string; propertyId: string; scopes: readonly Scope[]; rateLimit: number }
+  | { type: "user"; id: string; email: string; isPlatformAdmin: boolean; memberships: readonly Membership[] }
+  | { type: "system"; id: null }
+  | { type: "anonymous"; id: null };
+
+export interface Membership {
+  property_id: string;
+  role: "admin" | "manager" | "analyst";
+}
+
+/** One request, by whichever face it came. */
+export interface Call {
+  actor: Actor;
+  transport: "rest" | "mcp" | "cli" | "job" | "page";
+  requestId: string;
+  /** The property that the caller selected outside the input (X-Property-Id, --property). */
+  propertyId?: string | undefined;
+  ip?: string | undefined;
+  userAgent?: string | undefined;
+  /** The agent's own name, from MCP. */
+  client?: string | undefined;
+  idempotency?: { key: string; fingerprint: Buffer } | undefined;
+}
+
+export interface EnqueueOptions {
+  /** At most one waiting job of this name has this value; another one changes nothing. */
+  dedupe?: string;
+  /** ISO time, or seconds from now. */
+  runAt?: string | number;
+}
+
+export interface Context {
+  /** The transaction of this call, as the tenant (or as the platform, in operations of realm `system`). */
+  sql: Sql;
+  property: Property;
+  call: Call;
+  config: Config;
+  log: Log;
+  /** A session token of a user who has proved who they are. */
+  issueToken(userId: string): Promise<string>;
+  /** Writes an event to the outbox in this transaction, for the endpoints that have asked for it. */
+  emit(type: EventName, object: object, previous?: object): void;
+  /** Puts a job on the queue in this transaction. */
+  enqueue<Input>(job: JobReference<Input>, input: Input, options?: EnqueueOptions): void;
+  /** Names what the audit row is about, when the result's `id` does not. */
+  audit(about: { entity?: string; entityId?: string | null; propertyId?: string; diff?: object }): void;
+}
+
+type Shape = z.ZodRawShape;
+type In<I extends Shape> = z.output<z.ZodObject<I>>;
+
+/** What every face reads of an operation. The catalog holds these: types of input and output are forgotten. */
+export interface Operation {
+  readonly kind: "tool";
+  readonly name: string;
+  readonly title: string;
+  readonly description: string;
+  readonly scope: Scope;
+  readonly effect: Effect;
+  readonly access: Access;
+  /** The wire field that names the tenant, or null when the credential alone does. */
+  readonly property: string | null;
+  /** `system` operations run over the platform's own tables. */
+  readonly realm: "property" | "system";
+  readonly input: z.ZodObject;
+  readonly output: z.ZodType;
+  readonly faults: readonly FaultCode[];
+  /** HTTP status of success. */
+  readonly status: 200 | 201 | 202;
+  /** Fields of the result that are shown once and never stored, logged or replayed. */
+  readonly secrets: readonly string[];
+  /** The table whose CRUD this operation is, if it is. */
+  readonly crud?: { table: Table; verb: Verb };
+  handler(context: Context, input: never): Promise<unknown>;
+  /** Instead of the handler, for what the generic reader answers: JSON text as the database printed it. */
+  read?(reader: Reader, property: string, input: never): Promise<Page>;
+}
+
+interface ToolDefinition<I extends Shape, O extends z.ZodType> {
+  name: string;
+  title: string;
+  description: string;
+  scope: Scope;
+  effect: Effect;
+  access?: Access;
+  property?: (keyof I & string) | null;
+  realm?: "property" | "system";
+  input: I;
+  output: O;
+  faults: readonly FaultCode[];
+  status?: 200 | 201 | 202;
+  secrets?: readonly string[];
+  crud?: { table: Table; verb: Verb };
+  handler(context: Context, input: In<I>): Promise<z.input<O>>;
+}
+
+/** An operation of the service: one file, one name, every face. */
+export function tool<I extends Shape, O extends z.ZodType>(definition: ToolDefinition<I, O>): Operation {
+  return {
+    access: "property",
+    property: null,
+    realm: "property",
+    status: 200,
+    secrets: [],
+    ...definition,
+    kind: "tool",
+    input: z.strictObject(definition.input),
+    handler: definition.handler as Operation["handler"],
+  };
+}
+
+export type Verb = "list" | "get" | "create" | "update" | "delete";
+
+/** A column of a table, described once with zod. */
+export interface Column {
+  readonly schema: z.ZodType;
+  /** `create`: only at creation. `always`: also in updates. `never`: the service alone writes it. */
+  readonly write: "always" | "create" | "never";
+  /** Computed on the way out from the table's own columns. */
+  readonly sql?: string;
+}
+
+/** A record as the database's JSON prints it. */
+export type Row = Record<string, unknown> & { id: string };
+
+export interface Change {
+  verb: "create" | "update" | "delete";
+  /** The caller's values, parsed and cleaned. */
+  input: Record<string, unknown>;
+  /** The row as it is, locked; null at creation. */
+  current: Row | null;
+}
+
+export interface Table {
+  readonly kind: "table";
+  readonly name: string;
+  readonly noun: string;
+  readonly description: string;
+  readonly columns: Readonly<Record<string, Column>>;
+  readonly verbs: readonly Verb[];
+  /** Verbs that have an operation file of their own, with `crud: { table, verb }`. */
+  readonly own: readonly Verb[];
+  readonly access: Access;
+  /** `deleted_at` is set instead of removing the row, and such rows are hidden. */
+  readonly softDelete: boolean;
+  readonly events: Partial<Record<"create" | "update" | "delete", EventName>>;
+  readonly effects: Partial<Record<Verb, Effect>>;
+  readonly faults: readonly FaultCode[];
+  /** Values that only the creation's answer shows. */
+  readonly secrets: Readonly<Record<string, z.ZodType>>;
+  /** The values to write, from the caller's; may add columns that callers do not write. */
+  beforeWrite?(context: Context, change: Change): Promise<Record<string, unknown>>;
+  /** Runs in the same transaction once the row is written. */
+  afterWrite?(context: Context, change: Change & { row: Row }): Promise<void>;
+}
+
+type TableDefinition = Pick<Table, "name" | "noun" | "description" | "columns"> &
+  Partial<Omit<Table, "kind" | "name" | "noun" | "description" | "columns">>;
+
+/** A table of the REST surface, and the operations that come with it. */
+export function table(definition: TableDefinition): Table {
+  return {
+    verbs: ["list", "get", "create", "update", "delete"],
+    own: [],
+    access: "property",
+    softDelete: false,
+    events: {},
+    effects: {},
+    faults: [],
+    secrets: {},
+    ...definition,
+    kind: "table",
+  };
+}
+
+/** What `enqueue` needs of a job: its name, how often it may be tried, and the type of its input. */
+export interface JobReference<Input> {
+  readonly name: string;
+  readonly attempts: number;
+  readonly input: z.ZodType<Input>;
+}
+
+export interface JobContext {
+  jobId: string;
+  attempt: number;
+  /** The last attempt: what fails now stays failed. */
+  isLast: boolean;
+  propertyId: string | null;
+  signal: AbortSignal;
+  config: Config;
+  log: Log;
+  runtime: JobRuntime;
+  /** One transaction of the tenant, refused when this job's lease has gone to another worker. */
+  transact<T>(work: (context: Context) => Promise<T>): Promise<T>;
+  /** One transaction over the platform's tables, under the same lease. */
+  transactSystem<T>(work: (sql: Sql) => Promise<T>): Promise<T>;
+}
+
+/** What jobs may reach beyond the database. The composition root fills it. */
+export interface JobRuntime {
+  outgoing: Outgoing;
+  /** The configured email provider; `keep` is where `mailbox` puts its messages. The job closes it. */
+  openEmail(keep: Keep): Sender;
+}
+
+export interface Job<Input = never> extends JobReference<Input> {
+  readonly kind: "job";
+  /** A cron pattern in UTC: the job runs at each tick, once however many processes there are. */
+  readonly every?: string;
+  handler(context: JobContext, input: Input): Promise<void>;
+}
+
+/** Background work: one file, run by the worker under a lease. */
+export function job<Input>(definition: Omit<Job<Input>, "kind">): Job<Input> {
+  return { ...definition, kind: "job" };
+}

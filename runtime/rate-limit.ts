@@ -1,0 +1,103 @@
+import type { Database } from "#db/client.ts";
+import type { Log } from "./log.ts";
+
+/** Length of the window, in seconds. */
+export const WINDOW = 60;
+const SYNC_EVERY = 250;
+const KEEP_WINDOWS = 2;
+
+export interface Allowance {
+  allowed: boolean;
+  limit: number;
+  remaining: number;
+  /** Unix seconds at which the window ends. */
+  reset: number;
+}
+
+interface Counter {
+  window: number;
+  /** What all processes had counted at the last exchange. */
+  shared: number;
+  /** What this process counted since. */
+  own: number;
+}
+
+/**
+ * Fixed windows counted in memory. Processes exchange their counts through one table four times a second,
+ * so that they share one budget and no request waits for the database.
+ */
+export function rateLimiter(options: { db: Database; now: () => number; log: Log }) {
+  const { db, now, log } = options;
+  const counters = new Map<string, Counter>();
+  let syncing: Promise<void> | null = null;
+
+  const take = (bucket: string, limit: number): Allowance => {
+    const seconds = Math.floor(now() / 1000);
+    const window = seconds - (seconds % WINDOW);
+    let counter = counters.get(bucket);
+    if (!counter || counter.window !== window) {
+      counter = { window, shared: 0, own: 0 };
+      counters.set(bucket, counter);
+    }
+    const used = counter.shared + counter.own;
+    const allowed = used < limit;
+    if (allowed) counter.own++;
+    const remaining = Math.max(0, limit - used - (allowed ? 1 : 0));
+    return { allowed, limit, remaining, reset: window + WINDOW };
+  };
+
+  const sync = async () => {
+    const current = Math.floor(now() / 1000 / WINDOW) * WINDOW;
+    const sent: { bucket: string; counter: Counter; own: number }[] = [];
+    for (const [bucket, counter] of counters) {
+      if (counter.window < current) counters.delete(bucket);
+      else if (counter.own > 0) sent.push({ bucket, counter, own: counter.own });
+    }
+    if (sent.length === 0) return;
+    for (const { counter, own } of sent) {
+      counter.own -= own;
+      counter.shared += own;
+    }
+    // Sorted, so that two processes lock the rows in one order.
+    sent.sort((a, b) => (a.bucket < b.bucket ? -1 : 1));
+    const rows = await db.asSystem(
+      (sql) => sql<{ bucket: string; used: number }[]>`
+      insert into rate_windows (bucket, window_start, used)
+      select * from unnest(${sent.map((s) => s.bucket)}::text[], ${sent.map((s) => s.counter.window)}::bigint[],
+        ${sent.map((s) => s.own)}::int[])
+      on conflict (bucket, window_start) do update set used = rate_windows.used + excluded.used
+      returning bucket, used`,
+    );
+    for (const { bucket, used } of rows) {
+      const counter = counters.get(bucket);
+      if (counter?.window === current) counter.shared = Math.max(counter.shared, used);
+    }
+  };
+
+  const timer = setInterval(() => {
+    syncing ??= sync()
+      .catch((error: unknown) => log.debug({ err: error }, "rate counts not exchanged; tried again"))
+      .finally(() => {
+        syncing = null;
+      });
+  }, SYNC_EVERY);
+
+  return {
+    take,
+    close: async () => {
+      clearInterval(timer);
+      await syncing;
+    },
+  };
+}
+
+export type RateLimiter = ReturnType<typeof rateLimiter>;
+
+/** Removes counts of windows that have ended. */
+export async function forgetOldWindows(db: Database): Promise<void> {
+  await db.asSystem(
+    (sql) => sql`
+    delete from rate_windows
+    where window_start < extract(epoch from now()) - ${KEEP_WINDOWS * WINDOW}`,
+  );
+}

@@ -1,0 +1,204 @@
+import { performance } from "node:perf_hooks";
+import postgres from "postgres";
+import { connect, type Database } from "#db/client.ts";
+import { openProvider, type Sender } from "#runtime/channels/index.ts";
+import { readConfig } from "#runtime/config.ts";
+import { openDirectory } from "#runtime/directory.ts";
+import { createLog } from "#runtime/log.ts";
+import type { Job, JobContext } from "#runtime/operation.ts";
+import { jobContexts } from "#runtime/worker-context.ts";
+import { findCampaign } from "#tools/campaigns/campaign.ts";
+import deliverCampaign from "#tools/campaigns/deliver-campaign.job.ts";
+import planCampaign from "#tools/campaigns/plan-campaign.job.ts";
+import { planPage } from "#tools/campaigns/planning.ts";
+import { pads } from "#tools/players/address.ts";
+import { benchDatabase } from "./database.ts";
+import { type Figure, median, type Report } from "./figure.ts";
+
+/**
+ * S13 and S14: planning, against the same insert as one statement that cannot be resumed; delivery to the
+ * mailbox, against the same batches with an empty provider. BENCH_PLAYERS, BENCH_SENDS and BENCH_ROUNDS size it.
+ */
+export default async function bench(report: Report): Promise<void> {
+  const players = Number(process.env.BENCH_PLAYERS ?? 100_000);
+  const sends = Math.min(players, Number(process.env.BENCH_SENDS ?? 20_000));
+  const rounds = Number(process.env.BENCH_ROUNDS ?? 3);
+  const place = await openPlace(players);
+  try {
+    const planning = { ours: [] as number[], peer: [] as number[] };
+    const delivery = { ours: [] as number[], peer: [] as number[] };
+    for (let round = 0; round < rounds; round += 1) {
+      planning.ours.push(await place.planInChunks());
+      planning.peer.push(await place.planAtOnce());
+      delivery.ours.push(sends / (await place.deliver(sends, place.mailbox)));
+      delivery.peer.push(sends / (await place.deliver(sends, null)));
+    }
+    const [chunks, once] = [median(planning.ours), median(planning.peer)];
+    report(
+      figure(`S13 plan ${players} recipients, s`, chunks, once, chunks / once, "<= 2", chunks / once <= 2),
+    );
+    const [mailbox, nowhere] = [median(delivery.ours), median(delivery.peer)];
+    const good = mailbox / nowhere >= 0.7 && mailbox >= 2_000;
+    report(
+      figure(
+        `S14 deliver ${sends} to the mailbox, sends/s`,
+        mailbox,
+        nowhere,
+        mailbox / nowhere,
+        ">= 0.7, >= 2000/s",
+        good,
+      ),
+    );
+  } finally {
+    await place.close();
+  }
+}
+
+function figure(name: string, ours: number, peer: number, ratio: number, goal: string, met: boolean): Figure {
+  return { name, ours, peer, ratio, goal, met };
+}
+
+/** A property with so many players, of whom one in ten may not be sent to. */
+async function openPlace(players: number) {
+  const url = await benchDatabase();
+  const owner = postgres(url, { max: 1, onnotice: () => {} });
+  const [property] = await owner<{ id: string; pepper: Buffer }[]>`
+    insert into properties (name, slug, legal_name, postal_address)
+    values ('Bench', 'bench', 'Bench LLC', '1 Main Street') returning id, pepper`;
+  const { id, pepper } = property!;
+  const { inner, outer } = pads(pepper);
+  await owner`
+    insert into players (property_id, player_id, email, email_hash, first_name, tier, consents)
+    select ${id}, n::text, 'p' || n || '@example.com', address_hash(${inner}, ${outer}, 'p' || n || '@example.com'),
+      'Ana', 'Gold', case when n % 10 = 0 then '{}'::jsonb else '{"email": true}' end
+    from generate_series(1, ${players}::int) n`;
+  await owner`
+    insert into suppressions (property_id, channel, address_hash, reason)
+    select ${id}, 'email', email_hash, 'manual' from players where player_id::int % 50 = 1`;
+  await owner.unsafe("vacuum analyze");
+  const config = readConfig({ DATABASE_URL: url, APP_SECRET: "b".repeat(32), LOG_LEVEL: "warn" });
+  const db = connect(url);
+  const log = createLog("warn");
+  const directory = await openDirectory(db, log);
+  const around = { db, config, directory, sessions: { issue: async () => "" }, log };
+  const run = <Input>(job: Job<Input>, sender: Parameters<typeof context>[2], input: Input) =>
+    context(around, id, sender).then((made) => job.handler(made, input));
+  return {
+    mailbox: (keep: Parameters<typeof openProvider>[2]): Sender => openProvider("mailbox", {}, keep),
+    async planInChunks(): Promise<number> {
+      const campaignId = await newCampaign(owner, id);
+      const seconds = await timed(() => run(planCampaign, () => null as never, { campaignId }));
+      await clear(owner, campaignId);
+      return seconds;
+    },
+    async planAtOnce(): Promise<number> {
+      const campaignId = await newCampaign(owner, id);
+      const own = (await directory.property(id))!;
+      const work = async (sql: Parameters<Parameters<Database["asProperty"]>[1]>[0]) => {
+        const setting = { sql, property: own };
+        await planPage(setting, await findCampaign(setting, campaignId), players + 1);
+      };
+      const seconds = await timed(() => db.asProperty(id, work, { deadline: 600_000 }));
+      await clear(owner, campaignId);
+      return seconds;
+    },
+    /** By the job; without a provider, the same batches claimed and recorded with no gate between. */
+    async deliver(sends: number, open: Parameters<typeof context>[2] | null): Promise<number> {
+      const campaignId = await newCampaign(owner, id);
+      await owner`
+        insert into campaign_sends (property_id, campaign_id, player_id, channel, status, address_hash, dedupe_key)
+        select ${id}, ${campaignId}, p.id, 'email', 'pending', p.email_hash, sha256(uuid_send(p.id))
+        from players p order by p.id limit ${sends}`;
+      await owner`update campaigns set status = 'sending', planned_at = now() where id = ${campaignId}`;
+      const bare = () =>
+        context(around, id, () => null as never).then((made) => bareBatches(made, campaignId));
+      const seconds = await timed(open ? () => run(deliverCampaign, open, { campaignId }) : bare);
+      await clear(owner, campaignId);
+      return seconds;
+    },
+    async close(): Promise<void> {
+      await directory.close();
+      await db.close();
+      await owner.end();
+    },
+  };
+}
+
+/** The peer of S14: two lanes of 250, each batch claimed in one transaction and recorded in another. */
+async function bareBatches({ jobId, transact }: JobContext, campaignId: string): Promise<void> {
+  const lane = async () => {
+    for (let after = "00000000-0000-0000-0000-000000000000"; ; ) {
+      const batch = await transact(
+        ({ sql, property }) => sql<{ id: string }[]>`
+          update campaign_sends s set status = 'sending', claimed_by = ${jobId}, claimed_at = now(), updated_at = now()
+          from (
+            select s.id, s.player_id from campaign_sends s
+            where s.property_id = ${property.id} and s.campaign_id = ${campaignId} and s.status = 'pending'
+              and s.id > ${after}
+            order by s.id limit 250 for update of s skip locked) k
+          join players p on p.property_id = ${property.id} and p.id = k.player_id
+          where s.property_id = ${property.id} and s.id = k.id
+          returning s.id, p.email, p.phone, p.first_name, p.last_name, p.tier, p.custom`,
+      );
+      if (batch.length === 0) return;
+      const ids = batch.map(({ id }) => id).sort();
+      after = ids.at(-1)!;
+      await transact(
+        ({ sql, property }) => sql`
+          update campaign_sends s set status = 'sent', sent_at = now(), provider = 'none', attempts = s.attempts + 1,
+            updated_at = now()
+          where s.property_id = ${property.id} and s.id = any(${ids}::uuid[])`,
+      );
+    }
+  };
+  await Promise.all([lane(), lane()]);
+}
+
+async function newCampaign(owner: postgres.Sql, property: string): Promise<string> {
+  const [row] = await owner<{ id: string }[]>`
+    insert into campaigns (property_id, name, audience, subject, body_html, status)
+    values (${property}, 'Bench', 'all', 'Hello {{ first_name }}',
+      '<html><body><h1>Hello {{ first_name }}</h1><p>{{ tier }} players get double points.</p></body></html>', 'queued')
+    returning id`;
+  return row!.id;
+}
+
+async function clear(owner: postgres.Sql, campaignId: string): Promise<void> {
+  const [row] = await owner`select status, audience_count from campaigns where id = ${campaignId}`;
+  if (row?.status === "failed") throw new Error("the campaign failed");
+  await owner.unsafe("truncate campaign_sends, mailbox_messages, queue");
+}
+
+/** A job's context under a real lease, so that every transaction is fenced as in the service. */
+async function context(
+  around: Omit<Parameters<typeof jobContexts>[0], "jobRuntime">,
+  propertyId: string,
+  openEmail: Parameters<typeof jobContexts>[0]["jobRuntime"]["openEmail"],
+) {
+  const [row] = await around.db.asSystem(
+    (sql) => sql<{ id: string; lease: string }[]>`
+      insert into queue (id, name, property_id, input, max_attempts, state, lease, leased_until)
+      values (uuid_v7(), 'bench', ${propertyId}, '{}', 1, 'running', gen_random_uuid(), now() + interval '1 hour')
+      returning id, lease`,
+  );
+  const jobRuntime = { outgoing: null as never, openEmail };
+  return jobContexts({ ...around, jobRuntime }, () => {}).of({
+    ...row!,
+    name: "bench",
+    property_id: propertyId,
+    tenant: propertyId,
+    input: {},
+    attempts: 1,
+    max_attempts: 2,
+    state: "running",
+    since: 0,
+    batch: { left: 1, jobs: 1, since: 0 },
+    stop: new AbortController(),
+  });
+}
+
+async function timed(work: () => Promise<unknown>): Promise<number> {
+  const startedAt = performance.now();
+  await work();
+  return (performance.now() - startedAt) / 1000;
+}

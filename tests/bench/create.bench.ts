@@ -1,0 +1,74 @@
+import { randomUUID } from "node:crypto";
+import type { Report } from "./figure.ts";
+import { interleave, load, type Peer, type Speed, speedFigure, startPeer } from "./load.ts";
+import { openWorld, type World } from "./world.ts";
+
+let written = 0;
+
+/** S17: a keyed create with its event, delivery, job and audit row, against less and against the plain way. */
+export default async function bench(report: Report): Promise<void> {
+  const world = await openWorld();
+  await world.sql`
+    insert into webhook_endpoints (property_id, url, events, secret)
+    values (${world.property}, 'https://receiver.invalid/', '{player.created}', 'whsec_c2VjcmV0')`;
+  const environment = { DATABASE_URL: world.url, PROPERTY: world.property };
+  const [service, hono] = await Promise.all([
+    startPeer("service", environment),
+    startPeer("hono", environment),
+  ]);
+  try {
+    const rounds = await interleave({
+      service: () => create(world, service, "/api/players", 1),
+      hono: () => create(world, hono, "/players", 0),
+      naive: () => create(world, hono, "/naive", 1),
+    });
+    report(speedFigure("S17 keyed create / bare insert", rounds, ["service", "hono"], 0.4));
+    report(speedFigure("S17 keyed create / one by one", rounds, ["service", "naive"], 2));
+  } finally {
+    await Promise.all([service.stop(), hono.stop()]);
+    await world.close();
+  }
+}
+
+/** Creates for a while, and checks that each has left all of its rows. */
+async function create(world: World, peer: Peer, path: string, effects: 0 | 1): Promise<Speed> {
+  const before = await count(world);
+  const speed = await load(peer, path, {
+    method: "POST",
+    headers: { "X-Api-Key": world.key, "Content-Type": "application/json" },
+    requests: [{ setupRequest: (request) => ({ ...request, ...newPlayer(request.headers) }) }],
+  });
+  const after = await count(world);
+  const made = after.players! - before.players!;
+  for (const table of TABLES.slice(1)) {
+    const rows = after[table]! - before[table]!;
+    if (rows !== made * effects) {
+      throw new Error(`the control moved: ${made} creates by ${path} left ${rows} rows in ${table}`);
+    }
+  }
+  return speed;
+}
+
+const TABLES = ["players", "idempotency_records", "outbox", "webhook_deliveries", "queue", "audit_logs"];
+
+async function count({ sql }: World): Promise<Record<string, number>> {
+  const counts = TABLES.map((table) => `(select count(*)::int from ${table}) as ${table}`);
+  const [row] = await sql.unsafe(`select ${counts.join(", ")}`);
+  return row as Record<string, number>;
+}
+
+function newPlayer(headers: object | undefined) {
+  const n = ++written;
+  const player = {
+    player_id: `P-${n}`,
+    email: `player.${n}@example.com`,
+    phone: `+1702${String(5_550_000 + (n % 9_999)).padStart(7, "0")}`,
+    first_name: "Ann",
+    last_name: "Archer",
+    tier: "Gold",
+    adt: 125.5,
+    birth_date: "1980-04-01",
+    tags: ["slots", "vip"],
+  };
+  return { headers: { ...headers, "Idempotency-Key": randomUUID() }, body: JSON.stringify(player) };
+}

@@ -1,0 +1,32 @@
+import type { Report } from "./figure.ts";
+import { cpuOf, interleave, load, speedFigure, startPeer } from "./load.ts";
+import { openWorld } from "./world.ts";
+
+const MOST_CPU = 8;
+
+/** S4: a route behind key, rate limit and headers, and nothing else, against a bare one. */
+export default async function bench(report: Report): Promise<void> {
+  const world = await openWorld();
+  const environment = { DATABASE_URL: world.url, PROPERTY: world.property };
+  const [gate, hono] = await Promise.all([startPeer("gate", environment), startPeer("hono", environment)]);
+  const headers = { "X-Api-Key": world.key };
+  try {
+    const rounds = await interleave({
+      gate: () => load(gate, "/api/nothing", { headers }),
+      hono: () => load(hono, "/nothing", { headers }),
+    });
+    report(speedFigure("S4 gate alone / bare hono route", rounds, ["gate", "hono"], 0.8));
+    const [ours, peer] = [cpuOf(rounds, "gate")!, cpuOf(rounds, "hono")!];
+    report({
+      name: "S4 gate alone, CPU µs a request",
+      ours,
+      peer,
+      ratio: ours / peer,
+      goal: `≤ +${MOST_CPU} µs`,
+      met: ours - peer <= MOST_CPU,
+    });
+  } finally {
+    await Promise.all([gate.stop(), hono.stop()]);
+    await world.close();
+  }
+}

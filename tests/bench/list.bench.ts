@@ -1,0 +1,95 @@
+import { execFile } from "node:child_process";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { parseQuery } from "#db/filters.ts";
+import { reader } from "#db/reader.ts";
+import { shapeOf } from "#runtime/columns.ts";
+import players from "#tools/players/players.table.ts";
+import type { Report } from "./figure.ts";
+import { interleave, load, type Peer, SECONDS, type Speed, speedFigure, startPeer } from "./load.ts";
+import { openWorld, type World } from "./world.ts";
+
+const ROWS = Number(process.env.BENCH_ROWS ?? 1_000_000);
+const OURS = "/api/players?tier.eq=Gold&limit=50";
+const THEIRS = "/players?tier=Gold";
+
+/** S1 to S3: a page of 50 through the whole service, against plain servers and PostgreSQL itself. */
+export default async function bench(report: Report): Promise<void> {
+  const world = await openWorld(ROWS);
+  const environment = { DATABASE_URL: world.url, PROPERTY: world.property };
+  const names = ["service", "hono", "drizzle", "fastify"];
+  const peers = await Promise.all(names.map((name) => startPeer(name, environment)));
+  const [service, hono, drizzle, fastify] = peers as [Peer, Peer, Peer, Peer];
+  const headers = { "X-Api-Key": world.key };
+  const direct = await pgbench(world);
+  try {
+    await sameAnswers(peers, headers);
+    const rounds = await interleave({
+      service: () => load(service, OURS, { headers }),
+      hono: () => load(hono, THEIRS),
+      drizzle: () => load(drizzle, THEIRS),
+      fastify: () => load(fastify, THEIRS),
+      ...(direct && { pgbench: direct.run }),
+    });
+    const rows = ROWS.toLocaleString("en");
+    report(speedFigure(`S1 50 of ${rows} / bare hono`, rounds, ["service", "hono"], 1.4));
+    report(speedFigure("S2 the same / hono + drizzle", rounds, ["service", "drizzle"], 2.5));
+    report(speedFigure("S2 the same / fastify + pg", rounds, ["service", "fastify"], 1.3));
+    if (direct) report(speedFigure("S3 the same / pgbench", rounds as never, ["service", "pgbench"], 0.7));
+    else process.stdout.write("S3 the same / pgbench: left out, there is no pgbench in PATH\n");
+  } finally {
+    await direct?.close();
+    await Promise.all(peers.map((peer) => peer.stop()));
+    await world.close();
+  }
+}
+
+/** The control: all servers answer the same players with the same columns. */
+async function sameAnswers([service, ...others]: Peer[], headers: Record<string, string>): Promise<void> {
+  const ask = async (peer: Peer, path: string) =>
+    (await (await fetch(peer.url + path, { headers })).json()) as Record<string, unknown>[];
+  const summary = (rows: Record<string, unknown>[]) =>
+    JSON.stringify(rows.map((row) => [row.id, row.email, Object.keys(row).sort()]));
+  const ours = await ask(service!, OURS);
+  if (ours.length !== 50) throw new Error(`the control moved: ${ours.length} rows, not 50`);
+  for (const peer of others) {
+    if (summary(await ask(peer, THEIRS)) !== summary(ours)) {
+      throw new Error(`the control moved: ${peer.url} answers other players`);
+    }
+  }
+}
+
+/** The reader's own statement in pgbench, prepared, on as many connections as a pool has. */
+async function pgbench({ url, property }: World) {
+  const run = promisify(execFile);
+  if (!(await run("pgbench", ["--version"]).catch(() => null))) return null;
+  const { text, values } = await statement(property);
+  const folder = await mkdtemp(join(tmpdir(), "pgbench-"));
+  const file = join(folder, "list.sql");
+  await writeFile(file, `${text.replaceAll(/\$(\d+)/g, ":v$1").replaceAll("\n", " ")};\n`);
+  const variables = values.flatMap((value, index) => ["-D", `v${index + 1}=${value}`]);
+  return {
+    run: async (): Promise<Speed> => {
+      const options = ["-n", "-M", "prepared", "-c", "4", "-T", String(SECONDS), "-f", file, ...variables];
+      const { stdout } = await run("pgbench", [...options, url]);
+      const [, rate] = /^tps = ([\d.]+)/m.exec(stdout) ?? [];
+      if (!rate) throw new Error(`pgbench gave no figure: ${stdout}`);
+      return { perSecond: Number(rate), cpu: null };
+    },
+    close: () => rm(folder, { recursive: true }),
+  };
+}
+
+async function statement(property: string): Promise<{ text: string; values: unknown[] }> {
+  const caught: { text: string; values: unknown[] }[] = [];
+  const read = async (text: string, values: unknown[]) => {
+    caught.push({ text, values });
+    return [{ body: "[]", rows: 0 }];
+  };
+  const shape = shapeOf(players);
+  const query = parseQuery(shape, new URLSearchParams(OURS.split("?")[1]));
+  await reader({ read }).list(property, shape, query);
+  return caught[0]!;
+}

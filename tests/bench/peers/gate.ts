@@ -1,0 +1,24 @@
+import { Hono } from "hono";
+import { readConfig } from "#runtime/config.ts";
+import { createLog } from "#runtime/log.ts";
+import { rateLimiter } from "#runtime/rate-limit.ts";
+import { answer } from "#transports/answer.ts";
+import { openService } from "#transports/compose.ts";
+import type { Gate } from "#transports/gate.ts";
+import { listen } from "#transports/http.ts";
+import { guarded, type Http } from "#transports/rest.ts";
+import { serve } from "./serve.ts";
+
+// One route behind the gate of the service, and nothing behind the route.
+const config = readConfig({ ...process.env, ROLE: "web", PORT: "0", APP_SECRET: "b".repeat(32) });
+const log = createLog(config.logLevel);
+const { db, directory, sessions } = await openService({ config, databaseUrl: config.databaseUrl!, log });
+const limiter = rateLimiter({ db, now: directory.now, log });
+const gate: Gate = { limiter, directory, sessions, metadataUrl: `${config.siteUrl}/metadata` };
+const app: Http = new Hono();
+app.get(
+  "/api/nothing",
+  guarded(gate, async ({ frame }) => answer(frame, 200, '{"ok":true}')),
+);
+const { port } = await listen(app, gate, config.host, 0);
+serve(port);

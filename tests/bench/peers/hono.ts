@@ -1,0 +1,39 @@
+import type { AddressInfo } from "node:net";
+import { serve as listen } from "@hono/node-server";
+import { Hono } from "hono";
+import postgres from "postgres";
+import { naiveCreate } from "./naive-create.ts";
+import { COLUMNS, databaseUrl, POOL, property } from "./players.ts";
+import { serve } from "./serve.ts";
+
+// Bare hono and postgres.js: no credential, no tenancy, no limits.
+const sql = postgres(databaseUrl, { max: POOL });
+const app = new Hono();
+
+app.get("/nothing", (c) => c.json({ ok: true }));
+
+app.get("/players", async (c) => {
+  const rows = await sql`
+    select ${sql.unsafe(COLUMNS)} from players
+    where property_id = ${property} and tier = ${c.req.query("tier")!} and deleted_at is null
+    order by created_at desc, id desc limit 50`;
+  return c.json(rows);
+});
+
+app.post("/players", async (c) => {
+  const player = { ...(await c.req.json()), property_id: property };
+  const [row] = await sql`insert into players ${sql(player)} returning ${sql.unsafe(COLUMNS)}`;
+  return c.json(row, 201);
+});
+
+app.post("/naive", async (c) => {
+  const { row, status } = await naiveCreate(
+    sql,
+    property,
+    c.req.header("idempotency-key")!,
+    await c.req.text(),
+  );
+  return c.json(row, status);
+});
+
+listen({ fetch: app.fetch, port: 0, hostname: "127.0.0.1" }, ({ port }: AddressInfo) => serve(port));

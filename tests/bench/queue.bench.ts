@@ -1,0 +1,217 @@
+import { randomUUID } from "node:crypto";
+import { type Runner, run as runGraphile, runMigrations } from "graphile-worker";
+import pg from "pg";
+import { pino } from "pino";
+import postgres from "postgres";
+import { z } from "zod";
+import { connect } from "#db/client.ts";
+import { migrate } from "#db/migrate.ts";
+import { openChannels } from "#runtime/channels/index.ts";
+import { readConfig } from "#runtime/config.ts";
+import { openDirectory } from "#runtime/directory.ts";
+import { job } from "#runtime/operation.ts";
+import { outgoing } from "#runtime/outgoing.ts";
+import { openSessions } from "#runtime/sessions.ts";
+import { startWorker } from "#runtime/worker.ts";
+
+export interface Line {
+  name: string;
+  ours: number;
+  peer: number;
+  ratio: number;
+  goal: string;
+  met: boolean;
+  note?: string;
+}
+
+interface Contender {
+  /** Puts so many jobs that do nothing on the queue, before the clock runs. */
+  fill(jobs: number): Promise<void>;
+  /** Starts a worker; `ran` is called for each job. */
+  start(ran: () => void): Promise<{ stop(): Promise<void> }>;
+  left(): Promise<number>;
+  /** Enqueues one job as an application would. */
+  put(): Promise<void>;
+}
+
+const JOBS = 100_000;
+const ROUNDS = 3;
+const LATENCIES = 200;
+
+/** S10 and S11: jobs a second, and enqueue to start, beside graphile-worker on the same server. */
+export default async function bench(report: (line: Line) => void): Promise<void> {
+  const server = process.env.BENCH_DATABASE_URL ?? "postgres://postgres@127.0.0.1:5432/postgres";
+  const admin = postgres(server, { max: 1, onnotice: () => {} });
+  const databases = [`bench_${randomUUID().slice(0, 8)}`, `bench_${randomUUID().slice(0, 8)}`];
+  for (const name of databases) await admin.unsafe(`create database ${name}`);
+  const [ourUrl, peerUrl] = databases.map(
+    (name) => Object.assign(new URL(server), { pathname: `/${name}` }).href,
+  );
+  const ours = await openOurs(ourUrl!);
+  const peer = await openPeer(peerUrl!);
+  try {
+    const drains: { ours: Drain[]; peer: Drain[] } = { ours: [], peer: [] };
+    for (let round = 0; round < ROUNDS; round++) {
+      drains.ours.push(await drain(ours));
+      drains.peer.push(await drain(peer));
+    }
+    const [a, b] = [median(drains.ours.map((one) => one.rate)), median(drains.peer.map((one) => one.rate))];
+    const cpu = `CPU ${cpuOf(drains.ours)} and ${cpuOf(drains.peer)} us a job in this process`;
+    report({
+      name: "S10 queue: 100,000 jobs, jobs/s",
+      ours: a,
+      peer: b,
+      ratio: a / b,
+      goal: ">= 1.5",
+      met: a / b >= 1.5,
+      note: cpu,
+    });
+    const [c, d] = [await latency(ours), await latency(peer)];
+    report({
+      name: "S11 enqueue to start, p50 ms",
+      ours: c,
+      peer: d,
+      ratio: c / d,
+      goal: "<= 1.0",
+      met: c <= d,
+    });
+  } finally {
+    await ours.close();
+    await peer.close();
+    for (const name of databases) await admin.unsafe(`drop database ${name} with (force)`);
+    await admin.end();
+  }
+}
+
+interface Drain {
+  rate: number;
+  cpu: number;
+}
+
+async function drain(contender: Contender): Promise<Drain> {
+  await contender.fill(JOBS);
+  let ran = 0;
+  const done = Promise.withResolvers<void>();
+  const cpu = process.cpuUsage();
+  const started = performance.now();
+  const worker = await contender.start(() => {
+    if (++ran === JOBS) done.resolve();
+  });
+  await done.promise;
+  while ((await contender.left()) > 0) await new Promise((resolve) => setTimeout(resolve, 2));
+  const took = performance.now() - started;
+  const used = process.cpuUsage(cpu);
+  await worker.stop();
+  if (ran !== JOBS) throw new Error(`${ran} runs of ${JOBS} jobs`);
+  return { rate: JOBS / (took / 1_000), cpu: (used.user + used.system) / JOBS };
+}
+
+async function latency(contender: Contender): Promise<number> {
+  let begun = Promise.withResolvers<void>();
+  const worker = await contender.start(() => begun.resolve());
+  const times: number[] = [];
+  for (let count = 0; count < LATENCIES; count++) {
+    begun = Promise.withResolvers<void>();
+    const asked = performance.now();
+    await contender.put();
+    await begun.promise;
+    times.push(performance.now() - asked);
+    while ((await contender.left()) > 0) await new Promise((resolve) => setTimeout(resolve, 1));
+  }
+  await worker.stop();
+  return median(times);
+}
+
+async function openOurs(url: string): Promise<Contender & { close(): Promise<void> }> {
+  await migrate(url);
+  const log = pino({ level: "silent" });
+  const config = readConfig({ APP_SECRET: randomUUID().repeat(2) });
+  const db = connect(url);
+  const directory = await openDirectory(db, log);
+  const sessions = await openSessions(db, directory, config);
+  const channels = openChannels();
+  const post = outgoing({ allowPrivate: false, allowHttp: false });
+  let wake = () => {};
+  return {
+    fill: async (jobs) => {
+      await db.asSystem(
+        (sql) => sql`
+          insert into queue (id, name, input, max_attempts)
+          select uuid_v7(), 'nothing', '{}', 3 from generate_series(1, ${jobs}::int)`,
+        { deadline: 60_000 },
+      );
+    },
+    start: async (ran) => {
+      const nothing = job({ name: "nothing", attempts: 3, input: z.object({}), handler: async () => ran() });
+      const worker = startWorker({
+        db,
+        config,
+        directory,
+        sessions,
+        log,
+        jobs: [nothing],
+        jobRuntime: { outgoing: post, openEmail: (keep) => channels.open("mailbox", {}, keep) },
+      });
+      wake = worker.wake;
+      return worker;
+    },
+    left: () => db.asSystem(async (sql) => (await sql`select 1 from queue limit 1`).length),
+    put: async () => {
+      await db.asSystem(
+        (sql) =>
+          sql`insert into queue (id, name, input, max_attempts) values (uuid_v7(), 'nothing', '{}', 3)`,
+      );
+      wake();
+    },
+    close: async () => {
+      await directory.close();
+      await channels.close();
+      await post.close();
+      await db.close();
+    },
+  };
+}
+
+async function openPeer(url: string): Promise<Contender & { close(): Promise<void> }> {
+  const pool = new pg.Pool({ connectionString: url, max: 12 });
+  await runMigrations({ pgPool: pool });
+  return {
+    fill: async (jobs) => {
+      await pool.query(
+        `select count(*) from graphile_worker.add_jobs(
+          array(select json_populate_record(null::graphile_worker.job_spec, '{"identifier":"nothing"}') from generate_series(1, $1::int)))`,
+        [jobs],
+      );
+    },
+    start: async (ran) => {
+      const runner: Runner = await runGraphile({
+        pgPool: pool,
+        noHandleSignals: true,
+        taskList: { nothing: async () => ran() },
+        logger: undefined as never,
+        preset: {
+          worker: {
+            concurrentJobs: 24,
+            localQueue: { size: 500 },
+            completeJobBatchDelay: 0,
+            failJobBatchDelay: 0,
+          },
+        },
+      });
+      return { stop: () => runner.stop() };
+    },
+    left: async () => (await pool.query("select 1 from graphile_worker._private_jobs limit 1")).rowCount ?? 0,
+    put: async () => {
+      await pool.query(`select graphile_worker.add_job('nothing')`);
+    },
+    close: () => pool.end(),
+  };
+}
+
+function cpuOf(drains: Drain[]): string {
+  return median(drains.map((one) => one.cpu)).toFixed(1);
+}
+
+function median(values: number[]): number {
+  return values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)]!;
+}

@@ -1,0 +1,83 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdtemp, rm } from "node:fs/promises";
+import { createServer } from "node:http";
+import { type AddressInfo, connect } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout as pause } from "node:timers/promises";
+import { fileURLToPath } from "node:url";
+import { median, type Report } from "./figure.ts";
+import { ROUNDS } from "./load.ts";
+
+const MOST_SECONDS = 2;
+const PATIENCE = 60_000;
+const MAIN = fileURLToPath(new URL("../../transports/main.ts", import.meta.url));
+
+/** S20: from the start of the process to its first answer under /api, on a data folder that has been used. */
+export default async function bench(report: Report): Promise<void> {
+  const folder = await mkdtemp(join(tmpdir(), "marketing-start-"));
+  try {
+    await start(folder);
+    const seconds: number[] = [];
+    for (let round = 0; round < ROUNDS; round++) seconds.push(await start(folder));
+    const ours = median(seconds);
+    report({
+      name: "S20 start to the first answer, s / limit",
+      ours,
+      peer: MOST_SECONDS,
+      ratio: ours / MOST_SECONDS,
+      goal: `≤ ${MOST_SECONDS} s`,
+      met: ours <= MOST_SECONDS,
+    });
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+}
+
+/** Starts the service, stops it in good order once it answers; the seconds that the answer took. */
+async function start(folder: string): Promise<number> {
+  const port = await freePort();
+  const { DATABASE_URL: _, APP_SECRET: __, ...environment } = process.env;
+  const startedAt = performance.now();
+  const child = spawn(process.execPath, [MAIN], {
+    env: { ...environment, DATA_DIR: folder, PORT: String(port), HOST: "127.0.0.1", LOG_LEVEL: "error" },
+    stdio: ["ignore", "ignore", "inherit"],
+  });
+  const ended = once(child, "exit");
+  while (!(await listens(port))) {
+    if (child.exitCode !== null || performance.now() - startedAt > PATIENCE) {
+      child.kill("SIGKILL");
+      throw new Error("the service did not start");
+    }
+    await pause(5);
+  }
+  const answer = await fetch(`http://127.0.0.1:${port}/api/players`);
+  const seconds = (performance.now() - startedAt) / 1000;
+  if (answer.status !== 401) throw new Error(`the control moved: ${answer.status}, not 401`);
+  child.kill("SIGTERM");
+  const [code] = await ended;
+  if (code !== 0) throw new Error(`the control moved: stopped with ${code}`);
+  return seconds;
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const { port } = server.address() as AddressInfo;
+  server.close();
+  await once(server, "close");
+  return port;
+}
+
+async function listens(port: number): Promise<boolean> {
+  const socket = connect(port, "127.0.0.1");
+  try {
+    await once(socket, "connect");
+    return true;
+  } catch {
+    return false;
+  } finally {
+    socket.destroy();
+  }
+}

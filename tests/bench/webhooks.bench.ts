@@ -1,0 +1,185 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { Agent } from "undici";
+import { connect } from "#db/client.ts";
+import { emitMany } from "#runtime/outbox.ts";
+import { signWebhook } from "#runtime/signature.ts";
+import { type House, openHouse } from "../tools/webhooks/house.ts";
+
+interface Figure {
+  name: string;
+  /** Deliveries a second. */
+  ours: number;
+  peer: number;
+  ratio: number;
+  goal: string;
+  met: boolean;
+  /** CPU microseconds of this process a delivery. */
+  cpu?: { ours: number; peer: number };
+}
+
+const ROUNDS = 5;
+const EVENTS = 6_000;
+const SLOW_EVENTS = 300;
+const LANES = 16;
+
+const SINK = `
+  const server = require("node:http").createServer((request, response) => {
+    request.resume().on("end", () => response.end("ok"));
+  });
+  server.keepAliveTimeout = 60_000;
+  server.listen(0, "127.0.0.1", () => console.log(server.address().port));`;
+
+/** S16: claim, sign, POST and record, against bare requests to the same sink and against one at a time. */
+export default async function bench(report: (figure: Figure) => void): Promise<void> {
+  const url = process.env.DATABASE_URL;
+  if (!url) throw new Error("DATABASE_URL names a migrated database for the benchmark");
+  const db = connect(url);
+  const house = await openHouse({ db, url, drop: () => db.close() });
+  const sink = spawn(process.execPath, ["-e", SINK], { stdio: ["ignore", "pipe", "inherit"] });
+  const [port] = await once(sink.stdout, "data");
+  const target = `http://127.0.0.1:${String(port).trim()}/hooks`;
+  try {
+    const id = await subscribe(house, target);
+    for (let warm = 0; warm < 3; warm += 1) {
+      await pipeline(house, id, EVENTS);
+      await bare(target, EVENTS);
+    }
+    const rounds: { ours: Speed; raw: Speed; slow: Speed }[] = [];
+    for (let i = 0; i < ROUNDS; i += 1) {
+      rounds.push({
+        ours: await pipeline(house, id, EVENTS),
+        raw: await bare(target, EVENTS),
+        slow: await oneAtATime(house, id, target),
+      });
+    }
+    reportAll(rounds, report);
+  } finally {
+    sink.kill();
+    await house.close();
+  }
+}
+
+interface Speed {
+  perSecond: number;
+  cpu: number;
+}
+
+function reportAll(
+  rounds: { ours: Speed; raw: Speed; slow: Speed }[],
+  report: (figure: Figure) => void,
+): void {
+  const compare = (name: string, peer: "raw" | "slow", least: number) => {
+    const ratio = median(rounds.map((round) => round.ours.perSecond / round[peer].perSecond));
+    report({
+      name,
+      ours: Math.round(median(rounds.map(({ ours }) => ours.perSecond))),
+      peer: Math.round(median(rounds.map((round) => round[peer].perSecond))),
+      ratio,
+      goal: `≥ ${least}x`,
+      met: ratio >= least,
+      cpu: {
+        ours: Math.round(median(rounds.map(({ ours }) => ours.cpu))),
+        peer: Math.round(median(rounds.map((round) => round[peer].cpu))),
+      },
+    });
+  };
+  compare("S16 webhook pipeline / raw undici request", "raw", 0.55);
+  compare("S16 webhook pipeline / one at a time", "slow", 8);
+}
+
+async function measure(count: number, work: () => Promise<void>): Promise<Speed> {
+  const cpu = process.cpuUsage();
+  const started = performance.now();
+  await work();
+  const seconds = (performance.now() - started) / 1000;
+  const { user, system } = process.cpuUsage(cpu);
+  return { perSecond: count / seconds, cpu: (user + system) / count };
+}
+
+async function subscribe(house: House, url: string): Promise<string> {
+  const { body } = await house.call("create_webhook_endpoint", { url, events: ["player.created"] });
+  return body.id;
+}
+
+async function write(house: House, count: number): Promise<void> {
+  await house.asTenant((sql) =>
+    emitMany(
+      sql,
+      house.property,
+      "player.created",
+      sql`select jsonb_build_object('id', uuid_v7(), 'player_id', 'P-' || i, 'tier', 'Gold', 'adt', i * 1.5,
+        'status', 'active', 'tags', '["vip","slots"]'::jsonb, 'email', i || '@example.com') as object
+        from generate_series(1, ${count}) i`,
+    ),
+  );
+  await house.db.asSystem((sql) => sql`delete from queue`);
+}
+
+async function pipeline(house: House, id: string, count: number): Promise<Speed> {
+  await write(house, count);
+  return await measure(count, async () => {
+    await house.run(id);
+    await house.work();
+  });
+}
+
+async function bare(target: string, count: number): Promise<Speed> {
+  const { origin, pathname } = new URL(target);
+  const agent = new Agent({ connections: LANES, allowH2: false });
+  const body = JSON.stringify({ id: "evt_0", type: "player.created", data: { object: "x".repeat(300) } });
+  const headers = {
+    "content-type": "application/json",
+    ...signWebhook({ secret: "whsec_c2VjcmV0", id: "evt_0", timestamp: 0, body, prefix: "Service" }),
+  };
+  let left = count;
+  const lane = async () => {
+    while (left-- > 0) {
+      const answer = await agent.request({ origin, path: pathname, method: "POST", headers, body });
+      await answer.body.text();
+    }
+  };
+  const speed = await measure(count, async () => {
+    await Promise.all(Array.from({ length: LANES }, lane));
+  });
+  await agent.close();
+  return speed;
+}
+
+/** The plain way: a statement, a request and a statement for each delivery. */
+async function oneAtATime(house: House, endpointId: string, url: string): Promise<Speed> {
+  await write(house, SLOW_EVENTS);
+  const { post } = house.jobContext(endpointId).runtime.outgoing;
+  return await measure(SLOW_EVENTS, async () => {
+    for (let i = 0; i < SLOW_EVENTS; i += 1) {
+      const [due] = await house.asTenant(
+        (sql) => sql<{ id: string; data: object; secret: string }[]>`
+          select d.id, e.data, w.secret from webhook_deliveries d
+          join outbox e on e.property_id = d.property_id and e.id = d.event_id
+          join webhook_endpoints w on w.property_id = d.property_id and w.id = d.endpoint_id
+          where d.property_id = ${house.property} and d.endpoint_id = ${endpointId} and d.status = 'pending'
+            and d.next_attempt_at <= now()
+          order by d.next_attempt_at, d.id limit 1`,
+      );
+      const body = JSON.stringify(due!.data);
+      const headers = signWebhook({
+        secret: due!.secret,
+        id: due!.id,
+        timestamp: 0,
+        body,
+        prefix: "Service",
+      });
+      const { status } = await post({ url, headers, body });
+      await house.asTenant(
+        (sql) => sql`
+          update webhook_deliveries set status = 'delivered', attempt_count = 1, next_attempt_at = null,
+            attempts = ${[{ status_code: status }] as never}::jsonb
+          where property_id = ${house.property} and id = ${due!.id}`,
+      );
+    }
+  });
+}
+
+function median(values: number[]): number {
+  return values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? Number.NaN;
+}

@@ -1,0 +1,209 @@
+import { basename } from "node:path";
+import { expect, test } from "vitest";
+import { z } from "zod";
+import { FAULTS } from "#runtime/faults.ts";
+import type { Job, Operation, Table } from "#runtime/operation.ts";
+import { CATALOG } from "#tools/catalog.ts";
+import { inputSchemaOf } from "#transports/mcp-schemas.ts";
+import { offeredTool } from "#transports/mcp-tools.ts";
+import { ROOT, sourcesIn } from "./sources.ts";
+
+const OPERATIONS = [...CATALOG.operations.values()];
+
+/** Fields that every reader understands by their name. */
+const PLAIN = new Set([
+  "name",
+  "description",
+  "email",
+  "phone",
+  "first_name",
+  "last_name",
+  "url",
+  "subject",
+  "password",
+  "title",
+  "tags",
+  "status",
+  "country",
+  "state",
+  "postal_code",
+  "birth_date",
+  "language",
+  "timezone",
+  "notes",
+  "note",
+  "reason",
+  "channel",
+  "slug",
+  "tier",
+  "limit",
+  "property_id",
+  "propertyId",
+  "scopes",
+  "role",
+  "from_name",
+  "from_email",
+  "reply_to",
+  "legal_name",
+  "postal_address",
+  "player_id",
+  "last_visit_at",
+  "requestedAt",
+]);
+
+type Defined = { path: string; value: Operation | Table | Job<unknown> };
+
+async function defined(): Promise<Defined[]> {
+  const found: Defined[] = [];
+  for (const path of sourcesIn("tools")) {
+    const { default: value } = (await import(new URL(path, ROOT).href)) as { default?: Defined["value"] };
+    if (value) found.push({ path, value });
+  }
+  return found;
+}
+
+test("every file that defines a tool, a table or a job is in the catalog", async () => {
+  const files = await defined();
+  const known = new Set<unknown>([
+    ...CATALOG.domains.flatMap(({ tools = [], tables = [], jobs = [] }) => [...tools, ...tables, ...jobs]),
+  ]);
+  expect(files.filter(({ value }) => !known.has(value)).map(({ path }) => path)).toEqual([]);
+  expect(files).toHaveLength(known.size);
+});
+
+test("a file is named after what it defines", async () => {
+  const suffix = { tool: ".ts", table: ".table.ts", job: ".job.ts" };
+  const misnamed = (await defined())
+    .map(({ path, value }) => ({ path, wanted: value.name.replaceAll("_", "-") + suffix[value.kind] }))
+    .filter(({ path, wanted }) => basename(path) !== wanted);
+  expect(misnamed).toEqual([]);
+});
+
+test("names are in snake case, and no two faces share one", () => {
+  const names = OPERATIONS.map(({ name }) => name);
+  expect(names.filter((name) => !/^[a-z]+(_[a-z]+)*$/.test(name))).toEqual([]);
+  expect(new Set(names).size).toBe(names.length);
+  const domains = new Set(CATALOG.domains.map(({ name }) => name));
+  expect(OPERATIONS.filter(({ name }) => !domains.has(CATALOG.domainOf.get(name) ?? ""))).toEqual([]);
+});
+
+test("every operation has a title and a description in whole sentences", () => {
+  const poor = OPERATIONS.filter(
+    ({ title, description }) =>
+      !/^[A-Z].{2,60}$/.test(title) ||
+      title.endsWith(".") ||
+      description.length < 20 ||
+      description.length > 600 ||
+      !/^[A-Z].*\.$/s.test(description),
+  );
+  expect(poor.map(({ name, title, description }) => ({ name, title, description }))).toEqual([]);
+});
+
+test("every table says what its records are", () => {
+  const poor = [...CATALOG.tables.values()].filter(
+    ({ description }) => !/^[A-Z].{19,400}\.$/s.test(description),
+  );
+  expect(poor.map(({ name, description }) => ({ name, description }))).toEqual([]);
+});
+
+test("an input field whose name does not say it all has a description", () => {
+  const fields = OPERATIONS.flatMap((operation) =>
+    Object.entries(inputSchemaOf(operation).properties).map(([field, { description }]) => ({
+      field: `${operation.name}.${field}`,
+      plain: PLAIN.has(field),
+      described: typeof description === "string" && description.length > 3,
+    })),
+  );
+  const silent = fields.filter(({ plain, described }) => !plain && !described);
+  const share = 1 - silent.length / fields.filter(({ plain }) => !plain).length;
+  expect(share, `not described: ${silent.map(({ field }) => field).join(", ")}`).toBeGreaterThanOrEqual(0.8);
+});
+
+test("an id in an input says where it comes from", () => {
+  const nameless = OPERATIONS.flatMap((operation) =>
+    Object.entries(inputSchemaOf(operation).properties)
+      .filter(([field, schema]) => /^id$/.test(field) && schema.format === "uuid")
+      .filter(([, { description }]) => !/\b[a-z]+(_[a-z]+)+\b/.test(String(description)))
+      .map(([field]) => `${operation.name}.${field}`),
+  );
+  expect(nameless).toEqual([]);
+});
+
+test("a tool's source fields name tools that exist", () => {
+  const names = new Set(OPERATIONS.map(({ name }) => name));
+  const broken = OPERATIONS.flatMap((operation) =>
+    [...offeredTool(operation, "").sources].flatMap(([field, tools]) =>
+      tools
+        .filter((tool) => /^(list|get|create|update|delete)_/.test(tool) && !names.has(tool))
+        .map((tool) => `${operation.name}.${field} names ${tool}`),
+    ),
+  );
+  expect(broken).toEqual([]);
+});
+
+test("what an operation does to the world agrees with its scope, and gives all four hints", () => {
+  for (const operation of OPERATIONS) {
+    const { annotations } = offeredTool(operation, "").text;
+    expect(
+      Object.values(annotations).filter((hint) => typeof hint === "boolean"),
+      operation.name,
+    ).toHaveLength(4);
+    expect(annotations.readOnlyHint, operation.name).toBe(operation.effect === "read");
+    if (operation.effect === "read") expect(operation.scope, operation.name).toBe("read");
+    else if (operation.access !== "public") expect(operation.scope, operation.name).toBe("write");
+  }
+});
+
+test("the faults that an operation names are known, each once", () => {
+  const odd = OPERATIONS.filter(
+    ({ faults }) =>
+      faults.some((code) => !Object.hasOwn(FAULTS, code)) || new Set(faults).size !== faults.length,
+  );
+  expect(odd.map(({ name, faults }) => ({ name, faults }))).toEqual([]);
+});
+
+test("the field that names the tenant is a required uuid of the input", () => {
+  for (const operation of OPERATIONS) {
+    if (operation.property === null) continue;
+    const field = operation.input.shape[operation.property] as z.ZodType | undefined;
+    expect(field, operation.name).toBeDefined();
+    expect(field!.safeParse("not a uuid").success, operation.name).toBe(false);
+  }
+});
+
+test("an operation that takes a property's id in any casing says so", () => {
+  const silent = OPERATIONS.filter(
+    ({ input, property, access }) =>
+      property === null &&
+      access !== "operator" &&
+      Object.keys(input.shape).some((field) => /^property_?id$/i.test(field)),
+  );
+  expect(silent.map(({ name }) => name)).toEqual([]);
+});
+
+test("an input is one object, with no choice at its root", () => {
+  for (const operation of OPERATIONS) {
+    const schema = inputSchemaOf(operation);
+    expect(schema.type, operation.name).toBe("object");
+    for (const choice of ["anyOf", "oneOf", "allOf", "not", "$ref"])
+      expect(schema, operation.name).not.toHaveProperty(choice);
+  }
+});
+
+test("a result's secrets are fields of the result", () => {
+  for (const operation of OPERATIONS.filter(({ secrets }) => secrets.length > 0)) {
+    const { output } = operation;
+    expect(
+      output instanceof z.ZodObject && operation.secrets.every((name) => name in output.shape),
+      operation.name,
+    ).toBe(true);
+  }
+});
+
+test("every job has a number of tries and, if it is scheduled, a cron pattern", () => {
+  for (const job of CATALOG.jobs.values()) {
+    expect(job.attempts, job.name).toBeGreaterThan(0);
+    if (job.every !== undefined)
+      expect(job.every.trim().split(/\s+/).length, job.name).toBeGreaterThanOrEqual(5);
+  }
+});

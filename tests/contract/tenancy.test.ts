@@ -1,0 +1,285 @@
+import { randomUUID } from "node:crypto";
+import postgres from "postgres";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import type { Operation, Table } from "#runtime/operation.ts";
+import { CATALOG } from "#tools/catalog.ts";
+import { type Answer, type House, startHouse, type Tenant } from "../support/house.ts";
+import { idFields, inputFor, overMcp, overRest } from "./asking.ts";
+import { type Planted, plantRows } from "./one-row-each.ts";
+import { type Admin, columnsIn, tenantTables } from "./schema-facts.ts";
+
+const OPERATIONS = [...CATALOG.operations.values()];
+const TABLES = [...CATALOG.tables.values()];
+const OPEN = OPERATIONS.filter(({ access }) => access === "property");
+
+let house: House;
+let admin: Admin;
+let rival: Tenant;
+let own: Planted;
+let theirs: Planted;
+let manager: string;
+let before: Record<string, string>;
+
+beforeAll(async () => {
+  // Without a worker, so that what is planted stays as it is.
+  house = await startHouse({ role: "web" });
+  admin = postgres(house.database.url, { max: 1, onnotice: () => {} });
+  rival = await house.newTenant();
+  own = await plantRows(admin, house.tenant.id);
+  theirs = await plantRows(admin, rival.id);
+  manager = `Bearer ${(await house.signIn({ role: "admin" })).token}`;
+  before = await fingerprints(rival.id);
+});
+
+afterAll(async () => {
+  await admin?.end();
+  await house?.stop();
+});
+
+/** What every table holds of a property, as one hash a table. */
+async function fingerprints(property: string): Promise<Record<string, string>> {
+  const hashes: Record<string, string> = {};
+  for (const table of tenantTables(await columnsIn(admin))) {
+    const [row] = await admin<{ hash: string }[]>`
+      select md5(coalesce(string_agg(t::text, '|' order by t::text), '')) as hash
+      from ${admin(table)} t where property_id = ${property}`;
+    hashes[table] = row!.hash;
+  }
+  return hashes;
+}
+
+/** Headers of a credential of the tenant that may run the operation. */
+function credential(operation: Operation): Record<string, string | null> {
+  if (operation.access === "property") return { "X-Api-Key": house.tenant.key };
+  return { "X-Api-Key": null, Authorization: manager };
+}
+
+/** The table that an id field points into, by its name. */
+function pointsTo(operation: Operation, field: string): Table | undefined {
+  if (field === "id") return operation.crud?.table;
+  const noun = field.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`).replace(/_ids?$/, "");
+  return TABLES.find(
+    (table) => noun === table.noun || noun.endsWith(`_${table.noun}`) || table.noun.endsWith(`_${noun}`),
+  );
+}
+
+interface Pointer {
+  operation: Operation;
+  field: string;
+  many: boolean;
+  table: Table;
+}
+
+/** Every id field of every operation that points into a tenant's table. */
+function pointers(): Pointer[] {
+  return OPERATIONS.filter(({ realm }) => realm === "property").flatMap((operation) =>
+    idFields(operation).flatMap(({ field, many }) => {
+      const table = field === operation.property ? undefined : pointsTo(operation, field);
+      return table ? [{ operation, field, many, table }] : [];
+    }),
+  );
+}
+
+/** The operation's input with one field naming a record, and every other id field a record of our own. */
+function inputNaming({ operation, field, many }: Pointer, id: string): Record<string, unknown> {
+  const wanted = inputFor(operation);
+  const mine = idFields(operation)
+    .filter((one) => one.field in wanted || one.field === "id")
+    .flatMap((one) => {
+      const table = pointsTo(operation, one.field);
+      const ours = one.field === operation.property ? house.tenant.id : table && own.get(table.name)?.id;
+      return ours ? [[one.field, one.many ? [ours] : ours]] : [];
+    });
+  return { ...wanted, ...Object.fromEntries(mine), [field]: many ? [id] : id };
+}
+
+const masked = (text: string, id: string) => text.replaceAll(id, "<id>");
+
+test("a record of another property is answered like one that does not exist, by every operation over REST", async () => {
+  const told: string[] = [];
+  for (const pointer of pointers()) {
+    const { operation, field, table } = pointer;
+    const foreign = theirs.get(table.name)!.id as string;
+    const nowhere = randomUUID();
+    const [one, other] = [
+      await overRest(house, operation, inputNaming(pointer, foreign), credential(operation)),
+      await overRest(house, operation, inputNaming(pointer, nowhere), credential(operation)),
+    ];
+    const name = `${operation.name}.${field}`;
+    if (one.status !== other.status)
+      told.push(`${name}: ${one.status} ${one.text}, and ${other.status} ${other.text}`);
+    else if (one.status >= 400 && masked(one.text, foreign) !== masked(other.text, nowhere)) {
+      told.push(`${name}: ${one.text}, and ${other.text}`);
+    }
+    if (field === "id" && one.status !== 404) told.push(`${name}: ${one.status} ${one.text}`);
+    if (one.status >= 500) told.push(`${name}: ${one.text}`);
+  }
+  expect(told).toEqual([]);
+  expect(pointers().length).toBeGreaterThan(40);
+});
+
+test("a record of another property is answered like one that does not exist, by every tool over MCP", async () => {
+  const told: string[] = [];
+  for (const pointer of pointers().filter(({ operation }) => operation.access === "property")) {
+    const { operation, field, table } = pointer;
+    const foreign = theirs.get(table.name)!.id as string;
+    const nowhere = randomUUID();
+    const one = await overMcp(house, operation, inputNaming(pointer, foreign));
+    const other = await overMcp(house, operation, inputNaming(pointer, nowhere));
+    const same = one.data.code === other.data.code && one.isError === other.isError;
+    const message = masked(String(one.data.message), foreign) === masked(String(other.data.message), nowhere);
+    if (!same || (one.isError && !message))
+      told.push(`${operation.name}.${field}: ${JSON.stringify([one, other])}`);
+    if (field === "id" && one.data.code !== "not_found")
+      told.push(`${operation.name}: ${JSON.stringify(one)}`);
+  }
+  expect(told).toEqual([]);
+});
+
+test("naming another property is refused, and does not tell whether it exists", async () => {
+  const told: string[] = [];
+  const naming = OPERATIONS.filter(({ property, access }) => property !== null && access !== "operator");
+  for (const operation of naming) {
+    for (const property of [rival.id, randomUUID()]) {
+      const input = inputFor(operation, { [operation.property!]: property });
+      const { status, body } = await overRest(house, operation, input, credential(operation));
+      if (status !== 403 || body.error !== "wrong_property")
+        told.push(`${operation.name}: ${status} ${JSON.stringify(body)}`);
+      if (operation.access !== "property") continue;
+      const { data } = await overMcp(house, operation, input);
+      if (data.code !== "wrong_property") told.push(`${operation.name} over MCP: ${JSON.stringify(data)}`);
+    }
+  }
+  expect(told).toEqual([]);
+  expect(naming.length).toBeGreaterThan(3);
+});
+
+test("X-Property-Id of another property is refused by every operation", async () => {
+  const told: string[] = [];
+  for (const operation of OPERATIONS.filter(
+    ({ realm, access }) => realm === "property" && access !== "operator",
+  )) {
+    for (const property of [rival.id, randomUUID()]) {
+      const input = inputFor(operation, operation.property ? { [operation.property]: house.tenant.id } : {});
+      const { status, body } = await overRest(
+        house,
+        operation,
+        { id: randomUUID(), ...input },
+        {
+          ...credential(operation),
+          "X-Property-Id": property,
+        },
+      );
+      if (status !== 403 || body.error !== "wrong_property")
+        told.push(`${operation.name}: ${status} ${JSON.stringify(body)}`);
+    }
+  }
+  expect(told).toEqual([]);
+});
+
+test("no filter of a list reaches another property's row", async () => {
+  const told: string[] = [];
+  for (const table of TABLES.filter(({ verbs }) => verbs.includes("list"))) {
+    const foreign = theirs.get(table.name)!.id as string;
+    const path = `/api/${table.name}`;
+    for (const filter of [
+      `id.eq=${foreign}`,
+      `id=eq.${foreign}`,
+      `property_id.eq=${rival.id}`,
+      `property_id=eq.${rival.id}`,
+      `id.in=(${foreign})`,
+      `property_id.neq=${house.tenant.id}`,
+      `id=in.(${foreign})`,
+      `property_id.not.eq=${house.tenant.id}`,
+    ]) {
+      const { status, text } = await house.get(`${path}?${filter}`);
+      if (status !== 200 || text !== "[]") told.push(`${table.name}?${filter}: ${status} ${text}`);
+    }
+    const all: Answer = await house.get(`${path}?select=property_id&limit=1000`);
+    const owners = new Set((all.body as { property_id: string }[]).map((row) => row.property_id));
+    if (all.status !== 200 || [...owners].join() !== house.tenant.id) told.push(`${table.name}: ${all.text}`);
+  }
+  expect(told).toEqual([]);
+});
+
+test("a change of all rows that match a filter passes over another property's", async () => {
+  const told: string[] = [];
+  for (const { name, noun, verbs } of TABLES) {
+    const foreign = theirs.get(name)!.id as string;
+    for (const [verb, method] of [
+      ["update", "PATCH"],
+      ["delete", "DELETE"],
+    ] as const) {
+      if (!verbs.includes(verb) || CATALOG.operations.get(`${verb}_${noun}`)?.access !== "property") continue;
+      const { status, text } = await house.request(method, `/api/${name}?id=eq.${foreign}`, { body: {} });
+      if (status !== 200 || text !== "[]") told.push(`${method} ${name}: ${status} ${text}`);
+    }
+  }
+  expect(told).toEqual([]);
+});
+
+test("a key that may only read is refused by every operation that writes", async () => {
+  const told: string[] = [];
+  for (const operation of OPERATIONS.filter(
+    ({ scope, access }) => scope === "write" && access !== "public",
+  )) {
+    const input = { id: randomUUID(), ...inputFor(operation) };
+    const { status, body } = await overRest(house, operation, input, { "X-Api-Key": house.tenant.readKey });
+    if (status !== 403 || body.error !== "insufficient_scope")
+      told.push(`${operation.name}: ${status} ${JSON.stringify(body)}`);
+    const { data } = await overMcp(house, operation, input, { "X-Api-Key": house.tenant.readKey });
+    if (data.code !== "insufficient_scope") told.push(`${operation.name} over MCP: ${JSON.stringify(data)}`);
+  }
+  expect(told).toEqual([]);
+});
+
+test("without a credential every operation is refused in the specification's words", async () => {
+  const told: string[] = [];
+  for (const operation of OPERATIONS.filter(({ access }) => access !== "public")) {
+    const { status, body, headers } = await overRest(
+      house,
+      operation,
+      { id: randomUUID(), ...inputFor(operation) },
+      { "X-Api-Key": null },
+    );
+    const challenge = headers.get("WWW-Authenticate") ?? "";
+    const right = /^Bearer resource_metadata="http[^"]+\/\.well-known\/oauth-protected-resource"$/.test(
+      challenge,
+    );
+    if (status !== 401 || body.error !== "missing_credential" || !right)
+      told.push(`${operation.name}: ${status} ${challenge}`);
+  }
+  expect(told).toEqual([]);
+});
+
+test("what a manager may do, an analyst and a key may not", async () => {
+  const analyst = `Bearer ${(await house.signIn({ role: "analyst" })).token}`;
+  const managed = OPERATIONS.filter(({ access, scope }) => access === "manager" && scope === "write");
+  for (const operation of managed) {
+    const input = {
+      id: randomUUID(),
+      ...inputFor(operation, operation.property ? { [operation.property]: house.tenant.id } : {}),
+    };
+    const asAnalyst = await overRest(house, operation, input, { "X-Api-Key": null, Authorization: analyst });
+    // A key whose own id decides the property is looked up first, and is not there.
+    expect([403, 404], operation.name).toContain(asAnalyst.status);
+    const asKey = await overRest(house, operation, input);
+    expect(asKey.body, operation.name).toMatchObject({ error: "insufficient_scope" });
+  }
+  const platform = OPERATIONS.filter(({ access }) => access === "operator");
+  for (const operation of platform) {
+    const { body } = await overRest(
+      house,
+      operation,
+      { id: randomUUID(), ...inputFor(operation) },
+      { "X-Api-Key": null, Authorization: manager },
+    );
+    expect(body, operation.name).toMatchObject({ error: "insufficient_scope" });
+  }
+  expect(managed.length).toBeGreaterThan(1);
+});
+
+test("after all of this, nothing of the other property has changed", async () => {
+  expect(await fingerprints(rival.id)).toEqual(before);
+  expect(OPEN.length).toBeGreaterThan(30);
+});

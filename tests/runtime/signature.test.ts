@@ -1,0 +1,126 @@
+import { execFileSync, spawnSync } from "node:child_process";
+import { expect, test } from "vitest";
+import { newSigningSecret, signWebhook, verifyWebhook } from "#runtime/signature.ts";
+
+const secret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
+const rival = "whsec_C2FVsBQIhrscChlQIMV+b5sSYspob7oD";
+const delivery = {
+  secret,
+  id: "msg_p5jXN8AQM9LWM0D4loKWxJek",
+  timestamp: 1614265330,
+  body: '{"test": 2432232314}',
+  prefix: "Service",
+};
+const headers = signWebhook(delivery);
+const received = {
+  secret,
+  timestamp: "1614265330",
+  body: delivery.body,
+  signature: headers["X-Service-Signature"] ?? "",
+  now: delivery.timestamp,
+};
+
+/** The HMAC as the platform's web crypto makes it: another implementation of the same standard. */
+async function hmac(key: Uint8Array<ArrayBuffer>, text: string): Promise<Buffer> {
+  const imported = await crypto.subtle.importKey("raw", key, { name: "HMAC", hash: "SHA-256" }, false, [
+    "sign",
+  ]);
+  return Buffer.from(await crypto.subtle.sign("HMAC", imported, new TextEncoder().encode(text)));
+}
+
+test("the specification's signature is keyed with the whole secret string, over the timestamp, a dot and the body", async () => {
+  const expected = await hmac(new TextEncoder().encode(secret), `1614265330.${delivery.body}`);
+  expect(headers["X-Service-Timestamp"]).toBe("1614265330");
+  expect(headers["X-Service-Signature"]).toBe(`v1=${expected.toString("hex")}`);
+  expect(headers).not.toHaveProperty("X-Service-Signature-Previous");
+});
+
+test("the Standard Webhooks signature is the one of that standard's own test vector", () => {
+  expect(headers["webhook-id"]).toBe(delivery.id);
+  expect(headers["webhook-timestamp"]).toBe("1614265330");
+  expect(headers["webhook-signature"]).toBe("v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=");
+});
+
+const openssl = spawnSync("openssl", ["version"]).status === 0;
+test.skipIf(!openssl)("openssl makes the same signature", () => {
+  const made = execFileSync("openssl", ["dgst", "-sha256", "-hmac", secret], {
+    input: `1614265330.${delivery.body}`,
+    encoding: "utf8",
+  });
+  expect(headers["X-Service-Signature"]).toBe(`v1=${made.trim().split("= ")[1]}`);
+});
+
+test("the body is signed as its UTF-8 bytes", async () => {
+  const body = '{"name":"Zoë 🎰"}';
+  const expected = await hmac(new TextEncoder().encode(secret), `1614265330.${body}`);
+  const signed = signWebhook({ ...delivery, body });
+  expect(signed["X-Service-Signature"]).toBe(`v1=${expected.toString("hex")}`);
+});
+
+test("while a rotation lasts, the first header stays the new secret's and the old one's stands beside it", () => {
+  const rotating = signWebhook({ ...delivery, previousSecret: rival });
+  const old = signWebhook({ ...delivery, secret: rival });
+  expect(rotating["X-Service-Signature"]).toBe(headers["X-Service-Signature"]);
+  expect(rotating["X-Service-Signature-Previous"]).toBe(old["X-Service-Signature"]);
+  expect(rotating["webhook-signature"]).toBe(`${headers["webhook-signature"]} ${old["webhook-signature"]}`);
+});
+
+test("the product's own name stands in the header names", () => {
+  const named = signWebhook({ ...delivery, prefix: "Lucky", previousSecret: rival });
+  expect(Object.keys(named)).toEqual([
+    "X-Lucky-Timestamp",
+    "X-Lucky-Signature",
+    "webhook-id",
+    "webhook-timestamp",
+    "webhook-signature",
+    "X-Lucky-Signature-Previous",
+  ]);
+});
+
+test("a receiver accepts a delivery as it was sent, up to five minutes off its clock", () => {
+  expect(verifyWebhook(received)).toBe(true);
+  expect(verifyWebhook({ ...received, now: received.now + 300 })).toBe(true);
+  expect(verifyWebhook({ ...received, now: received.now - 300 })).toBe(true);
+});
+
+test.each([
+  ["with another body", { body: '{"test": 2432232315}' }],
+  ["with a byte more", { body: `${delivery.body} ` }],
+  ["with another timestamp", { timestamp: "1614265331" }],
+  ["with a timestamp that is no number", { timestamp: "1614265330.0" }],
+  ["without a timestamp", { timestamp: "" }],
+  ["with a rival's secret", { secret: rival }],
+  ["five minutes and a second late", { now: delivery.timestamp + 301 }],
+  ["five minutes and a second early", { now: delivery.timestamp - 301 }],
+  ["outside the receiver's own tolerance", { now: delivery.timestamp + 11, toleranceSeconds: 10 }],
+  ["without a signature", { signature: "" }],
+  ["with the signature's name alone", { signature: "v1=" }],
+  ["with a signature cut short", { signature: received.signature.slice(0, -1) }],
+  [
+    "with a signature changed in its last digit",
+    { signature: received.signature.replace(/.$/, (end) => (end === "0" ? "1" : "0")) },
+  ],
+  ["with a signature of another version", { signature: received.signature.replace("v1", "v0") }],
+  ["with a signature in other characters", { signature: "é".repeat(34) }],
+])("a receiver refuses a delivery %s", (_, change) => {
+  expect(verifyWebhook({ ...received, ...change })).toBe(false);
+});
+
+test("a new secret is whsec_ and 32 random bytes, and no two are the same", () => {
+  const secrets = Array.from({ length: 100 }, newSigningSecret);
+  expect(new Set(secrets).size).toBe(100);
+  for (const made of secrets) {
+    expect(made).toMatch(/^whsec_[A-Za-z0-9+/]{43}=$/);
+    expect(Buffer.from(made.slice(6), "base64")).toHaveLength(32);
+  }
+});
+
+test("more secrets than are remembered are still signed right", () => {
+  const secrets = Array.from({ length: 1200 }, newSigningSecret);
+  const sign = (key: string) => signWebhook({ ...delivery, secret: key })["X-Service-Signature"] ?? "";
+  const first = secrets.map(sign);
+  expect(secrets.map(sign)).toEqual(first);
+  expect(
+    secrets.every((key, i) => verifyWebhook({ ...received, secret: key, signature: first[i] ?? "" })),
+  ).toBe(true);
+});

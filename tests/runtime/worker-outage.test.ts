@@ -1,0 +1,95 @@
+import postgres from "postgres";
+import { afterAll, beforeAll, expect, test, vi } from "vitest";
+import { testJob, workplace } from "./workers.ts";
+
+let place: Awaited<ReturnType<typeof workplace>>;
+beforeAll(async () => {
+  place = await workplace();
+});
+afterAll(() => place.close());
+
+/** What a restart of the database does to its clients: every connection is cut. */
+async function cutAllConnections() {
+  const admin = postgres(place.url, { max: 1 });
+  await admin`
+    select pg_terminate_backend(pid) from pg_stat_activity
+    where datname = current_database() and pid <> pg_backend_pid()`;
+  await admin.end();
+}
+
+test("when the database restarts, workers go on within seconds, and no attempt is spent", async () => {
+  const runs: { n: number; attempt: number }[] = [];
+  const inTransaction = Promise.withResolvers<void>();
+  const cut = Promise.withResolvers<void>();
+  const send = testJob(
+    "send",
+    async ({ attempt, transactSystem }, { n }) => {
+      runs.push({ n, attempt });
+      await transactSystem(async (sql) => {
+        await sql`select 1`;
+        if (n === 1 && runs.filter((run) => run.n === 1).length === 1) {
+          inTransaction.resolve();
+          await cut.promise;
+        }
+        await sql`select 2`;
+      });
+    },
+    { attempts: 1 },
+  );
+  const worker = await place.worker([send]);
+  await place.put(send, 1);
+  await inTransaction.promise;
+  await cutAllConnections();
+  cut.resolve();
+  const restarted = performance.now();
+  await vi.waitFor(() => place.put(send, 2), 5_000);
+  await vi.waitFor(() => expect(runs.some((run) => run.n === 2)).toBe(true), {
+    timeout: 10_000,
+    interval: 10,
+  });
+  expect(performance.now() - restarted).toBeLessThan(3_000);
+  await vi.waitFor(async () => expect(await place.rows()).toEqual([]), 10_000);
+  expect(runs.filter((run) => run.n === 1)).toEqual([
+    { n: 1, attempt: 1 },
+    { n: 1, attempt: 1 },
+  ]);
+  await worker.stop();
+});
+
+test("five restarts in a row lose no job, and a listener that was cut hears again", async () => {
+  const ran = new Set<number>();
+  const send = testJob(
+    "send",
+    async ({ transactSystem }, { n }) => {
+      await transactSystem((sql) => sql`select pg_sleep(0.002)`);
+      ran.add(n);
+    },
+    { attempts: 1 },
+  );
+  const workers = [await place.worker([send]), await place.worker([send])];
+  await place.db.asSystem(
+    (sql) => sql`
+      insert into queue (id, name, input, max_attempts)
+      select uuid_v7(), 'send', jsonb_build_object('n', n), 1 from generate_series(1, 400) as n`,
+  );
+  for (const worker of workers) worker.wake();
+  for (let times = 1; times <= 5; times++) {
+    const seen = ran.size;
+    await cutAllConnections();
+    await vi.waitFor(() => expect(ran.size).toBeGreaterThan(Math.min(399, seen)), {
+      timeout: 5_000,
+      interval: 2,
+    });
+  }
+  await vi.waitFor(() => expect(ran.size).toBe(400), 15_000);
+  await workers[0]!.idle();
+  expect(await place.rows()).toEqual([]);
+}, 40_000);
+
+test("an outage is one line in the log, and its end another", () => {
+  const warnings = place.lines.filter((line) => line.msg.includes("does not answer")).length;
+  const ends = place.lines.filter((line) => line.msg.includes("answers again")).length;
+  expect(warnings).toBeGreaterThan(0);
+  expect(warnings).toBe(ends);
+  expect(warnings).toBeLessThanOrEqual(6 * 3);
+});

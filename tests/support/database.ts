@@ -1,0 +1,37 @@
+import { randomBytes } from "node:crypto";
+import postgres from "postgres";
+import { inject } from "vitest";
+import { connect, type Database } from "#db/client.ts";
+import { withDatabase } from "./postgres.ts";
+
+export interface TestDatabase {
+  url: string;
+  db: Database;
+  drop(): Promise<void>;
+}
+
+/** A migrated database of its own, cloned from the run's template. */
+export async function testDatabase(): Promise<TestDatabase> {
+  const server = inject("server");
+  const name = `t_${randomBytes(8).toString("hex")}`;
+  await onServer(server, `create database ${name} template ${inject("template")} strategy file_copy`);
+  const url = withDatabase(server, name);
+  const db = connect(url, { application: name });
+  return {
+    url,
+    db,
+    drop: async () => {
+      await db.close();
+      await onServer(server, `drop database if exists ${name} with (force)`);
+    },
+  };
+}
+
+async function onServer(server: string, statement: string): Promise<void> {
+  const admin = postgres(server, { max: 1, onnotice: () => {} });
+  try {
+    await admin.unsafe(statement);
+  } finally {
+    await admin.end();
+  }
+}

@@ -1,0 +1,151 @@
+import { randomUUID } from "node:crypto";
+import { type Config, readConfig } from "#runtime/config.ts";
+import { Fault } from "#runtime/faults.ts";
+import { invoke, type Service } from "#runtime/invoke.ts";
+import { createLog } from "#runtime/log.ts";
+import type { Call } from "#runtime/operation.ts";
+import { CATALOG } from "#tools/catalog.ts";
+import { compose, type Running } from "#transports/compose.ts";
+import { type TestDatabase, testDatabase } from "./database.ts";
+
+export interface Tenant {
+  id: string;
+  slug: string;
+  /** A key with read and write. */
+  key: string;
+  readKey: string;
+}
+
+export interface Answer {
+  status: number;
+  // biome-ignore lint/suspicious/noExplicitAny: a test reads what it expects
+  body: any;
+  text: string;
+  headers: Headers;
+}
+
+export interface House {
+  baseUrl: string;
+  service: Service;
+  database: TestDatabase;
+  running: Running;
+  /** The property that most tests work in. */
+  tenant: Tenant;
+  /** Another property on the same installation. */
+  newTenant(settings?: object): Promise<Tenant>;
+  /** Runs an operation as the system in a property; throws its fault. */
+  // biome-ignore lint/suspicious/noExplicitAny: a test reads what it expects
+  call(operation: string, input: object, propertyId?: string): Promise<any>;
+  /** A user with a session; admin of the tenant unless told otherwise. */
+  signIn(options?: {
+    role?: "admin" | "manager" | "analyst" | null;
+    platformAdmin?: boolean;
+  }): Promise<{ id: string; email: string; password: string; token: string }>;
+  /** An HTTP request with the tenant's key, unless headers say otherwise. */
+  request(
+    method: string,
+    path: string,
+    options?: { body?: unknown; headers?: Record<string, string | null> },
+  ): Promise<Answer>;
+  get(path: string, headers?: Record<string, string | null>): Promise<Answer>;
+  post(path: string, body: unknown, headers?: Record<string, string | null>): Promise<Answer>;
+  /** Resolves when no job is waiting or running. */
+  idle(): Promise<void>;
+  stop(): Promise<void>;
+}
+
+/** A whole service on a database of its own: HTTP on a free port, worker, scheduler, one property with keys. */
+export async function startHouse(overrides: Partial<Config> = {}): Promise<House> {
+  const database = await testDatabase();
+  const config: Config = {
+    ...readConfig({
+      DATABASE_URL: database.url,
+      APP_SECRET: "t".repeat(32),
+      LOG_LEVEL: process.env.LOG_LEVEL ?? "silent",
+      WEBHOOK_ALLOW_PRIVATE: "on",
+    }),
+    port: 0,
+    ...overrides,
+  };
+  const running = await compose({
+    config,
+    databaseUrl: database.url,
+    catalog: CATALOG,
+    log: createLog(config.logLevel),
+  });
+  const { service } = running;
+  const baseUrl = running.listening ? `http://127.0.0.1:${running.listening.port}` : "";
+  const call: House["call"] = async (name, input, propertyId) => {
+    const operation = CATALOG.operations.get(name);
+    if (!operation) throw new Error(`no operation ${name}`);
+    const request: Call = {
+      actor: { type: "system", id: null },
+      transport: "cli",
+      requestId: randomUUID(),
+      propertyId,
+    };
+    const outcome = await invoke(service, operation, request, input);
+    if (outcome.status >= 400) throw new Fault("conflict", { message: outcome.body });
+    return JSON.parse(outcome.body);
+  };
+  const newTenant = async (settings: object = {}): Promise<Tenant> => {
+    const slug = `p-${randomUUID().slice(0, 8)}`;
+    const { id } = await call("create_property", {
+      name: `Casino ${slug}`,
+      slug,
+      legal_name: "Casino LLC",
+      postal_address: "1 Main Street, Reno, NV 89501",
+      ...settings,
+    });
+    const make = async (scopes: string[]) =>
+      (await call("create_api_key", { property_id: id, name: "test", scopes, rate_limit: 1_000_000 }))
+        .api_key as string;
+    return { id, slug, key: await make(["read", "write"]), readKey: await make(["read"]) };
+  };
+  const tenant = await newTenant();
+  const request: House["request"] = async (method, path, { body, headers = {} } = {}) => {
+    const all: Record<string, string | null> = {
+      "X-Api-Key": tenant.key,
+      ...(body !== undefined && { "Content-Type": "application/json" }),
+      ...headers,
+    };
+    const given = Object.entries(all).filter((pair): pair is [string, string] => pair[1] !== null);
+    const raw = typeof body === "string" || body instanceof Uint8Array || body instanceof FormData;
+    const response = await fetch(`${baseUrl}${path}`, {
+      method,
+      headers: given,
+      ...(body !== undefined && { body: raw ? (body as string) : JSON.stringify(body) }),
+    });
+    const text = await response.text();
+    const json = /json/.test(response.headers.get("content-type") ?? "") && text !== "";
+    return { status: response.status, body: json ? JSON.parse(text) : null, text, headers: response.headers };
+  };
+  return {
+    baseUrl,
+    service,
+    database,
+    running,
+    tenant,
+    newTenant,
+    call,
+    signIn: async ({ role = "admin", platformAdmin = false } = {}) => {
+      const email = `u-${randomUUID().slice(0, 8)}@example.com`;
+      const password = `correct horse ${email}`;
+      const { id } = await call("create_user", { email, password, is_platform_admin: platformAdmin });
+      if (role) await call("grant_membership", { property_id: tenant.id, user_id: id, role });
+      const { body } = await request("POST", "/api/auth/login", {
+        body: { email, password },
+        headers: { "X-Api-Key": null },
+      });
+      return { id, email, password, token: body.token };
+    },
+    request,
+    get: (path, headers) => request("GET", path, { ...(headers && { headers }) }),
+    post: (path, body, headers) => request("POST", path, { body, ...(headers && { headers }) }),
+    idle: () => running.idle(),
+    stop: async () => {
+      await running.stop();
+      await database.drop();
+    },
+  };
+}

@@ -1,0 +1,45 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import postgres from "postgres";
+import type { TestProject } from "vitest/node";
+import { startEmbedded } from "#db/embedded.ts";
+import { migrate } from "#db/migrate.ts";
+
+const TEMPLATE = "marketing_template";
+
+/**
+ * One PostgreSQL for the whole run, migrated once into a template that test files clone. TEST_DATABASE_URL
+ * points the run at another server, where it may create databases.
+ */
+export default async function setup(project: TestProject) {
+  const given = process.env.TEST_DATABASE_URL;
+  const folder = given ? null : await mkdtemp(join(tmpdir(), "marketing-"));
+  const embedded = folder ? await startEmbedded({ dataDir: folder, durable: false }) : null;
+  const server = given ?? embedded!.url;
+  const admin = postgres(server, { max: 1, onnotice: () => {} });
+  const template = given ? `${TEMPLATE}_${process.pid}` : TEMPLATE;
+  await admin.unsafe(`create database ${template}`);
+  await migrate(withDatabase(server, template));
+  project.provide("server", server);
+  project.provide("template", template);
+  return async () => {
+    if (given) await admin.unsafe(`drop database if exists ${template} with (force)`);
+    await admin.end();
+    await embedded?.stop();
+    if (folder) await rm(folder, { recursive: true, force: true });
+  };
+}
+
+export function withDatabase(server: string, database: string): string {
+  const url = new URL(server);
+  url.pathname = `/${database}`;
+  return url.href;
+}
+
+declare module "vitest" {
+  interface ProvidedContext {
+    server: string;
+    template: string;
+  }
+}

@@ -1,0 +1,285 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import type { EmailMessage, Keep, SendOutcome } from "#runtime/channels/channel.ts";
+import { openProvider } from "#runtime/channels/index.ts";
+import { type House, startHouse } from "../../support/house.ts";
+import { type Casino, casino, Killed, loseWorker, vendor } from "./casino.ts";
+
+let house: House;
+let place: Casino & { id: string };
+
+// Without a worker: the tests run its jobs, and stop them where they want.
+beforeAll(async () => {
+  house = await startHouse({ role: "web" });
+});
+afterAll(() => house?.stop());
+beforeEach(async () => {
+  const { id } = await house.newTenant();
+  place = { ...casino(house, id), id };
+});
+
+const sent = (message: EmailMessage): SendOutcome => ({
+  id: message.id,
+  status: "sent",
+  providerMessageId: message.id,
+});
+const addresses = (messages: EmailMessage[]) => messages.map(({ to }) => to).sort();
+
+/** A planned campaign to so many players; deliver_campaign waits on the queue. */
+async function planned(players: number, fields: Record<string, unknown> = {}): Promise<string> {
+  await place.crowd(players);
+  const id = await place.campaign(fields);
+  await place.send(id);
+  await place.work({ only: "plan_campaign" });
+  return id;
+}
+
+/** How many sends there are in each status. */
+async function tally(id: string): Promise<Record<string, number>> {
+  const counts: Record<string, number> = {};
+  for (const { status } of await place.sends(id)) counts[status] = (counts[status] ?? 0) + 1;
+  return counts;
+}
+
+describe("a worker that is killed", () => {
+  /** Runs the jobs, with a kill after 1, 2, 3 … transactions each time, until they are through. */
+  async function survive(open: (keep: Keep) => ReturnType<typeof vendor>["sender"]): Promise<number> {
+    for (let kills = 0; ; kills += 1) {
+      try {
+        await place.work({ open, killedAfter: { left: kills + 1 } });
+        return kills;
+      } catch (error) {
+        if (!(error instanceof Killed)) throw error;
+        await loseWorker(house, place.id);
+      }
+    }
+  }
+
+  test("between any two of its steps loses and doubles nothing in the mailbox", async () => {
+    await place.crowd(12);
+    const id = await place.campaign();
+    await place.send(id);
+    const kills = await survive((keep) => ({ ...openProvider("mailbox", {}, keep), concurrency: 4 }));
+    expect(kills).toBeGreaterThan(3);
+    expect(await tally(id)).toEqual({ sent: 12 });
+    expect(await place.mailbox()).toHaveLength(12);
+    expect((await place.get(id)).status).toBe("sent");
+  });
+
+  test("never repeats a message to a vendor that would deliver it twice", async () => {
+    await place.crowd(12);
+    const id = await place.campaign();
+    await place.send(id);
+    const { sender, given } = vendor({ repeatable: false, concurrency: 4 });
+    await survive(() => sender);
+    expect(new Set(addresses(given)).size).toBe(given.length);
+    const counts = await tally(id);
+    expect(counts.unknown).toBeGreaterThan(0);
+    expect((counts.sent ?? 0) + (counts.unknown ?? 0)).toBe(12);
+    expect((await place.get(id)).status).toBe("sent");
+  });
+
+  test("in the middle of planning goes on where it was", async () => {
+    await place.crowd(10_050);
+    const id = await place.campaign();
+    await place.send(id);
+    await expect(place.work({ killedAfter: { left: 1 } })).rejects.toThrow(Killed);
+    expect(await place.get(id)).toMatchObject({ status: "sending", audience_count: 10_000 });
+    await loseWorker(house, place.id);
+    await place.work({ only: "plan_campaign" });
+    expect(await place.get(id)).toMatchObject({ status: "sending", audience_count: 10_050 });
+    expect(await place.stats(id)).toMatchObject({ audience: 10_050, pending: 10_050 });
+  });
+});
+
+test("two jobs of one campaign send each message once, and finish it once", async () => {
+  await place.call("create_webhook_endpoint", {
+    url: "https://crm.example.com/hooks",
+    events: ["campaign.*"],
+  });
+  await planned(60);
+  await house.service.db.asSystem(
+    (sql) => sql`
+    insert into queue (id, name, property_id, input, max_attempts)
+    select uuid_v7(), name, property_id, input, max_attempts from queue
+    where name = 'deliver_campaign' and property_id = ${place.id}`,
+  );
+  const { sender, given } = vendor({ concurrency: 6 });
+  await Promise.all([place.work({ open: () => sender }), place.work({ open: () => sender })]);
+  expect(given).toHaveLength(60);
+  expect(new Set(addresses(given)).size).toBe(60);
+  const events = await place.query(
+    (sql) => sql`
+    select data -> 'object' -> 'stats' as stats from outbox
+    where property_id = ${place.id} and type = 'campaign.sent'`,
+  );
+  expect(events).toHaveLength(1);
+  expect(events[0]!.stats).toMatchObject({ audience: 60, sent: 60, pending: 0 });
+});
+
+describe("in the middle of a campaign", () => {
+  test("pausing stops it, and resuming goes on with what has been edited meanwhile", async () => {
+    const id = await planned(40);
+    const { sender, given } = vendor({
+      concurrency: 8,
+      answer: async (message) => {
+        if (given.length <= 8 && (await place.get(id)).status === "sending")
+          await place.pause(id).catch(() => {});
+        return sent(message);
+      },
+    });
+    await place.work({ open: () => sender });
+    const before = given.length;
+    expect(before).toBeLessThan(40);
+    expect(await place.get(id)).toMatchObject({ status: "paused" });
+    expect(await tally(id)).toEqual({ sent: before, pending: 40 - before });
+    await place.call("update_campaign", { id, subject: "Corrected" });
+    await place.resume(id);
+    await place.work({ open: () => sender });
+    expect(new Set(addresses(given)).size).toBe(40);
+    expect(given).toHaveLength(40);
+    expect(given[0]!.subject).toBe("Hello Ana");
+    expect(given.at(-1)!.subject).toBe("Corrected");
+    expect(await place.get(id)).toMatchObject({ status: "sent" });
+  });
+
+  test("cancelling ends it; what has been sent stays sent", async () => {
+    const id = await planned(40);
+    const { sender, given } = vendor({
+      concurrency: 8,
+      answer: async (message) => {
+        if (given.length <= 8) await place.cancel(id).catch(() => {});
+        return sent(message);
+      },
+    });
+    await place.work({ open: () => sender });
+    expect(given.length).toBeLessThan(40);
+    expect(await tally(id)).toEqual({ sent: given.length, cancelled: 40 - given.length });
+    expect(await place.stats(id)).toMatchObject({
+      status: "cancelled",
+      audience: 40,
+      cancelled: 40 - given.length,
+    });
+  });
+
+  test("a player who takes consent back, is banned or moves gets nothing any more", async () => {
+    const id = await planned(30);
+    const last = await place.query(
+      (sql) => sql<{ player: string; email: string; id: string }[]>`
+        select p.player_id as player, p.email, p.id from campaign_sends s
+        join players p on p.property_id = ${place.id} and p.id = s.player_id
+        where s.property_id = ${place.id} and s.campaign_id = ${id} order by s.id desc limit 3`,
+    );
+    const [revoking, banned, moving] = [last[0]!, last[1]!, last[2]!];
+    let over = false;
+    const { sender, given } = vendor({
+      concurrency: 4,
+      answer: async (message) => {
+        if (over) return sent(message);
+        over = true;
+        await place.call("consent_revoke", {
+          propertyId: place.id,
+          email: revoking.email,
+          channel: "email",
+        });
+        await place.query(
+          (sql) => sql`
+            update players set status = 'banned' where property_id = ${place.id} and id = ${banned.id}`,
+        );
+        await place.call("update_player", { id: moving.id, email: "elsewhere@example.com" });
+        return sent(message);
+      },
+    });
+    // One lane waits for the vendor; the other goes on, and must not reach them first.
+    const slow = { ...sender, concurrency: 1, send: serial(sender.send) };
+    await place.work({ open: () => slow });
+    expect(given).toHaveLength(27);
+    const sends = (await place.sends(id)).filter(({ status }) => status !== "sent");
+    const found = sends.map(({ player, status, skip_reasons }) => [player, status, ...skip_reasons]);
+    expect(found.sort()).toEqual(
+      [
+        [revoking.player, "cancelled", "suppressed"],
+        [banned.player, "skipped", "banned"],
+        [moving.player, "skipped", "address_changed"],
+      ].sort(),
+    );
+  });
+});
+
+/** One call at a time, in order. */
+function serial<A extends unknown[], R>(call: (...given: A) => Promise<R>): (...given: A) => Promise<R> {
+  let line: Promise<unknown> = Promise.resolve();
+  return (...given) => {
+    const result = line.then(() => call(...given));
+    line = result.catch(() => {});
+    return result;
+  };
+}
+
+describe("a vendor", () => {
+  /** As if the time until the next try had passed. */
+  const later = async () => {
+    await place.query(
+      (sql) => sql`
+      update campaign_sends set scheduled_for = now() where property_id = ${place.id} and status = 'pending'`,
+    );
+    await house.service.db.asSystem(
+      (sql) => sql`update queue set run_at = now() where property_id = ${place.id}`,
+    );
+  };
+
+  test("that is busy is asked again later, and the fifth refusal is final", async () => {
+    const id = await planned(2);
+    const { sender, given } = vendor({
+      answer: (message) =>
+        message.to === "p1@example.com"
+          ? sent(message)
+          : { id: message.id, status: "retry", code: "smtp_451", message: "busy", retryAfter: 90 },
+    });
+    for (const expected of [2, 3, 4, 5]) {
+      await place.work({ open: () => sender });
+      expect(given).toHaveLength(expected);
+      expect(await place.get(id)).toMatchObject({ status: "sending" });
+      await place.work({ open: () => sender });
+      expect(given).toHaveLength(expected);
+      await later();
+    }
+    await place.work({ open: () => sender });
+    expect(await tally(id)).toEqual({ sent: 1, failed: 1 });
+    expect(await place.get(id)).toMatchObject({ status: "sent" });
+  });
+
+  test("that refuses us fails the campaign, and sending it again goes on without repeating anything", async () => {
+    const id = await planned(20);
+    let repaired = false;
+    const { sender, given } = vendor({
+      concurrency: 4,
+      answer: (message) =>
+        given.length <= 4 || repaired
+          ? sent(message)
+          : { id: message.id, status: "retry", code: "smtp_535", message: "bad password", fatal: true },
+    });
+    await place.work({ open: () => sender });
+    const failed = await place.get(id);
+    expect(failed).toMatchObject({ status: "failed" });
+    expect(failed.status_reason).toContain("smtp_535");
+    const before = await tally(id);
+    expect((before.sent ?? 0) + (before.pending ?? 0)).toBe(20);
+    repaired = true;
+    given.splice(0);
+    await place.send(id);
+    await place.work({ open: () => sender });
+    expect(given).toHaveLength(before.pending!);
+    expect(await tally(id)).toEqual({ sent: 20 });
+  });
+
+  test("whose answer nobody can tell leaves the message unknown, never sent again", async () => {
+    const id = await planned(3);
+    const { sender, given } = vendor({
+      answer: (message) => ({ id: message.id, status: "unknown", code: "cut", message: "connection cut" }),
+    });
+    await place.work({ open: () => sender });
+    expect(given).toHaveLength(3);
+    expect(await tally(id)).toEqual({ unknown: 3 });
+    expect(await place.stats(id)).toMatchObject({ status: "sent", audience: 3, unknown: 3 });
+  });
+});

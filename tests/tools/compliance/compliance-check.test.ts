@@ -1,0 +1,160 @@
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { type Casino, newPlayer, openCasino } from "./casino.ts";
+
+let casino: Casino;
+beforeAll(async () => {
+  casino = await openCasino();
+});
+afterAll(() => casino.close());
+
+interface Checked {
+  allowed: boolean;
+  reasons: string[];
+  results: {
+    phone?: string;
+    email?: string;
+    player_id: string | null;
+    allowed: boolean;
+    reasons: string[];
+  }[];
+}
+
+const check = (input: object, at = casino.property) =>
+  casino.run<Checked>("compliance_check", { channel: "sms", ...input }, { in: at });
+const consented = async (input: object = {}, channel = "sms") => {
+  const player = await newPlayer(casino, input);
+  await casino.run("consent_record", { playerId: player.id, channel, consentGiven: true });
+  return player;
+};
+
+test("a consented phone is allowed, however it is written", async () => {
+  const player = await consented({ phone: "+12025551001" });
+  expect(await check({ phone: "(202) 555-1001" })).toEqual({
+    allowed: true,
+    reasons: [],
+    results: [
+      {
+        phone: "(202) 555-1001",
+        player_id: player.id,
+        allowed: true,
+        reasons: [],
+        checked_at: expect.stringMatching(/^\d{4}-\d\d-\d\dT.*\+00:00$/),
+      },
+    ],
+  });
+});
+
+test("the specification's three reasons: suppressed, dnc, no_consent", async () => {
+  const player = await newPlayer(casino);
+  await casino.run("create_suppression", { channel: "sms", address: player.phone });
+  await casino.run("create_dnc_entry", { phone: player.phone });
+  expect(await check({ phone: player.phone })).toMatchObject({
+    allowed: false,
+    reasons: ["dnc", "no_consent", "suppressed"],
+  });
+});
+
+test("a phone that nobody has is blocked by what the lists know of it", async () => {
+  expect(await check({ phone: "+12025551100" })).toMatchObject({
+    allowed: false,
+    results: [{ player_id: null, reasons: ["no_consent"] }],
+  });
+  await casino.run("create_dnc_entry", { phone: "+12025551101" });
+  await casino.run("create_dnc_entry", { phone: "+12025551101", list: "reassigned" });
+  await casino.run("create_suppression", { channel: "all", address: "+12025551101" });
+  await casino.run("create_self_exclusion", { phone: "+12025551101" });
+  const known = { phone: "+12025551101" };
+  expect((await check(known)).reasons).toEqual([
+    "dnc",
+    "no_consent",
+    "reassigned_number",
+    "self_excluded",
+    "suppressed",
+  ]);
+  expect((await check({ ...known, channel: "email" })).reasons).toEqual([
+    "no_consent",
+    "self_excluded",
+    "suppressed",
+  ]);
+  expect((await check(known, casino.rival)).reasons).toEqual(["no_consent"]);
+});
+
+test("a bulk check answers in the order asked, repeats included", async () => {
+  const yes = await consented();
+  const no = await newPlayer(casino);
+  const asked = [no.phone, "nonsense", yes.phone, "+12025551200", no.phone];
+  const { allowed, reasons, results } = await check({ phone: yes.phone, phones: asked });
+  expect(results.map((one) => [one.phone, one.player_id, one.reasons])).toEqual([
+    [yes.phone, yes.id, []],
+    [no.phone, no.id, ["no_consent"]],
+    ["nonsense", null, ["invalid_address", "no_consent"]],
+    [yes.phone, yes.id, []],
+    ["+12025551200", null, ["no_consent"]],
+    [no.phone, no.id, ["no_consent"]],
+  ]);
+  expect([allowed, reasons]).toEqual([false, ["invalid_address", "no_consent"]]);
+});
+
+test("emails and players can be asked about too", async () => {
+  const player = await consented({}, "email");
+  const deleted = await consented({}, "email");
+  await casino.run("delete_player", { id: deleted.id });
+  const foreign = await newPlayer(casino, {}, casino.rival);
+  const { results } = await check({
+    channel: "email",
+    email: player.email.toUpperCase(),
+    emails: ["nobody@example.com"],
+    playerId: player.id,
+    playerIds: [deleted.id, foreign.id],
+  });
+  expect(results.map((one) => [one.email, one.player_id, one.reasons])).toEqual([
+    [player.email.toUpperCase(), player.id, []],
+    ["nobody@example.com", null, ["no_consent"]],
+    [undefined, player.id, []],
+    [undefined, deleted.id, ["no_consent"]],
+    [undefined, foreign.id, ["no_consent"]],
+  ]);
+});
+
+test("of several players with one phone the most restricted one counts", async () => {
+  const phone = "+12025551300";
+  await consented({ phone });
+  const held = await consented({ phone, status: "vip_hold" });
+  await consented({ phone });
+  expect(await check({ phone })).toMatchObject({ results: [{ player_id: held.id, reasons: ["vip_hold"] }] });
+});
+
+test("a check can be made for a later time", async () => {
+  const player = await newPlayer(casino);
+  await casino.run("consent_record", {
+    playerId: player.id,
+    channel: "sms",
+    consentGiven: true,
+    expiresAt: "2098-01-01T00:00:00Z",
+  });
+  expect((await check({ playerId: player.id })).allowed).toBe(true);
+  expect((await check({ playerId: player.id, at: "2099-01-01T00:00:00Z" })).reasons).toEqual([
+    "consent_expired",
+  ]);
+});
+
+test("with email_consent_mode opt_out an email goes to whoever has not refused", async () => {
+  const lax = await openCasino({ email_consent_mode: "opt_out" });
+  const player = await newPlayer(lax);
+  const ask = () => lax.run("compliance_check", { channel: "email", email: player.email });
+  expect(await ask()).toMatchObject({ allowed: true });
+  expect(await lax.run("compliance_check", { channel: "sms", phone: player.phone })).toMatchObject({
+    allowed: false,
+  });
+  await lax.run("consent_record", { playerId: player.id, channel: "email", consentGiven: false });
+  expect(await ask()).toMatchObject({ reasons: ["no_consent"] });
+  await lax.close();
+});
+
+test("nobody to ask about, and too many, are refused", async () => {
+  await expect(check({})).rejects.toMatchObject({ code: "invalid" });
+  await expect(check({ phones: [] })).rejects.toMatchObject({ code: "invalid" });
+  const most = Array.from({ length: 1000 }, (_, index) => `+1202555${String(index).padStart(4, "0")}`);
+  expect((await check({ phones: most })).results.map((one) => one.phone)).toEqual(most);
+  await expect(check({ phones: most, phone: "+12025550123" })).rejects.toMatchObject({ code: "invalid" });
+});

@@ -1,0 +1,102 @@
+import { randomUUIDv7 } from "node:crypto";
+import fc from "fast-check";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { BLOCK_REASONS, CHANNELS, gateReasons, gateText } from "#tools/compliance/gate.ts";
+import { type Casino, newPlayer, openCasino } from "./casino.ts";
+import { reasonsFor, type World } from "./oracle.ts";
+import { AT, load, worlds } from "./worlds.ts";
+
+let casino: Casino;
+beforeAll(async () => {
+  casino = await openCasino();
+});
+afterAll(() => casino.close());
+
+class Undo extends Error {}
+
+/** The gate's answers for a world, by channel, in a transaction that leaves nothing behind. */
+async function judged(world: World): Promise<string[][][]> {
+  const property = {
+    ...casino.property,
+    timezone: world.timezone,
+    min_age: world.minAge,
+    email_consent_mode: world.emailConsentMode,
+  };
+  const at = new Date(AT).toISOString();
+  let answers: string[][][] = [];
+  const work = casino.sql(async (sql) => {
+    const ids = await load(sql, property, world, randomUUIDv7);
+    const [row] = await sql<{ answers: Record<string, string[]>[] }[]>`
+      select array[${CHANNELS.map(
+        (channel, index) => sql`${index === 0 ? sql`` : sql`, `}(
+          select jsonb_object_agg(p.id, ${gateReasons(sql, { property, channel, at })})
+          from players p where p.property_id = ${property.id})`,
+      )}] as answers`;
+    answers = row!.answers.map((byId) => ids.map((id) => byId[id]!));
+    throw new Undo();
+  });
+  await expect(work).rejects.toThrow(Undo);
+  return answers;
+}
+
+test("the gate says what a plain reading of the rules says, for any players, ledgers, lists and exclusions", async () => {
+  const seen = new Map<string, number>();
+  await fc.assert(
+    fc.asyncProperty(worlds, async (world) => {
+      const answers = await judged(world);
+      const expected = CHANNELS.map((channel) =>
+        world.players.map((_, index) => reasonsFor(world, index, channel, AT)),
+      );
+      expect(answers).toEqual(expected);
+      for (const reason of expected.flat().flatMap((all) => (all.length === 0 ? ["allowed"] : all))) {
+        seen.set(reason, (seen.get(reason) ?? 0) + 1);
+      }
+    }),
+    { numRuns: 60 },
+  );
+  // A property over worlds in which a rule never matters would prove nothing about it.
+  for (const reason of ["allowed", ...Object.keys(BLOCK_REASONS)])
+    expect(seen.get(reason) ?? 0).toBeGreaterThan(20);
+}, 60_000);
+
+test("without a time the gate asks the database's clock", async () => {
+  const player = await newPlayer(casino);
+  const { property } = casino;
+  await casino.run("create_suppression", {
+    channel: "email",
+    address: player.email,
+    expires_at: "2099-01-01T00:00:00Z",
+  });
+  const reasons = async (at?: string) => {
+    const [row] = await casino.sql(
+      (sql) => sql<{ reasons: string[] }[]>`
+        select ${gateReasons(sql, { property, channel: "email", at })} as reasons
+        from players p where p.property_id = ${property.id} and p.id = ${player.id}`,
+    );
+    return row!.reasons;
+  };
+  expect(await reasons()).toEqual(["no_consent", "suppressed"]);
+  expect(await reasons("2099-01-01T00:00:00Z")).toEqual(["no_consent"]);
+});
+
+test("the gate as text takes numbered placeholders", async () => {
+  const player = await newPlayer(casino);
+  const { property } = casino;
+  const values: (string | number)[] = [property.id, player.id];
+  const text = gateText((value, type) => `$${values.push(value)}::${type}`, { property, channel: "sms" });
+  const [row] = await casino.sql((sql) =>
+    sql.unsafe(`select ${text} as reasons from players p where p.property_id = $1 and p.id = $2`, values),
+  );
+  expect(row!.reasons).toEqual(["no_consent"]);
+});
+
+test("another property's lists do not matter", async () => {
+  const player = await newPlayer(casino);
+  await casino.run("consent_record", { playerId: player.id, channel: "sms", consentGiven: true });
+  const elsewhere = { in: casino.rival };
+  await casino.run("create_suppression", { channel: "all", address: player.phone }, elsewhere);
+  await casino.run("create_dnc_entry", { phone: player.phone }, elsewhere);
+  await casino.run("create_self_exclusion", { phone: player.phone }, elsewhere);
+  const check = { channel: "sms", phone: player.phone };
+  expect(await casino.run("compliance_check", check)).toMatchObject({ allowed: true, reasons: [] });
+});

@@ -1,0 +1,93 @@
+import type { BlockReason, Channel } from "#tools/compliance/gate.ts";
+
+/** Milliseconds since 1970. */
+type Time = number;
+
+export interface World {
+  timezone: string;
+  minAge: number;
+  emailConsentMode: "opt_in" | "opt_out";
+  players: OraclePlayer[];
+  ledger: { player: number; channel: Channel; given: boolean; occurred: Time; expires: Time | null }[];
+  suppressions: {
+    /** Whose row it is: an address, or a player. */
+    address: string | null;
+    player: number | null;
+    channel: Channel | "all";
+    reason: string;
+    expires: Time | null;
+    lifted: boolean;
+  }[];
+  dnc: { phone: string; list: string; expires: Time | null }[];
+  exclusions: { player: number | null; addresses: string[]; ends: Time | null }[];
+}
+
+export interface OraclePlayer {
+  email: string | null;
+  phone: string | null;
+  status: string;
+  emailStatus: string;
+  /** YYYY-MM-DD */
+  birthDate: string | null;
+  deleted: boolean;
+}
+
+const ABOUT_THE_ADDRESS = ["hard_bounce", "soft_bounce_limit", "invalid"];
+
+/** The gate once more, one player after another, in the words of the rules and without any SQL. */
+export function reasonsFor(world: World, index: number, channel: Channel, at: Time): BlockReason[] {
+  const player = world.players[index]!;
+  const reasons = new Set<BlockReason>();
+  const lasts = (end: Time | null) => end === null || end > at;
+  const isTheirs = (address: string | null) =>
+    address !== null && (address === player.email || address === player.phone);
+
+  if (player.status === "banned") reasons.add("banned");
+  if (player.status === "deceased") reasons.add("deceased");
+  if (player.status === "vip_hold") reasons.add("vip_hold");
+  if (player.status === "erased") reasons.add("erased");
+  if (player.status === "self_excluded") reasons.add("self_excluded");
+  if (player.deleted) reasons.add("deleted");
+
+  for (const one of world.exclusions) {
+    if (!lasts(one.ends)) continue;
+    if (one.player === index || one.addresses.some(isTheirs)) reasons.add("self_excluded");
+  }
+  for (const one of world.suppressions) {
+    if (one.lifted || !lasts(one.expires)) continue;
+    const byAddress = isTheirs(one.address);
+    if (one.reason === "erased" && byAddress) reasons.add("erased");
+    const byPlayer = one.player === index && !ABOUT_THE_ADDRESS.includes(one.reason);
+    const here = one.channel === "all" || one.channel === channel;
+    if (here && ((byAddress && one.reason !== "erased") || byPlayer)) reasons.add("suppressed");
+  }
+  if (channel === "sms" || channel === "voice") {
+    for (const one of world.dnc) {
+      if (one.phone !== player.phone || !lasts(one.expires)) continue;
+      reasons.add(one.list === "reassigned" ? "reassigned_number" : "dnc");
+    }
+    if (player.phone === null) reasons.add("invalid_address");
+  }
+  if (channel === "email" && (player.email === null || player.emailStatus === "undeliverable")) {
+    reasons.add("invalid_address");
+  }
+
+  const acts = world.ledger.filter((act) => act.player === index && act.channel === channel);
+  const last = acts.toSorted((a, b) => a.occurred - b.occurred).at(-1);
+  const assumed = channel === "email" && world.emailConsentMode === "opt_out";
+  if (last ? !last.given : !assumed) reasons.add("no_consent");
+  if (last?.given && last.expires !== null && last.expires <= at) reasons.add("consent_expired");
+
+  if (player.birthDate !== null && ageOn(at, world.timezone, player.birthDate) < world.minAge)
+    reasons.add("underage");
+  return [...reasons].sort();
+}
+
+/** Whole years; who is born on a 29 February is a year older on 1 March in years that have none. */
+function ageOn(at: Time, timezone: string, birthDate: string): number {
+  const today = new Intl.DateTimeFormat("en-CA", { timeZone: timezone }).format(at);
+  const [year, month, day] = today.split("-").map(Number) as [number, number, number];
+  const [bornYear, bornMonth, bornDay] = birthDate.split("-").map(Number) as [number, number, number];
+  const hadBirthday = month > bornMonth || (month === bornMonth && day >= bornDay);
+  return year - bornYear - (hadBirthday ? 0 : 1);
+}

@@ -1,0 +1,226 @@
+import fc from "fast-check";
+import type { Sql } from "#db/client.ts";
+import type { Property } from "#runtime/directory.ts";
+import { CHANNELS } from "#tools/compliance/gate.ts";
+import { refreshConsents } from "#tools/consent/ledger.ts";
+import { addressHash } from "#tools/players/address.ts";
+import type { World } from "./oracle.ts";
+
+const MINUTE = 60_000;
+const DAY = 86_400_000;
+/** 23:30 of 14 June in New York: the day is not the same everywhere. */
+export const AT = Date.parse("2026-06-15T03:30:00Z");
+export const MOST_PLAYERS = 40;
+
+const emails = fc.nat(11).map((n) => `e${n}@example.com`);
+const phones = fc.nat(11).map((n) => `+1202555${String(n).padStart(4, "0")}`);
+const channel = fc.constantFrom(...CHANNELS);
+const someone = fc.nat(MOST_PLAYERS - 1);
+/** Long ago, just before, at, just after, much later than the time that is asked about; or never. */
+const end = fc.constantFrom(null, null, AT - DAY, AT - 1, AT, AT + 1, AT + DAY);
+const births = [
+  "1950-01-01",
+  "2005-06-13",
+  "2005-06-14",
+  "2005-06-15",
+  "2005-06-16",
+  "2004-02-29",
+  "2010-01-01",
+];
+
+const player = fc.record({
+  email: fc.option(emails, { freq: 8 }),
+  phone: fc.option(phones, { freq: 8 }),
+  status: fc.oneof(
+    { weight: 8, arbitrary: fc.constantFrom("active", "inactive") },
+    { weight: 2, arbitrary: fc.constantFrom("vip_hold", "banned", "self_excluded", "deceased", "erased") },
+  ),
+  emailStatus: fc.constantFrom("unknown", "deliverable", "risky", "deliverable", "undeliverable"),
+  birthDate: fc.option(fc.constantFrom(...births), { freq: 3 }),
+  deleted: fc.nat(15).map((n) => n === 0),
+});
+
+const suppression = fc
+  .record({
+    by: fc.oneof(emails, phones, someone),
+    channel: fc.constantFrom(...CHANNELS, "all" as const),
+    reason: fc.constantFrom(
+      "unsubscribed",
+      "stop_keyword",
+      "hard_bounce",
+      "invalid",
+      "complaint",
+      "manual",
+      "erased",
+    ),
+    expires: end,
+    lifted: fc.boolean(),
+  })
+  .map(({ by, ...rest }) => ({
+    ...rest,
+    address: typeof by === "string" ? by : null,
+    player: typeof by === "string" ? null : by,
+  }));
+
+export const worlds: fc.Arbitrary<World> = fc
+  .record({
+    timezone: fc.constantFrom("America/New_York", "UTC", "Asia/Tokyo", "Pacific/Kiritimati"),
+    minAge: fc.constantFrom(18, 21, 0),
+    emailConsentMode: fc.constantFrom("opt_in" as const, "opt_out" as const),
+    players: fc.array(player, { minLength: MOST_PLAYERS, maxLength: MOST_PLAYERS }),
+    ledger: fc.array(
+      fc.record({
+        player: someone,
+        channel,
+        given: fc.nat(3).map((n) => n > 0),
+        occurred: fc.nat(5),
+        expires: end,
+      }),
+      { minLength: 80, maxLength: 160 },
+    ),
+    suppressions: fc.uniqueArray(suppression, {
+      maxLength: 12,
+      selector: (one) => [one.address, one.player, one.channel, one.reason].join(),
+    }),
+    dnc: fc.uniqueArray(
+      fc.record({ phone: phones, list: fc.constantFrom("internal", "national", "reassigned"), expires: end }),
+      { maxLength: 6, selector: (one) => one.phone + one.list },
+    ),
+    exclusions: fc.array(
+      fc.record({
+        player: fc.option(someone),
+        addresses: fc.array(fc.oneof(emails, phones), { maxLength: 2 }),
+        ends: end,
+      }),
+      { maxLength: 4 },
+    ),
+  })
+  .map((world) => ({
+    ...world,
+    // No two acts at one moment: which of them is the last would be chance.
+    ledger: world.ledger.map((act, index) => ({
+      ...act,
+      occurred: AT - act.occurred * DAY - index * MINUTE,
+    })),
+  }));
+
+/** Writes a world into a property's tables, and answers the players' ids in the world's order. */
+export async function load(
+  sql: Sql,
+  property: Property,
+  world: World,
+  newId: () => string,
+): Promise<string[]> {
+  const hash = (address: string) => addressHash(property.pepper, address).toString("hex");
+  const iso = (time: number | null) => (time === null ? null : new Date(time).toISOString());
+  const ids = world.players.map(newId);
+  await insert(
+    sql,
+    property,
+    "players",
+    world.players.map((one, index) => ({
+      id: ids[index],
+      player_id: ids[index],
+      email: one.email,
+      phone: one.phone,
+      email_hash: one.email && bytes(hash(one.email)),
+      phone_hash: one.phone && bytes(hash(one.phone)),
+      status: one.status,
+      email_status: one.emailStatus,
+      birth_date: one.birthDate,
+      deleted_at: one.deleted ? "2026-01-01" : null,
+      consents: {},
+      custom: {},
+      tags: [],
+      legal_hold: false,
+      ...now,
+    })),
+  );
+  await insert(
+    sql,
+    property,
+    "consent_records",
+    world.ledger.map((one) => ({
+      id: newId(),
+      player_id: ids[one.player],
+      channel: one.channel,
+      action: one.given ? "granted" : "denied",
+      consent_given: one.given,
+      consent_level: "express",
+      purpose: "marketing",
+      occurred_at: iso(one.occurred),
+      recorded_at: iso(one.occurred),
+      expires_at: one.given ? iso(one.expires) : null,
+      actor_type: "system",
+      record_hash: bytes(""),
+      ...now,
+    })),
+  );
+  const excluded = new Map<string, number | null>();
+  for (const { addresses, ends } of world.exclusions) {
+    for (const address of addresses) {
+      const other = excluded.get(address);
+      excluded.set(address, ends === null || other === null ? null : Math.max(ends, other ?? ends));
+    }
+  }
+  await insert(sql, property, "suppressions", [
+    ...world.suppressions.map((one) => ({
+      id: newId(),
+      channel: one.channel,
+      address_hash: bytes(hash(one.address ?? `player:${one.player}`)),
+      player_id: one.player === null ? null : ids[one.player],
+      reason: one.reason,
+      expires_at: iso(one.expires),
+      lifted_at: one.lifted ? iso(AT - DAY) : null,
+      ...now,
+    })),
+    ...[...excluded].map(([address, ends]) => ({
+      id: newId(),
+      channel: "all",
+      address_hash: bytes(hash(address)),
+      reason: "self_excluded",
+      expires_at: iso(ends),
+      ...now,
+    })),
+  ]);
+  await insert(
+    sql,
+    property,
+    "dnc_entries",
+    world.dnc.map((one) => ({
+      id: newId(),
+      phone_hash: bytes(hash(one.phone)),
+      list: one.list,
+      requested_at: iso(AT - DAY),
+      expires_at: iso(one.expires),
+      ...now,
+    })),
+  );
+  await insert(
+    sql,
+    property,
+    "self_exclusions",
+    world.exclusions.map((one) => ({
+      id: newId(),
+      player_id: one.player === null ? null : ids[one.player],
+      address_hashes: one.addresses.map((address) => bytes(hash(address))),
+      starts_at: iso(AT - DAY),
+      ends_at: iso(one.ends),
+      ...now,
+    })),
+  );
+  await refreshConsents(sql, property, ids);
+  return ids;
+}
+
+const now = { created_at: "2026-01-01", updated_at: "2026-01-01" };
+
+function bytes(hex: string): string {
+  return `\\x${hex}`;
+}
+
+async function insert(sql: Sql, property: Property, table: string, rows: object[]): Promise<void> {
+  const records = rows.map((row) => ({ property_id: property.id, ...row }));
+  await sql`insert into ${sql(table)}
+    select * from jsonb_populate_recordset(null::${sql(table)}, ${records as never}::jsonb)`;
+}

@@ -1,0 +1,416 @@
+import { createHmac } from "node:crypto";
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { EVENT_NAMES } from "#runtime/events.ts";
+import { emitMany } from "#runtime/outbox.ts";
+import { testDatabase } from "../../support/database.ts";
+import { type House, openHouse, openReceiver } from "./house.ts";
+
+let house: House;
+const cleanups: (() => unknown)[] = [];
+beforeAll(async () => {
+  house = await openHouse(await testDatabase());
+});
+afterAll(() => house.close());
+afterEach(async () => {
+  for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
+  await house.asTenant((sql) => sql`delete from webhook_endpoints`);
+  await house.db.asSystem((sql) => sql`delete from queue`);
+});
+
+async function receiver(status: () => number = () => 200) {
+  const opened = await openReceiver(() => ({ status: status() }));
+  cleanups.push(opened.close);
+  return opened;
+}
+
+const URL = "http://receiver.test/hooks";
+const create = (input: object = {}) =>
+  house.call("create_webhook_endpoint", { url: URL, events: ["player.created"], ...input });
+const player = { id: "0190f3b2-0000-7000-8000-000000000001", player_id: "P-1", tier: "Gold" };
+
+describe("an endpoint", () => {
+  test("is answered as the specification shows it, with what we add", async () => {
+    const { status, body } = await create();
+    expect(status).toBe(201);
+    expect(body).toEqual({
+      id: expect.any(String),
+      property_id: house.property,
+      url: URL,
+      events: ["player.created"],
+      is_active: true,
+      description: null,
+      include_pii: false,
+      disabled_reason: null,
+      failing_since: null,
+      created_at: expect.any(String),
+      updated_at: expect.any(String),
+      secret: expect.stringMatching(/^whsec_[A-Za-z0-9+/]{43}=$/),
+    });
+  });
+
+  test("shows its secret in the first answer and never again", async () => {
+    const first = await house.call("create_webhook_endpoint", { url: URL, events: ["*"] }, { key: "once" });
+    const { id, secret } = first.body;
+    const again = await house.call("create_webhook_endpoint", { url: URL, events: ["*"] }, { key: "once" });
+    expect(again.body.id).toBe(id);
+    const others = [
+      again,
+      await house.call("get_webhook_endpoint", { id }),
+      await house.call("list_webhook_endpoints", {}),
+      await house.call("update_webhook_endpoint", { id, description: "mine" }),
+    ];
+    for (const { text } of others) expect(text).not.toMatch(/secret|whsec/);
+    for (const filters of [{ "secret.like": "whsec%" }, { "previous_secret.is": "null" }]) {
+      await expect(house.call("list_webhook_endpoints", { filters })).rejects.toMatchObject({ status: 400 });
+    }
+    await expect(house.call("list_webhook_endpoints", { select: "secret" })).rejects.toMatchObject({
+      status: 400,
+    });
+    await expect(create({ secret: "whsec_mine" })).rejects.toMatchObject({ status: 400 });
+    const stored = await house.asTenant(
+      (sql) => sql`
+        select 1 from audit_logs where diff::text like ${`%${secret}%`}
+        union all select 1 from idempotency_records where body like ${`%${secret}%`}`,
+    );
+    expect(stored).toHaveLength(0);
+  });
+
+  test("may listen to every event, to whole categories and to all", async () => {
+    const events = [...EVENT_NAMES, "campaign.*", "*"];
+    expect((await create({ events: [...events, "*"] })).body.events).toEqual(events);
+  });
+
+  test.each([
+    [
+      "an event that does not exist",
+      { events: ["player.craeted"] },
+      /"player\.craeted".*Allowed: \*, campaign\.\*.*player\.created/,
+    ],
+    ["a category that does not exist", { events: ["wallet.*"] }, /"wallet\.\*"/],
+    ["no events", { events: [] }, /events/],
+    ["more than 100 events", { events: Array.from({ length: 101 }, () => "*") }, /events/],
+    ["no URL", { url: "hooks" }, /url/],
+    ["a URL of another kind", { url: "ftp://receiver.example.com/" }, /https:/],
+    ["a password in the URL", { url: "http://me:secret@receiver.example.com/" }, /password/],
+    ["an unknown field", { retries: 3 }, /retries: unknown field/],
+    ["a field that the service writes", { disabled_reason: "x" }, /disabled_reason: unknown field/],
+  ])("is refused with %s", async (_, input, words) => {
+    await expect(create(input)).rejects.toMatchObject({ status: 400, message: words });
+    const { body } = await create();
+    await expect(house.call("update_webhook_endpoint", { id: body.id, ...input })).rejects.toMatchObject({
+      status: 400,
+      message: words,
+    });
+  });
+
+  test("takes its deliveries with it when it is deleted; the events stay", async () => {
+    const { body } = await create();
+    await house.emit("player.created", [player]);
+    await house.call("delete_webhook_endpoint", { id: body.id });
+    expect((await house.call("list_webhook_deliveries", {})).body).toEqual([]);
+    const events = await house.asTenant(
+      (sql) => sql`select 1 from outbox where property_id = ${house.property}`,
+    );
+    expect(events.length).toBeGreaterThan(0);
+    await house.work();
+  });
+
+  test("that is switched off by hand gets nothing, what was pending is discarded, and it can be switched on", async () => {
+    const { url, received } = await receiver();
+    const { body } = await create({ url });
+    await house.emit("player.created", [player]);
+    await house.call("update_webhook_endpoint", { id: body.id, is_active: false });
+    await house.emit("player.created", [player]);
+    await house.work();
+    expect(received).toHaveLength(0);
+    expect((await house.deliveriesOf(body.id)).map(({ status }) => status)).toEqual(["discarded"]);
+    await house.call("update_webhook_endpoint", { id: body.id, is_active: true });
+    await house.emit("player.created", [player]);
+    await house.work();
+    expect(received).toHaveLength(1);
+  });
+
+  test("that moves to another URL gets what was waiting there at once", async () => {
+    const { url, received } = await receiver();
+    const { body } = await create({ url: "http://127.0.0.1:9/" });
+    await house.emit("player.created", [player]);
+    await house.asTenant((sql) => sql`update webhook_endpoints set resting_until = now() + interval '1 day'`);
+    await house.work();
+    await house.call("update_webhook_endpoint", { id: body.id, url });
+    await house.work();
+    expect(received).toHaveLength(1);
+  });
+
+  test("of another property is not there, for any operation", async () => {
+    const at = await house.newProperty();
+    const { body } = await create();
+    await house.emit("player.created", [player]);
+    const [delivery] = await house.deliveriesOf(body.id);
+    const attempts: [string, object][] = [
+      ["get_webhook_endpoint", { id: body.id }],
+      ["update_webhook_endpoint", { id: body.id, is_active: false }],
+      ["delete_webhook_endpoint", { id: body.id }],
+      ["get_webhook_delivery", { id: delivery!.id }],
+      ["rotate_webhook_secret", { endpointId: body.id }],
+      ["test_webhook", { endpointId: body.id }],
+      ["redeliver_webhook", { deliveryId: delivery!.id }],
+      ["replay_webhooks", { endpointId: body.id, since: "2020-01-01T00:00:00Z" }],
+    ];
+    for (const [name, input] of attempts) {
+      await expect(house.call(name, input, { at }), name).rejects.toMatchObject({ status: 404 });
+    }
+    expect((await house.call("list_webhook_endpoints", {}, { at })).body).toEqual([]);
+    expect((await house.call("list_webhook_deliveries", {}, { at })).body).toEqual([]);
+  });
+});
+
+describe("where private addresses are closed", () => {
+  let closed: House;
+  beforeAll(async () => {
+    closed = await openHouse(await testDatabase(), { allowPrivate: false });
+  });
+  afterAll(() => closed.close());
+
+  test.each([
+    ["http://receiver.example.com/", /https:/],
+    ["https://127.0.0.1/", /not on the public internet/],
+    ["https://169.254.169.254/latest/meta-data/", /not on the public internet/],
+    ["https://localhost:8443/", /not on the public internet/],
+  ])("an endpoint at %s is refused", async (url, words) => {
+    const input = { url, events: ["*"] };
+    await expect(closed.call("create_webhook_endpoint", input)).rejects.toMatchObject({
+      status: 400,
+      message: words,
+    });
+  });
+
+  test("one that got in all the same is not called, and the delivery says why", async () => {
+    const { url, received } = await receiver();
+    const { body } = await closed.call("create_webhook_endpoint", {
+      url: "https://receiver.example.com/",
+      events: ["*"],
+    });
+    const inside = url.replace("http:", "https:");
+    await closed.asTenant((sql) => sql`update webhook_endpoints set url = ${inside} where id = ${body.id}`);
+    await closed.emit("player.created", [player]);
+    await closed.work();
+    const [delivery] = await closed.deliveriesOf(body.id);
+    expect(delivery).toMatchObject({ status: "pending", attempt_count: 1 });
+    expect(delivery!.attempts[0]?.error).toBe("The host 127.0.0.1 is not on the public internet.");
+    expect(received).toHaveLength(0);
+  });
+});
+
+describe("the body", () => {
+  const personal = {
+    ...player,
+    email: "zoe@example.com",
+    phone: "+17025550100",
+    first_name: "Zoe",
+    last_name: "Quinn",
+    birth_date: "1980-01-01",
+    postal_code: "89101",
+    custom: { shoe: 42 },
+    host: { id: 1, email: "host@example.com", seen: [{ phone: "+17025550101" }] },
+  };
+
+  async function bodyOf(input: object, object: object) {
+    const { url, received } = await receiver();
+    await create({ url, ...input });
+    await house.emit("player.created", [object]);
+    await house.work();
+    return { ...JSON.parse(received[0]!.raw), bytes: Buffer.byteLength(received[0]!.raw) };
+  }
+
+  test("is thin: nobody's personal data is in it, at any depth", async () => {
+    const { data } = await bodyOf({}, personal);
+    expect(data.object).toEqual({ ...player, host: { id: 1, seen: [{}] } });
+  });
+
+  test("is whole for an endpoint that asked for it", async () => {
+    const { data } = await bodyOf({ include_pii: true }, personal);
+    expect(data.object).toEqual(personal);
+  });
+
+  test("names what changed and what it was before, thin as well", async () => {
+    const { url, received } = await receiver();
+    await create({ url, events: ["player.*"] });
+    await house.emit("player.updated", [personal], house.property, {
+      tier: "Silver",
+      email: "old@example.com",
+    });
+    await house.work();
+    expect(JSON.parse(received[0]!.raw).data.previous).toEqual({ tier: "Silver" });
+  });
+
+  test("that would be over 20 KB holds the id alone, and says that it is cut", async () => {
+    const { data, bytes } = await bodyOf({}, { ...player, note: "é".repeat(10_000) });
+    expect(data).toEqual({ object: { id: player.id }, truncated: true });
+    expect(bytes).toBeLessThan(20_000);
+  });
+});
+
+describe("a rotation", () => {
+  test("shows the new secret once, and until the overlap ends signs with both", async () => {
+    const { url, received } = await receiver();
+    const { body: endpoint } = await create({ url });
+    const rotate = () =>
+      house.call("rotate_webhook_secret", { endpointId: endpoint.id, overlapHours: 2 }, { key: "rotate" });
+    const { body } = await rotate();
+    expect(Date.parse(body.previous_secret_until) - Date.now()).toBeGreaterThan(7_100_000);
+    expect((await rotate()).body).toEqual({
+      success: true,
+      previous_secret_until: body.previous_secret_until,
+    });
+    await house.emit("player.created", [player]);
+    await house.work();
+    const { headers, raw } = received[0]!;
+    const mac = (secret: string) =>
+      `v1=${createHmac("sha256", secret).update(`${headers["x-service-timestamp"]}.${raw}`).digest("hex")}`;
+    expect(headers["x-service-signature"]).toBe(mac(body.secret));
+    expect(headers["x-service-signature-previous"]).toBe(mac(endpoint.secret));
+    expect(String(headers["webhook-signature"]).split(" ")).toHaveLength(2);
+    await house.asTenant((sql) => sql`update webhook_endpoints set previous_secret_until = now()`);
+    await house.emit("player.created", [player]);
+    await house.work();
+    expect(received[1]!.headers).not.toHaveProperty("x-service-signature-previous");
+    expect(String(received[1]!.headers["webhook-signature"]).split(" ")).toHaveLength(1);
+  });
+
+  test("without an overlap ends the old secret at once", async () => {
+    const { url, received } = await receiver();
+    const { body: endpoint } = await create({ url });
+    const { body } = await house.call("rotate_webhook_secret", { endpointId: endpoint.id, overlapHours: 0 });
+    expect(body.previous_secret_until).toBeNull();
+    await house.emit("player.created", [player]);
+    await house.work();
+    expect(received[0]!.headers).not.toHaveProperty("x-service-signature-previous");
+  });
+});
+
+describe("sending again", () => {
+  test("a test event reaches an endpoint that subscribes to something else", async () => {
+    const { url, received } = await receiver();
+    const { body } = await create({ url });
+    const sent = await house.call("test_webhook", { endpointId: body.id });
+    await house.work();
+    expect(received.map(({ headers }) => headers["x-service-event"])).toEqual(["webhook.test"]);
+    const delivery = await house.call("get_webhook_delivery", { id: sent.body.delivery_id });
+    expect(delivery.body).toMatchObject({ status: "delivered", event_id: sent.body.event_id });
+  });
+
+  test("a delivery is sent again with its ids, even while the endpoint rests", async () => {
+    const { url, received } = await receiver();
+    const { body } = await create({ url });
+    await house.emit("player.created", [player]);
+    await house.work();
+    await house.asTenant((sql) => sql`update webhook_endpoints set resting_until = now() + interval '1 day'`);
+    const [delivery] = await house.deliveriesOf(body.id);
+    await house.call("redeliver_webhook", { deliveryId: delivery!.id });
+    await house.work();
+    expect(received).toHaveLength(2);
+    for (const header of ["webhook-id", "x-service-delivery"]) {
+      expect(received[1]!.headers[header]).toBe(received[0]!.headers[header]);
+    }
+    expect((await house.deliveriesOf(body.id))[0]).toMatchObject({ status: "delivered", attempt_count: 1 });
+    expect((await house.deliveriesOf(body.id))[0]!.attempts).toHaveLength(2);
+  });
+
+  test("a replay sends what failed in a stretch of time, and nothing else", async () => {
+    const { url, received } = await receiver();
+    const { body } = await create({ url });
+    await house.emit(
+      "player.created",
+      Array.from({ length: 6 }, () => player),
+    );
+    await house.work();
+    const ids = (await house.deliveriesOf(body.id)).map(({ id }) => id);
+    await house.asTenant(async (sql) => {
+      await sql`update webhook_deliveries set status = 'failed' where id = any(${ids.slice(0, 4)}::uuid[])`;
+      await sql`update webhook_deliveries set created_at = now() - interval '2 days' where id = any(${ids.slice(0, 2)}::uuid[])`;
+    });
+    const since = new Date(Date.now() - 86_400_000).toISOString();
+    const replayed = await house.call("replay_webhooks", { endpointId: body.id, since });
+    expect(replayed.body).toEqual({ success: true, replayed: 2, next_after: null });
+    await house.work();
+    expect(received).toHaveLength(8);
+    const again = received.slice(6).map(({ headers }) => headers["x-service-delivery"]);
+    expect(again.sort()).toEqual(ids.slice(2, 4).sort());
+    const until = new Date(Date.now() - 100_000_000).toISOString();
+    await expect(house.call("replay_webhooks", { endpointId: body.id, since, until })).rejects.toMatchObject({
+      status: 400,
+    });
+  });
+
+  test("a replay of more than 10,000 goes on where it stopped", async () => {
+    const { body } = await create();
+    await house.asTenant((sql) =>
+      emitMany(
+        sql,
+        house.property,
+        "player.created",
+        sql`select '{}'::jsonb as object from generate_series(1, 10500)`,
+      ),
+    );
+    await house.asTenant((sql) => sql`update webhook_deliveries set status = 'delivered'`);
+    const replay = { endpointId: body.id, since: "2020-01-01T00:00:00Z", status: "delivered" };
+    const first = (await house.call("replay_webhooks", replay)).body;
+    expect(first.replayed).toBe(10_000);
+    const second = (await house.call("replay_webhooks", { ...replay, after: first.next_after })).body;
+    expect(second).toMatchObject({ replayed: 500, next_after: null });
+  });
+
+  test.each([
+    ["test_webhook", (endpointId: string) => ({ endpointId })],
+    ["replay_webhooks", (endpointId: string) => ({ endpointId, since: "2020-01-01T00:00:00Z" })],
+  ])("%s to an endpoint that is switched off is a conflict", async (name, input) => {
+    const { body } = await create({ is_active: false });
+    await expect(house.call(name, input(body.id))).rejects.toMatchObject({
+      status: 409,
+      message: /is_active/,
+    });
+  });
+});
+
+describe("events of many rows at once", () => {
+  const rows = 1_000;
+  const emit = () =>
+    house.asTenant((sql) =>
+      emitMany(
+        sql,
+        house.property,
+        "player.created",
+        sql`select jsonb_build_object('id', i) as object from generate_series(1, ${rows}) i`,
+      ),
+    );
+
+  test("reach every endpoint that asked, each once, by one job an endpoint", async () => {
+    const receivers = [await receiver(), await receiver()];
+    for (const { url } of receivers) await create({ url });
+    await create({ events: ["player.updated"] });
+    expect(await emit()).toBe(2);
+    expect(await house.waiting()).toHaveLength(2);
+    await house.work();
+    for (const { received } of receivers) {
+      const ids = received.map(({ raw }) => JSON.parse(raw).data.object.id);
+      expect(new Set(ids).size).toBe(rows);
+      expect(ids).toHaveLength(rows);
+    }
+  });
+
+  test("cost nothing when nobody asked: the query does not run", async () => {
+    await create({ events: ["player.updated"] });
+    const queued = await house.asTenant((sql) =>
+      emitMany(sql, house.property, "player.created", sql`select to_jsonb(1 / 0) as object`),
+    );
+    expect(queued).toBe(0);
+  });
+
+  test("of no rows wake nobody", async () => {
+    await create();
+    const queued = await house.asTenant((sql) =>
+      emitMany(sql, house.property, "player.created", sql`select '{}'::jsonb as object where false`),
+    );
+    expect(queued).toBe(0);
+  });
+});

@@ -1,0 +1,71 @@
+import { AjvJsonSchemaValidator } from "@modelcontextprotocol/server/validators/ajv";
+import { expect, test } from "vitest";
+import type { Actor, Scope } from "#runtime/operation.ts";
+import { CATALOG } from "#tools/catalog.ts";
+import { surfaces } from "#transports/mcp-surface.ts";
+
+const made = surfaces(CATALOG);
+const propertyId = "0195a1b2-0000-7000-8000-000000000001";
+
+function surface(scopes: Scope[], toolsets: "all" | null = null) {
+  const actor: Actor = { type: "api_key", id: propertyId, propertyId, scopes, rateLimit: 100 };
+  return made.of({ actor, transport: "mcp", requestId: "r" }, { toolsets, readOnly: false, exclude: [] });
+}
+
+test("what an agent reads first fits in 25 tools and 8,000 tokens", () => {
+  const { listed, listedJson } = surface(["read", "write"]);
+  // JSON Schema measures about 3.6 characters a token.
+  const tokens = Math.round(listedJson.length / 3.6);
+  process.stdout.write(`tools/list: ${listed.length} tools, about ${tokens} tokens\n`);
+  expect(listed.length).toBeLessThanOrEqual(25);
+  expect(tokens).toBeLessThanOrEqual(8_000);
+});
+
+test("every operation has a title, a description and schemas that compile", () => {
+  const validator = new AjvJsonSchemaValidator();
+  for (const { name, title, description, inputSchema, outputSchema } of surface(["read", "write"], "all")
+    .listed) {
+    expect(title && description, name).toBeTruthy();
+    expect(() => validator.getValidator(inputSchema as never), name).not.toThrow();
+    expect(() => validator.getValidator(outputSchema as never), name).not.toThrow();
+  }
+});
+
+const PHRASES = [
+  ["pause a running campaign", "pause_campaign"],
+  ["how many opened the campaign", "campaign_stats"],
+  ["upload a csv of players", "list_import_jobs"],
+  ["see why my import failed", "list_import_errors"],
+  ["make a segment of gold players", "create_segment"],
+  ["count how many match a condition", "segment_preview"],
+  ["copy a campaign", "duplicate_campaign"],
+  ["send it now", "send_campaign"],
+  ["schedule for tomorrow", "schedule_campaign"],
+  ["may we text this phone", "compliance_check"],
+  ["self exclude a player", "create_self_exclusion"],
+  ["remove from the do not call list", "delete_dnc_entry"],
+  ["add a webhook", "create_webhook_endpoint"],
+  ["resend a webhook", "redeliver_webhook"],
+  ["change the webhook secret", "rotate_webhook_secret"],
+  ["what was sent to the mailbox", "list_mailbox_messages"],
+  ["audit history", "list_audit_logs"],
+  ["cancel a campaign", "cancel_campaign"],
+  ["check a campaign before sending", "preflight_campaign"],
+  ["create an email template", "create_template"],
+  ["revoke consent", "consent_revoke"],
+  ["record consent", "consent_record"],
+  ["who did what", "list_audit_logs"],
+  ["list failed deliveries", "list_webhook_deliveries"],
+  ["edit a player's email", "update_player"],
+  ["find players with a high adt", "list_players"],
+  ["unsubscribe a guest", "consent_revoke"],
+  ["look up one customer", "get_player"],
+] as const;
+
+test("a task in everyday words finds its tool among the first three, nine times of ten", () => {
+  const index = surface(["read", "write"]).index();
+  const missed = PHRASES.filter(
+    ([phrase, tool]) => !index.search(phrase, 3).some(({ operation }) => operation.name === tool),
+  );
+  expect(missed.length, missed.map(([phrase]) => phrase).join("; ")).toBeLessThanOrEqual(PHRASES.length / 10);
+});

@@ -1,0 +1,234 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { type McpHouse, startMcp } from "./mcp-house.ts";
+
+let house: McpHouse;
+beforeAll(async () => {
+  house = await startMcp();
+  await house.addPlayers(house.home, 3);
+});
+afterAll(() => house.stop());
+
+const META = {
+  "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+  "io.modelcontextprotocol/clientInfo": { name: "agent", version: "1" },
+  "io.modelcontextprotocol/clientCapabilities": {},
+};
+
+function modernCall(method: string, params: object = {}, name?: string) {
+  return {
+    body: { jsonrpc: "2.0", id: 1, method, params: { ...params, _meta: META } },
+    headers: {
+      "X-Api-Key": house.key,
+      "MCP-Protocol-Version": "2026-07-28",
+      "Mcp-Method": method,
+      ...(name && { "Mcp-Name": name }),
+    } as Record<string, string>,
+  };
+}
+
+const initialize = (protocolVersion: string) => ({
+  jsonrpc: "2.0",
+  id: 1,
+  method: "initialize",
+  params: { protocolVersion, capabilities: {}, clientInfo: { name: "agent", version: "1" } },
+});
+
+describe.each(["2025-11-25", "2025-06-18", "2025-03-26"])("an agent that speaks %s", (revision) => {
+  const headers = () => ({ "X-Api-Key": house.key, "MCP-Protocol-Version": revision });
+
+  test("is answered in its own revision, as JSON and without a session", async () => {
+    const {
+      status,
+      json,
+      headers: answered,
+    } = await house.send(initialize(revision), { "X-Api-Key": house.key });
+    expect(status).toBe(200);
+    expect(json.result).toMatchObject({
+      protocolVersion: revision,
+      serverInfo: { name: "player-marketing" },
+    });
+    expect(answered.get("content-type")).toBe("application/json");
+    expect(answered.get("mcp-session-id")).toBeNull();
+    const ready = await house.send({ jsonrpc: "2.0", method: "notifications/initialized" }, headers());
+    expect(ready).toMatchObject({ status: 202, json: null });
+  });
+
+  test("lists the tools and calls one", async () => {
+    const list = await house.send({ jsonrpc: "2.0", id: 2, method: "tools/list" }, headers());
+    expect(list.json.result.tools.map((tool: { name: string }) => tool.name)).toContain("list_players");
+    const params = { name: "list_players", arguments: { limit: 2 } };
+    const { json } = await house.send({ jsonrpc: "2.0", id: 3, method: "tools/call", params }, headers());
+    expect(json).toMatchObject({ id: 3, result: { structuredContent: { page: { has_more: true } } } });
+  });
+});
+
+test("an agent that asks for an old revision is offered the newest of those with a handshake", async () => {
+  const { json } = await house.send(initialize("2024-11-05"), { "X-Api-Key": house.key });
+  expect(json.result.protocolVersion).toBe("2025-11-25");
+});
+
+test("a batch of 2025-03-26 is answered whole", async () => {
+  const batch = [1, 2].map((id) => ({ jsonrpc: "2.0", id, method: "tools/list" }));
+  const { json } = await house.send(batch, { "X-Api-Key": house.key, "MCP-Protocol-Version": "2025-03-26" });
+  expect(json.map((one: { result: { tools: object[] } }) => one.result.tools.length > 3)).toEqual([
+    true,
+    true,
+  ]);
+});
+
+test("a batch that cancels its own call is answered all the same", async () => {
+  const call = {
+    jsonrpc: "2.0",
+    id: 1,
+    method: "tools/call",
+    params: { name: "list_players", arguments: {} },
+  };
+  const cancel = { jsonrpc: "2.0", method: "notifications/cancelled", params: { requestId: 1 } };
+  const { status } = await house.send([call, cancel], { "X-Api-Key": house.key });
+  expect(status).toBe(200);
+});
+
+test("the SDK of yesterday connects, lists and calls", async () => {
+  const client = await house.yesterdays(house.key);
+  const { tools } = await client.listTools();
+  expect(tools.length).toBeGreaterThan(5);
+  const result = await client.callTool({ name: "list_players", arguments: { format: "items", limit: 1 } });
+  expect(result.structuredContent).toMatchObject({ format: "items", items: [{ first_name: "Ann" }] });
+});
+
+test("the SDK of today connects, lists and calls without a handshake", async () => {
+  const client = await house.modern(house.key);
+  expect(client.getServerVersion()).toMatchObject({ name: "player-marketing" });
+  expect(client.getInstructions()).toContain("Players, Campaigns");
+  const { tools } = await client.listTools();
+  expect(tools.length).toBeGreaterThan(5);
+  const result = await client.callTool({ name: "list_players", arguments: {} });
+  expect(result.structuredContent).toMatchObject({ format: "columns", page: { has_more: false } });
+});
+
+test("a list may be kept for five minutes by the one who asked", async () => {
+  const { body, headers } = modernCall("tools/list");
+  const { json, status } = await house.send(body, headers);
+  expect(status).toBe(200);
+  expect(json.result).toMatchObject({ ttlMs: 300_000, cacheScope: "private", resultType: "complete" });
+  expect(json.result.tools.length).toBeGreaterThan(5);
+});
+
+test("every answer carries the version, the allowance and the request's id", async () => {
+  const { body, headers } = modernCall("tools/list");
+  const answers = [
+    await house.send(body, { ...headers, "X-Request-Id": "mine" }),
+    await house.send(body, { ...headers, "X-Request-Id": "mine" }, { method: "DELETE" }),
+    await house.send("{", { ...headers, "X-Request-Id": "mine" }),
+  ];
+  for (const { headers: answered } of answers) {
+    expect(answered.get("api-version")).toBe("2026-06-05");
+    expect(answered.get("x-ratelimit-limit")).toBe("1000000");
+    expect(answered.get("x-request-id")).toBe("mine");
+  }
+});
+
+describe("what is not MCP is refused", () => {
+  test.each(["GET", "DELETE", "PUT"])("%s is not allowed, and POST is named", async (method) => {
+    const { status, headers } = await house.send(null, { "X-Api-Key": house.key }, { method });
+    expect(status).toBe(405);
+    expect(headers.get("allow")).toBe("POST");
+  });
+
+  test("without a key nothing is told but where to look", async () => {
+    const { status, headers, json } = await house.send(initialize("2025-11-25"));
+    expect(status).toBe(401);
+    expect(headers.get("www-authenticate")).toContain("resource_metadata=");
+    expect(json.error).toBe("missing_credential");
+  });
+
+  test.each([
+    ["http://evil.example", 403],
+    ["null", 403],
+    ["http://localhost:6274", 200],
+    ["http://casino.example", 200],
+  ])("a page of %s is answered %i", async (Origin, expected) => {
+    const { body, headers } = modernCall("tools/list");
+    expect((await house.send(body, { ...headers, Origin })).status).toBe(expected);
+  });
+
+  test("a name that somebody else's DNS points here is refused", async () => {
+    const { body, headers } = modernCall("tools/list");
+    const request = (host: string) =>
+      new Request(house.url, {
+        method: "POST",
+        headers: {
+          ...headers,
+          host,
+          "content-type": "application/json",
+          accept: "application/json, text/event-stream",
+        },
+        body: JSON.stringify(body),
+      });
+    const actor = { type: "system", id: null } as const;
+    const context = {
+      call: { actor, transport: "mcp" as const, requestId: "r" },
+      frame: {
+        requestId: "r",
+        version: "2026-06-05",
+        allowance: { allowed: true, limit: 1, remaining: 1, reset: 1 },
+        metadataUrl: "",
+      },
+    };
+    expect((await house.face.handle(request("rebound.example"), context)).status).toBe(403);
+    expect((await house.face.handle(request("casino.example:8787"), context)).status).toBe(200);
+  });
+
+  test("a body of more than a megabyte is too large", async () => {
+    const { body, headers } = modernCall("tools/list", { padding: "x".repeat(1_100_000) });
+    expect((await house.send(body, headers)).status).toBe(413);
+  });
+
+  test("a body that is not JSON, or that holds NUL, is refused", async () => {
+    const { headers } = modernCall("tools/list");
+    expect(await house.send("{", headers)).toMatchObject({ status: 400, json: { jsonrpc: "2.0", id: null } });
+    const { body } = modernCall("tools/call", { name: "list_players", arguments: { select: "\u0000" } });
+    expect((await house.send(body, headers)).status).toBe(400);
+    expect((await house.send(body, { ...headers, "content-type": "text/plain" })).status).toBe(415);
+  });
+
+  test("an unknown revision is refused with the known ones", async () => {
+    const { body, headers } = modernCall("tools/list");
+    const params = { _meta: { ...META, "io.modelcontextprotocol/protocolVersion": "2031-01-01" } };
+    const future = await house.send(
+      { ...body, params },
+      { ...headers, "MCP-Protocol-Version": "2031-01-01" },
+    );
+    expect(future).toMatchObject({ status: 400, json: { error: { code: -32_022 } } });
+    const plain = { jsonrpc: "2.0", id: 7, method: "tools/list" };
+    const past = await house.send(plain, { "X-Api-Key": house.key, "MCP-Protocol-Version": "1999-01-01" });
+    expect(past).toMatchObject({ status: 400, json: { id: 7, error: { code: -32_022 } } });
+    expect(past.json.error.data.supported).toContain("2025-11-25");
+  });
+
+  test("headers that differ from the body are refused", async () => {
+    const { body, headers } = modernCall(
+      "tools/call",
+      { name: "list_players", arguments: {} },
+      "delete_player",
+    );
+    expect(await house.send(body, headers)).toMatchObject({
+      status: 400,
+      json: { error: { code: -32_020 } },
+    });
+    const list = modernCall("tools/list");
+    const wrong = await house.send(list.body, { ...list.headers, "Mcp-Method": "tools/call" });
+    expect(wrong).toMatchObject({ status: 400, json: { error: { code: -32_020 } } });
+  });
+
+  test.each(["players/steal", "subscriptions/listen", "resources/list"])(
+    "the method %s is not found",
+    async (method) => {
+      const { body, headers } = modernCall(method);
+      expect(await house.send(body, headers)).toMatchObject({
+        status: 404,
+        json: { error: { code: -32_601 } },
+      });
+    },
+  );
+});

@@ -1,0 +1,40 @@
+import { z } from "zod";
+import { Fault } from "#runtime/faults.ts";
+import { tool } from "#runtime/operation.ts";
+import { hashPassword, needsRehash, verifyPassword } from "#runtime/passwords.ts";
+import { SESSION_SECONDS } from "#runtime/sessions.ts";
+import { countTry, forgive } from "./throttle.ts";
+
+export const UserView = z.object({ id: z.uuid(), email: z.email(), role: z.string() });
+
+export default tool({
+  name: "login",
+  title: "Sign in",
+  description: "Exchanges an email and a password for a token, sent afterwards as Authorization: Bearer.",
+  scope: "read",
+  effect: "change",
+  access: "public",
+  realm: "system",
+  input: { email: z.email().max(320), password: z.string().min(1).max(1024) },
+  output: z.object({ token: z.string(), user: UserView, expires_in: z.int().describe("Seconds") }),
+  faults: ["invalid_login", "rate_limited"],
+  secrets: ["token"],
+  async handler({ sql, call, audit, issueToken }, { email, password }) {
+    const account = email.toLowerCase();
+    await countTry(sql, "login", account, call.ip);
+    const [user] = await sql<{ id: string; password_hash: string }[]>`
+      select id, password_hash from users where email = ${account} and is_active`;
+    const right = await verifyPassword(password, user?.password_hash ?? null);
+    if (!user || !right) throw new Fault("invalid_login", { keepWrites: true });
+    await forgive(sql, "login", account, call.ip);
+    if (needsRehash(user.password_hash)) {
+      await sql`update users set password_hash = ${await hashPassword(password)} where id = ${user.id}`;
+    }
+    audit({ entity: "users", entityId: user.id });
+    return {
+      token: await issueToken(user.id),
+      user: { id: user.id, email: account, role: "authenticated" },
+      expires_in: SESSION_SECONDS,
+    };
+  },
+});

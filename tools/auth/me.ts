@@ -1,0 +1,30 @@
+import { z } from "zod";
+import { Fault } from "#runtime/faults.ts";
+import { tool } from "#runtime/operation.ts";
+import { UserView } from "./login.ts";
+
+export default tool({
+  name: "me",
+  title: "Who am I",
+  description: "Returns the signed-in user and the properties that they work in.",
+  scope: "read",
+  effect: "read",
+  access: "user",
+  realm: "system",
+  input: {},
+  output: UserView.extend({
+    is_platform_admin: z.boolean(),
+    memberships: z.array(z.object({ property_id: z.uuid(), role: z.enum(["admin", "manager", "analyst"]) })),
+  }),
+  faults: [],
+  async handler({ call: { actor } }) {
+    if (actor.type !== "user") throw new Fault("insufficient_scope");
+    return {
+      id: actor.id,
+      email: actor.email,
+      role: "authenticated",
+      is_platform_admin: actor.isPlatformAdmin,
+      memberships: [...actor.memberships],
+    };
+  },
+});

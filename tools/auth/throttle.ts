@@ -1,0 +1,46 @@
+import type { Sql } from "#db/client.ts";
+import { Fault } from "#runtime/faults.ts";
+
+/** Failures allowed in a quarter of an hour: an account's, and an address's. */
+const LIMITS = { account: 5, address: 20 };
+const WINDOW = 900;
+
+/**
+ * Counts a try of signing in before it is judged, so that many at once cannot pass together. Throws
+ * `rate_limited`. Take it back with `forgive` when the try was good.
+ */
+export async function countTry(
+  sql: Sql,
+  what: string,
+  account: string,
+  ip: string | undefined,
+): Promise<void> {
+  const rows = await sql<{ bucket: string; used: number; wait: number }[]>`
+    insert into rate_windows (bucket, window_start, used)
+    select bucket, ${windowStart(sql)}, 1 from unnest(${buckets(what, account, ip)}::text[]) as bucket order by 1
+    on conflict (bucket, window_start) do update set used = rate_windows.used + 1
+    returning bucket, used,
+      ceil(window_start + ${WINDOW} - extract(epoch from clock_timestamp()))::int as wait`;
+  const over = rows.find((row) => row.used > (row.bucket.includes(":ip:") ? LIMITS.address : LIMITS.account));
+  if (over) throw new Fault("rate_limited", { retryAfter: Math.max(1, over.wait), keepWrites: true });
+}
+
+/** A good try does not count. */
+export async function forgive(
+  sql: Sql,
+  what: string,
+  account: string,
+  ip: string | undefined,
+): Promise<void> {
+  await sql`
+    update rate_windows set used = case when bucket like '%:ip:%' then greatest(used - 1, 0) else 0 end
+    where bucket = any(${buckets(what, account, ip)}::text[]) and window_start = ${windowStart(sql)}`;
+}
+
+function windowStart(sql: Sql) {
+  return sql`(floor(extract(epoch from now()) / ${WINDOW}::int) * ${WINDOW}::int)::bigint`;
+}
+
+function buckets(what: string, account: string, ip: string | undefined): string[] {
+  return [`${what}:account:${account}`, `${what}:ip:${ip ?? "local"}`];
+}

@@ -1,0 +1,48 @@
+import { z } from "zod";
+import { readable, timestamp } from "#runtime/columns.ts";
+import { table } from "#runtime/operation.ts";
+
+const time = () => readable(timestamp().nullable());
+const text = () => readable(z.string().nullable());
+
+export const SEND_STATUSES = [
+  "pending",
+  "deferred",
+  "sending",
+  "sent",
+  "delivered",
+  "bounced",
+  "failed",
+  "skipped",
+  "cancelled",
+  "unknown",
+] as const;
+
+export default table({
+  name: "campaign_sends",
+  noun: "campaign_send",
+  description:
+    "One row a recipient of a campaign: what became of the message, and every reason why a recipient was skipped.",
+  verbs: ["list", "get"],
+  columns: {
+    campaign_id: readable(z.uuid().nullable()),
+    player_id: readable(z.uuid().nullable()),
+    channel: readable(z.string()),
+    status: readable(z.enum(SEND_STATUSES)),
+    skip_reasons: readable(z.array(z.string())),
+    address_masked: text(),
+    provider: text(),
+    provider_message_id: text(),
+    scheduled_for: time(),
+    attempts: readable(z.int()),
+    error_code: text(),
+    error_message: text(),
+    sent_at: time(),
+    delivered_at: time(),
+    opened_at: time(),
+    clicked_at: time(),
+    bounced_at: time(),
+    complained_at: time(),
+    unsubscribed_at: time(),
+  },
+});

@@ -1,0 +1,67 @@
+import { Fault } from "#runtime/faults.ts";
+import type { Context } from "#runtime/operation.ts";
+import type { Condition } from "#tools/segments/conditions.ts";
+
+export const CHANNELS = ["email", "sms", "voice", "push", "inbox", "loyaltyvip"] as const;
+export const STATUSES = [
+  "draft",
+  "scheduled",
+  "queued",
+  "sending",
+  "paused",
+  "sent",
+  "cancelled",
+  "failed",
+] as const;
+
+export type Status = (typeof STATUSES)[number];
+
+/** A campaign as the database has it: what sending needs of it. */
+export interface Campaign {
+  id: string;
+  name: string;
+  channel: (typeof CHANNELS)[number];
+  status: Status;
+  template_id: string | null;
+  subject: string | null;
+  preheader: string | null;
+  from_name: string | null;
+  from_email: string | null;
+  reply_to: string | null;
+  body_html: string | null;
+  body_text: string | null;
+  segment_id: string | null;
+  exclude_segment_ids: string[];
+  audience: "all" | null;
+  conditions: Condition[] | null;
+  logic: "and" | "or";
+  scheduled_at: string | null;
+  plan_cursor: string | null;
+  planned_at: string | null;
+  version: number;
+}
+
+/** The campaign, locked to the end of the transaction if asked for. Throws `not_found`. */
+export async function findCampaign(
+  { sql, property }: Pick<Context, "sql" | "property">,
+  id: string,
+  options: { lock?: boolean } = {},
+): Promise<Campaign> {
+  const [campaign] = await sql<Campaign[]>`
+    select id, name, channel, status, template_id, subject, preheader, from_name, from_email, reply_to,
+      body_html, body_text, segment_id, exclude_segment_ids, audience, conditions, logic, scheduled_at,
+      plan_cursor, planned_at, version
+    from campaigns
+    where property_id = ${property.id} and id = ${id} and deleted_at is null
+    ${options.lock ? sql`for no key update` : sql``}`;
+  if (!campaign) {
+    throw new Fault("not_found", { message: `No campaign with the id ${id} in this property.` });
+  }
+  return campaign;
+}
+
+/** A campaign record without its bodies, as events carry it: they must stay small. */
+export function thin(record: Record<string, unknown>): Record<string, unknown> {
+  const { body_html: _html, body_text: _text, ...rest } = record;
+  return rest;
+}

@@ -1,0 +1,152 @@
+import { z } from "zod";
+import { readable, timestamp, viewOf, writable } from "#runtime/columns.ts";
+import { changedFields } from "#runtime/crud.ts";
+import { Fault, invalid } from "#runtime/faults.ts";
+import { type Change, type Context, type Row, table } from "#runtime/operation.ts";
+import { Condition } from "#tools/segments/conditions.ts";
+import { audienceSql, checkOneAudience } from "./audience.ts";
+import { type Campaign, CHANNELS, STATUSES, thin } from "./campaign.ts";
+import cancelSends from "./cancel-sends.job.ts";
+import { checkSyntax } from "./content.ts";
+
+const line = (most: number) => z.string().trim().min(1).max(most).nullable().optional();
+const body = () => z.string().min(1).max(500_000).nullable().optional();
+
+const campaigns = table({
+  name: "campaigns",
+  noun: "campaign",
+  description:
+    "A campaign is one message to an audience: a segment, conditions, or all players said in words. Content can be edited in draft, scheduled and paused. It is sent by send_campaign or schedule_campaign.",
+  softDelete: true,
+  columns: {
+    name: writable(z.string().trim().min(1).max(200)),
+    channel: writable(z.enum(CHANNELS).default("email")),
+    status: readable(z.enum(STATUSES)),
+    status_reason: readable(z.string().nullable()),
+    template_id: writable(z.uuid().nullable().optional().describe("From list_templates")),
+    subject: writable(line(500).describe("Liquid. Goes before the template's")),
+    preheader: writable(line(500).describe("Liquid. The teaser that mail clients show")),
+    from_name: writable(line(200)),
+    from_email: writable(z.email().nullable().optional().describe("Default: the property's")),
+    reply_to: writable(z.email().nullable().optional()),
+    body_html: writable(body().describe("Liquid. Goes before the template's bodies")),
+    body_text: writable(body().describe("Liquid. Made from the HTML when left out")),
+    segment_id: writable(z.uuid().nullable().optional().describe("From list_segments")),
+    exclude_segment_ids: writable(z.array(z.uuid()).max(50).default([])),
+    audience: writable(z.enum(["all"]).nullable().optional().describe("Every player of the property")),
+    conditions: writable(
+      z
+        .array(Condition)
+        .max(200)
+        .nullable()
+        .optional()
+        .describe("Rule rows in place of a segment; joined by logic"),
+    ),
+    logic: writable(z.enum(["and", "or"]).default("and")),
+    scheduled_at: writable(
+      timestamp()
+        .nullable()
+        .optional()
+        .describe("Set by schedule_campaign; null takes the campaign back to draft"),
+    ),
+    is_transactional: writable(z.boolean().default(false)),
+    tags: writable(z.array(z.string().trim().min(1).max(100)).max(50).default([])),
+    audience_count: readable(z.int().describe("Recipients planned so far, the skipped included")),
+    version: readable(z.int()),
+    started_at: readable(timestamp().nullable()),
+    finished_at: readable(timestamp().nullable()),
+    archived_at: readable(timestamp().nullable()),
+  },
+  beforeWrite,
+  afterWrite,
+});
+export default campaigns;
+
+/** A campaign as operations answer it. */
+export const CampaignView = viewOf(campaigns);
+
+const AUDIENCE = ["segment_id", "exclude_segment_ids", "audience", "conditions", "logic", "channel"];
+const CONTENT = ["template_id", "subject", "preheader", "from_name", "from_email", "reply_to", "body_html"];
+const EDITABLE: Record<string, readonly string[]> = {
+  ...Object.fromEntries(
+    [...CONTENT, "body_text", "is_transactional"].map((name) => [name, ["draft", "scheduled", "paused"]]),
+  ),
+  // Once recipients are planned, another audience would reach nobody.
+  ...Object.fromEntries(AUDIENCE.map((name) => [name, ["draft", "scheduled"]])),
+};
+const DEFAULTS = {
+  segment_id: null,
+  exclude_segment_ids: [],
+  audience: null,
+  conditions: null,
+  logic: "and",
+  template_id: null,
+};
+
+async function beforeWrite(
+  context: Context,
+  { verb, input, current }: Change,
+): Promise<Record<string, unknown>> {
+  if (verb === "delete") return beforeDelete(context, current!);
+  if (current) checkEditable(input, current);
+  if (typeof input.scheduled_at === "string") {
+    throw invalid("scheduled_at", "is set by schedule_campaign; here it can only be null");
+  }
+  checkSyntax(input);
+  const next = { ...DEFAULTS, ...current, ...input } as unknown as Campaign;
+  checkOneAudience(next);
+  if (AUDIENCE.some((name) => name in input)) await audienceSql(context, next, 0);
+  if (input.template_id) await checkTemplate(context, next);
+  if (!current) return input;
+  const back = input.scheduled_at === null && current.status === "scheduled";
+  return { ...input, version: Number(current.version) + 1, ...(back && { status: "draft" }) };
+}
+
+function checkEditable(input: Record<string, unknown>, current: Row): void {
+  const status = String(current.status);
+  for (const name of Object.keys(input)) {
+    const states = EDITABLE[name] ?? [status];
+    if (states.includes(status)) continue;
+    throw new Fault("conflict", {
+      message: `The campaign is ${status}; ${name} can be changed while it is ${states.join(" or ")}.`,
+    });
+  }
+  if ("scheduled_at" in input && status !== "scheduled" && status !== "draft") {
+    throw new Fault("conflict", {
+      message: `The campaign is ${status}; only a scheduled one can be unscheduled.`,
+    });
+  }
+}
+
+async function checkTemplate({ sql, property }: Context, { template_id, channel }: Campaign): Promise<void> {
+  const [template] = await sql<{ channel: string }[]>`
+    select channel from templates
+    where property_id = ${property.id} and id = ${template_id} and deleted_at is null`;
+  if (!template) {
+    throw new Fault("not_found", { message: `template_id: no template ${template_id} in this property.` });
+  }
+  if (template.channel !== channel) {
+    throw invalid(
+      "template_id",
+      `is a template for ${template.channel}, and the campaign's channel is ${channel}`,
+    );
+  }
+}
+
+/** What waits to be sent must be stopped in words first; what only could be sent is cancelled with it. */
+function beforeDelete({ enqueue }: Context, current: Row): Record<string, unknown> {
+  const status = String(current.status);
+  if (status === "queued" || status === "sending") {
+    throw new Fault("conflict", { message: `The campaign is ${status}; cancel it before deleting it.` });
+  }
+  if (status !== "paused" && status !== "scheduled") return {};
+  enqueue(cancelSends, { campaignId: current.id });
+  return { status: "cancelled", finished_at: "now" };
+}
+
+async function afterWrite({ emit }: Context, { verb, current, row }: Change & { row: Row }): Promise<void> {
+  if (verb === "create") emit("campaign.created", thin(row));
+  if (verb !== "update" || !current) return;
+  emit("campaign.updated", thin(row), thin(changedFields(current, row)));
+  if (current.status === "scheduled" && row.status === "draft") emit("campaign.unscheduled", thin(row));
+}

@@ -1,0 +1,34 @@
+import { z } from "zod";
+import { job } from "#runtime/operation.ts";
+
+const CHUNK = 10_000;
+
+/** Marks what a cancelled campaign had not sent yet. Nothing of it is claimed any more in the meantime. */
+export default job({
+  name: "cancel_sends",
+  attempts: 20,
+  input: z.object({ campaignId: z.uuid() }),
+  async handler({ transact, signal }, { campaignId }) {
+    for (let after: string | null = FIRST; after !== null; ) {
+      signal.throwIfAborted();
+      const from: string = after;
+      after = await transact(async ({ sql, property }) => {
+        const [marked] = await sql<{ last: string | null }[]>`
+          with picked as materialized (
+            select s.id from campaign_sends s
+            join campaigns c on c.property_id = ${property.id} and c.id = s.campaign_id and c.status = 'cancelled'
+            where s.property_id = ${property.id} and s.campaign_id = ${campaignId} and s.id > ${from}
+              and s.status in ('pending', 'deferred')
+            order by s.id limit ${CHUNK} for update of s
+          ), marked as (
+            update campaign_sends s set status = 'cancelled', updated_at = now()
+            from picked where s.property_id = ${property.id} and s.id = picked.id
+          )
+          select (array_agg(id order by id))[${CHUNK}::int] as last from picked`;
+        return marked?.last ?? null;
+      });
+    }
+  },
+});
+
+const FIRST = "00000000-0000-0000-0000-000000000000";

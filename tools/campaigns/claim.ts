@@ -1,0 +1,98 @@
+import type { Context } from "#runtime/operation.ts";
+import { gateReasons } from "#tools/compliance/gate.ts";
+import type { Status } from "./campaign.ts";
+import { PLAYER_FIELDS } from "./player-fields.ts";
+
+/** A recipient who may be sent to now: the send's id and what templates know of the player. */
+export interface Recipient extends Record<string, unknown> {
+  send_id: string;
+  email: string;
+}
+
+export interface Claim {
+  status: Status;
+  /** Of the campaign's content. */
+  version: number;
+  /** Rows taken, also those that the gate then skipped. */
+  taken: number;
+  /** Where the next claim goes on, so that it need not pass over all that is done. */
+  last: string | null;
+  recipients: Recipient[];
+}
+
+const FIRST = "00000000-0000-0000-0000-000000000000";
+
+/**
+ * Takes the next pending rows of a campaign that is sending, and asks the gate again about the players as they
+ * are now: who is blocked by now is skipped. Holds the campaign's row, so that one who pauses or cancels waits
+ * for this, and nothing is claimed after the answer.
+ */
+export async function claimSends(
+  context: Context,
+  jobId: string,
+  { campaignId, after, limit }: { campaignId: string; after: string | null; limit: number },
+): Promise<Claim> {
+  const { sql, property } = context;
+  const fields = sql.unsafe(PLAYER_FIELDS.map((field) => `p."${field}"`).join(", "));
+  const rows = await sql<(Omit<Claim, "recipients"> & Recipient & { send_id: string | null })[]>`
+    with live as materialized (
+      select status, version from campaigns
+      where property_id = ${property.id} and id = ${campaignId} and deleted_at is null
+      for share
+    ), picked as materialized (
+      select s.id, s.player_id, s.address_hash
+      from campaign_sends s
+      where s.property_id = ${property.id} and s.campaign_id = ${campaignId} and s.status = 'pending'
+        and s.id > ${after ?? FIRST} and (s.scheduled_for is null or s.scheduled_for <= now())
+        and exists (select 1 from live where status = 'sending')
+      order by s.id limit ${limit}
+      for update of s skip locked
+    ), judged as materialized (
+      select k.id as send_id, ${fields}, case
+          when p.id is null then '{erased}'
+          when p.email_hash is distinct from k.address_hash then '{address_changed}'
+          else ${gateReasons(sql, { property, channel: "email" })}
+        end as reasons
+      from picked k left join players p on p.property_id = ${property.id} and p.id = k.player_id
+    ), claimed as (
+      update campaign_sends s
+      set status = case when j.reasons = '{}' then 'sending' else 'skipped' end, skip_reasons = j.reasons,
+        claimed_by = ${jobId}, claimed_at = now(), updated_at = now()
+      from judged j
+      where s.property_id = ${property.id} and s.id = j.send_id
+    )
+    select l.status as campaign_status, l.version, (select count(*)::int from picked) as taken,
+      (select id from picked order by id desc limit 1) as last, j.*
+    from live l left join judged j on j.reasons = '{}'`;
+  const [first] = rows;
+  if (!first) return { status: "cancelled", version: 0, taken: 0, last: null, recipients: [] };
+  const { campaign_status, version, taken, last } = first as unknown as Claim & { campaign_status: Status };
+  return {
+    status: campaign_status,
+    version,
+    taken,
+    last,
+    recipients: rows.filter((row) => row.send_id !== null),
+  };
+}
+
+/**
+ * What this job, or one that is no more, had claimed when it broke off. The vendor may have it. Where the vendor
+ * knows the message again it is sent once more; else it is never repeated.
+ */
+export async function recoverSends(
+  { sql, property }: Context,
+  jobId: string,
+  { campaignId, repeatable }: { campaignId: string; repeatable: boolean },
+): Promise<void> {
+  await sql`
+    update campaign_sends s
+    set status = case when ${repeatable} and c.status <> 'cancelled' then 'pending' else 'unknown' end,
+      error_code = case when ${repeatable} and c.status <> 'cancelled' then null else 'interrupted' end,
+      updated_at = now()
+    from campaigns c
+    where s.property_id = ${property.id} and s.campaign_id = ${campaignId} and s.status = 'sending'
+      and c.property_id = ${property.id} and c.id = s.campaign_id
+      and (s.claimed_by = ${jobId}
+        or not exists (select 1 from queue q where q.id = s.claimed_by and q.state <> 'dead'))`;
+}

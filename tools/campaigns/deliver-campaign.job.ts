@@ -1,0 +1,143 @@
+import { z } from "zod";
+import type { SendOutcome } from "#runtime/channels/channel.ts";
+import type { Sender } from "#runtime/channels/index.ts";
+import { type Context, type JobContext, job } from "#runtime/operation.ts";
+import { keepMessages } from "#tools/mailbox/keep.ts";
+import { findCampaign } from "./campaign.ts";
+import cancelSends from "./cancel-sends.job.ts";
+import { claimSends, recoverSends } from "./claim.ts";
+import { type Mail, notReady, readiness } from "./content.ts";
+import { renderMessages } from "./message.ts";
+import { fail, finishIfDone, orFail } from "./move.ts";
+import { recordOutcomes } from "./record.ts";
+import { unsubscribeLinks } from "./unsubscribe.ts";
+
+// While one batch is on its way to the vendor, another is claimed or recorded.
+const LANES = 2;
+// From the check to the hand-over; a vendor then has to start within a second of the check.
+const READY_WITHIN_MS = 700;
+
+/** Hands the pending sends of a planned campaign to the provider, each at most once. */
+const deliverCampaign = job({
+  name: "deliver_campaign",
+  attempts: 100,
+  input: z.object({ campaignId: z.uuid() }),
+  handler: (job, { campaignId }) => orFail(job, campaignId, () => deliver(job, campaignId)),
+});
+export default deliverCampaign;
+
+interface Delivery {
+  job: JobContext;
+  campaignId: string;
+  sender: Sender;
+  content: Content;
+  linkOf(sendId: string): string;
+  /** Set when nothing more may be claimed. */
+  stopped: boolean;
+}
+
+interface Content {
+  mail: Mail;
+  version: number;
+}
+
+async function deliver(job: JobContext, campaignId: string): Promise<void> {
+  const sender = job.runtime.openEmail((messages) =>
+    job.transact((context) => keepMessages(context, messages)),
+  );
+  const content = await job.transact((context) => prepare(context, job, campaignId, sender));
+  if (content) {
+    const links = unsubscribeLinks(job.config);
+    const linkOf = (sendId: string) => links(job.propertyId!, sendId);
+    const delivery: Delivery = { job, campaignId, sender, content, linkOf, stopped: false };
+    const lanes = await Promise.allSettled(Array.from({ length: LANES }, () => run(delivery)));
+    const broken = lanes.find((lane) => lane.status === "rejected");
+    if (broken) throw broken.reason;
+  }
+  job.signal.throwIfAborted();
+  await job.transact((context) => conclude(context, campaignId));
+}
+
+/** Settles what an earlier attempt left, and compiles the mail; null when the campaign is not sending. */
+async function prepare(
+  context: Context,
+  { jobId }: JobContext,
+  campaignId: string,
+  { repeatable }: Sender,
+): Promise<Content | null> {
+  await recoverSends(context, jobId, { campaignId, repeatable });
+  const campaign = await findCampaign(context, campaignId);
+  return campaign.status === "sending" ? compile(context, campaignId) : null;
+}
+
+async function compile(context: Context, campaignId: string): Promise<Content> {
+  const campaign = await findCampaign(context, campaignId);
+  const { mail, problems } = await readiness(context, campaign);
+  if (!mail) throw notReady(problems);
+  return { mail, version: campaign.version };
+}
+
+/** One lane: claim, render, hand over, record, until nothing is due. */
+async function run(delivery: Delivery): Promise<void> {
+  const { job, campaignId, sender } = delivery;
+  const most = Math.max(1, Math.floor(sender.concurrency / LANES));
+  let limit = most;
+  let after: string | null = null;
+  while (!delivery.stopped && !job.signal.aborted) {
+    const checkedAt = performance.now();
+    const claim = await job.transact((context) =>
+      claimSends(context, job.jobId, { campaignId, after, limit }),
+    );
+    if (claim.status !== "sending" || (claim.taken === 0 && after === null)) return;
+    after = claim.last;
+    // The content was edited while the campaign was paused.
+    if (claim.version !== delivery.content.version) {
+      delivery.content = await job.transact((context) => compile(context, campaignId));
+    }
+    const late = await handOver(delivery, claim.recipients, checkedAt + READY_WITHIN_MS);
+    limit = late ? Math.max(1, Math.floor(limit / 2)) : Math.min(most, limit * 2);
+  }
+}
+
+/** Answers whether some had to be given back because rendering took too long. */
+async function handOver(
+  delivery: Delivery,
+  recipients: Parameters<typeof renderMessages>[1],
+  deadline: number,
+): Promise<boolean> {
+  if (recipients.length === 0) return false;
+  const { job, campaignId, sender, content, linkOf } = delivery;
+  const { messages, refused } = await renderMessages(content.mail, recipients, linkOf, deadline);
+  const sent = messages.length > 0 ? await sender.send(messages, { signal: job.signal }) : [];
+  const outcomes = [...refused, ...sent];
+  const refusal = outcomes.find((outcome) => outcome.status === "retry" && outcome.fatal);
+  if (refusal) delivery.stopped = true;
+  const provider = job.config.email.provider;
+  await job.transact(async (context) => {
+    await recordOutcomes(context, job.jobId, { provider, outcomes });
+    if (refusal) await failRefused(context, campaignId, refusal);
+  });
+  return refused.some((outcome) => outcome.status === "retry");
+}
+
+/** The provider refuses the sender: no message will pass until its settings are repaired. */
+async function failRefused(context: Context, campaignId: string, refusal: SendOutcome): Promise<void> {
+  const { status } = await findCampaign(context, campaignId, { lock: true });
+  if (status !== "sending" || refusal.status === "sent") return;
+  await fail(context, campaignId, `The email provider refuses us (${refusal.code}): ${refusal.message}`);
+}
+
+/** Nothing is due: the campaign is done, or goes on when the next try is. */
+async function conclude(context: Context, campaignId: string): Promise<void> {
+  const { sql, property, enqueue } = context;
+  const { status } = await findCampaign(context, campaignId, { lock: true });
+  if (status === "cancelled") enqueue(cancelSends, { campaignId }, { dedupe: campaignId });
+  if (status !== "sending" || (await finishIfDone(context, campaignId))) return;
+  const [next] = await sql<{ wait: number | null }[]>`
+    select greatest(0, extract(epoch from min(coalesce(scheduled_for, now())) - now()))::double precision as wait
+    from campaign_sends
+    where property_id = ${property.id} and campaign_id = ${campaignId} and status in ('pending', 'deferred')`;
+  // What another job has in its hands, that job will conclude.
+  if (next?.wait === null || next?.wait === undefined) return;
+  enqueue(deliverCampaign, { campaignId }, { dedupe: campaignId, runAt: next.wait });
+}

@@ -1,0 +1,31 @@
+import { z } from "zod";
+import { type Context, job } from "#runtime/operation.ts";
+import { findCampaign } from "./campaign.ts";
+import { readiness } from "./content.ts";
+import { fail, move } from "./move.ts";
+import planCampaign from "./plan-campaign.job.ts";
+
+/** Starts a campaign that is due. One that was moved to another time has another job for it. */
+export default job({
+  name: "fire_campaign",
+  attempts: 100,
+  input: z.object({ campaignId: z.uuid() }),
+  handler: ({ transact }, { campaignId }) => transact((context) => fire(context, campaignId)),
+});
+
+async function fire(context: Context, campaignId: string): Promise<void> {
+  const { sql, property, enqueue } = context;
+  const [due] = await sql`
+    select 1 from campaigns
+    where property_id = ${property.id} and id = ${campaignId} and deleted_at is null
+      and status = 'scheduled' and scheduled_at <= clock_timestamp()
+    for no key update`;
+  if (!due) return;
+  const { problems } = await readiness(context, await findCampaign(context, campaignId));
+  if (problems.length > 0) {
+    await fail(context, campaignId, problems.map(({ field, message }) => `${field}: ${message}`).join("; "));
+    return;
+  }
+  await move(context, campaignId, "send");
+  enqueue(planCampaign, { campaignId }, { dedupe: campaignId });
+}

@@ -1,0 +1,122 @@
+import { type Context, type Emitter, Liquid, type Template } from "liquidjs";
+import { Fault, invalid } from "#runtime/faults.ts";
+
+// An email of 100 KB is cut off by large mail clients. These leave room for more, and none for a bomb.
+const SOURCE_CHARACTERS = 500_000;
+// liquidjs takes each token off the front of an array, which is quadratic in their number.
+const SOURCE_TAGS = 5_000;
+/** Characters written and list items made in one render. */
+const RENDER_SIZE = 1_000_000;
+const RENDER_MS = 250;
+// They read other files.
+const FILE_TAGS = ["include", "render", "layout", "block"];
+// They parse and run an expression for each item, without a look at the clock.
+const EXPRESSION_FILTERS = /_exp$/;
+
+/** `html` escapes what a template puts out (unless it says `raw`); `text` does not. */
+export type Engine = "html" | "text";
+
+/** One field of a template, parsed. */
+export interface Part {
+  /** `invalid` when a variable is missing, a filter fails or a limit is passed. */
+  render(variables: Record<string, unknown>): string;
+  /** The variables that it takes from outside, as paths, sorted. */
+  variables: string[];
+}
+
+const ENGINES: Record<Engine, Liquid> = { html: engine("html"), text: engine("text") };
+
+/** Parses one field of a template. `invalid` names the field, the line and what is wrong there. */
+export function parsePart(field: string, source: string, kind: Engine): Part {
+  if (source.length > SOURCE_CHARACTERS) {
+    throw invalid(field, `is longer than ${SOURCE_CHARACTERS} characters`);
+  }
+  if ((source.match(/\{[{%]/g)?.length ?? 0) > SOURCE_TAGS) {
+    throw invalid(field, `has more than ${SOURCE_TAGS} Liquid tags`);
+  }
+  const liquid = ENGINES[kind];
+  const template = guard(field, () => liquid.parse(source));
+  return {
+    render: (variables) => guard(field, () => String(liquid.renderSync(template, variables))),
+    variables: guard(field, () => namesIn(liquid, template)),
+  };
+}
+
+function engine(kind: Engine): Liquid {
+  const liquid = new Liquid({
+    strictVariables: true,
+    strictFilters: true,
+    // Strict all the same, but for conditions and `default`.
+    lenientIf: true,
+    ownPropertyOnly: true,
+    templates: {},
+    // Else dates depend on where the server stands.
+    timezoneOffset: 0,
+    renderLimit: RENDER_MS,
+    memoryLimit: RENDER_SIZE,
+    outputEscape: kind === "html" ? (value) => escapeHtml(printed(value)) : printed,
+  });
+  for (const tag of FILE_TAGS) delete liquid.tags[tag];
+  for (const name of Object.keys(liquid.filters)) {
+    if (EXPRESSION_FILTERS.test(name)) liquid.unregisterFilter(name);
+  }
+  const render = liquid.renderer.renderTemplates.bind(liquid.renderer);
+  // The library's own emitter, which capture uses too, counts nothing towards the limit.
+  liquid.renderer.renderTemplates = (templates, context, emitter) =>
+    render(templates, context, emitter ?? countingEmitter(context));
+  return liquid;
+}
+
+/** What `{{ }}` puts out. Nothing is an error and not a blank: `assign` lets a missing variable through as null. */
+function printed(value: unknown): string {
+  if (value === null || value === undefined) {
+    throw new Error('nothing to put out here; give it a value with | default: "…"');
+  }
+  return written(value);
+}
+
+function countingEmitter(context: Context): Emitter {
+  return {
+    buffer: "",
+    write(value: unknown) {
+      const text = written(value);
+      context.memoryLimit.use(text.length);
+      this.buffer += text;
+    },
+  };
+}
+
+function written(value: unknown): string {
+  if (typeof value === "string") return value;
+  if (value === null || value === undefined) return "";
+  return Array.isArray(value) ? value.map(written).join("") : String(value);
+}
+
+const ESCAPES: Record<string, string> = {
+  "&": "&amp;",
+  "<": "&lt;",
+  ">": "&gt;",
+  '"': "&#34;",
+  "'": "&#39;",
+};
+
+function escapeHtml(text: string): string {
+  return text.replace(/[&<>"']/g, (character) => ESCAPES[character] ?? character);
+}
+
+function namesIn(liquid: Liquid, template: Template[]): string[] {
+  return liquid.globalFullVariablesSync(template).sort();
+}
+
+function guard<T>(field: string, work: () => T): T {
+  try {
+    return work();
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    throw new Fault("invalid", {
+      message: `${field}: ${reason}`,
+      details: [{ field, message: reason }],
+      cause: error,
+    });
+  }
+}

@@ -1,0 +1,47 @@
+import { z } from "zod";
+import { type Context, type JobContext, job } from "#runtime/operation.ts";
+import { findCampaign } from "./campaign.ts";
+import deliverCampaign from "./deliver-campaign.job.ts";
+import { finishIfDone, move, orFail } from "./move.ts";
+import { planPage } from "./planning.ts";
+
+// One chunk holds the campaign's row; someone who pauses or cancels waits for it.
+const CHUNK = 10_000;
+
+/** Writes one row a recipient before anything is sent. Goes on from where a crash left it. */
+export default job({
+  name: "plan_campaign",
+  attempts: 100,
+  input: z.object({ campaignId: z.uuid() }),
+  handler: (job, { campaignId }) => orFail(job, campaignId, () => plan(job, campaignId)),
+});
+
+async function plan(job: JobContext, campaignId: string): Promise<void> {
+  for (;;) {
+    job.signal.throwIfAborted();
+    if (!(await job.transact((context) => planChunk(context, campaignId)))) return;
+  }
+}
+
+/** Rows, cursor and count in one transaction. Answers whether there is more to plan. */
+async function planChunk(context: Context, campaignId: string): Promise<boolean> {
+  const { sql, property, enqueue } = context;
+  // The planner takes the gate for so costly that compiling it would take longer than asking it.
+  await sql`set local jit = off`;
+  const campaign = await findCampaign(context, campaignId, { lock: true });
+  if (campaign.status === "queued") await move(context, campaignId, "start", { started_at: "now" });
+  else if (campaign.status !== "sending") return false;
+  if (campaign.planned_at === null) {
+    const { count, last } = await planPage(context, campaign, CHUNK);
+    const done = count < CHUNK;
+    await sql`
+      update campaigns set plan_cursor = coalesce(${last}, plan_cursor), audience_count = audience_count + ${count},
+        planned_at = case when ${done} then now() end, updated_at = now()
+      where property_id = ${property.id} and id = ${campaignId}`;
+    if (!done) return true;
+  }
+  if (!(await finishIfDone(context, campaignId))) {
+    enqueue(deliverCampaign, { campaignId }, { dedupe: campaignId });
+  }
+  return false;
+}

@@ -1,0 +1,42 @@
+import type { SendOutcome } from "#runtime/channels/channel.ts";
+import type { Context } from "#runtime/operation.ts";
+
+const MOST_ATTEMPTS = 5;
+// Given back before the vendor was asked: no attempt was made.
+const NOT_TRIED = ["aborted", "not_started", "late"];
+
+/**
+ * Writes what became of the messages that this job had claimed, in one statement. What may be tried again waits
+ * a minute, doubled each time, or as long as the vendor says; the fifth refusal is final.
+ */
+export async function recordOutcomes(
+  { sql, property }: Context,
+  jobId: string,
+  { provider, outcomes }: { provider: string; outcomes: SendOutcome[] },
+): Promise<void> {
+  const rows = outcomes.map((outcome) => ({
+    id: outcome.id,
+    status: outcome.status,
+    tried: outcome.status === "sent" || !NOT_TRIED.includes(outcome.code),
+    fatal: outcome.status === "retry" && outcome.fatal === true,
+    wait: outcome.status === "retry" ? (outcome.retryAfter ?? null) : null,
+    message_id: outcome.status === "sent" ? outcome.providerMessageId : null,
+    code: outcome.status === "sent" ? null : outcome.code,
+    message: outcome.status === "sent" ? null : outcome.message.slice(0, 500),
+  }));
+  await sql`
+    update campaign_sends s
+    set status = case
+        when o.status <> 'retry' then o.status
+        when o.tried and not o.fatal and s.attempts + 1 >= ${MOST_ATTEMPTS} then 'failed'
+        else 'pending' end,
+      attempts = s.attempts + (o.tried and not o.fatal)::int,
+      scheduled_for = case when o.status = 'retry' and o.tried and not o.fatal
+        then now() + make_interval(secs => coalesce(o.wait, 60 * 2 ^ s.attempts)) end,
+      sent_at = case when o.status = 'sent' then now() end,
+      provider = case when o.tried then ${provider} end, provider_message_id = o.message_id,
+      error_code = o.code, error_message = o.message, updated_at = now()
+    from json_to_recordset(${rows as never}::json) as o(id uuid, status text, tried boolean, fatal boolean,
+      wait double precision, message_id text, code text, message text)
+    where s.property_id = ${property.id} and s.id = o.id and s.status = 'sending' and s.claimed_by = ${jobId}`;
+}

@@ -1,0 +1,161 @@
+import { invalid } from "#runtime/faults.ts";
+import { type Part, parsePart } from "./liquid.ts";
+import { plainText } from "./plain-text.ts";
+
+export interface EmailTemplate {
+  subject: string;
+  preheader?: string | null;
+  html?: string | null;
+  text?: string | null;
+}
+
+export interface RenderedEmail {
+  subject: string;
+  html?: string;
+  text: string;
+}
+
+export interface CompiledEmail {
+  /** For one recipient. `invalid`, with the field and the line, where a variable is missing or a limit is passed. */
+  render(variables: Record<string, unknown>): RenderedEmail;
+  /** Every path that the template takes from its variables, also those with a `default`; sorted. */
+  variables: string[];
+}
+
+/** What templates know of the property. */
+export interface PropertyVariables {
+  name: string;
+  legal_name?: string | null;
+  postal_address?: string | null;
+  responsible_gaming_footer?: string | null;
+  privacy_policy_url?: string | null;
+}
+
+const UNSUBSCRIBE = "unsubscribe_url";
+const ALIASES = ["first_name", "last_name", "email", "tier"];
+
+/** Parses a template once for all its recipients. `invalid` names the field, the line and what is wrong there. */
+export function compileEmail(template: EmailTemplate): CompiledEmail {
+  const subject = parsePart("subject", template.subject, "text");
+  const preheader = optional("preheader", template.preheader);
+  const html = optional("html", template.html);
+  const text = optional("text", template.text);
+  if (!html && !text) throw invalid("html", "an email needs html or text");
+  const parts = [subject, preheader, html, text].filter((part) => part !== undefined);
+  return {
+    variables: [...new Set(parts.flatMap((part) => part.variables))].sort(),
+    render(variables) {
+      const line = oneLine(subject.render(variables));
+      if (line === "") throw invalid("subject", "is empty for this recipient");
+      const body = html?.render(variables);
+      const plain = text?.render(variables) ?? plainText(body ?? "");
+      if (body === undefined) return { subject: line, text: plain };
+      const teaser = preheader && oneLine(preheader.render(variables));
+      return { subject: line, html: teaser ? withPreheader(body, teaser) : body, text: plain };
+    },
+  };
+}
+
+/** The same template, with the standard footer in each of its bodies that has no unsubscribe link. */
+export function withFooter(template: EmailTemplate): EmailTemplate {
+  const { html, text } = template;
+  return {
+    ...template,
+    ...(lacksLink("html", html) && { html: beforeBodyEnd(html, HTML_FOOTER) }),
+    ...(lacksLink("text", text) && { text: `${text.trimEnd()}\n\n${TEXT_FOOTER}` }),
+  };
+}
+
+/**
+ * The variables of one recipient. A field without a value (null or "") is left out, so that a template has to
+ * say what stands in its place. Times become ISO 8601.
+ */
+export function playerVariables(
+  player: Record<string, unknown>,
+  property: PropertyVariables,
+  links: { unsubscribe_url: string },
+): Record<string, unknown> {
+  const known = withValues(player);
+  const custom = player.custom;
+  if (typeof custom === "object" && custom !== null) known.custom = withValues(custom);
+  const variables: Record<string, unknown> = {
+    player: known,
+    property: withValues(property),
+    unsubscribe_url: links.unsubscribe_url,
+  };
+  for (const alias of ALIASES) {
+    if (alias in known) variables[alias] = known[alias];
+  }
+  return variables;
+}
+
+/** RFC 2369 and RFC 8058: the mail client's own unsubscribe button. */
+export function listUnsubscribeHeaders(url: string, mailto?: string): Record<string, string> {
+  return {
+    "List-Unsubscribe": mailto === undefined ? `<${url}>` : `<${url}>, <mailto:${mailto}>`,
+    "List-Unsubscribe-Post": "List-Unsubscribe=One-Click",
+  };
+}
+
+function optional(field: "preheader" | "html" | "text", source: string | null | undefined): Part | undefined {
+  if (source === null || source === undefined || source.trim() === "") return undefined;
+  return parsePart(field, source, field === "text" ? "text" : "html");
+}
+
+/** A line break in a subject would begin another header. */
+function oneLine(text: string): string {
+  return text.replace(/[\s\p{Cc}]+/gu, " ").trim();
+}
+
+const HIDDEN = "display:none;max-height:0;max-width:0;overflow:hidden;opacity:0;mso-hide:all";
+
+function withPreheader(html: string, teaser: string): string {
+  const body = html.search(/<body\b/i);
+  // 0 without a body, or with one that never closes.
+  const at = body < 0 ? 0 : html.indexOf(">", body) + 1;
+  return `${html.slice(0, at)}<span style="${HIDDEN}">${teaser}</span>${html.slice(at)}`;
+}
+
+function lacksLink(field: "html" | "text", source: string | null | undefined): source is string {
+  return !(optional(field, source)?.variables.includes(UNSUBSCRIBE) ?? true);
+}
+
+function beforeBodyEnd(html: string, footer: string): string {
+  const end = [...html.matchAll(/<\/body/gi)].at(-1)?.index;
+  return end === undefined ? html + footer : html.slice(0, end) + footer + html.slice(end);
+}
+
+// `raw` comes after `escape`: the address may have several lines, and nothing else of it is HTML.
+const HTML_FOOTER = `
+<div style="margin:24px auto 0;padding:16px;max-width:600px;font:12px/1.5 sans-serif;color:#666;text-align:center">
+<p>{{ property.legal_name }}<br>{{ property.postal_address | escape | newline_to_br | raw }}</p>
+{%- if property.responsible_gaming_footer %}
+<p>{{ property.responsible_gaming_footer }}</p>
+{%- endif %}
+<p><a href="{{ unsubscribe_url }}">Unsubscribe</a>
+{%- if property.privacy_policy_url %} · <a href="{{ property.privacy_policy_url }}">Privacy policy</a>{% endif %}</p>
+</div>
+`;
+
+const TEXT_FOOTER = `--
+{{ property.legal_name }}
+{{ property.postal_address }}
+{%- if property.responsible_gaming_footer %}
+
+{{ property.responsible_gaming_footer }}
+{%- endif %}
+
+Unsubscribe: {{ unsubscribe_url }}
+{%- if property.privacy_policy_url %}
+Privacy policy: {{ property.privacy_policy_url }}
+{%- endif %}
+`;
+
+function withValues(record: object): Record<string, unknown> {
+  const kept: Record<string, unknown> = {};
+  for (const [key, value] of Object.entries(record)) {
+    if (value === null || value === undefined || value === "") continue;
+    kept[key] = value instanceof Date ? value.toISOString() : value;
+  }
+  return kept;
+}

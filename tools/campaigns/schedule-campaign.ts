@@ -1,0 +1,63 @@
+import { z } from "zod";
+import { timestamp } from "#runtime/columns.ts";
+import { Fault, invalid } from "#runtime/faults.ts";
+import { type Context, tool } from "#runtime/operation.ts";
+import { audienceSql } from "./audience.ts";
+import { CampaignView } from "./campaigns.table.ts";
+import { readiness } from "./content.ts";
+import fireCampaign from "./fire-campaign.job.ts";
+import { lockFor, move } from "./move.ts";
+
+const SCHEDULED_CHANNELS = ["email", "loyaltyvip", "inbox"];
+
+export default tool({
+  name: "schedule_campaign",
+  title: "Schedule a campaign",
+  description:
+    "Schedules an email or loyaltyvip campaign for a future time against a saved segment, in place of any audience it had. The segment is evaluated again when the time comes, and every recipient passes the full check. A scheduled campaign can be scheduled anew.",
+  scope: "write",
+  effect: "contact",
+  property: "property_id",
+  input: {
+    campaign_id: z.uuid().describe("From list_campaigns"),
+    scheduled_at: timestamp().describe("In the future, with an offset, such as 2027-01-31T18:00:00-05:00"),
+    segment_id: z.uuid().describe("From list_segments"),
+    property_id: z.uuid().optional().describe("The campaign's property, where the credential has several"),
+  },
+  output: z.object({
+    success: z.literal(true),
+    campaign: CampaignView,
+    warnings: z.array(z.string()).describe("What would make it fail when the time comes, as it is now"),
+  }),
+  faults: ["invalid", "not_found", "conflict", "wrong_property"],
+  async handler(context, { campaign_id, scheduled_at, segment_id }) {
+    const campaign = await lockFor(context, campaign_id, "schedule");
+    if (!SCHEDULED_CHANNELS.includes(campaign.channel)) {
+      throw invalid("channel", `is ${campaign.channel}; email and loyaltyvip campaigns can be scheduled`);
+    }
+    await checkFuture(context, scheduled_at);
+    await checkSegment(context, segment_id);
+    const target = { segment_id, audience: null, conditions: null };
+    await audienceSql(context, { ...campaign, ...target }, 0);
+    const row = await move(context, campaign_id, "schedule", { ...target, scheduled_at });
+    context.enqueue(fireCampaign, { campaignId: campaign_id }, { runAt: scheduled_at });
+    const { problems } = await readiness(context, { ...campaign, ...target });
+    return {
+      success: true as const,
+      campaign: row,
+      warnings: problems.map(({ field, message }) => `${field}: ${message}`),
+    };
+  },
+});
+
+/** By the database's clock, which fires it too. */
+async function checkFuture({ sql }: Context, time: string): Promise<void> {
+  const [row] = await sql<{ future: boolean }[]>`select ${time}::timestamptz > clock_timestamp() as future`;
+  if (!row?.future) throw invalid("scheduled_at", `must be in the future, and ${time} has passed`);
+}
+
+async function checkSegment({ sql, property }: Context, id: string): Promise<void> {
+  const [segment] = await sql`
+    select 1 from segments where property_id = ${property.id} and id = ${id} and deleted_at is null`;
+  if (!segment) throw new Fault("not_found", { message: `No segment with the id ${id} in this property.` });
+}

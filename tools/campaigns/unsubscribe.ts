@@ -1,0 +1,123 @@
+import { createSecretKey } from "node:crypto";
+import { z } from "zod";
+import type { Config } from "#runtime/config.ts";
+import { Fault } from "#runtime/faults.ts";
+import { readLink, signLink } from "#runtime/links.ts";
+import { type Context, tool } from "#runtime/operation.ts";
+import { revoke } from "#tools/consent/revoke.ts";
+
+const PURPOSE = "unsubscribe";
+const METHODS = ["one_click", "preference_page"] as const;
+
+/** Behind the link of a message. The link's token names the property and the send; a caller has only that. */
+export default tool({
+  name: "unsubscribe",
+  title: "Unsubscribe a recipient",
+  description:
+    "Takes the recipient of one message off the list: consent for email is revoked, the address is suppressed and pending sends are cancelled. Safe to repeat.",
+  scope: "write",
+  effect: "change",
+  access: "public",
+  input: {
+    sendId: z.uuid().describe("The campaign send that the message belongs to"),
+    method: z.enum(METHODS).default("one_click"),
+  },
+  output: z.object({ success: z.literal(true) }),
+  faults: ["not_found"],
+  handler: unsubscribe,
+});
+
+interface Recipient {
+  campaign_id: string | null;
+  player_id: string | null;
+  address_hash: Buffer | null;
+  unsubscribed_at: string | null;
+  /** The address, while a player has it. */
+  address: string | null;
+  /** The player is there, and has another address by now. */
+  moved: boolean;
+}
+
+/** Takes the address of one send off the list, with every player who has it. */
+export async function unsubscribe(
+  context: Context,
+  { sendId, method }: { sendId: string; method: (typeof METHODS)[number] },
+): Promise<{ success: true }> {
+  const recipient = await findRecipient(context, sendId);
+  const { address, address_hash: hash, player_id: playerId, moved } = recipient;
+  const how = { channels: ["email" as const], method, source: "unsubscribe_link" };
+  if (address !== null && hash !== null) await revoke(context, { address: { address, hash }, ...how });
+  else if (hash !== null) await suppressHash(context, hash);
+  if (moved && playerId !== null) await revoke(context, { playerId, ...how });
+  if (recipient.unsubscribed_at === null) await mark(context, sendId, recipient);
+  context.audit({ entity: "campaign_sends", entityId: sendId });
+  return { success: true };
+}
+
+async function findRecipient({ sql, property }: Context, sendId: string): Promise<Recipient> {
+  const [recipient] = await sql<Recipient[]>`
+    select s.campaign_id, s.player_id, s.address_hash, s.unsubscribed_at, (
+        select p.email from players p
+        where p.property_id = ${property.id} and p.email_hash = s.address_hash limit 1) as address,
+      coalesce(o.email_hash is distinct from s.address_hash and o.deleted_at is null and o.id is not null, false)
+        as moved
+    from campaign_sends s
+    left join players o on o.property_id = ${property.id} and o.id = s.player_id
+    where s.property_id = ${property.id} and s.id = ${sendId}
+    for no key update of s`;
+  if (!recipient)
+    throw new Fault("not_found", { message: `No campaign send with the id ${sendId} in this property.` });
+  return recipient;
+}
+
+/** An address that no player has any more is known by its hash alone. */
+async function suppressHash({ sql, property }: Context, hash: Buffer): Promise<void> {
+  await sql`
+    insert into suppressions (property_id, channel, address_hash, reason, source)
+    values (${property.id}, 'email', ${hash}, 'unsubscribed', 'unsubscribe_link')
+    on conflict (property_id, address_hash, channel, reason) where lifted_at is null
+    do update set expires_at = null, updated_at = now()`;
+}
+
+async function mark(
+  { sql, property, emit }: Context,
+  sendId: string,
+  { campaign_id, player_id }: Recipient,
+): Promise<void> {
+  await sql`
+    update campaign_sends set unsubscribed_at = now(), updated_at = now()
+    where property_id = ${property.id} and id = ${sendId}`;
+  emit("campaign.unsubscribed", { id: sendId, campaign_id, player_id, channel: "email" });
+}
+
+type Signing = Pick<Config, "appSecret">;
+
+/** Makes the links that need no sign-in. They do not expire: the law gives no last day. */
+export function unsubscribeLinks(config: Signing & Pick<Config, "baseUrl">) {
+  const secret = keyOf(config);
+  return (propertyId: string, sendId: string): string =>
+    `${config.baseUrl}/u/${signLink(secret, PURPOSE, { p: packed(propertyId), s: packed(sendId) })}`;
+}
+
+/** What a link's token is about; null when it is not one of ours. */
+export function readUnsubscribeToken(
+  config: Signing,
+  token: string,
+): { propertyId: string; sendId: string } | null {
+  const payload = readLink(keyOf(config), PURPOSE, token);
+  return payload && { propertyId: unpacked(String(payload.p)), sendId: unpacked(String(payload.s)) };
+}
+
+function keyOf({ appSecret }: Signing) {
+  return createSecretKey(Buffer.from(appSecret));
+}
+
+// A uuid in 22 characters: some mail clients break long links.
+function packed(id: string): string {
+  return Buffer.from(id.replaceAll("-", ""), "hex").toString("base64url");
+}
+
+function unpacked(text: string): string {
+  const hex = Buffer.from(text, "base64url").toString("hex");
+  return hex.replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, "$1-$2-$3-$4-$5");
+}

@@ -1,0 +1,128 @@
+import { catalog } from "#runtime/catalog.ts";
+import auditLogs from "./audit/audit-logs.table.ts";
+import login from "./auth/login.ts";
+import me from "./auth/me.ts";
+import campaignSends from "./campaigns/campaign-sends.table.ts";
+import campaignStats from "./campaigns/campaign-stats.ts";
+import campaigns from "./campaigns/campaigns.table.ts";
+import cancelCampaign from "./campaigns/cancel-campaign.ts";
+import cancelSends from "./campaigns/cancel-sends.job.ts";
+import deliverCampaign from "./campaigns/deliver-campaign.job.ts";
+import duplicateCampaign from "./campaigns/duplicate-campaign.ts";
+import fireCampaign from "./campaigns/fire-campaign.job.ts";
+import pauseCampaign from "./campaigns/pause-campaign.ts";
+import planCampaign from "./campaigns/plan-campaign.job.ts";
+import preflightCampaign from "./campaigns/preflight-campaign.ts";
+import resumeCampaign from "./campaigns/resume-campaign.ts";
+import scheduleCampaign from "./campaigns/schedule-campaign.ts";
+import sendCampaign from "./campaigns/send-campaign.ts";
+import unscheduleCampaign from "./campaigns/unschedule-campaign.ts";
+import unsubscribe from "./campaigns/unsubscribe.ts";
+import complianceCheck from "./compliance/compliance-check.ts";
+import createSelfExclusion from "./compliance/create-self-exclusion.ts";
+import deleteSuppression from "./compliance/delete-suppression.ts";
+import dncEntries from "./compliance/dnc_entries.table.ts";
+import selfExclusions from "./compliance/self_exclusions.table.ts";
+import suppressions from "./compliance/suppressions.table.ts";
+import consentRecords from "./consent/consent_records.table.ts";
+import consentRecord from "./consent/consent-record.ts";
+import consentRevoke from "./consent/consent-revoke.ts";
+import createImportJob from "./imports/create-import-job.ts";
+import deleteImportJob from "./imports/delete-import-job.ts";
+import importJobs from "./imports/import-jobs.table.ts";
+import importPlayers from "./imports/import-players.job.ts";
+import listImportErrors from "./imports/list-import-errors.ts";
+import sweepImports from "./imports/sweep-imports.job.ts";
+import createApiKey from "./keys/create-api-key.ts";
+import listApiKeys from "./keys/list-api-keys.ts";
+import revokeApiKey from "./keys/revoke-api-key.ts";
+import mailboxMessages from "./mailbox/mailbox-messages.table.ts";
+import players from "./players/players.table.ts";
+import createProperty from "./properties/create-property.ts";
+import getProperty from "./properties/get-property.ts";
+import listProperties from "./properties/list-properties.ts";
+import updateProperty from "./properties/update-property.ts";
+import segmentMembers from "./segments/segment-members.table.ts";
+import segmentPreview from "./segments/segment-preview.ts";
+import segments from "./segments/segments.table.ts";
+import templates from "./templates/templates.table.ts";
+import createUser from "./users/create-user.ts";
+import grantMembership from "./users/grant-membership.ts";
+import listUsers from "./users/list-users.ts";
+import revokeMembership from "./users/revoke-membership.ts";
+import updateUser from "./users/update-user.ts";
+import deliverWebhooks from "./webhooks/deliver-webhooks.job.ts";
+import redeliverWebhook from "./webhooks/redeliver-webhook.ts";
+import replayWebhooks from "./webhooks/replay-webhooks.ts";
+import rotateWebhookSecret from "./webhooks/rotate-webhook-secret.ts";
+import testWebhook from "./webhooks/test-webhook.ts";
+import webhookDeliveries from "./webhooks/webhook_deliveries.table.ts";
+import webhookEndpoints from "./webhooks/webhook_endpoints.table.ts";
+
+/** The table of contents: every operation, table and job of the service, by domain. */
+export const CATALOG = catalog([
+  { name: "players", title: "Players", tables: [players] },
+  { name: "consent", title: "Consent", tables: [consentRecords], tools: [consentRecord, consentRevoke] },
+  {
+    name: "compliance",
+    title: "Compliance, suppression and do-not-call",
+    tables: [dncEntries, selfExclusions, suppressions],
+    tools: [complianceCheck, createSelfExclusion, deleteSuppression],
+  },
+  { name: "segments", title: "Segments", tables: [segmentMembers, segments], tools: [segmentPreview] },
+  {
+    name: "campaigns",
+    title: "Campaigns and templates",
+    tables: [campaignSends, campaigns, templates],
+    tools: [
+      campaignStats,
+      cancelCampaign,
+      duplicateCampaign,
+      pauseCampaign,
+      preflightCampaign,
+      resumeCampaign,
+      scheduleCampaign,
+      sendCampaign,
+      unscheduleCampaign,
+      unsubscribe,
+    ],
+    jobs: [cancelSends, deliverCampaign, fireCampaign, planCampaign],
+  },
+  { name: "mailbox", title: "Mailbox", tables: [mailboxMessages] },
+  {
+    name: "imports",
+    title: "Imports",
+    tables: [importJobs],
+    tools: [createImportJob, deleteImportJob, listImportErrors],
+    jobs: [importPlayers, sweepImports],
+  },
+  {
+    name: "webhooks",
+    title: "Webhooks",
+    tables: [webhookDeliveries, webhookEndpoints],
+    tools: [redeliverWebhook, replayWebhooks, rotateWebhookSecret, testWebhook],
+    jobs: [deliverWebhooks],
+  },
+  {
+    name: "properties",
+    title: "Properties",
+    tools: [createProperty, getProperty, listProperties, updateProperty],
+  },
+  {
+    name: "access",
+    title: "Sign-in, users and API keys",
+    tools: [
+      login,
+      me,
+      createApiKey,
+      listApiKeys,
+      revokeApiKey,
+      createUser,
+      grantMembership,
+      listUsers,
+      revokeMembership,
+      updateUser,
+    ],
+  },
+  { name: "audit", title: "Audit", tables: [auditLogs] },
+]);

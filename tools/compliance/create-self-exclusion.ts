@@ -1,0 +1,121 @@
+import { z } from "zod";
+import { timestamp, viewOf } from "#runtime/columns.ts";
+import { insert } from "#runtime/crud.ts";
+import { Fault, invalid } from "#runtime/faults.ts";
+import { type Context, tool } from "#runtime/operation.ts";
+import { identityHash } from "#tools/players/identity.ts";
+import { carryOutExclusion } from "./exclude.ts";
+import { addressOf } from "./listed-address.ts";
+import selfExclusions from "./self_exclusions.table.ts";
+
+const text = (most: number) => z.string().trim().min(1).max(most).optional();
+
+const input = {
+  player_id: z.uuid().optional().describe("The id of a player, from list_players"),
+  email: text(320),
+  phone: text(60),
+  first_name: text(200).describe("With last_name and birth_date: who this is on a state's or program's list"),
+  last_name: text(200),
+  birth_date: z.iso.date().optional(),
+  program: text(200).describe("Such as a state's voluntary exclusion program"),
+  jurisdiction: text(100),
+  starts_at: timestamp().optional().describe("When it began. Default: now; never later than now"),
+  ends_at: timestamp().nullish().describe("Default: it does not end"),
+  source: text(200),
+  external_ref: text(200),
+};
+
+/** PostgreSQL's type id of the elements: postgres.js takes an array of Buffers for one bytea. */
+const BYTEA = 17;
+
+type Input = z.output<z.ZodObject<typeof input>>;
+
+export default tool({
+  name: "create_self_exclusion",
+  title: "Record a self-exclusion",
+  description:
+    "Bars a person from every channel, at once: name them by player_id, email, phone, or first_name with last_name and birth_date (any of these together). Matching players become self_excluded, and later ones on arrival. It cannot be taken back. A player stays self_excluded after ends_at.",
+  scope: "write",
+  effect: "destroy",
+  input,
+  output: viewOf(selfExclusions).extend({
+    matched_players: z.array(z.uuid()).describe("Players who became self_excluded by this"),
+  }),
+  status: 201,
+  faults: ["invalid", "not_found"],
+  crud: { table: selfExclusions, verb: "create" },
+  async handler(context, given) {
+    await checkTimes(context, given);
+    const person = await whoIs(context, given);
+    const { property } = context;
+    const identity = person.identity && identityHash(property.pepper, person.identity);
+    const row = await insert(context, selfExclusions, {
+      player_id: given.player_id,
+      identity_hash: identity,
+      address_hashes: context.sql.array(person.addressHashes, BYTEA),
+      ...pick(given, ["program", "jurisdiction", "starts_at", "ends_at", "source", "external_ref"]),
+    });
+    const ended = typeof row.ends_at === "string" && Date.parse(row.ends_at) <= Date.now();
+    const endsAt = given.ends_at ?? null;
+    const matched = ended ? [] : await carryOutExclusion(context, { ...person, endsAt });
+    return { ...row, matched_players: matched } as never;
+  },
+});
+
+async function checkTimes({ sql }: Context, { starts_at, ends_at }: Input): Promise<void> {
+  const [times] = await sql<{ future: boolean; reversed: boolean }[]>`
+    select coalesce(${starts_at ?? null}::timestamptz > clock_timestamp(), false) as future,
+      coalesce(${ends_at ?? null}::timestamptz <= coalesce(${starts_at ?? null}::timestamptz, now()), false) as reversed`;
+  if (times?.future) throw invalid("starts_at", "must not be in the future: an exclusion holds at once");
+  if (times?.reversed) throw invalid("ends_at", "must be after starts_at");
+}
+
+/** Everything that tells the person, from the call and from the player it names. */
+async function whoIs(context: Context, given: Input) {
+  const player = given.player_id === undefined ? null : await loadPlayer(context, given.player_id);
+  const { email, phone } = given;
+  const hashes = [
+    email === undefined ? null : addressOf(context.property, "email", email, "email").hash,
+    phone === undefined ? null : addressOf(context.property, "voice", phone, "phone").hash,
+    player?.email_hash ?? null,
+    player?.phone_hash ?? null,
+  ].filter((hash) => hash !== null);
+  const names = [given.first_name, given.last_name, given.birth_date];
+  const missing = names.filter((name) => name === undefined).length;
+  if (missing === 1 || missing === 2)
+    throw invalid("birth_date", "first_name, last_name and birth_date go together");
+  const identity = identityOf(given) ?? identityOf(player ?? {});
+  if (player === null && hashes.length === 0 && identity === null) {
+    throw invalid("player_id", "give player_id, email, phone, or first_name with last_name and birth_date");
+  }
+  const unique = [...new Map(hashes.map((hash) => [hash.toString("hex"), hash])).values()];
+  return { identity, addressHashes: unique, playerId: player?.id ?? null };
+}
+
+interface KnownPlayer {
+  id: string;
+  email_hash: Buffer | null;
+  phone_hash: Buffer | null;
+  first_name: string | null;
+  last_name: string | null;
+  birth_date: string | null;
+}
+
+async function loadPlayer({ sql, property }: Context, id: string): Promise<KnownPlayer> {
+  const [player] = await sql<KnownPlayer[]>`
+    select id, email_hash, phone_hash, first_name, last_name, birth_date from players
+    where property_id = ${property.id} and id = ${id} and deleted_at is null for update`;
+  if (!player) throw new Fault("not_found", { message: `No player with the id ${id} in this property.` });
+  return player;
+}
+
+function identityOf(
+  person: Partial<Record<"first_name" | "last_name" | "birth_date", string | null | undefined>>,
+) {
+  const { first_name, last_name, birth_date } = person;
+  return first_name && last_name && birth_date ? { first_name, last_name, birth_date } : null;
+}
+
+function pick<T extends object, K extends keyof T>(object: T, keys: readonly K[]): Partial<Pick<T, K>> {
+  return Object.fromEntries(keys.map((key) => [key, object[key]])) as Partial<Pick<T, K>>;
+}

@@ -1,0 +1,43 @@
+import { z } from "zod";
+import { lockRow, update } from "#runtime/crud.ts";
+import { Fault } from "#runtime/faults.ts";
+import { type Actor, tool } from "#runtime/operation.ts";
+import suppressions, { PERMANENT_REASONS, type SuppressionReason } from "./suppressions.table.ts";
+
+/** What the person did themselves. A key, and so an agent, cannot take it back. */
+const WISHES: readonly SuppressionReason[] = ["unsubscribed", "stop_keyword", "complaint"];
+
+export default tool({
+  name: "delete_suppression",
+  title: "Lift a suppression",
+  description:
+    "Lifts a suppression; the row is kept as evidence. erased and self_excluded are never lifted. A person's own wish (unsubscribed, stop_keyword, complaint) is lifted by a signed-in admin or manager alone, to correct a mistake; a new opt-in is recorded with consent_record.",
+  scope: "write",
+  effect: "destroy",
+  input: { id: z.uuid().describe("From list_suppressions") },
+  output: z.object({ success: z.literal(true) }),
+  faults: ["conflict", "not_found"],
+  crud: { table: suppressions, verb: "delete" },
+  async handler(context, { id }) {
+    const { call, emit, audit } = context;
+    const current = await lockRow(context, suppressions, id);
+    refuse(current.reason as SuppressionReason, call.actor);
+    if (current.lifted_at === null) {
+      const row = await update(context, suppressions, id, { lifted_at: "now", lifted_by: call.actor.id });
+      emit("player.suppression_lifted", row);
+    }
+    audit({ entityId: id, diff: { reason: current.reason, channel: current.channel } });
+    return { success: true as const };
+  },
+});
+
+function refuse(reason: SuppressionReason, actor: Actor): void {
+  if (PERMANENT_REASONS.includes(reason)) {
+    throw new Fault("conflict", { message: `A suppression of reason ${reason} cannot be lifted.` });
+  }
+  if (WISHES.includes(reason) && actor.type !== "user" && actor.type !== "system") {
+    throw new Fault("conflict", {
+      message: `The person asked for this (${reason}). Record a new consent with consent_record, or have an admin or manager of the property lift it.`,
+    });
+  }
+}

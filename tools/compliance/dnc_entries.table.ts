@@ -1,0 +1,42 @@
+import { z } from "zod";
+import { createOnly, readable, timestamp, writable } from "#runtime/columns.ts";
+import { Fault } from "#runtime/faults.ts";
+import { type Change, type Context, table } from "#runtime/operation.ts";
+import { addressOf } from "./listed-address.ts";
+
+export const DNC_LISTS = ["internal", "national", "state", "litigator", "reassigned", "wireless"] as const;
+
+export default table({
+  name: "dnc_entries",
+  noun: "dnc_entry",
+  description:
+    "A do-not-call entry blocks calls and texts to a phone number, once for each list that names it.",
+  columns: {
+    phone: createOnly(
+      z.string().min(1).max(60).nullable().describe("E.164, or as dialed in the property's country"),
+    ),
+    list: createOnly(z.enum(DNC_LISTS).default("internal")),
+    state: writable(z.string().trim().min(1).max(40).nullish()),
+    source: writable(z.string().trim().min(1).max(200).nullish()),
+    requested_at: writable(timestamp().optional()),
+    expires_at: writable(timestamp().nullish()),
+    note: writable(z.string().max(2000).nullish()),
+    phone_hash: readable(z.string(), "encode(phone_hash, 'hex')"),
+  },
+  beforeWrite,
+});
+
+async function beforeWrite(context: Context, { verb, input }: Change): Promise<Record<string, unknown>> {
+  if (verb !== "create") return input;
+  const { sql, property } = context;
+  const { address, hash } = addressOf(property, "voice", String(input.phone), "phone");
+  const known = await sql<{ id: string }[]>`
+    select id from dnc_entries
+    where property_id = ${property.id} and phone_hash = ${hash} and list = ${input.list as string}`;
+  if (known[0]) {
+    throw new Fault("conflict", {
+      message: `This number is on the ${input.list} list already, as ${known[0].id}; change that entry instead.`,
+    });
+  }
+  return { ...input, phone: address, phone_hash: hash };
+}

@@ -1,0 +1,68 @@
+import type { Context, Row } from "#runtime/operation.ts";
+import { identityHash } from "#tools/players/identity.ts";
+import { CHANNELS } from "./gate.ts";
+import { cancelOpenSends } from "./open-sends.ts";
+
+export interface Exclusion {
+  identity: { first_name: string; last_name: string; birth_date: string } | null;
+  addressHashes: Buffer[];
+  playerId: string | null;
+  endsAt: string | null;
+}
+
+/**
+ * Carries a self-exclusion out: its addresses are suppressed on all channels while it lasts, every player who
+ * is that person gets the status self_excluded, and what they would still be sent is cancelled.
+ */
+export async function carryOutExclusion(context: Context, exclusion: Exclusion): Promise<string[]> {
+  const { sql, property, emit } = context;
+  const hashes = exclusion.addressHashes.map((hash) => hash.toString("hex"));
+  await suppressExcluded(context, hashes, exclusion.endsAt);
+  const named = [exclusion.playerId, ...(await namesakes(context, exclusion.identity))].filter(
+    (id) => id !== null,
+  );
+  const players = await sql<Row[]>`
+    update players set status = 'self_excluded', updated_at = now()
+    where property_id = ${property.id} and status not in ('self_excluded', 'deceased', 'erased') and id in (
+      select id from players where property_id = ${property.id} and id = any(${named}::uuid[])
+      union select p.id from players p, unnest(${hashes}::text[]) as h
+        where p.property_id = ${property.id} and p.email_hash = decode(h, 'hex')
+      union select p.id from players p, unnest(${hashes}::text[]) as h
+        where p.property_id = ${property.id} and p.phone_hash = decode(h, 'hex'))
+    returning id, player_id, status`;
+  const ids = players.map((player) => player.id);
+  await cancelOpenSends(sql, property, ids, CHANNELS, "self_excluded");
+  for (const player of players) emit("player.self_excluded", player);
+  return ids;
+}
+
+/** The end of two exclusions of one address is the later one; no end is later than any. */
+async function suppressExcluded(
+  { sql, property }: Context,
+  hashes: string[],
+  endsAt: string | null,
+): Promise<void> {
+  if (hashes.length === 0) return;
+  await sql`
+    insert into suppressions (property_id, id, channel, address_hash, reason, source, expires_at)
+    select ${property.id}, uuid_v7(), 'all', decode(h, 'hex'), 'self_excluded', 'self_exclusion', ${endsAt}
+    from unnest(${hashes}::text[]) as h
+    on conflict (property_id, address_hash, channel, reason) where lifted_at is null
+    do update set updated_at = now(),
+      expires_at = nullif(greatest(coalesce(suppressions.expires_at, 'infinity'),
+        coalesce(excluded.expires_at, 'infinity')), 'infinity')`;
+}
+
+/** Players of the same name and date of birth. The date's index leaves few; names are compared as hashed. */
+async function namesakes({ sql, property }: Context, identity: Exclusion["identity"]): Promise<string[]> {
+  if (identity === null) return [];
+  const wanted = identityHash(property.pepper, identity)!;
+  const candidates = await sql<{ id: string; first_name: string | null; last_name: string | null }[]>`
+    select id, first_name, last_name from players
+    where property_id = ${property.id} and birth_date = ${identity.birth_date}`;
+  return candidates
+    .filter((one) =>
+      identityHash(property.pepper, { ...one, birth_date: identity.birth_date })?.equals(wanted),
+    )
+    .map((one) => one.id);
+}

@@ -1,0 +1,158 @@
+import type postgres from "postgres";
+import type { Sql } from "#db/client.ts";
+import type { Property } from "#runtime/directory.ts";
+
+export const CHANNELS = ["sms", "email", "voice", "push"] as const;
+export type Channel = (typeof CHANNELS)[number];
+
+/** Why a message may not go to a player, each with what it means. */
+export const BLOCK_REASONS = {
+  banned: "The player is banned.",
+  consent_expired: "The consent had an end, and it has passed.",
+  deceased: "The player has died.",
+  deleted: "The player's record is deleted.",
+  dnc: "The number is on a do-not-call list.",
+  erased: "The person had their data erased.",
+  invalid_address: "There is no address for the channel, or it cannot be delivered to.",
+  no_consent: "There is no consent for the channel.",
+  reassigned_number: "The number may belong to someone else now.",
+  self_excluded: "The person has excluded themselves from gambling.",
+  suppressed: "The address is suppressed for the channel.",
+  underage: "The player is younger than the property's minimum age.",
+  vip_hold: "The player's host has asked that nothing be sent.",
+} as const;
+
+export type BlockReason = keyof typeof BLOCK_REASONS;
+
+export interface GateOptions {
+  property: Pick<Property, "id" | "timezone" | "min_age" | "email_consent_mode">;
+  channel: Channel;
+  /** ISO time to evaluate for; the transaction's own when left out. */
+  at?: string | undefined;
+}
+
+/** Gives the placeholder of a value, with its cast. */
+export type Bind = (value: string | number, type: string) => string;
+
+/**
+ * THE gate, as SQL over `players p`: a text[] of every reason why this player may not be sent to, sorted and
+ * distinct; empty when a message may go. Set-based: each list is asked by one plain equality, so that the
+ * planner probes its index for few players and hashes it once for many.
+ */
+export function gateReasons(sql: Sql, options: GateOptions): postgres.Fragment {
+  return asFragment(sql, (bind) => gateText(bind, options));
+}
+
+/** The gate as text, for statements whose placeholders are numbered by hand. */
+export function gateText(bind: Bind, options: GateOptions): string {
+  const { property, channel, at } = options;
+  const now = at === undefined ? "now()" : bind(at, "timestamptz");
+  const lists = listsOver(bind, options, now);
+  const hashes = ["p.email_hash", "p.phone_hash"];
+  const ends = `(p.consent_expiries ->> '${channel}')::timestamptz`;
+  const youngest = `(select ((${now} at time zone ${bind(property.timezone, "text")})
+    - make_interval(years => ${bind(property.min_age, "int")}))::date)`;
+  return reasonsArray({
+    banned: "p.status = 'banned'",
+    consent_expired: `${ends} <= ${now}`,
+    deceased: "p.status = 'deceased'",
+    deleted: "p.deleted_at is not null",
+    dnc: onPhone(channel, lists.dnc("p.phone_hash")),
+    erased: ["p.status = 'erased'", ...hashes.map(lists.erased)].join(" or "),
+    invalid_address: UNREACHABLE[channel],
+    no_consent: noConsent(options),
+    reassigned_number: onPhone(channel, lists.reassigned("p.phone_hash")),
+    self_excluded: ["p.status = 'self_excluded'", lists.excludedPlayer, ...hashes.map(lists.excluded)].join(
+      " or ",
+    ),
+    suppressed: [lists.suppressedPlayer, ...hashes.map(lists.suppressed)].join(" or "),
+    underage: `p.birth_date > ${youngest}`,
+    vip_hold: "p.status = 'vip_hold'",
+  });
+}
+
+/**
+ * The reasons for an address that no player has, given an SQL expression of its hash: it has no consent, and
+ * the lists may know it. A null hash is an address that cannot exist.
+ */
+export function strangerText(bind: Bind, options: GateOptions, hash: string): string {
+  const { channel, at } = options;
+  const lists = listsOver(bind, options, at === undefined ? "now()" : bind(at, "timestamptz"));
+  return reasonsArray({
+    dnc: onPhone(channel, lists.dnc(hash)),
+    erased: lists.erased(hash),
+    invalid_address: `${hash} is null`,
+    no_consent: "true",
+    reassigned_number: onPhone(channel, lists.reassigned(hash)),
+    self_excluded: lists.excluded(hash),
+    suppressed: lists.suppressed(hash),
+  });
+}
+
+/** Text with bound values as a fragment for the tagged template. */
+export function asFragment(sql: Sql, write: (bind: Bind) => string): postgres.Fragment {
+  const values: (string | number)[] = [];
+  // No control character occurs in our SQL, so the marks cannot be mistaken for it.
+  const text = write((value, type) => `\u0001${values.push(value) - 1}\u0001::${type}`);
+  const pieces = text.split("\u0001");
+  const strings = pieces.filter((_, index) => index % 2 === 0);
+  const bound = pieces.filter((_, index) => index % 2 === 1).map((index) => values[Number(index)]!);
+  return sql(Object.assign(strings, { raw: strings }) as TemplateStringsArray, ...bound);
+}
+
+const UNREACHABLE: Record<Channel, string> = {
+  email: "p.email is null or p.email_status = 'undeliverable'",
+  sms: "p.phone is null",
+  voice: "p.phone is null",
+  // Where a push goes is known by its subscriptions alone.
+  push: "false",
+};
+
+function noConsent({ property, channel }: GateOptions): string {
+  const given = `p.consents ->> '${channel}'`;
+  const optOut = channel === "email" && property.email_consent_mode === "opt_out";
+  return optOut ? `${given} = 'false'` : `${given} is distinct from 'true'`;
+}
+
+function onPhone(channel: Channel, condition: string): string {
+  return channel === "sms" || channel === "voice" ? condition : "false";
+}
+
+/**
+ * The lists, each asked by one equality. A self-exclusion's addresses stand in `suppressions`: row-level
+ * security lets no array operator use an index, because they are not leakproof.
+ */
+function listsOver(bind: Bind, { property, channel }: GateOptions, now: string) {
+  const own = bind(property.id, "uuid");
+  const suppression = (match: string, more: string) =>
+    `exists (select 1 from suppressions s where s.property_id = ${own} and ${match} and s.lifted_at is null
+      and (s.expires_at is null or s.expires_at > ${now}) and ${more})`;
+  const dnc = (hash: string, more: string) =>
+    `exists (select 1 from dnc_entries d where d.property_id = ${own} and d.phone_hash = ${hash}
+      and (d.expires_at is null or d.expires_at > ${now}) and ${more})`;
+  const here = `s.channel in ('${channel}', 'all')`;
+  return {
+    erased: (hash: string) => suppression(`s.address_hash = ${hash}`, "s.reason = 'erased'"),
+    excluded: (hash: string) => suppression(`s.address_hash = ${hash}`, "s.reason = 'self_excluded'"),
+    suppressed: (hash: string) =>
+      suppression(`s.address_hash = ${hash}`, `${here} and s.reason not in ('erased', 'self_excluded')`),
+    // What is wrong with an address does not follow the player to another one.
+    suppressedPlayer: suppression(
+      "s.player_id = p.id",
+      `${here} and s.reason not in ('hard_bounce', 'soft_bounce_limit', 'invalid')`,
+    ),
+    excludedPlayer: `exists (select 1 from self_exclusions x where x.property_id = ${own} and x.player_id = p.id
+      and x.starts_at <= ${now} and (x.ends_at is null or x.ends_at > ${now}))`,
+    dnc: (hash: string) => dnc(hash, "d.list <> 'reassigned'"),
+    reassigned: (hash: string) => dnc(hash, "d.list = 'reassigned'"),
+  };
+}
+
+/** Conditions that can never hold are left out; the others come in the reasons' alphabetical order. */
+function reasonsArray(conditions: Partial<Record<BlockReason, string>>): string {
+  const cases = Object.entries(conditions)
+    .filter(([, condition]) => condition !== "false")
+    .sort(([a], [b]) => (a < b ? -1 : 1))
+    .map(([reason, condition]) => `case when ${condition} then '${reason}' end`);
+  return `array_remove(array[${cases.join(",\n  ")}], null)`;
+}

@@ -1,0 +1,93 @@
+import { z } from "zod";
+import { timestamp } from "#runtime/columns.ts";
+import { Fault, invalid } from "#runtime/faults.ts";
+import { type Context, tool } from "#runtime/operation.ts";
+import { CHANNELS, type Channel } from "#tools/compliance/gate.ts";
+import { CONSENT_LEVELS, record } from "./ledger.ts";
+
+const text = (most: number) => z.string().max(most).optional();
+
+export default tool({
+  name: "consent_record",
+  title: "Record a consent",
+  description:
+    "Writes a player's consent, or refusal, for a channel into the ledger. An express consent that names its consentSource is a new opt-in: it lifts suppressions of reason unsubscribed or stop_keyword for that channel that are older than the consent. complaint, hard_bounce, manual, import, erased and self_excluded stay, and so do suppressions of all channels.",
+  scope: "write",
+  effect: "change",
+  property: "propertyId",
+  input: {
+    propertyId: z.uuid(),
+    playerId: z.uuid().describe("From list_players"),
+    channel: z.enum(CHANNELS),
+    consentGiven: z.boolean(),
+    consentSource: text(500).describe("Where it was given, such as a web form"),
+    consentText: text(20_000).describe("The wording that the player saw"),
+    consentVersion: text(200),
+    ipAddress: text(64).describe("Default: the caller's"),
+    consentLevel: z.enum(CONSENT_LEVELS).default("express"),
+    occurredAt: timestamp().optional().describe("When it was given; not in the future. Default: now"),
+    expiresAt: timestamp().optional().describe("When it ends. Default: it does not"),
+  },
+  output: z.object({ success: z.literal(true), consent_id: z.uuid() }),
+  faults: ["invalid", "not_found", "conflict"],
+  async handler(context, input) {
+    const { channel, consentGiven: given } = input;
+    await requirePlayer(context, input.playerId);
+    if (!given && input.expiresAt !== undefined)
+      throw invalid("expiresAt", "belongs to a consent that is given");
+    const [row] = await record(context, {
+      playerIds: [input.playerId],
+      channels: [channel],
+      action: given ? "granted" : "denied",
+      level: input.consentLevel,
+      source: input.consentSource,
+      text: input.consentText,
+      version: input.consentVersion,
+      ip: input.ipAddress,
+      occurredAt: input.occurredAt,
+      expiresAt: input.expiresAt,
+    });
+    const { id, player_id, action, consent_source, consent_version, occurred_at } = row!;
+    if (given && input.consentLevel !== "implied" && input.consentSource) {
+      await liftWishes(context, player_id, channel, occurred_at);
+    }
+    context.emit(`consent.${given ? "granted" : "denied"}`, {
+      id,
+      player_id,
+      channel,
+      action,
+      consent_source,
+      consent_version,
+      occurred_at,
+    });
+    context.audit({ entity: "consent_records", entityId: id });
+    return { success: true as const, consent_id: id };
+  },
+});
+
+async function requirePlayer({ sql, property }: Context, id: string): Promise<void> {
+  const [player] = await sql<{ status: string }[]>`
+    select status from players
+    where property_id = ${property.id} and id = ${id} and deleted_at is null for update`;
+  if (!player) throw new Fault("not_found", { message: `No player with the id ${id} in this property.` });
+  if (player.status === "erased") throw new Fault("conflict", { message: "This player's data was erased." });
+}
+
+/** Only what is older than the consent, and only when nothing later in the ledger took the consent back. */
+async function liftWishes(
+  { sql, property, call, emit }: Context,
+  playerId: string,
+  channel: Channel,
+  occurredAt: string,
+): Promise<void> {
+  const lifted = await sql<{ id: string; channel: string; reason: string; player_id: string | null }[]>`
+    update suppressions s set lifted_at = now(), lifted_by = ${call.actor.id}, updated_at = now()
+    from players p
+    where p.property_id = ${property.id} and p.id = ${playerId} and p.consents ->> ${channel} = 'true'
+      and s.property_id = ${property.id} and s.channel = ${channel} and s.lifted_at is null
+      and s.reason in ('unsubscribed', 'stop_keyword') and s.updated_at <= ${occurredAt}::timestamptz
+      and (s.player_id = p.id
+        or s.address_hash = ${channel === "email" ? sql`p.email_hash` : sql`p.phone_hash`})
+    returning s.id, s.channel, s.reason, s.player_id`;
+  for (const one of lifted) emit("player.suppression_lifted", one);
+}

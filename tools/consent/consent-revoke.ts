@@ -1,0 +1,78 @@
+import { z } from "zod";
+import { timestamp } from "#runtime/columns.ts";
+import { invalid } from "#runtime/faults.ts";
+import { type Context, tool } from "#runtime/operation.ts";
+import { CHANNELS, type Channel } from "#tools/compliance/gate.ts";
+import { addressOf, type ListedAddress } from "#tools/compliance/listed-address.ts";
+import { REVOCATION_METHODS, revoke } from "./revoke.ts";
+
+export default tool({
+  name: "consent_revoke",
+  title: "Revoke consent",
+  description:
+    "Records that a player, or whoever has a phone or email, wants no more marketing: on one channel, or on all. It takes effect at once: the address is suppressed and pending sends are cancelled. Safe to repeat; works for addresses that no player has.",
+  scope: "write",
+  effect: "change",
+  property: "propertyId",
+  input: {
+    propertyId: z.uuid(),
+    playerId: z.uuid().optional().describe("Exactly one of playerId, phone and email"),
+    phone: z.string().max(60).optional(),
+    email: z.string().max(320).optional(),
+    channel: z.enum([...CHANNELS, "all"]).default("all"),
+    reason: z.string().max(500).optional(),
+    consentSource: z.string().max(500).optional().describe("Where it was said, such as a call center"),
+    method: z.enum(REVOCATION_METHODS).default("api"),
+    requestedAt: timestamp().optional().describe("When the person asked; not in the future. Default: now"),
+    ipAddress: z.string().max(64).optional().describe("Default: the caller's"),
+  },
+  output: z.object({
+    success: z.literal(true),
+    revoked: z.array(z.enum(CHANNELS)),
+    effective_at: timestamp(),
+    confirm_by: timestamp().describe("Ten business days after the request"),
+  }),
+  faults: ["invalid", "not_found"],
+  async handler(context, input) {
+    const done = await revoke(context, {
+      ...whoOf(context, input),
+      channels: channelsOf(context, input.channel),
+      reason: input.reason,
+      source: input.consentSource,
+      method: input.method,
+      requestedAt: input.requestedAt,
+      ip: input.ipAddress,
+    });
+    context.audit({
+      entity: "players",
+      entityId: done.playerIds[0] ?? null,
+      diff: { revoked: done.revoked },
+    });
+    const { revoked, effective_at, confirm_by } = done;
+    return { success: true as const, revoked, effective_at, confirm_by };
+  },
+});
+
+interface Who {
+  playerId?: string | undefined;
+  phone?: string | undefined;
+  email?: string | undefined;
+}
+
+function whoOf(
+  { property }: Context,
+  { playerId, phone, email }: Who,
+): { playerId?: string; address?: ListedAddress } {
+  const named = [playerId, phone, email].filter((one) => one !== undefined);
+  if (named.length !== 1) throw invalid("playerId", "give exactly one of playerId, phone and email");
+  if (playerId !== undefined) return { playerId };
+  const isPhone = phone !== undefined;
+  return { address: addressOf(property, isPhone ? "sms" : "email", named[0]!, isPhone ? "phone" : "email") };
+}
+
+/** Who takes one kind of contact by phone back means both, unless the property says otherwise. */
+function channelsOf({ property }: Context, channel: Channel | "all"): Channel[] {
+  if (channel === "all") return [...CHANNELS];
+  const byPhone = channel === "sms" || channel === "voice";
+  return byPhone && property.revocation_scope === "all_channels_phone" ? ["sms", "voice"] : [channel];
+}

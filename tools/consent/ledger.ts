@@ -1,0 +1,183 @@
+import { createHash, randomUUIDv7 } from "node:crypto";
+import type { Sql } from "#db/client.ts";
+import { recordHash } from "#runtime/audit.ts";
+import { Fault, invalid } from "#runtime/faults.ts";
+import type { Actor, Context } from "#runtime/operation.ts";
+import type { Channel } from "#tools/compliance/gate.ts";
+
+export const CONSENT_ACTIONS = ["granted", "denied", "revoked", "expired"] as const;
+export type ConsentAction = (typeof CONSENT_ACTIONS)[number];
+export const CONSENT_LEVELS = ["express_written", "express", "implied"] as const;
+export type ConsentLevel = (typeof CONSENT_LEVELS)[number];
+
+/** One act of consent, of one or more players, on one or more channels. */
+export interface ConsentAct {
+  playerIds: string[];
+  channels: readonly Channel[];
+  action: ConsentAction;
+  level?: ConsentLevel | undefined;
+  source?: string | undefined;
+  text?: string | undefined;
+  version?: string | undefined;
+  method?: string | undefined;
+  ip?: string | undefined;
+  /** ISO times. Without `occurredAt` it happened now, by the database's clock. */
+  occurredAt?: string | undefined;
+  expiresAt?: string | undefined;
+}
+
+/** A row of the ledger as it is sealed: `record_hash` is over exactly these fields. */
+export interface LedgerRow {
+  property_id: string;
+  id: string;
+  player_id: string;
+  channel: Channel;
+  action: ConsentAction;
+  consent_given: boolean;
+  consent_level: ConsentLevel;
+  purpose: "marketing";
+  consent_source: string | null;
+  consent_text: string | null;
+  consent_text_sha256: string | null;
+  consent_version: string | null;
+  collection_method: string | null;
+  jurisdiction: string | null;
+  ip_address: string | null;
+  user_agent: string | null;
+  /** Hex. */
+  address_hash: string | null;
+  /** As PostgreSQL's JSON prints them in UTC, so that the stored row gives the same hash. */
+  occurred_at: string;
+  expires_at: string | null;
+  actor_type: "player" | "user" | "api_key" | "system";
+  actor_id: string | null;
+}
+
+/**
+ * Writes an act into the ledger and refreshes the players' consents from it. The players are locked first, so
+ * that what two calls leave behind is what the ledger says last. Throws `not_found` for a player who is not
+ * there, `invalid` for a time in the future.
+ */
+export async function record(context: Context, act: ConsentAct): Promise<LedgerRow[]> {
+  const { sql, property } = context;
+  if (act.playerIds.length === 0) return [];
+  const [players, [times]] = await Promise.all([lockPlayers(context, act.playerIds), readTimes(sql, act)]);
+  if (times!.future)
+    throw invalid(act.action === "revoked" ? "requestedAt" : "occurredAt", "must not be in the future");
+  if (times!.reversed) throw invalid("expiresAt", "must be after the consent was given");
+  const rows = players.flatMap((player) =>
+    act.channels.map((channel) => ledgerRow(context, act, player, channel, times!)),
+  );
+  const sealed = rows.map((row) => ({ ...row, record_hash: recordHash(row).toString("hex") }));
+  await insertRows(sql, sealed);
+  await refreshConsents(sql, property, act.playerIds);
+  return rows;
+}
+
+/** Sets the players' consents to what the ledger says last, channel by channel. The caller has locked them. */
+export async function refreshConsents(
+  sql: Sql,
+  property: { id: string },
+  playerIds: string[],
+): Promise<void> {
+  await sql`
+    update players p
+    set consents = l.consents, consent_expiries = l.expiries, updated_at = now()
+    from (
+      select player_id, jsonb_object_agg(channel, consent_given) as consents,
+        jsonb_object_agg(channel, expires_at) filter (where consent_given and expires_at is not null) as expiries
+      from (
+        select distinct on (player_id, channel) player_id, channel, consent_given, expires_at
+        from consent_records
+        where property_id = ${property.id} and player_id = any(${playerIds}::uuid[]) and purpose = 'marketing'
+        order by player_id, channel, occurred_at desc, id desc) last
+      group by player_id) l
+    where p.property_id = ${property.id} and p.id = l.player_id
+      and (p.consents, p.consent_expiries) is distinct from (l.consents, l.expiries)`;
+}
+
+interface LockedPlayer {
+  id: string;
+  email_hash: string | null;
+  phone_hash: string | null;
+}
+
+async function lockPlayers({ sql, property }: Context, ids: string[]): Promise<LockedPlayer[]> {
+  const players = await sql<LockedPlayer[]>`
+    select id, encode(email_hash, 'hex') as email_hash, encode(phone_hash, 'hex') as phone_hash from players
+    where property_id = ${property.id} and id = any(${ids}::uuid[]) order by id for update`;
+  if (players.length === new Set(ids).size) return players;
+  const missing = ids.find((id) => !players.some((player) => player.id === id.toLowerCase()));
+  throw new Fault("not_found", { message: `No player with the id ${missing} in this property.` });
+}
+
+interface Times {
+  occurred: string;
+  expires: string | null;
+  future: boolean;
+  reversed: boolean;
+}
+
+/** Asked after the lock is held, so that the later of two waiting calls has the later time. */
+async function readTimes(sql: Sql, { occurredAt, expiresAt }: ConsentAct): Promise<Times[]> {
+  return await sql<Times[]>`
+    select occurred, expires, occurred > clock as future, coalesce(expires <= occurred, false) as reversed
+    from (
+      select clock, coalesce(${occurredAt ?? null}::timestamptz, clock) as occurred,
+        ${expiresAt ?? null}::timestamptz as expires
+      from (select clock_timestamp() as clock offset 0) c) t`;
+}
+
+function ledgerRow(
+  { property, call }: Context,
+  act: ConsentAct,
+  player: LockedPlayer,
+  channel: Channel,
+  times: Times,
+): LedgerRow {
+  const hashes = { email: player.email_hash, sms: player.phone_hash, voice: player.phone_hash, push: null };
+  return {
+    property_id: property.id,
+    id: randomUUIDv7(),
+    player_id: player.id,
+    channel,
+    action: act.action,
+    consent_given: act.action === "granted",
+    consent_level: act.level ?? "express",
+    purpose: "marketing",
+    consent_source: act.source ?? null,
+    consent_text: act.text ?? null,
+    consent_text_sha256:
+      act.text === undefined ? null : createHash("sha256").update(act.text, "utf8").digest("hex"),
+    consent_version: act.version ?? null,
+    collection_method: act.method ?? call.transport,
+    jurisdiction: null,
+    ip_address: act.ip ?? call.ip ?? null,
+    user_agent: call.userAgent?.slice(0, 1000) ?? null,
+    address_hash: hashes[channel],
+    occurred_at: times.occurred,
+    expires_at: times.expires,
+    ...actorOf(call.actor),
+  };
+}
+
+/** Who acts without a credential does so by a link that was signed for the player. */
+function actorOf(actor: Actor): Pick<LedgerRow, "actor_type" | "actor_id"> {
+  return { actor_type: actor.type === "anonymous" ? "player" : actor.type, actor_id: actor.id };
+}
+
+async function insertRows(sql: Sql, rows: (LedgerRow & { record_hash: string })[]): Promise<void> {
+  await sql`
+    insert into consent_records (property_id, id, player_id, channel, action, consent_given, consent_level, purpose,
+      consent_source, consent_text, consent_text_sha256, consent_version, collection_method, jurisdiction,
+      ip_address, user_agent, address_hash, occurred_at, expires_at, actor_type, actor_id, record_hash)
+    select property_id, id, player_id, channel, action, consent_given, consent_level, purpose,
+      consent_source, consent_text, consent_text_sha256, consent_version, collection_method, jurisdiction,
+      ip_address, user_agent, decode(address_hash, 'hex'), occurred_at, expires_at, actor_type, actor_id,
+      decode(record_hash, 'hex')
+    from jsonb_to_recordset(${rows as never}::jsonb) as r(property_id uuid, id uuid, player_id uuid, channel text,
+      action text, consent_given boolean, consent_level text, purpose text, consent_source text,
+      consent_text text, consent_text_sha256 text, consent_version text, collection_method text,
+      jurisdiction text, ip_address text, user_agent text, address_hash text, occurred_at timestamptz,
+      expires_at timestamptz, actor_type text, actor_id uuid, record_hash text)`;
+}

@@ -1,0 +1,140 @@
+import { Fault, invalid } from "#runtime/faults.ts";
+import type { Context } from "#runtime/operation.ts";
+import type { Channel } from "#tools/compliance/gate.ts";
+import type { ListedAddress } from "#tools/compliance/listed-address.ts";
+import { cancelOpenSends } from "#tools/compliance/open-sends.ts";
+import { addressHash } from "#tools/players/address.ts";
+import { type LedgerRow, record } from "./ledger.ts";
+
+export const REVOCATION_METHODS = [
+  "stop_keyword",
+  "one_click",
+  "preference_page",
+  "voice_keypress",
+  "voice_speech",
+  "agent",
+  "written",
+  "api",
+] as const;
+
+/** Who takes consent back (one of `playerId` and `address`), and for what. */
+export interface Revocation {
+  playerId?: string;
+  address?: ListedAddress;
+  channels: Channel[];
+  method: (typeof REVOCATION_METHODS)[number];
+  reason?: string | undefined;
+  source?: string | undefined;
+  requestedAt?: string | undefined;
+  ip?: string | undefined;
+}
+
+export interface Revoked {
+  revoked: Channel[];
+  playerIds: string[];
+  effective_at: string;
+  confirm_by: string;
+}
+
+const CONFIRM_WITHIN_BUSINESS_DAYS = 10;
+
+/**
+ * Everything that a revocation does, in the caller's transaction: ledger rows of every player concerned,
+ * suppressions, open sends cancelled, events. An address that no player has is suppressed all the same. A
+ * request that is older than a later opt-in suppresses nonetheless: in doubt nothing is sent.
+ */
+export async function revoke(context: Context, revocation: Revocation): Promise<Revoked> {
+  const { sql, property } = context;
+  const { channels, method } = revocation;
+  const times = await readTimes(context, revocation.requestedAt);
+  const playerIds = await playersOf(context, revocation);
+  const rows = await record(context, {
+    playerIds,
+    channels,
+    action: "revoked",
+    source: revocation.source ?? revocation.reason,
+    method,
+    ip: revocation.ip,
+    occurredAt: revocation.requestedAt,
+  });
+  await suppress(context, revocation, rows);
+  await cancelOpenSends(sql, property, playerIds, channels, "suppressed");
+  announce(context, revocation, rows);
+  return { revoked: channels, playerIds, ...times };
+}
+
+async function readTimes({ sql, property }: Context, requestedAt: string | undefined) {
+  const [times] = await sql<{ effective_at: string; confirm_by: string; future: boolean }[]>`
+    select to_json(now()) #>> '{}' as effective_at, asked > clock_timestamp() as future,
+      to_json((
+        select (asked at time zone ${property.timezone}::text + make_interval(days => n)) at time zone
+          ${property.timezone}::text
+        from generate_series(1, 30) as n
+        where extract(isodow from asked at time zone ${property.timezone}::text + make_interval(days => n)) < 6
+        order by n offset ${CONFIRM_WITHIN_BUSINESS_DAYS - 1}::int limit 1)) #>> '{}' as confirm_by
+    from (select coalesce(${requestedAt ?? null}::timestamptz, now()) as asked) as t`;
+  const { future, ...rest } = times!;
+  if (future) throw invalid("requestedAt", "must not be in the future");
+  return rest;
+}
+
+/** The player named, or everyone who has the address, deleted players too: one may be restored. */
+async function playersOf({ sql, property }: Context, { playerId, address }: Revocation): Promise<string[]> {
+  const players = address
+    ? await sql<{ id: string }[]>`
+        select id from players where property_id = ${property.id} and email_hash = ${address.hash}
+        union
+        select id from players where property_id = ${property.id} and phone_hash = ${address.hash}
+        order by id`
+    : await sql<{ id: string }[]>`
+        select id from players where property_id = ${property.id} and id = ${playerId!} and deleted_at is null`;
+  if (!address && players.length === 0) {
+    throw new Fault("not_found", { message: `No player with the id ${playerId} in this property.` });
+  }
+  return players.map((player) => player.id);
+}
+
+/**
+ * One suppression for the named address and each player's own, a channel. A player without an address for the
+ * channel (push has none) is suppressed by a hash of the id, so that the row stands for the player.
+ */
+async function suppress(context: Context, revocation: Revocation, rows: LedgerRow[]): Promise<void> {
+  const { sql, property } = context;
+  const { address, channels, method, source } = revocation;
+  const named = address && { hash: address.hash.toString("hex"), address: address.address, player_id: null };
+  const wanted = [
+    ...(named ? channels.map((channel) => ({ channel, ...named })) : []),
+    ...rows.map(({ channel, player_id, address_hash }) => ({
+      channel,
+      player_id,
+      hash: address_hash ?? addressHash(property.pepper, `player:${player_id}`).toString("hex"),
+      address: null,
+    })),
+  ];
+  await sql`
+    insert into suppressions (property_id, id, channel, address, address_hash, reason, source, player_id)
+    select ${property.id}, uuid_v7(), w.channel,
+      coalesce(w.address, case w.channel when 'email' then p.email when 'push' then null else p.phone end),
+      decode(w.hash, 'hex'), ${method === "stop_keyword" ? "stop_keyword" : "unsubscribed"}, ${source ?? method},
+      w.player_id
+    from (
+      select channel, hash, max(address) as address,
+        (array_agg(player_id order by player_id) filter (where player_id is not null))[1] as player_id
+      from jsonb_to_recordset(${wanted as never}::jsonb)
+        as w(channel text, hash text, address text, player_id uuid)
+      group by channel, hash) w
+    left join players p on p.property_id = ${property.id} and p.id = w.player_id
+    order by w.hash, w.channel
+    on conflict (property_id, address_hash, channel, reason) where lifted_at is null
+    do update set expires_at = null, player_id = coalesce(suppressions.player_id, excluded.player_id),
+      updated_at = now()`;
+}
+
+function announce({ emit }: Context, { channels, method }: Revocation, rows: LedgerRow[]): void {
+  for (const { id, player_id, channel, action, occurred_at } of rows) {
+    emit("consent.revoked", { id, player_id, channel, action, method, occurred_at });
+  }
+  if (rows.length > 0) return;
+  for (const channel of channels)
+    emit("consent.revoked", { id: null, player_id: null, channel, action: "revoked", method });
+}

@@ -1,0 +1,114 @@
+import { randomUUIDv7 } from "node:crypto";
+import { stringify } from "csv-stringify/sync";
+import { z } from "zod";
+import { Fault, invalid } from "#runtime/faults.ts";
+import { type Context, tool } from "#runtime/operation.ts";
+import {
+  type ImportJobView,
+  type ImportParams,
+  ImportPlayers,
+  jobColumns,
+  params,
+  ImportJobView as View,
+} from "./import-job.ts";
+import importJobs from "./import-jobs.table.ts";
+import { checkParams } from "./layout.ts";
+import { keepFile } from "./upload.ts";
+
+const MOST_COLUMNS = 500;
+
+export default tool({
+  name: "create_import_job",
+  title: "Import players",
+  description:
+    "Starts an import of players from CSV text or from rows, and answers at once; poll get_import_job until status is completed or failed. A row with something wrong in it is refused whole and listed by list_import_errors; it never fails the job. Files over 1 MB are sent to POST /api/import_jobs as multipart/form-data (file, params) or text/csv, up to 200 MB and 1,000,000 rows.",
+  scope: "write",
+  effect: "change",
+  input: {
+    type: z.literal("player_import").default("player_import"),
+    csv: z.string().optional().describe("The file's text. Exactly one of csv, rows and upload_id"),
+    rows: z.array(z.record(z.string(), z.unknown())).optional().describe("Objects by column name"),
+    upload_id: z.uuid().optional().describe("A file that was sent before"),
+    ...params,
+  },
+  output: View,
+  status: 202,
+  faults: ["invalid", "not_found", "conflict", "too_large"],
+  crud: { table: importJobs, verb: "create" },
+  async handler(context, { type, csv, rows, upload_id, ...given }) {
+    if ([csv, rows, upload_id].filter((one) => one !== undefined).length !== 1) {
+      throw invalid("csv", "give exactly one of csv, rows and upload_id");
+    }
+    const asRows = rows !== undefined;
+    const settings: ImportParams = asRows
+      ? { ...given, delimiter: ",", has_header: true, encoding: "utf-8" }
+      : given;
+    checkParams(settings);
+    await checkSegment(context, settings.segment_id);
+    const uploadId = upload_id ?? randomUUIDv7();
+    if (upload_id) await checkUpload(context, upload_id);
+    else
+      await keepFile(
+        context.sql,
+        context.property.id,
+        uploadId,
+        Buffer.from(asRows ? csvOf(rows) : (csv ?? "")),
+      );
+    const job = await insertJob(context, type, uploadId, settings);
+    context.enqueue(ImportPlayers, { jobId: job.id });
+    return job;
+  },
+});
+
+async function insertJob(
+  context: Context,
+  type: string,
+  uploadId: string,
+  settings: ImportParams,
+): Promise<ImportJobView> {
+  const { sql, property, call, config } = context;
+  const id = randomUUIDv7();
+  const url = `${config.baseUrl}/api/import_jobs/${id}`;
+  const { actor } = call;
+  const [row] = await sql<{ job: ImportJobView }[]>`
+    with j as (
+      insert into import_jobs (property_id, id, type, upload_id, params, status_url, errors_url, actor_type, actor_id)
+      values (${property.id}, ${id}, ${type}, ${uploadId}, ${settings as never}, ${url}, ${`${url}/errors`},
+        ${actor.type}, ${actor.id})
+      returning *)
+    select row_to_json(v) as job from j, lateral (select ${jobColumns(sql)}) v`;
+  return row!.job;
+}
+
+async function checkSegment({ sql, property }: Context, segmentId: string | undefined): Promise<void> {
+  if (segmentId === undefined) return;
+  const [segment] = await sql<{ type: string }[]>`
+    select type from segments where property_id = ${property.id} and id = ${segmentId} and deleted_at is null`;
+  if (!segment) throw new Fault("not_found", { message: "segment_id: no such segment. See list_segments." });
+  if (segment.type !== "static")
+    throw invalid("segment_id", "is a dynamic segment: its members follow from its rules");
+}
+
+async function checkUpload({ sql, property }: Context, uploadId: string): Promise<void> {
+  const [upload] = await sql<{ complete: boolean; used: boolean }[]>`
+    select complete, exists (
+      select from import_jobs j where j.property_id = u.property_id and j.upload_id = u.id) as used
+    from uploads u where property_id = ${property.id} and id = ${uploadId}`;
+  if (!upload?.complete)
+    throw new Fault("not_found", { message: "upload_id: no such file, or not all of it has arrived." });
+  if (upload.used) throw new Fault("conflict", { message: "upload_id: the file belongs to another import." });
+}
+
+/** The rows as a file: their columns in the order in which they first appear. */
+function csvOf(rows: Record<string, unknown>[]): string {
+  const columns = [...new Set(rows.flatMap((row) => Object.keys(row)))];
+  if (columns.length === 0) throw invalid("rows", "hold no columns");
+  if (columns.length > MOST_COLUMNS)
+    throw invalid("rows", `have more than ${MOST_COLUMNS} different columns`);
+  return stringify([columns, ...rows.map((row) => columns.map((column) => cellOf(row[column])))]);
+}
+
+function cellOf(value: unknown): string {
+  if (value === null || value === undefined) return "";
+  return typeof value === "object" ? JSON.stringify(value) : String(value);
+}

@@ -1,0 +1,171 @@
+import { FREE_STATUSES, PLAYER_STATUSES } from "#tools/players/player.ts";
+
+/** A player's field as a file gives it. */
+export interface Field {
+  /** The column's type in PostgreSQL. */
+  type: string;
+  /** What the value must be, in words. */
+  wants: string;
+  /** The text as PostgreSQL reads it without fail, or null when it does not fit. Never empty, trimmed. */
+  read(text: string): string | null;
+}
+
+const text = (most: number): Field => ({
+  type: "text",
+  wants: `a text of at most ${most} characters`,
+  read: (value) => (value.length <= most ? value : null),
+});
+
+const fitting = (
+  pattern: RegExp,
+  wants: string,
+  shape: (value: string) => string = (value) => value,
+): Field => ({
+  type: "text",
+  wants,
+  read: (value) => (pattern.test(value) ? shape(value) : null),
+});
+
+const NUMBER = /^-?\$?(\d+|\d{1,3}(,\d{3})+)(\.\d+)?$/;
+
+const number: Field = {
+  type: "double precision",
+  wants: "a number such as 1250.5 or $1,250.50",
+  read: (value) => {
+    if (!NUMBER.test(value)) return readPlainNumber(value);
+    return readPlainNumber(value.replace(/[$,]/g, ""));
+  },
+};
+
+function readPlainNumber(value: string): string | null {
+  if (!/^-?\d+(\.\d+)?(e[+-]?\d{1,3})?$/i.test(value)) return null;
+  const parsed = Number(value);
+  return Number.isFinite(parsed) ? String(parsed) : null;
+}
+
+const DATE = /^(\d{4})-(\d{2})-(\d{2})$/;
+
+const birthDate: Field = {
+  type: "date",
+  wants: "a date such as 1980-12-31, from 1900 to today",
+  read: (value) => {
+    if (!DATE.test(value) || !isCalendarDate(value)) return null;
+    return value >= "1900-01-01" && value <= new Date().toISOString().slice(0, 10) ? value : null;
+  },
+};
+
+function isCalendarDate(value: string): boolean {
+  const time = Date.parse(`${value}T00:00:00Z`);
+  return !Number.isNaN(time) && new Date(time).toISOString().startsWith(value);
+}
+
+const TIME = /^\d{4}-\d{2}-\d{2}([T ]\d{2}:\d{2}(:\d{2}(\.\d{1,9})?)?(Z|[+-]\d{2}(:?\d{2})?)?)?$/;
+
+/** A time as ISO 8601 in UTC; a date is its first moment, and a time without a zone is UTC. */
+export const moment: Field = {
+  type: "timestamptz",
+  wants: "a time such as 2026-01-31T18:00:00Z, from 1900 to 2100",
+  read: (value) => {
+    if (!TIME.test(value) || !isCalendarDate(value.slice(0, 10))) return null;
+    if (value.length === 10) return inCentury(`${value}T00:00:00Z`);
+    const [day, clock] = [value.slice(0, 10), value.slice(11)];
+    const zone = /(Z|[+-]\d{2}(:?\d{2})?)$/.exec(clock)?.[0] ?? "";
+    const time = clock.slice(0, clock.length - zone.length);
+    return inCentury(`${day}T${time}${isoZone(zone)}`);
+  },
+};
+
+function isoZone(zone: string): string {
+  if (zone === "" || zone === "Z") return "Z";
+  const digits = zone.slice(1).replace(":", "").padEnd(4, "0");
+  return `${zone[0]}${digits.slice(0, 2)}:${digits.slice(2)}`;
+}
+
+function inCentury(iso: string): string | null {
+  const time = new Date(iso);
+  const year = time.getUTCFullYear();
+  return year >= 1900 && year <= 2100 ? time.toISOString() : null;
+}
+
+const zones = new Map<string, boolean>();
+
+const timezone: Field = {
+  type: "text",
+  wants: "an IANA time zone such as America/New_York",
+  read: (value) => {
+    let known = zones.get(value);
+    if (known === undefined) {
+      known = /^[A-Za-z]/.test(value) && isTimeZone(value);
+      if (zones.size < 1000) zones.set(value, known);
+    }
+    return known ? value : null;
+  },
+};
+
+function isTimeZone(name: string): boolean {
+  try {
+    new Intl.DateTimeFormat("en", { timeZone: name });
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+const tags: Field = {
+  type: "text[]",
+  wants: "up to 100 tags of at most 100 characters, separated by ; or as a JSON array",
+  read: (value) => {
+    const list = value.startsWith("[") ? parsed(value) : value.split(/[;|,]/);
+    if (!Array.isArray(list) || list.length > 100) return null;
+    const names = list.map((one) => (typeof one === "string" ? one.trim() : ""));
+    const given = names.filter((name) => name !== "");
+    return given.some((name) => name.length > 100 || name.includes("\0") || !name.isWellFormed())
+      ? null
+      : textArray(given);
+  },
+};
+
+/** Texts as PostgreSQL prints an array of them. */
+export function textArray(values: readonly string[]): string {
+  return `{${values.map((value) => `"${value.replace(/["\\]/g, "\\$&")}"`).join(",")}}`;
+}
+
+/** JSON text as a value, or undefined. */
+export function parsed(value: string): unknown {
+  try {
+    return JSON.parse(value);
+  } catch {
+    return undefined;
+  }
+}
+
+const statuses: readonly string[] = PLAYER_STATUSES;
+
+/** The fields of a player that a file may give, beside email and phone, by column. */
+export const FIELDS: Readonly<Record<string, Field>> = {
+  player_id: text(200),
+  first_name: text(200),
+  last_name: text(200),
+  tier: text(100),
+  adt: number,
+  coin_in: number,
+  lifetime_theo: number,
+  status: {
+    type: "text",
+    wants: `one of ${FREE_STATUSES.join(", ")}`,
+    read: (value) => (statuses.includes(value.toLowerCase()) ? value.toLowerCase() : null),
+  },
+  timezone,
+  state: text(40),
+  postal_code: text(20),
+  country: fitting(/^[A-Za-z]{2}$/, "an ISO 3166 code such as US", (value) => value.toUpperCase()),
+  birth_date: birthDate,
+  language: text(35),
+  phone_type: text(40),
+  last_visit_at: moment,
+  host_id: {
+    ...fitting(/^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i, "a uuid"),
+    type: "uuid",
+  },
+  tags,
+};

@@ -1,0 +1,176 @@
+import { Fault, toFault } from "#runtime/faults.ts";
+import { type Context, type JobContext, job } from "#runtime/operation.ts";
+import { MOST_ROWS, records, type Survey, survey } from "./csv.ts";
+import {
+  dropUpload,
+  eventOf,
+  failImport,
+  type ImportJob,
+  type ImportJobView,
+  ImportPlayers,
+  jobColumns,
+} from "./import-job.ts";
+import { type Layout, layoutOf } from "./layout.ts";
+import { rowReader } from "./rows.ts";
+import { seenIdentities } from "./seen.ts";
+import { uploaded } from "./upload.ts";
+import { type Batch, keepErrors, writeBatch } from "./write-batch.ts";
+
+/** Records that are written in one transaction, unless they are very long. */
+export const BATCH_RECORDS = 5_000;
+const BATCH_CHARACTERS = 8 * 1_048_576;
+const TRIES = 5;
+
+export default job({
+  ...ImportPlayers,
+  async handler(context, { jobId }) {
+    try {
+      const opened = await context.transact((inner) => open(inner, jobId));
+      if (opened) await run(context, opened);
+    } catch (error) {
+      const fault = toFault(error);
+      const isFile = fault.code === "invalid" || fault.code === "too_large";
+      if (context.signal.aborted || !(isFile || context.isLast)) throw error;
+      await context.transact((inner) => failImport(inner, jobId, fault.message));
+      if (!isFile) throw error;
+    }
+  },
+});
+
+/** The import, taken into work; null when it has ended. */
+async function open({ sql, property }: Context, jobId: string): Promise<ImportJob | null> {
+  const [row] = await sql<ImportJob[]>`
+    update import_jobs set status = 'processing', started_at = coalesce(started_at, now()), updated_at = now()
+    where property_id = ${property.id} and id = ${jobId} and status in ('queued', 'processing')
+    returning id, upload_id, params, processed, actor_type, actor_id`;
+  return row ?? null;
+}
+
+/** Reads the next batch while the one before is written. */
+async function run(context: JobContext, importJob: ImportJob): Promise<void> {
+  const file = () => uploaded(context, importJob.upload_id);
+  const found = await survey(file(), importJob.params);
+  checkLength(found.rows);
+  const property = await context.transact(async (inner) => {
+    await inner.sql`
+      update import_jobs set total = greatest(${found.rows}::int, processed), updated_at = now()
+      where property_id = ${inner.property.id} and id = ${importJob.id}`;
+    return inner.property;
+  });
+  const read = fileReader(importJob, property);
+  let writing: Promise<boolean> = Promise.resolve(true);
+  try {
+    for await (const { layout, batch } of read(records(file(), found))) {
+      if (!(await writing)) return;
+      context.signal.throwIfAborted();
+      writing = write(context, importJob, layout, batch);
+      // Awaited at the next batch; until then a failure is not unhandled.
+      writing.catch(() => {});
+    }
+  } finally {
+    await writing.catch(() => {});
+  }
+  if (await writing) await complete(context, importJob, found, read.layout());
+}
+
+function checkLength(rows: number): void {
+  if (rows <= MOST_ROWS) return;
+  throw new Fault("too_large", { message: `The file has more than ${MOST_ROWS} rows. Split it.` });
+}
+
+/** The file's batches that are not in yet. Those that are in are read too, for the identities in them. */
+function fileReader(importJob: ImportJob, property: Context["property"]) {
+  const { params, processed } = importJob;
+  let layout: Layout | null = null;
+  async function* batches(file: AsyncIterable<string[]>): AsyncGenerator<{ layout: Layout; batch: Batch }> {
+    const seen = seenIdentities();
+    let readRow: ReturnType<typeof rowReader> | null = null;
+    let batch = emptyBatch(0);
+    let row = 0;
+    let characters = 0;
+    for await (const cells of file) {
+      if (!layout || !readRow) {
+        layout = layoutOf(params.has_header ? cells : cells.map((_cell, index) => String(index + 1)), params);
+        readRow = rowReader({ layout, params, property, seen });
+        if (params.has_header) continue;
+      }
+      checkLength(++row);
+      const result = readRow(cells, row);
+      if (row <= processed) {
+        batch.after = row;
+        continue;
+      }
+      batch.records++;
+      if (Array.isArray(result)) batch.refusals.push(...result);
+      else batch.rows.push(result);
+      for (const cell of cells) characters += cell.length;
+      if (batch.records < BATCH_RECORDS && characters < BATCH_CHARACTERS) continue;
+      yield { layout, batch };
+      batch = emptyBatch(row);
+      characters = 0;
+    }
+    if (layout && batch.records > 0) yield { layout, batch };
+  }
+  return Object.assign(batches, { layout: () => layout });
+}
+
+function emptyBatch(after: number): Batch {
+  return { after, records: 0, rows: [], refusals: [] };
+}
+
+// Another writer's player, or lock, came between: the next try finds it.
+const PASSING = new Set(["23505", "40001", "40P01", "55P03"]);
+
+async function write(
+  context: JobContext,
+  importJob: ImportJob,
+  layout: Layout,
+  batch: Batch,
+): Promise<boolean> {
+  for (let tries = 1; ; tries++) {
+    try {
+      return await context.transact((inner) => writeBatch(inner, importJob, layout, batch));
+    } catch (error) {
+      const code = typeof error === "object" && error !== null && "code" in error ? String(error.code) : "";
+      if (tries === TRIES || !PASSING.has(code)) throw error;
+    }
+  }
+}
+
+async function complete(
+  context: JobContext,
+  importJob: ImportJob,
+  found: Survey,
+  layout: Layout | null,
+): Promise<void> {
+  const summary = {
+    delimiter: found.delimiter,
+    encoding: found.encoding,
+    columns: layout?.header ?? [],
+    ignored_columns: layout?.ignored ?? [],
+    missing_columns: layout?.missing ?? [],
+    dry_run: importJob.params.dry_run,
+  };
+  await context.transact(async (inner) => {
+    const { sql, property, emit } = inner;
+    const [row] = await sql<{ job: ImportJobView }[]>`
+      with j as (
+        update import_jobs set status = 'completed', total = processed, summary = ${summary as never},
+          completed_at = now(), updated_at = now()
+        where property_id = ${property.id} and id = ${importJob.id} and status = 'processing'
+        returning *)
+      select row_to_json(v) as job from j, lateral (select ${jobColumns(sql)}) v`;
+    if (!row) return;
+    const missing = (layout?.missing ?? []).map((column) => ({
+      row: 0,
+      column,
+      code: "unknown_field" as const,
+      message: "The mapping names this column, and the file does not have it.",
+      value: null,
+      cells: [],
+    }));
+    if (layout) await keepErrors(inner, importJob.id, layout, missing);
+    await dropUpload(sql, property.id, importJob.upload_id);
+    emit("job.completed", eventOf(row.job));
+  });
+}

@@ -1,0 +1,127 @@
+import { invalid } from "#runtime/faults.ts";
+import { FIELDS } from "./fields.ts";
+import { CHANNELS, type Channel, type ImportParams } from "./import-job.ts";
+
+/** Where a cell of the file goes. */
+export type Target =
+  | { kind: "email" }
+  | { kind: "phone" }
+  | { kind: "field"; name: string }
+  | { kind: "custom"; key: string }
+  | { kind: "customs" }
+  | { kind: "consent"; channel: Channel }
+  | { kind: "occurred_at" };
+
+/** What the columns of one file mean. */
+export interface Layout {
+  header: string[];
+  targets: (Target | null)[];
+  /** Columns of the file that nothing was told about. */
+  ignored: string[];
+  /** Columns that the mapping names and the file does not have. */
+  missing: string[];
+}
+
+const CUSTOM_KEY = /^[a-z][a-z0-9_]{0,39}$/i;
+const FORBIDDEN = new Set(["__proto__", "constructor", "prototype"]);
+const KNOWN = new Map(
+  ["email", "phone", "custom", ...Object.keys(FIELDS)].map((name) => [folded(name), name]),
+);
+
+/** What a mapping's right side names, or null when it names nothing. */
+export function readTarget(name: string): Target | null {
+  if (name === "email" || name === "phone") return { kind: name };
+  if (name === "custom") return { kind: "customs" };
+  if (Object.hasOwn(FIELDS, name)) return { kind: "field", name };
+  const [group, key = "", ...rest] = name.split(".");
+  if (rest.length > 0) return null;
+  if (group === "custom" && CUSTOM_KEY.test(key) && !FORBIDDEN.has(key)) return { kind: "custom", key };
+  if (group === "consent" && CHANNELS.some((one) => one === key))
+    return { kind: "consent", channel: key as Channel };
+  return null;
+}
+
+/** Refuses parameters that no file could satisfy. Throws `invalid`. */
+export function checkParams(params: ImportParams): void {
+  const used = new Set<string>();
+  for (const [column, name] of Object.entries(params.mapping)) {
+    if (name === null) continue;
+    const target = readTarget(name);
+    if (!target) {
+      const fields = ["email", "phone", ...Object.keys(FIELDS)].join(", ");
+      throw invalid(
+        `mapping.${column}`,
+        `${name} is no player field. Use ${fields}, custom.<key>, consent.<channel> or null`,
+      );
+    }
+    if (target.kind === "consent" && !params.consent) {
+      throw invalid("consent", `is needed to map ${column} to ${name}: say where the consent comes from`);
+    }
+    if (used.has(name)) throw invalid(`mapping.${column}`, `${name} is given by two columns`);
+    used.add(name);
+  }
+  if (!params.has_header && used.size === 0) {
+    throw invalid("mapping", 'is needed without a header: {"1": "player_id", "2": "email"}');
+  }
+  if (new Set(params.match_on).size !== params.match_on.length)
+    throw invalid("match_on", "names a field twice");
+}
+
+/** The file's columns under the mapping. Throws `invalid` when no row of it could be a player. */
+export function layoutOf(header: readonly string[], params: ImportParams): Layout {
+  const names = header.map((name) => name.trim().replaceAll("\0", "�").slice(0, 500));
+  const mapping = new Map(Object.entries(params.mapping).map(([column, name]) => [column.trim(), name]));
+  const occurred = params.consent?.occurred_at_column?.trim();
+  const targets = names.map((name): Target | null => {
+    const mapped = mapping.get(name);
+    if (mapped !== undefined) return mapped === null ? null : readTarget(mapped);
+    return name === occurred ? { kind: "occurred_at" } : known(name, params);
+  });
+  const dropped = new Set([...mapping].filter(([, name]) => name === null).map(([column]) => column));
+  const wanted = [...mapping.keys(), ...(occurred === undefined ? [] : [occurred])];
+  refuseTwins(names, targets);
+  refuseNobody(names, targets);
+  return {
+    header: names,
+    targets,
+    ignored: names.filter((name, index) => targets[index] === null && !dropped.has(name)),
+    missing: wanted.filter((name) => !names.includes(name)),
+  };
+}
+
+/** A column whose name needs no mapping: known names in any case, with spaces, hyphens or underscores. */
+function known(name: string, params: ImportParams): Target | null {
+  const field = KNOWN.get(folded(name));
+  if (field) return readTarget(field);
+  const target = readTarget(name);
+  return target?.kind === "consent" && !params.consent ? null : target;
+}
+
+function folded(name: string): string {
+  return name.toLowerCase().replace(/[\s_-]/g, "");
+}
+
+function refuseTwins(names: readonly string[], targets: readonly (Target | null)[]): void {
+  const taken = new Map<string, string>();
+  for (const [index, target] of targets.entries()) {
+    if (!target) continue;
+    const key = JSON.stringify(target);
+    const [name, other] = [names[index] ?? "", taken.get(key)];
+    if (other !== undefined)
+      throw invalid("mapping", `the columns ${other} and ${name} both mean the same player field`);
+    taken.set(key, name);
+  }
+}
+
+function refuseNobody(names: readonly string[], targets: readonly (Target | null)[]): void {
+  const named = targets.some(
+    (one) =>
+      one?.kind === "email" || one?.kind === "phone" || (one?.kind === "field" && one.name === "player_id"),
+  );
+  if (named) return;
+  const list = names
+    .slice(0, 30)
+    .map((name) => name.slice(0, 60))
+    .join(", ");
+  throw invalid("mapping", `no column of the file is a player_id, email or phone. Its columns are: ${list}`);
+}

@@ -1,0 +1,274 @@
+import { hash, randomUUIDv7 } from "node:crypto";
+import { copyBytes } from "#db/copy.ts";
+import type { Property } from "#runtime/directory.ts";
+import { normalizeEmail, normalizePhone, pads } from "#tools/players/address.ts";
+import { FIELDS, moment, parsed } from "./fields.ts";
+import { type Channel, type ImportParams, MATCH_KEYS, type MatchKey } from "./import-job.ts";
+import type { Layout, Target } from "./layout.ts";
+import type { RowErrorView } from "./list-import-errors.ts";
+import type { Seen } from "./seen.ts";
+
+const MOST_CELL = 65_536;
+const MOST_CUSTOM = 16_384;
+const SHOWN = 200;
+
+/** A grant that a row brings. */
+export interface Grant {
+  channel: Channel;
+  /** ISO time, or null for the time of the import. */
+  occurredAt: string | null;
+}
+
+/** A row that may be written. */
+export interface Staged {
+  row: number;
+  /** The player's id, should the row make one. */
+  id: string;
+  matchOn: MatchKey;
+  values: Record<string, string | null>;
+  grants: Grant[];
+  cells: readonly string[];
+}
+
+export type Refusal = Omit<RowErrorView, "original_row"> & { cells: readonly string[] };
+
+export interface Reading {
+  layout: Layout;
+  params: ImportParams;
+  property: Pick<Property, "pepper" | "default_country">;
+  seen: Seen;
+}
+
+interface Draft {
+  values: Record<string, string | null>;
+  custom: Record<string, unknown>;
+  consents: Map<Channel, boolean>;
+  occurredAt: string | null;
+}
+
+/** Reads the records of one file: each becomes a row to write, or what is wrong with it. */
+export function rowReader({ layout, params, property, seen }: Reading) {
+  const country = (params.default_country ?? property.default_country).toUpperCase();
+  const hashOf = hasher(property.pepper);
+  const readers = layout.targets.map(
+    (target, index) => target && { column: layout.header[index]!, read: readerOf(target) },
+  );
+
+  return (cells: readonly string[], row: number): Staged | Refusal[] => {
+    const draft: Draft = { values: {}, custom: {}, consents: new Map(), occurredAt: null };
+    const refusals: Refusal[] = [];
+    const refuse = (code: Refusal["code"], column: string | null, message: string, value: string | null) =>
+      void refusals.push({ row, column, code, message, value: value && shown(value), cells });
+    if (
+      cells.length > layout.header.length &&
+      cells.slice(layout.header.length).some((cell) => cell.trim() !== "")
+    ) {
+      refuse(
+        "type_mismatch",
+        null,
+        `The row has ${cells.length} cells, the header ${layout.header.length}.`,
+        null,
+      );
+    }
+    for (let index = 0; index < readers.length; index++) {
+      const reader = readers[index];
+      const cell = cells[index];
+      if (!reader || cell === undefined || cell === "") continue;
+      const flaw = cellFlaw(cell);
+      const text = flaw ? "" : plain(cell);
+      if (!flaw && text === "") continue;
+      const wrong = flaw
+        ? ({ code: "type_mismatch", message: flaw } as const)
+        : reader.read(text, draft, country);
+      if (wrong) refuse(wrong.code, reader.column, wrong.message, cell);
+    }
+    if (refusals.length > 0) return refusals;
+    const staged = complete(draft, params, row, cells);
+    if ((staged?.values.custom?.length ?? 0) > MOST_CUSTOM) {
+      refuse(
+        "type_mismatch",
+        null,
+        `The custom fields are longer than ${MOST_CUSTOM} characters together.`,
+        null,
+      );
+    } else if (!staged) {
+      refuse(
+        "missing_identifier",
+        null,
+        "The row has no player_id, email or phone to know the player by.",
+        null,
+      );
+    } else if (!isFirst(staged, seen)) {
+      const value = staged.values[staged.matchOn] ?? null;
+      refuse(
+        "duplicate_in_file",
+        staged.matchOn,
+        "An earlier row of the file is about the same player.",
+        value,
+      );
+    } else {
+      const { email = null, phone = null } = staged.values;
+      staged.values.email_hash = email === null ? null : copyBytes(hashOf(email));
+      staged.values.phone_hash = phone === null ? null : copyBytes(hashOf(phone));
+      return staged;
+    }
+    return refusals;
+  };
+}
+
+type Wrong = Pick<Refusal, "code" | "message"> | null;
+type CellReader = (text: string, draft: Draft, country: string) => Wrong;
+
+function readerOf(target: Target): CellReader {
+  switch (target.kind) {
+    case "email":
+      return readEmail;
+    case "phone":
+      return readPhone;
+    case "field":
+      return fieldReader(target.name);
+    case "custom":
+      return (text, draft) => {
+        draft.custom[target.key] = customValue(text);
+        return null;
+      };
+    case "customs":
+      return readCustoms;
+    case "consent":
+      return consentReader(target.channel);
+    case "occurred_at":
+      return readOccurred;
+  }
+}
+
+function readEmail(text: string, draft: Draft): Wrong {
+  const email = normalizeEmail(text);
+  if (email === null) return { code: "invalid_email", message: "This is not an email address." };
+  draft.values.email = email;
+  return null;
+}
+
+function readPhone(text: string, draft: Draft, country: string): Wrong {
+  const phone = quickPhone(text, country) ?? normalizePhone(text, country);
+  if (phone !== null) {
+    draft.values.phone = phone;
+    return null;
+  }
+  const message = `This is not a possible phone number; give it as +12025550123, or as dialed in ${country}.`;
+  return { code: "invalid_phone", message };
+}
+
+const NANP = /^(?:\+?1[ .-]?)?(?:\(([2-9]\d\d)\)|([2-9]\d\d))[ .-]?([2-9]\d\d)[ .-]?(\d{4})$/;
+
+/** The usual forms of a North American number, without the library's 10 µs. Null: ask the library. */
+export function quickPhone(text: string, country: string): string | null {
+  if (country !== "US" && country !== "CA" && !text.startsWith("+1")) return null;
+  const match = NANP.exec(text);
+  return match && `+1${match[1] ?? match[2]}${match[3]}${match[4]}`;
+}
+
+function fieldReader(name: string): CellReader {
+  const field = FIELDS[name]!;
+  return (text, draft) => {
+    const value = field.read(text);
+    if (value === null) return { code: "type_mismatch", message: `${name} must be ${field.wants}.` };
+    draft.values[name] = value;
+    return null;
+  };
+}
+
+/** Numbers and booleans in their own form stay such, so that rules can compare them; 007 stays a text. */
+function customValue(text: string): unknown {
+  if (text === "true" || text === "false") return text === "true";
+  const number = Number(text);
+  return String(number) === text && Number.isFinite(number) ? number : text;
+}
+
+function readCustoms(text: string, draft: Draft): Wrong {
+  const value = parsed(text);
+  const message = `custom must be a JSON object of at most ${MOST_CUSTOM} bytes.`;
+  if (typeof value !== "object" || value === null || Array.isArray(value))
+    return { code: "type_mismatch", message };
+  // Escapes could bring in what the text itself does not show.
+  if (/\\u(0000|d[89a-f])/i.test(text) || Object.hasOwn(value, "__proto__"))
+    return { code: "type_mismatch", message };
+  draft.custom = { ...value, ...draft.custom };
+  return null;
+}
+
+const YES = new Set(["yes", "true", "1", "y", "on", "opted in", "opt-in"]);
+const NO = new Set(["no", "false", "0", "n", "off", "opted out", "opt-out"]);
+
+function consentReader(channel: Channel): CellReader {
+  return (text, draft) => {
+    const word = text.toLowerCase();
+    if (!YES.has(word) && !NO.has(word))
+      return { code: "type_mismatch", message: `consent.${channel} must be yes or no.` };
+    draft.consents.set(channel, YES.has(word));
+    return null;
+  };
+}
+
+function readOccurred(text: string, draft: Draft): Wrong {
+  const time = moment.read(text);
+  if (time === null || Date.parse(time) > Date.now()) {
+    return {
+      code: "type_mismatch",
+      message: `The time of consent must be ${moment.wants}, not in the future.`,
+    };
+  }
+  draft.occurredAt = time;
+  return null;
+}
+
+function complete(draft: Draft, params: ImportParams, row: number, cells: readonly string[]): Staged | null {
+  const { values } = draft;
+  const matchOn = [...params.match_on, ...MATCH_KEYS].find((key) => values[key] !== undefined);
+  if (matchOn === undefined) return null;
+  const custom = Object.keys(draft.custom).length > 0 ? JSON.stringify(draft.custom) : null;
+  if (custom !== null) values.custom = custom;
+  return { row, id: randomUUIDv7(), matchOn, values, grants: grantsOf(draft, params), cells };
+}
+
+function grantsOf({ values, consents, occurredAt }: Draft, { consent }: ImportParams): Grant[] {
+  if (!consent) return [];
+  const asked = new Map<Channel, boolean>(consent.channel.map((channel) => [channel, true]));
+  for (const [channel, given] of consents) asked.set(channel, given);
+  const reached = (channel: Channel) =>
+    channel === "push" || (channel === "email" ? values.email !== undefined : values.phone !== undefined);
+  return [...asked].flatMap(([channel, given]) =>
+    given && reached(channel) ? [{ channel, occurredAt }] : [],
+  );
+}
+
+/** A player_id is one person's, whatever the row is matched by. */
+function isFirst({ matchOn, values }: Staged, seen: Seen): boolean {
+  const isNew = seen.add(`${matchOn}:${values[matchOn]}`);
+  if (!isNew || matchOn === "player_id" || values.player_id === undefined) return isNew;
+  return seen.add(`player_id:${values.player_id}`);
+}
+
+function cellFlaw(cell: string): string | null {
+  if (cell.length > MOST_CELL) return `The cell is longer than ${MOST_CELL} characters.`;
+  return cell.includes("\0") ? "The cell holds a NUL character." : null;
+}
+
+/** Without the apostrophe that an export puts before what a spreadsheet would run. */
+function plain(cell: string): string {
+  return (/^'[=+\-@\t\r]/.test(cell) ? cell.slice(1) : cell).trim();
+}
+
+function shown(value: string): string {
+  return value.replaceAll("\0", "�").slice(0, SHOWN).toWellFormed();
+}
+
+/** HMAC-SHA256 from the padded keys: half the time of `createHmac` on short texts. */
+function hasher(pepper: Buffer): (address: string) => Buffer {
+  const { inner, outer } = pads(pepper);
+  return (address) =>
+    hash(
+      "sha256",
+      Buffer.concat([outer, hash("sha256", Buffer.concat([inner, Buffer.from(address)]), "buffer")]),
+      "buffer",
+    );
+}

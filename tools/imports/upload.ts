@@ -1,0 +1,84 @@
+import type { Database, Sql } from "#db/client.ts";
+import type { JobContext } from "#runtime/operation.ts";
+
+/** The most bytes of a file. */
+export const MOST_FILE = 200 * 1_048_576;
+const CHUNK = 524_288;
+
+/** A file's bytes, chunk by chunk, each in a short transaction of its own. */
+export async function* uploaded(context: JobContext, uploadId: string): AsyncGenerator<Buffer> {
+  for (let seq = 0; ; seq++) {
+    const chunk = await context.transact(async ({ sql, property }) => {
+      const [row] = await sql<{ bytes: Buffer }[]>`
+        select bytes from upload_chunks
+        where property_id = ${property.id} and upload_id = ${uploadId} and seq = ${seq}`;
+      return row?.bytes;
+    });
+    if (!chunk) return;
+    yield chunk;
+  }
+}
+
+/** Keeps a file that is at hand as a whole, within the caller's transaction. */
+export async function keepFile(sql: Sql, propertyId: string, uploadId: string, bytes: Buffer): Promise<void> {
+  await sql`
+    insert into uploads (property_id, id, size, complete) values (${propertyId}, ${uploadId}, ${bytes.length}, true)`;
+  for (let seq = 0; seq * CHUNK < bytes.length; seq++) {
+    await keepChunk(sql, propertyId, uploadId, seq, bytes.subarray(seq * CHUNK, (seq + 1) * CHUNK));
+  }
+}
+
+/**
+ * Keeps a file that is still arriving, chunk by chunk in transactions of their own, so that a slow sender holds
+ * none open. What breaks off is removed. Answers the file's size.
+ */
+export async function receiveFile(
+  db: Database,
+  upload: { propertyId: string; id: string; filename: string | null },
+  file: AsyncIterable<Uint8Array>,
+): Promise<number> {
+  const { propertyId, id, filename } = upload;
+  const as = (work: (sql: Sql) => Promise<unknown>) => db.asProperty(propertyId, work);
+  await as(
+    (sql) => sql`
+    insert into uploads (property_id, id, filename) values (${propertyId}, ${id}, ${filename?.slice(0, 300) ?? null})`,
+  );
+  let size = 0;
+  let seq = 0;
+  for await (const chunk of inChunks(file)) {
+    await as((sql) => keepChunk(sql, propertyId, id, seq, chunk));
+    size += chunk.length;
+    seq++;
+  }
+  await as(
+    (sql) => sql`
+    update uploads set size = ${size}, complete = true, updated_at = now()
+    where property_id = ${propertyId} and id = ${id}`,
+  );
+  return size;
+}
+
+async function keepChunk(
+  sql: Sql,
+  propertyId: string,
+  uploadId: string,
+  seq: number,
+  bytes: Buffer,
+): Promise<void> {
+  await sql`
+    insert into upload_chunks (property_id, upload_id, seq, bytes) values (${propertyId}, ${uploadId}, ${seq}, ${bytes})`;
+}
+
+async function* inChunks(file: AsyncIterable<Uint8Array>): AsyncGenerator<Buffer> {
+  let parts: Uint8Array[] = [];
+  let size = 0;
+  for await (const part of file) {
+    parts.push(part);
+    size += part.length;
+    if (size < CHUNK) continue;
+    yield Buffer.concat(parts);
+    parts = [];
+    size = 0;
+  }
+  if (size > 0) yield Buffer.concat(parts);
+}

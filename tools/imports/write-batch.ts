@@ -1,0 +1,166 @@
+import type { Context } from "#runtime/operation.ts";
+import type { ImportJob } from "./import-job.ts";
+import type { Layout } from "./layout.ts";
+import type { Refusal, Staged } from "./rows.ts";
+import { stage } from "./staging.ts";
+import { judge, type Verdict } from "./verdicts.ts";
+import { writeGrants } from "./write-grants.ts";
+import { writePlayers } from "./write-players.ts";
+
+const MOST_SHOWN = 1000;
+
+/** Consecutive records of a file. */
+export interface Batch {
+  /** Records of the file before this batch. */
+  after: number;
+  records: number;
+  rows: Staged[];
+  refusals: Refusal[];
+}
+
+interface Counts {
+  created: number;
+  updated: number;
+  skipped: number;
+}
+
+/**
+ * Writes one batch: players, consents, errors, counts and progress, in the caller's one transaction. False when
+ * the import has been cancelled, or this batch is in already.
+ */
+export async function writeBatch(
+  context: Context,
+  job: ImportJob,
+  layout: Layout,
+  batch: Batch,
+): Promise<boolean> {
+  const { sql, property } = context;
+  await sql`set local lock_timeout = '30s'`;
+  // Imports into one property take turns, so that two of the same file find each other's players.
+  await sql`select pg_advisory_xact_lock(hashtextextended(${`import ${property.id}`}, 0))`;
+  const open = await sql`
+    select from import_jobs
+    where property_id = ${property.id} and id = ${job.id} and status = 'processing' and processed = ${batch.after}
+    for update`;
+  if (open.length === 0) return false;
+  const { rows, refusals } = withoutTwins(batch);
+  const counts: Counts = { created: 0, updated: 0, skipped: 0 };
+  if (rows.length > 0) {
+    await stage(sql, rows);
+    if (job.params.dry_run) await sql`savepoint dry_run`;
+    const verdicts = await judge(context, job.id, job.params, rows);
+    Object.assign(counts, await writePlayers(context, job.id, job.params));
+    if (job.params.consent) {
+      const { actor_type, actor_id } = job;
+      await writeGrants(context, job.params.consent, { actor_type, actor_id }, rows);
+    }
+    if (job.params.dry_run) await sql`rollback to savepoint dry_run`;
+    counts.skipped = verdicts.filter(({ verdict }) => verdict === "skip").length;
+    refusals.push(...refusalsOf(verdicts, rows));
+  }
+  await keepErrors(context, job.id, layout, refusals);
+  await keepProgress(context, job.id, batch, counts);
+  return true;
+}
+
+/** A row that is known by its email or phone alone may mean the player of an earlier row in the same batch. */
+function withoutTwins(batch: Batch): { rows: Staged[]; refusals: Refusal[] } {
+  const refusals = [...batch.refusals];
+  const shown = new Set<string>();
+  const rows = batch.rows.filter(({ row, matchOn, values, cells }) => {
+    const { email, phone } = values;
+    const value = values[matchOn] ?? null;
+    const isTwin = matchOn !== "player_id" && shown.has(`${matchOn} ${value}`);
+    if (isTwin)
+      refusals.push({
+        row,
+        cells,
+        column: matchOn,
+        value,
+        code: "duplicate_in_file",
+        message: MESSAGES.duplicate_in_file,
+      });
+    if (email) shown.add(`email ${email}`);
+    if (phone) shown.add(`phone ${phone}`);
+    return !isTwin;
+  });
+  return { rows, refusals };
+}
+
+const MESSAGES = {
+  erased: "This person had their data erased; they must not be stored again.",
+  duplicate_in_file: "An earlier row of the file is about the same player.",
+  type_mismatch: "This status is set by its own function; an import neither sets nor changes it.",
+  conflict: "Another player has this player_id.",
+  self_excluded: "The player is self-excluded: the row is in, with that status, and gets no messages.",
+} as const;
+
+const COLUMNS = {
+  erased: null,
+  duplicate_in_file: null,
+  type_mismatch: "status",
+  conflict: "player_id",
+} as const;
+
+function refusalsOf(verdicts: readonly Verdict[], rows: readonly Staged[]): Refusal[] {
+  const byRow = new Map(rows.map((row) => [row.row, row]));
+  return verdicts.flatMap(({ row, verdict, excluded }): Refusal[] => {
+    const staged = byRow.get(row);
+    if (!staged || verdict === "skip") return [];
+    const base = { row, cells: staged.cells, value: null };
+    if (verdict === null) {
+      return excluded
+        ? [{ ...base, column: null, code: "self_excluded", message: MESSAGES.self_excluded }]
+        : [];
+    }
+    const column = COLUMNS[verdict];
+    const value = column === null ? null : (staged.values[column] ?? null);
+    return [{ ...base, column, value, code: verdict, message: MESSAGES[verdict] }];
+  });
+}
+
+/** Keeps what is wrong with rows of the file; row 0 is the file itself. */
+export async function keepErrors(
+  { sql, property }: Context,
+  jobId: string,
+  layout: Layout,
+  refusals: readonly Refusal[],
+): Promise<void> {
+  if (refusals.length === 0) return;
+  const seqs = new Map<number, number>();
+  const errors = refusals.map(({ cells, ...refusal }) => {
+    const seq = seqs.get(refusal.row) ?? 0;
+    seqs.set(refusal.row, seq + 1);
+    return { ...refusal, seq, original_row: refusal.row === 0 ? null : originalOf(layout, cells) };
+  });
+  await sql`
+    insert into import_errors (property_id, job_id, row, seq, "column", code, message, value, original_row)
+    select ${property.id}, ${jobId}, row, seq, "column", code, message, value, original_row
+    from jsonb_to_recordset(${errors as never}::jsonb) as e(row int, seq int, "column" text, code text, message text,
+      value text, original_row jsonb)`;
+}
+
+function originalOf({ header }: Layout, cells: readonly string[]): Record<string, string> {
+  return Object.fromEntries(
+    header.map((name, index) => [
+      name,
+      (cells[index] ?? "").slice(0, MOST_SHOWN).replaceAll("\0", "�").toWellFormed(),
+    ]),
+  );
+}
+
+async function keepProgress(
+  { sql, property }: Context,
+  jobId: string,
+  batch: Batch,
+  { created, updated, skipped }: Counts,
+): Promise<void> {
+  const processed = batch.after + batch.records;
+  const succeeded = created + updated;
+  await sql`
+    update import_jobs set processed = ${processed}, total = greatest(total, ${processed}::int),
+      succeeded = succeeded + ${succeeded}, skipped = skipped + ${skipped},
+      failed = failed + ${batch.records - succeeded - skipped}, created_count = created_count + ${created},
+      updated_count = updated_count + ${updated}, updated_at = now()
+    where property_id = ${property.id} and id = ${jobId}`;
+}

@@ -1,0 +1,54 @@
+import { z } from "zod";
+import { timestamp } from "#runtime/columns.ts";
+import { directoryChanged } from "#runtime/directory.ts";
+import { invalid } from "#runtime/faults.ts";
+import { newApiKey } from "#runtime/keys.ts";
+import { tool } from "#runtime/operation.ts";
+import { ApiKeyView, keyColumns, Scope } from "./key.ts";
+
+export default tool({
+  name: "create_api_key",
+  title: "Create an API key",
+  description:
+    "Makes a key for one property and shows its secret once, as api_key. Only a hash is kept. The caller must be a platform admin, or an admin or manager of the property.",
+  scope: "write",
+  effect: "create",
+  access: "manager",
+  realm: "system",
+  property: "property_id",
+  input: {
+    property_id: z.uuid().describe("The property that the key is for, from list_properties"),
+    name: z.string().trim().min(1).max(200).describe("A label for people"),
+    scopes: z.array(Scope).min(1).default(["read", "write"]).describe('["read"] for a read-only key'),
+    expires_at: timestamp().nullable().default(null).describe("null means never"),
+    rate_limit: z.int().min(1).max(1_000_000).default(100).describe("Requests a minute"),
+  },
+  output: z.object({
+    success: z.literal(true),
+    api_key: z.string().optional().describe("The secret. Shown once: a replay does not have it."),
+    key: ApiKeyView,
+    id: z.uuid(),
+    name: z.string(),
+    scopes: z.array(Scope),
+    property_id: z.uuid(),
+    created_at: timestamp(),
+  }),
+  faults: ["invalid"],
+  secrets: ["api_key"],
+  async handler({ sql, property, call }, input) {
+    if (input.expires_at !== null && Date.parse(input.expires_at) <= Date.now()) {
+      throw invalid("expires_at", "must be in the future");
+    }
+    const { secret, prefix, hash } = newApiKey();
+    const scopes = [...new Set(input.scopes)].sort();
+    const createdBy = call.actor.type === "user" ? call.actor.id : null;
+    const [key] = await sql<ApiKeyView[]>`
+      insert into api_keys (property_id, name, key_prefix, key_hash, scopes, rate_limit, expires_at, created_by)
+      values (${property.id}, ${input.name}, ${prefix}, ${hash}, ${scopes}::text[], ${input.rate_limit},
+        ${input.expires_at}, ${createdBy})
+      returning ${keyColumns(sql)}`;
+    await directoryChanged(sql);
+    const { id, name, property_id, created_at } = key!;
+    return { success: true as const, api_key: secret, key: key!, id, name, scopes, property_id, created_at };
+  },
+});

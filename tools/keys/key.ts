@@ -1,0 +1,25 @@
+import { z } from "zod";
+import type { Sql } from "#db/client.ts";
+import { timestamp } from "#runtime/columns.ts";
+
+export const Scope = z.enum(["read", "write"]);
+
+/** An API key's metadata. The secret is never part of it. */
+export const ApiKeyView = z.object({
+  id: z.uuid(),
+  property_id: z.uuid(),
+  name: z.string(),
+  key_prefix: z.string(),
+  scopes: z.array(Scope),
+  rate_limit: z.int(),
+  is_active: z.boolean(),
+  expires_at: timestamp().nullable(),
+  last_used_at: timestamp().nullable(),
+  created_at: timestamp(),
+});
+
+export type ApiKeyView = z.output<typeof ApiKeyView>;
+
+export function keyColumns(sql: Sql) {
+  return sql`id, property_id, name, key_prefix, scopes, rate_limit, is_active, expires_at, last_used_at, created_at`;
+}

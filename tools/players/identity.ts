@@ -1,0 +1,28 @@
+import { createHmac } from "node:crypto";
+
+export interface Identity {
+  first_name: string;
+  last_name: string;
+  /** YYYY-MM-DD */
+  birth_date: string;
+}
+
+/** A name and a date of birth as one hash, whatever the case, accents, spaces and hyphens of the name. */
+export function identityHash(
+  pepper: Buffer,
+  identity: Partial<Record<keyof Identity, unknown>>,
+): Buffer | null {
+  const { first_name, last_name, birth_date } = identity;
+  if (!first_name || !last_name || !birth_date) return null;
+  const parts = [letters(String(first_name)), letters(String(last_name)), String(birth_date)];
+  return createHmac("sha256", pepper)
+    .update(`identity|${parts.join("|")}`, "utf8")
+    .digest();
+}
+
+function letters(name: string): string {
+  return name
+    .normalize("NFKD")
+    .toLowerCase()
+    .replace(/[^\p{L}\p{N}]/gu, "");
+}

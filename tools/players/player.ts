@@ -1,0 +1,89 @@
+import { Fault, invalid } from "#runtime/faults.ts";
+import type { Context } from "#runtime/operation.ts";
+import { addressHash, normalizeEmail, normalizePhone } from "./address.ts";
+import { identityHash } from "./identity.ts";
+
+export const PLAYER_STATUSES = [
+  "active",
+  "inactive",
+  "vip_hold",
+  "banned",
+  "self_excluded",
+  "deceased",
+  "erased",
+] as const;
+export type PlayerStatus = (typeof PLAYER_STATUSES)[number];
+
+/** The statuses that callers may set and leave. */
+export const FREE_STATUSES: readonly PlayerStatus[] = ["active", "inactive", "vip_hold"];
+
+/** A player's values as they are or will be, as far as they are known. */
+export type PlayerValues = Record<string, unknown>;
+
+/** The email and phone of `input` in their stored form, with their hashes. Throws `invalid`. */
+export function storedAddresses(
+  { property }: Pick<Context, "property">,
+  input: PlayerValues,
+  country: unknown,
+) {
+  const values: PlayerValues = {};
+  if (input.email !== undefined) {
+    const email = input.email === null ? null : normalizeEmail(String(input.email));
+    if (email === null && input.email !== null) throw invalid("email", "is not an email address");
+    values.email = email;
+    values.email_hash = email === null ? null : addressHash(property.pepper, email);
+  }
+  if (input.phone !== undefined) {
+    const home = String(country ?? property.default_country);
+    const phone = input.phone === null ? null : normalizePhone(String(input.phone), home);
+    if (phone === null && input.phone !== null) {
+      throw invalid(
+        "phone",
+        `is not a possible phone number; give it as +12025550123, or as dialed in ${home}`,
+      );
+    }
+    values.phone = phone;
+    values.phone_hash = phone === null ? null : addressHash(property.pepper, phone);
+  }
+  return values;
+}
+
+/** What the property's lists and other players say about values that are about to be written. */
+export async function matchLists(
+  { sql, property }: Context,
+  values: PlayerValues,
+  playerId: string | null,
+): Promise<{ erased: boolean; excluded: boolean; taken: boolean }> {
+  const [email, phone] = [values.email_hash, values.phone_hash].map(
+    (hash) => (hash ?? null) as Buffer | null,
+  );
+  const identity = identityHash(property.pepper, values);
+  const [row] = await sql<{ erased: boolean; excluded: boolean; taken: boolean }[]>`
+    select
+      exists (select from suppressions s where s.property_id = ${property.id}
+        and s.address_hash in (${email ?? null}, ${phone ?? null}) and s.lifted_at is null
+        and s.reason = 'erased') as erased,
+      exists (select from suppressions s where s.property_id = ${property.id}
+        and s.address_hash in (${email ?? null}, ${phone ?? null}) and s.lifted_at is null
+        and s.reason = 'self_excluded' and (s.expires_at is null or s.expires_at > now()))
+      or exists (select from self_exclusions x where x.property_id = ${property.id}
+        and x.identity_hash = ${identity} and x.starts_at <= now()
+        and (x.ends_at is null or x.ends_at > now())) as excluded,
+      exists (select from players p where p.property_id = ${property.id}
+        and p.player_id = ${playerId} and p.deleted_at is null) as taken`;
+  return row!;
+}
+
+/** Refuses a status that is set, or left, by functions alone. */
+export function checkStatus(wanted: unknown, current: unknown): void {
+  if (wanted === undefined || wanted === current) return;
+  const free = FREE_STATUSES.join(", ");
+  if (current !== undefined && !FREE_STATUSES.includes(current as PlayerStatus)) {
+    throw new Fault("conflict", {
+      message: `A player who is ${current} stays so: the status cannot be changed here.`,
+    });
+  }
+  if (!FREE_STATUSES.includes(wanted as PlayerStatus)) {
+    throw invalid("status", `${wanted} is set by its own function; here it can be ${free}`);
+  }
+}

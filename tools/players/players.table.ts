@@ -1,0 +1,144 @@
+import { randomUUIDv7 } from "node:crypto";
+import { z } from "zod";
+import { readable, timestamp, writable } from "#runtime/columns.ts";
+import { Fault, invalid } from "#runtime/faults.ts";
+import { type Change, type Context, type Row, table } from "#runtime/operation.ts";
+import { checkStatus, matchLists, PLAYER_STATUSES, type PlayerValues, storedAddresses } from "./player.ts";
+
+const MOST_CUSTOM_BYTES = 16 * 1024;
+
+const text = (most: number) => z.string().trim().min(1).max(most).nullish();
+const amount = () => z.number().nullish();
+
+export default table({
+  name: "players",
+  noun: "player",
+  description:
+    "A player is a person in the property's database. Emails are kept in lower case, phones as E.164; consents come from the consent ledger alone (consent_record, consent_revoke).",
+  softDelete: true,
+  events: { create: "player.created", update: "player.updated", delete: "player.deleted" },
+  columns: {
+    player_id: writable(
+      z
+        .string()
+        .trim()
+        .min(1)
+        .max(200)
+        .optional()
+        .describe("The operator's own identifier. Default: the id."),
+    ),
+    email: writable(z.string().max(320).nullish().meta({ format: "email" })),
+    phone: writable(z.string().max(60).nullish().describe("E.164, or as dialed in the player's country")),
+    first_name: writable(text(200)),
+    last_name: writable(text(200)),
+    tier: writable(text(100).describe("Loyalty tier")),
+    adt: writable(amount().describe("Average daily theoretical")),
+    coin_in: writable(amount()),
+    status: writable(
+      z
+        .enum(PLAYER_STATUSES)
+        .default("active")
+        .describe("Callers set active, inactive or vip_hold; vip_hold gets no messages"),
+    ),
+    created_at: readable(timestamp()),
+    lifetime_theo: writable(amount()),
+    timezone: writable(text(64).describe("IANA time zone")),
+    state: writable(text(40)),
+    postal_code: writable(text(20)),
+    country: writable(text(2).describe("ISO 3166 code, such as US")),
+    birth_date: writable(z.iso.date().nullish()),
+    language: writable(text(35).describe("BCP 47, such as en-US")),
+    phone_e164: readable(z.string().nullable(), "phone"),
+    phone_type: writable(text(40)),
+    email_status: readable(z.enum(["unknown", "deliverable", "risky", "undeliverable"])),
+    email_validated_at: readable(timestamp().nullable()),
+    consents: readable(z.record(z.string(), z.unknown()).describe("Channel to true or false")),
+    consent_expiries: readable(z.record(z.string(), z.unknown()).nullable()),
+    custom: writable(
+      z.record(z.string(), z.unknown()).default({}).describe("The property's own fields; replaced whole"),
+    ),
+    last_visit_at: writable(timestamp().nullish()),
+    host_id: writable(z.uuid().nullish()),
+    tags: writable(z.array(z.string().trim().min(1).max(100)).max(100).default([])),
+    legal_hold: writable(z.boolean().default(false).describe("Keeps the player's data from being erased")),
+    import_job_id: readable(z.uuid().nullable()),
+    deleted_at: readable(timestamp().nullable()),
+  },
+  beforeWrite,
+  afterWrite,
+});
+
+async function beforeWrite(context: Context, { verb, input, current }: Change): Promise<PlayerValues> {
+  if (verb === "delete") return {};
+  if (current?.status === "erased")
+    throw new Fault("conflict", { message: "This player's data was erased." });
+  checkStatus(input.status, verb === "create" ? undefined : current?.status);
+  checkFields(input);
+  const values: PlayerValues = { ...input };
+  if (typeof input.country === "string") values.country = input.country.toUpperCase();
+  Object.assign(values, storedAddresses(context, input, values.country ?? current?.country));
+  if (verb === "create") {
+    values.id = randomUUIDv7();
+    values.player_id ??= values.id;
+  }
+  if (current && values.email !== undefined && values.email !== current.email) {
+    Object.assign(values, { email_status: "unknown", email_validated_at: null });
+  }
+  await checkLists(context, values, current);
+  return values;
+}
+
+/** An erased person is refused, a self-excluded one is written as such, whatever the caller asked for. */
+async function checkLists(context: Context, values: PlayerValues, current: Row | null): Promise<void> {
+  const renamed = values.player_id !== undefined && values.player_id !== current?.player_id;
+  const person = ["email", "phone", "first_name", "last_name", "birth_date"];
+  if (!renamed && !person.some((name) => values[name] !== undefined)) return;
+  const found = await matchLists(
+    context,
+    { ...current, ...values },
+    renamed ? String(values.player_id) : null,
+  );
+  if (found.taken) {
+    throw new Fault("conflict", {
+      message: `A player with player_id ${JSON.stringify(values.player_id)} exists already.`,
+    });
+  }
+  if (found.erased) {
+    throw new Fault("conflict", {
+      message: "A person with this address had their data erased, and must not be stored again.",
+    });
+  }
+  if (found.excluded && current?.status !== "deceased") values.status = "self_excluded";
+}
+
+function checkFields(input: PlayerValues): void {
+  const { custom, country, timezone, birth_date: birth } = input;
+  if (custom !== undefined && Buffer.byteLength(JSON.stringify(custom)) > MOST_CUSTOM_BYTES) {
+    throw invalid("custom", `is larger than ${MOST_CUSTOM_BYTES} bytes`);
+  }
+  if (typeof country === "string" && !/^[A-Za-z]{2}$/.test(country)) {
+    throw invalid("country", "must be an ISO 3166 code, such as US");
+  }
+  if (typeof timezone === "string" && !isTimeZone(timezone)) {
+    throw invalid("timezone", "must be an IANA time zone, such as America/New_York");
+  }
+  if (typeof birth === "string" && (birth < "1900-01-01" || birth > new Date().toISOString().slice(0, 10))) {
+    throw invalid("birth_date", "must lie between 1900-01-01 and today");
+  }
+}
+
+function isTimeZone(name: string): boolean {
+  try {
+    new Intl.DateTimeFormat("en", { timeZone: name });
+    return /^[A-Za-z]/.test(name);
+  } catch {
+    return false;
+  }
+}
+
+async function afterWrite({ emit }: Context, { verb, current, row }: Change & { row: Row }): Promise<void> {
+  if (verb === "delete") return;
+  if (current && current.tier !== row.tier) emit("player.tier_changed", row, { tier: current.tier });
+  if (row.status === "self_excluded" && current?.status !== "self_excluded")
+    emit("player.self_excluded", row);
+}

@@ -1,0 +1,36 @@
+import { z } from "zod";
+import { directoryChanged } from "#runtime/directory.ts";
+import { tool } from "#runtime/operation.ts";
+import { assertSlugFree, given, PropertyView, propertyColumns, settings } from "./property.ts";
+
+const optional = z.object(settings).partial().shape;
+
+export default tool({
+  name: "create_property",
+  title: "Create a property",
+  description:
+    "Makes a property (tenant). Its players, campaigns and keys are apart from every other property's.",
+  scope: "write",
+  effect: "create",
+  access: "operator",
+  realm: "system",
+  input: {
+    name: z.string().trim().min(1).max(200),
+    slug: z
+      .string()
+      .regex(/^[a-z0-9][a-z0-9-]{0,62}$/, "lower-case letters, digits and hyphens")
+      .describe("A short name for commands and addresses"),
+    ...optional,
+  },
+  output: PropertyView,
+  status: 201,
+  faults: ["invalid", "conflict"],
+  async handler({ sql, audit }, input) {
+    await assertSlugFree(sql, input.slug);
+    const [property] = await sql<PropertyView[]>`
+      insert into properties ${sql(given(input) as never)} returning ${propertyColumns(sql)}`;
+    await directoryChanged(sql);
+    audit({ entity: "properties", entityId: property!.id, propertyId: property!.id });
+    return property!;
+  },
+});

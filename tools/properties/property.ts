@@ -1,0 +1,65 @@
+import { z } from "zod";
+import type { Sql } from "#db/client.ts";
+import { timestamp } from "#runtime/columns.ts";
+import { invalid } from "#runtime/faults.ts";
+
+const text = (most: number) => z.string().trim().min(1).max(most).nullable();
+
+/** An IANA time zone that this machine knows. */
+const zone = z.string().refine(isTimeZone, "must be an IANA time zone, such as America/New_York");
+
+/** What an operator can set on a property. */
+export const settings = {
+  legal_name: text(300).describe("Who the messages come from, by law"),
+  postal_address: text(500).describe("A physical address: every marketing email must show one"),
+  timezone: zone,
+  default_country: z.string().regex(/^[A-Z]{2}$/, "must be an ISO 3166 code, such as US"),
+  privacy_policy_url: z.url().max(2000).nullable(),
+  responsible_gaming_footer: text(2000),
+  help_text: text(320).describe("The answer to HELP"),
+  opt_in_text: text(320),
+  min_age: z.int().min(18).max(120),
+  email_consent_mode: z
+    .enum(["opt_in", "opt_out"])
+    .describe("opt_out: email goes to whoever has not refused"),
+  revocation_scope: z.enum(["all_channels_phone", "channel"]),
+  from_email: z.email().nullable(),
+  from_name: text(200),
+  tiers: z.array(z.string().trim().min(1).max(100)).max(50),
+};
+
+export const PropertyView = z.object({
+  id: z.uuid(),
+  name: z.string(),
+  slug: z.string(),
+  ...settings,
+  created_at: timestamp(),
+  updated_at: timestamp(),
+});
+
+export type PropertyView = z.output<typeof PropertyView>;
+
+export function propertyColumns(sql: Sql) {
+  return sql`id, name, slug, legal_name, postal_address, timezone, default_country, privacy_policy_url,
+    responsible_gaming_footer, help_text, opt_in_text, min_age, email_consent_mode, revocation_scope, from_email,
+    from_name, tiers, created_at, updated_at`;
+}
+
+/** The given settings alone: what is undefined stays as it is. */
+export function given(values: Record<string, unknown>): Record<string, unknown> {
+  return Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined));
+}
+
+export async function assertSlugFree(sql: Sql, slug: string): Promise<void> {
+  const rows = await sql`select from properties where slug = ${slug}`;
+  if (rows.length > 0) throw invalid("slug", "is taken by another property");
+}
+
+function isTimeZone(name: string): boolean {
+  try {
+    new Intl.DateTimeFormat("en", { timeZone: name });
+    return true;
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,32 @@
+import { z } from "zod";
+import { directoryChanged } from "#runtime/directory.ts";
+import { invalid } from "#runtime/faults.ts";
+import { tool } from "#runtime/operation.ts";
+import { given, PropertyView, propertyColumns, settings } from "./property.ts";
+
+const optional = z.object(settings).partial().shape;
+
+export default tool({
+  name: "update_property",
+  title: "Change the property's settings",
+  description:
+    "Changes the given settings. Every marketing email needs legal_name and postal_address; preflight_campaign says what is missing.",
+  scope: "write",
+  effect: "change",
+  access: "manager",
+  realm: "system",
+  property: "propertyId",
+  input: { propertyId: z.uuid(), name: z.string().trim().min(1).max(200).optional(), ...optional },
+  output: PropertyView,
+  faults: ["invalid"],
+  async handler({ sql, property, audit }, { propertyId: _, ...input }) {
+    const changes = given(input);
+    if (Object.keys(changes).length === 0) throw invalid("body", "names no setting to change");
+    const [row] = await sql<PropertyView[]>`
+      update properties set ${sql(changes as never)}, updated_at = now()
+      where id = ${property.id} returning ${propertyColumns(sql)}`;
+    await directoryChanged(sql);
+    audit({ entity: "properties", entityId: property.id, diff: { changed: Object.keys(changes) } });
+    return row!;
+  },
+});

@@ -1,0 +1,94 @@
+import type { Sql } from "#db/client.ts";
+import { Fault, invalid } from "#runtime/faults.ts";
+import { type Audience, compileConditions, Group, MAX_NESTING } from "./conditions.ts";
+import { segmentNamed } from "./conditions-fields.ts";
+import type { Fragment } from "./conditions-statement.ts";
+
+const MAX_SEGMENTS = 500;
+
+interface SegmentRow {
+  id: string;
+  name: string;
+  type: "static" | "dynamic";
+  logic: string;
+  conditions: unknown;
+  groups: unknown;
+  exclude_segment_ids: string[];
+}
+
+/** The segment's audience as one boolean over `players p`; see `compileConditions`. `not_found` without it. */
+export async function audienceOf(
+  sql: Sql,
+  property: string,
+  segmentId: string,
+  after = 0,
+): Promise<Fragment> {
+  const rules = {
+    conditions: [{ field: `segment.${segmentId}`, operator: "in_segment" as const }],
+  };
+  return audienceMatching(sql, property, rules, after);
+}
+
+/** The rules' audience as one boolean over `players p`, with the segments that they refer to. */
+export async function audienceMatching(
+  sql: Sql,
+  property: string,
+  rules: Partial<Group>,
+  after = 0,
+): Promise<Fragment> {
+  const segments = await loadSegments(sql, property, segmentsIn(rules));
+  return compileConditions(rules, { property, segments, after });
+}
+
+/** These segments and all that they refer to, one query a level. `not_found` names one that is missing. */
+export async function loadSegments(
+  sql: Sql,
+  property: string,
+  ids: Iterable<string>,
+): Promise<Map<string, Audience>> {
+  const found = new Map<string, Audience>();
+  let wanted = new Set([...ids].map((id) => id.toLowerCase()));
+  for (let level = 0; wanted.size > 0; level += 1) {
+    if (level === MAX_NESTING) {
+      throw invalid("conditions", `segments may refer to one another ${MAX_NESTING} deep at most`);
+    }
+    if (found.size + wanted.size > MAX_SEGMENTS) {
+      throw invalid("conditions", `refer to more than ${MAX_SEGMENTS} segments`);
+    }
+    for (const row of await segmentRows(sql, property, [...wanted])) found.set(row.id, audience(row));
+    const missing = [...wanted].find((id) => !found.has(id));
+    if (missing)
+      throw new Fault("not_found", {
+        message: `segment ${missing} is not in this property.`,
+      });
+    const next = [...wanted].flatMap((id) => referredTo(found.get(id)!));
+    wanted = new Set(next.filter((id) => !found.has(id)));
+  }
+  return found;
+}
+
+function segmentRows(sql: Sql, property: string, ids: string[]): Promise<SegmentRow[]> {
+  return sql<SegmentRow[]>`
+    select s.id, s.name, s.type, s.logic, s.conditions, s.groups, s.exclude_segment_ids
+    from segments s
+    where s.property_id = ${property} and s.id = any(${ids}::uuid[]) and s.deleted_at is null`;
+}
+
+function audience({ id, name, type, exclude_segment_ids, ...stored }: SegmentRow): Audience {
+  const { logic, conditions, groups } = stored;
+  const rules = Group.safeParse({ logic, conditions, groups });
+  if (rules.success) return { id, name, type, exclude_segment_ids, ...rules.data };
+  const [issue] = rules.error.issues;
+  throw new Fault("conflict", {
+    message: `segment ${id} holds a rule that is not valid: ${issue?.path.join(".")}: ${issue?.message}`,
+  });
+}
+
+function referredTo(segment: Audience): string[] {
+  return [...(segment.type === "dynamic" ? segmentsIn(segment) : []), ...segment.exclude_segment_ids];
+}
+
+function segmentsIn({ conditions = [], groups = [] }: Partial<Group>): string[] {
+  const own = conditions.flatMap(({ field }) => segmentNamed(field) ?? []);
+  return [...own, ...groups.flatMap(segmentsIn)];
+}

@@ -1,0 +1,118 @@
+import { customList, typed } from "./conditions-custom.ts";
+import { type Operator, opposite } from "./conditions-operator.ts";
+import { type Place, someText, texts } from "./conditions-values.ts";
+
+const FLAGS = ["flag", "segment"] as const;
+const MAYBE = ["text", "number", "boolean", "timestamp", "date", "uuid", "list", "custom"] as const;
+
+const PRESENCE = ["null", "not_null"];
+const TRUTH = ["true", "false"];
+const BOTH = [...PRESENCE, ...TRUTH];
+const BUCKETS = 2 ** 32;
+
+const hasAny = set("has at least one of", { list: "&&", custom: "?|" });
+
+const isSet: Operator = {
+  on: MAYBE,
+  value: "none",
+  meaning: "is there",
+  missing: false,
+  sql: (field, value, at) => alone(value, at, `${field.sql} is not null`),
+};
+
+const inSegment: Operator = {
+  on: ["segment"],
+  value: "none",
+  meaning: "is in the segment",
+  missing: false,
+  sql: (field, value, at) => alone(value, at, field.sql),
+};
+
+/** Operators about presence, sets, segments and chance. */
+export const SET_OPERATORS = {
+  is: {
+    on: [...MAYBE, ...FLAGS],
+    value: "null, not_null, true or false, as the field's type allows",
+    meaning: "is missing, is there, is true, is false",
+    missing: false,
+    sql(field, value, at) {
+      const flag = field.type === "flag" || field.type === "segment";
+      const words = flag ? TRUTH : field.type === "boolean" || field.type === "custom" ? BOTH : PRESENCE;
+      // Never String(value): an object from the wire may carry a toString that is no function.
+      const given = typeof value === "boolean" || value === null ? `${value}` : value;
+      const word = typeof given === "string" && words.find((each) => each === given.toLowerCase());
+      if (!word) throw at.wrong(`must be ${words.slice(0, -1).join(", ")} or ${words.at(-1)}`);
+      if (word === "null") return `${field.sql} is null`;
+      if (word === "not_null") return `${field.sql} is not null`;
+      return `${typed(field, true, at).sql} is ${word}`;
+    },
+  },
+  is_set: isSet,
+  is_not_set: opposite(isSet, "is missing"),
+  is_empty: {
+    on: ["text", "list", "custom"],
+    value: "none",
+    meaning: "is missing, or is an empty text or list",
+    missing: true,
+    sql(field, value, at) {
+      const sql = {
+        list: `cardinality(${field.sql}) = 0`,
+        custom: `${field.sql} is null or ${field.sql} in ('""'::jsonb, '[]'::jsonb)`,
+        text: `coalesce(${field.sql}, '') = ''`,
+      };
+      return alone(value, at, sql[field.type as keyof typeof sql]);
+    },
+  },
+  has_any: hasAny,
+  has_all: set("has each of", { list: "@>", custom: "?&" }),
+  has_none: opposite(hasAny, "has none of"),
+  in_segment: inSegment,
+  not_in_segment: opposite(inSegment, "is not in the segment"),
+  random_bucket: {
+    on: ["uuid", "text"],
+    only: ["id", "player_id"],
+    value: "{percent, salt}: a number from 0 to 100, and a text that tells one experiment from another",
+    meaning: "falls in a part of all players that is random, but the same each time for the same salt",
+    missing: false,
+    sql(field, value, at) {
+      const { percent, salt } = share(value, at);
+      const prefix = at.statement.bind(`${salt}:`, "text");
+      // SHA-256, because PostgreSQL's own hash functions may change from version to version.
+      const hash = `sha256(convert_to(${prefix} || ${field.sql}::text, 'UTF8'))`;
+      const number = `('x' || encode(substring(${hash} from 1 for 4), 'hex'))::bit(32)::bigint`;
+      return `${number} < ${at.statement.bind((percent * BUCKETS) / 100, "double precision")}`;
+    },
+  },
+} as const satisfies Record<string, Operator>;
+
+function set(meaning: string, sign: { list: string; custom: string }): Operator {
+  return {
+    on: ["list", "custom"],
+    value: "an array of texts",
+    meaning,
+    missing: false,
+    sql: (field, value, at) =>
+      field.type === "custom"
+        ? `${customList(field)} ${sign.custom} ${texts(value, at)}`
+        : `${field.sql} ${sign.list} ${texts(value, at)}`,
+  };
+}
+
+function alone(value: unknown, at: Place, sql: string): string {
+  if (value !== undefined && value !== null) throw at.wrong("must be left out: this operator takes none");
+  return sql;
+}
+
+function share(value: unknown, at: Place): { percent: number; salt: string } {
+  if (typeof value === "object" && value !== null && !Array.isArray(value)) {
+    const { percent, salt, ...others } = value as Record<string, unknown>;
+    if (typeof percent === "number" && percent >= 0 && percent <= 100 && Object.keys(others).length === 0) {
+      const part: Place = {
+        ...at,
+        wrong: (message) => at.wrong(message, ".salt"),
+      };
+      return { percent, salt: someText(salt, part) };
+    }
+  }
+  throw at.wrong("must be {percent, salt}: a number from 0 to 100 and a text");
+}

@@ -1,0 +1,54 @@
+import { customText } from "./conditions-custom.ts";
+import { type Operator, opposite } from "./conditions-operator.ts";
+import { type Place, someText } from "./conditions-values.ts";
+
+const TEXTS = ["text", "custom"] as const;
+
+const contains = part("%", "%", "has the text in it, in any case");
+
+/** Operators that look inside a text. */
+export const TEXT_OPERATORS = {
+  like: patterned("like", "matches the pattern, upper and lower case told apart"),
+  ilike: patterned("ilike", "matches the pattern, in any case"),
+  contains,
+  not_contains: opposite(contains, "does not have the text in it, in any case"),
+  starts_with: part("", "%", "starts with the text, in any case"),
+  ends_with: part("%", "", "ends with the text, in any case"),
+} as const satisfies Record<string, Operator>;
+
+function patterned(word: "like" | "ilike", meaning: string): Operator {
+  return textOperator(
+    "a pattern: % or * for any run of characters, _ for any one, \\ before a character to mean itself",
+    meaning,
+    (text, value, at) => `${text} ${word} ${at.statement.bind(pattern(value), "text")}`,
+  );
+}
+
+function part(before: string, after: string, meaning: string): Operator {
+  return textOperator("a text", meaning, (text, value, at) => {
+    const escaped = value.replace(/[\\%_]/g, "\\$&");
+    return `${text} ilike ${at.statement.bind(`${before}${escaped}${after}`, "text")}`;
+  });
+}
+
+function textOperator(
+  value: string,
+  meaning: string,
+  sql: (text: string, value: string, at: Place) => string,
+): Operator {
+  return {
+    on: TEXTS,
+    value,
+    meaning,
+    missing: false,
+    sql: (field, given, at) =>
+      sql(field.type === "custom" ? customText(field) : field.sql, someText(given, at), at),
+  };
+}
+
+/** `*` is `%`, as in the filters of lists. A `\` at the end means itself: PostgreSQL would refuse it. */
+function pattern(source: string): string {
+  return source.replace(/\\([\s\S]?)|\*/gu, (whole, escaped: string | undefined) =>
+    whole === "*" ? "%" : escaped === "*" ? "*" : `\\${escaped || "\\"}`,
+  );
+}

@@ -1,0 +1,69 @@
+import { z } from "zod";
+import { invalid } from "#runtime/faults.ts";
+import { type Context, tool } from "#runtime/operation.ts";
+import { Condition, Group } from "./conditions.ts";
+import { audienceMatching, audienceOf } from "./conditions-segments.ts";
+
+const Sample = z.object({
+  id: z.uuid(),
+  player_id: z.string(),
+  first_name: z.string().nullable(),
+  last_name: z.string().nullable(),
+  email: z.string().nullable(),
+  tier: z.string().nullable(),
+  adt: z.number().nullable(),
+  status: z.string(),
+});
+
+export default tool({
+  name: "segment_preview",
+  title: "Preview a segment",
+  description:
+    "Counts the players that a saved segment, or rules not saved yet, match now, and shows ten of them. Changes nothing. Consent and suppression are not looked at here: preflight_campaign does that.",
+  scope: "read",
+  effect: "read",
+  property: "propertyId",
+  input: {
+    propertyId: z.uuid(),
+    segmentId: z.uuid().optional().describe("A saved segment, from list_segments; or give conditions"),
+    conditions: z
+      .array(Condition)
+      .optional()
+      .describe('Such as [{"field":"adt","operator":"gte","value":100}]'),
+    logic: z.enum(["and", "or"]).default("and"),
+    groups: z.array(Group).optional(),
+  },
+  output: z.object({
+    count: z.int(),
+    sample: z.array(Sample).describe("Ten at the most, newest first"),
+    sql_ms: z.number().describe("Milliseconds that the database took"),
+  }),
+  faults: ["invalid", "not_found"],
+  async handler({ sql, property }, { segmentId, conditions, groups, logic }) {
+    if ((segmentId === undefined) === (conditions === undefined && groups === undefined)) {
+      throw invalid("segmentId", "give either segmentId, or conditions with logic and groups");
+    }
+    const { text, params } = segmentId
+      ? await audienceOf(sql, property.id, segmentId, 1)
+      : await audienceMatching(sql, property.id, { logic, conditions: conditions ?? [], groups }, 1);
+    return preview(sql, property.id, text, params);
+  },
+});
+
+async function preview(sql: Context["sql"], property: string, text: string, params: unknown[]) {
+  const startedAt = performance.now();
+  const values = [property, ...params] as never[];
+  const [[counted], sample] = await Promise.all([
+    sql.unsafe<{ count: number }[]>(
+      `select count(*) from players p where p.property_id = $1 and ${text}`,
+      values,
+    ),
+    sql.unsafe<z.output<typeof Sample>[]>(
+      `select p.id, p.player_id, p.first_name, p.last_name, p.email, p.tier, p.adt, p.status from players p
+       where p.property_id = $1 and ${text} order by p.created_at desc, p.id desc limit 10`,
+      values,
+    ),
+  ]);
+  const sql_ms = Math.round((performance.now() - startedAt) * 10) / 10;
+  return { count: counted!.count, sample: [...sample], sql_ms };
+}

@@ -1,0 +1,59 @@
+import { z } from "zod";
+import { readable, timestamp, writable } from "#runtime/columns.ts";
+import { invalid } from "#runtime/faults.ts";
+import { type Change, type Context, type Row, table } from "#runtime/operation.ts";
+import { Condition, Group } from "./conditions.ts";
+import { audienceOf } from "./conditions-segments.ts";
+
+const MOST_EXCLUDED = 50;
+
+export default table({
+  name: "segments",
+  noun: "segment",
+  description:
+    "A segment is a saved audience: dynamic ones are rules over players, evaluated at each use; static ones are lists of members.",
+  softDelete: true,
+  columns: {
+    name: writable(z.string().trim().min(1).max(200)),
+    description: writable(z.string().max(2000).nullable().optional()),
+    type: writable(z.enum(["static", "dynamic"]).default("dynamic")),
+    logic: writable(z.enum(["and", "or"]).default("and")),
+    conditions: writable(
+      z
+        .array(Condition)
+        .max(200)
+        .default([])
+        .describe('Rule rows, such as {"field":"tier","operator":"eq","value":"Gold"}'),
+    ),
+    groups: writable(z.array(Group).max(200).default([]).describe("Nested rule groups")),
+    exclude_segment_ids: writable(z.array(z.uuid()).max(MOST_EXCLUDED).default([])),
+    member_count: readable(z.int().nullable()),
+    state: readable(z.enum(["ready", "computing", "failed"])),
+    version: readable(z.int()),
+    last_computed_at: readable(timestamp().nullable()),
+    estimated: readable(z.boolean()),
+  },
+  beforeWrite,
+  afterWrite,
+});
+
+interface Rules {
+  type: "static" | "dynamic";
+  conditions: Condition[];
+  groups: Group[];
+  exclude_segment_ids: string[];
+}
+
+async function beforeWrite(_: Context, { verb, input, current }: Change): Promise<Record<string, unknown>> {
+  if (verb === "delete") return {};
+  const next = { ...current, ...input } as unknown as Rules;
+  if (next.type === "static" && next.conditions.length + next.groups.length > 0) {
+    throw invalid("conditions", "belong to dynamic segments; a static one has members");
+  }
+  return verb === "update" ? { ...input, version: Number(current?.version) + 1 } : input;
+}
+
+/** What is stored can be used: its rules compile, what they refer to is there, and nothing goes in a circle. */
+async function afterWrite({ sql, property }: Context, { verb, row }: Change & { row: Row }): Promise<void> {
+  if (verb !== "delete") await audienceOf(sql, property.id, row.id);
+}

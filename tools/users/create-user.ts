@@ -1,0 +1,37 @@
+import { z } from "zod";
+import { directoryChanged } from "#runtime/directory.ts";
+import { Fault } from "#runtime/faults.ts";
+import { tool } from "#runtime/operation.ts";
+import { hashPassword } from "#runtime/passwords.ts";
+import { assertPassword, UserRecord, userColumns } from "./user.ts";
+
+export default tool({
+  name: "create_user",
+  title: "Create a user",
+  description: "Makes a person who can sign in. grant_membership gives them properties to work in.",
+  scope: "write",
+  effect: "create",
+  access: "operator",
+  realm: "system",
+  input: {
+    email: z.email().max(320),
+    password: z.string().describe("12 to 256 characters"),
+    name: z.string().trim().min(1).max(200).optional(),
+    is_platform_admin: z.boolean().default(false),
+  },
+  output: UserRecord,
+  status: 201,
+  faults: ["invalid", "conflict"],
+  async handler({ sql, audit }, input) {
+    assertPassword(input.password);
+    const email = input.email.toLowerCase();
+    const [user] = await sql<UserRecord[]>`
+      insert into users (email, name, password_hash, is_platform_admin)
+      values (${email}, ${input.name ?? null}, ${await hashPassword(input.password)}, ${input.is_platform_admin})
+      on conflict (email) do nothing returning ${userColumns(sql)}`;
+    if (!user) throw new Fault("conflict", { message: `A user with the email ${email} exists already.` });
+    audit({ entity: "users", entityId: user.id });
+    await directoryChanged(sql);
+    return user;
+  },
+});

@@ -1,0 +1,26 @@
+import { z } from "zod";
+import { tool } from "#runtime/operation.ts";
+import { UserRecord, userColumns } from "./user.ts";
+
+const Membership = z.object({ property_id: z.uuid(), role: z.enum(["admin", "manager", "analyst"]) });
+
+export default tool({
+  name: "list_users",
+  title: "List users",
+  description: "Lists the people who can sign in, and the properties that they work in.",
+  scope: "read",
+  effect: "read",
+  access: "operator",
+  realm: "system",
+  input: {},
+  output: z.object({ users: z.array(UserRecord.extend({ memberships: z.array(Membership) })) }),
+  faults: [],
+  async handler({ sql }) {
+    const users = await sql<(UserRecord & { memberships: z.output<typeof Membership>[] })[]>`
+      select ${userColumns(sql)}, coalesce((
+        select jsonb_agg(jsonb_build_object('property_id', m.property_id, 'role', m.role) order by m.created_at)
+        from memberships m where m.user_id = users.id), '[]') as memberships
+      from users order by email`;
+    return { users: [...users] };
+  },
+});

@@ -1,0 +1,30 @@
+import { z } from "zod";
+import { directoryChanged } from "#runtime/directory.ts";
+import { Fault } from "#runtime/faults.ts";
+import { tool } from "#runtime/operation.ts";
+
+export default tool({
+  name: "revoke_membership",
+  title: "Take a property from a user",
+  description:
+    "Ends a user's work in a property, at once. Their keys go on: revoke those with revoke_api_key.",
+  scope: "write",
+  effect: "destroy",
+  access: "operator",
+  realm: "system",
+  property: "property_id",
+  input: {
+    property_id: z.uuid().describe("From list_properties"),
+    user_id: z.uuid().describe("From list_users"),
+  },
+  output: z.object({ success: z.literal(true) }),
+  faults: ["not_found"],
+  async handler({ sql, property, audit }, { user_id }) {
+    const [row] = await sql<{ id: string }[]>`
+      delete from memberships where property_id = ${property.id} and user_id = ${user_id} returning id`;
+    if (!row) throw new Fault("not_found", { message: "This user does not work in this property." });
+    await directoryChanged(sql);
+    audit({ entity: "memberships", entityId: row.id });
+    return { success: true as const };
+  },
+});

@@ -1,0 +1,38 @@
+import { z } from "zod";
+import { directoryChanged } from "#runtime/directory.ts";
+import { tool } from "#runtime/operation.ts";
+import { hashPassword } from "#runtime/passwords.ts";
+import { assertPassword, noUser, UserRecord, userColumns } from "./user.ts";
+
+export default tool({
+  name: "update_user",
+  title: "Change a user",
+  description: "Changes a user's name, password or rights, or takes their access away with is_active false.",
+  scope: "write",
+  effect: "change",
+  access: "operator",
+  realm: "system",
+  input: {
+    user_id: z.uuid().describe("From list_users"),
+    name: z.string().trim().min(1).max(200).nullable().optional(),
+    password: z.string().optional().describe("12 to 256 characters"),
+    is_platform_admin: z.boolean().optional(),
+    is_active: z.boolean().optional(),
+  },
+  output: UserRecord,
+  faults: ["invalid", "not_found"],
+  async handler({ sql, audit }, { user_id, password, ...input }) {
+    if (password !== undefined) assertPassword(password);
+    const changes = {
+      ...Object.fromEntries(Object.entries(input).filter(([, value]) => value !== undefined)),
+      ...(password !== undefined && { password_hash: await hashPassword(password) }),
+      updated_at: "now",
+    };
+    const [user] = await sql<UserRecord[]>`
+      update users set ${sql(changes as never)} where id = ${user_id} returning ${userColumns(sql)}`;
+    if (!user) throw noUser(user_id);
+    await directoryChanged(sql);
+    audit({ entity: "users", entityId: user_id });
+    return user;
+  },
+});

@@ -1,0 +1,30 @@
+import { z } from "zod";
+import type { Sql } from "#db/client.ts";
+import { timestamp } from "#runtime/columns.ts";
+import { Fault, invalid } from "#runtime/faults.ts";
+import { checkPassword } from "#runtime/passwords.ts";
+
+export const UserRecord = z.object({
+  id: z.uuid(),
+  email: z.email(),
+  name: z.string().nullable(),
+  is_platform_admin: z.boolean(),
+  is_active: z.boolean(),
+  created_at: timestamp(),
+  updated_at: timestamp(),
+});
+
+export type UserRecord = z.output<typeof UserRecord>;
+
+export function userColumns(sql: Sql) {
+  return sql`id, email, name, is_platform_admin, is_active, created_at, updated_at`;
+}
+
+export function assertPassword(password: string): void {
+  const reason = checkPassword(password);
+  if (reason) throw invalid("password", reason);
+}
+
+export function noUser(id: string): Fault {
+  return new Fault("not_found", { message: `No user with the id ${id}. See list_users.` });
+}

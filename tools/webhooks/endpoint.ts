@@ -1,0 +1,49 @@
+import { z } from "zod";
+import { auditRow, recordHash } from "#runtime/audit.ts";
+import { Fault } from "#runtime/faults.ts";
+import type { Context } from "#runtime/operation.ts";
+import { DELIVER_WEBHOOKS } from "#runtime/outbox.ts";
+
+/** Wakes the delivery of one endpoint: what `enqueue` needs of the job. */
+export const DeliverWebhooks = { ...DELIVER_WEBHOOKS, input: z.object({ endpointId: z.uuid() }) };
+
+export const propertyId = z.uuid().optional().describe("The property; an API key names its own");
+export const endpointId = z.uuid().describe("From list_webhook_endpoints");
+
+/** Locks an active endpoint, ends its rest and wakes its delivery. Throws `not_found`, `conflict`. */
+export async function rouse({ sql, property, enqueue }: Context, id: string): Promise<void> {
+  const [endpoint] = await sql<{ is_active: boolean; disabled_reason: string | null }[]>`
+    update webhook_endpoints set resting_until = null
+    where property_id = ${property.id} and id = ${id}
+    returning is_active, disabled_reason`;
+  if (!endpoint) throw unknownEndpoint(id);
+  if (!endpoint.is_active) {
+    const reason = endpoint.disabled_reason ? ` (${endpoint.disabled_reason})` : "";
+    throw new Fault("conflict", {
+      message: `The webhook endpoint ${id} is not active${reason}. Set is_active to true with update_webhook_endpoint first.`,
+    });
+  }
+  enqueue(DeliverWebhooks, { endpointId: id });
+}
+
+export function unknownEndpoint(id: string): Fault {
+  return new Fault("not_found", { message: `No webhook endpoint with the id ${id} in this property.` });
+}
+
+/** Switches an endpoint off because of how its receiver answers, and leaves an audit row. */
+export async function switchOff({ sql, property, call }: Context, id: string, reason: string): Promise<void> {
+  const row = auditRow(call, "disable_webhook_endpoint", {
+    entity: "webhook_endpoints",
+    entityId: id,
+    diff: { is_active: true, disabled_reason: reason },
+  });
+  const hash = recordHash({ property_id: property.id, ...row });
+  await sql`
+    update webhook_endpoints set is_active = false, disabled_reason = ${reason}, updated_at = now()
+    where property_id = ${property.id} and id = ${id}`;
+  await sql`
+    insert into audit_logs (property_id, id, actor_type, actor_id, client, action, entity, entity_id, diff, ip,
+      request_id, record_hash)
+    values (${property.id}, ${row.id}, ${row.actor_type}, ${row.actor_id}, ${row.client}, ${row.action},
+      ${row.entity}, ${row.entity_id}, ${row.diff as never}, ${row.ip}, ${row.request_id}, ${hash})`;
+}

@@ -1,0 +1,35 @@
+import { z } from "zod";
+import { Fault } from "#runtime/faults.ts";
+import { tool } from "#runtime/operation.ts";
+import { propertyId, rouse } from "./endpoint.ts";
+
+export default tool({
+  name: "redeliver_webhook",
+  title: "Deliver a webhook again",
+  description:
+    "Sends one delivery again now, whatever its status, with its whole retry schedule. The receiver sees the same ids.",
+  scope: "write",
+  effect: "change",
+  property: "propertyId",
+  input: { propertyId, deliveryId: z.uuid().describe("From list_webhook_deliveries") },
+  output: z.object({ success: z.literal(true), delivery_id: z.uuid() }),
+  faults: ["not_found", "conflict"],
+  async handler(context, { deliveryId }) {
+    const { sql, property, audit } = context;
+    const [delivery] = await sql<{ endpoint_id: string }[]>`
+      select endpoint_id from webhook_deliveries where property_id = ${property.id} and id = ${deliveryId}`;
+    if (!delivery) {
+      throw new Fault("not_found", {
+        message: `No webhook delivery with the id ${deliveryId} in this property.`,
+      });
+    }
+    // The endpoint's lock comes first, as in the job: two orders could wait for each other.
+    await rouse(context, delivery.endpoint_id);
+    await sql`
+      update webhook_deliveries
+      set status = 'pending', attempt_count = 0, next_attempt_at = now(), updated_at = now()
+      where property_id = ${property.id} and id = ${deliveryId}`;
+    audit({ entity: "webhook_deliveries", entityId: deliveryId });
+    return { success: true as const, delivery_id: deliveryId };
+  },
+});

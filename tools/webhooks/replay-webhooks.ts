@@ -1,0 +1,64 @@
+import { z } from "zod";
+import { timestamp } from "#runtime/columns.ts";
+import { invalid } from "#runtime/faults.ts";
+import { tool } from "#runtime/operation.ts";
+import { endpointId, propertyId, rouse } from "./endpoint.ts";
+
+const MOST = 10_000;
+
+export default tool({
+  name: "replay_webhooks",
+  title: "Deliver many webhooks again",
+  description: `Sends an endpoint's deliveries of a stretch of time again, oldest first, at most ${MOST} a call: pass next_after as after to go on. Receivers see the same ids.`,
+  scope: "write",
+  effect: "change",
+  property: "propertyId",
+  input: {
+    propertyId,
+    endpointId,
+    since: timestamp().describe("Deliveries created then or later"),
+    until: timestamp().optional().describe("Deliveries created before; now when absent"),
+    status: z.enum(["failed", "discarded", "delivered"]).default("failed"),
+    after: z.uuid().optional().describe("The last answer's next_after"),
+  },
+  output: z.object({
+    success: z.literal(true),
+    replayed: z.int(),
+    next_after: z.uuid().nullable().describe("Null when that was all"),
+  }),
+  faults: ["invalid", "not_found", "conflict"],
+  async handler(context, input) {
+    const { sql, property, audit } = context;
+    const { since, until = "now", status, after } = input;
+    if (input.until && Date.parse(input.until) <= Date.parse(since))
+      throw invalid("until", "must be after since");
+    await rouse(context, input.endpointId);
+    const [result] = await sql<{ replayed: number; last: string | null }[]>`
+      with chosen as materialized (
+        select id, created_at from webhook_deliveries
+        where property_id = ${property.id} and endpoint_id = ${input.endpointId} and status = ${status}
+          and created_at >= ${since} and created_at < ${until}
+          ${
+            after
+              ? sql`and (created_at, id) > (
+                  select created_at, id from webhook_deliveries where property_id = ${property.id} and id = ${after})`
+              : sql``
+          }
+        order by created_at, id limit ${MOST}
+      ), replayed as (
+        update webhook_deliveries d
+        set status = 'pending', attempt_count = 0, next_attempt_at = now(), updated_at = now()
+        from chosen where d.property_id = ${property.id} and d.id = chosen.id
+        returning 1
+      )
+      select (select count(*)::int from replayed) as replayed,
+        (select id from chosen order by created_at desc, id desc limit 1) as last`;
+    const replayed = result?.replayed ?? 0;
+    audit({
+      entity: "webhook_endpoints",
+      entityId: input.endpointId,
+      diff: { replayed, since, until, status },
+    });
+    return { success: true as const, replayed, next_after: replayed === MOST ? result!.last : null };
+  },
+});

@@ -1,0 +1,42 @@
+import { z } from "zod";
+import { timestamp } from "#runtime/columns.ts";
+import { tool } from "#runtime/operation.ts";
+import { newSigningSecret } from "#runtime/signature.ts";
+import { endpointId, propertyId, unknownEndpoint } from "./endpoint.ts";
+
+export default tool({
+  name: "rotate_webhook_secret",
+  title: "Rotate a webhook's signing secret",
+  description:
+    "Gives an endpoint a new signing secret and shows it once. For overlapHours, deliveries are signed with the old one too (X-…-Signature-Previous, and second in webhook-signature).",
+  scope: "write",
+  effect: "change",
+  property: "propertyId",
+  input: {
+    propertyId,
+    endpointId,
+    overlapHours: z.number().min(0).max(168).default(24).describe("0 ends the old secret at once"),
+  },
+  output: z.object({
+    success: z.literal(true),
+    secret: z.string().optional().describe("Shown once: a replay does not have it."),
+    previous_secret_until: timestamp().nullable(),
+  }),
+  faults: ["not_found"],
+  secrets: ["secret"],
+  async handler({ sql, property, audit }, input) {
+    const secret = newSigningSecret();
+    const overlap = input.overlapHours > 0;
+    const [endpoint] = await sql<{ previous_secret_until: string | null }[]>`
+      update webhook_endpoints set
+        secret = ${secret},
+        previous_secret = case when ${overlap} then secret end,
+        previous_secret_until = case when ${overlap} then now() + make_interval(secs => ${input.overlapHours * 3600}) end,
+        updated_at = now()
+      where property_id = ${property.id} and id = ${input.endpointId}
+      returning previous_secret_until`;
+    if (!endpoint) throw unknownEndpoint(input.endpointId);
+    audit({ entity: "webhook_endpoints", entityId: input.endpointId });
+    return { success: true as const, secret, previous_secret_until: endpoint.previous_secret_until };
+  },
+});

@@ -1,0 +1,32 @@
+import { randomUUIDv7 } from "node:crypto";
+import { z } from "zod";
+import { tool } from "#runtime/operation.ts";
+import { endpointId, propertyId, rouse } from "./endpoint.ts";
+
+export default tool({
+  name: "test_webhook",
+  title: "Send a test event",
+  description:
+    "Sends a webhook.test event to one endpoint, whatever it subscribes to. See get_webhook_delivery for how it went.",
+  scope: "write",
+  effect: "create",
+  property: "propertyId",
+  input: { propertyId, endpointId },
+  output: z.object({ success: z.literal(true), event_id: z.uuid(), delivery_id: z.uuid() }),
+  faults: ["not_found", "conflict"],
+  async handler(context, input) {
+    const { sql, property, audit } = context;
+    await rouse(context, input.endpointId);
+    const [eventId, deliveryId] = [randomUUIDv7(), randomUUIDv7()];
+    const data = { object: { endpoint_id: input.endpointId, message: "This is a test." } };
+    await sql`
+      with event as (
+        insert into outbox (property_id, id, type, data)
+        values (${property.id}, ${eventId}, 'webhook.test', ${data as never})
+      )
+      insert into webhook_deliveries (property_id, id, event_id, event_type, endpoint_id)
+      values (${property.id}, ${deliveryId}, ${eventId}, 'webhook.test', ${input.endpointId})`;
+    audit({ entity: "webhook_deliveries", entityId: deliveryId });
+    return { success: true as const, event_id: eventId, delivery_id: deliveryId };
+  },
+});

@@ -1,0 +1,189 @@
+import type { Context } from "#runtime/operation.ts";
+import type { Delivery, Outcome, Receiver } from "./attempt.ts";
+import { DeliverWebhooks, switchOff } from "./endpoint.ts";
+
+export interface Endpoint extends Receiver {
+  is_active: boolean;
+  /** Seconds since the first failure after the last success; null when all is well. */
+  failing_for: number | null;
+  resting: boolean;
+  /** Another job works on it now. */
+  taken: boolean;
+  /** This job's lease lasts for another batch. */
+  held: boolean;
+  /** The database's clock, in milliseconds since 1970. */
+  clock: number;
+}
+
+export interface Visit {
+  endpointId: string;
+  jobId: string;
+  /** Of requests that have ended since the last visit. */
+  outcomes: readonly Outcome[];
+  /** Ids of the deliveries that this job is posting meanwhile: not to be claimed again. */
+  inFlight: readonly string[];
+  /** Leave what is due to another job. */
+  handOver: boolean;
+}
+
+export interface Batch {
+  endpoint: Endpoint;
+  deliveries: Delivery[];
+}
+
+/** Most deliveries that a visit claims. */
+export const BATCH = 128;
+const LEASE_SECONDS = 90;
+// A batch starts no request after 15 s, and none lasts longer than 15 s; the next one waits for it.
+const NEEDED_SECONDS = 65;
+const DISCARD = 5_000;
+const SWITCH_OFF_AFTER = 5 * 86_400;
+const REST = { least: 5, most: 300, share: 0.25 };
+
+/**
+ * One transaction under the endpoint's lock: records what has ended, and claims the next batch. Answers null
+ * when there is nothing for this job to do; the lease is then given up, under the same lock that every
+ * newcomer waits for, so that the event of whoever left because of it was seen.
+ */
+export async function visit(context: Context, visiting: Visit): Promise<Batch | null> {
+  const endpoint = await lock(context, visiting);
+  if (!endpoint) return null;
+  if (visiting.outcomes.length > 0) await record(context, visiting, endpoint);
+  if (endpoint.taken) return null;
+  const busy = visiting.inFlight.length > 0;
+  if (!endpoint.is_active) return busy ? null : await discard(context, visiting);
+  if (visiting.handOver) return await leave(context, visiting, "now");
+  const deliveries = endpoint.resting ? [] : await claim(context, visiting);
+  if (deliveries.length === 0)
+    return busy ? null : await leave(context, visiting, await nextDue(context, visiting));
+  if (!endpoint.held) await hold(context, visiting);
+  return { endpoint, deliveries };
+}
+
+// Not `for update`: each event's delivery refers to this row, and its writer would wait for us.
+async function lock({ sql, property }: Context, { endpointId, jobId }: Visit): Promise<Endpoint | undefined> {
+  const [endpoint] = await sql<Endpoint[]>`
+    with clock as materialized (select clock_timestamp() as now)
+    select url, secret, include_pii, is_active,
+      case when previous_secret_until > clock.now then previous_secret end as previous_secret,
+      extract(epoch from clock.now - failing_since)::double precision as failing_for,
+      coalesce(resting_until > clock.now, false) as resting,
+      coalesce(delivering_by <> ${jobId} and delivering_until > clock.now, false) as taken,
+      coalesce(delivering_by = ${jobId} and delivering_until > clock.now + make_interval(secs => ${NEEDED_SECONDS}),
+        false) as held,
+      extract(epoch from clock.now)::double precision * 1000 as clock
+    from webhook_endpoints, clock
+    where property_id = ${property.id} and id = ${endpointId}
+    for no key update of webhook_endpoints`;
+  return endpoint;
+}
+
+async function record(context: Context, { endpointId, outcomes }: Visit, endpoint: Endpoint): Promise<void> {
+  const { sql, property } = context;
+  const rows = outcomes.map(({ id, status, delay, attempt }) => ({ id, status, delay, attempt }));
+  await sql`
+    update webhook_deliveries d set
+      attempts = case when jsonb_array_length(d.attempts) >= 50 then d.attempts - 0 else d.attempts end || r.attempt,
+      attempt_count = d.attempt_count + 1,
+      status = r.status,
+      next_attempt_at = clock_timestamp() + make_interval(secs => r.delay),
+      updated_at = now()
+    from jsonb_to_recordset(${rows as never}::jsonb)
+      as r(id uuid, status text, delay double precision, attempt jsonb)
+    where d.property_id = ${property.id} and d.id = r.id and d.status = 'pending'`;
+  await recordHealth(context, endpointId, outcomes, endpoint);
+}
+
+async function recordHealth(
+  context: Context,
+  endpointId: string,
+  outcomes: readonly Outcome[],
+  endpoint: Endpoint,
+): Promise<void> {
+  const { sql, property } = context;
+  const well = outcomes.some(({ status }) => status === "delivered");
+  const reason = endpoint.is_active ? reasonToSwitchOff(outcomes, well, endpoint) : null;
+  if (reason !== null) {
+    await switchOff(context, endpointId, reason);
+    endpoint.is_active = false;
+  }
+  const rest = restFor(outcomes, endpoint);
+  if (rest === 0 && well === (endpoint.failing_for === null)) return;
+  endpoint.resting ||= rest > 0;
+  endpoint.failing_for = well ? null : (endpoint.failing_for ?? 0);
+  await sql`
+    update webhook_endpoints set
+      failing_since = case when ${!well} then coalesce(failing_since, now()) end,
+      resting_until = case when ${rest}::double precision > 0
+        then clock_timestamp() + make_interval(secs => ${rest}) else resting_until end
+    where property_id = ${property.id} and id = ${endpointId}`;
+}
+
+function reasonToSwitchOff(
+  outcomes: readonly Outcome[],
+  well: boolean,
+  { failing_for }: Endpoint,
+): string | null {
+  if (outcomes.some(({ receiver }) => receiver.gone)) return "The receiver answered 410 Gone.";
+  if (well || (failing_for ?? 0) < SWITCH_OFF_AFTER) return null;
+  return `No delivery has succeeded for 5 days. The last error: ${outcomes.at(-1)?.attempt.error}`;
+}
+
+/** Seconds without any attempt: as the receiver asked, or a share of the time that it has been hanging. */
+function restFor(outcomes: readonly Outcome[], { failing_for }: Endpoint): number {
+  const asked = Math.max(...outcomes.map(({ receiver }) => receiver.retryAfter));
+  if (!outcomes.some(({ receiver }) => receiver.hangs)) return asked;
+  return Math.max(asked, Math.min(Math.max((failing_for ?? 0) * REST.share, REST.least), REST.most));
+}
+
+function claim({ sql, property }: Context, { endpointId, inFlight }: Visit): Promise<Delivery[]> {
+  return sql<Delivery[]>`
+    with due as materialized (
+      select id, event_id, event_type, attempt_count, next_attempt_at
+      from webhook_deliveries
+      where property_id = ${property.id} and endpoint_id = ${endpointId} and status = 'pending'
+        and next_attempt_at <= (select clock_timestamp()) and id <> all(${inFlight as string[]}::uuid[])
+      order by next_attempt_at, id limit ${BATCH}
+    )
+    select due.id, due.event_id, due.event_type as type, due.attempt_count, e.occurred_at, e.data
+    from due join outbox e on e.property_id = ${property.id} and e.id = due.event_id
+    order by due.next_attempt_at, due.id`;
+}
+
+async function hold({ sql, property }: Context, { endpointId, jobId }: Visit): Promise<void> {
+  await sql`
+    update webhook_endpoints set delivering_by = ${jobId},
+      delivering_until = clock_timestamp() + make_interval(secs => ${LEASE_SECONDS})
+    where property_id = ${property.id} and id = ${endpointId}`;
+}
+
+/** Gives the lease up. `wakeAt`: when another job is to look, or null when nothing is pending. */
+async function leave(context: Context, { endpointId, jobId }: Visit, wakeAt: string | null): Promise<null> {
+  const { sql, property, enqueue } = context;
+  if (wakeAt === "now") enqueue(DeliverWebhooks, { endpointId });
+  else if (wakeAt !== null) enqueue(DeliverWebhooks, { endpointId }, { runAt: wakeAt, dedupe: endpointId });
+  await sql`
+    update webhook_endpoints set delivering_by = null, delivering_until = null
+    where property_id = ${property.id} and id = ${endpointId} and delivering_by = ${jobId}`;
+  return null;
+}
+
+async function nextDue({ sql, property }: Context, { endpointId }: Visit): Promise<string | null> {
+  const [next] = await sql<{ at: string }[]>`
+    select greatest(d.next_attempt_at, w.resting_until) as at
+    from webhook_deliveries d join webhook_endpoints w on w.property_id = d.property_id and w.id = d.endpoint_id
+    where d.property_id = ${property.id} and d.endpoint_id = ${endpointId} and d.status = 'pending'
+    order by d.next_attempt_at limit 1`;
+  return next?.at ?? null;
+}
+
+async function discard(context: Context, visiting: Visit): Promise<null> {
+  const { sql, property } = context;
+  const discarded = await sql`
+    update webhook_deliveries set status = 'discarded', next_attempt_at = null, updated_at = now()
+    where property_id = ${property.id} and id in (
+      select id from webhook_deliveries
+      where property_id = ${property.id} and endpoint_id = ${visiting.endpointId} and status = 'pending'
+      limit ${DISCARD})`;
+  return await leave(context, visiting, discarded.count === DISCARD ? "now" : null);
+}

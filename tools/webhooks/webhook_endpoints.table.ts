@@ -1,0 +1,77 @@
+import { z } from "zod";
+import { readable, timestamp, writable } from "#runtime/columns.ts";
+import { EVENT_NAMES, EVENTS, isSubscribable } from "#runtime/events.ts";
+import { invalid } from "#runtime/faults.ts";
+import { type Change, type Context, table } from "#runtime/operation.ts";
+import { refuseUrl } from "#runtime/outgoing.ts";
+import { newSigningSecret } from "#runtime/signature.ts";
+import { DeliverWebhooks } from "./endpoint.ts";
+
+const MOST_EVENTS = 100;
+
+export default table({
+  name: "webhook_endpoints",
+  noun: "webhook_endpoint",
+  description:
+    "A receiver of signed event callbacks. The signing secret is shown once, when the endpoint is created; rotate_webhook_secret gives a new one.",
+  columns: {
+    url: writable(z.url().max(2048).describe("Receives the POSTs; https, on the public internet")),
+    events: writable(
+      z
+        .array(z.string())
+        .min(1)
+        .max(MOST_EVENTS)
+        .describe('Event names such as "player.created"; "player.*" and "*" stand for many'),
+    ),
+    is_active: writable(z.boolean().default(true).describe("true again clears disabled_reason")),
+    description: writable(z.string().max(500).nullable().default(null)),
+    include_pii: writable(
+      z.boolean().default(false).describe("Also send names, addresses, birth dates and custom fields"),
+    ),
+    disabled_reason: readable(z.string().nullable().describe("Why the service switched it off")),
+    failing_since: readable(timestamp().nullable().describe("The first failure since the last success")),
+  },
+  effects: { delete: "destroy" },
+  secrets: {
+    secret: z
+      .string()
+      .optional()
+      .describe("whsec_…, the signing secret. Shown once: a replay does not have it."),
+  },
+  async beforeWrite(context, change) {
+    const { url, events, is_active } = change.input;
+    if (typeof url === "string") checkUrl(context, url);
+    return {
+      ...change.input,
+      ...(Array.isArray(events) && { events: knownEvents(events) }),
+      ...(change.verb === "create" && { secret: newSigningSecret() }),
+      ...((is_active === true || url !== undefined) && { resting_until: null }),
+      ...(is_active === true && { disabled_reason: null, failing_since: null }),
+    };
+  },
+  async afterWrite({ enqueue }, { verb, input, row }) {
+    // Switched off: what is pending is discarded. Switched on, or moved: what is due goes out at once.
+    const concernsDelivery = input.is_active !== undefined || input.url !== undefined;
+    if (verb === "update" && concernsDelivery) enqueue(DeliverWebhooks, { endpointId: row.id });
+  },
+});
+
+function checkUrl({ config }: Context, url: string): void {
+  const open = config.webhooksAllowPrivate;
+  const refusal = refuseUrl(url, { allowPrivate: open, allowHttp: open });
+  if (refusal !== null) throw invalid("url", refusal);
+}
+
+function knownEvents(names: Change["input"][string] & unknown[]): string[] {
+  const events = [...new Set(names as string[])];
+  const unknown = events.filter((name) => !isSubscribable(name));
+  if (unknown.length === 0) return events;
+  const groups = Object.keys(EVENTS).map((category) => `${category}.*`);
+  throw invalid(
+    "events",
+    `${unknown
+      .slice(0, 5)
+      .map((name) => JSON.stringify(name.slice(0, 100)))
+      .join(", ")} cannot be subscribed to. Allowed: *, ${groups.join(", ")}, ${EVENT_NAMES.join(", ")}.`,
+  );
+}

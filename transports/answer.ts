@@ -1,0 +1,73 @@
+import { type Fault, faultBody } from "#runtime/faults.ts";
+import type { Allowance } from "#runtime/rate-limit.ts";
+import { CURRENT_VERSION } from "#runtime/versions.ts";
+
+/** What every response of one request carries. */
+export interface Frame {
+  requestId: string;
+  version: string;
+  allowance: Allowance;
+  metadataUrl: string;
+}
+
+export interface Extra {
+  contentType?: string;
+  headers?: Record<string, string>;
+}
+
+/** The only place that builds a Response of the API: once, with all its headers. */
+export function answer(frame: Frame, status: number, body: string | null, extra: Extra = {}): Response {
+  const { allowance } = frame;
+  return new Response(body, {
+    status,
+    headers: {
+      ...(body !== null && { "content-type": extra.contentType ?? "application/json" }),
+      "API-Version": frame.version,
+      "X-RateLimit-Limit": String(allowance.limit),
+      "X-RateLimit-Remaining": String(allowance.remaining),
+      "X-RateLimit-Reset": String(allowance.reset),
+      "X-Request-Id": frame.requestId,
+      "Cache-Control": "no-store",
+      "X-Content-Type-Options": "nosniff",
+      ...extra.headers,
+    },
+  });
+}
+
+/** A fault as JSON, with the header that its status asks for. */
+export function answerFault(frame: Frame, fault: Fault, headers: Record<string, string> = {}): Response {
+  return answer(frame, fault.status, JSON.stringify(faultBody(fault)), {
+    headers: { ...headers, ...faultHeaders(frame, fault) },
+  });
+}
+
+function faultHeaders(frame: Frame, fault: Fault): Record<string, string> {
+  if (fault.status === 401) return { "WWW-Authenticate": `Bearer resource_metadata="${frame.metadataUrl}"` };
+  if (fault.allow) return { Allow: fault.allow.join(", ") };
+  if (fault.retryAfter !== undefined) return { "Retry-After": String(fault.retryAfter) };
+  return {};
+}
+
+/** A whole HTTP response as text, for what Node's parser refuses before there is a request. */
+export function rawAnswer(fault: Fault, allowance: Allowance): string {
+  const body = JSON.stringify(faultBody(fault));
+  return [
+    `HTTP/1.1 ${fault.status} ${REASONS[fault.status] ?? "Error"}`,
+    "Content-Type: application/json",
+    `Content-Length: ${Buffer.byteLength(body)}`,
+    `API-Version: ${CURRENT_VERSION}`,
+    `X-RateLimit-Limit: ${allowance.limit}`,
+    `X-RateLimit-Remaining: ${allowance.remaining}`,
+    `X-RateLimit-Reset: ${allowance.reset}`,
+    "Connection: close",
+    "",
+    body,
+  ].join("\r\n");
+}
+
+const REASONS: Record<number, string> = {
+  400: "Bad Request",
+  408: "Request Timeout",
+  413: "Content Too Large",
+  431: "Request Header Fields Too Large",
+};

@@ -1,0 +1,52 @@
+import { createHash } from "node:crypto";
+import { Fault } from "#runtime/faults.ts";
+import { parseJson } from "#runtime/input.ts";
+
+/** The most bytes of a JSON body. */
+export const MOST_BYTES = 1_048_576;
+
+const decoder = new TextDecoder("utf-8", { fatal: true });
+
+/** A request's body, read at most to the limit. Throws `too_large`. */
+export async function readBody(request: Request, limit = MOST_BYTES): Promise<Buffer> {
+  const declared = request.headers.get("content-length");
+  if (declared !== null && Number(declared) > limit) throw tooLarge(limit);
+  if (declared !== null) return Buffer.from(await request.arrayBuffer());
+  if (!request.body) return Buffer.alloc(0);
+  const chunks: Uint8Array[] = [];
+  let size = 0;
+  for await (const chunk of request.body) {
+    size += chunk.byteLength;
+    if (size > limit) throw tooLarge(limit);
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks);
+}
+
+/** JSON from a body's bytes; undefined when it is empty. Throws `invalid` and `unsupported_media_type`. */
+export function readJson(contentType: string | null, bytes: Buffer): unknown {
+  if (bytes.length === 0) return undefined;
+  if (contentType !== null && !/^application\/([\w.+-]+\+)?json\b/i.test(contentType)) {
+    throw new Fault("unsupported_media_type", {
+      message: `Send the body as application/json, not ${contentType.slice(0, 100)}.`,
+    });
+  }
+  let text: string;
+  try {
+    text = decoder.decode(bytes);
+  } catch {
+    throw new Fault("invalid", { message: "The body is not valid UTF-8." });
+  }
+  return parseJson(text);
+}
+
+/** What makes two keyed requests the same one: method, path, sorted query and raw body. */
+export function fingerprint(method: string, path: string, query: URLSearchParams, body: Buffer): Buffer {
+  const sorted = new URLSearchParams(query);
+  sorted.sort();
+  return createHash("sha256").update(`${method}\n${path}\n${sorted}\n`).update(body).digest();
+}
+
+function tooLarge(limit: number): Fault {
+  return new Fault("too_large", { message: `The body is larger than ${limit} bytes.` });
+}

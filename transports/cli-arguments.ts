@@ -1,0 +1,118 @@
+import { z } from "zod";
+import { invalid } from "#runtime/faults.ts";
+import type { Operation } from "#runtime/operation.ts";
+
+export interface Arguments {
+  input: Record<string, unknown>;
+  json: boolean;
+  /** Id, short name or name of the property to work in. */
+  property?: string | undefined;
+  /** The service to call instead of working in this process. */
+  url?: string | undefined;
+  key?: string | undefined;
+  idempotencyKey?: string | undefined;
+}
+
+const OWN = new Set(["json", "property", "url", "key", "idempotency-key"]);
+
+type ReadText = (file: string) => Promise<string>;
+
+/** Flags as an operation's input. `@file` stands for a file's content. Throws `invalid` naming the flag. */
+export async function parseArguments(
+  operation: Operation,
+  words: string[],
+  readText: ReadText,
+): Promise<Arguments> {
+  const own: Record<string, string> = {};
+  const input: Record<string, unknown> = {};
+  const fields = new Map(Object.keys(operation.input.shape).map((field) => [flagOf(field), field]));
+  for (let index = 0; index < words.length; index++) {
+    const { flag, inline, negated } = readFlag(words[index]!, fields);
+    const field = fields.get(flag);
+    if (field === undefined && flag !== "filter" && !OWN.has(flag))
+      throw invalid(`--${flag}`, "unknown flag");
+    const kind = field
+      ? kindOf(operation.input.shape[field] as z.ZodType)
+      : flag === "json"
+        ? "boolean"
+        : "text";
+    if (kind === "boolean" && inline === undefined) {
+      const value = /^(true|false)$/.test(words[index + 1] ?? "") ? words[++index] === "true" : !negated;
+      if (field) input[field] = value;
+      else own[flag] = "true";
+      continue;
+    }
+    const text = inline ?? words[++index];
+    if (text === undefined) throw invalid(`--${flag}`, "needs a value");
+    if (flag === "filter" && field === undefined) addFilter(input, text);
+    else if (field) input[field] = await readValue(flag, kind, text, readText, input[field]);
+    else own[flag] = text;
+  }
+  return {
+    input,
+    json: own.json === "true",
+    property: own.property,
+    url: own.url,
+    key: own.key ?? process.env.API_KEY,
+    idempotencyKey: own["idempotency-key"],
+  };
+}
+
+export function flagOf(field: string): string {
+  return field.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`).replaceAll("_", "-");
+}
+
+export type Kind = "text" | "number" | "boolean" | "list" | "json";
+
+/** How a flag of this schema is written. */
+export function kindOf(schema: z.ZodType): Kind {
+  if (schema instanceof z.ZodOptional || schema instanceof z.ZodNullable || schema instanceof z.ZodDefault) {
+    return kindOf(schema.unwrap() as z.ZodType);
+  }
+  if (schema instanceof z.ZodPipe) return kindOf(schema.in as z.ZodType);
+  if (schema instanceof z.ZodBoolean) return "boolean";
+  if (schema instanceof z.ZodNumber) return "number";
+  if (schema instanceof z.ZodArray) return kindOf(schema.element as z.ZodType) === "json" ? "json" : "list";
+  if (schema instanceof z.ZodObject || schema instanceof z.ZodRecord || schema instanceof z.ZodUnknown)
+    return "json";
+  return "text";
+}
+
+function readFlag(word: string, fields: Map<string, string>) {
+  const match = /^--([a-z][\w-]*)(?:=(.*))?$/s.exec(word);
+  if (!match) throw invalid(word, "is not a flag; write --name value");
+  const flag = match[1]!.replaceAll("_", "-");
+  const negated = flag.startsWith("no-") && !fields.has(flag);
+  return { flag: negated ? flag.slice(3) : flag, inline: match[2], negated };
+}
+
+function addFilter(input: Record<string, unknown>, text: string): void {
+  const mark = text.indexOf("=");
+  if (mark < 1) throw invalid("--filter", "write column.operator=value, such as tier.eq=Gold");
+  const filters = (input.filters ?? {}) as Record<string, string[]>;
+  const key = text.slice(0, mark);
+  input.filters = { ...filters, [key]: [...(filters[key] ?? []), text.slice(mark + 1)] };
+}
+
+async function readValue(flag: string, kind: Kind, text: string, readText: ReadText, before: unknown) {
+  const content = text.startsWith("@") ? await readText(text.slice(1)).catch(() => noFile(flag, text)) : text;
+  if (content === "null") return null;
+  if (kind === "number") {
+    const number = Number(content);
+    if (content.trim() === "" || Number.isNaN(number)) throw invalid(`--${flag}`, "must be a number");
+    return number;
+  }
+  if (kind === "json" || (kind === "list" && content.trimStart().startsWith("["))) {
+    try {
+      return JSON.parse(content) as unknown;
+    } catch {
+      throw invalid(`--${flag}`, "must be JSON");
+    }
+  }
+  if (kind === "list") return [...((before as string[] | undefined) ?? []), ...content.split(",")];
+  return content;
+}
+
+function noFile(flag: string, text: string): never {
+  throw invalid(`--${flag}`, `no file ${text.slice(1)}`);
+}

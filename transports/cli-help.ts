@@ -1,0 +1,67 @@
+import { z } from "zod";
+import type { Catalog } from "#runtime/catalog.ts";
+import type { Operation } from "#runtime/operation.ts";
+import { flagOf, kindOf } from "./cli-arguments.ts";
+
+const GENERAL = [
+  ["--property <id|name>", "the property to work in"],
+  ["--json", "the result as JSON, for programs"],
+  ["--url <address>", "call a running service instead of the database; with --key or API_KEY"],
+  ["--key <pk_…>", "the API key for --url"],
+  ["--idempotency-key <key>", "one key per logical operation: a repeat changes nothing"],
+] as const;
+
+/** All operations, by domain. */
+export function overview(catalog: Catalog): string {
+  const lines = ["npm run tool -- <operation> [flags]", ""];
+  for (const { name, title } of catalog.domains) {
+    const own = [...catalog.operations.values()].filter((one) => catalog.domainOf.get(one.name) === name);
+    if (own.length === 0) continue;
+    lines.push(title, ...aligned(own.map((one) => [one.name.replaceAll("_", "-"), one.title])), "");
+  }
+  lines.push(
+    "Flags of all",
+    ...aligned(GENERAL),
+    "",
+    "npm run tool -- <operation> --help shows an operation's own flags.",
+  );
+  return lines.join("\n");
+}
+
+/** One operation, from its schema. */
+export function operationHelp(operation: Operation): string {
+  const flags = Object.entries(operation.input.shape).map(([field, schema]) =>
+    flagHelp(operation, field, schema as z.ZodType),
+  );
+  if (operation.crud?.verb === "list")
+    flags.push(["--filter <column.operator=value>", "may be repeated, such as tier.eq=Gold"]);
+  return [
+    `npm run tool -- ${operation.name.replaceAll("_", "-")} [flags]`,
+    "",
+    operation.description,
+    "",
+    ...(flags.length > 0 ? ["Flags", ...aligned(flags), ""] : []),
+    "Flags of all",
+    ...aligned(GENERAL),
+  ].join("\n");
+}
+
+function flagHelp(operation: Operation, field: string, schema: z.ZodType): readonly [string, string] {
+  const kind = kindOf(schema);
+  const value = kind === "boolean" ? "" : ` <${kind === "list" ? "a,b" : kind}>`;
+  const required = field !== operation.property && !schema.safeParse(undefined).success;
+  const json = z.toJSONSchema(schema, { io: "input", unrepresentable: "any" });
+  const notes = [
+    json.description,
+    Array.isArray(json.enum) && `one of ${json.enum.join(", ")}`,
+    json.default !== undefined && `default ${JSON.stringify(json.default)}`,
+    field === operation.property && "from --property",
+    required && "required",
+  ].filter(Boolean);
+  return [`--${flagOf(field)}${value}`, notes.join("; ")];
+}
+
+function aligned(rows: readonly (readonly [string, string])[]): string[] {
+  const width = Math.min(36, Math.max(...rows.map(([left]) => left.length)));
+  return rows.map(([left, right]) => `  ${left.padEnd(width)}  ${right}`.trimEnd());
+}

@@ -1,0 +1,125 @@
+import { connect, type Database } from "#db/client.ts";
+import { reader } from "#db/reader.ts";
+import type { Catalog } from "#runtime/catalog.ts";
+import { openChannels } from "#runtime/channels/index.ts";
+import type { Config } from "#runtime/config.ts";
+import { openDirectory } from "#runtime/directory.ts";
+import type { Service } from "#runtime/invoke.ts";
+import type { Log } from "#runtime/log.ts";
+import { outgoing } from "#runtime/outgoing.ts";
+import { rateLimiter } from "#runtime/rate-limit.ts";
+import { startScheduler } from "#runtime/scheduler.ts";
+import { openSessions } from "#runtime/sessions.ts";
+import { startWorker } from "#runtime/worker.ts";
+import type { Gate } from "./gate.ts";
+import { createApp, type Listening, listen } from "./http.ts";
+
+export interface Running {
+  service: Service;
+  db: Database;
+  /** Resolves when no job is ready or running. */
+  idle(): Promise<void>;
+  listening: Listening | null;
+  /** Finishes what runs, gives back what does not, closes. */
+  stop(): Promise<void>;
+}
+
+/** What runs operations, over one database. `wake` is told where jobs are worked on. */
+export async function openService(options: {
+  config: Config;
+  databaseUrl: string;
+  log: Log;
+}): Promise<Service & { close(): Promise<void> }> {
+  const { config, databaseUrl, log } = options;
+  const db = connect(databaseUrl, { size: config.databasePool });
+  const directory = await openDirectory(db, log);
+  const sessions = await openSessions(db, directory, config);
+  return {
+    db,
+    reader: reader(db),
+    directory,
+    sessions,
+    config,
+    log,
+    wake: () => wakeOthers(db, log),
+    close: async () => {
+      await directory.close();
+      await db.close();
+    },
+  };
+}
+
+/** Everything but the database server: the one place where the parts meet. */
+export async function compose(options: {
+  config: Config;
+  databaseUrl: string;
+  catalog: Catalog;
+  log: Log;
+}): Promise<Running> {
+  const { config, catalog, log } = options;
+  const opened = await openService(options);
+  const background = config.role === "web" ? null : startBackground(opened, catalog);
+  const service: Service = { ...opened, ...(background && { wake: background.worker.wake }) };
+  const { db, directory, sessions } = service;
+  const limiter = rateLimiter({ db, now: directory.now, log });
+  const metadataUrl = `${config.siteUrl}/.well-known/oauth-protected-resource`;
+  const gate: Gate = { limiter, directory, sessions, metadataUrl };
+  const listening =
+    config.role === "worker"
+      ? null
+      : await listen(createApp(service, catalog, gate), gate, config.host, config.port);
+  return {
+    service,
+    db,
+    listening,
+    idle: async () => background?.worker.idle(),
+    stop: async () => {
+      await listening?.close();
+      await background?.stop();
+      await limiter.close();
+      await opened.close();
+    },
+  };
+}
+
+function startBackground(service: Service, catalog: Catalog) {
+  const { config, db, log, directory, sessions } = service;
+  const channels = openChannels();
+  const post = outgoing({
+    allowPrivate: config.webhooksAllowPrivate,
+    allowHttp: config.webhooksAllowPrivate,
+  });
+  const jobs = [...catalog.jobs.values()];
+  const { provider, ...settings } = emailSettings(config);
+  const worker = startWorker({
+    db,
+    jobs,
+    config,
+    directory,
+    sessions,
+    log,
+    jobRuntime: { outgoing: post, openEmail: (keep) => channels.open(provider, settings, keep) },
+  });
+  const scheduler = startScheduler({ db, jobs, log });
+  return {
+    worker,
+    stop: async () => {
+      await scheduler.stop();
+      await worker.stop({ graceMs: 10_000 });
+      await channels.close();
+      await post.close();
+    },
+  };
+}
+
+function emailSettings({ email }: Config) {
+  if (email.provider === "mailbox") return { provider: "mailbox" as const };
+  return { provider: "smtp" as const, url: email.smtpUrl, ...(email.from && { from: email.from }) };
+}
+
+/** Without a worker of our own, the others are told. */
+function wakeOthers(db: Database, log: Log): void {
+  db.asSystem((sql) => sql`select pg_notify('queue', '')`).catch((error: unknown) => {
+    log.debug({ err: error }, "workers not told; they look by themselves");
+  });
+}

@@ -1,0 +1,88 @@
+import { randomUUID } from "node:crypto";
+import type { IncomingMessage } from "node:http";
+import { ANONYMOUS, authenticate } from "#runtime/credentials.ts";
+import type { Directory } from "#runtime/directory.ts";
+import { Fault, toFault } from "#runtime/faults.ts";
+import { readIdempotencyKey } from "#runtime/idempotency.ts";
+import type { Actor, Call } from "#runtime/operation.ts";
+import type { RateLimiter } from "#runtime/rate-limit.ts";
+import type { Sessions } from "#runtime/sessions.ts";
+import { CURRENT_VERSION, readVersion } from "#runtime/versions.ts";
+import type { Frame } from "./answer.ts";
+
+/** Requests a minute of a signed-in user, and of an address without a credential. */
+const USER_LIMIT = 300;
+const ADDRESS_LIMIT = 600;
+const REQUEST_ID = /^[\w.:-]{1,100}$/;
+
+export interface Gate {
+  limiter: RateLimiter;
+  directory: Directory;
+  sessions: Sessions;
+  metadataUrl: string;
+}
+
+export interface Passage {
+  frame: Frame;
+  actor: Actor;
+  /** Why the request goes no further. */
+  fault: Fault | null;
+}
+
+/** Credential, rate limit, version and request id in one step. Never throws. */
+export async function pass(gate: Gate, incoming: IncomingMessage): Promise<Passage> {
+  const { headers } = incoming;
+  const given = headers["x-request-id"];
+  const requestId = typeof given === "string" && REQUEST_ID.test(given) ? given : randomUUID();
+  let actor: Actor = ANONYMOUS;
+  let fault: Fault | null = null;
+  try {
+    actor = await authenticate(gate.directory, gate.sessions, {
+      apiKey: header(headers["x-api-key"]),
+      authorization: headers.authorization,
+    });
+  } catch (error) {
+    fault = toFault(error);
+  }
+  const allowance = gate.limiter.take(...bucketOf(actor, incoming));
+  const frame: Frame = { requestId, version: CURRENT_VERSION, allowance, metadataUrl: gate.metadataUrl };
+  if (!allowance.allowed) {
+    const seconds = Math.max(1, allowance.reset - Math.floor(gate.directory.now() / 1000));
+    return { frame, actor, fault: new Fault("rate_limited", { retryAfter: seconds }) };
+  }
+  try {
+    frame.version = readVersion(header(headers["api-version"]));
+  } catch (error) {
+    fault ??= toFault(error);
+  }
+  return { frame, actor, fault };
+}
+
+/** The call that a passed request makes. */
+export function callOf(incoming: IncomingMessage, passage: Passage, transport: Call["transport"]): Call {
+  const { headers } = incoming;
+  return {
+    actor: passage.actor,
+    transport,
+    requestId: passage.frame.requestId,
+    propertyId: header(headers["x-property-id"]),
+    ip: incoming.socket.remoteAddress,
+    userAgent: headers["user-agent"],
+  };
+}
+
+/** The Idempotency-Key header, checked. */
+export function idempotencyKey(incoming: IncomingMessage): string | undefined {
+  const key = header(incoming.headers["idempotency-key"]);
+  return key === undefined ? undefined : readIdempotencyKey(key);
+}
+
+function bucketOf(actor: Actor, incoming: IncomingMessage): [string, number] {
+  if (actor.type === "api_key") return [actor.id, actor.rateLimit];
+  if (actor.type === "user") return [actor.id, USER_LIMIT];
+  return [`ip:${incoming.socket.remoteAddress ?? "unknown"}`, ADDRESS_LIMIT];
+}
+
+function header(value: string | string[] | undefined): string | undefined {
+  return Array.isArray(value) ? value.join(",") : value;
+}

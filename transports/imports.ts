@@ -1,0 +1,149 @@
+import { createHash, type Hash, randomUUIDv7 } from "node:crypto";
+import { stringify } from "csv-stringify/sync";
+import { checkScope, resolveProperty } from "#runtime/access.ts";
+import type { Catalog } from "#runtime/catalog.ts";
+import { invalid, toFault } from "#runtime/faults.ts";
+import { asObject, parseJson } from "#runtime/input.ts";
+import { invoke, type Outcome, type Service } from "#runtime/invoke.ts";
+import type { Operation } from "#runtime/operation.ts";
+import { deprecationHeaders } from "#runtime/versions.ts";
+import createImportJob from "#tools/imports/create-import-job.ts";
+import { dropUpload } from "#tools/imports/import-job.ts";
+import listImportErrors, { RowErrorView } from "#tools/imports/list-import-errors.ts";
+import { receiveFile } from "#tools/imports/upload.ts";
+import { answer, answerFault } from "./answer.ts";
+import { type Gate, idempotencyKey } from "./gate.ts";
+import { checkDeclared, receiveParts, receiveText, type Store } from "./imports-body.ts";
+import { guarded, type Http, type Passed } from "./rest.ts";
+import { safeCell } from "./rest-tables.ts";
+
+const COLLECTION = "/api/import_jobs";
+const FILE_TYPES = /^(multipart\/form-data|text\/csv)\b/i;
+const LISTS = new Set(["match_on", "tags"]);
+const TOGGLES = new Set(["has_header", "dry_run"]);
+const STRUCTURED = new Set(["mapping", "consent"]);
+
+/** Files sent to POST /api/import_jobs, and the rows that an import refused. JSON bodies go on to the table. */
+export function mountImports(app: Http, gate: Gate, service: Service, catalog: Catalog): void {
+  const create = catalog.operations.get(createImportJob.name);
+  if (!create) return;
+  const receive = guarded(gate, (request) => receiveImport(service, create, request));
+  app.post(COLLECTION, (c, next) =>
+    FILE_TYPES.test(c.req.header("content-type") ?? "") ? receive(c) : next(),
+  );
+  app.get(
+    `${COLLECTION}/:id/errors`,
+    guarded(gate, (request) => listErrors(service, request)),
+  );
+}
+
+async function receiveImport(service: Service, operation: Operation, request: Passed): Promise<Response> {
+  const { c, call, query, frame } = request;
+  const { incoming } = c.env;
+  try {
+    checkScope(operation, call.actor);
+    const property = await resolveProperty(service.directory, operation, call, {});
+    const key = idempotencyKey(incoming);
+    checkDeclared(incoming);
+    const upload = { propertyId: property.id, id: randomUUIDv7() };
+    const hash = createHash("sha256").update(`POST\n${COLLECTION}\n${sorted(query)}\n`);
+    const store: Store = async (file, filename) => {
+      await receiveFile(service.db, { ...upload, filename }, hashed(file, hash));
+    };
+    try {
+      const params = await receiveBody(request, store, hash);
+      const idempotency = key === undefined ? undefined : { key, fingerprint: hash.digest() };
+      const input = { ...params, upload_id: upload.id };
+      const outcome = await invoke(service, operation, { ...call, idempotency }, input);
+      if (outcome.replayed || outcome.status >= 400) await forget(service, upload);
+      return answer(frame, outcome.status, outcome.body, { headers: headersOf(operation, outcome, params) });
+    } catch (error) {
+      await forget(service, upload);
+      throw error;
+    }
+  } catch (error) {
+    // What is left of the body is not worth reading.
+    return answerFault(frame, toFault(error), { Connection: "close" });
+  }
+}
+
+async function receiveBody({ c, query }: Passed, store: Store, hash: Hash): Promise<Record<string, unknown>> {
+  const { incoming } = c.env;
+  if (/^text\/csv/i.test(c.req.header("content-type") ?? "")) {
+    const params = checked(paramsOf(query));
+    await receiveText(incoming, store);
+    return params;
+  }
+  for (const name of query.keys()) throw invalid(name, "belongs into the part params");
+  const text = await receiveParts(incoming, store);
+  // The boundary between the parts is new on each try; what they hold is not.
+  hash.update(`\n${text}`);
+  return checked(asObject(parseJson(text)));
+}
+
+function checked(params: Record<string, unknown>): Record<string, unknown> {
+  for (const name of ["csv", "rows", "upload_id", "uploadId"]) {
+    if (Object.hasOwn(params, name)) throw invalid(name, "cannot be given beside a file");
+  }
+  return params;
+}
+
+/** Parameters from a query: mapping and consent as JSON, lists separated by commas. */
+function paramsOf(query: URLSearchParams): Record<string, unknown> {
+  const params: Record<string, unknown> = {};
+  for (const [name, value] of query) {
+    if (Object.hasOwn(params, name)) throw invalid(name, "is given twice");
+    if (LISTS.has(name)) params[name] = value.split(",").filter((one) => one !== "");
+    else if (STRUCTURED.has(name)) params[name] = parseJson(value);
+    else if (TOGGLES.has(name) && (value === "true" || value === "false")) params[name] = value === "true";
+    else params[name] = value;
+  }
+  return params;
+}
+
+function sorted(query: URLSearchParams): string {
+  const copy = new URLSearchParams(query);
+  copy.sort();
+  return copy.toString();
+}
+
+async function* hashed(file: AsyncIterable<Uint8Array>, hash: Hash): AsyncGenerator<Uint8Array> {
+  for await (const chunk of file) {
+    hash.update(chunk);
+    yield chunk;
+  }
+}
+
+async function forget({ db, log }: Service, upload: { propertyId: string; id: string }): Promise<void> {
+  await db
+    .asProperty(upload.propertyId, (sql) => dropUpload(sql, upload.propertyId, upload.id))
+    .catch((error: unknown) =>
+      log.warn({ err: error, upload: upload.id }, "an upload is left for the sweep"),
+    );
+}
+
+function headersOf(operation: Operation, outcome: Outcome, params: object): Record<string, string> {
+  return {
+    ...(outcome.status === 202 && { Location: `${COLLECTION}/${JSON.parse(outcome.body).id}` }),
+    ...(outcome.replayed && { "Idempotency-Replayed": "true" }),
+    ...deprecationHeaders(operation.name, Object.keys(params)),
+  };
+}
+
+/** GET /api/import_jobs/{id}/errors, as JSON or CSV. */
+async function listErrors(service: Service, { c, call, query, frame }: Passed): Promise<Response> {
+  const { format, ...page } = Object.fromEntries(query);
+  if (format !== undefined && format !== "json" && format !== "csv")
+    throw invalid("format", "must be json or csv");
+  const { status, body } = await invoke(service, listImportErrors, call, { ...page, id: c.req.param("id") });
+  const asCsv =
+    format === "csv" || (format === undefined && (c.req.header("accept") ?? "").includes("text/csv"));
+  if (!asCsv) return answer(frame, status, body);
+  const columns = Object.keys(RowErrorView.shape);
+  const text = stringify(JSON.parse(body), {
+    header: true,
+    columns,
+    cast: { string: safeCell, object: (value) => safeCell(JSON.stringify(value)) },
+  });
+  return answer(frame, status, text, { contentType: "text/csv; charset=utf-8" });
+}

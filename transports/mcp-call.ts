@@ -1,0 +1,222 @@
+import { type CallToolResult, ProtocolError, ProtocolErrorCode } from "@modelcontextprotocol/server";
+import { checkScope } from "#runtime/access.ts";
+import { recordHash } from "#runtime/audit.ts";
+import type { Catalog } from "#runtime/catalog.ts";
+import { Fault, invalid, toFault } from "#runtime/faults.ts";
+import { readIdempotencyKey } from "#runtime/idempotency.ts";
+import { foldCasing, inputFault } from "#runtime/input.ts";
+import { invoke, type Outcome, type Service } from "#runtime/invoke.ts";
+import type { Call, Operation } from "#runtime/operation.ts";
+import { errorResult, failureOf, recordedFailure } from "./mcp-errors.ts";
+import { type Format, MOST_CHARACTERS, resultOf } from "./mcp-results.ts";
+import { FORMATS, isList } from "./mcp-schemas.ts";
+import type { Surface, Surfaces } from "./mcp-surface.ts";
+import { CallInput, type OfferedTool, SearchInput } from "./mcp-tools.ts";
+
+/** What runs tools, made once. */
+export interface Machine {
+  service: Service;
+  catalog: Catalog;
+  surfaces: Surfaces;
+}
+
+/** One tools/call. */
+export interface ToolCall {
+  name: string;
+  input: Record<string, unknown>;
+  /** The idempotency key in `_meta`. */
+  metaKey: unknown;
+}
+
+/** Runs a tool. What the caller did wrong comes back as an `isError` result that says how to go on. */
+export async function callTool(
+  machine: Machine,
+  surface: Surface,
+  call: Call,
+  asked: ToolCall,
+): Promise<CallToolResult> {
+  if (surface.searchable && asked.name === "search_tools") return searchTools(surface, call, asked.input);
+  if (surface.searchable && asked.name === "call_tool") {
+    const parsed = CallInput.safeParse(asked.input);
+    if (!parsed.success) return errorResult(failureOf(inputFault(parsed.error)), call.requestId, surface);
+    const { name, arguments: input } = parsed.data;
+    return runNamed(machine, surface, call, { ...asked, name, input });
+  }
+  const known = machine.catalog.operations.get(asked.name);
+  if (!known || known.access === "public") throw unknownTool(surface, asked.name);
+  return runNamed(machine, surface, call, asked);
+}
+
+function unknownTool(surface: Surface, name: string): ProtocolError {
+  const near = surface
+    .index()
+    .search(name, 3)
+    .map(({ operation }) => operation.name);
+  const hint = near.length > 0 ? ` Did you mean ${near.join(", ")}?` : "";
+  return new ProtocolError(ProtocolErrorCode.InvalidParams, `Unknown tool: ${name.slice(0, 100)}.${hint}`);
+}
+
+function searchTools(surface: Surface, call: Call, input: unknown): CallToolResult {
+  const parsed = SearchInput.safeParse(input);
+  if (!parsed.success) return errorResult(failureOf(inputFault(parsed.error)), call.requestId, surface);
+  const { query, limit, include_schema } = parsed.data;
+  const found = surface.index().search(query, limit);
+  const names = found.map(({ operation }) => operation.name);
+  return {
+    structuredContent: {
+      tools: found.map(({ text, toolset }) => ({
+        name: text.name,
+        title: text.title,
+        description: text.description,
+        toolset,
+        hints: text.annotations,
+        ...(include_schema && { input_schema: text.inputSchema }),
+      })),
+    },
+    content: [
+      {
+        type: "text",
+        text:
+          names.length > 0
+            ? `Found: ${names.join(", ")}. Run one with call_tool.`
+            : "No tool fits. Use other words.",
+      },
+    ],
+  };
+}
+
+async function runNamed(
+  machine: Machine,
+  surface: Surface,
+  call: Call,
+  asked: ToolCall,
+): Promise<CallToolResult> {
+  const tool = surface.reach.get(asked.name);
+  const operation = machine.catalog.operations.get(asked.name);
+  const about = { tool, operation, reach: surface.reach };
+  try {
+    if (!operation || operation.access === "public") {
+      const near = surface
+        .index()
+        .search(asked.name, 3)
+        .map(({ operation }) => operation.name);
+      throw invalid("name", `no such tool${near.length > 0 ? `; near: ${near.join(", ")}` : ""}`);
+    }
+    if (!tool) throw refusal(machine, call, operation);
+    return await run(machine.service, tool, call, asked, about);
+  } catch (error) {
+    const fault = toFault(error);
+    if (fault.code === "internal" && !(error instanceof Fault)) {
+      machine.service.log.error(
+        { err: error, operation: asked.name, requestId: call.requestId },
+        "tool failed",
+      );
+    }
+    return errorResult(failureOf(fault), call.requestId, about);
+  }
+}
+
+/** Why a tool that exists is out of reach: the credential, or what the connection asked for. */
+function refusal({ surfaces }: Machine, call: Call, operation: Operation): Fault {
+  checkScope(operation, call.actor);
+  if (!surfaces.allows(call, operation)) return new Fault("insufficient_scope");
+  return new Fault("forbidden", {
+    message: `${operation.name} is not offered on this connection: its toolsets, read_only or exclude leave it out.`,
+  });
+}
+
+async function run(
+  service: Service,
+  { operation }: OfferedTool,
+  call: Call,
+  asked: ToolCall,
+  about: Parameters<typeof errorResult>[2],
+): Promise<CallToolResult> {
+  const { input, key, format } = prepare(operation, call, asked);
+  const mine: Call = key
+    ? { ...call, idempotency: { key, fingerprint: recordHash({ tool: operation.name, input }) } }
+    : call;
+  const outcome = await invoke(service, operation, mine, input);
+  if (outcome.status >= 400) return errorResult(recordedFailure(outcome.body), call.requestId, about);
+  const options = { format, offset: Number(input.offset ?? 0), warnings: [] };
+  if (operation.effect !== "read" || outcome.body.length <= MOST_CHARACTERS) {
+    return resultOf(operation, outcome, options);
+  }
+  return fitting(service, operation, mine, input, outcome, options);
+}
+
+interface Prepared {
+  input: Record<string, unknown>;
+  key: string | undefined;
+  format: Format;
+}
+
+/** The operation's own input: without what belongs to the transport, with the tenant of the credential. */
+function prepare(
+  operation: Operation,
+  { actor, propertyId }: Call,
+  { input: raw, metaKey }: ToolCall,
+): Prepared {
+  const { shape } = operation.input;
+  const input = foldCasing(operation, raw);
+  let format: Format = "columns";
+  if (isList(operation) && !Object.hasOwn(shape, "format")) {
+    format = readFormat(input.format);
+    delete input.format;
+  }
+  let key: string | undefined;
+  if (operation.effect !== "read" && !Object.hasOwn(shape, "idempotency_key")) {
+    key = readKey(input.idempotency_key, metaKey);
+    delete input.idempotency_key;
+  }
+  if (operation.crud?.verb === "list" && input.offset === undefined) input.cursor ??= "";
+  if (operation.crud?.verb === "list" && input.offset !== undefined) input.count = true;
+  const tenant = operation.property;
+  if (tenant !== null && input[tenant] === undefined) {
+    const only =
+      actor.type === "user" && actor.memberships.length === 1 ? actor.memberships[0]?.property_id : undefined;
+    const own = actor.type === "api_key" ? actor.propertyId : (propertyId ?? only);
+    if (own !== undefined) input[tenant] = own;
+  }
+  return { input, key, format };
+}
+
+function readFormat(given: unknown): Format {
+  const format = FORMATS.find((one) => one === (given ?? "columns"));
+  if (!format) throw invalid("format", `is one of ${FORMATS.join(", ")}`);
+  return format;
+}
+
+function readKey(argument: unknown, meta: unknown): string | undefined {
+  const given = [argument, meta].filter((key) => key !== undefined);
+  if (given.length === 0) return undefined;
+  if (given.some((key) => typeof key !== "string")) throw invalid("idempotency_key", "must be text");
+  if (new Set(given).size > 1) throw invalid("idempotency_key", "differs from the one in _meta");
+  return readIdempotencyKey(given[0] as string);
+}
+
+/** A result that an agent can hold: a list's page gets shorter, and says so; what cannot be paged is refused. */
+async function fitting(
+  service: Service,
+  operation: Operation,
+  call: Call,
+  input: Record<string, unknown>,
+  outcome: Outcome,
+  options: Parameters<typeof resultOf>[2],
+): Promise<CallToolResult> {
+  const whole = resultOf(operation, outcome, options);
+  const size = JSON.stringify(whole.structuredContent).length;
+  if (size <= MOST_CHARACTERS) return whole;
+  const rows = outcome.page?.rows ?? 1;
+  if (operation.crud?.verb !== "list" || rows <= 1) {
+    throw new Fault("too_large", {
+      message: `The result has ${size} characters, more than the ${MOST_CHARACTERS} that an agent is given. Narrow it, or take it over REST.`,
+    });
+  }
+  const limit = Math.max(1, Math.floor(((rows * MOST_CHARACTERS) / size) * 0.9));
+  const shorter = await invoke(service, operation, call, { ...input, limit });
+  const warnings = [
+    `The page was shortened to ${limit} rows, to stay under 20,000 tokens; go on with the cursor.`,
+  ];
+  return resultOf(operation, shorter, { ...options, warnings });
+}

@@ -1,0 +1,63 @@
+import type { Catalog } from "#runtime/catalog.ts";
+import { Fault } from "#runtime/faults.ts";
+
+/** What a connection asked its tools to be narrowed or widened to. */
+export interface Options {
+  /** Null for the default list, "all", or domains of the catalog. */
+  toolsets: "all" | readonly string[] | null;
+  readOnly: boolean;
+  exclude: readonly string[];
+}
+
+const QUERY = ["toolsets", "read_only", "exclude"] as const;
+
+/** The options in the address and in the headers. Throws `invalid` for one that is not known, or misspelt. */
+export function readOptions(request: Request, catalog: Catalog): Options {
+  const mark = request.url.indexOf("?");
+  const query = new URLSearchParams(mark < 0 ? "" : request.url.slice(mark + 1));
+  for (const key of query.keys()) {
+    if (!QUERY.some((name) => name === key)) throw refused(key, `unknown option; known: ${QUERY.join(", ")}`);
+  }
+  const given = (name: string, header: string) => [
+    ...query.getAll(name).map((text): [string, string] => [name, text]),
+    ...[request.headers.get(header)].flatMap((text): [string, string][] =>
+      text === null ? [] : [[header, text]],
+    ),
+  ];
+  const toolsets = given("toolsets", "X-MCP-Toolsets").flatMap(([name, text]) => names(name, text));
+  const exclude = given("exclude", "X-MCP-Exclude-Tools").flatMap(([name, text]) => names(name, text));
+  const known = catalog.domains.map((domain) => domain.name);
+  for (const name of toolsets) {
+    if (name !== "all" && !known.includes(name)) {
+      throw refused("toolsets", `unknown toolset "${shown(name)}"; known: all, ${known.join(", ")}`);
+    }
+  }
+  for (const name of exclude) {
+    if (!catalog.operations.has(name)) throw refused("exclude", `unknown tool "${shown(name)}"`);
+  }
+  return {
+    toolsets: toolsets.length === 0 ? null : toolsets.includes("all") ? "all" : [...new Set(toolsets)].sort(),
+    readOnly: given("read_only", "X-MCP-Readonly").some(([name, text]) => toggle(name, text)),
+    exclude: [...new Set(exclude)].sort(),
+  };
+}
+
+function names(option: string, text: string): string[] {
+  const list = text.split(",").map((name) => name.trim().toLowerCase());
+  if (list.includes("")) throw refused(option, "is a list of names, separated by commas");
+  return list;
+}
+
+function toggle(option: string, text: string): boolean {
+  const value = text.trim().toLowerCase();
+  if (value !== "true" && value !== "false") throw refused(option, "is true or false");
+  return value === "true";
+}
+
+function shown(text: string): string {
+  return text.slice(0, 60);
+}
+
+function refused(field: string, message: string): Fault {
+  return new Fault("invalid", { message: `${field}: ${message}`, details: [{ field, message }] });
+}

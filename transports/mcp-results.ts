@@ -1,0 +1,117 @@
+import type { CallToolResult } from "@modelcontextprotocol/server";
+import type { Outcome } from "#runtime/invoke.ts";
+import type { Operation } from "#runtime/operation.ts";
+import { type FORMATS, isList } from "./mcp-schemas.ts";
+
+export type Format = (typeof FORMATS)[number];
+
+/** 20,000 tokens; JSON of records measures about 3 characters a token. */
+export const MOST_CHARACTERS = 60_000;
+
+const SHOWN_IDS = 10;
+const UUID = /^[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}$/i;
+
+// What a reader does not see and a model does: zero-width, bidirectional, tags, variation selectors.
+const INVISIBLE = /[\p{Default_Ignorable_Code_Point}\uFFF9-\uFFFB]/gu;
+// biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
+const CONTROL = /[\u0000-\u0008\u000B\u000C\u000E-\u001F\u007F-\u009F]/g;
+
+/** Text without what cannot be seen. */
+export function visible(text: string): string {
+  return text.replace(INVISIBLE, "").replace(CONTROL, "");
+}
+
+/** The value of JSON text, without invisible characters in it, raw or escaped. */
+export function readVisible(json: string): unknown {
+  const clean = (_: string, value: unknown) => (typeof value === "string" ? visible(value) : value);
+  return JSON.parse(json.replace(INVISIBLE, ""), json.includes("\\u") ? clean : undefined);
+}
+
+/** What a write adds to its result. */
+function written(operation: Operation, outcome: Outcome): Record<string, unknown> {
+  if (operation.effect === "read") return {};
+  return {
+    ...(outcome.auditId && { audit_id: outcome.auditId }),
+    ...(outcome.replayed && { replayed: true }),
+  };
+}
+
+/** An operation's result: the data as structured content, and a sentence that makes sense without it. */
+export function resultOf(operation: Operation, outcome: Outcome, options: ResultOptions): CallToolResult {
+  const value = readVisible(outcome.body);
+  const added = written(operation, outcome);
+  if (isList(operation) && Array.isArray(value)) return listResult(operation, value, outcome, added, options);
+  const structured = isRecord(value) ? { ...value, ...added } : { text: value, ...added };
+  return {
+    structuredContent: structured,
+    content: [{ type: "text", text: [`${operation.title}: done.`, ...facts(structured)].join("\n") }],
+  };
+}
+
+export interface ResultOptions {
+  format: Format;
+  /** Rows passed over, where the caller pages by offset. */
+  offset: number;
+  warnings: string[];
+}
+
+function listResult(
+  operation: Operation,
+  rows: unknown[],
+  { page }: Outcome,
+  added: object,
+  { format, offset, warnings }: ResultOptions,
+): CallToolResult {
+  const next = page?.nextCursor ?? null;
+  const total = page?.total;
+  const more = next !== null || (total !== undefined && offset > 0 && offset + rows.length < total);
+  const records = rows.every(isRecord) ? rows : null;
+  const structured = {
+    ...(format === "columns" && records ? columnar(records) : { format: "items", items: rows }),
+    page: { next_cursor: next, has_more: more, ...(total !== undefined && { total }) },
+    ...(warnings.length > 0 && { warnings }),
+    ...added,
+  };
+  const counted = `${rows.length} ${rows.length === 1 ? "row" : "rows"}`;
+  const lines = [
+    `${operation.title}: ${counted}${total === undefined ? "" : ` of ${total}`}.${more ? " There are more: call again with cursor = page.next_cursor." : ""}`,
+    ...idLine(rows),
+    ...warnings,
+  ];
+  return { structuredContent: structured, content: [{ type: "text", text: lines.join("\n") }] };
+}
+
+/** Half the tokens of objects: the names once, then the values. */
+function columnar(records: Record<string, unknown>[]): object {
+  const columns = [...new Set(records.flatMap((record) => Object.keys(record)))];
+  return {
+    format: "columns",
+    columns,
+    rows: records.map((record) => columns.map((column) => record[column] ?? null)),
+  };
+}
+
+/** Ids let an agent that reads only the text go on; nothing that a player wrote is a uuid. */
+function idLine(rows: unknown[]): string[] {
+  const ids = rows.flatMap((row) => (isRecord(row) && isUuid(row.id) ? [row.id] : []));
+  if (ids.length === 0) return [];
+  const rest = ids.length - SHOWN_IDS;
+  return [`Ids: ${ids.slice(0, SHOWN_IDS).join(", ")}${rest > 0 ? ` and ${rest} more` : ""}`];
+}
+
+function facts(structured: Record<string, unknown>): string[] {
+  const named = Object.entries(structured).filter(
+    ([name, value]) => isUuid(value) && (name === "id" || name === "audit_id"),
+  );
+  const replayed =
+    structured.replayed === true ? ["This is the first answer of the same idempotency_key."] : [];
+  return [...named.map(([name, value]) => `${name}: ${value}`).slice(0, 2), ...replayed].slice(0, 2);
+}
+
+function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+function isUuid(value: unknown): value is string {
+  return typeof value === "string" && UUID.test(value);
+}

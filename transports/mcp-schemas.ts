@@ -1,0 +1,150 @@
+import { z } from "zod";
+import type { Operation } from "#runtime/operation.ts";
+
+/** A JSON Schema of dialect 2020-12, which is what MCP assumes where `$schema` is absent. */
+export type JsonSchema = Record<string, unknown>;
+
+export interface ObjectSchema extends JsonSchema {
+  type: "object";
+  properties: Record<string, JsonSchema>;
+  required?: string[];
+}
+
+/** How a list is answered: `columns` takes half the tokens of objects. */
+export const FORMATS = ["columns", "items"] as const;
+
+const IDEMPOTENCY: JsonSchema = {
+  type: "string",
+  minLength: 1,
+  maxLength: 255,
+  description:
+    "Your own unique value. A retry with it gets the first answer and writes nothing again (24 hours).",
+};
+
+const FORMAT: JsonSchema = {
+  enum: [...FORMATS],
+  default: "columns",
+  description: "columns: names once, then rows of values. items: one object a row.",
+};
+
+const AUDIT_ID: JsonSchema = { type: "string", description: "The audit row of this write." };
+const REPLAYED: JsonSchema = {
+  type: "boolean",
+  description: "The key was used before: this is the first answer.",
+};
+
+/** Whether an operation answers many records. */
+export function isList(operation: Operation): boolean {
+  return operation.output instanceof z.ZodArray;
+}
+
+/** The arguments of a tool: the operation's input without the tenant, which the credential gives. */
+export function inputSchemaOf(operation: Operation): ObjectSchema {
+  const { properties = {}, required = [], ...rest } = converted(operation.input);
+  const shown = Object.fromEntries(
+    Object.entries(properties).filter(([name]) => name !== operation.property && !HIDDEN(operation, name)),
+  );
+  if (isList(operation)) shown.format ??= FORMAT;
+  if (operation.effect !== "read") shown.idempotency_key ??= IDEMPOTENCY;
+  const needed = required.filter((name) => name in shown);
+  return { ...rest, type: "object", properties: shown, ...(needed.length > 0 && { required: needed }) };
+}
+
+// Agents page by cursor; an offset that somebody sends is obeyed all the same.
+const HIDDEN = (operation: Operation, name: string) => operation.crud?.verb === "list" && name === "offset";
+
+/**
+ * What a tool answers. Nothing at the root is required: clients of the 2025 SDK hold errors, too, against this
+ * schema.
+ */
+export function outputSchemaOf(operation: Operation): ObjectSchema {
+  if (isList(operation)) return listSchema(operation);
+  const { properties = {}, type, $defs } = nullable(converted(operation.output));
+  return {
+    ...($defs !== undefined && { $defs }),
+    type: "object",
+    properties: {
+      ...(type === "object" ? properties : { text: { type: "string" } }),
+      ...(operation.effect !== "read" && { audit_id: AUDIT_ID, replayed: REPLAYED }),
+    },
+  };
+}
+
+function listSchema(operation: Operation): ObjectSchema {
+  const { items = {}, $defs } = converted(operation.output) as {
+    items?: Partial<ObjectSchema>;
+    $defs?: unknown;
+  };
+  return {
+    ...($defs !== undefined && { $defs }),
+    type: "object",
+    properties: {
+      format: { enum: [...FORMATS] },
+      columns: { type: "array", items: { type: "string" } },
+      rows: { type: "array", items: { type: "array" } },
+      items: { type: "array", items: loose(nullable(items)) },
+      page: {
+        type: "object",
+        properties: {
+          next_cursor: { type: ["string", "null"] },
+          has_more: { type: "boolean" },
+          total: { type: "integer" },
+        },
+      },
+      warnings: { type: "array", items: { type: "string" } },
+      ...(operation.effect !== "read" && { audit_id: AUDIT_ID, replayed: REPLAYED }),
+    },
+  };
+}
+
+/** `select` leaves columns out. */
+function loose({ required: _, ...schema }: Partial<ObjectSchema>): JsonSchema {
+  return schema;
+}
+
+function converted(schema: z.ZodType): Partial<ObjectSchema> {
+  const { $schema: _, ...json } = z.toJSONSchema(schema, {
+    target: "draft-2020-12",
+    io: "input",
+    unrepresentable: "any",
+    override: ({ jsonSchema }) => trim(jsonSchema as JsonSchema),
+  });
+  return json as Partial<ObjectSchema>;
+}
+
+/** What costs an agent tokens and tells it nothing. */
+function trim(schema: JsonSchema): void {
+  if (schema.format !== undefined) delete schema.pattern;
+  if (schema.maximum === Number.MAX_SAFE_INTEGER) delete schema.maximum;
+  if (schema.minimum === Number.MIN_SAFE_INTEGER) delete schema.minimum;
+  delete schema.propertyNames;
+  if (schema.additionalProperties === false || isEmpty(schema.additionalProperties)) {
+    delete schema.additionalProperties;
+  }
+  const choices = schema.anyOf as JsonSchema[] | undefined;
+  // REST reads numbers as text; an agent has no reason to.
+  if (choices?.length === 2 && choices[0]?.type === "integer" && choices[1]?.type === "string") {
+    delete schema.anyOf;
+    Object.assign(schema, choices[0]);
+  }
+  const [only, nothing] = choices ?? [];
+  if (choices?.length === 2 && nothing?.type === "null" && typeof only?.type === "string" && !only.enum) {
+    delete schema.anyOf;
+    Object.assign(schema, only, { type: [only.type, "null"] });
+  }
+}
+
+function isEmpty(value: unknown): boolean {
+  return typeof value === "object" && value !== null && Object.keys(value).length === 0;
+}
+
+/** A column that a caller may leave out is null in the record. */
+function nullable(schema: Partial<ObjectSchema>): Partial<ObjectSchema> {
+  if (!schema.properties) return schema;
+  const required = new Set(schema.required);
+  const properties = Object.entries(schema.properties).map(([name, property]) => [
+    name,
+    required.has(name) || isEmpty(property) ? property : { anyOf: [property, { type: "null" }] },
+  ]);
+  return { ...schema, properties: Object.fromEntries(properties) };
+}

@@ -1,0 +1,159 @@
+import { type OfferedTool, TOOL_NAME } from "./mcp-tools.ts";
+
+/** Ranks tools by the words of a request. */
+export interface Index {
+  search(query: string, limit: number): OfferedTool[];
+}
+
+interface Entry {
+  tool: OfferedTool;
+  /** How much of each word the tool has, weighed by where it stands. */
+  weights: Map<string, number>;
+  length: number;
+}
+
+// BM25 over weighted fields. K1, how late a word's repetition stops counting, is above the usual 1.2, so that a
+// word in the name stays worth more than one in the description.
+const K1 = 6;
+const B = 0.5;
+const WEIGHTS = { name: 5, title: 3, description: 1.2, toolset: 1, field: 0.5, fieldDescription: 0.2 };
+
+/** Words that people use for what the tools call otherwise. */
+const SYNONYMS: readonly (readonly string[])[] = [
+  ["delete", "remove", "erase", "destroy", "drop", "forget"],
+  ["create", "add", "new", "register", "insert", "make"],
+  ["update", "change", "edit", "modify", "set", "rename"],
+  ["rotate", "change", "renew", "replace"],
+  ["list", "find", "search", "all", "browse", "which"],
+  ["get", "show", "read", "view", "fetch", "look", "detail"],
+  ["player", "guest", "customer", "patron", "person", "people"],
+  ["segment", "audience", "group", "cohort"],
+  ["campaign", "blast", "newsletter", "mailing", "broadcast"],
+  ["send", "launch", "deliver"],
+  ["schedule", "later", "plan", "tomorrow"],
+  ["unschedule", "cancel", "postpone"],
+  ["cancel", "abort", "stop", "halt"],
+  ["pause", "hold", "halt", "stop"],
+  ["resume", "continue", "unpause"],
+  ["duplicate", "copy", "clone"],
+  ["preflight", "check", "before", "ready", "test"],
+  ["stat", "report", "result", "performance", "open", "click", "metric"],
+  ["preview", "count", "match", "many"],
+  ["sms", "text", "phone"],
+  ["consent", "optin", "permission", "agree"],
+  ["revoke", "unsubscribe", "optout", "withdraw", "stop"],
+  ["suppression", "block", "blacklist", "bounce"],
+  ["dnc", "call"],
+  ["compliance", "allowed", "eligible", "may"],
+  ["export", "download", "csv", "extract"],
+  ["import", "upload", "load"],
+  ["error", "fail", "problem", "wrong", "why"],
+  ["webhook", "callback", "notify", "event"],
+  ["redeliver", "replay", "resend", "retry", "again"],
+  ["template", "design", "layout"],
+  ["mailbox", "inbox", "outgoing"],
+  ["audit", "history", "log", "did"],
+  ["validate", "verify", "check"],
+  ["privacy", "gdpr", "ccpa"],
+];
+const SYNONYM_WEIGHT = 0.45;
+
+const STOP = new Set(
+  "a an and are be by can do does for from has have how i in is it me my of on or our the their this to want we what who with you your".split(
+    " ",
+  ),
+);
+
+/** An index over what the tools are called, say and ask for. */
+export function indexOf(tools: readonly OfferedTool[]): Index {
+  const entries = tools.map(entryOf);
+  const average = entries.reduce((sum, { length }) => sum + length, 0) / Math.max(1, entries.length);
+  const holders = new Map<string, number>();
+  for (const { weights } of entries) {
+    for (const word of weights.keys()) holders.set(word, (holders.get(word) ?? 0) + 1);
+  }
+  const rarity = (word: string) => {
+    const count = holders.get(word) ?? 0;
+    return Math.log(1 + (entries.length - count + 0.5) / (count + 0.5));
+  };
+  const scoreOf = ({ weights, length }: Entry, asked: Map<string, number>) => {
+    let score = 0;
+    for (const [word, weight] of asked) {
+      const found = weights.get(word);
+      if (found === undefined) continue;
+      score += (weight * rarity(word) * found * (K1 + 1)) / (found + K1 * (1 - B + (B * length) / average));
+    }
+    return score;
+  };
+  return {
+    search: (query, limit) => {
+      const asked = askedWords(query);
+      return entries
+        .map((entry) => ({ tool: entry.tool, score: scoreOf(entry, asked) }))
+        .filter(({ score }) => score > 0)
+        .sort((a, b) => b.score - a.score || (a.tool.operation.name < b.tool.operation.name ? -1 : 1))
+        .slice(0, limit)
+        .map(({ tool }) => tool);
+    },
+  };
+}
+
+function entryOf(tool: OfferedTool): Entry {
+  const weights = new Map<string, number>();
+  let length = 0;
+  const add = (text: string, weight: number) => {
+    for (const word of wordsOf(text)) {
+      weights.set(word, (weights.get(word) ?? 0) + weight);
+      length += weight;
+    }
+  };
+  add(tool.operation.name, WEIGHTS.name);
+  add(tool.operation.title, WEIGHTS.title);
+  // The other tools that a description names are not what this one does.
+  add(tool.operation.description.replace(TOOL_NAME, ""), WEIGHTS.description);
+  add(tool.toolset, WEIGHTS.toolset);
+  for (const [field, { description }] of Object.entries(tool.text.inputSchema.properties)) {
+    add(field, WEIGHTS.field);
+    if (typeof description === "string") add(description, WEIGHTS.fieldDescription);
+  }
+  return { tool, weights, length };
+}
+
+function askedWords(query: string): Map<string, number> {
+  const asked = new Map<string, number>();
+  const raise = (word: string, weight: number) => asked.set(word, Math.max(asked.get(word) ?? 0, weight));
+  for (const word of wordsOf(query)) {
+    raise(word, 1);
+    for (const other of SYNONYMS_BY_STEM.get(word) ?? []) raise(other, SYNONYM_WEIGHT);
+  }
+  return asked;
+}
+
+/** Lower-cased words, camelCase and snake_case taken apart, endings taken off. */
+function wordsOf(text: string): string[] {
+  return text
+    .replace(/\bopt(?:ed|s)?[- ](in|out)\b/gi, "opt$1")
+    .replace(/([a-z0-9])([A-Z])/g, "$1 $2")
+    .toLowerCase()
+    .split(/[^\p{L}\p{N}]+/u)
+    .filter((word) => word.length > 1 && !STOP.has(word))
+    .map(stem);
+}
+
+/** Enough of a stem for one word's forms to meet; it need not be a word. */
+function stem(word: string): string {
+  const bare = word
+    .replace(/ies$/, "y")
+    .replace(/(ss|us|is)$|s$/, "$1")
+    .replace(/(.{3,})(?:ing|ed|ions?)$/, "$1")
+    .replace(/(.)\1$/, "$1");
+  return bare.length > 3 ? bare.replace(/e$/, "") : bare;
+}
+
+const SYNONYMS_BY_STEM = new Map<string, string[]>();
+for (const group of SYNONYMS.map((words) => words.map(stem))) {
+  for (const word of group) {
+    const others = SYNONYMS_BY_STEM.get(word) ?? [];
+    SYNONYMS_BY_STEM.set(word, [...others, ...group.filter((other) => other !== word)]);
+  }
+}

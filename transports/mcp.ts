@@ -1,0 +1,218 @@
+import {
+  CLIENT_INFO_META_KEY,
+  createMcpHandler,
+  isLegacyRequest,
+  PROTOCOL_VERSION_META_KEY,
+  Server,
+  type ServerContext,
+  WebStandardStreamableHTTPServerTransport,
+} from "@modelcontextprotocol/server";
+import { AjvJsonSchemaValidator } from "@modelcontextprotocol/server/validators/ajv";
+import type { Catalog } from "#runtime/catalog.ts";
+import { Fault, toFault } from "#runtime/faults.ts";
+import type { Service } from "#runtime/invoke.ts";
+import type { Call } from "#runtime/operation.ts";
+import { answer, type Frame } from "./answer.ts";
+import { readBody, readJson } from "./body.ts";
+import { callTool, type Machine } from "./mcp-call.ts";
+import { hostFault, ownHosts } from "./mcp-hosts.ts";
+import { NAME, REVISIONS, TITLE, VERSION } from "./mcp-identity.ts";
+import { readOptions } from "./mcp-options.ts";
+import { visible } from "./mcp-results.ts";
+import { type Surface, surfaces } from "./mcp-surface.ts";
+
+export interface McpContext {
+  /** Who calls; the gate has let the request pass. */
+  call: Call;
+  frame: Frame;
+  /** The body's JSON, where it has been read already. */
+  parsedBody?: unknown;
+}
+
+export interface McpFace {
+  /** Answers one request to the MCP endpoint, in whichever revision it speaks. Never throws. */
+  handle(request: Request, context: McpContext): Promise<Response>;
+}
+
+/** One request on its way through the SDK. */
+interface Exchange {
+  call: Call;
+  surface: Surface;
+  /** The list is put into the answer as text that was made once, so the SDK only carries an empty one. */
+  listAsText: boolean;
+}
+
+const LIST_TTL = 300_000;
+const EMPTY_LIST = '"tools":[]';
+const UNSUPPORTED_VERSION = -32_022;
+
+/** The MCP face of a catalog: a new server object per request, over everything that is built once. */
+export function mcpFace(service: Service, catalog: Catalog): McpFace {
+  const machine: Machine = { service, catalog, surfaces: surfaces(catalog) };
+  const exchanges = new WeakMap<Request, Exchange>();
+  const server = serverMaker(machine);
+  const hosts = ownHosts(service.config);
+  const onerror = (error: Error) => service.log.debug({ err: error }, "mcp request refused");
+  const modern = createMcpHandler(({ requestInfo }) => server(exchanges.get(requestInfo!)!), {
+    legacy: "reject",
+    onerror,
+  });
+
+  const serve = async (request: Request, { call, frame, parsedBody }: McpContext): Promise<Response> => {
+    const refused = hostFault(request, hosts) ?? methodFault(request);
+    if (refused) throw refused;
+    const surface = machine.surfaces.of(call, readOptions(request, catalog));
+    const body = parsedBody === undefined ? await readMessage(request) : parsedBody;
+    const method = methodOf(body);
+    const exchange: Exchange = { call, surface, listAsText: method === "tools/list" };
+    const list = exchange.listAsText ? surface.listedJson : null;
+    if (method === "subscriptions/listen") return rpcError(frame, 404, -32_601, "Method not found", body);
+    const carried = carriedBy(request);
+    // A claimed revision settles the era, and spares the SDK one reading of the message.
+    if (claimsRevision(body) || !(await isLegacyRequest(carried, body))) {
+      exchanges.set(carried, exchange);
+      return framed(frame, await modern.fetch(carried, { parsedBody: body }), list);
+    }
+    const version = request.headers.get("mcp-protocol-version");
+    if (version !== null && method !== "initialize" && !REVISIONS.some((known) => known === version)) {
+      return rpcError(frame, 400, UNSUPPORTED_VERSION, "Unsupported protocol version", body, {
+        supported: REVISIONS,
+        requested: version.slice(0, 100),
+      });
+    }
+    return framed(frame, await serveLegacy(server(exchange), carried, body), list);
+  };
+
+  return {
+    handle: async (request, context) => {
+      try {
+        return await serve(request, context);
+      } catch (error) {
+        const fault = toFault(error);
+        if (fault.status >= 500) service.log.error({ err: fault.cause ?? fault }, "mcp request failed");
+        return faultAnswer(context.frame, fault, context.parsedBody);
+      }
+    },
+  };
+}
+
+function serverMaker(machine: Machine): (exchange: Exchange) => Server {
+  const info = { name: NAME, title: TITLE, version: VERSION };
+  const { domains } = machine.catalog;
+  const options = {
+    capabilities: { tools: {} },
+    supportedProtocolVersions: [...REVISIONS],
+    jsonSchemaValidator: new AjvJsonSchemaValidator(),
+    cacheHints: { "tools/list": { ttlMs: LIST_TTL, cacheScope: "private" as const } },
+    instructions: `Player marketing for one casino property: ${domains.map(({ title }) => title).join(", ")}. The property follows from your key. Lists page with cursor. Give every write an idempotency_key.`,
+  };
+  return ({ call, surface, listAsText }) => {
+    const server = new Server(info, options);
+    server.setRequestHandler("tools/list", () => ({ tools: listAsText ? [] : [...surface.listed] }) as never);
+    server.setRequestHandler("tools/call", ({ params }, context) =>
+      callTool(
+        machine,
+        surface,
+        { ...call, transport: "mcp", client: clientOf(call, context) },
+        {
+          name: params.name,
+          input: params.arguments ?? {},
+          metaKey: params._meta?.["idempotency-key"],
+        },
+      ),
+    );
+    return server;
+  };
+}
+
+/** The agent's name: from the request's envelope, or, in the revisions that say it only once, its User-Agent. */
+function clientOf(call: Call, { mcpReq }: ServerContext): string | undefined {
+  const info = (mcpReq.envelope as Record<string, { name?: unknown }> | undefined)?.[CLIENT_INFO_META_KEY];
+  const name = typeof info?.name === "string" ? info.name : call.userAgent?.split(/[\s/]/)[0];
+  return name ? visible(name).slice(0, 100) : undefined;
+}
+
+async function serveLegacy(server: Server, request: Request, body: unknown): Promise<Response> {
+  // A call that its own batch cancels is never answered, and the request would wait for it.
+  const parsedBody = Array.isArray(body)
+    ? body.filter((one) => methodOf(one) !== "notifications/cancelled")
+    : body;
+  // The SDK's own 2025 leg answers every call as a stream; this one answers JSON.
+  const transport = new WebStandardStreamableHTTPServerTransport({ enableJsonResponse: true });
+  await server.connect(transport);
+  try {
+    return await transport.handleRequest(request, { parsedBody });
+  } finally {
+    void server.close().catch(() => {});
+  }
+}
+
+/**
+ * All that the SDK reads of a request whose body is parsed. Without its signal, which costs 80 of 195 µs to make:
+ * what a client has asked for is committed or rolled back whole, whether or not it waits.
+ */
+function carriedBy({ method, url, headers }: Request): Request {
+  return { method, url, headers } as Request;
+}
+
+/** The SDK's answer with the headers that every response carries, and the list in its place. */
+async function framed(frame: Frame, response: Response, list: string | null): Promise<Response> {
+  const text = await response.text();
+  const whole = list === null ? text : text.replace(EMPTY_LIST, () => `"tools":${list}`);
+  return answer(frame, response.status, whole === "" ? null : whole);
+}
+
+async function readMessage(request: Request): Promise<unknown> {
+  const body = readJson(request.headers.get("content-type"), await readBody(request));
+  if (body === undefined)
+    throw new Fault("invalid", { message: "The body is empty. Send a JSON-RPC message." });
+  return body;
+}
+
+function methodFault({ method }: Request): Fault | null {
+  if (method === "POST") return null;
+  return new Fault("method_not_allowed", {
+    message: "This endpoint keeps no session and no stream. Use POST.",
+  });
+}
+
+function claimsRevision(body: unknown): boolean {
+  const { params } = (body ?? {}) as { params?: { _meta?: Record<string, unknown> } };
+  return params?._meta?.[PROTOCOL_VERSION_META_KEY] !== undefined;
+}
+
+function methodOf(body: unknown): unknown {
+  return typeof body === "object" && body !== null && "method" in body ? body.method : undefined;
+}
+
+function idOf(body: unknown): string | number | null {
+  const id = typeof body === "object" && body !== null && "id" in body ? body.id : null;
+  return typeof id === "string" || typeof id === "number" ? id : null;
+}
+
+function faultAnswer(frame: Frame, fault: Fault, body: unknown): Response {
+  const code = fault.status === 400 ? -32_602 : fault.status >= 500 ? -32_603 : -32_000;
+  const headers = fault.status === 405 ? { Allow: "POST" } : {};
+  return rpcError(
+    frame,
+    fault.status,
+    code,
+    fault.message,
+    body,
+    { code: fault.code, details: fault.details },
+    headers,
+  );
+}
+
+function rpcError(
+  frame: Frame,
+  status: number,
+  code: number,
+  message: string,
+  body: unknown,
+  data?: object,
+  headers: Record<string, string> = {},
+): Response {
+  const error = { code, message, ...(data && { data }) };
+  return answer(frame, status, JSON.stringify({ jsonrpc: "2.0", id: idOf(body), error }), { headers });
+}

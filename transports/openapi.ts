@@ -1,0 +1,264 @@
+import { z } from "zod";
+import type { Catalog } from "#runtime/catalog.ts";
+import { columnsOf, shapeOf } from "#runtime/columns.ts";
+import { FAULTS, type FaultCode } from "#runtime/faults.ts";
+import type { Operation, Table, Verb } from "#runtime/operation.ts";
+import { CURRENT_VERSION } from "#runtime/versions.ts";
+import { methodsOf, pathOf } from "./rest.ts";
+
+type Json = Record<string, unknown>;
+
+/** The OpenAPI 3.1 document of the catalog. */
+export function openApi(catalog: Catalog, baseUrl: string): Json {
+  const paths: Record<string, Json> = {};
+  for (const operation of catalog.operations.values()) {
+    for (const [path, method] of placesOf(operation)) {
+      paths[path] ??= {};
+      paths[path][method] = describe(operation, catalog, method);
+    }
+  }
+  return {
+    openapi: "3.1.0",
+    info: {
+      title: "Player Marketing Service",
+      version: CURRENT_VERSION,
+      description:
+        "Casino player marketing: players, consent, compliance, segments, campaigns, webhooks. The same operations are tools at /api/mcp.",
+      license: { name: "Proprietary", identifier: "LicenseRef-Proprietary" },
+    },
+    servers: [{ url: baseUrl }],
+    security: [{ apiKey: [] }, { bearer: [] }],
+    tags: catalog.domains.map(({ name, title }) => ({ name, description: title })),
+    paths,
+    components: {
+      securitySchemes: {
+        apiKey: { type: "apiKey", in: "header", name: "X-Api-Key" },
+        bearer: {
+          type: "http",
+          scheme: "bearer",
+          description: "An API key (pk_…) or a JWT from /api/auth/login.",
+        },
+      },
+      parameters: parameters(),
+      headers: headers(),
+      schemas: { Error: ERROR, ...recordSchemas(catalog) },
+      responses: responses(),
+    },
+  };
+}
+
+/** Each path and method, in lower case, at which an operation is reached over REST. */
+export function placesOf(operation: Operation): [string, string][] {
+  if (!operation.crud) {
+    return methodsOf(operation).map((method) => [pathOf(operation), method.toLowerCase()]);
+  }
+  const { table, verb } = operation.crud;
+  const collection = `/api/${table.name}`;
+  const places: Record<Verb, [string, string]> = {
+    list: [collection, "get"],
+    create: [collection, "post"],
+    get: [`${collection}/{id}`, "get"],
+    update: [`${collection}/{id}`, "patch"],
+    delete: [`${collection}/{id}`, "delete"],
+  };
+  return [places[verb]];
+}
+
+function describe(operation: Operation, catalog: Catalog, method: string): Json {
+  const { crud } = operation;
+  const writes = operation.effect !== "read";
+  const parameterNames = ["PropertyId", "ApiVersion", ...(writes ? ["IdempotencyKey"] : [])];
+  const onRecord = crud && (crud.verb === "get" || crud.verb === "update" || crud.verb === "delete");
+  const hasBody = method !== "get" && crud?.verb !== "delete";
+  return {
+    operationId: method === "get" && !crud ? `${operation.name}_get` : operation.name,
+    summary: operation.title,
+    description: operation.description,
+    tags: [catalog.domainOf.get(operation.name)],
+    ...(operation.access === "public" && { security: [] }),
+    parameters: [
+      ...(onRecord ? [ID_PARAMETER] : []),
+      ...(crud?.verb === "list" ? listParameters(crud.table) : []),
+      ...parameterNames.map((name) => ({ $ref: `#/components/parameters/${name}` })),
+    ],
+    ...(hasBody && { requestBody: requestBody(operation) }),
+    responses: {
+      [operation.status]: {
+        description: "Success.",
+        headers: headerReferences(),
+        content: { "application/json": { schema: resultSchema(operation) } },
+      },
+      ...errorResponses(operation),
+    },
+  };
+}
+
+const ID_PARAMETER = {
+  name: "id",
+  in: "path",
+  required: true,
+  description: "The record's id.",
+  schema: { type: "string", format: "uuid" },
+};
+
+function listParameters(table: Table): Json[] {
+  const columns = Object.keys(shapeOf(table).columns);
+  const query = (name: string, description: string, schema: Json): Json => ({
+    name,
+    in: "query",
+    description,
+    schema,
+  });
+  return [
+    query("select", `Columns to return, separated by commas. Of: ${columns.join(", ")}.`, { type: "string" }),
+    query("order", "Such as created_at.desc,id.asc.", { type: "string" }),
+    query("limit", "Rows to return.", { type: "integer", minimum: 0, maximum: 1000, default: 50 }),
+    query("offset", "Rows to pass over.", { type: "integer", minimum: 0, default: 0 }),
+    query("cursor", "Empty for the first page, then the last answer's X-Next-Cursor.", { type: "string" }),
+    {
+      ...query("filters", "Filters: column.operator=value or column=operator.value.", {
+        type: "object",
+        additionalProperties: { type: "string" },
+      }),
+      style: "form",
+      explode: true,
+      example: { "created_at.gte": "2026-01-01T00:00:00Z" },
+    },
+  ];
+}
+
+function requestBody(operation: Operation): Json {
+  const schema = jsonSchema(
+    operation.crud?.verb === "update" ? operation.input.omit({ id: true }) : operation.input,
+  );
+  const required = Array.isArray(schema.required) && schema.required.length > 0;
+  return { required, content: { "application/json": { schema } } };
+}
+
+function resultSchema(operation: Operation): Json {
+  const { crud } = operation;
+  if (!crud) return jsonSchema(operation.output, "output");
+  const reference = { $ref: `#/components/schemas/${schemaName(crud.table)}` };
+  if (crud.verb === "list") return { type: "array", items: reference };
+  if (crud.verb === "delete") return jsonSchema(operation.output, "output");
+  if (crud.verb === "create" && operation.secrets.length > 0) return jsonSchema(operation.output, "output");
+  return reference;
+}
+
+function recordSchemas(catalog: Catalog): Json {
+  return Object.fromEntries(
+    [...catalog.tables.values()].map((table) => {
+      const columns = Object.entries(columnsOf(table)).map(([name, { schema }]) => [
+        name,
+        jsonSchema(schema, "output"),
+      ]);
+      const required = columns.map(([name]) => name);
+      return [
+        schemaName(table),
+        { type: "object", description: table.description, properties: Object.fromEntries(columns), required },
+      ];
+    }),
+  );
+}
+
+function schemaName(table: Table): string {
+  return table.noun.replace(/(^|_)([a-z])/g, (_, _gap, letter: string) => letter.toUpperCase());
+}
+
+/** A zod schema as JSON Schema 2020-12, which OpenAPI 3.1 is. */
+export function jsonSchema(schema: z.ZodType, io: "input" | "output" = "input"): Json {
+  const { $schema: _, ...json } = z.toJSONSchema(schema, { io, unrepresentable: "any", reused: "inline" });
+  return json;
+}
+
+function errorResponses(operation: Operation): Json {
+  const common: FaultCode[] = [
+    "invalid",
+    "missing_credential",
+    "insufficient_scope",
+    "rate_limited",
+    "internal",
+    "unavailable",
+  ];
+  const writes: FaultCode[] =
+    operation.effect === "read" ? [] : ["conflict", "too_large", "idempotency_key_reused"];
+  const statuses = new Set([...common, ...writes, ...operation.faults].map((code) => FAULTS[code].status));
+  return Object.fromEntries(
+    [...statuses].sort().map((status) => [status, { $ref: `#/components/responses/E${status}` }]),
+  );
+}
+
+function responses(): Json {
+  const byStatus = new Map<number, FaultCode[]>();
+  for (const [code, { status }] of Object.entries(FAULTS)) {
+    byStatus.set(status, [...(byStatus.get(status) ?? []), code as FaultCode]);
+  }
+  return Object.fromEntries(
+    [...byStatus].map(([status, codes]) => [
+      `E${status}`,
+      {
+        description: `Refused: ${codes.join(", ")}.`,
+        headers: headerReferences(),
+        content: { "application/json": { schema: { $ref: "#/components/schemas/Error" } } },
+      },
+    ]),
+  );
+}
+
+const ERROR = {
+  type: "object",
+  required: ["error"],
+  properties: {
+    error: { type: "string", description: "For people; on authentication failures the token itself." },
+    code: { type: "string", enum: Object.keys(FAULTS), description: "Stable; safe to branch on." },
+    details: {
+      type: "array",
+      items: {
+        type: "object",
+        required: ["field", "message"],
+        properties: { field: { type: "string" }, message: { type: "string" } },
+      },
+    },
+    retry_after: { type: "integer", description: "Seconds to wait." },
+  },
+};
+
+function parameters(): Json {
+  const header = (name: string, description: string, schema: Json): Json => ({
+    name,
+    in: "header",
+    description,
+    schema,
+  });
+  return {
+    PropertyId: header("X-Property-Id", "The property to work in, for users of several.", {
+      type: "string",
+      format: "uuid",
+    }),
+    ApiVersion: header("API-Version", "Pins a version.", { type: "string", default: CURRENT_VERSION }),
+    IdempotencyKey: header("Idempotency-Key", "One key per logical operation; replayed within 24 hours.", {
+      type: "string",
+      minLength: 1,
+      maxLength: 255,
+    }),
+  };
+}
+
+const HEADERS = {
+  "API-Version": ["The version of this response.", { type: "string" }],
+  "X-RateLimit-Limit": ["Requests a window.", { type: "integer" }],
+  "X-RateLimit-Remaining": ["Requests left in the window.", { type: "integer" }],
+  "X-RateLimit-Reset": ["Unix second at which the window ends.", { type: "integer" }],
+} as const;
+
+function headers(): Json {
+  return Object.fromEntries(
+    Object.entries(HEADERS).map(([name, [description, schema]]) => [name, { description, schema }]),
+  );
+}
+
+function headerReferences(): Json {
+  return Object.fromEntries(
+    Object.keys(HEADERS).map((name) => [name, { $ref: `#/components/headers/${name}` }]),
+  );
+}

@@ -1,0 +1,33 @@
+/** Text that is safe inside HTML and attributes. */
+export function escapeHtml(text: string): string {
+  return text.replace(/[&<>"']/g, (mark) => `&#${mark.charCodeAt(0)};`);
+}
+
+const STYLE = `
+:root{color-scheme:light dark;--ink:#1b1f24;--soft:#5a6472;--paper:#fff;--ground:#f3f1ec;--line:#e3dfd6;--mark:#7a1f2b;--on-mark:#fff}
+@media(prefers-color-scheme:dark){:root{--ink:#eceae6;--soft:#a9adb5;--paper:#1d2025;--ground:#131519;--line:#31353c;--mark:#d9707d;--on-mark:#1b1013}}
+*{box-sizing:border-box}body{margin:0;min-height:100vh;display:grid;place-items:center;padding:24px;background:var(--ground);color:var(--ink);font:17px/1.55 ui-sans-serif,system-ui,-apple-system,"Segoe UI",Roboto,sans-serif}
+main{width:100%;max-width:480px;background:var(--paper);border:1px solid var(--line);border-top:4px solid var(--mark);border-radius:12px;padding:36px 32px;box-shadow:0 8px 30px rgb(0 0 0/.06)}
+.from{margin:0 0 20px;color:var(--soft);font-size:14px;letter-spacing:.04em;text-transform:uppercase}
+h1{margin:0 0 12px;font-size:26px;line-height:1.2;letter-spacing:-.01em}p{margin:0 0 16px}
+.soft{color:var(--soft);font-size:15px}
+button{appearance:none;width:100%;margin-top:8px;padding:13px 18px;border:0;border-radius:8px;background:var(--mark);color:var(--on-mark);font:inherit;font-weight:600;cursor:pointer}
+button:hover{filter:brightness(1.08)}button:focus-visible{outline:3px solid var(--ink);outline-offset:2px}
+footer{margin-top:28px;padding-top:16px;border-top:1px solid var(--line);color:var(--soft);font-size:13px;white-space:pre-line}
+`;
+
+/** A whole page. `body` is HTML of our own; everything from outside is escaped before it gets here. */
+export function page(title: string, body: string, status = 200): Response {
+  const html = `<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width,initial-scale=1"><meta name="robots" content="noindex"><title>${escapeHtml(title)}</title><style>${STYLE}</style></head><body><main>${body}</main></body></html>`;
+  return new Response(html, {
+    status,
+    headers: {
+      "content-type": "text/html; charset=utf-8",
+      "content-security-policy":
+        "default-src 'none'; style-src 'unsafe-inline'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'",
+      "referrer-policy": "no-referrer",
+      "x-content-type-options": "nosniff",
+      "cache-control": "no-store",
+    },
+  });
+}

@@ -1,0 +1,101 @@
+import { stringify } from "csv-stringify/sync";
+import { Fault, invalid } from "#runtime/faults.ts";
+import { invoke, type Outcome, type Service } from "#runtime/invoke.ts";
+import type { Operation } from "#runtime/operation.ts";
+import { answer } from "./answer.ts";
+import type { HttpContext, Passed } from "./rest.ts";
+
+const OBJECT = "application/vnd.pgrst.object+json";
+const OPTIONS = new Set(["select", "order", "limit", "offset", "cursor"]);
+
+/** What a PostgREST client asks for in its headers. */
+export interface Preferences {
+  count: boolean;
+  representation: boolean;
+  minimal: boolean;
+  /** One object instead of an array. */
+  single: boolean;
+  csv: boolean;
+}
+
+export function preferences(c: HttpContext): Preferences {
+  const prefer = c.req.header("prefer") ?? "";
+  const accept = c.req.header("accept") ?? "";
+  return {
+    count: /\bcount=(exact|planned|estimated)\b/.test(prefer),
+    representation: /\breturn=representation\b/.test(prefer),
+    minimal: /\breturn=minimal\b/.test(prefer),
+    single: accept.includes(OBJECT),
+    csv: accept.includes("text/csv"),
+  };
+}
+
+/** GET on a collection. */
+export async function list(service: Service, operation: Operation, request: Passed): Promise<Response> {
+  const { c, call, query, frame } = request;
+  const wants = preferences(c);
+  const pairs = [...query];
+  const options = pairs.filter(([key]) => OPTIONS.has(key));
+  const twice = options.find(([key], index) => options.findIndex(([other]) => other === key) < index);
+  if (twice) throw invalid(twice[0], "is given twice");
+  const input: Record<string, unknown> = Object.fromEntries(options);
+  const conditions = pairs.filter(([key]) => !OPTIONS.has(key));
+  if (conditions.length > 0) input.filters = grouped(conditions);
+  if (wants.count) input.count = true;
+  const outcome = await invoke(service, operation, call, input);
+  const { page } = outcome;
+  const offset = Number(query.get("offset") ?? 0);
+  const rows = page?.rows ?? 0;
+  const headers = {
+    ...(wants.count && {
+      "Content-Range": `${rows > 0 ? `${offset}-${offset + rows - 1}` : "*"}/${page?.total ?? "*"}`,
+    }),
+    ...(page?.nextCursor && { "X-Next-Cursor": page.nextCursor }),
+  };
+  if (wants.csv)
+    return answer(frame, 200, toCsv(outcome.body), { contentType: "text/csv; charset=utf-8", headers });
+  const shapedOutcome = wants.single ? { ...outcome, body: single(outcome.body) } : outcome;
+  return answer(frame, 200, shapedOutcome.body, { headers });
+}
+
+/** Query pairs as the filters of a list operation: each key with all of its values. */
+export function grouped(pairs: [string, string][]): Record<string, string[]> {
+  const groups = Map.groupBy(pairs, ([key]) => key);
+  return Object.fromEntries([...groups].map(([key, list]) => [key, list.map(([, value]) => value)]));
+}
+
+/** A write's outcome in the shape that the headers ask for; without them, the specification's. */
+export function shaped(
+  outcome: Outcome,
+  wants: Preferences,
+  { many, create }: { many: boolean; create: boolean },
+): Outcome {
+  if (outcome.status >= 400) return outcome;
+  if (wants.minimal) return { ...outcome, status: create ? 201 : 200, body: "{}" };
+  if (wants.single) return { ...outcome, body: many ? single(outcome.body) : outcome.body };
+  if (wants.representation && !many) return { ...outcome, body: `[${outcome.body}]` };
+  return outcome;
+}
+
+function single(body: string): string {
+  const rows = JSON.parse(body) as unknown[];
+  if (rows.length === 1) return JSON.stringify(rows[0]);
+  throw new Fault("not_acceptable", { message: `The result has ${rows.length} rows, not one.` });
+}
+
+/** JSON rows as CSV; a cell that a spreadsheet would run gets a leading apostrophe. */
+function toCsv(body: string): string {
+  const rows = JSON.parse(body) as Record<string, unknown>[];
+  const columns = Object.keys(rows[0] ?? {});
+  return stringify(rows, {
+    header: true,
+    columns,
+    cast: { string: safeCell, boolean: String, object: (v) => JSON.stringify(v) },
+  });
+}
+
+/** Leaves numbers and E.164 phones as they are. */
+export function safeCell(text: string): string {
+  if (!/^[=+\-@\t\r]/.test(text)) return text;
+  return /^-?\d+(\.\d+)?$/.test(text) || /^\+[1-9]\d{6,14}$/.test(text) ? text : `'${text}`;
+}

@@ -1,0 +1,213 @@
+import type { HttpBindings } from "@hono/node-server";
+import type { Hono, Context as HonoContext } from "hono";
+import type { Catalog } from "#runtime/catalog.ts";
+import { Fault, invalid, toFault } from "#runtime/faults.ts";
+import { checkValue } from "#runtime/input.ts";
+import { invoke, type Outcome, type Service } from "#runtime/invoke.ts";
+import type { Call, Operation, Table, Verb } from "#runtime/operation.ts";
+import { deprecationHeaders } from "#runtime/versions.ts";
+import { answer, answerFault, type Extra, type Frame } from "./answer.ts";
+import { fingerprint, readBody, readJson } from "./body.ts";
+import { callOf, type Gate, idempotencyKey, pass } from "./gate.ts";
+import { grouped, list, preferences, shaped } from "./rest-tables.ts";
+
+type Env = { Bindings: HttpBindings };
+export type Http = Hono<Env>;
+export type HttpContext = HonoContext<Env>;
+
+/** One request that has passed the gate. */
+export interface Passed {
+  c: HttpContext;
+  frame: Frame;
+  call: Call;
+  query: URLSearchParams;
+}
+
+/** Runs `work` behind the gate, and answers its faults. */
+export function guarded(gate: Gate, work: (request: Passed) => Promise<Response>) {
+  return async (c: HttpContext): Promise<Response> => {
+    const { incoming } = c.env;
+    const passage = await pass(gate, incoming);
+    if (passage.fault) return answerFault(passage.frame, passage.fault);
+    try {
+      const url = incoming.url ?? "/";
+      const mark = url.indexOf("?");
+      const query = new URLSearchParams(mark < 0 ? "" : url.slice(mark + 1));
+      return await work({ c, frame: passage.frame, call: callOf(incoming, passage, "rest"), query });
+    } catch (error) {
+      return answerFault(passage.frame, toFault(error));
+    }
+  };
+}
+
+/** Every operation of the catalog as a route under /api. */
+export function mountRest(app: Http, gate: Gate, service: Service, catalog: Catalog): void {
+  for (const operation of catalog.operations.values()) {
+    if (operation.crud) continue;
+    const path = pathOf(operation);
+    app.on(
+      methodsOf(operation),
+      path,
+      guarded(gate, (request) => callFunction(service, operation, request)),
+    );
+    app.all(
+      path,
+      guarded(gate, async () => notAllowed(methodsOf(operation))),
+    );
+  }
+  for (const table of catalog.tables.values()) mountTable(app, gate, service, catalog, table);
+}
+
+/** Where an operation is reached over REST. */
+export function pathOf(operation: Operation): string {
+  if (operation.name === "login" || operation.name === "me") return `/api/auth/${operation.name}`;
+  return `/api/functions/${operation.name.replaceAll("_", "-")}`;
+}
+
+export function methodsOf(operation: Operation): string[] {
+  return operation.name === "me" ? ["POST", "GET"] : ["POST"];
+}
+
+function notAllowed(methods: string[]): never {
+  throw new Fault("method_not_allowed", { message: `Use ${methods.join(" or ")} here.`, allow: methods });
+}
+
+async function callFunction(service: Service, operation: Operation, request: Passed): Promise<Response> {
+  const { c, call } = request;
+  const bytes = c.req.method === "GET" ? Buffer.alloc(0) : await readBody(c.req.raw);
+  const input = readJson(c.req.header("content-type") ?? null, bytes);
+  const outcome = await invoke(service, operation, keyed(request, bytes, call), input);
+  return answerOutcome(request, operation, outcome, input);
+}
+
+/** The call with its Idempotency-Key, on a request that writes. */
+function keyed({ c, query }: Passed, bytes: Buffer, call: Call): Call {
+  const key = idempotencyKey(c.env.incoming);
+  if (key === undefined || c.req.method === "GET") return call;
+  return { ...call, idempotency: { key, fingerprint: fingerprint(c.req.method, c.req.path, query, bytes) } };
+}
+
+function answerOutcome(
+  { frame }: Passed,
+  operation: Operation,
+  outcome: Outcome,
+  input: unknown,
+  extra: Extra = {},
+): Response {
+  const fields = typeof input === "object" && input !== null ? Object.keys(input) : [];
+  return answer(frame, outcome.status, outcome.body, {
+    ...extra,
+    headers: {
+      ...extra.headers,
+      ...(outcome.replayed && { "Idempotency-Replayed": "true" }),
+      ...deprecationHeaders(operation.name, fields),
+    },
+  });
+}
+
+/** The routes of a table, for the verbs that the catalog has an operation for. */
+function mountTable(app: Http, gate: Gate, service: Service, catalog: Catalog, table: Table): void {
+  const operations = new Map(
+    [...catalog.operations.values()].flatMap((operation) =>
+      operation.crud?.table === table ? [[operation.crud.verb, operation] as const] : [],
+    ),
+  );
+  const collection = `/api/${table.name}`;
+  const record = `${collection}/:id`;
+  const search = operations.get("list");
+  const routes: [string, string, Verb, (operation: Operation, request: Passed) => Promise<Response>][] = [
+    ["GET", collection, "list", (operation, request) => list(service, operation, request)],
+    ["POST", collection, "create", (operation, request) => create(service, operation, request)],
+    ["PATCH", collection, "update", (operation, request) => matching(service, search!, operation, request)],
+    ["DELETE", collection, "delete", (operation, request) => matching(service, search!, operation, request)],
+    ["GET", record, "get", (operation, request) => one(service, operation, request)],
+    ["PATCH", record, "update", (operation, request) => one(service, operation, request)],
+    ["DELETE", record, "delete", (operation, request) => one(service, operation, request)],
+  ];
+  const allowed = new Map<string, string[]>([
+    [collection, []],
+    [record, []],
+  ]);
+  for (const [method, path, verb, work] of routes) {
+    const operation = operations.get(verb);
+    if (!operation) continue;
+    allowed.get(path)!.push(method);
+    app.on(method, path, guarded(gate, (request) => work(operation, request)));
+  }
+  for (const [path, methods] of allowed) app.all(path, guarded(gate, async () => notAllowed(methods)));
+}
+
+async function one(service: Service, operation: Operation, request: Passed): Promise<Response> {
+  const { c, call, query } = request;
+  const id = recordId(c);
+  const bytes = c.req.method === "GET" ? Buffer.alloc(0) : await readBody(c.req.raw);
+  const body = readJson(c.req.header("content-type") ?? null, bytes) ?? {};
+  if (typeof body !== "object" || body === null || Array.isArray(body)) {
+    throw new Fault("invalid", { message: "The body must be a JSON object." });
+  }
+  if (Object.hasOwn(body, "id")) throw invalid("id", "is named by the address, not by the body");
+  for (const key of query.keys()) throw invalid(key, "unknown option");
+  const input = { ...body, id };
+  return answerOutcome(
+    request,
+    operation,
+    await invoke(service, operation, keyed(request, bytes, call), input),
+    body,
+  );
+}
+
+function recordId(c: HttpContext): string {
+  const id = c.req.param("id") ?? "";
+  checkValue(id, "id");
+  return id;
+}
+
+async function create(service: Service, operation: Operation, request: Passed): Promise<Response> {
+  const { c, call } = request;
+  const bytes = await readBody(c.req.raw);
+  const body = readJson(c.req.header("content-type") ?? null, bytes);
+  const many = Array.isArray(body);
+  if (many && (body.length === 0 || body.length > 1000)) {
+    throw new Fault("invalid", { message: "An array must hold 1 to 1000 records." });
+  }
+  const outcome = await invoke(service, operation, keyed(request, bytes, call), body, { many });
+  const location =
+    operation.status === 202 && !many ? { Location: `${c.req.path}/${JSON.parse(outcome.body).id}` } : {};
+  return answerOutcome(request, operation, shaped(outcome, preferences(c), { many, create: true }), body, {
+    headers: location,
+  });
+}
+
+/** PATCH and DELETE on a collection: every row that the filters match, in one transaction. */
+async function matching(
+  service: Service,
+  search: Operation,
+  operation: Operation,
+  request: Passed,
+): Promise<Response> {
+  const { c, call, query } = request;
+  const bytes = await readBody(c.req.raw);
+  const body = readJson(c.req.header("content-type") ?? null, bytes) ?? {};
+  const filters = [...query].filter(([key]) => key !== "select" && key !== "columns");
+  if (filters.length === 0) {
+    throw new Fault("invalid", { message: `A ${c.req.method} on a collection needs at least one filter.` });
+  }
+  const asked = { filters: grouped(filters), select: "id", limit: 1000, count: true };
+  const found = await invoke(service, { ...search, scope: "write" }, call, asked);
+  if ((found.page?.total ?? 0) > 1000) {
+    throw new Fault("invalid", { message: "The filters match more than 1000 rows. Narrow them." });
+  }
+  const ids = (JSON.parse(found.body) as { id: string }[]).map(({ id }) => id);
+  const inputs = ids.map((id) => ({ ...(body as object), id }));
+  const outcome = await invoke(service, operation, keyed(request, bytes, call), inputs, { many: true });
+  const wants = preferences(c);
+  if (operation.crud?.verb === "delete" && wants.representation) {
+    return answerOutcome(
+      request,
+      operation,
+      { ...outcome, body: JSON.stringify(ids.map((id) => ({ id }))) },
+      body,
+    );
+  }
+  return answerOutcome(request, operation, shaped(outcome, wants, { many: true, create: false }), body);
+}

@@ -1,0 +1,53 @@
+import type { Config } from "#runtime/config.ts";
+import type { Demo } from "./demo.ts";
+import { mcpClientConfig } from "./mcp-discovery.ts";
+
+/** A line for people, on stderr: stdout is for results. */
+export function say(line: string): void {
+  process.stderr.write(`${line}\n`);
+}
+
+/** What a person needs after the start. The secrets of a new demo are shown this once. */
+export function sayStarted(options: {
+  config: Config;
+  embedded: boolean;
+  demo: Demo | null;
+  milliseconds: number;
+}): void {
+  const { config, embedded, demo, milliseconds } = options;
+  const { baseUrl } = config;
+  say("");
+  say(`  Player marketing listens at ${baseUrl}   (started in ${(milliseconds / 1000).toFixed(1)} s)`);
+  say(`  Database   ${embedded ? `embedded PostgreSQL in ${config.dataDir}` : "DATABASE_URL"}`);
+  say(`  REST       ${baseUrl}/api           described in ${baseUrl}/api/openapi.json`);
+  say(`  MCP        ${baseUrl}/api/mcp`);
+  if (demo) sayDemo(baseUrl, demo);
+  else say("\n  Make a property and a key:  npm run tool -- create-property --help");
+  say("");
+}
+
+function sayDemo(baseUrl: string, demo: Demo): void {
+  const key = demo.apiKey ?? "<YOUR_KEY>";
+  say("");
+  say(`  Demo       property "${demo.property.name}" (${demo.property.id}), ${demo.players} players`);
+  if (demo.apiKey) {
+    say(`  API key    ${demo.apiKey}   (shown once: keep it)`);
+    say(`  Admin      ${demo.admin.email}  password ${demo.admin.password}   (shown once)`);
+  } else {
+    say("  API key    shown at the first start. Make another one:");
+    say("             npm run -s tool -- create-api-key --property demo --name mine --json");
+  }
+  say("");
+  say("  Try it:");
+  say(`    curl -H 'X-Api-Key: ${key}' '${baseUrl}/api/players?limit=3&order=adt.desc'`);
+  say("");
+  say("  Send the demo campaign, then see who got it and who was skipped, and why:");
+  say(
+    `    curl -X POST -H 'X-Api-Key: ${key}' -H 'Content-Type: application/json' ${baseUrl}/api/functions/send-campaign \\`,
+  );
+  say(`      -d '{"campaignId":"${demo.campaignId}","propertyId":"${demo.property.id}"}'`);
+  say(`    npm run tool -- campaign-stats --property demo --campaign-id ${demo.campaignId}`);
+  say("");
+  say("  Connect an agent (MCP client configuration):");
+  for (const line of JSON.stringify(mcpClientConfig(baseUrl, key), null, 2).split("\n")) say(`    ${line}`);
+}
