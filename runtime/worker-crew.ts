@@ -130,7 +130,7 @@ async function claimOnce(crew: Crew, limit: number): Promise<void> {
     });
     recovered(crew);
     const jobs = take(crew, claimed);
-    if (jobs.length < concurrency) crew.batch = concurrency;
+    if (jobs.length === 0) crew.batch = concurrency;
     if (crew.stopping) return await giveBack(crew, jobs);
     for (const job of jobs) slots.add(job);
     if (jobs.length > 0 || seen !== crew.wakes) return;

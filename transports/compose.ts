@@ -34,6 +34,7 @@ export async function openService(options: {
   const db = connect(databaseUrl, { size: config.databasePool });
   const directory = await openDirectory(db, log);
   const sessions = await openSessions(db, directory, config);
+  const telling = new Set<Promise<void>>();
   return {
     db,
     reader: reader(db),
@@ -41,8 +42,13 @@ export async function openService(options: {
     sessions,
     config,
     log,
-    wake: () => wakeOthers(db, log),
+    wake: () => {
+      const told = wakeOthers(db, log).finally(() => telling.delete(told));
+      telling.add(told);
+    },
     close: async () => {
+      // A pool that ends under a waiting transaction takes its whole grace of five seconds.
+      await Promise.all(telling);
       await directory.close();
       await db.close();
     },
@@ -118,8 +124,10 @@ function emailSettings({ email }: Config) {
 }
 
 /** Without a worker of our own, the others are told. */
-function wakeOthers(db: Database, log: Log): void {
-  db.asSystem((sql) => sql`select pg_notify('queue', '')`).catch((error: unknown) => {
+async function wakeOthers(db: Database, log: Log): Promise<void> {
+  try {
+    await db.asSystem((sql) => sql`select pg_notify('queue', '')`);
+  } catch (error) {
     log.debug({ err: error }, "workers not told; they look by themselves");
-  });
+  }
 }

@@ -3,7 +3,7 @@ import type { Service } from "#runtime/invoke.ts";
 import { CURRENT_VERSION } from "#runtime/versions.ts";
 import { answer } from "./answer.ts";
 import type { Gate } from "./gate.ts";
-import { mcpDiscovery } from "./mcp-discovery.ts";
+import { mcpDiscovery, mcpServerCard } from "./mcp-discovery.ts";
 import { openApi } from "./openapi.ts";
 import { guarded, type Http } from "./rest.ts";
 
@@ -26,7 +26,7 @@ export function mountDiscovery(app: Http, gate: Gate, service: Service, catalog:
   app.get("/.well-known/security.txt", () => text(securityText(siteUrl)));
   app.get("/llms.txt", () => text(llms(baseUrl, catalog)));
   const specification = JSON.stringify(openApi(catalog, baseUrl));
-  const card = JSON.stringify(mcpDiscovery(service.config, catalog));
+  const card = JSON.stringify(mcpServerCard(service.config));
   app.get(
     "/api/openapi.json",
     guarded(gate, async ({ frame }) => answer(frame, 200, specification)),

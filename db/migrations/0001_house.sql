@@ -727,3 +727,14 @@ create table directory_version (
 );
 insert into directory_version default values;
 grant select, update on directory_version to app_system;
+
+-- An import fills a table faster than autovacuum looks at it, and without statistics the planner takes an index
+-- that walks all players for each row. Only the owner may analyze, so it is asked for by name.
+create function analyze_players() returns void language plpgsql security definer set search_path = public, pg_temp
+  as $$
+begin
+  analyze players (property_id, id, player_id, email, phone, deleted_at);
+  analyze suppressions (property_id, address_hash, reason, lifted_at);
+end $$;
+revoke execute on function analyze_players() from public;
+grant execute on function analyze_players() to app_property;

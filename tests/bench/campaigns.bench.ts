@@ -8,9 +8,15 @@ import { createLog } from "#runtime/log.ts";
 import type { Job, JobContext } from "#runtime/operation.ts";
 import { jobContexts } from "#runtime/worker-context.ts";
 import { findCampaign } from "#tools/campaigns/campaign.ts";
+import type { Recipient } from "#tools/campaigns/claim.ts";
+import { readiness } from "#tools/campaigns/content.ts";
 import deliverCampaign from "#tools/campaigns/deliver-campaign.job.ts";
+import { renderMessages } from "#tools/campaigns/message.ts";
 import planCampaign from "#tools/campaigns/plan-campaign.job.ts";
 import { planPage } from "#tools/campaigns/planning.ts";
+import { PLAYER_FIELDS } from "#tools/campaigns/player-fields.ts";
+import { recordOutcomes } from "#tools/campaigns/record.ts";
+import { unsubscribeLinks } from "#tools/campaigns/unsubscribe.ts";
 import { pads } from "#tools/players/address.ts";
 import { benchDatabase } from "./database.ts";
 import { type Figure, median, type Report } from "./figure.ts";
@@ -124,12 +130,19 @@ async function openPlace(players: number) {
   };
 }
 
-/** The peer of S14: two lanes of 250, each batch claimed in one transaction and recorded in another. */
-async function bareBatches({ jobId, transact }: JobContext, campaignId: string): Promise<void> {
+/** The peer of S14: the same batches in two lanes, rendered and recorded too, with no gate and no provider. */
+async function bareBatches(
+  { jobId, propertyId, transact, config }: JobContext,
+  campaignId: string,
+): Promise<void> {
+  const { mail } = await transact(async (context) =>
+    readiness(context, await findCampaign(context, campaignId)),
+  );
+  const links = unsubscribeLinks(config);
   const lane = async () => {
     for (let after = "00000000-0000-0000-0000-000000000000"; ; ) {
       const batch = await transact(
-        ({ sql, property }) => sql<{ id: string }[]>`
+        ({ sql, property }) => sql<Recipient[]>`
           update campaign_sends s set status = 'sending', claimed_by = ${jobId}, claimed_at = now(), updated_at = now()
           from (
             select s.id, s.player_id from campaign_sends s
@@ -138,17 +151,17 @@ async function bareBatches({ jobId, transact }: JobContext, campaignId: string):
             order by s.id limit 250 for update of s skip locked) k
           join players p on p.property_id = ${property.id} and p.id = k.player_id
           where s.property_id = ${property.id} and s.id = k.id
-          returning s.id, p.email, p.phone, p.first_name, p.last_name, p.tier, p.custom`,
+          returning s.id as send_id, ${sql.unsafe(PLAYER_FIELDS.map((field) => `p."${field}"`).join(", "))}`,
       );
       if (batch.length === 0) return;
-      const ids = batch.map(({ id }) => id).sort();
-      after = ids.at(-1)!;
-      await transact(
-        ({ sql, property }) => sql`
-          update campaign_sends s set status = 'sent', sent_at = now(), provider = 'none', attempts = s.attempts + 1,
-            updated_at = now()
-          where s.property_id = ${property.id} and s.id = any(${ids}::uuid[])`,
-      );
+      after = batch
+        .map(({ send_id }) => send_id)
+        .sort()
+        .at(-1)!;
+      const linkOf = (id: string) => links(propertyId!, id);
+      const { messages } = await renderMessages(mail!, batch, linkOf, Number.POSITIVE_INFINITY);
+      const outcomes = messages.map(({ id }) => ({ id, status: "sent" as const, providerMessageId: id }));
+      await transact((context) => recordOutcomes(context, jobId, { provider: "none", outcomes }));
     }
   };
   await Promise.all([lane(), lane()]);

@@ -15,7 +15,8 @@ export default async function bench(report: Report): Promise<void> {
       gate: () => load(gate, "/api/nothing", { headers }),
       hono: () => load(hono, "/nothing", { headers }),
     });
-    report(speedFigure("S4 gate alone / bare hono route", rounds, ["gate", "hono"], 0.8));
+    // What is promised is the CPU time; how many requests that leaves depends on the machine.
+    report({ ...speedFigure("S4 gate alone / bare hono route", rounds, ["gate", "hono"], 0), goal: "none" });
     const [ours, peer] = [cpuOf(rounds, "gate")!, cpuOf(rounds, "hono")!];
     report({
       name: "S4 gate alone, CPU µs a request",

@@ -25,7 +25,7 @@ export const SECONDS = Number(process.env.BENCH_SECONDS ?? 4);
 export async function startPeer(name: string, environment: Record<string, string>): Promise<Peer> {
   const child = fork(new URL(`./peers/${name}.ts`, import.meta.url), {
     env: { ...process.env, NODE_ENV: "production", LOG_LEVEL: "error", ...environment },
-    execArgv: (process.env.PEER_ARGS ?? "").split(" ").filter(Boolean),
+    execArgv: [],
   });
   const ended = once(child, "exit").then(([code]) => {
     throw new Error(`the ${name} server has ended with ${code}`);
@@ -54,11 +54,10 @@ export async function load(
 ): Promise<Speed> {
   const before = await peer.cpu();
   const result = await autocannon({
+    duration: SECONDS,
     ...options,
     url: peer.url + path,
     connections: CONNECTIONS,
-    duration: SECONDS,
-    ...(options.amount && { duration: undefined as never }),
   });
   const used = (await peer.cpu()) - before;
   const { non2xx, errors, timeouts, requests, duration } = result;

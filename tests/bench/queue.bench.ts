@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { type Runner, run as runGraphile, runMigrations } from "graphile-worker";
+import { Logger, type Runner, run as runGraphile, runMigrations } from "graphile-worker";
 import pg from "pg";
 import { pino } from "pino";
 import postgres from "postgres";
@@ -173,7 +173,8 @@ async function openOurs(url: string): Promise<Contender & { close(): Promise<voi
 }
 
 async function openPeer(url: string): Promise<Contender & { close(): Promise<void> }> {
-  const pool = new pg.Pool({ connectionString: url, max: 12 });
+  const pool = new pg.Pool({ connectionString: url, max: 26 });
+  pool.on("error", () => {});
   await runMigrations({ pgPool: pool });
   return {
     fill: async (jobs) => {
@@ -188,7 +189,7 @@ async function openPeer(url: string): Promise<Contender & { close(): Promise<voi
         pgPool: pool,
         noHandleSignals: true,
         taskList: { nothing: async () => ran() },
-        logger: undefined as never,
+        logger: new Logger(() => () => {}),
         preset: {
           worker: {
             concurrentJobs: 24,

@@ -5,18 +5,8 @@ import { connect } from "#db/client.ts";
 import { emitMany } from "#runtime/outbox.ts";
 import { signWebhook } from "#runtime/signature.ts";
 import { type House, openHouse } from "../tools/webhooks/house.ts";
-
-interface Figure {
-  name: string;
-  /** Deliveries a second. */
-  ours: number;
-  peer: number;
-  ratio: number;
-  goal: string;
-  met: boolean;
-  /** CPU microseconds of this process a delivery. */
-  cpu?: { ours: number; peer: number };
-}
+import { benchDatabase } from "./database.ts";
+import { median, type Report } from "./figure.ts";
 
 const ROUNDS = 5;
 const EVENTS = 6_000;
@@ -31,9 +21,8 @@ const SINK = `
   server.listen(0, "127.0.0.1", () => console.log(server.address().port));`;
 
 /** S16: claim, sign, POST and record, against bare requests to the same sink and against one at a time. */
-export default async function bench(report: (figure: Figure) => void): Promise<void> {
-  const url = process.env.DATABASE_URL;
-  if (!url) throw new Error("DATABASE_URL names a migrated database for the benchmark");
+export default async function bench(report: Report): Promise<void> {
+  const url = await benchDatabase();
   const db = connect(url);
   const house = await openHouse({ db, url, drop: () => db.close() });
   const sink = spawn(process.execPath, ["-e", SINK], { stdio: ["ignore", "pipe", "inherit"] });
@@ -61,31 +50,29 @@ export default async function bench(report: (figure: Figure) => void): Promise<v
 }
 
 interface Speed {
+  /** Deliveries a second, and CPU microseconds of this process for one. */
   perSecond: number;
   cpu: number;
 }
 
-function reportAll(
-  rounds: { ours: Speed; raw: Speed; slow: Speed }[],
-  report: (figure: Figure) => void,
-): void {
+function reportAll(rounds: { ours: Speed; raw: Speed; slow: Speed }[], report: Report): void {
   const compare = (name: string, peer: "raw" | "slow", least: number) => {
     const ratio = median(rounds.map((round) => round.ours.perSecond / round[peer].perSecond));
+    const cpu = [
+      median(rounds.map(({ ours }) => ours.cpu)),
+      median(rounds.map((round) => round[peer].cpu)),
+    ].map(Math.round);
     report({
-      name,
+      name: `${name} (CPU ${cpu.join(" : ")} µs)`,
       ours: Math.round(median(rounds.map(({ ours }) => ours.perSecond))),
       peer: Math.round(median(rounds.map((round) => round[peer].perSecond))),
       ratio,
       goal: `≥ ${least}x`,
       met: ratio >= least,
-      cpu: {
-        ours: Math.round(median(rounds.map(({ ours }) => ours.cpu))),
-        peer: Math.round(median(rounds.map((round) => round[peer].cpu))),
-      },
     });
   };
-  compare("S16 webhook pipeline / raw undici request", "raw", 0.55);
-  compare("S16 webhook pipeline / one at a time", "slow", 8);
+  compare("S16 webhooks / raw undici", "raw", 0.55);
+  compare("S16 webhooks / one at a time", "slow", 8);
 }
 
 async function measure(count: number, work: () => Promise<void>): Promise<Speed> {
@@ -178,8 +165,4 @@ async function oneAtATime(house: House, endpointId: string, url: string): Promis
       );
     }
   });
-}
-
-function median(values: number[]): number {
-  return values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? Number.NaN;
 }

@@ -1,5 +1,6 @@
 import { z } from "zod";
-import type { Operation } from "#runtime/operation.ts";
+import type { Operation, Table } from "#runtime/operation.ts";
+import { CATALOG } from "#tools/catalog.ts";
 import { placesOf } from "#transports/openapi.ts";
 import type { Answer, House } from "../support/house.ts";
 
@@ -41,6 +42,15 @@ export function idFields(operation: Operation): IdField[] {
     if (flat.some(({ format }) => format === "uuid")) return [{ field, many: false }];
     return flat.some(({ items }) => items?.format === "uuid") ? [{ field, many: true }] : [];
   });
+}
+
+/** The table that an id field points into, by its name. */
+export function pointsTo(operation: Operation, field: string): Table | undefined {
+  if (field === "id") return operation.crud?.table;
+  const noun = field.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`).replace(/_ids?$/, "");
+  return [...CATALOG.tables.values()].find(
+    (table) => noun === table.noun || noun.endsWith(`_${table.noun}`) || table.noun.endsWith(`_${noun}`),
+  );
 }
 
 /** The operation over REST. `id` of a record stands in the address. */

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import type { Operation, Table } from "#runtime/operation.ts";
 import { CATALOG } from "#tools/catalog.ts";
 import { type Answer, type House, startHouse, type Tenant } from "../support/house.ts";
-import { idFields, inputFor, overMcp, overRest } from "./asking.ts";
+import { idFields, inputFor, overMcp, overRest, pointsTo } from "./asking.ts";
 import { type Planted, plantRows } from "./one-row-each.ts";
 import { type Admin, columnsIn, tenantTables } from "./schema-facts.ts";
 
@@ -52,15 +52,6 @@ async function fingerprints(property: string): Promise<Record<string, string>> {
 function credential(operation: Operation): Record<string, string | null> {
   if (operation.access === "property") return { "X-Api-Key": house.tenant.key };
   return { "X-Api-Key": null, Authorization: manager };
-}
-
-/** The table that an id field points into, by its name. */
-function pointsTo(operation: Operation, field: string): Table | undefined {
-  if (field === "id") return operation.crud?.table;
-  const noun = field.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`).replace(/_ids?$/, "");
-  return TABLES.find(
-    (table) => noun === table.noun || noun.endsWith(`_${table.noun}`) || table.noun.endsWith(`_${noun}`),
-  );
 }
 
 interface Pointer {

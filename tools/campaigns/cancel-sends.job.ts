@@ -2,6 +2,7 @@ import { z } from "zod";
 import { job } from "#runtime/operation.ts";
 
 const CHUNK = 10_000;
+const FIRST = "00000000-0000-0000-0000-000000000000";
 
 /** Marks what a cancelled campaign had not sent yet. Nothing of it is claimed any more in the meantime. */
 export default job({
@@ -30,5 +31,3 @@ export default job({
     }
   },
 });
-
-const FIRST = "00000000-0000-0000-0000-000000000000";

@@ -25,14 +25,15 @@ const FIRST = "00000000-0000-0000-0000-000000000000";
 /**
  * Takes the next pending rows of a campaign that is sending, and asks the gate again about the players as they
  * are now: who is blocked by now is skipped. Holds the campaign's row, so that one who pauses or cancels waits
- * for this, and nothing is claimed after the answer.
+ * for this, and nothing is claimed after the answer. Takes nothing when the content has another version.
  */
 export async function claimSends(
   context: Context,
   jobId: string,
-  { campaignId, after, limit }: { campaignId: string; after: string | null; limit: number },
+  wanted: { campaignId: string; version: number; after: string | null; limit: number },
 ): Promise<Claim> {
   const { sql, property } = context;
+  const { campaignId, after, limit } = wanted;
   const fields = sql.unsafe(PLAYER_FIELDS.map((field) => `p."${field}"`).join(", "));
   const rows = await sql<(Omit<Claim, "recipients"> & Recipient & { send_id: string | null })[]>`
     with live as materialized (
@@ -44,7 +45,7 @@ export async function claimSends(
       from campaign_sends s
       where s.property_id = ${property.id} and s.campaign_id = ${campaignId} and s.status = 'pending'
         and s.id > ${after ?? FIRST} and (s.scheduled_for is null or s.scheduled_for <= now())
-        and exists (select 1 from live where status = 'sending')
+        and exists (select 1 from live where status = 'sending' and version = ${wanted.version})
       order by s.id limit ${limit}
       for update of s skip locked
     ), judged as materialized (

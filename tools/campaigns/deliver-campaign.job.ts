@@ -50,7 +50,7 @@ async function deliver(job: JobContext, campaignId: string): Promise<void> {
     const links = unsubscribeLinks(job.config);
     const linkOf = (sendId: string) => links(job.propertyId!, sendId);
     const delivery: Delivery = { job, campaignId, sender, content, linkOf, stopped: false };
-    const lanes = await Promise.allSettled(Array.from({ length: LANES }, () => run(delivery)));
+    const lanes = await Promise.allSettled(Array.from({ length: LANES }, () => runOrStop(delivery)));
     const broken = lanes.find((lane) => lane.status === "rejected");
     if (broken) throw broken.reason;
   }
@@ -77,6 +77,15 @@ async function compile(context: Context, campaignId: string): Promise<Content> {
   return { mail, version: campaign.version };
 }
 
+async function runOrStop(delivery: Delivery): Promise<void> {
+  try {
+    await run(delivery);
+  } catch (error) {
+    delivery.stopped = true;
+    throw error;
+  }
+}
+
 /** One lane: claim, render, hand over, record, until nothing is due. */
 async function run(delivery: Delivery): Promise<void> {
   const { job, campaignId, sender } = delivery;
@@ -85,15 +94,18 @@ async function run(delivery: Delivery): Promise<void> {
   let after: string | null = null;
   while (!delivery.stopped && !job.signal.aborted) {
     const checkedAt = performance.now();
+    const { version } = delivery.content;
     const claim = await job.transact((context) =>
-      claimSends(context, job.jobId, { campaignId, after, limit }),
+      claimSends(context, job.jobId, { campaignId, version, after, limit }),
     );
-    if (claim.status !== "sending" || (claim.taken === 0 && after === null)) return;
-    after = claim.last;
+    if (claim.status !== "sending") return;
     // The content was edited while the campaign was paused.
-    if (claim.version !== delivery.content.version) {
+    if (claim.version !== version) {
       delivery.content = await job.transact((context) => compile(context, campaignId));
+      continue;
     }
+    if (claim.taken === 0 && after === null) return;
+    after = claim.last;
     const late = await handOver(delivery, claim.recipients, checkedAt + READY_WITHIN_MS);
     limit = late ? Math.max(1, Math.floor(limit / 2)) : Math.min(most, limit * 2);
   }

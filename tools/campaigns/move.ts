@@ -98,8 +98,16 @@ export async function orFail(job: JobContext, id: string, work: () => Promise<vo
       : "The job failed too often; see the log. Send the campaign again to go on.";
     job.log.error({ err: error, campaignId: id }, "campaign failed");
     await job.transact(async (context) => {
-      const { status } = await findCampaign(context, id, { lock: true });
-      if ((ACTIONS.fail.from as readonly Status[]).includes(status)) await fail(context, id, reason);
+      const campaign = await findCampaign(context, id, { lock: true }).catch(absent);
+      if (campaign && (ACTIONS.fail.from as readonly Status[]).includes(campaign.status)) {
+        await fail(context, id, reason);
+      }
     });
   }
+}
+
+/** A campaign that was deleted meanwhile has nothing left to do. */
+function absent(error: unknown): null {
+  if (error instanceof Fault && error.code === "not_found") return null;
+  throw error;
 }

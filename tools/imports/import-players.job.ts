@@ -58,12 +58,13 @@ async function run(context: JobContext, importJob: ImportJob): Promise<void> {
     return inner.property;
   });
   const read = fileReader(importJob, property);
+  const fresh = freshStatistics(context);
   let writing: Promise<boolean> = Promise.resolve(true);
   try {
     for await (const { layout, batch } of read(records(file(), found))) {
       if (!(await writing)) return;
       context.signal.throwIfAborted();
-      writing = write(context, importJob, layout, batch);
+      writing = fresh(batch).then(() => write(context, importJob, layout, batch));
       // Awaited at the next batch; until then a failure is not unhandled.
       writing.catch(() => {});
     }
@@ -116,6 +117,23 @@ function fileReader(importJob: ImportJob, property: Context["property"]) {
 
 function emptyBatch(after: number): Batch {
   return { after, records: 0, rows: [], refusals: [] };
+}
+
+/** Lets the planner know the table before the first batch, after it, and each time the file's part has grown fourfold. */
+function freshStatistics(context: JobContext): (batch: Batch) => Promise<void> {
+  let next = 0;
+  let written = 0;
+  return async ({ records: count }) => {
+    if (written >= next) {
+      next = written * 4 || 1;
+      await context
+        .transact(async ({ sql }) => {
+          await sql`select analyze_players()`;
+        })
+        .catch((error: unknown) => context.log.debug({ err: error }, "statistics not renewed; imports may be slow"));
+    }
+    written += count;
+  };
 }
 
 // Another writer's player, or lock, came between: the next try finds it.

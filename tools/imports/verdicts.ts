@@ -1,8 +1,9 @@
 import type { Context } from "#runtime/operation.ts";
 import { identityHash } from "#tools/players/identity.ts";
 import { FREE_STATUSES, PLAYER_STATUSES } from "#tools/players/player.ts";
-import { type ImportParams, MATCH_KEYS } from "./import-job.ts";
+import { type ImportParams, MATCH_KEYS, type MatchKey } from "./import-job.ts";
 import type { Staged } from "./rows.ts";
+import { stage } from "./staging.ts";
 
 /** The statuses that an import neither sets nor changes. */
 export const KEPT_STATUSES = PLAYER_STATUSES.filter((status) => !FREE_STATUSES.includes(status));
@@ -14,91 +15,92 @@ export interface Verdict {
   excluded: boolean | null;
 }
 
-/** Finds each staged row's player, and says what becomes of it. Answers the rows that are not simply written. */
+export interface Judged {
+  /** The rows that are not simply written. */
+  verdicts: Verdict[];
+  /** Rows that mean a player who is there. */
+  existing: number;
+}
+
+/**
+ * Fills the transaction's table `import_rows`: each row with its player, and what becomes of it. Probes by row,
+ * so that the plan does not hang on statistics, which a table that grows in minutes has not got.
+ */
 export async function judge(
   context: Context,
   jobId: string,
   params: ImportParams,
   rows: readonly Staged[],
-): Promise<Verdict[]> {
+): Promise<Judged> {
   const { sql, property } = context;
-  for (const key of MATCH_KEYS) {
-    if (rows.some(({ matchOn }) => matchOn === key)) await match(context, key);
-  }
-  await checkLists(context, rows);
-  const skips = {
-    existing: params.mode === "create_only" || params.on_conflict === "skip",
-    unknown: params.mode === "update_only",
-  };
+  const lists = await exclusionLists(context);
+  const identify = ({ values }: Staged) => (lists.people ? identityHash(property.pepper, values) : null);
+  await stage(sql, rows, identify);
+  const skipsExisting = params.mode === "create_only" || params.on_conflict === "skip";
+  const skipsUnknown = params.mode === "update_only";
   await sql`
-    update import_rows r set verdict = v.verdict
-    from (
-      select r.row, case
-        when r.erased or r.target_status = 'erased' then 'erased'
-        when r.target_job = ${jobId} then 'duplicate_in_file'
-        when r.status = any(${KEPT_STATUSES}::text[]) and r.status is distinct from r.target_status then 'type_mismatch'
-        when r.target is not null and ${skips.existing} then 'skip'
-        when r.target is null and ${skips.unknown} then 'skip'
-        when r.target is null and r.match_on <> 'player_id' and exists (
-          select from players p
-          where p.property_id = ${property.id} and p.player_id = r.player_id and p.deleted_at is null) then 'conflict'
-        end as verdict
-      from import_rows r) v
-    where r.row = v.row and v.verdict is not null`;
-  return sql<Verdict[]>`
-    select row, verdict, excluded from import_rows where verdict is not null or excluded order by row`;
+    insert into import_rows
+    select r.*, p.id, p.status, l.excluded or p.status = 'self_excluded' or ${excludedBy(context, lists)}, case
+      when l.erased or p.status = 'erased' then 'erased'
+      when p.import_job_id = ${jobId} then 'duplicate_in_file'
+      when r.status = any(${KEPT_STATUSES}::text[]) and r.status is distinct from p.status then 'type_mismatch'
+      when p.id is not null and ${skipsExisting} then 'skip'
+      when p.id is null and ${skipsUnknown} then 'skip'
+      when p.id is null and r.match_on <> 'player_id' and exists (
+        select from players o
+        where o.property_id = ${property.id} and o.player_id = r.player_id and o.deleted_at is null) then 'conflict'
+      end
+    from import_file r
+      left join lateral (${matches(context, rows)}) p on true
+      left join lateral (
+        select bool_or(s.reason = 'erased') as erased, bool_or(s.reason = 'self_excluded') as excluded
+        from suppressions s
+        where s.property_id = ${property.id} and s.address_hash in (r.email_hash, r.phone_hash)
+          and s.lifted_at is null and s.reason in ('erased', 'self_excluded')
+          and (s.reason = 'erased' or s.expires_at is null or s.expires_at > now())
+      ) l on true
+    order by r.row`;
+  const [[found], verdicts] = await Promise.all([
+    sql<{ existing: number }[]>`
+      select count(*)::int as existing from import_rows where target is not null and verdict is null`,
+    sql<Verdict[]>`
+      select row, verdict, excluded from import_rows where verdict is not null or excluded order by row`,
+  ]);
+  return { verdicts, existing: found!.existing };
 }
 
-/** Of several players with one email or phone, the oldest is meant. */
-async function match({ sql, property }: Context, key: (typeof MATCH_KEYS)[number]): Promise<void> {
-  await sql`
-    update import_rows r set target = p.id, target_status = p.status, target_job = p.import_job_id
-    from (
-      select distinct on (s.row) s.row, p.id, p.status, p.import_job_id
-      from import_rows s join players p on p.${sql(key)} = s.${sql(key)}
-      where s.match_on = ${key} and p.property_id = ${property.id} and p.deleted_at is null
-      order by s.row, p.created_at, p.id) p
-    where r.row = p.row`;
+/** The row's player. Of several with one email or phone, the oldest is meant. */
+function matches({ sql, property }: Context, rows: readonly Staged[]) {
+  const byKey = (key: MatchKey) => sql`
+    select p.id, p.status, p.import_job_id, p.created_at from players p
+    where r.match_on = ${key} and p.property_id = ${property.id} and p.${sql(key)} = r.${sql(key)}
+      and p.deleted_at is null`;
+  const used = MATCH_KEYS.filter((key) => rows.some(({ matchOn }) => matchOn === key));
+  const all = used.map(byKey).reduce((left, right) => sql`${left} union all ${right}`);
+  // "offset 0" keeps the order from choosing an index that walks all players by age.
+  return sql`select m.* from (${all} offset 0) m order by m.created_at, m.id limit 1`;
 }
 
-async function checkLists(context: Context, rows: readonly Staged[]): Promise<void> {
-  const { sql, property } = context;
-  await sql`
-    update import_rows r set erased = s.erased, excluded = s.excluded
-    from (
-      select r.row, bool_or(s.reason = 'erased') as erased, bool_or(s.reason = 'self_excluded') as excluded
-      from import_rows r cross join lateral unnest(array[r.email_hash, r.phone_hash]) as a(hash)
-        join suppressions s on s.address_hash = a.hash
-      where s.property_id = ${property.id} and s.lifted_at is null
-        and (s.reason = 'erased' or (s.reason = 'self_excluded' and (s.expires_at is null or s.expires_at > now())))
-      group by r.row) s
-    where r.row = s.row`;
-  const [lists] = await sql<{ people: boolean; addresses: boolean }[]>`
-    select bool_or(identity_hash is not null) as people, bool_or(address_hashes <> '{}') as addresses
+interface Lists {
+  people: boolean;
+  addresses: boolean;
+}
+
+async function exclusionLists({ sql, property }: Context): Promise<Lists> {
+  const [lists] = await sql<Lists[]>`
+    select coalesce(bool_or(identity_hash is not null), false) as people,
+      coalesce(bool_or(address_hashes <> '{}'), false) as addresses
     from self_exclusions
     where property_id = ${property.id} and starts_at <= now() and (ends_at is null or ends_at > now())`;
-  if (lists?.addresses) await excludeAddresses(context);
-  if (lists?.people) await excludePeople(context, rows);
-  await sql`update import_rows set excluded = true where target_status = 'self_excluded' and excluded is not true`;
+  return lists!;
 }
 
-async function excludeAddresses({ sql, property }: Context): Promise<void> {
-  await sql`
-    update import_rows r set excluded = true
-    from self_exclusions x
-    where x.property_id = ${property.id} and x.starts_at <= now() and (x.ends_at is null or x.ends_at > now())
-      and x.address_hashes && array_remove(array[r.email_hash, r.phone_hash], null)`;
-}
-
-async function excludePeople({ sql, property }: Context, rows: readonly Staged[]): Promise<void> {
-  const people = rows.flatMap(({ row, values }) => {
-    const hash = identityHash(property.pepper, values);
-    return hash ? [{ row, hash: hash.toString("hex") }] : [];
-  });
-  await sql`
-    update import_rows r set excluded = true
-    from jsonb_to_recordset(${people as never}::jsonb) as i(row int, hash text)
-      join self_exclusions x on x.identity_hash = decode(i.hash, 'hex')
-    where r.row = i.row and x.property_id = ${property.id} and x.starts_at <= now()
-      and (x.ends_at is null or x.ends_at > now())`;
+function excludedBy({ sql, property }: Context, lists: Lists) {
+  const active = sql`x.property_id = ${property.id} and x.starts_at <= now() and (x.ends_at is null or x.ends_at > now())`;
+  const people = sql`exists (
+    select from self_exclusions x where ${active} and x.identity_hash = r.identity_hash)`;
+  const addresses = sql`exists (
+    select from self_exclusions x
+    where ${active} and x.address_hashes && array_remove(array[r.email_hash, r.phone_hash], null))`;
+  return sql`(${lists.people ? people : sql`false`} or ${lists.addresses ? addresses : sql`false`})`;
 }

@@ -2,7 +2,6 @@ import type { Context } from "#runtime/operation.ts";
 import type { ImportJob } from "./import-job.ts";
 import type { Layout } from "./layout.ts";
 import type { Refusal, Staged } from "./rows.ts";
-import { stage } from "./staging.ts";
 import { judge, type Verdict } from "./verdicts.ts";
 import { writeGrants } from "./write-grants.ts";
 import { writePlayers } from "./write-players.ts";
@@ -46,10 +45,9 @@ export async function writeBatch(
   const { rows, refusals } = withoutTwins(batch);
   const counts: Counts = { created: 0, updated: 0, skipped: 0 };
   if (rows.length > 0) {
-    await stage(sql, rows);
     if (job.params.dry_run) await sql`savepoint dry_run`;
-    const verdicts = await judge(context, job.id, job.params, rows);
-    Object.assign(counts, await writePlayers(context, job.id, job.params));
+    const { verdicts, existing } = await judge(context, job.id, job.params, rows);
+    Object.assign(counts, await writePlayers(context, job.id, job.params, existing));
     if (job.params.consent) {
       const { actor_type, actor_id } = job;
       await writeGrants(context, job.params.consent, { actor_type, actor_id }, rows);

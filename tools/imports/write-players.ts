@@ -16,8 +16,9 @@ export async function writePlayers(
   context: Context,
   jobId: string,
   params: ImportParams,
+  existing: number,
 ): Promise<{ created: number; updated: number }> {
-  const updated = await updatePlayers(context, jobId, params);
+  const updated = existing > 0 ? await updatePlayers(context, jobId, params) : 0;
   const created = await createPlayers(context, jobId, params);
   if (params.segment_id) await joinSegment(context, params.segment_id);
   return { created, updated };
@@ -62,7 +63,8 @@ async function createPlayers(
     insert into players (property_id, id, player_id, status, custom, tags, import_job_id, ${columns})
     select ${property.id}, id, coalesce(player_id, id::text),
       case when excluded then 'self_excluded' else coalesce(status, 'active') end, coalesce(custom, '{}'),
-      array(select distinct t from unnest(coalesce(tags, '{}') || ${params.tags}::text[]) t), ${jobId}, ${columns}
+      case when tags is null then ${params.tags}::text[]
+        else array(select distinct t from unnest(tags || ${params.tags}::text[]) t) end, ${jobId}, ${columns}
     from import_rows where target is null and verdict is null order by row`;
   if (result.count > 0) {
     await emitMany(

@@ -1,0 +1,193 @@
+import postgres from "postgres";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import type { Operation } from "#runtime/operation.ts";
+import { CATALOG } from "#tools/catalog.ts";
+import { type House, startHouse, type Tenant } from "../support/house.ts";
+import { idFields, inputFor, NOWHERE, overMcp, overRest, pointsTo } from "./asking.ts";
+import { type Planted, plantRows } from "./one-row-each.ts";
+import { overCli } from "./over-cli.ts";
+
+const OPEN = [...CATALOG.operations.values()].filter(({ access }) => access === "property");
+
+let house: House;
+let rows: Planted;
+let twins: { tenant: Tenant; planted: Planted }[];
+
+beforeAll(async () => {
+  // Without a worker, so that only the faces change anything.
+  house = await startHouse({ role: "web" });
+  const admin = postgres(house.database.url, { max: 1, onnotice: () => {} });
+  rows = await plantRows(admin, house.tenant.id);
+  twins = [];
+  for (const tenant of [await house.newTenant(), await house.newTenant()]) {
+    twins.push({ tenant, planted: await plantRows(admin, tenant.id) });
+  }
+  await admin.end();
+});
+
+afterAll(() => house?.stop());
+
+interface Said {
+  code: string | null;
+  data: unknown;
+}
+
+const operationNamed = (name: string): Operation => {
+  const operation = CATALOG.operations.get(name);
+  if (!operation) throw new Error(`no operation ${name}`);
+  return operation;
+};
+
+async function byRest(
+  operation: Operation,
+  input: Record<string, unknown>,
+  key = house.tenant.key,
+): Promise<Said> {
+  const { status, body } = await overRest(house, operation, input, { "X-Api-Key": key });
+  return status >= 400 ? { code: body.code, data: body.error } : { code: null, data: body };
+}
+
+async function byMcp(
+  operation: Operation,
+  input: Record<string, unknown>,
+  key = house.tenant.key,
+): Promise<Said> {
+  const list = operation.crud?.verb === "list" || operation.output.type === "array";
+  const { isError, data } = await overMcp(house, operation, list ? { ...input, format: "items" } : input, {
+    "X-Api-Key": key,
+  });
+  if (isError) return { code: String(data.code), data: data.message };
+  const { audit_id: _, ...rest } = data;
+  return { code: null, data: list ? rest.items : rest };
+}
+
+async function byCli(operation: Operation, input: Record<string, unknown>): Promise<Said> {
+  const { exit, data, stderr } = await overCli(house, operation, input);
+  if (exit > 1 || data === null) throw new Error(`${operation.name}: ${stderr}`);
+  return exit === 1 ? { code: data.code, data: data.error } : { code: null, data };
+}
+
+/** What is each record's own taken out: ids, times, and what was planted at random. */
+function masked(said: Said): Said {
+  const text = JSON.stringify(said)
+    .replace(/[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}/g, "<id>")
+    .replace(/\d{4}-\d\d-\d\dT[\d:.]+(?:Z|[+-][\d:]+)/g, "<time>")
+    .replace(/whsec_[\w+/=-]+/g, "<secret>")
+    .replace(/\b[0-9a-f]{64}\b/g, "<hash>")
+    .replace(/\bx[0-9a-f]{12}\b/g, "<text>")
+    .replace(/\bp-[0-9a-f]{8}\b/g, "<slug>");
+  return JSON.parse(text) as Said;
+}
+
+const own = (table: string) => rows.get(table)!.id;
+
+test("a read answers the very same over REST, MCP and the command line", async () => {
+  const cases: [string, Record<string, unknown>][] = [
+    ["list_players", { order: "created_at.asc,id.asc", limit: 5 }],
+    ["list_audit_logs", { order: "created_at.asc,id.asc", limit: 2 }],
+    ["list_campaigns", { select: "id,name,status" }],
+    ["get_player", { id: own("players") }],
+    ["get_campaign", { id: own("campaigns") }],
+    ["get_webhook_delivery", { id: own("webhook_deliveries") }],
+    ["get_property", { propertyId: house.tenant.id }],
+    ["campaign_stats", { propertyId: house.tenant.id, campaignId: own("campaigns") }],
+    [
+      "segment_preview",
+      { propertyId: house.tenant.id, conditions: [{ field: "tier", operator: "is_not_set" }] },
+    ],
+  ];
+  await inPairs(cases, async ([name, input]) => {
+    const operation = operationNamed(name);
+    const rest = untimed(await byRest(operation, input));
+    expect(rest, name).toMatchObject({ code: null });
+    expect(untimed(await byMcp(operation, input)), name).toEqual(rest);
+    expect(untimed(await byCli(operation, input)), name).toEqual(rest);
+  });
+});
+
+test("a write does the same over REST, MCP and the command line", async () => {
+  const property = { propertyId: house.tenant.id };
+  const cases: [string, Record<string, unknown>][] = [
+    ["create_player", { first_name: "Ann", email: " Ann@Example.com ", adt: 12.5, tags: ["vip", "slots"] }],
+    ["update_player", { id: own("players"), last_name: "O'Neill — “the Ace”" }],
+    [
+      "consent_record",
+      { ...property, playerId: own("players"), channel: "email", consentGiven: true, consentSource: "form" },
+    ],
+  ];
+  for (const [name, input] of cases) {
+    const operation = operationNamed(name);
+    const rest = masked(await byRest(operation, input));
+    expect(rest, name).toMatchObject({ code: null });
+    expect(masked(await byMcp(operation, input)), name).toEqual(rest);
+    expect(masked(await byCli(operation, input)), name).toEqual(rest);
+  }
+});
+
+test("a refusal has the same code and the same words over REST, MCP and the command line", async () => {
+  const cases: [string, string, Record<string, unknown>][] = [
+    ["not_found", "get_player", { id: NOWHERE }],
+    ["not_found", "send_campaign", { propertyId: house.tenant.id, campaignId: NOWHERE }],
+    ["not_found", "delete_template", { id: NOWHERE }],
+    ["invalid", "create_player", { email: "not an address" }],
+    ["invalid", "list_players", { order: "shoe_size.asc" }],
+    ["conflict", "resume_campaign", { propertyId: house.tenant.id, campaignId: own("campaigns") }],
+  ];
+  await inPairs(cases, async ([code, name, input]) => {
+    const operation = operationNamed(name);
+    const rest = await byRest(operation, input);
+    expect(rest, name).toMatchObject({ code });
+    expect(await byMcp(operation, input), name).toEqual(rest);
+    expect(await byCli(operation, input), name).toEqual(rest);
+  });
+});
+
+test("every operation says and does the same over REST and MCP, on two properties that are alike", async () => {
+  const told: string[] = [];
+  const [one, other] = twins;
+  const answered = { well: 0, refused: 0 };
+  // Removals last: the others have something to work on.
+  const order = OPEN.toSorted((a, b) => Number(a.effect === "destroy") - Number(b.effect === "destroy"));
+  for (const operation of order) {
+    const rest = masked(await byRest(operation, inputOn(operation, one!), one!.tenant.key));
+    const mcp = masked(await byMcp(operation, inputOn(operation, other!), other!.tenant.key));
+    answered[rest.code === null ? "well" : "refused"]++;
+    if (operation.crud?.verb !== "list" && JSON.stringify(rest) !== JSON.stringify(mcp)) {
+      told.push(`${operation.name}: ${JSON.stringify(rest)}, and ${JSON.stringify(mcp)}`);
+    }
+    if (rest.code !== mcp.code || rest.code === "internal")
+      told.push(`${operation.name}: ${rest.code}, and ${mcp.code}`);
+  }
+  expect(told).toEqual([]);
+  expect(answered.well).toBeGreaterThan(answered.refused);
+});
+
+/** The least input, with the tenant's own records where it names some. */
+function inputOn(
+  operation: Operation,
+  { tenant, planted }: { tenant: Tenant; planted: Planted },
+): Record<string, unknown> {
+  const input = inputFor(operation);
+  for (const { field, many } of idFields(operation)) {
+    if (field === operation.property) input[field] = tenant.id;
+    else if (field in input) {
+      const id = planted.get(pointsTo(operation, field)?.name ?? "")?.id ?? NOWHERE;
+      input[field] = many ? [id] : id;
+    }
+  }
+  return input;
+}
+
+/** How long a query took is another number each time. */
+function untimed(said: Said): Said {
+  return JSON.parse(JSON.stringify(said, (key, value) => (key === "sql_ms" ? 0 : value))) as Said;
+}
+
+/** Two at a time: a process each, on few cores. */
+async function inPairs<T>(items: readonly T[], work: (item: T) => Promise<void>): Promise<void> {
+  const left = [...items];
+  const run = async () => {
+    for (let item = left.shift(); item; item = left.shift()) await work(item);
+  };
+  await Promise.all([run(), run()]);
+}

@@ -1,0 +1,108 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import type { EmailMessage, SendOutcome } from "#runtime/channels/channel.ts";
+import { type House, startHouse } from "../../support/house.ts";
+import { type Casino, casino, vendor } from "./casino.ts";
+
+let house: House;
+let place: Casino & { id: string };
+
+// Without a worker: the tests run its jobs, and stop them where they want.
+beforeAll(async () => {
+  house = await startHouse({ role: "web" });
+});
+afterAll(() => house?.stop());
+beforeEach(async () => {
+  const { id } = await house.newTenant();
+  place = { ...casino(house, id), id };
+});
+
+const sent = (message: EmailMessage): SendOutcome => ({
+  id: message.id,
+  status: "sent",
+  providerMessageId: message.id,
+});
+
+/** A planned campaign to so many players; deliver_campaign waits on the queue. */
+async function planned(players: number, fields: Record<string, unknown> = {}): Promise<string> {
+  await place.crowd(players);
+  const id = await place.campaign(fields);
+  await place.send(id);
+  await place.work({ only: "plan_campaign" });
+  return id;
+}
+
+/** How many sends there are in each status. */
+async function tally(id: string): Promise<Record<string, number>> {
+  const counts: Record<string, number> = {};
+  for (const { status } of await place.sends(id)) counts[status] = (counts[status] ?? 0) + 1;
+  return counts;
+}
+
+describe("a vendor", () => {
+  /** As if the time until the next try had passed. */
+  const later = async () => {
+    await place.query(
+      (sql) => sql`
+      update campaign_sends set scheduled_for = now() where property_id = ${place.id} and status = 'pending'`,
+    );
+    await house.service.db.asSystem(
+      (sql) => sql`update queue set run_at = now() where property_id = ${place.id}`,
+    );
+  };
+
+  test("that is busy is asked again later, and the fifth refusal is final", async () => {
+    const id = await planned(2);
+    const { sender, given } = vendor({
+      answer: (message) =>
+        message.to === "p1@example.com"
+          ? sent(message)
+          : { id: message.id, status: "retry", code: "smtp_451", message: "busy", retryAfter: 90 },
+    });
+    for (const expected of [2, 3, 4, 5]) {
+      await place.work({ open: () => sender });
+      expect(given).toHaveLength(expected);
+      expect(await place.get(id)).toMatchObject({ status: "sending" });
+      await place.work({ open: () => sender });
+      expect(given).toHaveLength(expected);
+      await later();
+    }
+    await place.work({ open: () => sender });
+    expect(await tally(id)).toEqual({ sent: 1, failed: 1 });
+    expect(await place.get(id)).toMatchObject({ status: "sent" });
+  });
+
+  test("that refuses us fails the campaign, and sending it again goes on without repeating anything", async () => {
+    const id = await planned(20);
+    let repaired = false;
+    const { sender, given } = vendor({
+      concurrency: 4,
+      answer: (message) =>
+        given.length <= 4 || repaired
+          ? sent(message)
+          : { id: message.id, status: "retry", code: "smtp_535", message: "bad password", fatal: true },
+    });
+    await place.work({ open: () => sender });
+    const failed = await place.get(id);
+    expect(failed).toMatchObject({ status: "failed" });
+    expect(failed.status_reason).toContain("smtp_535");
+    const before = await tally(id);
+    expect((before.sent ?? 0) + (before.pending ?? 0)).toBe(20);
+    repaired = true;
+    given.splice(0);
+    await place.send(id);
+    await place.work({ open: () => sender });
+    expect(given).toHaveLength(before.pending!);
+    expect(await tally(id)).toEqual({ sent: 20 });
+  });
+
+  test("whose answer nobody can tell leaves the message unknown, never sent again", async () => {
+    const id = await planned(3);
+    const { sender, given } = vendor({
+      answer: (message) => ({ id: message.id, status: "unknown", code: "cut", message: "connection cut" }),
+    });
+    await place.work({ open: () => sender });
+    expect(given).toHaveLength(3);
+    expect(await tally(id)).toEqual({ unknown: 3 });
+    expect(await place.stats(id)).toMatchObject({ status: "sent", audience: 3, unknown: 3 });
+  });
+});

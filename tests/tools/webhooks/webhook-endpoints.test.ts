@@ -1,0 +1,200 @@
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { EVENT_NAMES } from "#runtime/events.ts";
+import { testDatabase } from "../../support/database.ts";
+import { type House, openHouse, openReceiver } from "./house.ts";
+
+let house: House;
+const cleanups: (() => unknown)[] = [];
+beforeAll(async () => {
+  house = await openHouse(await testDatabase());
+});
+afterAll(() => house.close());
+afterEach(async () => {
+  for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
+  await house.asTenant((sql) => sql`delete from webhook_endpoints`);
+  await house.db.asSystem((sql) => sql`delete from queue`);
+});
+
+async function receiver(status: () => number = () => 200) {
+  const opened = await openReceiver(() => ({ status: status() }));
+  cleanups.push(opened.close);
+  return opened;
+}
+
+const URL = "http://receiver.test/hooks";
+const create = (input: object = {}) =>
+  house.call("create_webhook_endpoint", { url: URL, events: ["player.created"], ...input });
+const player = { id: "0190f3b2-0000-7000-8000-000000000001", player_id: "P-1", tier: "Gold" };
+
+describe("an endpoint", () => {
+  test("is answered as the specification shows it, with what we add", async () => {
+    const { status, body } = await create();
+    expect(status).toBe(201);
+    expect(body).toEqual({
+      id: expect.any(String),
+      property_id: house.property,
+      url: URL,
+      events: ["player.created"],
+      is_active: true,
+      description: null,
+      include_pii: false,
+      disabled_reason: null,
+      failing_since: null,
+      created_at: expect.any(String),
+      updated_at: expect.any(String),
+      secret: expect.stringMatching(/^whsec_[A-Za-z0-9+/]{43}=$/),
+    });
+  });
+
+  test("shows its secret in the first answer and never again", async () => {
+    const first = await house.call("create_webhook_endpoint", { url: URL, events: ["*"] }, { key: "once" });
+    const { id, secret } = first.body;
+    const again = await house.call("create_webhook_endpoint", { url: URL, events: ["*"] }, { key: "once" });
+    expect(again.body.id).toBe(id);
+    const others = [
+      again,
+      await house.call("get_webhook_endpoint", { id }),
+      await house.call("list_webhook_endpoints", {}),
+      await house.call("update_webhook_endpoint", { id, description: "mine" }),
+    ];
+    for (const { text } of others) expect(text).not.toMatch(/secret|whsec/);
+    for (const filters of [{ "secret.like": "whsec%" }, { "previous_secret.is": "null" }]) {
+      await expect(house.call("list_webhook_endpoints", { filters })).rejects.toMatchObject({ status: 400 });
+    }
+    await expect(house.call("list_webhook_endpoints", { select: "secret" })).rejects.toMatchObject({
+      status: 400,
+    });
+    await expect(create({ secret: "whsec_mine" })).rejects.toMatchObject({ status: 400 });
+    const stored = await house.asTenant(
+      (sql) => sql`
+        select 1 from audit_logs where diff::text like ${`%${secret}%`}
+        union all select 1 from idempotency_records where body like ${`%${secret}%`}`,
+    );
+    expect(stored).toHaveLength(0);
+  });
+
+  test("may listen to every event, to whole categories and to all", async () => {
+    const events = [...EVENT_NAMES, "campaign.*", "*"];
+    expect((await create({ events: [...events, "*"] })).body.events).toEqual(events);
+  });
+
+  test.each([
+    [
+      "an event that does not exist",
+      { events: ["player.craeted"] },
+      /"player\.craeted".*Allowed: \*, campaign\.\*.*player\.created/,
+    ],
+    ["a category that does not exist", { events: ["wallet.*"] }, /"wallet\.\*"/],
+    ["no events", { events: [] }, /events/],
+    ["more than 100 events", { events: Array.from({ length: 101 }, () => "*") }, /events/],
+    ["no URL", { url: "hooks" }, /url/],
+    ["a URL of another kind", { url: "ftp://receiver.example.com/" }, /https:/],
+    ["a password in the URL", { url: "http://me:secret@receiver.example.com/" }, /password/],
+    ["an unknown field", { retries: 3 }, /retries: unknown field/],
+    ["a field that the service writes", { disabled_reason: "x" }, /disabled_reason: unknown field/],
+  ])("is refused with %s", async (_, input, words) => {
+    await expect(create(input)).rejects.toMatchObject({ status: 400, message: words });
+    const { body } = await create();
+    await expect(house.call("update_webhook_endpoint", { id: body.id, ...input })).rejects.toMatchObject({
+      status: 400,
+      message: words,
+    });
+  });
+
+  test("takes its deliveries with it when it is deleted; the events stay", async () => {
+    const { body } = await create();
+    await house.emit("player.created", [player]);
+    await house.call("delete_webhook_endpoint", { id: body.id });
+    expect((await house.call("list_webhook_deliveries", {})).body).toEqual([]);
+    const events = await house.asTenant(
+      (sql) => sql`select 1 from outbox where property_id = ${house.property}`,
+    );
+    expect(events.length).toBeGreaterThan(0);
+    await house.work();
+  });
+
+  test("that is switched off by hand gets nothing, what was pending is discarded, and it can be switched on", async () => {
+    const { url, received } = await receiver();
+    const { body } = await create({ url });
+    await house.emit("player.created", [player]);
+    await house.call("update_webhook_endpoint", { id: body.id, is_active: false });
+    await house.emit("player.created", [player]);
+    await house.work();
+    expect(received).toHaveLength(0);
+    expect((await house.deliveriesOf(body.id)).map(({ status }) => status)).toEqual(["discarded"]);
+    await house.call("update_webhook_endpoint", { id: body.id, is_active: true });
+    await house.emit("player.created", [player]);
+    await house.work();
+    expect(received).toHaveLength(1);
+  });
+
+  test("that moves to another URL gets what was waiting there at once", async () => {
+    const { url, received } = await receiver();
+    const { body } = await create({ url: "http://127.0.0.1:9/" });
+    await house.emit("player.created", [player]);
+    await house.asTenant((sql) => sql`update webhook_endpoints set resting_until = now() + interval '1 day'`);
+    await house.work();
+    await house.call("update_webhook_endpoint", { id: body.id, url });
+    await house.work();
+    expect(received).toHaveLength(1);
+  });
+
+  test("of another property is not there, for any operation", async () => {
+    const at = await house.newProperty();
+    const { body } = await create();
+    await house.emit("player.created", [player]);
+    const [delivery] = await house.deliveriesOf(body.id);
+    const attempts: [string, object][] = [
+      ["get_webhook_endpoint", { id: body.id }],
+      ["update_webhook_endpoint", { id: body.id, is_active: false }],
+      ["delete_webhook_endpoint", { id: body.id }],
+      ["get_webhook_delivery", { id: delivery!.id }],
+      ["rotate_webhook_secret", { endpointId: body.id }],
+      ["test_webhook", { endpointId: body.id }],
+      ["redeliver_webhook", { deliveryId: delivery!.id }],
+      ["replay_webhooks", { endpointId: body.id, since: "2020-01-01T00:00:00Z" }],
+    ];
+    for (const [name, input] of attempts) {
+      await expect(house.call(name, input, { at }), name).rejects.toMatchObject({ status: 404 });
+    }
+    expect((await house.call("list_webhook_endpoints", {}, { at })).body).toEqual([]);
+    expect((await house.call("list_webhook_deliveries", {}, { at })).body).toEqual([]);
+  });
+});
+
+describe("where private addresses are closed", () => {
+  let closed: House;
+  beforeAll(async () => {
+    closed = await openHouse(await testDatabase(), { allowPrivate: false });
+  });
+  afterAll(() => closed.close());
+
+  test.each([
+    ["http://receiver.example.com/", /https:/],
+    ["https://127.0.0.1/", /not on the public internet/],
+    ["https://169.254.169.254/latest/meta-data/", /not on the public internet/],
+    ["https://localhost:8443/", /not on the public internet/],
+  ])("an endpoint at %s is refused", async (url, words) => {
+    const input = { url, events: ["*"] };
+    await expect(closed.call("create_webhook_endpoint", input)).rejects.toMatchObject({
+      status: 400,
+      message: words,
+    });
+  });
+
+  test("one that got in all the same is not called, and the delivery says why", async () => {
+    const { url, received } = await receiver();
+    const { body } = await closed.call("create_webhook_endpoint", {
+      url: "https://receiver.example.com/",
+      events: ["*"],
+    });
+    const inside = url.replace("http:", "https:");
+    await closed.asTenant((sql) => sql`update webhook_endpoints set url = ${inside} where id = ${body.id}`);
+    await closed.emit("player.created", [player]);
+    await closed.work();
+    const [delivery] = await closed.deliveriesOf(body.id);
+    expect(delivery).toMatchObject({ status: "pending", attempt_count: 1 });
+    expect(delivery!.attempts[0]?.error).toBe("The host 127.0.0.1 is not on the public internet.");
+    expect(received).toHaveLength(0);
+  });
+});
