@@ -1,7 +1,9 @@
 import postgres from "postgres";
+import { type Client, openPool, type Pool } from "./pool.ts";
+import { types } from "./types.ts";
 
 /** A tagged template that runs SQL in the transaction that it belongs to. */
-export type Sql = postgres.ReservedSql;
+export type Sql = postgres.Sql;
 
 export interface TransactionOptions {
   readOnly?: boolean;
@@ -28,102 +30,99 @@ export class DeadlineExceeded extends Error {
   readonly code = "57014";
 }
 
+/** The connection went away in the middle: nothing of the transaction was kept, or nobody can tell. */
+export class ConnectionLost extends Error {
+  readonly code = "CONNECTION_CLOSED";
+
+  constructor(options?: ErrorOptions) {
+    super("the connection to the database was lost", options);
+  }
+}
+
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
 const REQUEST_DEADLINE = 5_000;
 const MOST_PREPARED = 1_000;
 
-/** PostgreSQL's text form of a time as ISO 8601 in UTC, microseconds kept. */
-function isoTime(text: string): string {
-  return `${text.replace(" ", "T")}:00`;
-}
-
-const types = {
-  date: { to: 1184, from: [1184], serialize: String, parse: isoTime },
-  calendar: { to: 1082, from: [1082], serialize: String, parse: String },
-  bigint: { to: 20, from: [20], serialize: String, parse: Number },
-};
-
 /** The roles' pools over one URL. `size` counts connections a pool (3 to 4 serve two cores best). */
 export function connect(url: string, options: { size?: number; application?: string } = {}): Database {
-  const pool = (role: string, max: number, lockTimeout: string) =>
-    postgres(url, {
-      max,
-      types: types as never,
-      onnotice: () => {},
-      idle_timeout: 0,
-      max_lifetime: null,
-      connect_timeout: 5,
-      connection: {
-        application_name: options.application ?? "marketing",
-        role,
-        timezone: "UTC",
-        lock_timeout: lockTimeout,
-        // Rules compile to large expressions: compiling them to machine code cost 5x their running time.
-        jit: "off",
-        idle_in_transaction_session_timeout: "60s",
-      } as never,
-    });
+  const settings = (role: string) => ({
+    types: types as never,
+    fetch_types: false,
+    onnotice: () => {},
+    idle_timeout: 0,
+    max_lifetime: null,
+    connect_timeout: 5,
+    connection: {
+      application_name: options.application ?? "marketing",
+      role,
+      timezone: "UTC",
+      lock_timeout: "2s",
+      // Rules compile to large expressions: compiling them to machine code cost 5x their running time.
+      jit: "off",
+      idle_in_transaction_session_timeout: "60s",
+    } as never,
+  });
   const size = options.size ?? 4;
-  const writer = pool("app_idle", size, "2s");
-  const reader = pool("app_reader", size, "2s");
-  const listener = pool("app_idle", 1, "2s");
+  const writers = openPool(url, size, settings("app_idle"));
+  const readers = openPool(url, size, settings("app_reader"));
+  const listener = postgres(url, { ...settings("app_idle"), max: 1 });
   const prepared = new Set<string>();
 
   return {
     asProperty: async (property, work, transaction = {}) => {
       if (!UUID.test(property)) throw new TypeError("asProperty needs a uuid");
       return transact(
-        writer,
+        writers,
         `set local role app_property; set local app.property_id = '${property}'`,
         work,
         transaction,
       );
     },
-    asSystem: (work, transaction = {}) => transact(writer, "set local role app_system", work, transaction),
+    asSystem: (work, transaction = {}) => transact(writers, "set local role app_system", work, transaction),
     read: (query, parameters, deadline = REQUEST_DEADLINE) => {
       // A connection keeps every statement that it has prepared, so the texts must not grow without end.
       const prepare = prepared.has(query) || prepared.size < MOST_PREPARED;
       if (prepare) prepared.add(query);
-      const rows = reader.unsafe(query, parameters as never[], { prepare });
-      return withDeadline(rows as unknown as Promise<Record<string, unknown>[]>, deadline);
+      return withClient(readers, deadline, ({ sql }) =>
+        sql.unsafe<Record<string, unknown>[]>(query, parameters as never[], { prepare }),
+      );
     },
     listen: async (channel, onNotify, onListen) => {
       await listener.listen(channel, onNotify, onListen);
     },
     close: async () => {
-      await Promise.all([writer, reader, listener].map((one) => one.end({ timeout: 5 })));
+      await Promise.all([writers.close(), readers.close(), listener.end({ timeout: 5 })]);
     },
   };
 }
 
-async function transact<T>(
-  pool: postgres.Sql,
+function transact<T>(
+  pool: Pool,
   role: string,
   work: (sql: Sql) => Promise<T>,
   { readOnly, before, deadline = REQUEST_DEADLINE }: TransactionOptions,
 ): Promise<T> {
-  const sql = await reserve(pool, deadline);
-  let finished = false;
-  const run = async (): Promise<T> => {
+  return withClient(pool, deadline, async (client) => {
+    const { sql } = client;
+    // Not awaited: the handler's first query follows on the wire at once.
+    const opening = sql.unsafe(`begin${readOnly ? " read only" : ""}; ${before ? `${before}; ` : ""}${role}`);
+    const opened = opening.simple().then(
+      () => null,
+      (error: unknown) => ({ error }),
+    );
     try {
-      // Not awaited: the handler's first query follows on the wire at once.
-      const opening = sql.unsafe(
-        `begin${readOnly ? " read only" : ""}; ${before ? `${before}; ` : ""}${role}`,
-      );
-      const opened = opening.simple().then(
-        () => null,
-        (error: unknown) => ({ error }),
-      );
       const result = await settle(work(sql), opened);
+      // On a connection that came back by itself there is no transaction left to commit.
+      if (client.lost) throw new ConnectionLost();
       await sql.unsafe("commit");
-      finished = true;
+      if (client.lost) throw new ConnectionLost();
       return result;
-    } finally {
-      if (!finished) await sql.unsafe("rollback").then(undefined, () => {});
-      sql.release();
+    } catch (error) {
+      if (client.lost) throw error instanceof ConnectionLost ? error : new ConnectionLost({ cause: error });
+      await sql.unsafe("rollback").then(undefined, () => {});
+      throw error;
     }
-  };
-  return withDeadline(run(), deadline);
+  });
 }
 
 /** The work's result, or the error of the opening statements, which explains any that followed. */
@@ -140,20 +139,33 @@ async function settle<T>(work: Promise<T>, opened: Promise<{ error: unknown } | 
   return outcome.value;
 }
 
-async function reserve(pool: postgres.Sql, deadline: number): Promise<Sql> {
-  const reserving = pool.reserve();
+/** Runs `work` on a connection of its own. One that has not answered by the deadline is cut. */
+async function withClient<T>(
+  pool: Pool,
+  deadline: number,
+  work: (client: Client) => PromiseLike<T>,
+): Promise<T> {
+  const startedAt = performance.now();
+  const taking = pool.take();
+  let client: Client;
   try {
-    return await withDeadline(reserving, deadline);
+    client = await withDeadline(taking, deadline);
   } catch (error) {
-    void reserving.then(
-      (late) => late.release(),
-      () => {},
-    );
+    void taking.then(pool.give);
+    throw error;
+  }
+  try {
+    const result = await withDeadline(work(client), deadline - (performance.now() - startedAt));
+    pool.give(client);
+    return result;
+  } catch (error) {
+    if (error instanceof DeadlineExceeded) pool.discard(client);
+    else pool.give(client);
     throw error;
   }
 }
 
-async function withDeadline<T>(promise: Promise<T>, milliseconds: number): Promise<T> {
+async function withDeadline<T>(promise: PromiseLike<T>, milliseconds: number): Promise<T> {
   if (milliseconds === Number.POSITIVE_INFINITY) return promise;
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_, reject) => {

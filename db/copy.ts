@@ -1,7 +1,9 @@
-import { setImmediate as nextTurn } from "node:timers/promises";
+import { setImmediate as nextTurn, setTimeout } from "node:timers/promises";
 import type { Sql } from "./client.ts";
 
 const BLOCK = 131_072;
+/** Milliseconds after which a lost connection is known as lost. */
+const LOSS_SETTLES = 50;
 const SPECIAL = /[\\\t\n\r]/;
 const SPECIALS = /[\\\t\n\r]/g;
 const ESCAPES: Record<string, string> = { "\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r" };
@@ -35,14 +37,21 @@ export async function copyIn(
   lines: Iterable<string>,
 ): Promise<void> {
   const stream = await sql.unsafe(`copy ${table} (${columns.join(", ")}) from stdin`).writable();
-  let refused: Error | undefined;
-  stream.on("error", (error) => {
-    refused = error;
+  // A lost connection destroys the stream without calling back for what is being written.
+  const broken = new Promise<never>((_, reject) => {
+    // The stream hears of it just before the pool does, and a rollback sent in between is never answered.
+    stream.once("error", (error) => void setTimeout(LOSS_SETTLES).then(() => reject(error)));
   });
-  const write = (block: string) =>
-    new Promise<void>((resolve, reject) => {
-      stream.write(block, "utf8", (error) => (error ? reject(error) : resolve()));
-    });
+  broken.catch(() => {});
+  const write = (part: string) =>
+    Promise.race([
+      broken,
+      new Promise<void>((resolve) => {
+        stream.write(part, "utf8", (error) => {
+          if (!error) resolve();
+        });
+      }),
+    ]);
   let block = "";
   for (const line of lines) {
     block += line;
@@ -51,7 +60,6 @@ export async function copyIn(
     block = "";
   }
   if (block !== "") await write(block);
-  if (refused) throw refused;
   stream.end();
   await nextTurn();
   // The driver (3.4.9) forgets a refusal that comes after the last byte, and "finish" then never comes. The

@@ -66,7 +66,9 @@ export function inputOf(table: Table, verb: "create" | "update"): Record<string,
 function partial(schema: z.ZodType): z.ZodType {
   let inner = schema;
   while (inner instanceof z.ZodDefault || inner instanceof z.ZodOptional) inner = inner.unwrap() as z.ZodType;
-  return inner.optional();
+  const optional = inner.optional();
+  // A description belongs to the schema that it was given to, and does not survive unwrapping.
+  return schema.description ? optional.describe(schema.description) : optional;
 }
 
 /** The column type that a schema stands for, for filters and casts. */

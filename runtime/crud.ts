@@ -2,7 +2,7 @@ import { z } from "zod";
 import type { Sql } from "#db/client.ts";
 import { parseQuery } from "#db/filters.ts";
 import type { Page, Reader } from "#db/reader.ts";
-import { columnsOf, columnType, inputOf, shapeOf, viewOf } from "./columns.ts";
+import { columnsOf, inputOf, shapeOf, viewOf } from "./columns.ts";
 import { Fault } from "./faults.ts";
 import {
   type Change,
@@ -257,11 +257,4 @@ export function notFound(table: Table, rowId: string): Fault {
 
 function words(name: string): string {
   return name.replaceAll("_", " ");
-}
-
-/** The column types of a table, for casts. */
-export function typesOf(table: Table): Record<string, string> {
-  return Object.fromEntries(
-    Object.entries(columnsOf(table)).map(([name, { schema }]) => [name, columnType(schema)]),
-  );
 }

@@ -171,16 +171,20 @@ export async function heartbeat(db: System, leases: readonly Lease[], leaseMs: n
   return new Set(standing.map(leaseKey));
 }
 
-/** Takes back the jobs of lost workers. The attempt counts: the job may be what killed the worker. */
-export async function reap(db: System): Promise<number> {
+/**
+ * Takes back the jobs of lost workers: of those whose leases have run out, or of all where the caller knows that
+ * none is left. The attempt counts: the job may be what killed the worker.
+ */
+export async function reap(db: System, { all = false } = {}): Promise<number> {
   const rows = await db.asSystem(
     (sql) => sql`
       update queue
       set state = case when attempts >= max_attempts then 'dead' else 'ready' end,
         lease = null, leased_until = null, last_error = 'lost worker'
       where id in (
-        select id from queue where state = 'running' and leased_until < now()
-        order by leased_until limit 1000 for update skip locked)
+        select id from queue
+        where state = 'running' and leased_until < case when ${all}::boolean then 'infinity' else now() end
+        order by leased_until limit ${all ? null : 1000} for update skip locked)
       returning id`,
   );
   return rows.length;

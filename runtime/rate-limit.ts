@@ -4,7 +4,6 @@ import type { Log } from "./log.ts";
 /** Length of the window, in seconds. */
 export const WINDOW = 60;
 const SYNC_EVERY = 250;
-const KEEP_WINDOWS = 2;
 
 export interface Allowance {
   allowed: boolean;
@@ -92,12 +91,3 @@ export function rateLimiter(options: { db: Database; now: () => number; log: Log
 }
 
 export type RateLimiter = ReturnType<typeof rateLimiter>;
-
-/** Removes counts of windows that have ended. */
-export async function forgetOldWindows(db: Database): Promise<void> {
-  await db.asSystem(
-    (sql) => sql`
-    delete from rate_windows
-    where window_start < extract(epoch from now()) - ${KEEP_WINDOWS * WINDOW}`,
-  );
-}

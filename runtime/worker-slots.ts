@@ -78,5 +78,3 @@ export function openSlots(concurrency: number) {
       [...waiting.values()].flatMap((line) => drop(line, line.filter((job) => job.since <= moment).length)),
   };
 }
-
-export type Slots = ReturnType<typeof openSlots>;

@@ -16,16 +16,17 @@ import preflightCampaign from "./campaigns/preflight-campaign.ts";
 import resumeCampaign from "./campaigns/resume-campaign.ts";
 import scheduleCampaign from "./campaigns/schedule-campaign.ts";
 import sendCampaign from "./campaigns/send-campaign.ts";
+import settleSends from "./campaigns/settle-sends.job.ts";
 import unscheduleCampaign from "./campaigns/unschedule-campaign.ts";
 import unsubscribe from "./campaigns/unsubscribe.ts";
 import complianceCheck from "./compliance/compliance-check.ts";
 import createSelfExclusion from "./compliance/create-self-exclusion.ts";
 import deleteSuppression from "./compliance/delete-suppression.ts";
-import dncEntries from "./compliance/dnc_entries.table.ts";
-import selfExclusions from "./compliance/self_exclusions.table.ts";
+import dncEntries from "./compliance/dnc-entries.table.ts";
+import selfExclusions from "./compliance/self-exclusions.table.ts";
 import suppressions from "./compliance/suppressions.table.ts";
-import consentRecords from "./consent/consent_records.table.ts";
 import consentRecord from "./consent/consent-record.ts";
+import consentRecords from "./consent/consent-records.table.ts";
 import consentRevoke from "./consent/consent-revoke.ts";
 import createImportJob from "./imports/create-import-job.ts";
 import deleteImportJob from "./imports/delete-import-job.ts";
@@ -37,6 +38,7 @@ import createApiKey from "./keys/create-api-key.ts";
 import listApiKeys from "./keys/list-api-keys.ts";
 import revokeApiKey from "./keys/revoke-api-key.ts";
 import mailboxMessages from "./mailbox/mailbox-messages.table.ts";
+import forgetExpired from "./platform/forget-expired.job.ts";
 import players from "./players/players.table.ts";
 import createProperty from "./properties/create-property.ts";
 import getProperty from "./properties/get-property.ts";
@@ -56,8 +58,8 @@ import redeliverWebhook from "./webhooks/redeliver-webhook.ts";
 import replayWebhooks from "./webhooks/replay-webhooks.ts";
 import rotateWebhookSecret from "./webhooks/rotate-webhook-secret.ts";
 import testWebhook from "./webhooks/test-webhook.ts";
-import webhookDeliveries from "./webhooks/webhook_deliveries.table.ts";
-import webhookEndpoints from "./webhooks/webhook_endpoints.table.ts";
+import webhookDeliveries from "./webhooks/webhook-deliveries.table.ts";
+import webhookEndpoints from "./webhooks/webhook-endpoints.table.ts";
 
 /** The table of contents: every operation, table and job of the service, by domain. */
 export const CATALOG = catalog([
@@ -86,7 +88,7 @@ export const CATALOG = catalog([
       unscheduleCampaign,
       unsubscribe,
     ],
-    jobs: [cancelSends, deliverCampaign, fireCampaign, planCampaign],
+    jobs: [cancelSends, deliverCampaign, fireCampaign, planCampaign, settleSends],
   },
   { name: "mailbox", title: "Mailbox", tables: [mailboxMessages] },
   {
@@ -125,4 +127,5 @@ export const CATALOG = catalog([
     ],
   },
   { name: "audit", title: "Audit", tables: [auditLogs] },
+  { name: "platform", title: "Platform", jobs: [forgetExpired] },
 ]);

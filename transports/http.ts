@@ -1,5 +1,6 @@
+import { once } from "node:events";
 import { createServer, type Server } from "node:http";
-import type { AddressInfo, Socket } from "node:net";
+import { type AddressInfo, Server as NetServer, type Socket } from "node:net";
 import { getRequestListener } from "@hono/node-server";
 import { Hono } from "hono";
 import type { Catalog } from "#runtime/catalog.ts";
@@ -58,10 +59,19 @@ export interface Listening {
   close(): Promise<void>;
 }
 
+/** A connection that is in use has its next request within this time. */
+const DRAIN_MS = 250;
+const LAST_ANSWER_MS = 10_000;
+
 /** Listens for the app. Port 0 asks the system for a free one. */
 export async function listen(app: Http, gate: Gate, host: string, port: number): Promise<Listening> {
   const server = createServer({ requestTimeout: 30_000, headersTimeout: 15_000, keepAliveTimeout: 65_000 });
-  server.on("request", getRequestListener(app.fetch as never));
+  const listener = getRequestListener(app.fetch as never);
+  let closing = false;
+  server.on("request", (request, response) => {
+    if (closing) response.shouldKeepAlive = false;
+    void listener(request, response);
+  });
   server.on("clientError", (error: NodeJS.ErrnoException, socket: Socket) => {
     if (error.code === "ECONNRESET" || !socket.writable) return void socket.destroy();
     const fault = new Fault(PARSER_FAULTS[error.code ?? ""] ?? "invalid", {
@@ -76,11 +86,18 @@ export async function listen(app: Http, gate: Gate, host: string, port: number):
   return {
     server,
     port: (server.address() as AddressInfo).port,
-    close: () =>
-      new Promise((resolve) => {
-        server.close(() => resolve());
-        server.closeIdleConnections();
-        setTimeout(() => server.closeAllConnections(), 10_000).unref();
-      }),
+    close: async () => {
+      closing = true;
+      const closed = once(server, "close");
+      // Not http's own close: it cuts idle connections at once, under requests that are on their way.
+      NetServer.prototype.close.call(server);
+      const draining = setInterval(() => server.closeIdleConnections(), DRAIN_MS);
+      const cutting = setTimeout(() => server.closeAllConnections(), LAST_ANSWER_MS);
+      await closed;
+      clearInterval(draining);
+      clearTimeout(cutting);
+      // Ends http's own watch over slow requests.
+      server.close();
+    },
   };
 }

@@ -40,10 +40,12 @@ export function receiveParts(incoming: IncomingMessage, store: Store): Promise<s
     parser.on("file", (name, stream, filename) => {
       stream.on("error", reject);
       if (name === "params") return void textOf(stream).then((value) => (text = value), reject);
-      if (name !== "file" || stored) {
+      if (name !== "file" || file !== undefined) {
         stream.resume();
         return refuse(
-          stored ? "Send one file, not two." : `The part ${shown(name)} is not known. Send file and params.`,
+          name === "file"
+            ? "Send one file, not two."
+            : `The part ${shown(name)} is not known. Send file and params.`,
         );
       }
       file = stream;

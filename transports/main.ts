@@ -1,7 +1,9 @@
+import { connect } from "#db/client.ts";
 import { startEmbedded } from "#db/embedded.ts";
 import { migrate } from "#db/migrate.ts";
 import { type Config, ConfigError } from "#runtime/config.ts";
 import { createLog } from "#runtime/log.ts";
+import { reap } from "#runtime/queue.ts";
 import { CATALOG } from "#tools/catalog.ts";
 import { compose } from "./compose.ts";
 import { prepareDemo } from "./demo.ts";
@@ -33,6 +35,7 @@ async function main(config: Config): Promise<void> {
   try {
     const applied = await migrate(databaseUrl);
     for (const { name, milliseconds } of applied) log.info({ name, milliseconds }, "migration applied");
+    if (embedded) await takeBackJobs(databaseUrl);
     const running = await compose({ config, databaseUrl, catalog: CATALOG, log });
     const stop = once(async () => {
       await running.stop();
@@ -55,6 +58,16 @@ async function main(config: Config): Promise<void> {
   } catch (error) {
     await embedded?.stop();
     throw error;
+  }
+}
+
+/** The data folder is ours alone, so whoever had jobs is dead: no need to wait until the leases run out. */
+async function takeBackJobs(databaseUrl: string): Promise<void> {
+  const db = connect(databaseUrl, { size: 1 });
+  try {
+    await reap(db, { all: true });
+  } finally {
+    await db.close();
   }
 }
 

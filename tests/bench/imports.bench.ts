@@ -11,8 +11,8 @@ import { readConfig } from "#runtime/config.ts";
 import { invoke } from "#runtime/invoke.ts";
 import { createLog } from "#runtime/log.ts";
 import createImportJob from "#tools/imports/create-import-job.ts";
-import importPlayers from "#tools/imports/import-players.job.ts";
 import importJobs from "#tools/imports/import-jobs.table.ts";
+import importPlayers from "#tools/imports/import-players.job.ts";
 import { receiveFile } from "#tools/imports/upload.ts";
 import { pads } from "#tools/players/address.ts";
 import { compose } from "#transports/compose.ts";
@@ -22,7 +22,18 @@ import { median, type Report } from "./figure.ts";
 const ROWS = 100_000;
 const MANY = Number(process.env.BENCH_MANY_ROWS ?? 1_000_000);
 const ROUNDS = 3;
-const COLUMNS = ["player_id", "email", "phone", "first_name", "last_name", "tier", "adt", "coin_in", "state", "birth_date"];
+const COLUMNS = [
+  "player_id",
+  "email",
+  "phone",
+  "first_name",
+  "last_name",
+  "tier",
+  "adt",
+  "coin_in",
+  "state",
+  "birth_date",
+];
 
 /** S9: validated imports against psql's \copy into a staging table with one upsert into the same table. */
 export default async function bench(report: Report): Promise<void> {
@@ -48,17 +59,48 @@ export default async function bench(report: Report): Promise<void> {
       // The first round warms both up.
       if (round > 0) rounds.push({ ours, peer });
     }
-    const [seconds, control] = [median(rounds.map(({ ours }) => ours.seconds)), median(rounds.map(({ peer }) => peer))];
+    const [seconds, control] = [
+      median(rounds.map(({ ours }) => ours.seconds)),
+      median(rounds.map(({ peer }) => peer)),
+    ];
     const ratio = median(rounds.map(({ ours, peer }) => ours.seconds / peer));
-    report({ name: `import ${ROWS} rows, s`, ours: seconds, peer: control, ratio, goal: "<= 1.3x", met: ratio <= 1.3 });
+    report({
+      name: `import ${ROWS} rows, s`,
+      ours: seconds,
+      peer: control,
+      ratio,
+      goal: "<= 1.3x",
+      met: ratio <= 1.3,
+    });
     const memory = Math.max(...rounds.map(({ ours }) => ours.megabytes));
-    report({ name: `import ${ROWS} rows, memory in MB`, ours: memory, peer: 80, ratio: memory / 80, goal: "<= 80 MB", met: memory <= 80 });
+    report({
+      name: `import ${ROWS} rows, memory in MB`,
+      ours: memory,
+      peer: 80,
+      ratio: memory / 80,
+      goal: "<= 80 MB",
+      met: memory <= 80,
+    });
     await clear();
     const long = await place.run(many, MANY);
     const growth = long.megabytes / Math.max(memory, 1);
-    report({ name: `import ${MANY} rows, memory in MB`, ours: long.megabytes, peer: 80, ratio: growth, goal: "<= 80 MB", met: long.megabytes <= 80 });
+    report({
+      name: `import ${MANY} rows, memory in MB`,
+      ours: long.megabytes,
+      peer: 80,
+      ratio: growth,
+      goal: "<= 80 MB",
+      met: long.megabytes <= 80,
+    });
     const cpu = median(rounds.map(({ ours }) => ours.cpu));
-    report({ name: "import, CPU µs a row (control: the long file)", ours: cpu, peer: long.cpu, ratio: cpu / long.cpu, goal: "-", met: true });
+    report({
+      name: "import, CPU µs a row (control: the long file)",
+      ours: cpu,
+      peer: long.cpu,
+      ratio: cpu / long.cpu,
+      goal: "-",
+      met: true,
+    });
   } finally {
     await place.close();
     await admin.end();
@@ -75,8 +117,18 @@ interface Run {
 }
 
 async function openPlace(url: string, admin: postgres.Sql) {
-  const config = { ...readConfig({ DATABASE_URL: url, APP_SECRET: "b".repeat(32), ROLE: "worker", LOG_LEVEL: "warn" }) };
-  const parts = catalog([{ name: "imports", title: "Imports", tables: [importJobs], tools: [createImportJob], jobs: [importPlayers] }]);
+  const config = {
+    ...readConfig({ DATABASE_URL: url, APP_SECRET: "b".repeat(32), ROLE: "worker", LOG_LEVEL: "warn" }),
+  };
+  const parts = catalog([
+    {
+      name: "imports",
+      title: "Imports",
+      tables: [importJobs],
+      tools: [createImportJob],
+      jobs: [importPlayers],
+    },
+  ]);
   const running = await compose({ config, databaseUrl: url, catalog: parts, log: createLog("warn") });
   const id = randomUUID();
   const [property] = await admin<{ pepper: Buffer }[]>`
@@ -91,13 +143,19 @@ async function openPlace(url: string, admin: postgres.Sql) {
       most = Math.max(most, process.memoryUsage.rss());
     }, 20);
     const [cpu, startedAt] = [process.cpuUsage(), performance.now()];
-    const call = { actor: { type: "system", id: null }, transport: "cli", requestId: "bench", propertyId: id } as const;
+    const call = {
+      actor: { type: "system", id: null },
+      transport: "cli",
+      requestId: "bench",
+      propertyId: id,
+    } as const;
     await invoke(running.service, createImportJob, call, { upload_id: upload });
     await running.idle();
     const seconds = (performance.now() - startedAt) / 1000;
     const { user, system } = process.cpuUsage(cpu);
     clearInterval(watching);
-    const [job] = await admin`select status, error, created_count from import_jobs where upload_id = ${upload}`;
+    const [job] =
+      await admin`select status, error, created_count from import_jobs where upload_id = ${upload}`;
     if (job?.created_count !== rows) throw new Error(`the import made ${JSON.stringify(job)}`);
     return { seconds, megabytes: (most - before) / 1_048_576, cpu: (user + system) / rows };
   };
@@ -105,7 +163,11 @@ async function openPlace(url: string, admin: postgres.Sql) {
 }
 
 /** Seconds of the peer: the same rows, with the same columns and indexes, unchecked. */
-async function copyAndUpsert(url: string, file: string, place: { id: string; pepper: Buffer }): Promise<number> {
+async function copyAndUpsert(
+  url: string,
+  file: string,
+  place: { id: string; pepper: Buffer },
+): Promise<number> {
   const { inner, outer } = pads(place.pepper);
   const hash = (column: string) =>
     `address_hash('\\x${inner.toString("hex")}', '\\x${outer.toString("hex")}', ${column})`;

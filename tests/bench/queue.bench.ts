@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { Logger, type Runner, run as runGraphile, runMigrations } from "graphile-worker";
+import { Logger, run as runGraphile, runMigrations } from "graphile-worker";
 import pg from "pg";
 import { pino } from "pino";
 import postgres from "postgres";
@@ -35,8 +35,19 @@ interface Contender {
 }
 
 const JOBS = 100_000;
-const ROUNDS = 3;
-const LATENCIES = 200;
+const ROUNDS = 5;
+const LATENCIES = 50;
+/** A control whose slowest and fastest rounds differ by more than this has moved, and its figure is void. */
+const STEADY = 1.5;
+
+/** What graphile-worker does best with depends on the machine: each is run, and the best one is the peer. */
+const DRAINING = [
+  { concurrentJobs: 10, size: 500 },
+  { concurrentJobs: 4, size: 500 },
+  { concurrentJobs: 10, size: 1_000 },
+];
+/** Without a local queue it starts a single job sooner. */
+const STARTING = [{ concurrentJobs: 10 }, { concurrentJobs: 10, size: 500 }];
 
 /** S10 and S11: jobs a second, and enqueue to start, beside graphile-worker on the same server. */
 export default async function bench(report: (line: Line) => void): Promise<void> {
@@ -48,39 +59,65 @@ export default async function bench(report: (line: Line) => void): Promise<void>
     (name) => Object.assign(new URL(server), { pathname: `/${name}` }).href,
   );
   const ours = await openOurs(ourUrl!);
-  const peer = await openPeer(peerUrl!);
+  const pool = await openPool(peerUrl!);
   try {
-    const drains: { ours: Drain[]; peer: Drain[] } = { ours: [], peer: [] };
-    for (let round = 0; round < ROUNDS; round++) {
-      drains.ours.push(await drain(ours));
-      drains.peer.push(await drain(peer));
-    }
-    const [a, b] = [median(drains.ours.map((one) => one.rate)), median(drains.peer.map((one) => one.rate))];
-    const cpu = `CPU ${cpuOf(drains.ours)} and ${cpuOf(drains.peer)} us a job in this process`;
-    report({
-      name: "S10 queue: 100,000 jobs, jobs/s",
-      ours: a,
-      peer: b,
-      ratio: a / b,
-      goal: ">= 1.5",
-      met: a / b >= 1.5,
-      note: cpu,
-    });
-    const [c, d] = [await latency(ours), await latency(peer)];
-    report({
-      name: "S11 enqueue to start, p50 ms",
-      ours: c,
-      peer: d,
-      ratio: c / d,
-      goal: "<= 1.0",
-      met: c <= d,
-    });
+    const drains = await rounds(
+      ours,
+      DRAINING.map((setting) => graphile(pool, setting)),
+      drain,
+    );
+    const fastest = drains.peers.toSorted((a, b) => median(rates(b)) - median(rates(a)))[0]!;
+    const cpu = `CPU ${cpuOf(drains.ours)} and ${cpuOf(fastest)} us a job in this process`;
+    report(
+      line(
+        "S10 queue: 100,000 jobs, jobs/s",
+        rates(drains.ours),
+        rates(fastest),
+        (ratio) => ratio >= 1.5,
+        ">= 1.5",
+        cpu,
+      ),
+    );
+    const starts = await rounds(
+      ours,
+      STARTING.map((setting) => graphile(pool, setting)),
+      latency,
+    );
+    const soonest = starts.peers.toSorted((a, b) => median(a) - median(b))[0]!;
+    report(line("S11 enqueue to start, p50 ms", starts.ours, soonest, (ratio) => ratio <= 1, "<= 1.0"));
   } finally {
     await ours.close();
-    await peer.close();
+    await pool.end();
     for (const name of databases) await admin.unsafe(`drop database ${name} with (force)`);
     await admin.end();
   }
+}
+
+async function rounds<T>(ours: Contender, peers: Contender[], measure: (contender: Contender) => Promise<T>) {
+  const measured = { ours: [] as T[], peers: peers.map((): T[] => []) };
+  for (let round = 0; round < ROUNDS; round++) {
+    measured.ours.push(await measure(ours));
+    for (const [at, peer] of peers.entries()) measured.peers[at]!.push(await measure(peer));
+  }
+  return measured;
+}
+
+function line(
+  name: string,
+  ours: number[],
+  peer: number[],
+  reached: (ratio: number) => boolean,
+  goal: string,
+  note = "",
+): Line {
+  const ratio = median(ours) / median(peer);
+  const moved = Math.max(...peer) / Math.min(...peer) > STEADY;
+  const spread = [ours, peer].map((all) => `${Math.min(...all).toFixed(1)}..${Math.max(...all).toFixed(1)}`);
+  const notes = [note, `rounds ${spread.join(" and ")}`, moved ? "VOID: the control moved" : ""].filter(
+    Boolean,
+  );
+  const met = !moved && reached(ratio);
+  return { name, ours: median(ours), peer: median(peer), ratio, goal, met, note: notes.join("; ") };
 }
 
 interface Drain {
@@ -172,32 +209,35 @@ async function openOurs(url: string): Promise<Contender & { close(): Promise<voi
   };
 }
 
-async function openPeer(url: string): Promise<Contender & { close(): Promise<void> }> {
-  const pool = new pg.Pool({ connectionString: url, max: 26 });
+async function openPool(url: string): Promise<pg.Pool> {
+  const pool = new pg.Pool({ connectionString: url, max: 12 });
   pool.on("error", () => {});
+  pool.on("connect", (client) => client.on("error", () => {}));
   await runMigrations({ pgPool: pool });
+  return pool;
+}
+
+function graphile(
+  pool: pg.Pool,
+  { concurrentJobs, size }: { concurrentJobs: number; size?: number },
+): Contender {
+  const batched = size && { localQueue: { size }, completeJobBatchDelay: 0, failJobBatchDelay: 0 };
   return {
     fill: async (jobs) => {
       await pool.query(
         `select count(*) from graphile_worker.add_jobs(
-          array(select json_populate_record(null::graphile_worker.job_spec, '{"identifier":"nothing"}') from generate_series(1, $1::int)))`,
+          array(select json_populate_record(null::graphile_worker.job_spec, '{"identifier":"nothing"}')
+            from generate_series(1, $1::int)))`,
         [jobs],
       );
     },
     start: async (ran) => {
-      const runner: Runner = await runGraphile({
+      const runner = await runGraphile({
         pgPool: pool,
         noHandleSignals: true,
         taskList: { nothing: async () => ran() },
         logger: new Logger(() => () => {}),
-        preset: {
-          worker: {
-            concurrentJobs: 24,
-            localQueue: { size: 500 },
-            completeJobBatchDelay: 0,
-            failJobBatchDelay: 0,
-          },
-        },
+        preset: { worker: { concurrentJobs, ...batched } },
       });
       return { stop: () => runner.stop() };
     },
@@ -205,8 +245,11 @@ async function openPeer(url: string): Promise<Contender & { close(): Promise<voi
     put: async () => {
       await pool.query(`select graphile_worker.add_job('nothing')`);
     },
-    close: () => pool.end(),
   };
+}
+
+function rates(drains: Drain[]): number[] {
+  return drains.map((one) => one.rate);
 }
 
 function cpuOf(drains: Drain[]): string {

@@ -41,14 +41,25 @@ async function start(folder: string): Promise<number> {
   const { DATABASE_URL: _, APP_SECRET: __, ...environment } = process.env;
   const startedAt = performance.now();
   const child = spawn(process.execPath, [MAIN], {
-    env: { ...environment, DATA_DIR: folder, PORT: String(port), HOST: "127.0.0.1", LOG_LEVEL: "error" },
-    stdio: ["ignore", "ignore", "inherit"],
+    env: {
+      ...environment,
+      DATA_DIR: folder,
+      DEMO: "off",
+      PORT: String(port),
+      HOST: "127.0.0.1",
+      LOG_LEVEL: "error",
+    },
+    stdio: ["ignore", "ignore", "pipe"],
+  });
+  let said = "";
+  child.stderr.on("data", (chunk) => {
+    said += chunk;
   });
   const ended = once(child, "exit");
   while (!(await listens(port))) {
     if (child.exitCode !== null || performance.now() - startedAt > PATIENCE) {
       child.kill("SIGKILL");
-      throw new Error("the service did not start");
+      throw new Error(`the service did not start: ${said}`);
     }
     await pause(5);
   }
@@ -57,7 +68,7 @@ async function start(folder: string): Promise<number> {
   if (answer.status !== 401) throw new Error(`the control moved: ${answer.status}, not 401`);
   child.kill("SIGTERM");
   const [code] = await ended;
-  if (code !== 0) throw new Error(`the control moved: stopped with ${code}`);
+  if (code !== 0) throw new Error(`the control moved: stopped with ${code}: ${said}`);
   return seconds;
 }
 

@@ -25,6 +25,9 @@ beforeAll(async () => {
   await admin.end();
 });
 
+// A process each: a second of work, and many on a busy machine.
+const PROCESSES = 120_000;
+
 afterAll(() => house?.stop());
 
 interface Said {
@@ -81,7 +84,7 @@ function masked(said: Said): Said {
 
 const own = (table: string) => rows.get(table)!.id;
 
-test("a read answers the very same over REST, MCP and the command line", async () => {
+test("a read answers the very same over REST, MCP and the command line", { timeout: PROCESSES }, async () => {
   const cases: [string, Record<string, unknown>][] = [
     ["list_players", { order: "created_at.asc,id.asc", limit: 5 }],
     ["list_audit_logs", { order: "created_at.asc,id.asc", limit: 2 }],
@@ -105,7 +108,7 @@ test("a read answers the very same over REST, MCP and the command line", async (
   });
 });
 
-test("a write does the same over REST, MCP and the command line", async () => {
+test("a write does the same over REST, MCP and the command line", { timeout: PROCESSES }, async () => {
   const property = { propertyId: house.tenant.id };
   const cases: [string, Record<string, unknown>][] = [
     ["create_player", { first_name: "Ann", email: " Ann@Example.com ", adt: 12.5, tags: ["vip", "slots"] }],
@@ -124,7 +127,9 @@ test("a write does the same over REST, MCP and the command line", async () => {
   }
 });
 
-test("a refusal has the same code and the same words over REST, MCP and the command line", async () => {
+test("a refusal has the same code and the same words over REST, MCP and the command line", {
+  timeout: PROCESSES,
+}, async () => {
   const cases: [string, string, Record<string, unknown>][] = [
     ["not_found", "get_player", { id: NOWHERE }],
     ["not_found", "send_campaign", { propertyId: house.tenant.id, campaignId: NOWHERE }],

@@ -8,8 +8,10 @@ export interface Mail {
   raw: string;
 }
 
-/** A real SMTP server that takes everything. */
-export async function mailServer(): Promise<{ url: string; mails: Mail[]; stop(): Promise<void> }> {
+/** A real SMTP server that takes everything, and tells of each mail as it is taken. */
+export async function mailServer(
+  onMail: (mail: Mail) => void = () => {},
+): Promise<{ url: string; mails: Mail[]; stop(): Promise<void> }> {
   const mails: Mail[] = [];
   const server = new SMTPServer({
     authOptional: true,
@@ -19,7 +21,10 @@ export async function mailServer(): Promise<{ url: string; mails: Mail[]; stop()
       stream.on("data", (chunk: Buffer) => chunks.push(chunk));
       stream.on("end", () => {
         const raw = Buffer.concat(chunks).toString("utf8");
-        for (const { address } of session.envelope.rcptTo) mails.push({ to: address, raw });
+        for (const { address } of session.envelope.rcptTo) {
+          mails.push({ to: address, raw });
+          onMail({ to: address, raw });
+        }
         done();
       });
     },

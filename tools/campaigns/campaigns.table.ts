@@ -32,7 +32,13 @@ const campaigns = table({
     body_html: writable(body().describe("Liquid. Goes before the template's bodies")),
     body_text: writable(body().describe("Liquid. Made from the HTML when left out")),
     segment_id: writable(z.uuid().nullable().optional().describe("From list_segments")),
-    exclude_segment_ids: writable(z.array(z.uuid()).max(50).default([])),
+    exclude_segment_ids: writable(
+      z
+        .array(z.uuid())
+        .max(50)
+        .default([])
+        .describe("Segments whose players are left out, from list_segments"),
+    ),
     audience: writable(z.enum(["all"]).nullable().optional().describe("Every player of the property")),
     conditions: writable(
       z
@@ -42,7 +48,7 @@ const campaigns = table({
         .optional()
         .describe("Rule rows in place of a segment; joined by logic"),
     ),
-    logic: writable(z.enum(["and", "or"]).default("and")),
+    logic: writable(z.enum(["and", "or"]).default("and").describe("How the conditions join")),
     scheduled_at: writable(
       timestamp()
         .nullable()

@@ -4,6 +4,7 @@ import { Fault } from "#runtime/faults.ts";
 import type { Context, JobContext, Row } from "#runtime/operation.ts";
 import { type Campaign, findCampaign, type Status, thin } from "./campaign.ts";
 import campaigns from "./campaigns.table.ts";
+import settleSends, { SETTLE_AFTER_SECONDS } from "./settle-sends.job.ts";
 import { countSends } from "./stats.ts";
 
 interface Action {
@@ -83,6 +84,9 @@ export async function finishIfDone(context: Context, id: string): Promise<boolea
   if (left) return false;
   const stats = await countSends(context, { id, status: "sending" });
   await move(context, id, "finish", { finished_at: "now" }, { stats });
+  if (stats.unknown > 0) {
+    context.enqueue(settleSends, { campaignId: id }, { dedupe: id, runAt: SETTLE_AFTER_SECONDS });
+  }
   return true;
 }
 

@@ -9,7 +9,7 @@ import { revoke } from "#tools/consent/revoke.ts";
 const PURPOSE = "unsubscribe";
 const METHODS = ["one_click", "preference_page"] as const;
 
-/** Behind the link of a message. The link's token names the property and the send; a caller has only that. */
+/** Behind the link of a message. The page reads the link's token, which names the property and the send. */
 export default tool({
   name: "unsubscribe",
   title: "Unsubscribe a recipient",
@@ -17,7 +17,7 @@ export default tool({
     "Takes the recipient of one message off the list: consent for email is revoked, the address is suppressed and pending sends are cancelled. Safe to repeat.",
   scope: "write",
   effect: "change",
-  access: "public",
+  access: "operator",
   input: {
     sendId: z.uuid().describe("The campaign send that the message belongs to"),
     method: z.enum(METHODS).default("one_click"),

@@ -40,11 +40,19 @@ export default tool({
     propertyId: z.uuid(),
     channel: z.enum(CHANNELS),
     phone: phone.optional(),
-    phones: z.array(phone).max(MOST_CHECKED).optional(),
+    phones: z
+      .array(phone)
+      .max(MOST_CHECKED)
+      .optional()
+      .describe("A bulk check: one result each, in this order"),
     email: email.optional(),
-    emails: z.array(email).max(MOST_CHECKED).optional(),
+    emails: z.array(email).max(MOST_CHECKED).optional().describe("A bulk check by email"),
     playerId: z.uuid().optional().describe("A player's id, from list_players"),
-    playerIds: z.array(z.uuid()).max(MOST_CHECKED).optional(),
+    playerIds: z
+      .array(z.uuid())
+      .max(MOST_CHECKED)
+      .optional()
+      .describe("A bulk check of players, by the ids of list_players"),
     at: timestamp().optional().describe("Evaluate for this time instead of now"),
   },
   output: z.object({

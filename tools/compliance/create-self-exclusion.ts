@@ -6,7 +6,7 @@ import { type Context, tool } from "#runtime/operation.ts";
 import { identityHash } from "#tools/players/identity.ts";
 import { carryOutExclusion } from "./exclude.ts";
 import { addressOf } from "./listed-address.ts";
-import selfExclusions from "./self_exclusions.table.ts";
+import selfExclusions from "./self-exclusions.table.ts";
 
 const text = (most: number) => z.string().trim().min(1).max(most).optional();
 
@@ -24,9 +24,6 @@ const input = {
   source: text(200),
   external_ref: text(200),
 };
-
-/** PostgreSQL's type id of the elements: postgres.js takes an array of Buffers for one bytea. */
-const BYTEA = 17;
 
 type Input = z.output<z.ZodObject<typeof input>>;
 
@@ -52,7 +49,7 @@ export default tool({
     const row = await insert(context, selfExclusions, {
       player_id: given.player_id,
       identity_hash: identity,
-      address_hashes: context.sql.array(person.addressHashes, BYTEA),
+      address_hashes: person.addressHashes.map((hash) => `\\x${hash.toString("hex")}`),
       ...pick(given, ["program", "jurisdiction", "starts_at", "ends_at", "source", "external_ref"]),
     });
     const ended = typeof row.ends_at === "string" && Date.parse(row.ends_at) <= Date.now();

@@ -45,18 +45,25 @@ function readPlainNumber(value: string): string | null {
 
 const DATE = /^(\d{4})-(\d{2})-(\d{2})$/;
 
+const FIRST_BIRTH = Date.UTC(1900, 0, 1);
+
 const birthDate: Field = {
   type: "date",
   wants: "a date such as 1980-12-31, from 1900 to today",
   read: (value) => {
-    if (!DATE.test(value) || !isCalendarDate(value)) return null;
-    return value >= "1900-01-01" && value <= new Date().toISOString().slice(0, 10) ? value : null;
+    const time = dayOf(value);
+    return time !== null && time >= FIRST_BIRTH && time <= Date.now() ? value : null;
   },
 };
 
-function isCalendarDate(value: string): boolean {
-  const time = Date.parse(`${value}T00:00:00Z`);
-  return !Number.isNaN(time) && new Date(time).toISOString().startsWith(value);
+/** The first millisecond of a day that the calendar has. */
+function dayOf(value: string): number | null {
+  const match = DATE.exec(value);
+  if (!match) return null;
+  const day = Number(match[3]);
+  const time = Date.UTC(Number(match[1]), Number(match[2]) - 1, day);
+  // The 31st of a shorter month has become another day.
+  return Number(match[2]) <= 12 && new Date(time).getUTCDate() === day ? time : null;
 }
 
 const TIME = /^\d{4}-\d{2}-\d{2}([T ]\d{2}:\d{2}(:\d{2}(\.\d{1,9})?)?(Z|[+-]\d{2}(:?\d{2})?)?)?$/;
@@ -66,7 +73,7 @@ export const moment: Field = {
   type: "timestamptz",
   wants: "a time such as 2026-01-31T18:00:00Z, from 1900 to 2100",
   read: (value) => {
-    if (!TIME.test(value) || !isCalendarDate(value.slice(0, 10))) return null;
+    if (!TIME.test(value) || dayOf(value.slice(0, 10)) === null) return null;
     if (value.length === 10) return inCentury(`${value}T00:00:00Z`);
     const [day, clock] = [value.slice(0, 10), value.slice(11)];
     const zone = /(Z|[+-]\d{2}(:?\d{2})?)$/.exec(clock)?.[0] ?? "";

@@ -17,7 +17,10 @@ export const params = {
     .describe(
       'File column to player field, such as {"Email Addr": "email", "Fav Game": "custom.fav_game", "Opt In": "consent.email", "x": null}. Columns with a known name need no mapping; null leaves one out. Without a header the columns are "1", "2", …',
     ),
-  mode: z.enum(["upsert", "create_only", "update_only"]).default("upsert"),
+  mode: z
+    .enum(["upsert", "create_only", "update_only"])
+    .default("upsert")
+    .describe("What to do with players who are there, and who are not"),
   match_on: z
     .array(z.enum(MATCH_KEYS))
     .min(1)
@@ -28,7 +31,7 @@ export const params = {
     .enum(["overwrite", "fill_blanks", "skip"])
     .default("overwrite")
     .describe("What happens to a player who exists. An empty cell never erases a value."),
-  delimiter: z.enum(["auto", ",", ";", "\t", "|"]).default("auto"),
+  delimiter: z.enum(["auto", ",", ";", "\t", "|"]).default("auto").describe("What parts the cells"),
   has_header: z.boolean().default(true),
   encoding: z.enum(["auto", "utf-8", "utf-16le", "latin1", "windows-1252"]).default("auto"),
   default_country: z

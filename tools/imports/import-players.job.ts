@@ -17,7 +17,7 @@ import { uploaded } from "./upload.ts";
 import { type Batch, keepErrors, writeBatch } from "./write-batch.ts";
 
 /** Records that are written in one transaction, unless they are very long. */
-export const BATCH_RECORDS = 5_000;
+export const BATCH_RECORDS = 10_000;
 const BATCH_CHARACTERS = 8 * 1_048_576;
 const TRIES = 5;
 
@@ -130,7 +130,9 @@ function freshStatistics(context: JobContext): (batch: Batch) => Promise<void> {
         .transact(async ({ sql }) => {
           await sql`select analyze_players()`;
         })
-        .catch((error: unknown) => context.log.debug({ err: error }, "statistics not renewed; imports may be slow"));
+        .catch((error: unknown) =>
+          context.log.debug({ err: error }, "statistics not renewed; imports may be slow"),
+        );
     }
     written += count;
   };

@@ -14,7 +14,7 @@ export const ROW_ERRORS = [
   "self_excluded",
   "conflict",
 ] as const;
-export type RowErrorCode = (typeof ROW_ERRORS)[number];
+
 
 export const RowErrorView = z.object({
   row: z.int().describe("1 is the first record after the header; 0 is the file itself"),

@@ -1,5 +1,4 @@
 import { hash, randomUUIDv7 } from "node:crypto";
-import { copyBytes } from "#db/copy.ts";
 import type { Property } from "#runtime/directory.ts";
 import { normalizeEmail, normalizePhone, pads } from "#tools/players/address.ts";
 import { FIELDS, moment, parsed } from "./fields.ts";
@@ -11,6 +10,8 @@ import type { Seen } from "./seen.ts";
 const MOST_CELL = 65_536;
 const MOST_CUSTOM = 16_384;
 const SHOWN = 200;
+/** Bytes; emails have at most 254 characters. */
+const MOST_ADDRESS = 1_024;
 
 /** A grant that a row brings. */
 export interface Grant {
@@ -108,8 +109,8 @@ export function rowReader({ layout, params, property, seen }: Reading) {
       );
     } else {
       const { email = null, phone = null } = staged.values;
-      staged.values.email_hash = email === null ? null : copyBytes(hashOf(email));
-      staged.values.phone_hash = phone === null ? null : copyBytes(hashOf(phone));
+      staged.values.email_hash = email === null ? null : hashOf(email);
+      staged.values.phone_hash = phone === null ? null : hashOf(phone);
       return staged;
     }
     return refusals;
@@ -142,10 +143,19 @@ function readerOf(target: Target): CellReader {
 }
 
 function readEmail(text: string, draft: Draft): Wrong {
-  const email = normalizeEmail(text);
+  const email = quickEmail(text) ?? normalizeEmail(text);
   if (email === null) return { code: "invalid_email", message: "This is not an email address." };
   draft.values.email = email;
   return null;
+}
+
+const PLAIN_EMAIL = /^[a-z0-9_+-]+(?:\.[a-z0-9_+-]+)*@(?:[a-z0-9](?:[a-z0-9-]*[a-z0-9])?\.)+[a-z]{2,24}$/;
+
+/** The usual form of an address, without the work that other alphabets need. Null: ask `normalizeEmail`. */
+export function quickEmail(text: string): string | null {
+  const plain = text.toLowerCase();
+  // "--" may be Punycode, and what is this short cannot break a limit of length.
+  return plain.length <= 60 && PLAIN_EMAIL.test(plain) && !plain.includes("--") ? plain : null;
 }
 
 function readPhone(text: string, draft: Draft, country: string): Wrong {
@@ -262,13 +272,15 @@ function shown(value: string): string {
   return value.replaceAll("\0", "�").slice(0, SHOWN).toWellFormed();
 }
 
-/** HMAC-SHA256 from the padded keys: half the time of `createHmac` on short texts. */
-function hasher(pepper: Buffer): (address: string) => Buffer {
+/** HMAC-SHA256 as PostgreSQL prints a bytea, from the padded keys: a third of `createHmac`'s time. */
+function hasher(pepper: Buffer): (address: string) => string {
   const { inner, outer } = pads(pepper);
-  return (address) =>
-    hash(
-      "sha256",
-      Buffer.concat([outer, hash("sha256", Buffer.concat([inner, Buffer.from(address)]), "buffer")]),
-      "buffer",
-    );
+  const block = inner.length;
+  const first = Buffer.concat([inner, Buffer.alloc(MOST_ADDRESS)]);
+  const second = Buffer.concat([outer, Buffer.alloc(32)]);
+  return (address) => {
+    const length = first.write(address, block, "utf8");
+    hash("sha256", first.subarray(0, block + length), "buffer").copy(second, block);
+    return `\\x${hash("sha256", second, "hex")}`;
+  };
 }

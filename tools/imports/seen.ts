@@ -1,10 +1,9 @@
-import { hash } from "node:crypto";
-
 const FIRST_SLOTS = 16_384;
 
 /**
  * The identities that a file has shown so far, 8 bytes each: a million take 16 MB, where a Set of strings would
- * take a hundred. Two different ones are taken for the same once in 40,000,000 files of a million rows.
+ * take a hundred. Two different ones
+ * are taken for the same about once in 40,000,000 files of a million rows.
  */
 export function seenIdentities() {
   let slots = new Uint32Array(FIRST_SLOTS * 2);
@@ -35,10 +34,24 @@ export function seenIdentities() {
     /** Remembers an identity. False when it was there before. */
     add: (identity: string): boolean => {
       if (size * 4 > slots.length) grow();
-      const digest = hash("sha1", identity, "buffer");
-      return put(digest.readUInt32LE(0) || 1, digest.readUInt32LE(4));
+      return put(...digest(identity));
     },
   };
+}
+
+/** 64 bits of two multiplicative hashes, mixed (cyrb53): a tenth of the time of a cryptographic one. */
+function digest(text: string): [number, number] {
+  let high = 0xdeadbeef;
+  let low = 0x41c6ce57;
+  for (let i = 0; i < text.length; i++) {
+    const code = text.charCodeAt(i);
+    high = Math.imul(high ^ code, 2_654_435_761);
+    low = Math.imul(low ^ code, 1_597_334_677);
+  }
+  high = Math.imul(high ^ (high >>> 16), 2_246_822_507) ^ Math.imul(low ^ (low >>> 13), 3_266_489_909);
+  low = Math.imul(low ^ (low >>> 16), 2_246_822_507) ^ Math.imul(high ^ (high >>> 13), 3_266_489_909);
+  // Two zeros mark an empty slot.
+  return [high >>> 0 || 1, low >>> 0];
 }
 
 export type Seen = ReturnType<typeof seenIdentities>;

@@ -3,7 +3,7 @@ import { identityHash } from "#tools/players/identity.ts";
 import { FREE_STATUSES, PLAYER_STATUSES } from "#tools/players/player.ts";
 import { type ImportParams, MATCH_KEYS, type MatchKey } from "./import-job.ts";
 import type { Staged } from "./rows.ts";
-import { stage } from "./staging.ts";
+import { columnsIn, stage } from "./staging.ts";
 
 /** The statuses that an import neither sets nor changes. */
 export const KEPT_STATUSES = PLAYER_STATUSES.filter((status) => !FREE_STATUSES.includes(status));
@@ -20,6 +20,8 @@ export interface Judged {
   verdicts: Verdict[];
   /** Rows that mean a player who is there. */
   existing: number;
+  /** The columns of `players` that the rows give. */
+  columns: string[];
 }
 
 /**
@@ -35,14 +37,16 @@ export async function judge(
   const { sql, property } = context;
   const lists = await exclusionLists(context);
   const identify = ({ values }: Staged) => (lists.people ? identityHash(property.pepper, values) : null);
-  await stage(sql, rows, identify);
+  const columns = columnsIn(rows);
+  await stage(sql, rows, columns, identify);
+  const used = MATCH_KEYS.filter((key) => rows.some(({ matchOn }) => matchOn === key));
   const skipsExisting = params.mode === "create_only" || params.on_conflict === "skip";
   const skipsUnknown = params.mode === "update_only";
   await sql`
     insert into import_rows
     select r.*, p.id, p.status, l.excluded or p.status = 'self_excluded' or ${excludedBy(context, lists)}, case
       when l.erased or p.status = 'erased' then 'erased'
-      when p.import_job_id = ${jobId} then 'duplicate_in_file'
+      when p.import_job_id = ${jobId} or ${isLater(context, used)} then 'duplicate_in_file'
       when r.status = any(${KEPT_STATUSES}::text[]) and r.status is distinct from p.status then 'type_mismatch'
       when p.id is not null and ${skipsExisting} then 'skip'
       when p.id is null and ${skipsUnknown} then 'skip'
@@ -51,34 +55,38 @@ export async function judge(
         where o.property_id = ${property.id} and o.player_id = r.player_id and o.deleted_at is null) then 'conflict'
       end
     from import_file r
-      left join lateral (${matches(context, rows)}) p on true
+      left join lateral (${matches(context, used)}) p on true
       left join lateral (
         select bool_or(s.reason = 'erased') as erased, bool_or(s.reason = 'self_excluded') as excluded
         from suppressions s
         where s.property_id = ${property.id} and s.address_hash in (r.email_hash, r.phone_hash)
           and s.lifted_at is null and s.reason in ('erased', 'self_excluded')
           and (s.reason = 'erased' or s.expires_at is null or s.expires_at > now())
-      ) l on true
-    order by r.row`;
+      ) l on true`;
   const [[found], verdicts] = await Promise.all([
     sql<{ existing: number }[]>`
       select count(*)::int as existing from import_rows where target is not null and verdict is null`,
     sql<Verdict[]>`
       select row, verdict, excluded from import_rows where verdict is not null or excluded order by row`,
   ]);
-  return { verdicts, existing: found!.existing };
+  return { verdicts, existing: found!.existing, columns };
 }
 
 /** The row's player. Of several with one email or phone, the oldest is meant. */
-function matches({ sql, property }: Context, rows: readonly Staged[]) {
+function matches({ sql, property }: Context, used: readonly MatchKey[]) {
   const byKey = (key: MatchKey) => sql`
     select p.id, p.status, p.import_job_id, p.created_at from players p
     where r.match_on = ${key} and p.property_id = ${property.id} and p.${sql(key)} = r.${sql(key)}
       and p.deleted_at is null`;
-  const used = MATCH_KEYS.filter((key) => rows.some(({ matchOn }) => matchOn === key));
   const all = used.map(byKey).reduce((left, right) => sql`${left} union all ${right}`);
   // "offset 0" keeps the order from choosing an index that walks all players by age.
   return sql`select m.* from (${all} offset 0) m order by m.created_at, m.id limit 1`;
+}
+
+/** By their email and by their phone, two rows of one batch can mean the same player. */
+function isLater({ sql }: Context, used: readonly MatchKey[]) {
+  if (used.length < 2) return sql`false`;
+  return sql`(p.id is not null and row_number() over (partition by p.id order by r.row) > 1)`;
 }
 
 interface Lists {

@@ -46,15 +46,15 @@ export async function writeBatch(
   const counts: Counts = { created: 0, updated: 0, skipped: 0 };
   if (rows.length > 0) {
     if (job.params.dry_run) await sql`savepoint dry_run`;
-    const { verdicts, existing } = await judge(context, job.id, job.params, rows);
-    Object.assign(counts, await writePlayers(context, job.id, job.params, existing));
+    const judged = await judge(context, job.id, job.params, rows);
+    Object.assign(counts, await writePlayers(context, job.id, job.params, judged));
     if (job.params.consent) {
       const { actor_type, actor_id } = job;
       await writeGrants(context, job.params.consent, { actor_type, actor_id }, rows);
     }
     if (job.params.dry_run) await sql`rollback to savepoint dry_run`;
-    counts.skipped = verdicts.filter(({ verdict }) => verdict === "skip").length;
-    refusals.push(...refusalsOf(verdicts, rows));
+    counts.skipped = judged.verdicts.filter(({ verdict }) => verdict === "skip").length;
+    refusals.push(...refusalsOf(judged.verdicts, rows));
   }
   await keepErrors(context, job.id, layout, refusals);
   await keepProgress(context, job.id, batch, counts);

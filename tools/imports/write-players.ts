@@ -1,25 +1,23 @@
 import type { Context } from "#runtime/operation.ts";
 import { emitMany } from "#runtime/outbox.ts";
 import type { ImportParams } from "./import-job.ts";
-import { PLAYER_COLUMNS } from "./staging.ts";
-import { KEPT_STATUSES } from "./verdicts.ts";
+import { type Judged, KEPT_STATUSES } from "./verdicts.ts";
 
 const SPECIAL = new Set(["player_id", "status", "tags", "custom"]);
-const PLAIN = Object.keys(PLAYER_COLUMNS).filter((name) => !SPECIAL.has(name));
+/** What an event tells of a new player, beside who it is. */
+const TOLD = ["first_name", "last_name", "tier", "adt", "coin_in"];
 const LISTED = KEPT_STATUSES.map((status) => `'${status}'`).join(", ");
-
-const OVERWRITTEN = PLAIN.map((name) => `${name} = coalesce(r.${name}, p.${name})`).join(", ");
-const FILLED = PLAIN.map((name) => `${name} = coalesce(p.${name}, r.${name})`).join(", ");
 
 /** Upserts the staged rows that nothing speaks against. Answers how many players are new, and how many are not. */
 export async function writePlayers(
   context: Context,
   jobId: string,
   params: ImportParams,
-  existing: number,
+  judged: Judged,
 ): Promise<{ created: number; updated: number }> {
-  const updated = existing > 0 ? await updatePlayers(context, jobId, params) : 0;
-  const created = await createPlayers(context, jobId, params);
+  const plain = judged.columns.filter((name) => !SPECIAL.has(name));
+  const updated = judged.existing > 0 ? await updatePlayers(context, jobId, params, plain) : 0;
+  const created = await createPlayers(context, jobId, params, plain);
   if (params.segment_id) await joinSegment(context, params.segment_id);
   return { created, updated };
 }
@@ -28,10 +26,14 @@ async function updatePlayers(
   { sql, property }: Context,
   jobId: string,
   params: ImportParams,
+  plain: readonly string[],
 ): Promise<number> {
   const fills = params.on_conflict === "fill_blanks";
+  const assignments = plain.map((name) =>
+    fills ? `${name} = coalesce(p.${name}, r.${name})` : `${name} = coalesce(r.${name}, p.${name})`,
+  );
   const result = await sql`
-    update players p set ${sql.unsafe(fills ? FILLED : OVERWRITTEN)},
+    update players p set ${sql.unsafe(assignments.join(", "))},
       status = case
         when p.status in (${sql.unsafe(LISTED)}) then p.status
         when r.excluded then 'self_excluded'
@@ -57,26 +59,29 @@ async function createPlayers(
   { sql, property }: Context,
   jobId: string,
   params: ImportParams,
+  plain: readonly string[],
 ): Promise<number> {
-  const columns = sql.unsafe(PLAIN.join(", "));
+  const columns = sql.unsafe(plain.join(", "));
+  const status = sql`case when excluded then 'self_excluded' else coalesce(status, 'active') end`;
   const result = await sql`
     insert into players (property_id, id, player_id, status, custom, tags, import_job_id, ${columns})
-    select ${property.id}, id, coalesce(player_id, id::text),
-      case when excluded then 'self_excluded' else coalesce(status, 'active') end, coalesce(custom, '{}'),
+    select ${property.id}, id, coalesce(player_id, id::text), ${status}, coalesce(custom, '{}'),
       case when tags is null then ${params.tags}::text[]
         else array(select distinct t from unnest(tags || ${params.tags}::text[]) t) end, ${jobId}, ${columns}
-    from import_rows where target is null and verdict is null order by row`;
+    from import_rows where target is null and verdict is null`;
   if (result.count > 0) {
+    const told = sql.unsafe(TOLD.map((name) => (plain.includes(name) ? name : `null as ${name}`)).join(", "));
+    // Not from players: of a property that is new to the statistics one row is expected, and a join with the
+    // staged rows then compares each with each, 10 s a batch.
     await emitMany(
       sql,
       property.id,
       "player.created",
       sql`
       select to_jsonb(v) as object from (
-        select p.id, p.property_id, p.player_id, p.first_name, p.last_name, p.tier, p.adt, p.coin_in, p.status,
-          p.import_job_id, p.created_at
-        from import_rows r join players p on p.property_id = ${property.id} and p.id = r.id
-        where r.target is null and r.verdict is null) v`,
+        select id, ${property.id}::uuid as property_id, coalesce(player_id, id::text) as player_id, ${told},
+          ${status} as status, ${jobId}::uuid as import_job_id, now() as created_at
+        from import_rows where target is null and verdict is null) v`,
     );
   }
   return result.count;

@@ -17,7 +17,7 @@ export default table({
     name: writable(z.string().trim().min(1).max(200)),
     description: writable(z.string().max(2000).nullable().optional()),
     type: writable(z.enum(["static", "dynamic"]).default("dynamic")),
-    logic: writable(z.enum(["and", "or"]).default("and")),
+    logic: writable(z.enum(["and", "or"]).default("and").describe("How the conditions join")),
     conditions: writable(
       z
         .array(Condition)
@@ -26,7 +26,13 @@ export default table({
         .describe('Rule rows, such as {"field":"tier","operator":"eq","value":"Gold"}'),
     ),
     groups: writable(z.array(Group).max(200).default([]).describe("Nested rule groups")),
-    exclude_segment_ids: writable(z.array(z.uuid()).max(MOST_EXCLUDED).default([])),
+    exclude_segment_ids: writable(
+      z
+        .array(z.uuid())
+        .max(MOST_EXCLUDED)
+        .default([])
+        .describe("Segments whose players are left out, from list_segments"),
+    ),
     member_count: readable(z.int().nullable()),
     state: readable(z.enum(["ready", "computing", "failed"])),
     version: readable(z.int()),

@@ -16,7 +16,8 @@ export async function openImports() {
   const house = await startHouse();
   const { tenant, database } = house;
 
-  const as = <T>(work: (sql: Sql) => Promise<T>, property = tenant.id): Promise<T> => database.db.asProperty(property, work);
+  const as = <T>(work: (sql: Sql) => Promise<T>, property = tenant.id): Promise<T> =>
+    database.db.asProperty(property, work);
 
   const start = async (input: object, headers?: Record<string, string>): Promise<Answer> => {
     const answer = await house.post("/api/import_jobs", { type: "player_import", ...input }, headers);
@@ -62,7 +63,9 @@ export type Imports = Awaited<ReturnType<typeof openImports>>;
 export function manyPlayers(count: number, from = 0): string {
   const lines = ["player_id,email,phone,first_name,last_name,tier,adt"];
   for (let n = from; n < from + count; n++) {
-    lines.push(`P${n},guest${n}@example.com,202555${String(n % 10_000).padStart(4, "0")},Ann${n},Lee,Gold,${n % 500}.5`);
+    lines.push(
+      `P${n},guest${n}@example.com,202555${String(n % 10_000).padStart(4, "0")},Ann${n},Lee,Gold,${n % 500}.5`,
+    );
   }
   return `${lines.join("\n")}\n`;
 }

@@ -18,8 +18,8 @@ import redeliver from "#tools/webhooks/redeliver-webhook.ts";
 import replay from "#tools/webhooks/replay-webhooks.ts";
 import rotate from "#tools/webhooks/rotate-webhook-secret.ts";
 import testWebhook from "#tools/webhooks/test-webhook.ts";
-import deliveries from "#tools/webhooks/webhook_deliveries.table.ts";
-import endpoints from "#tools/webhooks/webhook_endpoints.table.ts";
+import deliveries from "#tools/webhooks/webhook-deliveries.table.ts";
+import endpoints from "#tools/webhooks/webhook-endpoints.table.ts";
 import type { TestDatabase } from "../../support/database.ts";
 
 export type House = Awaited<ReturnType<typeof openHouse>>;

@@ -1,0 +1,69 @@
+import postgres from "postgres";
+
+/** One connection, used by one piece of work at a time. */
+export interface Client {
+  sql: postgres.Sql;
+  /** The connection was lost since the client was taken: what it held open is gone. */
+  lost: boolean;
+}
+
+export interface Pool {
+  take(): Promise<Client>;
+  /** Gives a client back to whoever waits. */
+  give(client: Client): void;
+  /** Cuts the client's connection, whatever it waits for, and puts a new one in its place. */
+  discard(client: Client): void;
+  close(): Promise<void>;
+}
+
+type Options = NonNullable<Parameters<typeof postgres>[1]>;
+
+/**
+ * Connections that are handed out whole. Each is a postgres.js instance of its own, because it tells of a lost
+ * connection by instance only, and writes to the dead socket of a reserved one.
+ */
+export function openPool(url: string, size: number, options: Options): Pool {
+  const idle: Client[] = [];
+  const waiting: ((client: Client) => void)[] = [];
+  const all = new Set<Client>();
+  let closed = false;
+
+  const open = (): Client => {
+    const client: Client = { sql: undefined as never, lost: false };
+    client.sql = postgres(url, {
+      ...options,
+      max: 1,
+      onclose: () => {
+        client.lost = true;
+      },
+    });
+    all.add(client);
+    return client;
+  };
+  const give = (client: Client) => {
+    if (!all.has(client)) return;
+    const next = waiting.shift();
+    if (!next) return void idle.push(client);
+    client.lost = false;
+    next(client);
+  };
+  return {
+    take: async () => {
+      const client = idle.pop() ?? (all.size < size && !closed ? open() : undefined);
+      if (!client) return new Promise((resolve) => waiting.push(resolve));
+      client.lost = false;
+      return client;
+    },
+    give,
+    discard: (client) => {
+      if (!all.delete(client)) return;
+      client.lost = true;
+      void client.sql.end({ timeout: 0 }).catch(() => {});
+      if (!closed && waiting.length > 0) give(open());
+    },
+    close: async () => {
+      closed = true;
+      await Promise.all([...all].map(({ sql }) => sql.end({ timeout: 5 })));
+    },
+  };
+}

@@ -1,0 +1,59 @@
+/**
+ * How values travel. The array types are named here because postgres.js otherwise asks for them on every new
+ * connection, and drops the error when that connection breaks.
+ */
+export const types = {
+  date: { to: 1184, from: [1184], serialize: String, parse: isoTime },
+  calendar: { to: 1082, from: [1082], serialize: String, parse: String },
+  bigint: { to: 20, from: [20], serialize: String, parse: Number },
+  booleans: arrayType(1000, (text) => text === "t"),
+  byteas: arrayType(1001, (text) => Buffer.from(text.slice(2), "hex")),
+  integers: arrayType(1007, Number),
+  bigints: arrayType(1016, Number),
+  doubles: arrayType(1022, Number),
+  numerics: arrayType(1231, String),
+  texts: arrayType(1009, String),
+  dates: arrayType(1182, String),
+  timestamps: arrayType(1185, isoTime),
+  uuids: arrayType(2951, String),
+  jsonbs: arrayType(3807, (text) => JSON.parse(text) as unknown),
+};
+
+/** PostgreSQL's text form of a time as ISO 8601 in UTC, microseconds kept. */
+function isoTime(text: string): string {
+  return `${text.replace(" ", "T")}:00`;
+}
+
+function arrayType(oid: number, parse: (text: string) => unknown) {
+  return {
+    to: oid,
+    from: [oid],
+    serialize: (values: unknown) => (Array.isArray(values) ? arrayLiteral(values) : String(values)),
+    parse: (text: string) => parseArray(text).map((item) => (item === null ? null : parse(item))),
+  };
+}
+
+/** A flat array in PostgreSQL's own notation. */
+export function arrayLiteral(values: unknown[]): string {
+  return `{${values.map(itemLiteral).join(",")}}`;
+}
+
+function itemLiteral(value: unknown): string {
+  if (value === null || value === undefined) return "NULL";
+  const text = Buffer.isBuffer(value)
+    ? `\\x${value.toString("hex")}`
+    : typeof value === "object"
+      ? JSON.stringify(value)
+      : String(value);
+  return `"${text.replace(/[\\"]/g, "\\$&")}"`;
+}
+
+const ITEM = /"((?:[^"\\]|\\.)*)"|([^,{}]+)/gs;
+
+/** The items of a flat array literal. */
+export function parseArray(text: string): (string | null)[] {
+  return [...text.matchAll(ITEM)].map(([, quoted, bare]) => {
+    if (quoted !== undefined) return quoted.replace(/\\(.)/gs, "$1");
+    return bare === "NULL" ? null : bare!;
+  });
+}

@@ -1,0 +1,149 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { type Answer, type House, startHouse } from "../support/house.ts";
+import { expectFrame, raw, refused } from "./answers.ts";
+
+let house: House;
+
+beforeAll(async () => {
+  house = await startHouse();
+});
+
+afterAll(() => house?.stop());
+
+const player = (body: unknown, headers?: Record<string, string | null>) =>
+  house.post("/api/players", body, headers);
+
+describe("a credential", () => {
+  test("that is missing, malformed, unknown or doubled is refused in the specification's words", async () => {
+    const wrong: [string, Record<string, string | null>][] = [
+      ["missing_credential", { "X-Api-Key": null }],
+      ["invalid_credential", { "X-Api-Key": "pk_short" }],
+      ["invalid_credential", { "X-Api-Key": `${house.tenant.key.slice(0, -1)}!` }],
+      ["invalid_credential", { "X-Api-Key": "pk_000000000000000000000000000000AAAAAA" }],
+      ["invalid_credential", { "X-Api-Key": null, Authorization: "Basic dXNlcjpwYXNz" }],
+      ["invalid_credential", { "X-Api-Key": null, Authorization: "Bearer eyJhbGciOiJub25lIn0.e30." }],
+      ["invalid_credential", { Authorization: `Bearer ${house.tenant.readKey}` }],
+      ["invalid_credential", { "X-Api-Key": `${house.tenant.key}, ${house.tenant.readKey}` }],
+    ];
+    for (const [code, headers] of wrong) {
+      const answer = await refused(401, code, house.get("/api/players", headers));
+      expect(answer.body.error).toBe(code);
+      expect(answer.headers.get("WWW-Authenticate")).toMatch(/^Bearer resource_metadata="http/);
+    }
+  });
+
+  test("that stands in two X-Api-Key lines is refused, even when one is right", async () => {
+    const answer = await raw(
+      house.baseUrl,
+      `GET /api/players HTTP/1.1\r\nHost: 127.0.0.1\r\nX-Api-Key: ${house.tenant.key}\r\nX-Api-Key: ${house.tenant.readKey}\r\nConnection: close\r\n\r\n`,
+    );
+    expect(answer).toMatch(/^HTTP\/1\.1 401 /);
+    expect(answer).toContain("invalid_credential");
+  });
+
+  test("is taken as X-Api-Key, as Bearer, or as both when they are the same", async () => {
+    const bearer = { Authorization: `Bearer ${house.tenant.key}` };
+    expect((await house.get("/api/players", { "X-Api-Key": null, ...bearer })).status).toBe(200);
+    expect((await house.get("/api/players", bearer)).status).toBe(200);
+  });
+
+  test("that has expired says so, and one that was revoked is refused at once", async () => {
+    const make = (name: string) => house.call("create_api_key", { property_id: house.tenant.id, name });
+    const [old, revoked] = [await make("old"), await make("revoked")];
+    for (const { api_key: key } of [old, revoked]) {
+      expect((await house.get("/api/players", { "X-Api-Key": key })).status).toBe(200);
+    }
+    await house.database.db.asSystem(async (sql) => {
+      await sql`update api_keys set expires_at = now() - interval '1 second' where id = ${old.id}`;
+      await sql`update directory_version set version = version + 1`;
+      await sql`select pg_notify('directory', '')`;
+    });
+    await expect
+      .poll(async () => (await house.get("/api/players", { "X-Api-Key": old.api_key })).body.error)
+      .toBe("credential_expired");
+    const { token } = await house.signIn();
+    const revoking = await house.post(
+      "/api/functions/revoke-api-key",
+      { key_id: revoked.id },
+      { "X-Api-Key": null, Authorization: `Bearer ${token}` },
+    );
+    expect(revoking.body).toEqual({ success: true });
+    await refused(401, "invalid_credential", house.get("/api/players", { "X-Api-Key": revoked.api_key }));
+  });
+
+  test("of a user with several properties needs X-Property-Id", async () => {
+    const other = await house.newTenant();
+    const user = await house.signIn();
+    await house.call("grant_membership", { property_id: other.id, user_id: user.id, role: "analyst" });
+    const token = { "X-Api-Key": null, Authorization: `Bearer ${user.token}` };
+    await expect.poll(async () => (await house.get("/api/players", token)).status).toBe(400);
+    const { body } = await refused(400, "invalid", house.get("/api/players", token));
+    expect(body.error).toContain("X-Property-Id");
+    expect(body.error).toContain(other.id);
+    for (const id of [house.tenant.id, other.id]) {
+      expect((await house.get("/api/players", { ...token, "X-Property-Id": id })).status).toBe(200);
+    }
+    await refused(403, "insufficient_scope", player({}, { ...token, "X-Property-Id": other.id }));
+    await refused(400, "invalid", house.get("/api/players", { ...token, "X-Property-Id": "5" }));
+  });
+});
+
+describe("signing in", () => {
+  const ANYONE = { "X-Api-Key": null };
+  const login = (email: string, password: string) =>
+    house.post("/api/auth/login", { email, password }, ANYONE);
+
+  test("gives a token that says who one is", async () => {
+    const user = await house.signIn();
+    const answer = await login(user.email.toUpperCase(), user.password);
+    expectFrame(answer, "login");
+    expect(answer).toMatchObject({
+      status: 200,
+      body: {
+        user: { id: user.id, email: user.email, role: "authenticated" },
+        expires_in: expect.any(Number),
+      },
+    });
+    const bearer = { ...ANYONE, Authorization: `Bearer ${answer.body.token}` };
+    for (const method of ["GET", "POST"]) {
+      const me = await house.request(method, "/api/auth/me", { headers: bearer });
+      expect(me, me.text).toMatchObject({ status: 200, body: { id: user.id, email: user.email } });
+    }
+    await refused(401, "missing_credential", house.post("/api/auth/me", {}, ANYONE));
+  });
+
+  test("fails with the same words for a wrong password and an unknown account, and the sixth try waits", async () => {
+    const { email } = await house.signIn();
+    const wrong = await refused(401, "invalid_login", login(email, "not the password"));
+    const unknown = await refused(401, "invalid_login", login("nobody@example.com", "not the password"));
+    expect(wrong.text).toBe(unknown.text);
+    for (let tries = 2; tries <= 5; tries++)
+      await refused(401, "invalid_login", login(email, "not the password"));
+    const { body, headers } = await refused(429, "rate_limited", login(email, "not the password"));
+    expect(body.retry_after).toBeGreaterThan(0);
+    expect(headers.get("Retry-After")).toBe(String(body.retry_after));
+  });
+});
+
+describe("the rate limit", () => {
+  test("counts down to a 429 that says when to come back", async () => {
+    const { api_key: key } = await house.call("create_api_key", {
+      property_id: house.tenant.id,
+      name: "three",
+      rate_limit: 3,
+    });
+    const answers: Answer[] = [];
+    for (let count = 0; count < 5; count++)
+      answers.push(await house.get("/api/players", { "X-Api-Key": key }));
+    const limited = answers.filter(({ status }) => status === 429);
+    // A window may end between two of the requests.
+    expect(limited.length).toBeGreaterThan(0);
+    expect(answers[0]!.headers.get("X-RateLimit-Limit")).toBe("3");
+    const { body, headers } = limited[0]!;
+    expectFrame(limited[0]!, "429");
+    expect(body).toMatchObject({ error: "rate_limited", retry_after: expect.any(Number) });
+    expect(headers.get("Retry-After")).toBe(String(body.retry_after));
+    expect(headers.get("X-RateLimit-Remaining")).toBe("0");
+    expect(Number(headers.get("X-RateLimit-Reset"))).toBeGreaterThan(Date.now() / 1000 - 2);
+  });
+});

@@ -1,0 +1,101 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { type House, startHouse } from "../support/house.ts";
+import { expectFrame, refused } from "./answers.ts";
+import { NOWHERE } from "./asking.ts";
+
+let house: House;
+
+beforeAll(async () => {
+  house = await startHouse();
+});
+
+afterAll(() => house?.stop());
+
+const player = (body: unknown, headers?: Record<string, string | null>) =>
+  house.post("/api/players", body, headers);
+
+describe("an Idempotency-Key", () => {
+  const rows = async (name: string) => (await house.get(`/api/players?first_name.eq=${name}`)).body.length;
+
+  test("answers a repeat with the first answer, and writes nothing again", async () => {
+    const keyed = { "Idempotency-Key": "first-of-all" };
+    const one = await player({ first_name: "Ida" }, keyed);
+    const two = await player({ first_name: "Ida" }, keyed);
+    expect(one.status).toBe(201);
+    expect(one.headers.get("Idempotency-Replayed")).toBeNull();
+    expect({ status: two.status, text: two.text }).toEqual({ status: 201, text: one.text });
+    expect(two.headers.get("Idempotency-Replayed")).toBe("true");
+    expectFrame(two, "replay");
+    expect(await rows("Ida")).toBe(1);
+  });
+
+  test("with another body, path or method is refused", async () => {
+    const keyed = { "Idempotency-Key": "second" };
+    await player({ first_name: "Ira" }, keyed);
+    await refused(422, "idempotency_key_reused", player({ first_name: "Ivo" }, keyed));
+    await refused(422, "idempotency_key_reused", house.post("/api/templates", { name: "t" }, keyed));
+    expect(await rows("Ivo")).toBe(0);
+  });
+
+  test("twenty times at once makes one record", async () => {
+    const keyed = { "Idempotency-Key": "twenty" };
+    const answers = await Promise.all(
+      Array.from({ length: 20 }, () => player({ first_name: "Twenty" }, keyed)),
+    );
+    expect(new Set(answers.map(({ text }) => text)).size).toBe(1);
+    expect(answers.map(({ status }) => status)).toEqual(Array.from({ length: 20 }, () => 201));
+    expect(answers.filter(({ headers }) => headers.get("Idempotency-Replayed") === "true")).toHaveLength(19);
+    expect(await rows("Twenty")).toBe(1);
+  });
+
+  test("that is not 1 to 255 visible characters is refused", async () => {
+    for (const key of ["a b", "x".repeat(256), "é"])
+      await refused(400, "invalid", player({}, { "Idempotency-Key": key }));
+  });
+
+  test("replays a refusal of the domain, and not one of the request", async () => {
+    const missing = { "Idempotency-Key": "missing" };
+    const change = () =>
+      house.request("PATCH", `/api/players/${NOWHERE}`, { body: { first_name: "N" }, headers: missing });
+    await refused(404, "not_found", change());
+    const replay = await refused(404, "not_found", change());
+    expect(replay.headers.get("Idempotency-Replayed")).toBe("true");
+    await player({ player_id: "taken" });
+    const taken = { "Idempotency-Key": "taken" };
+    await refused(409, "conflict", player({ player_id: "taken" }, taken));
+    expect((await player({ player_id: "taken" }, taken)).headers.get("Idempotency-Replayed")).toBe("true");
+    const wrong = { "Idempotency-Key": "wrong" };
+    await refused(400, "invalid", player({ adt: "much" }, wrong));
+    expect(await player({ adt: 5 }, wrong)).toMatchObject({ status: 201 });
+  });
+
+  test("belongs to the property, whichever of its keys sends it", async () => {
+    const other = await house.newTenant();
+    const keyed = { "Idempotency-Key": "shared" };
+    const one = await player({ first_name: "Una" }, keyed);
+    const theirs = await player({ first_name: "Una" }, { ...keyed, "X-Api-Key": other.key });
+    expect(theirs.headers.get("Idempotency-Replayed")).toBeNull();
+    expect(theirs.body.id).not.toBe(one.body.id);
+    await refused(
+      403,
+      "insufficient_scope",
+      player({ first_name: "Una" }, { ...keyed, "X-Api-Key": house.tenant.readKey }),
+    );
+  });
+
+  test("does not show a secret again", async () => {
+    const { token } = await house.signIn();
+    const manager = { "X-Api-Key": null, Authorization: `Bearer ${token}`, "Idempotency-Key": "secret" };
+    const make = () =>
+      house.post("/api/functions/create-api-key", { property_id: house.tenant.id, name: "once" }, manager);
+    const [one, two] = [await make(), await make()];
+    expect(one.body.api_key).toMatch(/^pk_/);
+    expect(two.headers.get("Idempotency-Replayed")).toBe("true");
+    expect(two.body).toEqual({ ...one.body, api_key: undefined });
+    expect(two.text).not.toContain(one.body.api_key);
+    const stored = await house.database.db.asSystem(
+      (sql) => sql<{ body: string }[]>`select body from idempotency_records`,
+    );
+    expect(stored.filter(({ body }) => body?.includes(one.body.api_key))).toEqual([]);
+  });
+});

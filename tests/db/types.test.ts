@@ -1,0 +1,34 @@
+import fc from "fast-check";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { type TestDatabase, testDatabase } from "../support/database.ts";
+
+let database: TestDatabase;
+
+beforeAll(async () => {
+  database = await testDatabase();
+});
+afterAll(() => database.drop());
+
+const back = (values: unknown[], type: string) =>
+  database.db.asSystem(async (sql) => (await sql.unsafe(`select $1::${type} as v`, [values as never]))[0]?.v);
+
+test("any list of texts comes back from PostgreSQL as it went", async () => {
+  const text = fc.string({ unit: "grapheme" }).filter((one) => !one.includes("\0"));
+  const lists = fc.array(fc.oneof(text, fc.constantFrom("NULL", "", "{}", '"', "\\", "a,b", null)));
+  await fc.assert(
+    fc.asyncProperty(lists, async (values) => {
+      expect(await back(values, "text[]")).toEqual(values);
+    }),
+    { numRuns: 200 },
+  );
+});
+
+test("lists of other types come back as what they are", async () => {
+  expect(await back([1.5, null, -3e300], "float8[]")).toEqual([1.5, null, -3e300]);
+  expect(await back([1, 9_007_199_254_740_991], "bigint[]")).toEqual([1, 9_007_199_254_740_991]);
+  expect(await back(["\\x00ff5c22"], "bytea[]")).toEqual([Buffer.from("00ff5c22", "hex")]);
+  expect(await back([{ a: [1, '"'] }], "jsonb[]")).toEqual([{ a: [1, '"'] }]);
+  expect(await back(["2026-11-21T10:00:00.123456Z"], "timestamptz[]")).toEqual([
+    "2026-11-21T10:00:00.123456+00:00",
+  ]);
+});

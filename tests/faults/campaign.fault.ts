@@ -1,0 +1,124 @@
+import { must } from "./calls.ts";
+import { type Fault, type Outcome, problemsOf, repeats, seconds, until } from "./fault.ts";
+import { openPlace, type Place } from "./place.ts";
+import { openWorld, type World } from "./world.ts";
+
+const RESUMES_WITHIN = 60_000;
+
+const fault: Fault = async (report, { rounds, long }) => {
+  for (let round = 0; round < rounds; round++) {
+    const place = await openPlace();
+    try {
+      const at = (round + 1) / (rounds + 1);
+      report(
+        "kill -9 in a campaign to the mailbox",
+        await killedCampaign(place, { players: long ? 10_000 : 5_000, at }),
+      );
+    } finally {
+      await place.close();
+    }
+  }
+};
+export default fault;
+
+/** Sends a campaign to the mailbox, and kills the service when that share of it is kept. */
+export async function killedCampaign(
+  place: Place,
+  { players, at }: { players: number; at: number },
+): Promise<Outcome> {
+  await place.service();
+  const world = await openWorld(place.url());
+  try {
+    const allowed = await world.crowd(players);
+    const { campaignId, cut, resumed, took } = await cutCampaign(place, world, {
+      reached: async () => (await recipients(world)).length >= allowed.length * at * 0.9,
+    });
+    const kept = await recipients(world);
+    const stats = await statsOf(place, world, campaignId);
+    return {
+      about: `cut at ${cut} sent of ${allowed.length}, resumed ${seconds(resumed)} and done ${seconds(took)} after the restart`,
+      ledger: {
+        lost: allowed.filter((address) => !new Set(kept).has(address)).length,
+        doubled: repeats(kept),
+        foreign: await world.foreign(),
+      },
+      problems: problemsOf({
+        ...statsProblems(stats, { players, allowed: allowed.length }),
+        "it was over before it was killed": cut >= allowed.length,
+        [`${stats.sent} are said to be sent`]: stats.sent !== allowed.length,
+        [`resumed after ${seconds(resumed)}`]: resumed > RESUMES_WITHIN,
+        "somebody got one who may not": kept.some((address) => !new Set(allowed).has(address)),
+      }),
+    };
+  } finally {
+    await world.close();
+  }
+}
+
+/** Sends a campaign, kills the service once `reached`, starts it again, and waits for the end. */
+export async function cutCampaign(
+  place: Place,
+  world: World,
+  { reached }: { reached(): Promise<boolean> | boolean },
+): Promise<{ campaignId: string; cut: number; resumed: number; took: number }> {
+  const campaignId = await world.campaign();
+  const body = { campaignId, propertyId: world.id };
+  await must(await place.service(), world.key, "POST", "/api/functions/send-campaign", { body });
+  await until("the campaign's progress", 60_000, reached);
+  await place.kill();
+  const cut = await sentOf(world, campaignId);
+  await place.service();
+  const resumed = await until(
+    "the campaign's resumption",
+    120_000,
+    async () => (await sentOf(world, campaignId)) > cut || (await statusOf(world, campaignId)) === "sent",
+  );
+  const rest = await until(
+    "the campaign's end",
+    120_000,
+    async () => (await statusOf(world, campaignId)) !== "sending",
+  );
+  return { campaignId, cut, resumed, took: resumed + rest };
+}
+
+// biome-ignore lint/suspicious/noExplicitAny: a fault reads what it expects
+export async function statsOf(place: Pick<Place, "service">, world: World, campaignId: string): Promise<any> {
+  const body = { campaignId, propertyId: world.id };
+  return (await must(await place.service(), world.key, "POST", "/api/functions/campaign-stats", { body }))
+    .body;
+}
+
+/** What the sums of a finished campaign must be, however it was sent. */
+export function statsProblems(
+  // biome-ignore lint/suspicious/noExplicitAny: a fault reads what it expects
+  stats: any,
+  { players, allowed }: { players: number; allowed: number },
+): Record<string, boolean> {
+  const skipped = Object.values(stats.skipped as Record<string, number>).reduce((sum, n) => sum + n, 0);
+  const sum =
+    skipped + stats.pending + stats.sent + stats.delivered + stats.bounced + stats.failed + stats.unknown;
+  return {
+    [`the campaign is ${stats.status}`]: stats.status !== "sent",
+    [`the audience is ${stats.audience}, its parts ${sum}, the players ${players}`]:
+      stats.audience !== players || sum + stats.cancelled !== players,
+    [`${skipped} are skipped`]: skipped !== players - allowed,
+    [`${stats.pending} are pending`]: stats.pending !== 0,
+  };
+}
+
+async function recipients({ sql, id }: World): Promise<string[]> {
+  const rows = await sql<{ recipient: string }[]>`
+    select recipient from mailbox_messages where property_id = ${id}`;
+  return rows.map(({ recipient }) => recipient);
+}
+
+async function statusOf({ sql }: World, campaignId: string): Promise<string> {
+  const [row] = await sql<{ status: string }[]>`select status from campaigns where id = ${campaignId}`;
+  return row!.status;
+}
+
+async function sentOf({ sql }: World, campaignId: string): Promise<number> {
+  const [row] = await sql<{ sent: number }[]>`
+    select count(*)::int as sent from campaign_sends where campaign_id = ${campaignId} and status = 'sent'`;
+  return row!.sent;
+}

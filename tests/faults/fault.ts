@@ -1,0 +1,61 @@
+import { setTimeout as pause } from "node:timers/promises";
+
+/** What must be 0 after every fault. */
+export interface Ledger {
+  /** Intended, and not there. */
+  lost: number;
+  /** There twice. */
+  doubled: number;
+  /** Rows or bytes of another property. */
+  foreign: number;
+}
+
+export interface Outcome {
+  ledger: Ledger;
+  /** Every other expectation that was not met, in words. */
+  problems: string[];
+  /** What happened, with its numbers. */
+  about: string;
+}
+
+export type Report = (name: string, outcome: Outcome) => void;
+
+export interface Extent {
+  rounds: number;
+  /** The sizes of the promise, and not those of a quick look. */
+  long: boolean;
+}
+
+export type Fault = (report: Report, extent: Extent) => Promise<void>;
+
+/** The milliseconds that a condition took to come true. Throws when it took too long. */
+export async function until(
+  what: string,
+  within: number,
+  condition: () => Promise<boolean> | boolean,
+): Promise<number> {
+  const startedAt = performance.now();
+  while (!(await condition())) {
+    if (performance.now() - startedAt > within) throw new Error(`${what}: not within ${within} ms`);
+    await pause(5);
+  }
+  return performance.now() - startedAt;
+}
+
+/** The problems whose condition holds. */
+export function problemsOf(candidates: Record<string, boolean>): string[] {
+  return Object.entries(candidates).flatMap(([problem, holds]) => (holds ? [problem] : []));
+}
+
+/** How many values there are beyond the first of each. */
+export function repeats(values: readonly string[]): number {
+  return values.length - new Set(values).size;
+}
+
+/** Nearest rank. */
+export function percentile(values: readonly number[], percent: number): number {
+  const sorted = [...values].sort((a, b) => a - b);
+  return sorted[Math.ceil((percent / 100) * sorted.length) - 1] ?? 0;
+}
+
+export const seconds = (milliseconds: number): string => `${(milliseconds / 1000).toFixed(1)} s`;

@@ -1,0 +1,32 @@
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { killedCampaign } from "./campaign.fault.ts";
+import { embeddedTakenOver } from "./embedded.fault.ts";
+import { killedImport } from "./import.fault.ts";
+import { openEmbeddedPlace, type Place } from "./place.ts";
+import { killedWrites } from "./writes.fault.ts";
+
+const GOOD = { ledger: { lost: 0, doubled: 0, foreign: 0 }, problems: [] };
+
+let place: Place;
+
+beforeAll(async () => {
+  place = await openEmbeddedPlace();
+});
+
+afterAll(() => place.close());
+
+test("a killed service takes its orphaned database over and has all that it acknowledged", async () => {
+  expect(await embeddedTakenOver(place, { writes: 50 })).toMatchObject(GOOD);
+});
+
+test("a keyed write that was cut off by a kill is done once however often it is retried", async () => {
+  expect(await killedWrites(place, { writes: 100, at: 0.3 })).toMatchObject(GOOD);
+});
+
+test("an import that was killed in the middle goes on where it was", async () => {
+  expect(await killedImport(place, { rows: 20_000, at: 0.25 })).toMatchObject(GOOD);
+});
+
+test("a campaign that was killed in the middle reaches everyone once", async () => {
+  expect(await killedCampaign(place, { players: 3_000, at: 0.2 })).toMatchObject(GOOD);
+});

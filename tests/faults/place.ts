@@ -1,0 +1,91 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { findEmbedded, startEmbedded } from "#db/embedded.ts";
+import { type ServiceProcess, startService } from "./process.ts";
+import { newDatabase } from "./server.ts";
+
+/** One service over one database, which may be killed and started again. */
+export interface Place {
+  /** The running service; starts one when there is none. */
+  service(): Promise<ServiceProcess>;
+  /** kill -9 */
+  kill(): Promise<void>;
+  /** The database's superuser URL, once the service has been started. */
+  url(): string;
+  close(): Promise<void>;
+}
+
+/** The database is on this process's server, and outlives the service. */
+export async function openPlace(environment: Record<string, string> = {}): Promise<Place> {
+  const url = await newDatabase();
+  const start = () => startService({ ...on(url), ...environment });
+  return placeOf({ start, url: () => url, clear: async () => {} });
+}
+
+/** The service brings its own database: a kill orphans it, the next start takes it over. */
+export async function openEmbeddedPlace(environment: Record<string, string> = {}): Promise<Place> {
+  const folder = await mkdtemp(join(tmpdir(), "marketing-fault-"));
+  let url: string | null = null;
+  return placeOf({
+    start: async () => {
+      const service = await startService({ DATA_DIR: folder, ...environment });
+      url = await findEmbedded(folder);
+      return service;
+    },
+    url: () => {
+      if (url === null) throw new Error("no embedded database answers");
+      return url;
+    },
+    clear: async () => {
+      // Whatever was left behind is taken over, and ended.
+      await (await startEmbedded({ dataDir: folder })).stop();
+      await rm(folder, { recursive: true, force: true });
+    },
+  });
+}
+
+export interface Pair {
+  url: string;
+  first: ServiceProcess;
+  second: ServiceProcess;
+  close(): Promise<void>;
+}
+
+/** Two services over one database. */
+export async function openPair(environment: Record<string, string> = {}): Promise<Pair> {
+  const url = await newDatabase();
+  const [first, second] = await Promise.all([1, 2].map(() => startService({ ...on(url), ...environment })));
+  return {
+    url,
+    first: first!,
+    second: second!,
+    close: async () => {
+      await Promise.all([first?.terminate(), second?.terminate()]);
+    },
+  };
+}
+
+/** The settings of a service that uses a database of this process's server. */
+function on(url: string): Record<string, string> {
+  return { DATABASE_URL: url, APP_SECRET: "f".repeat(32) };
+}
+
+function placeOf(parts: { start(): Promise<ServiceProcess>; url(): string; clear(): Promise<void> }): Place {
+  let running: ServiceProcess | null = null;
+  return {
+    service: async () => {
+      running ??= await parts.start();
+      return running;
+    },
+    kill: async () => {
+      await running?.kill();
+      running = null;
+    },
+    url: parts.url,
+    close: async () => {
+      await running?.terminate();
+      await parts.clear();
+    },
+  };
+}

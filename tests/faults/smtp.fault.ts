@@ -1,0 +1,57 @@
+import { mailServer } from "../support/receivers.ts";
+import { cutCampaign, statsOf, statsProblems } from "./campaign.fault.ts";
+import { type Fault, type Outcome, problemsOf, repeats, seconds } from "./fault.ts";
+import { openPlace } from "./place.ts";
+import { openWorld } from "./world.ts";
+
+/** What one process hands over at most at once: 8 messages on each of 5 connections. */
+const IN_FLIGHT = 40;
+
+const fault: Fault = async (report, { rounds, long }) => {
+  for (let round = 0; round < rounds; round++) {
+    const at = (round + 1) / (rounds + 1);
+    report("kill -9 in a campaign by SMTP", await killedOnTheWay({ players: long ? 10_000 : 5_000, at }));
+  }
+};
+export default fault;
+
+/** A vendor that does not know a message again: whatever was on its way is never repeated. */
+async function killedOnTheWay({ players, at }: { players: number; at: number }): Promise<Outcome> {
+  const vendor = await mailServer();
+  const place = await openPlace({ EMAIL_PROVIDER: "smtp", SMTP_URL: vendor.url });
+  await place.service();
+  const world = await openWorld(place.url());
+  try {
+    const allowed = await world.crowd(players);
+    const { campaignId, cut, resumed, took } = await cutCampaign(place, world, {
+      reached: () => vendor.mails.length >= allowed.length * at * 0.9,
+    });
+    const stats = await statsOf(place, world, campaignId);
+    const accepted = vendor.mails.map(({ to }) => to);
+    const ids = vendor.mails.map(({ raw }) => /^Message-ID: (.+)$/im.exec(raw)?.[1] ?? "");
+    const reached = new Set(accepted);
+    const missing = allowed.filter((address) => !reached.has(address)).length;
+    const known = await world.sql<{ id: string }[]>`
+      select id from campaign_sends where campaign_id = ${campaignId} and status = 'unknown'`;
+    const arrived = new Set(ids.map((id) => id.slice(1, 37)));
+    const undecided = known.filter(({ id }) => !arrived.has(id)).length;
+    return {
+      about: `cut at ${cut} sent of ${allowed.length}, resumed ${seconds(resumed)} and done ${seconds(took)} after the restart; ${stats.unknown} unknown, of which ${undecided} had not arrived`,
+      ledger: {
+        lost: missing - undecided,
+        doubled: repeats(accepted) + repeats(ids),
+        foreign: await world.foreign(),
+      },
+      problems: problemsOf({
+        ...statsProblems(stats, { players, allowed: allowed.length }),
+        "it was over before it was killed": cut >= allowed.length,
+        [`${stats.unknown} are unknown, and ${IN_FLIGHT} were in flight at most`]: stats.unknown > IN_FLIGHT,
+        "somebody got one who may not": accepted.some((address) => !new Set(allowed).has(address)),
+      }),
+    };
+  } finally {
+    await world.close();
+    await place.close();
+    await vendor.stop();
+  }
+}

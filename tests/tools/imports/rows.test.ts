@@ -1,0 +1,289 @@
+import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
+import { recordHash } from "#runtime/audit.ts";
+import type { ImportParams } from "#tools/imports/import-job.ts";
+import { layoutOf } from "#tools/imports/layout.ts";
+import { quickEmail, quickPhone, rowReader } from "#tools/imports/rows.ts";
+import { seenIdentities } from "#tools/imports/seen.ts";
+import { addressHash, normalizeEmail, normalizePhone } from "#tools/players/address.ts";
+import { type Imports, openImports } from "./importing.ts";
+
+let imports: Imports;
+beforeAll(async () => {
+  imports = await openImports();
+});
+afterAll(() => imports.stop());
+beforeEach(() =>
+  imports.as(async (sql) => {
+    await sql`update players set deleted_at = now() where property_id = ${imports.house.tenant.id} and deleted_at is null`;
+  }),
+);
+
+const codes = (errors: { row: number; code: string }[]) => errors.map(({ row, code }) => [row, code]);
+
+test("a row with a bad email or phone is refused whole, and its player is not made", async () => {
+  const { job, errors } = await imports.run({
+    csv: "player_id,email,phone\n1,ann@,\n2,bo@example.com,12\n3,bad,bad\n4,di@example.com,(202) 555-0123\n",
+  });
+  expect(job).toMatchObject({ status: "completed", total: 4, succeeded: 1, failed: 3, created_count: 1 });
+  expect(codes(errors)).toEqual([
+    [1, "invalid_email"],
+    [2, "invalid_phone"],
+    [3, "invalid_email"],
+    [3, "invalid_phone"],
+  ]);
+  expect(errors[0]).toMatchObject({
+    column: "email",
+    value: "ann@",
+    original_row: { player_id: "1", email: "ann@", phone: "" },
+  });
+  expect(await imports.players()).toMatchObject([{ player_id: "4", phone: "+12025550123" }]);
+});
+
+test("a value that does not fit its field, a huge cell and a NUL are type mismatches", async () => {
+  const { errors } = await imports.send(
+    `player_id,adt,birth_date,first_name,status\n1,much,,,\n2,,1980-02-30,,\n3,,,${"x".repeat(70_000)},\n4,,,a\0b,\n5,,,,banned\n6,"1,250.50",1980-02-29,,inactive\n`,
+  );
+  expect(codes(errors)).toEqual([1, 2, 3, 4, 5].map((row) => [row, "type_mismatch"]));
+  expect(await imports.players()).toMatchObject([
+    { player_id: "6", adt: 1250.5, birth_date: "1980-02-29", status: "inactive" },
+  ]);
+});
+
+test("a row without player_id, email and phone is nobody's", async () => {
+  const { errors } = await imports.run({ csv: "player_id,email,first_name\n,,Ann\n,bo@example.com,Bo\n" });
+  expect(codes(errors)).toEqual([[1, "missing_identifier"]]);
+});
+
+test("the later row of the same player in a file is a duplicate; one email under two player_ids is two players", async () => {
+  const { job, errors } = await imports.run({
+    csv: "player_id,email,first_name\nA,x@example.com,first\nA,y@example.com,second\nB,x@example.com,third\n,z@example.com,fourth\n,Z@example.com,fifth\n,x@example.com,sixth\n",
+  });
+  expect(codes(errors)).toEqual([
+    [2, "duplicate_in_file"],
+    [5, "duplicate_in_file"],
+    [6, "duplicate_in_file"],
+  ]);
+  expect(job).toMatchObject({ created_count: 3, failed: 3 });
+  expect((await imports.players()).map((player) => player.first_name).sort()).toEqual([
+    "first",
+    "fourth",
+    "third",
+  ]);
+});
+
+test("upsert overwrites what the file has, and an empty cell erases nothing", async () => {
+  await imports.run({ csv: "player_id,email,first_name,tier\nU,old@example.com,Old,Gold\n" });
+  const { job } = await imports.run({
+    csv: "player_id,email,first_name,tier\nU,new@example.com,,Platinum\nV,,Vee,\n",
+  });
+  expect(job).toMatchObject({ created_count: 1, updated_count: 1, succeeded: 2 });
+  const [player] = await imports.players();
+  expect(player).toMatchObject({ email: "new@example.com", first_name: "Old", tier: "Platinum" });
+  const [property] = await imports.as((sql) => sql`select pepper from properties`);
+  expect(player!.email_hash).toEqual(addressHash(property!.pepper, "new@example.com"));
+});
+
+test("fill_blanks keeps what is there, skip and create_only leave players alone, update_only makes none", async () => {
+  await imports.run({ csv: "player_id,first_name\nF,Fay\n" });
+  const csv = "player_id,first_name,tier\nF,Other,Gold\nG,Gil,Gold\n";
+  expect((await imports.run({ csv, mode: "update_only", on_conflict: "fill_blanks" })).job).toMatchObject({
+    updated_count: 1,
+    skipped: 1,
+  });
+  expect(await imports.players()).toMatchObject([{ player_id: "F", first_name: "Fay", tier: "Gold" }]);
+  expect((await imports.run({ csv, mode: "create_only" })).job).toMatchObject({
+    created_count: 1,
+    skipped: 1,
+    failed: 0,
+  });
+  expect((await imports.run({ csv, on_conflict: "skip" })).job).toMatchObject({
+    updated_count: 0,
+    skipped: 2,
+  });
+});
+
+test("players are matched by email or phone when that is asked, the oldest first, and never when they are deleted", async () => {
+  await imports.run({ csv: "player_id,email,phone\nM1,m@example.com,2025550111\nM2,m@example.com,\n" });
+  const { job, errors } = await imports.run({
+    csv: "player_id,email,phone,first_name\n,m@example.com,,ByEmail\n,,2025550111,ByPhone\nM2,new@example.com,,Clash\n",
+    match_on: ["email", "phone"],
+  });
+  expect(codes(errors)).toEqual([
+    [2, "duplicate_in_file"],
+    [3, "conflict"],
+  ]);
+  expect(job).toMatchObject({ updated_count: 1, failed: 2, created_count: 0 });
+  expect(await imports.players()).toMatchObject([
+    { player_id: "M1", first_name: "ByEmail" },
+    { player_id: "M2", first_name: null },
+  ]);
+});
+
+test("a dry run checks and counts, and writes no player", async () => {
+  const { job, errors } = await imports.run({
+    csv: "player_id,email\nD1,d@example.com\nD1,e@example.com\nD2,bad\n",
+    dry_run: true,
+  });
+  expect(job).toMatchObject({ status: "completed", created_count: 1, failed: 2, summary: { dry_run: true } });
+  expect(codes(errors)).toEqual([
+    [2, "duplicate_in_file"],
+    [3, "invalid_email"],
+  ]);
+  expect(await imports.players()).toEqual([]);
+});
+
+test("the quick readings of phones and emails agree with the library", () => {
+  for (const text of [
+    "2025550123",
+    "(202) 555-0123",
+    "+1 202-555-0123",
+    "1.202.555.0123",
+    "202 555 01234",
+    "+442079460958",
+    "0115550123",
+    "202-555-0123 x5",
+  ]) {
+    const quick = quickPhone(text, "US");
+    if (quick !== null) expect([text, quick]).toEqual([text, normalizePhone(text, "US")]);
+  }
+  expect(quickPhone("(202) 555-0123", "US")).toBe("+12025550123");
+  for (const text of [
+    "Ann.Lee+x@Example.co.uk",
+    "a@b.com",
+    "a..b@c.com",
+    ".a@c.com",
+    "a@-b.com",
+    "a@b",
+    "a@xn--bcher-kva.example",
+    "é@b.com",
+    "a@b_c.com",
+  ]) {
+    const quick = quickEmail(text);
+    if (quick !== null) expect([text, quick]).toEqual([text, normalizeEmail(text)]);
+  }
+  expect(quickEmail("Ann.Lee+x@Example.co.uk")).toBe("ann.lee+x@example.co.uk");
+});
+
+test("the hash of an imported address is the one that lists know it by", () => {
+  const params = { mapping: {}, match_on: ["email"], has_header: true } as unknown as ImportParams;
+  const pepper = Buffer.from("pepper".repeat(20));
+  const layout = layoutOf(["email"], params);
+  const staged = rowReader({
+    layout,
+    params,
+    property: { pepper, default_country: "US" },
+    seen: seenIdentities(),
+  })(["zoë@bücher.example"], 1);
+  const email = normalizeEmail("zoë@bücher.example")!;
+  expect(staged).toMatchObject({
+    values: { email, email_hash: `\\x${addressHash(pepper, email).toString("hex")}` },
+  });
+});
+
+test("an address that was erased is refused, one that is self-excluded comes in with that status and a notice", async () => {
+  const { tenant, call } = imports.house;
+  await imports.as(async (sql) => {
+    const [property] = await sql<{ pepper: Buffer }[]>`select pepper from properties`;
+    await sql`
+      insert into suppressions (property_id, channel, address_hash, reason)
+      values (${tenant.id}, 'all', ${addressHash(property!.pepper, "gone@example.com")}, 'erased')`;
+  });
+  await call("create_self_exclusion", { email: "barred@example.com" }, tenant.id);
+  await call(
+    "create_self_exclusion",
+    { first_name: "Zed", last_name: "O'Hara", birth_date: "1970-01-02" },
+    tenant.id,
+  );
+  const { job, errors } = await imports.run({
+    csv: "player_id,email,first_name,last_name,birth_date\nE1,gone@example.com,,,\nE2,Barred@example.com,,,\nE3,zed@example.com,ZED,Ohara,1970-01-02\nE4,ok@example.com,,,\n",
+  });
+  expect(codes(errors)).toEqual([
+    [1, "erased"],
+    [2, "self_excluded"],
+    [3, "self_excluded"],
+  ]);
+  expect(job).toMatchObject({ created_count: 3, failed: 1 });
+  expect((await imports.players()).map((player) => player.status)).toEqual([
+    "self_excluded",
+    "self_excluded",
+    "active",
+  ]);
+});
+
+test("an import turns no consent on by itself; with its evidence each grant is in the ledger, sealed", async () => {
+  const csv =
+    "player_id,email,Opt In,When\nC1,c1@example.com,yes,2026-01-31 10:00:00\nC2,c2@example.com,no,\nC3,c3@example.com,Y,\nC4,c4@example.com,maybe,\n";
+  const mapping = { "Opt In": "consent.email" };
+  expect((await imports.house.post("/api/import_jobs", { type: "player_import", csv, mapping })).status).toBe(
+    400,
+  );
+  await imports.run({ csv });
+  expect((await imports.players()).map((player) => player.consents)).toEqual([{}, {}, {}, {}]);
+  const consent = { consentSource: "club desk", consentText: "I agree", occurred_at_column: "When" };
+  const { errors } = await imports.run({ csv, mapping, consent });
+  expect(codes(errors)).toEqual([[4, "type_mismatch"]]);
+  expect((await imports.players()).map((player) => player.consents)).toEqual([
+    { email: true },
+    {},
+    { email: true },
+    {},
+  ]);
+  const records = await imports.as(
+    (sql) => sql<{ row: Record<string, unknown>; hash: string }[]>`
+    select row_to_json(v) as row, v.hash from (
+      select property_id, id, player_id, channel, action, consent_given, consent_level, purpose, consent_source, consent_text,
+        consent_text_sha256, consent_version, collection_method, jurisdiction, ip_address, user_agent,
+        encode(address_hash, 'hex') as address_hash, occurred_at, expires_at, actor_type, actor_id,
+        encode(record_hash, 'hex') as hash
+      from consent_records where consent_source = 'club desk' order by occurred_at) v`,
+  );
+  expect(records).toHaveLength(2);
+  for (const {
+    row: { hash: _, ...row },
+    hash,
+  } of records)
+    expect(recordHash(row).toString("hex")).toBe(hash);
+  expect(records[0]!.row).toMatchObject({
+    occurred_at: "2026-01-31T10:00:00+00:00",
+    actor_type: "api_key",
+    channel: "email",
+  });
+});
+
+test("who revoked after the time of the consent stays revoked, and suppressions stay", async () => {
+  const { tenant, call } = imports.house;
+  await imports.run({ csv: "player_id,email\nR1,r1@example.com\n" });
+  const [player] = await imports.players();
+  await call("consent_revoke", { propertyId: tenant.id, playerId: player!.id, channel: "email" });
+  const consent = { channel: ["email"], consentSource: "form", occurred_at_column: "at" };
+  await imports.run({ csv: "player_id,email,at\nR1,r1@example.com,2026-01-01\n", consent });
+  expect((await imports.players())[0]!.consents.email).toBe(false);
+  await imports.run({
+    csv: "player_id,email\nR1,r1@example.com\n",
+    consent: { channel: ["email"], consentSource: "form" },
+  });
+  const active = await imports.as(
+    (sql) => sql`
+    select reason from suppressions where property_id = ${tenant.id} and player_id = ${player!.id} and lifted_at is null`,
+  );
+  expect(active.map((row) => row.reason)).toContain("unsubscribed");
+});
+
+test("imported players join a static segment; a dynamic one is refused when the import is made", async () => {
+  const { tenant, call } = imports.house;
+  const fixed = await call("create_segment", { name: "June list", type: "static" }, tenant.id);
+  const rules = await call(
+    "create_segment",
+    { name: "Golds", type: "dynamic", conditions: [{ field: "tier", operator: "eq", value: "Gold" }] },
+    tenant.id,
+  );
+  await imports.run({ csv: "player_id\nS1\nS2\n", segment_id: fixed.id });
+  await imports.run({ csv: "player_id\nS1\nS3\n", segment_id: fixed.id });
+  const members = await imports.as(
+    (sql) => sql`select source from segment_members where segment_id = ${fixed.id}`,
+  );
+  expect(members.map((row) => row.source)).toEqual(["import", "import", "import"]);
+  expect(
+    (await imports.house.post("/api/import_jobs", { csv: "player_id\nS1\n", segment_id: rules.id })).status,
+  ).toBe(400);
+});

@@ -1,0 +1,180 @@
+import { once } from "node:events";
+import { connect } from "node:net";
+import { afterAll, beforeAll, expect, test, vi } from "vitest";
+import { MOST_FILE } from "#tools/imports/upload.ts";
+import { type Imports, manyPlayers, openImports } from "../tools/imports/importing.ts";
+
+let imports: Imports;
+beforeAll(async () => {
+  imports = await openImports();
+});
+afterAll(() => imports.stop());
+
+const CSV = "player_id,Mail\nT1,t1@example.com\nT2,bad\n";
+
+function form(file: string | null, params: unknown, order: "file" | "params" = "file"): FormData {
+  const body = new FormData();
+  const parts = {
+    file: () => file !== null && body.append("file", new Blob([file], { type: "text/csv" }), "players.csv"),
+    params: () =>
+      params !== undefined &&
+      body.append("params", typeof params === "string" ? params : JSON.stringify(params)),
+  };
+  for (const part of order === "file" ? (["file", "params"] as const) : (["params", "file"] as const))
+    parts[part]();
+  return body;
+}
+
+/** As fetch sends it: the Content-Type has the boundary. */
+const post = (body: FormData, headers: Record<string, string> = {}) =>
+  fetch(`${imports.house.baseUrl}/api/import_jobs`, {
+    method: "POST",
+    body,
+    headers: { "X-Api-Key": imports.house.tenant.key, ...headers },
+  });
+
+const uploads = () => imports.as((sql) => sql`select id from uploads`);
+
+test.each(["file", "params"] as const)("a form whose %s comes first is imported", async (order) => {
+  const answer = await post(form(CSV, { mapping: { Mail: "email" } }, order));
+  const body = (await answer.json()) as { id: string };
+  expect([answer.status, answer.headers.get("location")]).toEqual([202, `/api/import_jobs/${body.id}`]);
+  const { job, errors } = await imports.result(body.id);
+  expect(job).toMatchObject({ status: "completed", succeeded: 1, failed: 1 });
+  expect(errors).toMatchObject([{ row: 2, code: "invalid_email", value: "bad" }]);
+});
+
+test("a CSV body is imported with its parameters in the query", async () => {
+  const query = `?mapping=${encodeURIComponent('{"Mail":"email"}')}&tags=a,b&dry_run=false&match_on=email`;
+  const { job } = await imports.send(CSV, query);
+  expect(job).toMatchObject({
+    status: "completed",
+    failed: 1,
+    params: { tags: ["a", "b"], match_on: ["email"] },
+  });
+});
+
+test("a form that cannot be read is a 400 in JSON, and leaves no file behind", async () => {
+  const twice = form(CSV, {});
+  twice.append("file", new Blob([CSV]), "again.csv");
+  const unknown = form(CSV, {});
+  unknown.append("extra", "1");
+  for (const body of [
+    form(null, {}),
+    form(CSV, "{bad"),
+    form(CSV, { mapping: { Mail: "nothing" } }),
+    form(CSV, { upload_id: "x" }),
+    form(CSV, { nope: 1 }),
+    twice,
+    unknown,
+  ]) {
+    const answer = await post(body);
+    expect(answer.status).toBe(400);
+    expect(await answer.json()).toMatchObject({ code: "invalid", error: expect.any(String) });
+    expect(answer.headers.get("api-version")).toBeTruthy();
+  }
+  for (const [type, text] of [
+    ["multipart/form-data", "x"],
+    ["multipart/form-data; boundary=abc", "garbage"],
+    [
+      "multipart/form-data; boundary=abc",
+      '--abc\r\nContent-Disposition: form-data; name="file"; filename="a.csv"\r\n\r\nplayer_id\n1',
+    ],
+  ] as const) {
+    const answer = await imports.house.request("POST", "/api/import_jobs", {
+      body: text,
+      headers: { "Content-Type": type },
+    });
+    expect([type, answer.status, typeof answer.body?.error]).toEqual([type, 400, "string"]);
+  }
+  expect(await uploads()).toEqual([]);
+});
+
+test("a body that says it is too large is refused before it is read, in JSON", async () => {
+  const socket = connect(Number(new URL(imports.house.baseUrl).port), "127.0.0.1");
+  const size = MOST_FILE + 2 * 1_048_576;
+  socket.write(
+    `POST /api/import_jobs HTTP/1.1\r\nHost: x\r\nX-Api-Key: ${imports.house.tenant.key}\r\nContent-Type: text/csv\r\nContent-Length: ${size}\r\n\r\nplayer_id\n`,
+  );
+  let text = "";
+  socket.on("data", (chunk) => {
+    text += chunk;
+  });
+  await once(socket, "close");
+  expect(text).toMatch(/^HTTP\/1.1 413 /);
+  expect(text).toContain('"code":"too_large"');
+  expect(await uploads()).toEqual([]);
+});
+
+test("a body that turns out too large on the way is refused too, and nothing of it stays", async () => {
+  const block = Buffer.alloc(1_048_576, "player,row,with,some,cells\n");
+  const socket = connect(Number(new URL(imports.house.baseUrl).port), "127.0.0.1");
+  let text = "";
+  socket.on("data", (chunk) => {
+    text += chunk;
+  });
+  socket.on("error", () => {});
+  socket.write(
+    `POST /api/import_jobs HTTP/1.1\r\nHost: x\r\nX-Api-Key: ${imports.house.tenant.key}\r\nContent-Type: text/csv\r\nTransfer-Encoding: chunked\r\n\r\n`,
+  );
+  for (let sent = 0; sent <= MOST_FILE + block.length && text === ""; sent += block.length) {
+    const more = socket.write(
+      Buffer.concat([Buffer.from(`${block.length.toString(16)}\r\n`), block, Buffer.from("\r\n")]),
+    );
+    if (!more) await Promise.race([once(socket, "drain"), once(socket, "close")]);
+  }
+  await vi.waitFor(() => expect(text).toMatch(/^HTTP\/1.1 413 /), { timeout: 10_000 });
+  socket.destroy();
+  expect(await uploads()).toEqual([]);
+}, 60_000);
+
+test("a sender that goes away in the middle leaves nothing behind", async () => {
+  const socket = connect(Number(new URL(imports.house.baseUrl).port), "127.0.0.1");
+  socket.write(
+    `POST /api/import_jobs HTTP/1.1\r\nHost: x\r\nX-Api-Key: ${imports.house.tenant.key}\r\nContent-Type: text/csv\r\nContent-Length: 5000000\r\n\r\n`,
+  );
+  socket.write(Buffer.alloc(1_000_000, "a,b\n"));
+  await vi.waitFor(async () => expect(await uploads()).toHaveLength(1), { timeout: 10_000 });
+  socket.destroy();
+  await vi.waitFor(async () => expect(await uploads()).toHaveLength(0), { timeout: 10_000 });
+});
+
+test("the same form with the same Idempotency-Key is imported once, another form is refused", async () => {
+  const headers = { "Idempotency-Key": "import-1" };
+  const first = await post(form(CSV, { tags: ["k"] }), headers);
+  const again = await post(form(CSV, { tags: ["k"] }), headers);
+  expect([first.status, again.status, again.headers.get("idempotency-replayed")]).toEqual([202, 202, "true"]);
+  expect(((await again.json()) as { id: string }).id).toBe(((await first.json()) as { id: string }).id);
+  expect((await post(form(`${CSV}T3,\n`, { tags: ["k"] }), headers)).status).toBe(422);
+  await imports.house.idle();
+  expect(await uploads()).toEqual([]);
+});
+
+test("a file needs a key that may write, before a byte of it is kept", async () => {
+  for (const [key, status] of [
+    [imports.house.tenant.readKey, 403],
+    ["pk_wrong", 401],
+  ] as const) {
+    expect((await post(form(CSV, {}), { "X-Api-Key": key })).status).toBe(status);
+  }
+  expect(await uploads()).toEqual([]);
+});
+
+test("refused rows are paged, and come as CSV when asked", async () => {
+  const { job } = await imports.send("player_id,email\nB1,=bad\nB2,bad\nB3,bad\n");
+  const path = `/api/import_jobs/${job.id}/errors`;
+  expect((await imports.house.get(`${path}?limit=1&offset=1`)).body).toMatchObject([{ row: 2 }]);
+  const csv = await imports.house.get(`${path}?format=csv`);
+  expect(csv.headers.get("content-type")).toContain("text/csv");
+  expect(csv.text.split("\n")[0]).toBe("row,column,code,message,value,original_row");
+  expect(csv.text).toContain("'=bad");
+  expect((await imports.house.get(path, { Accept: "text/csv" })).text).toBe(csv.text);
+  for (const query of ["?format=xml", "?limit=0", "?nope=1"])
+    expect((await imports.house.get(path + query)).status).toBe(400);
+  expect((await imports.house.get(`/api/import_jobs/${crypto.randomUUID()}/errors`)).status).toBe(404);
+});
+
+test("a file of many chunks comes in whole", async () => {
+  const { job } = await imports.send(manyPlayers(12_000));
+  expect(job).toMatchObject({ status: "completed", total: 12_000, created_count: 12_000 });
+});

@@ -1,0 +1,26 @@
+import { z } from "zod";
+import { job } from "#runtime/operation.ts";
+
+const BATCH = 10_000;
+
+/** Removes what has run out: recorded answers after their 24 hours, counts of windows long past. */
+export default job({
+  name: "forget_expired",
+  attempts: 3,
+  every: "7 * * * *",
+  input: z.object({}),
+  async handler({ transactSystem, signal }) {
+    await transactSystem(
+      (sql) => sql`
+      delete from rate_windows where window_start < extract(epoch from now()) - 3600`,
+    );
+    for (let removed = BATCH; removed === BATCH && !signal.aborted; ) {
+      const rows = await transactSystem(
+        (sql) => sql`
+        delete from idempotency_records where (property_id, key) in (
+          select property_id, key from idempotency_records where expires_at <= now() limit ${BATCH})`,
+      );
+      removed = rows.count;
+    }
+  },
+});
