@@ -13,11 +13,17 @@ export interface TransactionOptions {
   before?: string;
 }
 
+/**
+ * What runs in a transaction. Statements given to `last` are not awaited by it: they go out together with the
+ * commit, in one round trip, and undo everything when one fails.
+ */
+export type Work<T> = (sql: Sql, last: (statement: PromiseLike<unknown>) => void) => Promise<T>;
+
 export interface Database {
   /** Runs `work` in one transaction as the tenant: role, row-level security and property are set in it. */
-  asProperty<T>(property: string, work: (sql: Sql) => Promise<T>, options?: TransactionOptions): Promise<T>;
+  asProperty<T>(property: string, work: Work<T>, options?: TransactionOptions): Promise<T>;
   /** Runs `work` in one transaction over the platform's own tables. */
-  asSystem<T>(work: (sql: Sql) => Promise<T>, options?: TransactionOptions): Promise<T>;
+  asSystem<T>(work: Work<T>, options?: TransactionOptions): Promise<T>;
   /** One prepared statement as the reader's role, which row-level security lets pass. For db/reader.ts only. */
   read(query: string, parameters: unknown[], deadline?: number): Promise<Record<string, unknown>[]>;
   /** Calls back on each notification, and on each time the listener is connected anew. */
@@ -99,7 +105,7 @@ export function connect(url: string, options: { size?: number; application?: str
 function transact<T>(
   pool: Pool,
   role: string,
-  work: (sql: Sql) => Promise<T>,
+  work: Work<T>,
   { readOnly, before, deadline = REQUEST_DEADLINE }: TransactionOptions,
 ): Promise<T> {
   return withClient(pool, deadline, async (client) => {
@@ -111,10 +117,14 @@ function transact<T>(
       (error: unknown) => ({ error }),
     );
     try {
-      const result = await settle(work(sql), opened);
+      const final: PromiseLike<unknown>[] = [];
+      const result = await settle(
+        work(sql, (statement) => void final.push(statement)),
+        opened,
+      );
       // On a connection that came back by itself there is no transaction left to commit.
       if (client.lost) throw new ConnectionLost();
-      await sql.unsafe("commit");
+      await Promise.all([...final, sql.unsafe("commit")]);
       if (client.lost) throw new ConnectionLost();
       return result;
     } catch (error) {

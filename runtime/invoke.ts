@@ -1,4 +1,4 @@
-import type { Database, Sql } from "#db/client.ts";
+import type { Database, Sql, Work } from "#db/client.ts";
 import type { Page, Reader } from "#db/reader.ts";
 import { checkScope, resolveProperty } from "./access.ts";
 import { auditRow, recordHash } from "./audit.ts";
@@ -92,7 +92,8 @@ async function run(
   many: boolean,
 ): Promise<Outcome> {
   const effects: Effects = { events: [], jobs: [], about: {} };
-  const work = (sql: Sql) => transaction(service, operation, call, property, inputs, many, effects, sql);
+  const work: Work<Outcome> = (sql, last) =>
+    transaction({ service, operation, call, property, inputs, many, effects, sql, last });
   const readOnly = operation.effect === "read" && operation.realm === "property";
   const outcome =
     operation.realm === "property"
@@ -103,16 +104,21 @@ async function run(
   return outcome;
 }
 
-async function transaction(
-  service: Service,
-  operation: Operation,
-  call: Call,
-  property: Property | null,
-  inputs: Record<string, unknown>[],
-  many: boolean,
-  effects: Effects,
-  sql: Sql,
-): Promise<Outcome> {
+/** One call inside its transaction. */
+interface Running {
+  service: Service;
+  operation: Operation;
+  call: Call;
+  property: Property | null;
+  inputs: Record<string, unknown>[];
+  many: boolean;
+  effects: Effects;
+  sql: Sql;
+  last(statement: PromiseLike<unknown>): void;
+}
+
+async function transaction(running: Running): Promise<Outcome> {
+  const { operation, call, property, inputs, many, sql } = running;
   const keyed = operation.effect !== "read" ? call.idempotency : undefined;
   const scope = property?.id ?? call.actor.id ?? "00000000-0000-0000-0000-000000000000";
   if (keyed) {
@@ -121,7 +127,7 @@ async function transaction(
     // Not awaited: it travels with the handler's first query.
     sql`savepoint handler`.then(undefined, () => {});
   }
-  const context = contextOf(service, call, property, effects, sql);
+  const context = contextOf(running);
   try {
     const results: unknown[] = [];
     for (const input of inputs) results.push(await operation.handler(context, input as never));
@@ -129,15 +135,7 @@ async function transaction(
     const answer = { status: operation.status, body: JSON.stringify(result ?? {}) };
     const stored =
       operation.secrets.length > 0 ? JSON.stringify(without(result, operation.secrets)) : answer.body;
-    const auditId = await finish(
-      operation,
-      call,
-      property,
-      effects,
-      sql,
-      result,
-      keyed && { key: keyed.key, scope, ...answer, body: stored },
-    );
+    const auditId = finish(running, result, keyed && { key: keyed.key, scope, ...answer, body: stored });
     return { ...answer, replayed: false, ...(auditId && { auditId }) };
   } catch (error) {
     const fault = toFault(error);
@@ -157,13 +155,7 @@ async function recordFault(sql: Sql, scope: string, key: string, fault: Fault): 
   return { status: fault.status, body, replayed: false };
 }
 
-function contextOf(
-  service: Service,
-  call: Call,
-  property: Property | null,
-  effects: Effects,
-  sql: Sql,
-): Context {
+function contextOf({ service, call, property, effects, sql }: Running): Context {
   return {
     sql,
     // Operations without a property do not read it; the funnel has resolved it for all others.
@@ -184,22 +176,18 @@ function contextOf(
   };
 }
 
-async function finish(
-  operation: Operation,
-  call: Call,
-  property: Property | null,
-  effects: Effects,
-  sql: Sql,
+/** What is written beside the handler's rows: events, jobs, the recorded answer, the audit row. */
+function finish(
+  { operation, call, property, effects, sql, last }: Running,
   result: unknown,
   keyed: (Recorded & { key: string; scope: string }) | undefined,
-): Promise<string | undefined> {
+): string | undefined {
   if (operation.effect === "read") return undefined;
-  const pending: PromiseLike<unknown>[] = [];
   if (effects.events.length > 0 || effects.jobs.length > 0) {
-    pending.push(flush(sql, property?.id ?? effects.about.propertyId ?? null, effects.events, effects.jobs));
+    last(flush(sql, property?.id ?? effects.about.propertyId ?? null, effects.events, effects.jobs));
   }
   if (keyed) {
-    pending.push(sql`
+    last(sql`
       update idempotency_records set status = ${keyed.status}, body = ${keyed.body}
       where property_id = ${keyed.scope} and key = ${keyed.key}`);
   }
@@ -209,8 +197,7 @@ async function finish(
     diff: effects.about.diff,
   };
   const row = auditRow(call, operation.name, about);
-  pending.push(writeAudit(sql, effects.about.propertyId ?? property?.id ?? null, row));
-  await Promise.all(pending);
+  last(writeAudit(sql, effects.about.propertyId ?? property?.id ?? null, row));
   return row.id;
 }
 

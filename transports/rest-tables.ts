@@ -1,4 +1,6 @@
 import { stringify } from "csv-stringify/sync";
+import { parseSelect } from "#db/filters.ts";
+import { shapeOf } from "#runtime/columns.ts";
 import { Fault, invalid } from "#runtime/faults.ts";
 import { invoke, type Outcome, type Service } from "#runtime/invoke.ts";
 import type { Operation } from "#runtime/operation.ts";
@@ -64,17 +66,35 @@ export function grouped(pairs: [string, string][]): Record<string, string[]> {
   return Object.fromEntries([...groups].map(([key, list]) => [key, list.map(([, value]) => value)]));
 }
 
+/** How a write on a table is answered. */
+export interface Shaping {
+  wants: Preferences;
+  many: boolean;
+  create: boolean;
+  /** The columns asked for; null for all. */
+  select: string[] | null;
+}
+
+/** What `select` asks for in a write's address. */
+export function selection(operation: Operation, query: URLSearchParams): string[] | null {
+  const text = query.get("select");
+  return text === null || !operation.crud ? null : parseSelect(shapeOf(operation.crud.table), text);
+}
+
 /** A write's outcome in the shape that the headers ask for; without them, the specification's. */
-export function shaped(
-  outcome: Outcome,
-  wants: Preferences,
-  { many, create }: { many: boolean; create: boolean },
-): Outcome {
+export function shaped(outcome: Outcome, { wants, many, create, select }: Shaping): Outcome {
   if (outcome.status >= 400) return outcome;
   if (wants.minimal) return { ...outcome, status: create ? 201 : 200, body: "{}" };
-  if (wants.single) return { ...outcome, body: many ? single(outcome.body) : outcome.body };
-  if (wants.representation && !many) return { ...outcome, body: `[${outcome.body}]` };
-  return outcome;
+  const body = select === null ? outcome.body : projected(outcome.body, select);
+  if (wants.single) return { ...outcome, body: many ? single(body) : body };
+  if (wants.representation && !many) return { ...outcome, body: `[${body}]` };
+  return { ...outcome, body };
+}
+
+function projected(body: string, select: string[]): string {
+  const one = (row: Record<string, unknown>) => Object.fromEntries(select.map((name) => [name, row[name]]));
+  const value = JSON.parse(body) as Record<string, unknown> | Record<string, unknown>[];
+  return JSON.stringify(Array.isArray(value) ? value.map(one) : one(value));
 }
 
 function single(body: string): string {

@@ -9,7 +9,7 @@ import { deprecationHeaders } from "#runtime/versions.ts";
 import { answer, answerFault, type Extra, type Frame } from "./answer.ts";
 import { fingerprint, readBody, readJson } from "./body.ts";
 import { callOf, type Gate, idempotencyKey, pass } from "./gate.ts";
-import { grouped, list, preferences, shaped } from "./rest-tables.ts";
+import { grouped, list, preferences, selection, shaped } from "./rest-tables.ts";
 
 type Env = { Bindings: HttpBindings };
 export type Http = Hono<Env>;
@@ -132,9 +132,17 @@ function mountTable(app: Http, gate: Gate, service: Service, catalog: Catalog, t
     const operation = operations.get(verb);
     if (!operation) continue;
     allowed.get(path)!.push(method);
-    app.on(method, path, guarded(gate, (request) => work(operation, request)));
+    app.on(
+      method,
+      path,
+      guarded(gate, (request) => work(operation, request)),
+    );
   }
-  for (const [path, methods] of allowed) app.all(path, guarded(gate, async () => notAllowed(methods)));
+  for (const [path, methods] of allowed)
+    app.all(
+      path,
+      guarded(gate, async () => notAllowed(methods)),
+    );
 }
 
 async function one(service: Service, operation: Operation, request: Passed): Promise<Response> {
@@ -163,7 +171,10 @@ function recordId(c: HttpContext): string {
 }
 
 async function create(service: Service, operation: Operation, request: Passed): Promise<Response> {
-  const { c, call } = request;
+  const { c, call, query } = request;
+  const unknown = [...query.keys()].find((key) => key !== "select" && key !== "columns");
+  if (unknown !== undefined) throw invalid(unknown, "unknown option");
+  const select = selection(operation, query);
   const bytes = await readBody(c.req.raw);
   const body = readJson(c.req.header("content-type") ?? null, bytes);
   const many = Array.isArray(body);
@@ -173,9 +184,8 @@ async function create(service: Service, operation: Operation, request: Passed): 
   const outcome = await invoke(service, operation, keyed(request, bytes, call), body, { many });
   const location =
     operation.status === 202 && !many ? { Location: `${c.req.path}/${JSON.parse(outcome.body).id}` } : {};
-  return answerOutcome(request, operation, shaped(outcome, preferences(c), { many, create: true }), body, {
-    headers: location,
-  });
+  const shaping = { wants: preferences(c), many, create: true, select };
+  return answerOutcome(request, operation, shaped(outcome, shaping), body, { headers: location });
 }
 
 /** PATCH and DELETE on a collection: every row that the filters match, in one transaction. */
@@ -192,22 +202,22 @@ async function matching(
   if (filters.length === 0) {
     throw new Fault("invalid", { message: `A ${c.req.method} on a collection needs at least one filter.` });
   }
-  const asked = { filters: grouped(filters), select: "id", limit: 1000, count: true };
+  const select = selection(operation, query);
+  const deletes = operation.crud?.verb === "delete";
+  const asked = { filters: grouped(filters), ...(!deletes && { select: "id" }), limit: 1000, count: true };
   const found = await invoke(service, { ...search, scope: "write" }, call, asked);
   if ((found.page?.total ?? 0) > 1000) {
     throw new Fault("invalid", { message: "The filters match more than 1000 rows. Narrow them." });
   }
-  const ids = (JSON.parse(found.body) as { id: string }[]).map(({ id }) => id);
-  const inputs = ids.map((id) => ({ ...(body as object), id }));
+  const inputs = (JSON.parse(found.body) as { id: string }[]).map(({ id }) => ({ ...(body as object), id }));
   const outcome = await invoke(service, operation, keyed(request, bytes, call), inputs, { many: true });
   const wants = preferences(c);
-  if (operation.crud?.verb === "delete" && wants.representation) {
-    return answerOutcome(
-      request,
-      operation,
-      { ...outcome, body: JSON.stringify(ids.map((id) => ({ id }))) },
-      body,
-    );
-  }
-  return answerOutcome(request, operation, shaped(outcome, wants, { many: true, create: false }), body);
+  const rows = deletes && wants.representation ? { ...outcome, body: found.body } : outcome;
+  const shaping = {
+    wants,
+    many: true,
+    create: false,
+    select: deletes && !wants.representation ? null : select,
+  };
+  return answerOutcome(request, operation, shaped(rows, shaping), body);
 }

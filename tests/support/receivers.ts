@@ -29,6 +29,8 @@ export async function mailServer(
       });
     },
   });
+  // A client that is killed resets its connections.
+  server.on("error", () => {});
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   const { port } = server.server.address() as AddressInfo;
   return {
