@@ -17,18 +17,37 @@ export interface Demo {
   admin: { email: string; password: string | null };
 }
 
-/** The demo property: made on an empty database through the same operations as everything, found later. */
+/**
+ * The demo property: made on an empty database through the same operations as everything, found later. One that
+ * was interrupted in the making is put aside, and made anew.
+ */
 export async function prepareDemo(
   service: Service,
   catalog: Catalog,
   idle: () => Promise<void>,
 ): Promise<Demo | null> {
   const [found] = await service.db.asSystem(
-    (sql) => sql<{ id: string; name: string; slug: string }[]>`
-    select id, name, slug from properties order by slug = ${SLUG} desc limit 1`,
+    (sql) => sql<Found[]>`
+    select p.id, p.name, p.slug, exists (select from api_keys k where k.property_id = p.id) as finished
+    from properties p order by p.slug = ${SLUG} desc limit 1`,
   );
   if (!found) return make(service, catalog, idle);
-  return found.slug === SLUG ? find(service, found) : null;
+  if (found.slug !== SLUG) return null;
+  if (found.finished) return find(service, found);
+  await service.db.asSystem(async (sql) => {
+    await sql`
+      update properties set slug = ${SLUG} || '-' || id, name = name || ' (interrupted)' where id = ${found.id}`;
+    await sql`delete from users where email = ${ADMIN}`;
+  });
+  return make(service, catalog, idle);
+}
+
+interface Found {
+  id: string;
+  name: string;
+  slug: string;
+  /** The key is made last. */
+  finished: boolean;
 }
 
 async function find(service: Service, property: { id: string; name: string }): Promise<Demo | null> {

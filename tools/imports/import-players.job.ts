@@ -119,20 +119,19 @@ function emptyBatch(after: number): Batch {
   return { after, records: 0, rows: [], refusals: [] };
 }
 
-/** Lets the planner know the table before the first batch, after it, and each time the file's part has grown fourfold. */
+/**
+ * Lets the planner know the table before the first batch, after it, and each time the file's part has grown
+ * fourfold. Without that a batch can take a minute, so a failure here is the batch's.
+ */
 function freshStatistics(context: JobContext): (batch: Batch) => Promise<void> {
   let next = 0;
   let written = 0;
   return async ({ records: count }) => {
     if (written >= next) {
       next = written * 4 || 1;
-      await context
-        .transact(async ({ sql }) => {
-          await sql`select analyze_players()`;
-        })
-        .catch((error: unknown) =>
-          context.log.debug({ err: error }, "statistics not renewed; imports may be slow"),
-        );
+      await context.transact(async ({ sql }) => {
+        await sql`select analyze_players()`;
+      });
     }
     written += count;
   };

@@ -15,7 +15,6 @@ export const ROW_ERRORS = [
   "conflict",
 ] as const;
 
-
 export const RowErrorView = z.object({
   row: z.int().describe("1 is the first record after the header; 0 is the file itself"),
   column: z.string().nullable(),

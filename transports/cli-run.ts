@@ -1,0 +1,110 @@
+import { readFile } from "node:fs/promises";
+import { findEmbedded } from "#db/embedded.ts";
+import { ConfigError, readConfig } from "#runtime/config.ts";
+import { Fault, faultBody, toFault } from "#runtime/faults.ts";
+import { invoke, type Service } from "#runtime/invoke.ts";
+import { createLog } from "#runtime/log.ts";
+import type { Operation } from "#runtime/operation.ts";
+import { CATALOG } from "#tools/catalog.ts";
+import { type Arguments, parseArguments } from "./cli-arguments.ts";
+import { operationHelp, overview } from "./cli-help.ts";
+import { callRemote } from "./cli-remote.ts";
+import { asTable } from "./cli-table.ts";
+import { openService } from "./compose.ts";
+
+process.exitCode = await main(process.argv.slice(2));
+
+/** Exit codes: 0 done, 1 refused or failed, 2 wrong words. */
+async function main(words: string[]): Promise<number> {
+  const name = words[0]?.replaceAll("-", "_");
+  if (name === undefined || name === "__help" || name === "help") return print(overview(CATALOG));
+  const operation = CATALOG.operations.get(name);
+  if (!operation) return complain(`There is no operation ${words[0]}. npm run tool -- --help lists them.`, 2);
+  if (words.includes("--help")) return print(operationHelp(operation));
+  let parsed: Arguments;
+  try {
+    parsed = await parseArguments(operation, words.slice(1), (file) => readFile(file, "utf8"));
+  } catch (error) {
+    return complain(`${toFault(error).message}\nSee npm run tool -- ${words[0]} --help`, 2);
+  }
+  try {
+    const body = parsed.url ? await callRemote(operation, parsed) : await callLocal(operation, parsed);
+    return print(parsed.json ? body : asTable(JSON.parse(body)));
+  } catch (error) {
+    if (error instanceof ConfigError) return complain(error.message, 2);
+    const fault = toFault(error);
+    if (parsed.json) print(JSON.stringify(faultBody(fault)));
+    return complain(fault.code === "internal" ? String(fault.cause ?? fault) : fault.message, 1);
+  }
+}
+
+/** As the operator of this machine, over the configured database. */
+async function callLocal(
+  operation: Operation,
+  { input, property, idempotencyKey }: Arguments,
+): Promise<string> {
+  const config = readConfig(process.env);
+  const databaseUrl = config.databaseUrl ?? (await findEmbedded(config.dataDir));
+  if (!databaseUrl) {
+    throw new ConfigError(
+      "The service is not running here. Start it with npm start, or set DATABASE_URL, or use --url.",
+    );
+  }
+  const service = await openService({ config, databaseUrl, log: createLog(config.logLevel) });
+  try {
+    const propertyId = property === undefined ? undefined : await findProperty(service, property);
+    const given = { ...input };
+    if (operation.property && propertyId && given[operation.property] === undefined)
+      given[operation.property] = propertyId;
+    const { createHash, randomUUID } = await import("node:crypto");
+    const outcome = await invoke(
+      service,
+      operation,
+      {
+        actor: { type: "system", id: null },
+        transport: "cli",
+        requestId: randomUUID(),
+        propertyId,
+        idempotency: idempotencyKey
+          ? { key: idempotencyKey, fingerprint: createHash("sha256").update(JSON.stringify(given)).digest() }
+          : undefined,
+      },
+      given,
+    );
+    if (outcome.status >= 400) throw recorded(outcome.body);
+    return outcome.body;
+  } finally {
+    await service.close();
+  }
+}
+
+/** A property by its id, short name or name. */
+async function findProperty(service: Service, wanted: string): Promise<string> {
+  const rows = await service.db.asSystem(
+    (sql) => sql<{ id: string }[]>`
+    select id from properties where id::text = ${wanted.toLowerCase()} or slug = ${wanted} or name = ${wanted}`,
+  );
+  if (rows.length === 1) return rows[0]!.id;
+  const all = await service.db.asSystem(
+    (sql) => sql<{ slug: string }[]>`select slug from properties order by slug`,
+  );
+  throw new Fault("not_found", {
+    message: `No property ${wanted}. There are: ${all.map(({ slug }) => slug).join(", ") || "none"}.`,
+  });
+}
+
+/** A refusal that a key was answered with before. */
+function recorded(body: string): Fault {
+  const { code, error, details } = JSON.parse(body);
+  return new Fault(code, { message: error, details });
+}
+
+function print(text: string): number {
+  process.stdout.write(`${text}\n`);
+  return 0;
+}
+
+function complain(text: string, code: number): number {
+  process.stderr.write(`${text}\n`);
+  return code;
+}

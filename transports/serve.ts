@@ -1,0 +1,88 @@
+import { connect } from "#db/client.ts";
+import { startEmbedded } from "#db/embedded.ts";
+import { migrate } from "#db/migrate.ts";
+import { type Config, ConfigError } from "#runtime/config.ts";
+import { createLog } from "#runtime/log.ts";
+import { reap } from "#runtime/queue.ts";
+import { CATALOG } from "#tools/catalog.ts";
+import { compose } from "./compose.ts";
+import { prepareDemo } from "./demo.ts";
+import { readConfigWithPort } from "./port.ts";
+import { say, sayStarted } from "./welcome.ts";
+
+const startedAt = performance.now();
+let stopping = false;
+
+try {
+  await main(await readConfigWithPort(process.env));
+} catch (error) {
+  // A stop in the middle of the start ends it here; the stop says how it went.
+  if (stopping) await new Promise(() => {});
+  const expected = error instanceof ConfigError || isInUse(error);
+  say(
+    expected
+      ? (error as Error).message
+      : error instanceof Error
+        ? (error.stack ?? error.message)
+        : String(error),
+  );
+  process.exit(1);
+}
+
+async function main(config: Config): Promise<void> {
+  const log = createLog(config.logLevel);
+  const embedded = config.databaseUrl
+    ? null
+    : await startEmbedded({ dataDir: config.dataDir, log: (line) => log.info(line) });
+  const databaseUrl = config.databaseUrl ?? embedded!.url;
+  try {
+    const applied = await migrate(databaseUrl);
+    for (const { name, milliseconds } of applied) log.info({ name, milliseconds }, "migration applied");
+    if (embedded) await takeBackJobs(databaseUrl);
+    const running = await compose({ config, databaseUrl, catalog: CATALOG, log });
+    const stop = once(async () => {
+      await running.stop();
+      await embedded?.stop();
+    });
+    for (const signal of ["SIGINT", "SIGTERM"] as const) {
+      process.on(signal, () => {
+        stopping = true;
+        log.info({ signal }, "stopping");
+        stop().then(
+          () => process.exit(0),
+          (error: unknown) => {
+            log.error({ err: error }, "stopping failed");
+            process.exit(1);
+          },
+        );
+      });
+    }
+    const demo = config.demo ? await prepareDemo(running.service, CATALOG, running.idle) : null;
+    sayStarted({ config, embedded: embedded !== null, demo, milliseconds: performance.now() - startedAt });
+  } catch (error) {
+    if (!stopping) await embedded?.stop();
+    throw error;
+  }
+}
+
+/** The data folder is ours alone, so whoever had jobs is dead: no need to wait until the leases run out. */
+async function takeBackJobs(databaseUrl: string): Promise<void> {
+  const db = connect(databaseUrl, { size: 1 });
+  try {
+    await reap(db, { all: true });
+  } finally {
+    await db.close();
+  }
+}
+
+function once(work: () => Promise<void>): () => Promise<void> {
+  let running: Promise<void> | null = null;
+  return () => {
+    running ??= work();
+    return running;
+  };
+}
+
+function isInUse(error: unknown): boolean {
+  return error instanceof Error && /in use/.test(error.message);
+}
