@@ -1,4 +1,4 @@
-import { mkdtemp, rm } from "node:fs/promises";
+import { mkdtemp, realpath, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { findEmbedded, startEmbedded } from "#db/embedded.ts";
@@ -40,7 +40,9 @@ export async function openEmbeddedPlace(environment: Record<string, string> = {}
     clear: async () => {
       // Whatever was left behind is taken over, and ended.
       await (await startEmbedded({ dataDir: folder })).stop();
-      await rm(folder, { recursive: true, force: true });
+      // Started as root, the database's files may lie outside of the folder.
+      const home = await realpath(join(folder, "postgres"));
+      for (const each of [home, folder]) await rm(each, { recursive: true, force: true });
     },
   });
 }

@@ -85,7 +85,7 @@ function encodingOf(asked: ImportParams["encoding"], head: Buffer, isUtf8: boole
 }
 
 /** The delimiter that the first line has most of, outside quotes. */
-export function delimiterOf(text: string): string {
+function delimiterOf(text: string): string {
   const counts = new Map<string, number>(DELIMITERS.map((one) => [one, 0]));
   let quoted = false;
   for (const character of text.replace(/^\s+/, "")) {

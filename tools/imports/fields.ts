@@ -133,7 +133,7 @@ const tags: Field = {
 };
 
 /** Texts as PostgreSQL prints an array of them. */
-export function textArray(values: readonly string[]): string {
+function textArray(values: readonly string[]): string {
   return `{${values.map((value) => `"${value.replace(/["\\]/g, "\\$&")}"`).join(",")}}`;
 }
 

@@ -58,15 +58,19 @@ async function run(context: JobContext, importJob: ImportJob): Promise<void> {
     return inner.property;
   });
   const read = fileReader(importJob, property);
-  const fresh = freshStatistics(context);
+  const hasGrown = growthWatch();
   let writing: Promise<boolean> = Promise.resolve(true);
   try {
     for await (const { layout, batch } of read(records(file(), found))) {
       if (!(await writing)) return;
       context.signal.throwIfAborted();
-      writing = fresh(batch).then(() => write(context, importJob, layout, batch));
+      const staged = Promise.withResolvers<void>();
+      const turn = { ...batch, analyze: hasGrown(batch), onStaged: staged.resolve };
+      writing = write(context, importJob, layout, turn).finally(staged.resolve);
       // Awaited at the next batch; until then a failure is not unhandled.
       writing.catch(() => {});
+      // Reading on at once would keep the database waiting for the rows of this batch.
+      await staged.promise;
     }
   } finally {
     await writing.catch(() => {});
@@ -116,24 +120,18 @@ function fileReader(importJob: ImportJob, property: Context["property"]) {
 }
 
 function emptyBatch(after: number): Batch {
-  return { after, records: 0, rows: [], refusals: [] };
+  return { after, records: 0, rows: [], refusals: [], analyze: false, onStaged: () => {} };
 }
 
-/**
- * Lets the planner know the table before the first batch, after it, and each time the file's part has grown
- * fourfold. Without that a batch can take a minute, so a failure here is the batch's.
- */
-function freshStatistics(context: JobContext): (batch: Batch) => Promise<void> {
+/** Says when the planner should look at the table anew: at the first batch, after it, and at each fourfold growth. */
+function growthWatch(): (batch: Batch) => boolean {
   let next = 0;
   let written = 0;
-  return async ({ records: count }) => {
-    if (written >= next) {
-      next = written * 4 || 1;
-      await context.transact(async ({ sql }) => {
-        await sql`select analyze_players()`;
-      });
-    }
+  return ({ records: count }) => {
+    const hasGrown = written >= next;
+    if (hasGrown) next = written * 4 || 1;
     written += count;
+    return hasGrown;
   };
 }
 

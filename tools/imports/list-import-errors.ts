@@ -3,7 +3,7 @@ import { Fault } from "#runtime/faults.ts";
 import { tool } from "#runtime/operation.ts";
 
 /** Why a row was refused. `self_excluded` alone is a notice: the row came in, with that status. */
-export const ROW_ERRORS = [
+const ROW_ERRORS = [
   "invalid_email",
   "invalid_phone",
   "duplicate_in_file",

@@ -33,12 +33,14 @@ export async function judge(
   jobId: string,
   params: ImportParams,
   rows: readonly Staged[],
+  onStaged: () => void,
 ): Promise<Judged> {
   const { sql, property } = context;
   const lists = await exclusionLists(context);
   const identify = ({ values }: Staged) => (lists.people ? identityHash(property.pepper, values) : null);
   const columns = columnsIn(rows);
   await stage(sql, rows, columns, identify);
+  onStaged();
   const used = MATCH_KEYS.filter((key) => rows.some(({ matchOn }) => matchOn === key));
   const skipsExisting = params.mode === "create_only" || params.on_conflict === "skip";
   const skipsUnknown = params.mode === "update_only";
