@@ -114,6 +114,7 @@ test("a body that turns out too large on the way is refused too, and nothing of 
     text += chunk;
   });
   socket.on("error", () => {});
+  socket.setMaxListeners(0);
   socket.write(
     `POST /api/import_jobs HTTP/1.1\r\nHost: x\r\nX-Api-Key: ${imports.house.tenant.key}\r\nContent-Type: text/csv\r\nTransfer-Encoding: chunked\r\n\r\n`,
   );
