@@ -129,9 +129,17 @@ function transact<T>(
       return result;
     } catch (error) {
       if (client.lost) throw error instanceof ConnectionLost ? error : new ConnectionLost({ cause: error });
-      await sql.unsafe("rollback").then(undefined, () => {});
-      throw error;
+      await Promise.race([sql.unsafe("rollback").then(undefined, () => {}), loss(client)]);
+      throw client.lost ? new ConnectionLost({ cause: error }) : error;
     }
+  });
+}
+
+/** Resolves when the connection is lost: the driver answers nothing that is sent while it breaks. */
+function loss(client: Client): Promise<void> {
+  return new Promise((resolve) => {
+    if (client.lost) return resolve();
+    client.onLost = resolve;
   });
 }
 

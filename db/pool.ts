@@ -5,6 +5,8 @@ export interface Client {
   sql: postgres.Sql;
   /** The connection was lost since the client was taken: what it held open is gone. */
   lost: boolean;
+  /** Called when that happens. */
+  onLost: (() => void) | null;
 }
 
 export interface Pool {
@@ -29,12 +31,13 @@ export function openPool(url: string, size: number, options: Options): Pool {
   let closed = false;
 
   const open = (): Client => {
-    const client: Client = { sql: undefined as never, lost: false };
+    const client: Client = { sql: undefined as never, lost: false, onLost: null };
     client.sql = postgres(url, {
       ...options,
       max: 1,
       onclose: () => {
         client.lost = true;
+        client.onLost?.();
       },
     });
     all.add(client);

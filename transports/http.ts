@@ -65,7 +65,7 @@ const LAST_ANSWER_MS = 10_000;
 
 /** Listens for the app. Port 0 asks the system for a free one. */
 export async function listen(app: Http, gate: Gate, host: string, port: number): Promise<Listening> {
-  const server = createServer({ requestTimeout: 30_000, headersTimeout: 15_000, keepAliveTimeout: 65_000 });
+  const server = createServer({ requestTimeout: 600_000, headersTimeout: 15_000, keepAliveTimeout: 65_000 });
   const listener = getRequestListener(app.fetch as never);
   let closing = false;
   server.on("request", (request, response) => {

@@ -1,5 +1,6 @@
 import postgres from "postgres";
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
+import type { Database } from "#db/client.ts";
 import { testJob, workplace } from "./workers.ts";
 
 let place: Awaited<ReturnType<typeof workplace>>;
@@ -85,6 +86,25 @@ test("five restarts in a row lose no job, and a listener that was cut hears agai
   await workers[0]!.idle();
   expect(await place.rows()).toEqual([]);
 }, 40_000);
+
+test("what a claim took is not lost when its answer is", async () => {
+  const ran: { n: number; attempt: number }[] = [];
+  const receive = testJob("receive", async ({ attempt }, { n }) => void ran.push({ n, attempt }), {
+    attempts: 1,
+  });
+  await place.put(receive, 1);
+  const { db } = await place.process();
+  let lost = false;
+  const asSystem: Database["asSystem"] = async (work, options) => {
+    const answer = await db.asSystem(work, options);
+    if (lost || !Array.isArray(answer) || answer[0]?.name !== "receive") return answer;
+    lost = true;
+    throw Object.assign(new Error("cut after the commit"), { code: "CONNECTION_CLOSED" });
+  };
+  await place.worker([receive], { db: { ...db, asSystem } });
+  await vi.waitFor(() => expect(ran).toEqual([{ n: 1, attempt: 1 }]), 5_000);
+  expect(lost).toBe(true);
+});
 
 test("an outage is one line in the log, and its end another", () => {
   const warnings = place.lines.filter((line) => line.msg.includes("does not answer")).length;
