@@ -27,11 +27,17 @@ export function checkValue(value: unknown, path = "", depth = 0): void {
   } else if (typeof value === "object" && value !== null) {
     if (depth >= MOST_NESTING) throw refused(path, `is nested deeper than ${MOST_NESTING} levels`);
     for (const [key, inner] of Object.entries(value)) {
-      if (FORBIDDEN_KEYS.has(key))
-        throw refused(path ? `${path}.${key}` : key, "is not an allowed field name");
+      checkKey(key, path);
       checkValue(key, "field name", depth);
       checkValue(inner, Array.isArray(value) ? `${path}[${key}]` : path ? `${path}.${key}` : key, depth + 1);
     }
+  }
+}
+
+/** Refuses names by which JavaScript reaches beyond an object's own fields. */
+export function checkKey(key: string, path = ""): void {
+  if (FORBIDDEN_KEYS.has(key)) {
+    throw refused(path ? `${path}.${key}` : key, "is not an allowed field name");
   }
 }
 

@@ -119,7 +119,8 @@ interface Running {
 
 async function transaction(running: Running): Promise<Outcome> {
   const { operation, call, property, inputs, many, sql } = running;
-  const keyed = operation.effect !== "read" ? call.idempotency : undefined;
+  // Strangers share no key, and what they are refused is not kept.
+  const keyed = operation.effect !== "read" && operation.access !== "public" ? call.idempotency : undefined;
   const scope = property?.id ?? call.actor.id ?? "00000000-0000-0000-0000-000000000000";
   if (keyed) {
     const recorded = await reserveKey(sql, scope, keyed, operation.name);
@@ -225,6 +226,7 @@ function idOf(result: unknown): string | null {
 }
 
 function without(result: unknown, secrets: readonly string[]): unknown {
+  if (Array.isArray(result)) return result.map((one) => without(one, secrets));
   if (typeof result !== "object" || result === null) return result;
   return Object.fromEntries(Object.entries(result).filter(([key]) => !secrets.includes(key)));
 }

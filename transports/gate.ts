@@ -10,9 +10,10 @@ import type { Sessions } from "#runtime/sessions.ts";
 import { CURRENT_VERSION, readVersion } from "#runtime/versions.ts";
 import type { Frame } from "./answer.ts";
 
-/** Requests a minute of a signed-in user, and of an address without a credential. */
+/** Requests a minute of a signed-in user. */
 const USER_LIMIT = 300;
-const ADDRESS_LIMIT = 600;
+/** Requests a minute of an address without a credential. */
+export const ADDRESS_LIMIT = 600;
 const REQUEST_ID = /^[\w.:-]{1,100}$/;
 
 export interface Gate {
@@ -39,7 +40,7 @@ export async function pass(gate: Gate, incoming: IncomingMessage): Promise<Passa
   try {
     actor = await authenticate(gate.directory, gate.sessions, {
       apiKey: header(headers["x-api-key"]),
-      authorization: headers.authorization,
+      authorization: headers.authorization && header(incoming.headersDistinct.authorization),
     });
   } catch (error) {
     fault = toFault(error);

@@ -1,15 +1,16 @@
+import { randomUUID } from "node:crypto";
 import { once } from "node:events";
-import { createServer, type Server } from "node:http";
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import { type AddressInfo, Server as NetServer, type Socket } from "node:net";
 import { getRequestListener } from "@hono/node-server";
 import { Hono } from "hono";
 import type { Catalog } from "#runtime/catalog.ts";
 import { Fault, type FaultCode, toFault } from "#runtime/faults.ts";
 import type { Service } from "#runtime/invoke.ts";
-import { WINDOW } from "#runtime/rate-limit.ts";
+import { CURRENT_VERSION } from "#runtime/versions.ts";
 import { answerFault, rawAnswer } from "./answer.ts";
 import { mountDiscovery } from "./discovery.ts";
-import { type Gate, pass } from "./gate.ts";
+import { ADDRESS_LIMIT, type Gate, pass } from "./gate.ts";
 import { mountImports } from "./imports.ts";
 import { mcpFace } from "./mcp.ts";
 import { mountUnsubscribe } from "./pages/unsubscribe.ts";
@@ -65,19 +66,41 @@ const LAST_ANSWER_MS = 10_000;
 
 /** Listens for the app. Port 0 asks the system for a free one. */
 export async function listen(app: Http, gate: Gate, host: string, port: number): Promise<Listening> {
-  const server = createServer({ requestTimeout: 600_000, headersTimeout: 15_000, keepAliveTimeout: 65_000 });
-  const listener = getRequestListener(app.fetch as never);
+  const server = createServer({
+    // An upload of 200 MB over a slow line.
+    requestTimeout: 600_000,
+    headersTimeout: 15_000,
+    keepAliveTimeout: 65_000,
+    // Node's own refusal has no body; ours is JSON.
+    requireHostHeader: false,
+  });
+  const anyone = () => gate.limiter.take("ip:unknown", ADDRESS_LIMIT);
+  const listener = getRequestListener(app.fetch as never, {
+    errorHandler: () =>
+      answerFault(
+        {
+          requestId: randomUUID(),
+          version: CURRENT_VERSION,
+          allowance: anyone(),
+          metadataUrl: gate.metadataUrl,
+        },
+        new Fault("invalid", { message: "The request's address or Host is not valid." }),
+      ),
+  });
   let closing = false;
-  server.on("request", (request, response) => {
+  const serve = (request: IncomingMessage, response: ServerResponse) => {
     if (closing) response.shouldKeepAlive = false;
     void listener(request, response);
-  });
+  };
+  server.on("request", serve);
+  // An expectation that we do not know is passed over, as RFC 9110 allows.
+  server.on("checkExpectation", serve);
   server.on("clientError", (error: NodeJS.ErrnoException, socket: Socket) => {
     if (error.code === "ECONNRESET" || !socket.writable) return void socket.destroy();
     const fault = new Fault(PARSER_FAULTS[error.code ?? ""] ?? "invalid", {
       ...(!PARSER_FAULTS[error.code ?? ""] && { message: "The request is not valid HTTP." }),
     });
-    socket.end(rawAnswer(fault, gate.limiter.take(`ip:${socket.remoteAddress ?? "unknown"}`, WINDOW * 10)));
+    socket.end(rawAnswer(fault, gate.limiter.take(`ip:${socket.remoteAddress ?? "unknown"}`, ADDRESS_LIMIT)));
   });
   await new Promise<void>((resolve, reject) => {
     server.once("error", reject);

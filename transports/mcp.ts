@@ -42,6 +42,8 @@ interface Exchange {
   listAsText: boolean;
 }
 
+const BATCH_REVISION = "2025-03-26";
+const MOST_BATCHED = 10;
 const LIST_TTL = 300_000;
 const EMPTY_LIST = '"tools":[]';
 const UNSUPPORTED_VERSION = -32_022;
@@ -63,6 +65,7 @@ export function mcpFace(service: Service, catalog: Catalog): McpFace {
     if (refused) throw refused;
     const surface = machine.surfaces.of(call, readOptions(request, catalog));
     const body = parsedBody === undefined ? await readMessage(request) : parsedBody;
+    refuseBatch(request, body);
     const method = methodOf(body);
     const exchange: Exchange = { call, surface, listAsText: method === "tools/list" };
     const list = exchange.listAsText ? surface.listedJson : null;
@@ -167,6 +170,18 @@ async function readMessage(request: Request): Promise<unknown> {
   if (body === undefined)
     throw new Fault("invalid", { message: "The body is empty. Send a JSON-RPC message." });
   return body;
+}
+
+/** Batches belong to one revision, and count as one request against the rate limit: a few messages at most. */
+function refuseBatch(request: Request, body: unknown): void {
+  if (!Array.isArray(body)) return;
+  const version = request.headers.get("mcp-protocol-version");
+  if (version !== null && version !== BATCH_REVISION) {
+    throw new Fault("invalid", { message: `Batches are not part of revision ${version.slice(0, 20)}.` });
+  }
+  if (body.length > MOST_BATCHED) {
+    throw new Fault("invalid", { message: `A batch holds at most ${MOST_BATCHED} messages.` });
+  }
 }
 
 function methodFault({ method }: Request): Fault | null {

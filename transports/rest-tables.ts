@@ -2,13 +2,15 @@ import { stringify } from "csv-stringify/sync";
 import { parseSelect } from "#db/filters.ts";
 import { shapeOf } from "#runtime/columns.ts";
 import { Fault, invalid } from "#runtime/faults.ts";
+import { checkKey } from "#runtime/input.ts";
 import { invoke, type Outcome, type Service } from "#runtime/invoke.ts";
 import type { Operation } from "#runtime/operation.ts";
 import { answer } from "./answer.ts";
 import type { HttpContext, Passed } from "./rest.ts";
 
 const OBJECT = "application/vnd.pgrst.object+json";
-const OPTIONS = new Set(["select", "order", "limit", "offset", "cursor"]);
+/** Query keys that are no filters. */
+export const OPTIONS = new Set(["select", "order", "limit", "offset", "cursor"]);
 
 /** What a PostgREST client asks for in its headers. */
 export interface Preferences {
@@ -62,6 +64,7 @@ export async function list(service: Service, operation: Operation, request: Pass
 
 /** Query pairs as the filters of a list operation: each key with all of its values. */
 export function grouped(pairs: [string, string][]): Record<string, string[]> {
+  for (const [key] of pairs) checkKey(key);
   const groups = Map.groupBy(pairs, ([key]) => key);
   return Object.fromEntries([...groups].map(([key, list]) => [key, list.map(([, value]) => value)]));
 }
@@ -99,8 +102,13 @@ function projected(body: string, select: string[]): string {
 
 function single(body: string): string {
   const rows = JSON.parse(body) as unknown[];
-  if (rows.length === 1) return JSON.stringify(rows[0]);
-  throw new Fault("not_acceptable", { message: `The result has ${rows.length} rows, not one.` });
+  expectOne(rows.length);
+  return JSON.stringify(rows[0]);
+}
+
+/** Throws `not_acceptable` where one object was asked for and there is another number. */
+export function expectOne(rows: number): void {
+  if (rows !== 1) throw new Fault("not_acceptable", { message: `The result has ${rows} rows, not one.` });
 }
 
 /** JSON rows as CSV; a cell that a spreadsheet would run gets a leading apostrophe. */

@@ -9,7 +9,7 @@ import { deprecationHeaders } from "#runtime/versions.ts";
 import { answer, answerFault, type Extra, type Frame } from "./answer.ts";
 import { fingerprint, readBody, readJson } from "./body.ts";
 import { callOf, type Gate, idempotencyKey, pass } from "./gate.ts";
-import { grouped, list, preferences, selection, shaped } from "./rest-tables.ts";
+import { expectOne, grouped, list, OPTIONS, preferences, selection, shaped } from "./rest-tables.ts";
 
 type Env = { Bindings: HttpBindings };
 export type Http = Hono<Env>;
@@ -181,10 +181,12 @@ async function create(service: Service, operation: Operation, request: Passed): 
   if (many && (body.length === 0 || body.length > 1000)) {
     throw new Fault("invalid", { message: "An array must hold 1 to 1000 records." });
   }
+  const wants = preferences(c);
+  if (many && wants.single) expectOne(body.length);
   const outcome = await invoke(service, operation, keyed(request, bytes, call), body, { many });
   const location =
     operation.status === 202 && !many ? { Location: `${c.req.path}/${JSON.parse(outcome.body).id}` } : {};
-  const shaping = { wants: preferences(c), many, create: true, select };
+  const shaping = { wants, many, create: true, select };
   return answerOutcome(request, operation, shaped(outcome, shaping), body, { headers: location });
 }
 
@@ -198,7 +200,12 @@ async function matching(
   const { c, call, query } = request;
   const bytes = await readBody(c.req.raw);
   const body = readJson(c.req.header("content-type") ?? null, bytes) ?? {};
+  if (typeof body !== "object" || body === null || Array.isArray(body) || Object.hasOwn(body, "id")) {
+    throw new Fault("invalid", { message: "The body must be a JSON object without an id." });
+  }
   const filters = [...query].filter(([key]) => key !== "select" && key !== "columns");
+  const option = filters.find(([key]) => OPTIONS.has(key));
+  if (option) throw invalid(option[0], "does not go with a change of many rows");
   if (filters.length === 0) {
     throw new Fault("invalid", { message: `A ${c.req.method} on a collection needs at least one filter.` });
   }
@@ -210,8 +217,9 @@ async function matching(
     throw new Fault("invalid", { message: "The filters match more than 1000 rows. Narrow them." });
   }
   const inputs = (JSON.parse(found.body) as { id: string }[]).map(({ id }) => ({ ...(body as object), id }));
-  const outcome = await invoke(service, operation, keyed(request, bytes, call), inputs, { many: true });
   const wants = preferences(c);
+  if (wants.single) expectOne(inputs.length);
+  const outcome = await invoke(service, operation, keyed(request, bytes, call), inputs, { many: true });
   const rows = deletes && wants.representation ? { ...outcome, body: found.body } : outcome;
   const shaping = {
     wants,

@@ -19,13 +19,8 @@ try {
   // A stop in the middle of the start ends it here; the stop says how it went.
   if (stopping) await new Promise(() => {});
   const expected = error instanceof ConfigError || isInUse(error);
-  say(
-    expected
-      ? (error as Error).message
-      : error instanceof Error
-        ? (error.stack ?? error.message)
-        : String(error),
-  );
+  const { message, stack } = error instanceof Error ? error : new Error(String(error));
+  say(databaseTrouble(error) ?? (expected ? message : (stack ?? message)));
   process.exit(1);
 }
 
@@ -81,6 +76,13 @@ function once(work: () => Promise<void>): () => Promise<void> {
     running ??= work();
     return running;
   };
+}
+
+/** The database that DATABASE_URL names does not answer, or does not let us in. */
+function databaseTrouble(error: unknown): string | null {
+  const { code, message } = error as NodeJS.ErrnoException;
+  if (!process.env.DATABASE_URL || !/^(E[A-Z]+|CONNECT_TIMEOUT|28\w{3}|3D000)$/.test(code ?? "")) return null;
+  return `DATABASE_URL: the database cannot be used (${code}: ${message}).`;
 }
 
 function isInUse(error: unknown): boolean {

@@ -8,6 +8,10 @@ const SOURCE_TAGS = 5_000;
 /** Characters written and list items made in one render. */
 const RENDER_SIZE = 1_000_000;
 const RENDER_MS = 250;
+// The analysis of variables is quadratic in an expression's depth and length.
+const TAG_CHARACTERS = 1_000;
+const TAG_BRACKETS = 20;
+const BRACKETS = 2_000;
 // They read other files.
 const FILE_TAGS = ["include", "render", "layout", "block"];
 // They parse and run an expression for each item, without a look at the clock.
@@ -34,12 +38,25 @@ export function parsePart(field: string, source: string, kind: Engine): Part {
   if ((source.match(/\{[{%]/g)?.length ?? 0) > SOURCE_TAGS) {
     throw invalid(field, `has more than ${SOURCE_TAGS} Liquid tags`);
   }
+  checkTags(field, source);
   const liquid = ENGINES[kind];
   const template = guard(field, () => liquid.parse(source));
   return {
     render: (variables) => guard(field, () => String(liquid.renderSync(template, variables))),
     variables: guard(field, () => namesIn(liquid, template)),
   };
+}
+
+function checkTags(field: string, source: string): void {
+  let brackets = 0;
+  for (const [tag] of source.matchAll(/\{\{.*?\}\}|\{%.*?%\}/gs)) {
+    const opened = tag.split("[").length - 1;
+    brackets += opened;
+    if (tag.length > TAG_CHARACTERS)
+      throw invalid(field, `has a Liquid tag over ${TAG_CHARACTERS} characters`);
+    if (opened > TAG_BRACKETS || brackets > BRACKETS)
+      throw invalid(field, "has too many brackets in Liquid tags");
+  }
 }
 
 function engine(kind: Engine): Liquid {

@@ -31,9 +31,28 @@ export async function carryOutExclusion(context: Context, exclusion: Exclusion):
         where p.property_id = ${property.id} and p.phone_hash = decode(h, 'hex'))
     returning id, player_id, status`;
   const ids = players.map((player) => player.id);
+  await suppressAddressesOf(context, [...named, ...ids], exclusion.endsAt);
   await cancelOpenSends(sql, property, ids, CHANNELS, "self_excluded");
   for (const player of players) emit("player.self_excluded", player);
   return ids;
+}
+
+/** The addresses of excluded players are theirs in every other row too, and stay so when this one is deleted. */
+export async function suppressAddressesOf(
+  context: Context,
+  playerIds: string[],
+  endsAt: string | null = null,
+): Promise<void> {
+  if (playerIds.length === 0) return;
+  const { sql, property } = context;
+  const rows = await sql<{ hash: string }[]>`
+    select distinct encode(h, 'hex') as hash from players p, unnest(array[p.email_hash, p.phone_hash]) as h
+    where p.property_id = ${property.id} and p.id = any(${playerIds}::uuid[]) and h is not null order by 1`;
+  await suppressExcluded(
+    context,
+    rows.map(({ hash }) => hash),
+    endsAt,
+  );
 }
 
 /** The end of two exclusions of one address is the later one; no end is later than any. */

@@ -1,4 +1,5 @@
 import type { Context } from "#runtime/operation.ts";
+import { suppressAddressesOf } from "#tools/compliance/exclude.ts";
 import type { ImportJob } from "./import-job.ts";
 import type { Layout } from "./layout.ts";
 import type { Refusal, Staged } from "./rows.ts";
@@ -54,6 +55,7 @@ export async function writeBatch(
     if (job.params.dry_run) await sql`savepoint dry_run`;
     const judged = await judge(context, job.id, job.params, rows, batch.onStaged);
     Object.assign(counts, await writePlayers(context, job.id, job.params, judged));
+    await suppressAddressesOf(context, await excludedRows(context));
     if (job.params.consent) {
       const { actor_type, actor_id } = job;
       await writeGrants(context, job.params.consent, { actor_type, actor_id }, rows);
@@ -65,6 +67,13 @@ export async function writeBatch(
   await keepErrors(context, job.id, layout, refusals);
   await keepProgress(context, job.id, batch, counts);
   return true;
+}
+
+/** The players of this batch who have excluded themselves. */
+async function excludedRows({ sql }: Context): Promise<string[]> {
+  const rows = await sql<{ id: string }[]>`
+    select coalesce(target, id) as id from import_rows where excluded and verdict is null`;
+  return rows.map(({ id }) => id);
 }
 
 /** A row that is known by its email or phone alone may mean the player of an earlier row in the same batch. */

@@ -3,6 +3,7 @@ import { z } from "zod";
 import { readable, timestamp, writable } from "#runtime/columns.ts";
 import { Fault, invalid } from "#runtime/faults.ts";
 import { type Change, type Context, type Row, table } from "#runtime/operation.ts";
+import { suppressAddressesOf } from "#tools/compliance/exclude.ts";
 import { checkStatus, matchLists, PLAYER_STATUSES, type PlayerValues, storedAddresses } from "./player.ts";
 
 const MOST_CUSTOM_BYTES = 16 * 1024;
@@ -136,9 +137,11 @@ function isTimeZone(name: string): boolean {
   }
 }
 
-async function afterWrite({ emit }: Context, { verb, current, row }: Change & { row: Row }): Promise<void> {
+async function afterWrite(context: Context, { verb, current, row }: Change & { row: Row }): Promise<void> {
+  const { emit } = context;
   if (verb === "delete") return;
   if (current && current.tier !== row.tier) emit("player.tier_changed", row, { tier: current.tier });
+  if (row.status === "self_excluded") await suppressAddressesOf(context, [row.id]);
   if (row.status === "self_excluded" && current?.status !== "self_excluded")
     emit("player.self_excluded", row);
 }

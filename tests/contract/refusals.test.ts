@@ -1,0 +1,102 @@
+import { randomUUID } from "node:crypto";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { type House, startHouse } from "../support/house.ts";
+
+let house: House;
+
+beforeAll(async () => {
+  house = await startHouse();
+});
+afterAll(() => house.stop());
+
+const player = (input: object) => house.post("/api/players", input);
+const count = async () => (await house.get("/api/players?limit=1000")).body.length;
+const OBJECT = { Accept: "application/vnd.pgrst.object+json" };
+
+test("an option is no filter: a change of a whole collection is refused", async () => {
+  await player({ player_id: "stay-1" });
+  await player({ player_id: "stay-2" });
+  const before = await count();
+  for (const query of [
+    "order=id",
+    "offset=0",
+    "cursor=",
+    "limit=5",
+    "select=id",
+    "__proto__=eq.1",
+    "constructor=eq.1",
+    "",
+  ]) {
+    for (const method of ["DELETE", "PATCH"]) {
+      const body = method === "PATCH" ? { body: { tier: "X" } } : {};
+      expect((await house.request(method, `/api/players?${query}`, body)).status, `${method} ${query}`).toBe(
+        400,
+      );
+    }
+  }
+  expect(await count()).toBe(before);
+  expect((await house.get("/api/players?tier=eq.X")).body).toEqual([]);
+});
+
+test("what is refused for being more than one row has changed nothing", async () => {
+  await player({ player_id: "one-1", tier: "Two" });
+  await player({ player_id: "one-2", tier: "Two" });
+  const refused = await house.request("PATCH", "/api/players?tier=eq.Two", {
+    body: { tier: "X" },
+    headers: OBJECT,
+  });
+  expect(refused.status).toBe(406);
+  expect((await house.get("/api/players?tier=eq.Two")).body).toHaveLength(2);
+  const created = await house.post("/api/players", [{ player_id: "n1" }, { player_id: "n2" }], OBJECT);
+  expect(created.status).toBe(406);
+  expect((await house.get("/api/players?player_id=in.(n1,n2)")).body).toEqual([]);
+});
+
+test("who excluded themselves by name is excluded by every address that they have", async () => {
+  const person = { first_name: "Yan", last_name: "Zed", birth_date: "1980-02-03" };
+  await house.post("/api/self_exclusions", person);
+  const excluded = await player({ ...person, email: "yan@z.example" });
+  expect(excluded.body.status).toBe("self_excluded");
+  const twin = await player({ first_name: "Other", email: "yan@z.example" });
+  expect(twin.body.status).toBe("self_excluded");
+  await house.request("DELETE", `/api/players/${excluded.body.id}`);
+  const check = await house.call(
+    "compliance_check",
+    { channel: "email", email: "yan@z.example", propertyId: house.tenant.id },
+    house.tenant.id,
+  );
+  expect(check.allowed).toBe(false);
+  expect(check.reasons).toContain("self_excluded");
+});
+
+test("a template that would keep the service busy is refused at once", async () => {
+  const bombs = [
+    `{{ ${"a[".repeat(150)}0${"]".repeat(150)} }}`.repeat(500),
+    `{% if a${" and a".repeat(40_000)}%}x{% endif %}`,
+    "{{ a[a[a[0]]] }}".repeat(4_000),
+  ];
+  for (const html of bombs) {
+    const answer = await house.post("/api/templates", { name: randomUUID(), subject: "x", html });
+    expect(answer.status).toBe(400);
+  }
+});
+
+test("a failed sign-in is not replayed as a success", async () => {
+  const { email } = await house.signIn();
+  const headers = { "X-Api-Key": null, "Idempotency-Key": randomUUID() };
+  for (const attempt of [1, 2]) {
+    const answer = await house.post("/api/auth/login", { email, password: "not the password" }, headers);
+    expect(answer.status, `attempt ${attempt}`).toBe(401);
+  }
+});
+
+test("a replay of several new endpoints does not show their secrets", async () => {
+  const headers = { "Idempotency-Key": randomUUID() };
+  const input = [1, 2].map((n) => ({ url: `https://example.com/${n}`, events: ["*"] }));
+  const first = await house.post("/api/webhook_endpoints", input, headers);
+  const again = await house.post("/api/webhook_endpoints", input, headers);
+  expect(first.text).toContain("whsec_");
+  expect(again.headers.get("idempotency-replayed")).toBe("true");
+  expect(again.text).not.toContain("whsec_");
+  expect(again.body).toHaveLength(2);
+});
