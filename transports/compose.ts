@@ -34,7 +34,15 @@ export async function openService(options: {
   const db = connect(databaseUrl, { size: config.databasePool });
   const directory = await openDirectory(db, log);
   const sessions = await openSessions(db, directory, config);
-  const telling = new Set<Promise<void>>();
+  let telling: Promise<void> | null = null;
+  let again = false;
+  // One at a time: what is enqueued meanwhile is told by the next.
+  const tell = async () => {
+    while (again) {
+      again = false;
+      await wakeOthers(db, log);
+    }
+  };
   return {
     db,
     reader: reader(db),
@@ -43,12 +51,14 @@ export async function openService(options: {
     config,
     log,
     wake: () => {
-      const told = wakeOthers(db, log).finally(() => telling.delete(told));
-      telling.add(told);
+      again = true;
+      telling ??= tell().finally(() => {
+        telling = null;
+      });
     },
     close: async () => {
       // A pool that ends under a waiting transaction takes its whole grace of five seconds.
-      await Promise.all(telling);
+      await telling;
       await directory.close();
       await db.close();
     },
