@@ -1,8 +1,7 @@
 import { z } from "zod";
 import type { Sql } from "#db/client.ts";
 import type { Page, Reader } from "#db/reader.ts";
-import type { Keep } from "./channels/channel.ts";
-import type { Sender } from "./channels/index.ts";
+import type { Channels } from "./channels/index.ts";
 import type { Config } from "./config.ts";
 import type { Property } from "./directory.ts";
 import type { EventName } from "./events.ts";
@@ -224,8 +223,8 @@ export interface JobContext {
 /** What jobs may reach beyond the database. The composition root fills it. */
 export interface JobRuntime {
   outgoing: Outgoing;
-  /** The configured email provider; `keep` is where `mailbox` puts its messages. The job closes it. */
-  openEmail(keep: Keep): Sender;
+  /** The provider that a job has chosen; `keep` is where `mailbox` puts its messages. */
+  open: Channels["open"];
 }
 
 export interface Job<Input = never> extends JobReference<Input> {

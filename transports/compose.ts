@@ -106,7 +106,6 @@ function startBackground(service: Service, catalog: Catalog) {
     allowHttp: config.webhooksAllowPrivate,
   });
   const jobs = [...catalog.jobs.values()];
-  const { provider, ...settings } = emailSettings(config);
   const worker = startWorker({
     db,
     jobs,
@@ -114,7 +113,7 @@ function startBackground(service: Service, catalog: Catalog) {
     directory,
     sessions,
     log,
-    jobRuntime: { outgoing: post, openEmail: (keep) => channels.open(provider, settings, keep) },
+    jobRuntime: { outgoing: post, open: channels.open },
   });
   const scheduler = startScheduler({ db, jobs, log });
   return {
@@ -126,11 +125,6 @@ function startBackground(service: Service, catalog: Catalog) {
       await post.close();
     },
   };
-}
-
-function emailSettings({ email }: Config) {
-  if (email.provider === "mailbox") return { provider: "mailbox" as const };
-  return { provider: "smtp" as const, url: email.smtpUrl, ...(email.from && { from: email.from }) };
 }
 
 /** Without a worker of our own, the others are told. */

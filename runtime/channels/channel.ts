@@ -1,7 +1,5 @@
 import type { z } from "zod";
 
-export type Channel = "email" | "sms" | "voice" | "push";
-
 export interface EmailMessage {
   /** The send's id (a uuid): the idempotency key towards the vendor. */
   id: string;
@@ -14,6 +12,24 @@ export interface EmailMessage {
   text: string;
   headers: Record<string, string>;
 }
+
+export interface SmsMessage {
+  /** The send's id (a uuid). */
+  id: string;
+  /** E.164. */
+  to: string;
+  /** A number or a sender's name; the provider's own when left out. */
+  from?: string;
+  text: string;
+}
+
+/** The channels that messages go out by, and what a message is on each. */
+export interface Messages {
+  email: EmailMessage;
+  sms: SmsMessage;
+}
+
+export type SendingChannel = keyof Messages;
 
 interface Trouble {
   id: string;
@@ -47,18 +63,56 @@ export interface OpenProvider<Message> {
 }
 
 /** A message that `mailbox` was given. */
-export interface KeptMessage {
-  channel: "email";
-  providerMessageId: string;
-  message: EmailMessage;
-}
+export type KeptMessage = {
+  [C in SendingChannel]: { channel: C; providerMessageId: string; message: Messages[C] };
+}[SendingChannel];
 
 /** Where `mailbox` puts what it was given. Must keep a message id once, however often it is handed over. */
 export type Keep = (messages: KeptMessage[]) => Promise<void>;
 
+/** What a vendor posts to us, as it came: its signature covers the raw body. */
+export interface CallbackRequest {
+  /** The address that the vendor was given, with its query. */
+  url: string;
+  /** Names in lower case. */
+  headers: Readonly<Record<string, string>>;
+  body: Buffer;
+}
+
+interface Told {
+  /** The vendor's own id of the notice: a repeated one changes nothing. */
+  eventId: string;
+  /** ISO time, by the vendor's clock. */
+  at: string;
+  /** Our send's id, where the vendor gives it back. */
+  sendId?: string;
+  providerMessageId?: string;
+  /** The recipient's address. */
+  address?: string;
+  code?: string;
+  message?: string;
+}
+
+/** What a vendor tells of a message after it has taken it, or of a player who writes to us. */
+export type Notice =
+  | (Told & { kind: "delivered" | "failed" | "complained" | "unsubscribed" })
+  | (Told & { kind: "bounced"; permanent: boolean })
+  | (Told & { kind: "opened" | "clicked"; url?: string; userAgent?: string; ip?: string })
+  | (Told & { kind: "inbound"; from: string; to: string; text: string; optOut?: "stop" | "start" | "help" });
+
+/** How a vendor's callbacks are read. */
+export interface Callbacks<Settings> {
+  /** Whether the vendor sent it. */
+  verify(settings: Settings, request: CallbackRequest): boolean | Promise<boolean>;
+  /** The notices in a verified request; those that we have no use for are left out. */
+  parse(settings: Settings, request: CallbackRequest): Notice[];
+  /** The answer's body where the vendor wants one. */
+  answer?: { contentType: string; body: string };
+}
+
 /** An adapter to one vendor. It knows nothing of tenants, SQL or HTTP servers. */
-export interface Provider<Settings, Message> {
-  channel: Channel;
+export interface Provider<Settings, C extends SendingChannel> {
+  channel: C;
   name: string;
   settings: z.ZodType<Settings>;
   /** The vendor honors the message id: sending twice delivers once. */
@@ -68,12 +122,13 @@ export interface Provider<Settings, Message> {
    * because no message may start long after its compliance check.
    */
   concurrency(settings: Settings): number;
-  open(settings: Settings): OpenProvider<Message>;
+  open(settings: Settings): OpenProvider<Messages[C]>;
+  callbacks?: Callbacks<Settings>;
 }
 
-/** A provider as it is, with its settings and message types inferred. */
-export function provider<Settings, Message>(
-  definition: Provider<Settings, Message>,
-): Provider<Settings, Message> {
+/** A provider as it is, with the types of its settings and channel inferred. */
+export function provider<Settings, C extends SendingChannel>(
+  definition: Provider<Settings, C>,
+): Provider<Settings, C> {
   return definition;
 }

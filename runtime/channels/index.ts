@@ -1,39 +1,52 @@
 import type { z } from "zod";
-import { Fault } from "../faults.ts";
-import type { EmailMessage, Keep, OpenProvider, Provider, SendOutcome } from "./channel.ts";
+import { Fault, invalid } from "../faults.ts";
+import type { Keep, Messages, OpenProvider, Provider, SendingChannel, SendOutcome } from "./channel.ts";
 import mailbox from "./email/mailbox.ts";
 import smtp from "./email/smtp.ts";
+import smsMailbox from "./sms/mailbox.ts";
 
-/** Every provider, by name. */
-export const PROVIDERS = { mailbox, smtp };
+/** Every provider, by channel and name. */
+export const PROVIDERS = {
+  email: { mailbox, smtp },
+  sms: { mailbox: smsMailbox },
+};
 
-export type ProviderName = keyof typeof PROVIDERS;
+/** A provider by name, with the settings to apply. `id` is that of its record, null for the configured default. */
+export interface ChosenProvider {
+  id: string | null;
+  name: string;
+  settings: unknown;
+}
 
 /** A provider with its settings applied: what a delivery needs of it. */
-export interface Sender {
+export interface Sender<C extends SendingChannel = SendingChannel> {
   repeatable: boolean;
   /** The most messages to hand to one `send`. */
   concurrency: number;
   /** One outcome a message, in any order; never rejects for a vendor failure. */
-  send(messages: EmailMessage[], options: { signal: AbortSignal }): Promise<SendOutcome[]>;
+  send(messages: Messages[C][], options: { signal: AbortSignal }): Promise<SendOutcome[]>;
 }
 
 /** The process's open providers. */
 export interface Channels {
   /** The same name and settings share one pool of connections. `invalid` names each wrong setting. */
-  open(name: ProviderName, settings: unknown, keep: Keep): Sender;
+  open<C extends SendingChannel>(
+    channel: C,
+    chosen: Pick<ChosenProvider, "name" | "settings">,
+    keep: Keep,
+  ): Sender<C>;
   close(): Promise<void>;
 }
 
 /** Made once, by the composition root: a delivery job would else connect anew for each batch. */
 export function openChannels(): Channels {
-  const shared = new Map<string, OpenProvider<EmailMessage>>();
+  const shared = new Map<string, OpenProvider<never>>();
   return {
-    open(name, settings, keep) {
-      const { provider, parsed } = read(name, settings);
-      const key = JSON.stringify([name, parsed]);
-      const opened = shared.get(key) ?? provider.open(parsed);
-      shared.set(key, opened);
+    open(channel, { name, settings }, keep) {
+      const { provider, parsed } = read(channel, name, settings);
+      const key = JSON.stringify([channel, name, parsed]);
+      const opened = (shared.get(key) ?? provider.open(parsed)) as ReturnType<typeof provider.open>;
+      shared.set(key, opened as OpenProvider<never>);
       return bind(provider, parsed, opened, keep);
     },
     async close() {
@@ -44,30 +57,35 @@ export function openChannels(): Channels {
 }
 
 /** One provider by itself, which the caller closes. `invalid` names each wrong setting. */
-export function openProvider(
-  name: ProviderName,
+export function openProvider<C extends SendingChannel>(
+  channel: C,
+  name: string,
   settings: unknown,
   keep: Keep,
-): Sender & { close(): Promise<void> } {
-  const { provider, parsed } = read(name, settings);
+): Sender<C> & { close(): Promise<void> } {
+  const { provider, parsed } = read(channel, name, settings);
   const opened = provider.open(parsed);
   return { ...bind(provider, parsed, opened, keep), close: opened.close };
 }
 
-function read(name: ProviderName, settings: unknown) {
+function read<C extends SendingChannel>(channel: C, name: string, settings: unknown) {
+  const named = PROVIDERS[channel] as Record<string, unknown>;
+  if (!Object.hasOwn(named, name)) {
+    throw invalid("provider", `${channel} has no provider ${name}; it has ${Object.keys(named).join(", ")}`);
+  }
   // Each entry fits its own settings; the record cannot say so for a name known only at run time.
-  const provider = PROVIDERS[name] as Provider<unknown, EmailMessage>;
+  const provider = named[name] as Provider<unknown, C>;
   const result = provider.settings.safeParse(settings);
   if (!result.success) throw wrongSettings(name, result.error);
   return { provider, parsed: result.data };
 }
 
-function bind(
-  { repeatable, concurrency }: Provider<unknown, EmailMessage>,
+function bind<C extends SendingChannel>(
+  { repeatable, concurrency }: Provider<unknown, C>,
   settings: unknown,
-  opened: OpenProvider<EmailMessage>,
+  opened: OpenProvider<Messages[C]>,
   keep: Keep,
-): Sender {
+): Sender<C> {
   return {
     repeatable,
     concurrency: concurrency(settings),

@@ -1,11 +1,12 @@
 import { performance } from "node:perf_hooks";
 import postgres from "postgres";
 import { connect, type Database } from "#db/client.ts";
+import type { Keep } from "#runtime/channels/channel.ts";
 import { openProvider, type Sender } from "#runtime/channels/index.ts";
 import { readConfig } from "#runtime/config.ts";
 import { openDirectory } from "#runtime/directory.ts";
 import { createLog } from "#runtime/log.ts";
-import type { Job, JobContext } from "#runtime/operation.ts";
+import type { Job, JobContext, JobRuntime } from "#runtime/operation.ts";
 import { jobContexts } from "#runtime/worker-context.ts";
 import { findCampaign } from "#tools/campaigns/campaign.ts";
 import type { Recipient } from "#tools/campaigns/claim.ts";
@@ -90,7 +91,7 @@ async function openPlace(players: number) {
   const run = <Input>(job: Job<Input>, sender: Parameters<typeof context>[2], input: Input) =>
     context(around, id, sender).then((made) => job.handler(made, input));
   return {
-    mailbox: (keep: Parameters<typeof openProvider>[2]): Sender => openProvider("mailbox", {}, keep),
+    mailbox: (keep: Keep): Sender<"email"> => openProvider("email", "mailbox", {}, keep),
     async planInChunks(): Promise<number> {
       const campaignId = await newCampaign(owner, id);
       const seconds = await timed(() => run(planCampaign, () => null as never, { campaignId }));
@@ -186,7 +187,7 @@ async function clear(owner: postgres.Sql, campaignId: string): Promise<void> {
 async function context(
   around: Omit<Parameters<typeof jobContexts>[0], "jobRuntime">,
   propertyId: string,
-  openEmail: Parameters<typeof jobContexts>[0]["jobRuntime"]["openEmail"],
+  openEmail: (keep: Keep) => Sender<"email">,
 ) {
   const [row] = await around.db.asSystem(
     (sql) => sql<{ id: string; lease: string }[]>`
@@ -194,7 +195,10 @@ async function context(
       values (uuid_v7(), 'bench', ${propertyId}, '{}', 1, 'running', gen_random_uuid(), now() + interval '1 hour')
       returning id, lease`,
   );
-  const jobRuntime = { outgoing: null as never, openEmail };
+  const jobRuntime = {
+    outgoing: null as never,
+    open: ((_channel, _chosen, keep) => openEmail(keep)) as JobRuntime["open"],
+  };
   return jobContexts({ ...around, jobRuntime }, () => {}).of({
     ...row!,
     name: "bench",

@@ -187,7 +187,7 @@ async function openOurs(url: string): Promise<Contender & { close(): Promise<voi
         sessions,
         log,
         jobs: [nothing],
-        jobRuntime: { outgoing: post, openEmail: (keep) => channels.open("mailbox", {}, keep) },
+        jobRuntime: { outgoing: post, open: channels.open },
       });
       wake = worker.wake;
       return worker;

@@ -73,7 +73,7 @@ export async function workplace() {
         ...(await process()),
         config,
         log,
-        jobRuntime: { outgoing: post, openEmail: (keep) => channels.open("mailbox", {}, keep) },
+        jobRuntime: { outgoing: post, open: channels.open },
         jobs,
         ...options,
       });

@@ -1,12 +1,15 @@
+import type { SendingChannel } from "#runtime/channels/channel.ts";
 import type { Context } from "#runtime/operation.ts";
 import { gateReasons } from "#tools/compliance/gate.ts";
+import { ADDRESSES } from "./addresses.ts";
 import type { Status } from "./campaign.ts";
 import { PLAYER_FIELDS } from "./player-fields.ts";
 
 /** A recipient who may be sent to now: the send's id and what templates know of the player. */
 export interface Recipient extends Record<string, unknown> {
   send_id: string;
-  email: string;
+  /** Where the message goes. */
+  address: string;
 }
 
 export interface Claim {
@@ -30,10 +33,18 @@ const FIRST = "00000000-0000-0000-0000-000000000000";
 export async function claimSends(
   context: Context,
   jobId: string,
-  wanted: { campaignId: string; version: number; after: string | null; limit: number },
+  wanted: {
+    campaignId: string;
+    channel: SendingChannel;
+    version: number;
+    after: string | null;
+    limit: number;
+  },
 ): Promise<Claim> {
   const { sql, property } = context;
-  const { campaignId, after, limit } = wanted;
+  const { campaignId, channel, after, limit } = wanted;
+  const column = (name: string) => sql.unsafe(`p."${name}"`);
+  const { address, hash } = ADDRESSES[channel];
   const fields = sql.unsafe(PLAYER_FIELDS.map((field) => `p."${field}"`).join(", "));
   const rows = await sql<(Omit<Claim, "recipients"> & Recipient & { send_id: string | null })[]>`
     with live as materialized (
@@ -49,10 +60,10 @@ export async function claimSends(
       order by s.id limit ${limit}
       for update of s skip locked
     ), judged as materialized (
-      select k.id as send_id, ${fields}, case
+      select k.id as send_id, ${column(address)} as address, ${fields}, case
           when p.id is null then '{erased}'
-          when p.email_hash is distinct from k.address_hash then '{address_changed}'
-          else ${gateReasons(sql, { property, channel: "email" })}
+          when ${column(hash)} is distinct from k.address_hash then '{address_changed}'
+          else ${gateReasons(sql, { property, channel })}
         end as reasons
       from picked k left join players p on p.property_id = ${property.id} and p.id = k.player_id
     ), claimed as (

@@ -3,6 +3,7 @@ import type { SendOutcome } from "#runtime/channels/channel.ts";
 import type { Sender } from "#runtime/channels/index.ts";
 import { type Context, type JobContext, job } from "#runtime/operation.ts";
 import { keepMessages } from "#tools/mailbox/keep.ts";
+import { chooseProvider } from "#tools/providers/choose.ts";
 import { findCampaign } from "./campaign.ts";
 import cancelSends from "./cancel-sends.job.ts";
 import { claimSends, recoverSends } from "./claim.ts";
@@ -29,7 +30,8 @@ export default deliverCampaign;
 interface Delivery {
   job: JobContext;
   campaignId: string;
-  sender: Sender;
+  provider: string;
+  sender: Sender<"email">;
   content: Content;
   linkOf(sendId: string): string;
   /** Set when nothing more may be claimed. */
@@ -42,14 +44,23 @@ interface Content {
 }
 
 async function deliver(job: JobContext, campaignId: string): Promise<void> {
-  const sender = job.runtime.openEmail((messages) =>
+  const chosen = chooseProvider(job.config, "email");
+  const sender = job.runtime.open("email", chosen, (messages) =>
     job.transact((context) => keepMessages(context, messages)),
   );
   const content = await job.transact((context) => prepare(context, job, campaignId, sender));
   if (content) {
     const links = unsubscribeLinks(job.config);
     const linkOf = (sendId: string) => links(job.propertyId!, sendId);
-    const delivery: Delivery = { job, campaignId, sender, content, linkOf, stopped: false };
+    const delivery: Delivery = {
+      job,
+      campaignId,
+      provider: chosen.name,
+      sender,
+      content,
+      linkOf,
+      stopped: false,
+    };
     const lanes = await Promise.allSettled(Array.from({ length: LANES }, () => runOrStop(delivery)));
     const broken = lanes.find((lane) => lane.status === "rejected");
     if (broken) throw broken.reason;
@@ -63,7 +74,7 @@ async function prepare(
   context: Context,
   { jobId }: JobContext,
   campaignId: string,
-  { repeatable }: Sender,
+  { repeatable }: Sender<"email">,
 ): Promise<Content | null> {
   await recoverSends(context, jobId, { campaignId, repeatable });
   const campaign = await findCampaign(context, campaignId);
@@ -96,7 +107,7 @@ async function run(delivery: Delivery): Promise<void> {
     const checkedAt = performance.now();
     const { version } = delivery.content;
     const claim = await job.transact((context) =>
-      claimSends(context, job.jobId, { campaignId, version, after, limit }),
+      claimSends(context, job.jobId, { campaignId, channel: "email", version, after, limit }),
     );
     if (claim.status !== "sending") return;
     // The content was edited while the campaign was paused.
@@ -118,13 +129,12 @@ async function handOver(
   deadline: number,
 ): Promise<boolean> {
   if (recipients.length === 0) return false;
-  const { job, campaignId, sender, content, linkOf } = delivery;
+  const { job, campaignId, provider, sender, content, linkOf } = delivery;
   const { messages, refused } = await renderMessages(content.mail, recipients, linkOf, deadline);
   const sent = messages.length > 0 ? await sender.send(messages, { signal: job.signal }) : [];
   const outcomes = [...refused, ...sent];
   const refusal = outcomes.find((outcome) => outcome.status === "retry" && outcome.fatal);
   if (refusal) delivery.stopped = true;
-  const provider = job.config.email.provider;
   await job.transact(async (context) => {
     await recordOutcomes(context, job.jobId, { provider, outcomes });
     if (refusal) await failRefused(context, campaignId, refusal);

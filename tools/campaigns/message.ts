@@ -51,7 +51,7 @@ function messageFor(mail: Mail, recipient: Recipient, link: string): EmailMessag
   const toName = name.replace(/[\s\p{Cc}]+/gu, " ").trim();
   return {
     id: recipient.send_id,
-    to: recipient.email,
+    to: recipient.address,
     from: mail.from,
     ...(toName !== "" && { toName }),
     ...(mail.replyTo && { replyTo: mail.replyTo }),

@@ -1,5 +1,6 @@
 import type { Context } from "#runtime/operation.ts";
 import { type Bind, gateText } from "#tools/compliance/gate.ts";
+import { ADDRESSES, sendingChannel } from "./addresses.ts";
 import { audienceSql } from "./audience.ts";
 import type { Campaign } from "./campaign.ts";
 
@@ -9,18 +10,16 @@ const FIRST = "00000000-0000-0000-0000-000000000000";
 // A campaign is sent once. One that recurs will count its rounds here.
 const OCCURRENCE = "1";
 
-// The same form as `maskAddress`, without a regular expression: it is made for every recipient.
-const MASKED = `left(email, 1) || '***@' || left(split_part(email, '@', 2), 1) || '***'
-  || right(email, position('.' in reverse(email)))`;
-
-/** The statement that judges the next players of an audience: `judged` has id, email, email_hash and reasons. */
+/** The statement that judges the next players of an audience: `judged` has id, address, hash and reasons. */
 async function judgedPage(context: Setting, campaign: Campaign, cursor: string | null, limit: number) {
   const values: unknown[] = [];
   const bind: Bind = (value, type) => `$${values.push(value)}::${type}`;
   const property = bind(context.property.id, "uuid");
   const after = bind(cursor ?? FIRST, "uuid");
   const most = bind(limit, "int");
-  const gate = gateText(bind, { property: context.property, channel: "email" });
+  const channel = sendingChannel(campaign);
+  const { address, hash } = ADDRESSES[channel];
+  const gate = gateText(bind, { property: context.property, channel });
   return {
     bind,
     values,
@@ -30,10 +29,10 @@ async function judgedPage(context: Setting, campaign: Campaign, cursor: string |
       const rules = await audienceSql(context, campaign, values.length);
       values.push(...rules.params);
       return `judged as materialized (
-        select id, email, email_hash,
-          case when reasons = '{}' and email_hash is null then '{invalid_address}' else reasons end as reasons
+        select id, address, hash,
+          case when reasons = '{}' and hash is null then '{invalid_address}' else reasons end as reasons
         from (
-          select p.id, p.email, p.email_hash, ${gate} as reasons
+          select p.id, p.${address} as address, p.${hash} as hash, ${gate} as reasons
           from (
             select p.* from players p
             where p.property_id = ${property} and p.id > ${after} and ${rules.text}
@@ -58,23 +57,25 @@ export async function planPage(context: Setting, campaign: Campaign, limit: numb
   const page = await judgedPage(context, campaign, campaign.plan_cursor, limit);
   const { bind, property } = page;
   const id = bind(campaign.id, "uuid");
-  const addressKey = bind(`${campaign.id}|${OCCURRENCE}|email|`, "text");
+  const channel = sendingChannel(campaign);
+  const { masked } = ADDRESSES[channel];
+  const addressKey = bind(`${campaign.id}|${OCCURRENCE}|${channel}|`, "text");
   const playerKey = bind(`${campaign.id}|${OCCURRENCE}|player|`, "text");
   const judged = await page.text();
   const columns = `property_id, id, campaign_id, player_id, channel, status, skip_reasons, address_hash,
     address_masked, dedupe_key`;
   const text = `with ${judged}, planned as (
       insert into campaign_sends (${columns})
-      select ${property}, uuid_v7(), ${id}, id, 'email', case when reasons = '{}' then 'pending' else 'skipped' end,
-        reasons, email_hash, ${MASKED},
-        case when reasons = '{}' then sha256(convert_to(${addressKey}, 'UTF8') || email_hash)
+      select ${property}, uuid_v7(), ${id}, id, '${channel}', case when reasons = '{}' then 'pending' else 'skipped' end,
+        reasons, hash, ${masked},
+        case when reasons = '{}' then sha256(convert_to(${addressKey}, 'UTF8') || hash)
           else sha256(convert_to(${playerKey}, 'UTF8') || uuid_send(id)) end
       from judged
       on conflict (property_id, dedupe_key) do nothing
       returning player_id
     ), doubled as (
       insert into campaign_sends (${columns})
-      select ${property}, uuid_v7(), ${id}, id, 'email', 'skipped', '{duplicate_address}', email_hash, ${MASKED},
+      select ${property}, uuid_v7(), ${id}, id, '${channel}', 'skipped', '{duplicate_address}', hash, ${masked},
         sha256(convert_to(${playerKey}, 'UTF8') || uuid_send(id))
       from judged where reasons = '{}' and id not in (select player_id from planned)
       on conflict (property_id, dedupe_key) do nothing

@@ -6,20 +6,25 @@ export async function keepMessages(
   { sql, property }: Pick<Context, "sql" | "property">,
   messages: KeptMessage[],
 ): Promise<void> {
-  const rows = messages.map(({ channel, message }) => ({
-    id: message.id,
-    channel,
-    recipient: message.to,
-    sender: message.from.name ? `${message.from.name} <${message.from.email}>` : message.from.email,
-    subject: message.subject,
-    text: message.text,
-    html: message.html ?? null,
-    headers: { ...message.headers, ...(message.replyTo && { "Reply-To": message.replyTo }) },
-  }));
+  const rows = messages.map(toRow);
   await sql`
     insert into mailbox_messages (property_id, id, channel, recipient, sender, subject, text, html, headers)
     select ${property.id}, id, channel, recipient, sender, subject, text, html, headers
     from json_to_recordset(${rows as never}::json) as m(id uuid, channel text, recipient text, sender text,
       subject text, text text, html text, headers jsonb)
     on conflict (property_id, id) do nothing`;
+}
+
+function toRow(kept: KeptMessage) {
+  const { channel, message } = kept;
+  const row = { id: message.id, channel, recipient: message.to, text: message.text };
+  if (channel === "sms") return { ...row, sender: message.from ?? null, headers: {} };
+  const { from, subject, html, headers, replyTo } = kept.message;
+  return {
+    ...row,
+    sender: from.name ? `${from.name} <${from.email}>` : from.email,
+    subject,
+    html,
+    headers: { ...headers, ...(replyTo && { "Reply-To": replyTo }) },
+  };
 }

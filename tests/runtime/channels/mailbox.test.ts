@@ -19,7 +19,7 @@ function email(id: string, changes: Partial<EmailMessage> = {}): EmailMessage {
 
 test("the mailbox keeps what it is given and calls it sent", async () => {
   const kept: KeptMessage[] = [];
-  const mailbox = openProvider("mailbox", {}, async (messages) => void kept.push(...messages));
+  const mailbox = openProvider("email", "mailbox", {}, async (messages) => void kept.push(...messages));
   const outcomes = await mailbox.send([email("a"), email("b")], { signal });
   expect(mailbox).toMatchObject({ repeatable: true, concurrency: 500 });
   expect(outcomes).toEqual([
@@ -35,7 +35,7 @@ test("the mailbox keeps what it is given and calls it sent", async () => {
 });
 
 test("a mailbox that cannot keep asks for another try", async () => {
-  const mailbox = openProvider("mailbox", {}, () => Promise.reject(new Error("disk full")));
+  const mailbox = openProvider("email", "mailbox", {}, () => Promise.reject(new Error("disk full")));
   const outcomes = await mailbox.send([email("a")], { signal });
   expect(outcomes).toEqual([
     {
@@ -49,7 +49,7 @@ test("a mailbox that cannot keep asks for another try", async () => {
 
 test("the mailbox refuses what no server would take", async () => {
   const keep = vi.fn(async () => {});
-  const mailbox = openProvider("mailbox", {}, keep);
+  const mailbox = openProvider("email", "mailbox", {}, keep);
   const outcomes = await mailbox.send([email("a", { subject: "Hi\r\nBcc: b@example.com" })], { signal });
   expect(outcomes).toMatchObject([{ id: "a", status: "failed", code: "invalid_message" }]);
   expect(keep).not.toHaveBeenCalled();
@@ -59,13 +59,13 @@ test("two properties that share a provider each keep their own messages", async 
   const channels = openChannels();
   const kept: string[] = [];
   const one = channels.open(
-    "mailbox",
-    {},
+    "email",
+    { name: "mailbox", settings: {} },
     async (all) => void kept.push(...all.map(({ message }) => `1${message.id}`)),
   );
   const two = channels.open(
-    "mailbox",
-    {},
+    "email",
+    { name: "mailbox", settings: {} },
     async (all) => void kept.push(...all.map(({ message }) => `2${message.id}`)),
   );
   await one.send([email("a")], { signal });

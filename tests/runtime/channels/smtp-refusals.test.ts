@@ -34,5 +34,5 @@ test.each([
   [{ host: "a.example", user: "casino" }, "settings: user and pass go together"],
   [{ host: "a.example", hots: "b" }, "hots"],
 ])("settings %j are refused and say why", (settings, why) => {
-  expect(() => openProvider("smtp", settings, keepNothing)).toThrow(why);
+  expect(() => openProvider("email", "smtp", settings, keepNothing)).toThrow(why);
 });

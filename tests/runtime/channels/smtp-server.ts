@@ -98,7 +98,7 @@ function portOf(address: ReturnType<ReturnType<typeof createServer>["address"]>)
 }
 
 export function open(port: number, more: Record<string, unknown> = {}) {
-  const provider = openProvider("smtp", { host: "127.0.0.1", port, ...more }, keepNothing);
+  const provider = openProvider("email", "smtp", { host: "127.0.0.1", port, ...more }, keepNothing);
   closing.push(provider.close);
   return provider;
 }

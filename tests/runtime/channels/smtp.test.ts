@@ -200,7 +200,7 @@ test("a login by url decodes its user and password", async () => {
     },
   });
   const url = `smtp://me%40casino:p%2Fss@127.0.0.1:${port}`;
-  const provider = openProvider("smtp", { url }, keepNothing);
+  const provider = openProvider("email", "smtp", { url }, keepNothing);
   closing.push(provider.close);
   const outcomes = await provider.send([email()], { signal: never });
   expect(outcomes).toMatchObject([{ status: "sent" }]);

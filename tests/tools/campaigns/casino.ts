@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import type { EmailMessage, Keep, SendOutcome } from "#runtime/channels/channel.ts";
 import type { Sender } from "#runtime/channels/index.ts";
-import type { Job, JobContext } from "#runtime/operation.ts";
+import type { Job, JobContext, JobRuntime } from "#runtime/operation.ts";
 import { jobContexts } from "#runtime/worker-context.ts";
 import { CATALOG } from "#tools/catalog.ts";
 import { addressHash } from "#tools/players/address.ts";
@@ -126,7 +126,7 @@ export function vendor(
       status: "sent",
       providerMessageId: message.id,
     }));
-  const sender: Sender = {
+  const sender: Sender<"email"> = {
     repeatable: options.repeatable ?? false,
     concurrency: options.concurrency ?? 10,
     send: (messages) => {
@@ -138,7 +138,7 @@ export function vendor(
 }
 
 export interface WorkOptions {
-  open?(keep: Keep): Sender;
+  open?(keep: Keep): Sender<"email">;
   /** Only jobs of this name. */
   only?: string;
   /** Counts down the transactions that commit before the process is killed. */
@@ -188,7 +188,10 @@ async function runNext(
   );
   if (!claimed) return false;
   const job = CATALOG.jobs.get(claimed.name) as Job<unknown>;
-  const jobRuntime = { outgoing: null as never, openEmail: open ?? (() => vendor().sender) };
+  const jobRuntime = {
+    outgoing: null as never,
+    open: ((_channel, _chosen, keep) => open?.(keep) ?? vendor().sender) as JobRuntime["open"],
+  };
   const held = {
     ...claimed,
     lease,

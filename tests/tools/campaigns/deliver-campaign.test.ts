@@ -58,7 +58,10 @@ describe("a worker that is killed", () => {
     await place.crowd(12);
     const id = await place.campaign();
     await place.send(id);
-    const kills = await survive((keep) => ({ ...openProvider("mailbox", {}, keep), concurrency: 4 }));
+    const kills = await survive((keep) => ({
+      ...openProvider("email", "mailbox", {}, keep),
+      concurrency: 4,
+    }));
     expect(kills).toBeGreaterThan(3);
     expect(await tally(id)).toEqual({ sent: 12 });
     expect(await place.mailbox()).toHaveLength(12);

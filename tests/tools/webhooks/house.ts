@@ -136,7 +136,7 @@ export async function openHouse(
       signal: new AbortController().signal,
       config,
       log,
-      runtime: { outgoing: hurried, openEmail: () => Promise.reject(new Error("no email here")) as never },
+      runtime: { outgoing: hurried, open: () => Promise.reject(new Error("no email here")) as never },
       transact,
       transactSystem: (work) => db.asSystem(work),
     };

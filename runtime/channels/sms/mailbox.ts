@@ -1,0 +1,13 @@
+import { z } from "zod";
+import { provider } from "../channel.ts";
+import { keeping } from "../keeping.ts";
+
+/** The embedded default: keeps every text where it can be listed and read, and sends nothing. */
+export default provider({
+  channel: "sms",
+  name: "mailbox",
+  settings: z.strictObject({}),
+  repeatable: true,
+  concurrency: () => 500,
+  open: () => keeping("sms", () => undefined),
+});
