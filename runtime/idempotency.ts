@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import type { Sql } from "#db/client.ts";
 import { Fault, invalid } from "./faults.ts";
 
@@ -16,35 +17,52 @@ export function readIdempotencyKey(key: string): string {
   return key;
 }
 
+/** What a keyed call belongs to: a property, or a user where an operation has none. */
+export interface Keyed {
+  scope: string;
+  key: string;
+  fingerprint: Buffer;
+}
+
 /**
- * Takes the key for this transaction; a twin that runs at the same time waits here. Answers null when the
- * key is ours to use, and the recorded answer when the operation was already done.
+ * SQL to send ahead of a transaction: a twin that runs at the same time waits here until this one has ended. A
+ * lock by number, because a reserved row would have to be written twice. Throws 55P03 after the lock timeout.
  */
-export async function reserveKey(
-  sql: Sql,
-  scope: string,
-  idempotency: { key: string; fingerprint: Buffer },
-  operation: string,
-): Promise<Recorded | null> {
-  const { key, fingerprint } = idempotency;
-  const reserved = await sql`
-    insert into idempotency_records as r (property_id, key, fingerprint, operation)
-    values (${scope}, ${key}, ${fingerprint}, ${operation})
-    on conflict (property_id, key) do update
-      set fingerprint = excluded.fingerprint, operation = excluded.operation, status = null, body = null,
-        created_at = now(), expires_at = now() + interval '24 hours'
-      where r.expires_at <= now()
-    returning 1`.catch((error: unknown) => {
-    throw isLockTimeout(error) ? new Fault("idempotency_key_in_use", { retryAfter: 1, cause: error }) : error;
-  });
-  if (reserved.length > 0) return null;
+export function lockText({ scope, key }: Keyed): string {
+  const place = createHash("sha256").update(`${scope} ${key}`).digest().readBigInt64BE();
+  return `select pg_advisory_xact_lock(${place})`;
+}
+
+/** The recorded answer when the operation was already done; null when the key is ours to use. */
+export async function findRecorded(sql: Sql, { scope, key, fingerprint }: Keyed): Promise<Recorded | null> {
   const [row] = await sql<{ fingerprint: Buffer; status: number; body: string }[]>`
-    select fingerprint, status, body from idempotency_records where property_id = ${scope} and key = ${key}`;
-  if (!row) throw new Fault("idempotency_key_in_use", { retryAfter: 1 });
+    select fingerprint, status, body from idempotency_records
+    where property_id = ${scope} and key = ${key} and expires_at > now()`;
+  if (!row) return null;
   if (!row.fingerprint.equals(fingerprint)) throw new Fault("idempotency_key_reused");
   return { status: row.status, body: row.body };
 }
 
-function isLockTimeout(error: unknown): boolean {
+/**
+ * The part that keeps an answer under its key. An expired record gives way; over one that stands, which only a
+ * writer on another server can have left, the null key undoes the transaction.
+ */
+export function recordPart(sql: Sql, keyed: Keyed, operation: string, { status, body }: Recorded) {
+  return sql`recorded as (
+    insert into idempotency_records as r (property_id, key, fingerprint, operation, status, body)
+    values (${keyed.scope}, ${keyed.key}, ${keyed.fingerprint}, ${operation}, ${status}, ${body})
+    on conflict (property_id, key) do update
+      set key = case when r.expires_at <= now() then excluded.key end, fingerprint = excluded.fingerprint,
+        operation = excluded.operation, status = excluded.status, body = excluded.body,
+        created_at = excluded.created_at, expires_at = excluded.expires_at
+  )`;
+}
+
+/** Whether a twin has kept the key longer than a call waits. */
+export function isLockTimeout(error: unknown): boolean {
   return typeof error === "object" && error !== null && "code" in error && error.code === "55P03";
+}
+
+export function keyInUse(cause: unknown): Fault {
+  return new Fault("idempotency_key_in_use", { retryAfter: 1, cause });
 }

@@ -5,11 +5,19 @@ import { auditRow, recordHash } from "./audit.ts";
 import type { Config } from "./config.ts";
 import type { Directory, Property } from "./directory.ts";
 import { type Fault, faultBody, toFault } from "./faults.ts";
-import { type Recorded, reserveKey } from "./idempotency.ts";
+import {
+  findRecorded,
+  isLockTimeout,
+  type Keyed,
+  keyInUse,
+  lockText,
+  type Recorded,
+  recordPart,
+} from "./idempotency.ts";
 import { asObject, foldCasing, parseInput } from "./input.ts";
 import type { Log } from "./log.ts";
 import type { Call, Context, Operation } from "./operation.ts";
-import { flush, type PendingEvent, type PendingJob } from "./outbox.ts";
+import { atOnce, effectParts, type PendingEvent, type PendingJob } from "./outbox.ts";
 import type { Sessions } from "./sessions.ts";
 
 /** What runs operations, made once by the composition root. */
@@ -37,6 +45,8 @@ export interface Outcome {
 }
 
 interface Effects {
+  /** The transaction has its Idempotency-Key, and no twin runs. */
+  owned: boolean;
   events: PendingEvent[];
   jobs: PendingJob[];
   about: { entity?: string; entityId?: string | null; propertyId?: string; diff?: object };
@@ -91,17 +101,29 @@ async function run(
   inputs: Record<string, unknown>[],
   many: boolean,
 ): Promise<Outcome> {
-  const effects: Effects = { events: [], jobs: [], about: {} };
+  const effects: Effects = { owned: false, events: [], jobs: [], about: {} };
+  const keyed = keyedCall(operation, call, property);
   const work: Work<Outcome> = (sql, last) =>
-    transaction({ service, operation, call, property, inputs, many, effects, sql, last });
+    transaction({ service, operation, call, property, inputs, many, effects, keyed, sql, last });
   const readOnly = operation.effect === "read" && operation.realm === "property";
-  const outcome =
+  const options = { readOnly, ...(keyed && { before: lockText(keyed) }) };
+  const running =
     operation.realm === "property"
-      ? await service.db.asProperty(property!.id, work, { readOnly })
-      : await service.db.asSystem(work);
+      ? service.db.asProperty(property!.id, work, options)
+      : service.db.asSystem(work, options);
+  const outcome = await running.catch((error: unknown) => {
+    throw keyed && !effects.owned && isLockTimeout(error) ? keyInUse(error) : error;
+  });
   if (outcome.fault) throw outcome.fault;
   if (!outcome.replayed && (effects.jobs.length > 0 || effects.events.length > 0)) service.wake();
   return outcome;
+}
+
+/** Strangers share no key, and what they are refused is not kept. */
+function keyedCall(operation: Operation, call: Call, property: Property | null): Keyed | null {
+  const { idempotency } = call;
+  if (!idempotency || operation.effect === "read" || operation.access === "public") return null;
+  return { scope: property?.id ?? call.actor.id ?? "00000000-0000-0000-0000-000000000000", ...idempotency };
 }
 
 /** One call inside its transaction. */
@@ -113,17 +135,16 @@ interface Running {
   inputs: Record<string, unknown>[];
   many: boolean;
   effects: Effects;
+  keyed: Keyed | null;
   sql: Sql;
   last(statement: PromiseLike<unknown>): void;
 }
 
 async function transaction(running: Running): Promise<Outcome> {
-  const { operation, call, property, inputs, many, sql } = running;
-  // Strangers share no key, and what they are refused is not kept.
-  const keyed = operation.effect !== "read" && operation.access !== "public" ? call.idempotency : undefined;
-  const scope = property?.id ?? call.actor.id ?? "00000000-0000-0000-0000-000000000000";
+  const { operation, inputs, many, effects, keyed, sql } = running;
   if (keyed) {
-    const recorded = await reserveKey(sql, scope, keyed, operation.name);
+    const recorded = await findRecorded(sql, keyed);
+    effects.owned = true;
     if (recorded) return { ...recorded, replayed: true };
     // Not awaited: it travels with the handler's first query.
     sql`savepoint handler`.then(undefined, () => {});
@@ -134,26 +155,22 @@ async function transaction(running: Running): Promise<Outcome> {
     for (const input of inputs) results.push(await operation.handler(context, input as never));
     const result = many ? results : results[0];
     const answer = { status: operation.status, body: JSON.stringify(result ?? {}) };
-    const stored =
-      operation.secrets.length > 0 ? JSON.stringify(without(result, operation.secrets)) : answer.body;
-    const auditId = finish(running, result, keyed && { key: keyed.key, scope, ...answer, body: stored });
+    const auditId = finish(running, result, answer);
     return { ...answer, replayed: false, ...(auditId && { auditId }) };
   } catch (error) {
     const fault = toFault(error);
     if (fault.keepWrites) return { status: fault.status, body: "", replayed: false, fault };
     if (!keyed || (fault.status !== 404 && fault.status !== 409)) throw error;
-    return await recordFault(sql, scope, keyed.key, fault);
+    return await recordFault(sql, keyed, operation, fault);
   }
 }
 
 /** A domain refusal is an answer too: it is what the same key is answered with again. */
-async function recordFault(sql: Sql, scope: string, key: string, fault: Fault): Promise<Outcome> {
-  const body = JSON.stringify(faultBody(fault));
+async function recordFault(sql: Sql, keyed: Keyed, operation: Operation, fault: Fault): Promise<Outcome> {
+  const answer = { status: fault.status, body: JSON.stringify(faultBody(fault)) };
   await sql`rollback to savepoint handler`;
-  await sql`
-    update idempotency_records set status = ${fault.status}, body = ${body}
-    where property_id = ${scope} and key = ${key}`;
-  return { status: fault.status, body, replayed: false };
+  await atOnce(sql, [recordPart(sql, keyed, operation.name, answer)]);
+  return { ...answer, replayed: false };
 }
 
 function contextOf({ service, call, property, effects, sql }: Running): Context {
@@ -178,45 +195,40 @@ function contextOf({ service, call, property, effects, sql }: Running): Context 
 }
 
 /** What is written beside the handler's rows: events, jobs, the recorded answer, the audit row. */
-function finish(
-  { operation, call, property, effects, sql, last }: Running,
-  result: unknown,
-  keyed: (Recorded & { key: string; scope: string }) | undefined,
-): string | undefined {
+function finish(running: Running, result: unknown, answer: Recorded): string | undefined {
+  const { operation, call, property, effects, keyed, sql, last } = running;
   if (operation.effect === "read") return undefined;
-  if (effects.events.length > 0 || effects.jobs.length > 0) {
-    last(flush(sql, property?.id ?? effects.about.propertyId ?? null, effects.events, effects.jobs));
-  }
-  if (keyed) {
-    last(sql`
-      update idempotency_records set status = ${keyed.status}, body = ${keyed.body}
-      where property_id = ${keyed.scope} and key = ${keyed.key}`);
-  }
-  const about = {
-    entity: effects.about.entity ?? operation.crud?.table.name,
-    entityId: effects.about.entityId === undefined ? idOf(result) : effects.about.entityId,
-    diff: effects.about.diff,
-  };
-  const row = auditRow(call, operation.name, about);
-  last(writeAudit(sql, effects.about.propertyId ?? property?.id ?? null, row));
+  const { about, events, jobs } = effects;
+  const propertyId = about.propertyId ?? property?.id ?? null;
+  const row = auditRow(call, operation.name, {
+    entity: about.entity ?? operation.crud?.table.name,
+    entityId: about.entityId === undefined ? idOf(result) : about.entityId,
+    diff: about.diff,
+  });
+  const { secrets } = operation;
+  const kept = secrets.length > 0 ? JSON.stringify(without(result, secrets)) : answer.body;
+  last(
+    atOnce(sql, [
+      ...effectParts(sql, property?.id ?? propertyId, events, jobs),
+      ...(keyed ? [recordPart(sql, keyed, operation.name, { ...answer, body: kept })] : []),
+      auditPart(sql, propertyId, row),
+    ]),
+  );
   return row.id;
 }
 
-function writeAudit(
-  sql: Sql,
-  propertyId: string | null,
-  row: ReturnType<typeof auditRow>,
-): PromiseLike<unknown> {
+function auditPart(sql: Sql, propertyId: string | null, row: ReturnType<typeof auditRow>) {
   if (propertyId === null) {
     const { client: _, ...rest } = row;
-    return sql`insert into system_audit_logs ${sql(rest as never)}`;
+    return sql`audited as (insert into system_audit_logs ${sql(rest as never)})`;
   }
   const hash = recordHash({ property_id: propertyId, ...row });
-  return sql`
+  return sql`audited as (
     insert into audit_logs (property_id, id, actor_type, actor_id, client, action, entity, entity_id, diff, ip,
       request_id, record_hash)
     values (${propertyId}, ${row.id}, ${row.actor_type}, ${row.actor_id}, ${row.client}, ${row.action},
-      ${row.entity}, ${row.entity_id}, ${row.diff as never}, ${row.ip}, ${row.request_id}, ${hash})`;
+      ${row.entity}, ${row.entity_id}, ${row.diff as never}, ${row.ip}, ${row.request_id}, ${hash})
+  )`;
 }
 
 function idOf(result: unknown): string | null {

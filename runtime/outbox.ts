@@ -1,4 +1,5 @@
 import { randomUUIDv7 } from "node:crypto";
+import type postgres from "postgres";
 import type { Sql } from "#db/client.ts";
 import { type EventName, subscriptionsFor } from "./events.ts";
 
@@ -19,18 +20,83 @@ export interface PendingJob {
 /** The job that delivers one endpoint's webhooks; its input is `{ endpointId }`. */
 export const DELIVER_WEBHOOKS = { name: "deliver_webhooks", attempts: 20 } as const;
 
-/**
- * One statement that writes a transaction's events with their deliveries, and its jobs. An event that no
- * active endpoint has asked for is not stored. Answers how many jobs are on the queue because of it.
- */
+/** Writes a transaction's events with their deliveries, and its jobs. */
 export function flush(sql: Sql, property: string | null, events: PendingEvent[], jobs: PendingJob[]) {
-  const eventRows = events.map((event) => ({
+  return atOnce(sql, effectParts(sql, property, events, jobs));
+}
+
+/** One statement of several parts, each `name as (insert …)`: a round trip and a plan instead of many. */
+export function atOnce(sql: Sql, parts: Fragment[]) {
+  return sql`with ${parts.map((part, index) => (index === 0 ? part : sql`, ${part}`))} select 1`;
+}
+
+type Fragment = postgres.Fragment;
+
+/**
+ * The parts that write events with their deliveries, and jobs. An event that no active endpoint has asked for
+ * is not stored.
+ */
+export function effectParts(
+  sql: Sql,
+  property: string | null,
+  events: PendingEvent[],
+  jobs: PendingJob[],
+): Fragment[] {
+  const told = events.length > 0 ? eventParts(sql, property, events) : [];
+  const wanted = [
+    ...(events.length > 0
+      ? [
+          sql`
+          select ${DELIVER_WEBHOOKS.name}::text as name, jsonb_build_object('endpointId', endpoint_id) as input,
+            null::text as dedupe, ${DELIVER_WEBHOOKS.attempts}::int as attempts, now() as run_at
+          from (select distinct endpoint_id from receiver) r`,
+        ]
+      : []),
+    ...(jobs.length > 0 ? [wantedJobs(sql, jobs)] : []),
+  ];
+  if (wanted.length === 0) return [];
+  const all = wanted.map((part, index) => (index === 0 ? part : sql`union all ${part}`));
+  return [
+    ...told,
+    sql`queued as (
+      insert into queue (id, name, property_id, input, dedupe, max_attempts, run_at)
+      select uuid_v7(), name, ${property}, input, dedupe, attempts, run_at from (${all}) w
+      on conflict (name, dedupe) where state = 'ready' and dedupe is not null
+        do update set run_at = least(queue.run_at, excluded.run_at)
+    )`,
+  ];
+}
+
+function eventParts(sql: Sql, property: string | null, events: PendingEvent[]): Fragment[] {
+  const rows = events.map((event) => ({
     id: randomUUIDv7(),
     type: event.type,
     data: { object: event.object, ...(event.previous && { previous: event.previous }) },
     wanted: subscriptionsFor(event.type),
   }));
-  const jobRows = jobs.map((job) => ({
+  return [
+    sql`event as materialized (
+      select * from jsonb_to_recordset(${rows as never}::jsonb)
+        as e(id uuid, type text, data jsonb, wanted text[])
+    )`,
+    sql`receiver as materialized (
+      select e.id as event_id, e.type, w.id as endpoint_id
+      from webhook_endpoints w join event e on w.events && e.wanted
+      where w.property_id = ${property} and w.is_active
+    )`,
+    sql`stored as (
+      insert into outbox (property_id, id, type, data)
+      select ${property}, id, type, data from event where id in (select event_id from receiver)
+    )`,
+    sql`delivery as (
+      insert into webhook_deliveries (property_id, id, event_id, event_type, endpoint_id)
+      select ${property}, uuid_v7(), event_id, type, endpoint_id from receiver
+    )`,
+  ];
+}
+
+function wantedJobs(sql: Sql, jobs: PendingJob[]): Fragment {
+  const rows = jobs.map((job) => ({
     name: job.name,
     input: job.input,
     dedupe: job.dedupe ?? null,
@@ -38,37 +104,10 @@ export function flush(sql: Sql, property: string | null, events: PendingEvent[],
     delay: typeof job.runAt === "number" ? job.runAt : 0,
     run_at: typeof job.runAt === "string" ? job.runAt : null,
   }));
-  return sql<{ queued: number }[]>`
-    with event as (
-      select * from jsonb_to_recordset(${eventRows as never}::jsonb)
-        as e(id uuid, type text, data jsonb, wanted text[])
-    ), receiver as (
-      select e.id as event_id, e.type, w.id as endpoint_id
-      from event e join webhook_endpoints w
-        on w.property_id = ${property} and w.is_active and w.events && e.wanted
-    ), stored as (
-      insert into outbox (property_id, id, type, data)
-      select ${property}, id, type, data from event where id in (select event_id from receiver)
-    ), delivery as (
-      insert into webhook_deliveries (property_id, id, event_id, event_type, endpoint_id)
-      select ${property}, uuid_v7(), event_id, type, endpoint_id from receiver
-    ), wanted as (
-      select name, input, dedupe, attempts,
-        coalesce(run_at, now() + make_interval(secs => delay)) as run_at
-      from jsonb_to_recordset(${jobRows as never}::jsonb)
-        as j(name text, input jsonb, dedupe text, attempts int, delay double precision, run_at timestamptz)
-      union all
-      select ${DELIVER_WEBHOOKS.name}, jsonb_build_object('endpointId', endpoint_id), null,
-        ${DELIVER_WEBHOOKS.attempts}::int, now()
-      from (select distinct endpoint_id from receiver) as r
-    ), queued as (
-      insert into queue (id, name, property_id, input, dedupe, max_attempts, run_at)
-      select uuid_v7(), name, ${property}, input, dedupe, attempts, run_at from wanted
-      on conflict (name, dedupe) where state = 'ready' and dedupe is not null
-        do update set run_at = least(queue.run_at, excluded.run_at)
-      returning 1
-    )
-    select count(*)::int as queued from queued`;
+  return sql`
+    select name, input, dedupe, attempts, coalesce(run_at, now() + make_interval(secs => delay)) as run_at
+    from jsonb_to_recordset(${rows as never}::jsonb)
+      as j(name text, input jsonb, dedupe text, attempts int, delay double precision, run_at timestamptz)`;
 }
 
 /**

@@ -1,4 +1,4 @@
-import { createHash, createHmac } from "node:crypto";
+import { createHash, createHmac, createSecretKey, type KeyObject } from "node:crypto";
 import { domainToASCII } from "node:url";
 import { type CountryCode, isSupportedCountry, parsePhoneNumberFromString } from "libphonenumber-js/min";
 
@@ -28,9 +28,14 @@ export function normalizePhone(text: string, defaultCountry: string): string | n
   return number?.isPossible() ? number.number : null;
 }
 
+// Making the key again for each address cost more than the hash.
+const keys = new WeakMap<Buffer, KeyObject>();
+
 /** HMAC-SHA256 of a normalized address: how lists know an address without keeping it. */
 export function addressHash(pepper: Buffer, address: string): Buffer {
-  return createHmac("sha256", pepper).update(address, "utf8").digest();
+  const key = keys.get(pepper) ?? createSecretKey(pepper);
+  keys.set(pepper, key);
+  return createHmac("sha256", key).update(address, "utf8").digest();
 }
 
 /** The two padded keys that SQL's `address_hash(inner_pad, outer_pad, address)` takes. */

@@ -1,4 +1,4 @@
-import { createHmac } from "node:crypto";
+import { addressHash } from "./address.ts";
 
 export interface Identity {
   first_name: string;
@@ -15,9 +15,7 @@ export function identityHash(
   const { first_name, last_name, birth_date } = identity;
   if (!first_name || !last_name || !birth_date) return null;
   const parts = [letters(String(first_name)), letters(String(last_name)), String(birth_date)];
-  return createHmac("sha256", pepper)
-    .update(`identity|${parts.join("|")}`, "utf8")
-    .digest();
+  return addressHash(pepper, `identity|${parts.join("|")}`);
 }
 
 function letters(name: string): string {

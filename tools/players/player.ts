@@ -58,19 +58,20 @@ export async function matchLists(
     (hash) => (hash ?? null) as Buffer | null,
   );
   const identity = identityHash(property.pepper, values);
+  // Each address by an equality of its own: row-level security lets `in` use no index.
+  const listed = (hash: Buffer | null) => sql`
+    select reason from suppressions
+    where property_id = ${property.id} and address_hash = ${hash} and lifted_at is null
+      and (reason = 'erased' or reason = 'self_excluded' and (expires_at is null or expires_at > now()))`;
   const [row] = await sql<{ erased: boolean; excluded: boolean; taken: boolean }[]>`
-    select
-      exists (select from suppressions s where s.property_id = ${property.id}
-        and s.address_hash in (${email ?? null}, ${phone ?? null}) and s.lifted_at is null
-        and s.reason = 'erased') as erased,
-      exists (select from suppressions s where s.property_id = ${property.id}
-        and s.address_hash in (${email ?? null}, ${phone ?? null}) and s.lifted_at is null
-        and s.reason = 'self_excluded' and (s.expires_at is null or s.expires_at > now()))
+    select coalesce(bool_or(s.reason = 'erased'), false) as erased,
+      coalesce(bool_or(s.reason = 'self_excluded'), false)
       or exists (select from self_exclusions x where x.property_id = ${property.id}
         and x.identity_hash = ${identity} and x.starts_at <= now()
         and (x.ends_at is null or x.ends_at > now())) as excluded,
       exists (select from players p where p.property_id = ${property.id}
-        and p.player_id = ${playerId} and p.deleted_at is null) as taken`;
+        and p.player_id = ${playerId} and p.deleted_at is null) as taken
+    from (${listed(email ?? null)} union all ${listed(phone ?? null)}) s`;
   return row!;
 }
 
