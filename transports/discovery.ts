@@ -88,6 +88,7 @@ function apiCatalog(baseUrl: string) {
       {
         anchor: `${baseUrl}/api`,
         "service-desc": [{ href: `${baseUrl}/api/openapi.json`, type: "application/vnd.oai.openapi+json" }],
+        "service-doc": [{ href: `${baseUrl}/docs`, type: "text/html" }],
         "service-meta": [{ href: `${baseUrl}/api/mcp/server-card`, type: "application/json" }],
       },
     ],

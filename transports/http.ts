@@ -13,6 +13,8 @@ import { mountDiscovery } from "./discovery.ts";
 import { ADDRESS_LIMIT, type Gate, pass } from "./gate.ts";
 import { mountImports } from "./imports.ts";
 import { mcpFace } from "./mcp.ts";
+import { mountDocs } from "./pages/docs.ts";
+import { mountHome } from "./pages/home.ts";
 import { mountUnsubscribe } from "./pages/unsubscribe.ts";
 import { guarded, type Http, mountRest } from "./rest.ts";
 
@@ -31,6 +33,8 @@ export function createApp(service: Service, catalog: Catalog, gate: Gate): Http 
   );
   mountDiscovery(app, gate, service, catalog);
   mountUnsubscribe(app, service, catalog);
+  mountDocs(app);
+  mountHome(app);
   app.all(
     "/api/*",
     guarded(gate, async ({ c }) => {

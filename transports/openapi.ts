@@ -11,12 +11,14 @@ type Json = Record<string, unknown>;
 /** The OpenAPI 3.1 document of the catalog. */
 export function openApi(catalog: Catalog, baseUrl: string): Json {
   const paths: Record<string, Json> = {};
+  const schemas: Schemas = new Map();
   for (const operation of catalog.operations.values()) {
     for (const [path, method] of placesOf(operation)) {
       paths[path] ??= {};
-      paths[path][method] = describe(operation, catalog, method);
+      paths[path][method] = describe(operation, catalog, method, schemas);
     }
   }
+  const records = recordSchemas(catalog, schemas);
   return {
     openapi: "3.1.0",
     info: {
@@ -24,6 +26,7 @@ export function openApi(catalog: Catalog, baseUrl: string): Json {
       version: CURRENT_VERSION,
       description:
         "Casino player marketing: players, consent, compliance, segments, campaigns, webhooks. The same operations are tools at /api/mcp.",
+      contact: { name: "Player Marketing Service", url: `${baseUrl}/docs` },
       license: { name: "Proprietary", identifier: "LicenseRef-Proprietary" },
     },
     servers: [{ url: baseUrl }],
@@ -41,8 +44,8 @@ export function openApi(catalog: Catalog, baseUrl: string): Json {
       },
       parameters: parameters(),
       headers: headers(),
-      schemas: { Error: ERROR, ...recordSchemas(catalog) },
-      responses: responses(),
+      schemas: { Error: ERROR, ...records, ...Object.fromEntries(schemas) },
+      responses: responses(catalog),
     },
   };
 }
@@ -64,7 +67,7 @@ export function placesOf(operation: Operation): [string, string][] {
   return [places[verb]];
 }
 
-function describe(operation: Operation, catalog: Catalog, method: string): Json {
+function describe(operation: Operation, catalog: Catalog, method: string, schemas: Schemas): Json {
   const { crud } = operation;
   const writes = operation.effect !== "read";
   const parameterNames = ["PropertyId", "ApiVersion", ...(writes ? ["IdempotencyKey"] : [])];
@@ -81,12 +84,12 @@ function describe(operation: Operation, catalog: Catalog, method: string): Json 
       ...(crud?.verb === "list" ? listParameters(crud.table) : []),
       ...parameterNames.map((name) => ({ $ref: `#/components/parameters/${name}` })),
     ],
-    ...(hasBody && { requestBody: requestBody(operation) }),
+    ...(hasBody && { requestBody: requestBody(operation, schemas) }),
     responses: {
       [operation.status]: {
         description: "Success.",
         headers: headerReferences(),
-        content: { "application/json": { schema: resultSchema(operation) } },
+        content: { "application/json": { schema: resultSchema(operation, schemas) } },
       },
       ...errorResponses(operation),
     },
@@ -127,30 +130,33 @@ function listParameters(table: Table): Json[] {
   ];
 }
 
-function requestBody(operation: Operation): Json {
+function requestBody(operation: Operation, schemas: Schemas): Json {
   const schema = jsonSchema(
     operation.crud?.verb === "update" ? operation.input.omit({ id: true }) : operation.input,
+    "input",
+    schemas,
   );
   const required = Array.isArray(schema.required) && schema.required.length > 0;
   return { required, content: { "application/json": { schema } } };
 }
 
-function resultSchema(operation: Operation): Json {
+function resultSchema(operation: Operation, schemas: Schemas): Json {
   const { crud } = operation;
-  if (!crud) return jsonSchema(operation.output, "output");
+  const output = () => jsonSchema(operation.output, "output", schemas);
+  if (!crud) return output();
   const reference = { $ref: `#/components/schemas/${schemaName(crud.table)}` };
   if (crud.verb === "list") return { type: "array", items: reference };
-  if (crud.verb === "delete") return jsonSchema(operation.output, "output");
-  if (crud.verb === "create" && operation.secrets.length > 0) return jsonSchema(operation.output, "output");
+  if (crud.verb === "delete") return output();
+  if (crud.verb === "create" && operation.secrets.length > 0) return output();
   return reference;
 }
 
-function recordSchemas(catalog: Catalog): Json {
+function recordSchemas(catalog: Catalog, schemas: Schemas): Json {
   return Object.fromEntries(
     [...catalog.tables.values()].map((table) => {
       const columns = Object.entries(columnsOf(table)).map(([name, { schema }]) => [
         name,
-        jsonSchema(schema, "output"),
+        jsonSchema(schema, "output", schemas),
       ]);
       const required = columns.map(([name]) => name);
       return [
@@ -165,10 +171,25 @@ function schemaName(table: Table): string {
   return table.noun.replace(/(^|_)([a-z])/g, (_, _gap, letter: string) => letter.toUpperCase());
 }
 
-/** A zod schema as JSON Schema 2020-12, which OpenAPI 3.1 is. */
-export function jsonSchema(schema: z.ZodType, io: "input" | "output" = "input"): Json {
-  const { $schema: _, ...json } = z.toJSONSchema(schema, { io, unrepresentable: "any", reused: "inline" });
+/** What several places refer to, by name. */
+type Schemas = Map<string, Json>;
+
+/** A zod schema as JSON Schema 2020-12, which OpenAPI 3.1 is. What refers to itself goes to the components. */
+function jsonSchema(schema: z.ZodType, io: "input" | "output", schemas: Schemas): Json {
+  const { $schema: _, ...whole } = z.toJSONSchema(schema, { io, unrepresentable: "any", reused: "inline" });
+  const text = JSON.stringify(whole).replaceAll(/"#\/\$defs\/(\w+)"/g, (_, name) =>
+    JSON.stringify(`#/components/schemas/${named(name, io)}`),
+  );
+  const { $defs = {}, ...json } = JSON.parse(text) as Json & { $defs?: Record<string, Json> };
+  for (const [name, { id: _id, ...definition }] of Object.entries($defs)) {
+    schemas.set(named(name, io), definition);
+  }
   return json;
+}
+
+/** What is filled in on the way in is always there on the way out. */
+function named(name: string, io: "input" | "output"): string {
+  return io === "input" ? `${name}Input` : name;
 }
 
 function errorResponses(operation: Operation): Json {
@@ -184,25 +205,30 @@ function errorResponses(operation: Operation): Json {
     operation.effect === "read" ? [] : ["conflict", "too_large", "idempotency_key_reused"];
   const statuses = new Set([...common, ...writes, ...operation.faults].map((code) => FAULTS[code].status));
   return Object.fromEntries(
-    [...statuses].sort().map((status) => [status, { $ref: `#/components/responses/E${status}` }]),
+    [...[...statuses].sort(), "default"].map((status) => [
+      status,
+      { $ref: `#/components/responses/E${status}` },
+    ]),
   );
 }
 
-function responses(): Json {
+function responses(catalog: Catalog): Json {
+  const used = new Set([...catalog.operations.values()].flatMap((one) => Object.keys(errorResponses(one))));
   const byStatus = new Map<number, FaultCode[]>();
   for (const [code, { status }] of Object.entries(FAULTS)) {
-    byStatus.set(status, [...(byStatus.get(status) ?? []), code as FaultCode]);
+    if (used.has(String(status))) byStatus.set(status, [...(byStatus.get(status) ?? []), code as FaultCode]);
   }
-  return Object.fromEntries(
-    [...byStatus].map(([status, codes]) => [
-      `E${status}`,
-      {
-        description: `Refused: ${codes.join(", ")}.`,
-        headers: headerReferences(),
-        content: { "application/json": { schema: { $ref: "#/components/schemas/Error" } } },
-      },
-    ]),
-  );
+  const refused = (description: string): Json => ({
+    description,
+    headers: headerReferences(),
+    content: { "application/json": { schema: { $ref: "#/components/schemas/Error" } } },
+  });
+  return {
+    ...Object.fromEntries(
+      [...byStatus].map(([status, codes]) => [`E${status}`, refused(`Refused: ${codes.join(", ")}.`)]),
+    ),
+    Edefault: refused("Refused before the operation began."),
+  };
 }
 
 const ERROR = {

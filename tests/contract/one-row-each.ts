@@ -56,13 +56,14 @@ function valueFor({ table, column, type }: Column, constraints: Constraint[]): u
   );
   const listed = /ARRAY\['([^']+)'/.exec(check?.definition ?? "")?.[1];
   if (listed) return type.endsWith("[]") ? [listed] : listed;
-  if (type.endsWith("[]")) return [];
+  if (type.endsWith("[]")) return column === "events" ? ["*"] : [];
   if (type === "uuid") return randomUUID();
   if (type === "bytea") return randomBytes(32);
   if (type === "jsonb" || type === "json") return {};
   if (type === "boolean") return true;
   if (type === "date") return "2026-01-01";
   if (type.startsWith("timestamp")) return "2026-01-01T00:00:00Z";
+  if (/url$/.test(column)) return `https://${randomBytes(6).toString("hex")}.example/`;
   if (type === "text" || type.startsWith("character")) return `x${randomBytes(6).toString("hex")}`;
   return 1;
 }

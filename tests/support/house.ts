@@ -7,6 +7,7 @@ import type { Call } from "#runtime/operation.ts";
 import { CATALOG } from "#tools/catalog.ts";
 import { compose, type Running } from "#transports/compose.ts";
 import { type TestDatabase, testDatabase } from "./database.ts";
+import { undescribed } from "./described.ts";
 
 export interface Tenant {
   id: string;
@@ -117,8 +118,20 @@ export async function startHouse(overrides: Partial<Config> = {}): Promise<House
       ...(body !== undefined && { body: raw ? (body as string) : JSON.stringify(body) }),
     });
     const text = await response.text();
-    const json = /json/.test(response.headers.get("content-type") ?? "") && text !== "";
-    return { status: response.status, body: json ? JSON.parse(text) : null, text, headers: response.headers };
+    const contentType = response.headers.get("content-type") ?? "";
+    const json = /json/.test(contentType) && text !== "" ? JSON.parse(text) : null;
+    const { status } = response;
+    const difference = undescribed({
+      method,
+      path,
+      headers,
+      status,
+      contentType,
+      many: Array.isArray(body),
+      body: json,
+    });
+    if (difference) throw new Error(`not as /api/openapi.json says: ${difference}`);
+    return { status, body: json, text, headers: response.headers };
   };
   return {
     baseUrl,

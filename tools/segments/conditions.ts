@@ -29,13 +29,15 @@ export interface Group {
   conditions: Condition[];
   groups?: Group[] | undefined;
 }
-export const Group: z.ZodType<Group> = z.strictObject({
-  logic: z.enum(["and", "or"]).default("and"),
-  conditions: z.array(Condition).max(MAX_CONDITIONS).default([]),
-  get groups(): z.ZodOptional<z.ZodArray<z.ZodType<Group>>> {
-    return z.array(Group).max(MAX_CONDITIONS).optional();
-  },
-});
+export const Group: z.ZodType<Group> = z
+  .strictObject({
+    logic: z.enum(["and", "or"]).default("and"),
+    conditions: z.array(Condition).max(MAX_CONDITIONS).default([]),
+    get groups(): z.ZodOptional<z.ZodArray<z.ZodType<Group>>> {
+      return z.array(Group).max(MAX_CONDITIONS).optional();
+    },
+  })
+  .meta({ id: "ConditionGroup" });
 
 /** What makes a segment's audience. */
 export interface Audience extends Group {

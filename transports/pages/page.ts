@@ -9,7 +9,7 @@ const STYLE = `
 *{box-sizing:border-box}body{margin:0;min-height:100vh;display:grid;place-items:center;padding:24px;background:var(--ground);color:var(--ink);font:17px/1.55 ui-sans-serif,system-ui,-apple-system,"Segoe UI",Roboto,sans-serif}
 main{width:100%;max-width:480px;background:var(--paper);border:1px solid var(--line);border-top:4px solid var(--mark);border-radius:12px;padding:36px 32px;box-shadow:0 8px 30px rgb(0 0 0/.06)}
 .from{margin:0 0 20px;color:var(--soft);font-size:14px;letter-spacing:.04em;text-transform:uppercase}
-h1{margin:0 0 12px;font-size:26px;line-height:1.2;letter-spacing:-.01em}p{margin:0 0 16px}
+a{color:var(--mark)}h1{margin:0 0 12px;font-size:26px;line-height:1.2;letter-spacing:-.01em}p{margin:0 0 16px}
 .soft{color:var(--soft);font-size:15px}
 button{appearance:none;width:100%;margin-top:8px;padding:13px 18px;border:0;border-radius:8px;background:var(--mark);color:var(--on-mark);font:inherit;font-weight:600;cursor:pointer}
 button:hover{filter:brightness(1.08)}button:focus-visible{outline:3px solid var(--ink);outline-offset:2px}

@@ -1,0 +1,64 @@
+import { createConfig, lintFromString } from "@redocly/openapi-core";
+import spectralCore from "@stoplight/spectral-core";
+import rulesets from "@stoplight/spectral-rulesets";
+import { expect, test } from "vitest";
+import { CATALOG } from "#tools/catalog.ts";
+import { openApi } from "#transports/openapi.ts";
+import { undescribed } from "../support/described.ts";
+import { startHouse } from "../support/house.ts";
+
+const document = openApi(CATALOG, "https://api.casino.test");
+
+test("the OpenAPI document passes redocly's recommended rules", async () => {
+  const config = await createConfig({ extends: ["recommended"] });
+  const problems = await lintFromString({
+    source: JSON.stringify(document),
+    config,
+    absoluteRef: "openapi.json",
+  });
+  expect(problems.map(({ ruleId, message, location }) => [ruleId, message, location[0]?.pointer])).toEqual(
+    [],
+  );
+});
+
+test("the OpenAPI document passes spectral's recommended rules", async () => {
+  const spectral = new spectralCore.Spectral();
+  spectral.setRuleset({ extends: [[rulesets.oas as never, "recommended"]] });
+  const problems = await spectral.run(structuredClone(document));
+  expect(problems.map(({ code, message, path }) => [code, message, path.join("/")])).toEqual([]);
+});
+
+test("every operation has one place at least, and no operationId twice", () => {
+  const paths = document.paths as Record<string, Record<string, { operationId: string }>>;
+  const ids = Object.values(paths).flatMap((methods) => Object.values(methods).map((one) => one.operationId));
+  expect(new Set(ids).size).toBe(ids.length);
+  expect([...CATALOG.operations.keys()].filter((name) => !ids.includes(name))).toEqual([]);
+});
+
+test("an answer that the document does not describe is noticed", () => {
+  const answer = { method: "GET", path: "/api/players", headers: {}, contentType: "application/json" };
+  expect(undescribed({ ...answer, status: 200, body: [] })).toBeNull();
+  expect(undescribed({ ...answer, status: 200, body: [{ id: "1" }] })).toContain(
+    "must have required property",
+  );
+  expect(undescribed({ ...answer, status: 202, body: {} })).toContain("202 is not described");
+  expect(undescribed({ ...answer, status: 404, body: { error: 1 } })).toMatch(/404/);
+  expect(undescribed({ ...answer, status: 200, contentType: "text/html", body: null })).toContain(
+    "text/html",
+  );
+});
+
+test("the viewer at /docs needs no other host", async () => {
+  const house = await startHouse();
+  try {
+    const { status, text, headers } = await house.get("/docs");
+    expect(status).toBe(200);
+    expect(headers.get("content-security-policy")).toContain("default-src 'none'");
+    const files = [...text.matchAll(/(?:src|href)="(\/[^"]+)"/g)].map(([, path]) => path!);
+    expect(files).toContain("/docs/swagger-ui-bundle.js");
+    for (const file of files) expect((await house.get(file)).status, file).toBe(200);
+    expect(text.match(/(?:src|href)="https?:/)).toBeNull();
+  } finally {
+    await house.stop();
+  }
+});
