@@ -63,7 +63,7 @@ function valueFor({ table, column, type }: Column, constraints: Constraint[]): u
   if (type === "boolean") return true;
   if (type === "date") return "2026-01-01";
   if (type.startsWith("timestamp")) return "2026-01-01T00:00:00Z";
-  if (/url$/.test(column)) return `https://${randomBytes(6).toString("hex")}.example/`;
+  if (/url$/.test(column)) return `https://${table.replaceAll("_", "-")}.example/${column}`;
   if (type === "text" || type.startsWith("character")) return `x${randomBytes(6).toString("hex")}`;
   return 1;
 }
