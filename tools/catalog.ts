@@ -1,7 +1,10 @@
 import { catalog } from "#runtime/catalog.ts";
 import auditLogs from "./audit/audit-logs.table.ts";
+import confirmPasswordReset from "./auth/confirm-password-reset.ts";
 import login from "./auth/login.ts";
 import me from "./auth/me.ts";
+import requestPasswordReset from "./auth/request-password-reset.ts";
+import sendPasswordReset from "./auth/send-password-reset.job.ts";
 import campaignSends from "./campaigns/campaign-sends.table.ts";
 import campaignStats from "./campaigns/campaign-stats.ts";
 import campaigns from "./campaigns/campaigns.table.ts";
@@ -37,6 +40,7 @@ import sweepImports from "./imports/sweep-imports.job.ts";
 import createApiKey from "./keys/create-api-key.ts";
 import listApiKeys from "./keys/list-api-keys.ts";
 import revokeApiKey from "./keys/revoke-api-key.ts";
+import listPlatformMessages from "./mailbox/list-platform-messages.ts";
 import mailboxMessages from "./mailbox/mailbox-messages.table.ts";
 import forgetExpired from "./platform/forget-expired.job.ts";
 import players from "./players/players.table.ts";
@@ -90,7 +94,7 @@ export const CATALOG = catalog([
     ],
     jobs: [cancelSends, deliverCampaign, fireCampaign, planCampaign, settleSends],
   },
-  { name: "mailbox", title: "Mailbox", tables: [mailboxMessages] },
+  { name: "mailbox", title: "Mailbox", tables: [mailboxMessages], tools: [listPlatformMessages] },
   {
     name: "imports",
     title: "Imports",
@@ -116,6 +120,8 @@ export const CATALOG = catalog([
     tools: [
       login,
       me,
+      requestPasswordReset,
+      confirmPasswordReset,
       createApiKey,
       listApiKeys,
       revokeApiKey,
@@ -125,6 +131,7 @@ export const CATALOG = catalog([
       revokeMembership,
       updateUser,
     ],
+    jobs: [sendPasswordReset],
   },
   { name: "audit", title: "Audit", tables: [auditLogs] },
   { name: "platform", title: "Platform", jobs: [forgetExpired] },

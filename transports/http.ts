@@ -15,6 +15,7 @@ import { mountImports } from "./imports.ts";
 import { mcpFace } from "./mcp.ts";
 import { mountDocs } from "./pages/docs.ts";
 import { mountHome } from "./pages/home.ts";
+import { mountPasswordReset } from "./pages/password-reset.ts";
 import { mountUnsubscribe } from "./pages/unsubscribe.ts";
 import { guarded, type Http, mountRest } from "./rest.ts";
 
@@ -32,7 +33,8 @@ export function createApp(service: Service, catalog: Catalog, gate: Gate): Http 
     }),
   );
   mountDiscovery(app, gate, service, catalog);
-  mountUnsubscribe(app, service, catalog);
+  mountUnsubscribe(app, gate, service, catalog);
+  mountPasswordReset(app, gate, service, catalog);
   mountDocs(app);
   mountHome(app);
   app.all(

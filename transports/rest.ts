@@ -33,7 +33,7 @@ export function guarded(gate: Gate, work: (request: Passed) => Promise<Response>
       const url = incoming.url ?? "/";
       const mark = url.indexOf("?");
       const query = new URLSearchParams(mark < 0 ? "" : url.slice(mark + 1));
-      return await work({ c, frame: passage.frame, call: callOf(incoming, passage, "rest"), query });
+      return await work({ c, frame: passage.frame, call: callOf(gate, incoming, passage, "rest"), query });
     } catch (error) {
       return answerFault(passage.frame, toFault(error));
     }
@@ -58,9 +58,18 @@ export function mountRest(app: Http, gate: Gate, service: Service, catalog: Cata
   for (const table of catalog.tables.values()) mountTable(app, gate, service, catalog, table);
 }
 
+/** The specification's own paths for signing in. */
+const AUTH_PATHS: Record<string, string> = {
+  login: "login",
+  me: "me",
+  request_password_reset: "password-reset",
+  confirm_password_reset: "password-reset/confirm",
+};
+
 /** Where an operation is reached over REST. */
 export function pathOf(operation: Operation): string {
-  if (operation.name === "login" || operation.name === "me") return `/api/auth/${operation.name}`;
+  const own = AUTH_PATHS[operation.name];
+  if (own) return `/api/auth/${own}`;
   return `/api/functions/${operation.name.replaceAll("_", "-")}`;
 }
 
