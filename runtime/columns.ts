@@ -26,6 +26,13 @@ export function columnsOf(table: Table): Record<string, Column> {
   return { ...FIRST, ...table.columns, ...LAST };
 }
 
+/** The columns as a select list, computed ones with their expression. All of it is text from our own code. */
+export function columnNames(table: Table): string {
+  return Object.entries(columnsOf(table))
+    .map(([name, { sql }]) => (sql ? `${sql} as "${name}"` : `"${name}"`))
+    .join(", ");
+}
+
 const shapes = new WeakMap<Table, Shape>();
 
 /** What the generic reader may read of a table. */

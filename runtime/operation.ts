@@ -44,6 +44,8 @@ export interface Call {
   /** The agent's own name, from MCP. */
   client?: string | undefined;
   idempotency?: { key: string; fingerprint: Buffer } | undefined;
+  /** Entity tags of which the record must have one, or `*`. */
+  ifMatch?: readonly string[] | "*" | undefined;
 }
 
 export interface EnqueueOptions {

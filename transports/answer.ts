@@ -8,6 +8,8 @@ export interface Frame {
   version: string;
   allowance: Allowance;
   metadataUrl: string;
+  /** Deprecation, Sunset and Link, where the request touches something deprecated. */
+  notices?: Record<string, string> | undefined;
 }
 
 export interface Extra {
@@ -29,6 +31,7 @@ export function answer(frame: Frame, status: number, body: string | null, extra:
       "X-Request-Id": frame.requestId,
       "Cache-Control": "no-store",
       "X-Content-Type-Options": "nosniff",
+      ...frame.notices,
       ...extra.headers,
     },
   });

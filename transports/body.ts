@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { Fault } from "#runtime/faults.ts";
+import { Fault, invalid } from "#runtime/faults.ts";
 import { parseJson } from "#runtime/input.ts";
 
 /** The most bytes of a JSON body. */
@@ -38,6 +38,25 @@ export function readJson(contentType: string | null, bytes: Buffer): unknown {
     throw new Fault("invalid", { message: "The body is not valid UTF-8." });
   }
   return parseJson(text);
+}
+
+/** An address's query. Refuses an address that is not valid percent-encoded UTF-8: it would be read as another. */
+export function queryOf(url: string): URLSearchParams {
+  if (!isEncoded(url)) {
+    throw invalid("address", "is not valid percent-encoded UTF-8; a % itself is written %25");
+  }
+  const mark = url.indexOf("?");
+  return new URLSearchParams(mark < 0 ? "" : url.slice(mark + 1));
+}
+
+function isEncoded(url: string): boolean {
+  if (!/[%\x80-\xff]/.test(url)) return true;
+  try {
+    decodeURIComponent(url);
+    return !/[\x80-\xff]/.test(url);
+  } catch {
+    return false;
+  }
 }
 
 /** What makes two keyed requests the same one: method, path, sorted query and raw body. */
