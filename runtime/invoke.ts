@@ -87,7 +87,8 @@ export async function invoke(
   }
 }
 
-function needsProperty(operation: Operation): boolean {
+/** Whether the operation works in a property. */
+export function needsProperty(operation: Operation): boolean {
   return operation.realm === "property" || operation.property !== null;
 }
 

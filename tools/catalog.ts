@@ -24,6 +24,7 @@ import unscheduleCampaign from "./campaigns/unschedule-campaign.ts";
 import unsubscribe from "./campaigns/unsubscribe.ts";
 import complianceCheck from "./compliance/compliance-check.ts";
 import createSelfExclusion from "./compliance/create-self-exclusion.ts";
+import deleteDncEntry from "./compliance/delete-dnc-entry.ts";
 import deleteSuppression from "./compliance/delete-suppression.ts";
 import dncEntries from "./compliance/dnc-entries.table.ts";
 import selfExclusions from "./compliance/self-exclusions.table.ts";
@@ -73,7 +74,7 @@ export const CATALOG = catalog([
     name: "compliance",
     title: "Compliance, suppression and do-not-call",
     tables: [dncEntries, selfExclusions, suppressions],
-    tools: [complianceCheck, createSelfExclusion, deleteSuppression],
+    tools: [complianceCheck, createSelfExclusion, deleteDncEntry, deleteSuppression],
   },
   { name: "segments", title: "Segments", tables: [segmentMembers, segments], tools: [segmentPreview] },
   {

@@ -11,6 +11,7 @@ import { dropUpload } from "#tools/imports/import-job.ts";
 import listImportErrors, { RowErrorView } from "#tools/imports/list-import-errors.ts";
 import { receiveFile } from "#tools/imports/upload.ts";
 import { answer, answerFault } from "./answer.ts";
+import { checkCharset } from "./body.ts";
 import { type Gate, idempotencyKey } from "./gate.ts";
 import { checkDeclared, receiveParts, receiveText, type Store } from "./imports-body.ts";
 import { guarded, type Http, type Passed, route } from "./rest.ts";
@@ -71,6 +72,7 @@ async function receiveImport(service: Service, operation: Operation, request: Pa
 async function receiveBody({ c, query }: Passed, store: Store, hash: Hash): Promise<Record<string, unknown>> {
   const { incoming } = c.env;
   if (/^text\/csv/i.test(c.req.header("content-type") ?? "")) {
+    checkCharset(c.req.header("content-type") ?? null);
     const params = checked(paramsOf(query));
     await receiveText(incoming, store);
     return params;

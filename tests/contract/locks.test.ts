@@ -14,7 +14,7 @@ const ROWS = { Prefer: "return=representation" };
 const made = (table: string) =>
   house.post(`/api/${table}`, {
     name: `${table} ${randomUUID()}`,
-    ...(table === "segments" && { type: "dynamic" }),
+    ...(table === "segments" && { type: "static" }),
   });
 const patch = (path: string, body: object, headers: Record<string, string> = {}) =>
   house.request("PATCH", path, { body, headers });
@@ -181,13 +181,14 @@ describe("a change of a collection", () => {
 
   test("of more than a thousand rows is refused and changes none", async () => {
     const tier = randomUUID();
-    for (const many of [600, 600])
-      await house.post(
-        "/api/players",
-        Array.from({ length: many }, () => ({ tier })),
-      );
+    await house.database.db.asProperty(
+      house.tenant.id,
+      (sql) => sql`
+        insert into players (property_id, player_id, tier)
+        select ${house.tenant.id}, ${tier} || n, ${tier} from generate_series(1, 1001) as n`,
+    );
     await refused(400, "invalid", patch(`/api/players?tier=eq.${tier}`, { tier: "X" }));
     const { headers } = await house.get(`/api/players?tier=eq.${tier}&limit=1`, { Prefer: "count=exact" });
-    expect(headers.get("Content-Range")).toBe("0-0/1200");
+    expect(headers.get("Content-Range")).toBe("0-0/1001");
   });
 });
