@@ -62,6 +62,7 @@ export function rawAnswer(fault: Fault, allowance: Allowance): string {
     `X-RateLimit-Limit: ${allowance.limit}`,
     `X-RateLimit-Remaining: ${allowance.remaining}`,
     `X-RateLimit-Reset: ${allowance.reset}`,
+    ...(fault.allow ? [`Allow: ${fault.allow.join(", ")}`] : []),
     "Connection: close",
     "",
     body,
@@ -70,6 +71,7 @@ export function rawAnswer(fault: Fault, allowance: Allowance): string {
 
 const REASONS: Record<number, string> = {
   400: "Bad Request",
+  405: "Method Not Allowed",
   408: "Request Timeout",
   413: "Content Too Large",
   431: "Request Header Fields Too Large",
