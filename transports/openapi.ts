@@ -152,7 +152,8 @@ function requestBody(operation: Operation, deprecations: readonly Deprecation[],
 
 function resultSchema(operation: Operation, deprecations: readonly Deprecation[], schemas: Schemas): Json {
   const { crud } = operation;
-  const output = () => withDeprecations(jsonSchema(operation.output, "output", schemas), deprecations, "output");
+  const output = () =>
+    withDeprecations(jsonSchema(operation.output, "output", schemas), deprecations, "output");
   if (!crud) return output();
   const reference = { $ref: `#/components/schemas/${schemaName(crud.table)}` };
   if (crud.verb === "list") return { type: "array", items: reference };
