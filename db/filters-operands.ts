@@ -47,6 +47,7 @@ export const IS: Readonly<Record<string, string>> = {
 const QUOTED = /^\s*("(?:[^"\\]|\\.)*")\s*(?=[,)])/s;
 const BRACED = /^\{(?:"(?:[^"\\]|\\.)*"|[^"{}])*\}/s;
 const PLAIN = /^[^,)]*/;
+const UNCLOSED = /^\s*"(?:[^"\\]|\\.)*$/s;
 const ITEMS = {
   ")": /\s*("(?:[^"\\]|\\.)*")\s*(?=[,)])|[^,)]*/sy,
   "}": /\s*("(?:[^"\\]|\\.)*")\s*(?=[,}])|[^,}]*/sy,
@@ -142,6 +143,9 @@ function readItems(scan: Scan, type: ColumnType, close: ")" | "}" | ""): string[
     scan.at += 1 + taken.length;
     const last = scan.text[scan.at] !== ",";
     if (last && items.length === 0 && taken.trim() === "") break;
+    if (quoted === undefined && UNCLOSED.test(taken)) {
+      refuse(scan, `the quote of ${quote(taken.trim())} is not closed`);
+    }
     items.push(fitValue(scan.field, type, quoted === undefined ? taken.trim() : unquote(quoted)));
   } while (scan.text[scan.at] === ",");
   if ((scan.text[scan.at] ?? "") !== close) refuse(scan, `a list has no closing ${close}`);

@@ -1,5 +1,6 @@
 import { operationsOf } from "./crud.ts";
 import type { Job, Operation, Table } from "./operation.ts";
+import { DEPRECATIONS, type Deprecation } from "./versions.ts";
 
 /** One domain of the service; to agents it is a toolset. */
 export interface Domain {
@@ -18,10 +19,14 @@ export interface Catalog {
   domainOf: ReadonlyMap<string, string>;
   tables: ReadonlyMap<string, Table>;
   jobs: ReadonlyMap<string, Job<unknown>>;
+  deprecations: readonly Deprecation[];
 }
 
-/** Everything that the service can be asked. Throws on a name that is given twice. */
-export function catalog(domains: readonly Domain[]): Catalog {
+/** Everything that the service can be asked. Throws on a name that is given twice, and on a deprecation of nothing. */
+export function catalog(
+  domains: readonly Domain[],
+  deprecations: readonly Deprecation[] = DEPRECATIONS,
+): Catalog {
   const operations = new Map<string, Operation>();
   const domainOf = new Map<string, string>();
   const tables = new Map<string, Table>();
@@ -36,7 +41,18 @@ export function catalog(domains: readonly Domain[]): Catalog {
       domainOf.set(operation.name, domain.name);
     }
   }
-  return { domains, operations, domainOf, tables, jobs };
+  for (const { operation, input } of deprecations) {
+    const known = operations.get(operation);
+    if (!known || (input !== undefined && !Object.hasOwn(known.input.shape, input))) {
+      throw new Error(`the deprecation of ${operation}${input ? `.${input}` : ""} is of nothing`);
+    }
+  }
+  return { domains, operations, domainOf, tables, jobs, deprecations };
+}
+
+/** What is deprecated of one operation. */
+export function deprecationsOf({ deprecations }: Catalog, { name }: Operation): Deprecation[] {
+  return deprecations.filter(({ operation }) => operation === name);
 }
 
 function add<T extends { name: string }>(map: Map<string, T>, kind: string, one: T): void {

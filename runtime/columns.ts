@@ -15,6 +15,19 @@ export const readable = (schema: z.ZodType, sql?: string): Column => ({
 
 export const timestamp = () => z.iso.datetime({ offset: true });
 
+const EARLIEST = Date.UTC(1900, 0, 1);
+const DAY = 86_400_000;
+
+/** A time at which something has happened: from 1900, and no later than a day ahead of this machine's clock. */
+export const pastTime = () =>
+  timestamp().refine(
+    (text) => Date.parse(text) >= EARLIEST && Date.parse(text) <= Date.now() + DAY,
+    "must be from 1900 to now",
+  );
+
+/** An IP address of either kind. */
+export const ipAddress = () => z.union([z.ipv4(), z.ipv6()], "must be an IP address, such as 203.0.113.9");
+
 const FIRST = { id: readable(z.uuid()), property_id: readable(z.uuid()) };
 const LAST = {
   created_at: readable(timestamp()),
@@ -24,6 +37,13 @@ const LAST = {
 /** All columns of a table, with those that every record has. */
 export function columnsOf(table: Table): Record<string, Column> {
   return { ...FIRST, ...table.columns, ...LAST };
+}
+
+/** The columns as a select list, computed ones with their expression. All of it is text from our own code. */
+export function columnNames(table: Table): string {
+  return Object.entries(columnsOf(table))
+    .map(([name, { sql }]) => (sql ? `${sql} as "${name}"` : `"${name}"`))
+    .join(", ");
 }
 
 const shapes = new WeakMap<Table, Shape>();

@@ -17,6 +17,15 @@ const Environment = z.object({
   HOST: z.string().min(1).default("127.0.0.1").describe("The address to listen on."),
   BASE_URL: url.optional().describe("Where the API is reached. Follows from HOST and PORT."),
   SITE_URL: url.optional().describe("Where the discovery documents are reached. As BASE_URL."),
+  TRUST_PROXY: z.coerce
+    .number()
+    .int()
+    .min(0)
+    .max(10)
+    .default(0)
+    .describe(
+      "How many proxies stand before the service: the caller's address is that many places from the end of X-Forwarded-For.",
+    ),
   DATABASE_URL: z
     .url({ protocol: /^postgres(ql)?$/ })
     .optional()
@@ -99,6 +108,8 @@ export interface Config {
   /** Where the API is reached, without a slash at the end. */
   baseUrl: string;
   siteUrl: string;
+  /** How many proxies' words in X-Forwarded-For are believed. */
+  trustProxy: number;
   databaseUrl: string | null;
   databasePool: number;
   dataDir: string;
@@ -130,6 +141,7 @@ export function readConfig(environment: NodeJS.ProcessEnv): Config {
     host: env.HOST,
     baseUrl,
     siteUrl: env.SITE_URL ?? baseUrl,
+    trustProxy: env.TRUST_PROXY,
     databaseUrl: env.DATABASE_URL ?? null,
     databasePool: env.DATABASE_POOL,
     dataDir: env.DATA_DIR,

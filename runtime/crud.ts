@@ -2,8 +2,9 @@ import { z } from "zod";
 import type { Sql } from "#db/client.ts";
 import { parseQuery } from "#db/filters.ts";
 import type { Page, Reader } from "#db/reader.ts";
-import { columnsOf, inputOf, shapeOf, viewOf } from "./columns.ts";
-import { Fault } from "./faults.ts";
+import { columnNames, inputOf, shapeOf, viewOf } from "./columns.ts";
+import { checkUnchanged, isVersioned } from "./etag.ts";
+import { Fault, type FaultCode } from "./faults.ts";
 import {
   type Change,
   type Context,
@@ -15,6 +16,13 @@ import {
 } from "./operation.ts";
 
 const id = z.uuid();
+const version = z
+  .int()
+  .optional()
+  .describe("The version that you have read: the change is refused when the record is at another one by now");
+
+/** What a record that carries an ETag can refuse beside the rest. */
+const locking = (table: Table): FaultCode[] => (isVersioned(table) ? ["precondition_failed"] : []);
 
 /** The operations that come with a table, but for those that it has of its own. */
 export function operationsOf(table: Table): Operation[] {
@@ -137,14 +145,19 @@ function updateOperation(table: Table): Operation {
     scope: "write",
     effect: table.effects.update ?? "change",
     access: table.access,
-    input: { id: id.describe(`From list_${table.name}`), ...inputOf(table, "update") },
+    input: {
+      id: id.describe(`From list_${table.name}`),
+      ...inputOf(table, "update"),
+      ...(isVersioned(table) && { version }),
+    },
     output: viewOf(table),
-    faults: ["invalid", "conflict", "not_found", ...table.faults],
+    faults: ["invalid", "conflict", "not_found", ...locking(table), ...table.faults],
     crud: { table, verb: "update" },
-    handler: async (context, { id: rowId, ...input }) => {
+    handler: async (context, { id: rowId, version: known, ...input }) => {
       const current = await lockRow(context, table, rowId as string);
       const change: Change = { verb: "update", input, current };
       const values = table.beforeWrite ? await table.beforeWrite(context, change) : input;
+      if (isVersioned(table)) checkUnchanged(context.call, current, known);
       const row = await update(context, table, rowId as string, values);
       const event = table.events.update;
       if (event) context.emit(event, row, changedFields(current, row));
@@ -165,12 +178,13 @@ function deleteOperation(table: Table): Operation {
     access: table.access,
     input: { id: id.describe(`From list_${table.name}`) },
     output: z.object({ success: z.literal(true) }),
-    faults: ["conflict", "not_found", ...table.faults],
+    faults: ["conflict", "not_found", ...locking(table), ...table.faults],
     crud: { table, verb: "delete" },
     handler: async (context, { id: rowId }) => {
       const current = await lockRow(context, table, rowId);
       const change: Change = { verb: "delete", input: {}, current };
       const values = await table.beforeWrite?.(context, change);
+      if (isVersioned(table)) checkUnchanged(context.call, current, undefined);
       if (table.softDelete) await update(context, table, rowId, { ...values, deleted_at: "now" });
       else await remove(context, table, rowId);
       const event = table.events.delete;
@@ -228,12 +242,8 @@ function present(values: object): Record<string, unknown> {
   return Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined));
 }
 
-/** The table's columns, computed ones with their expression. All of it is text from our own code. */
 function printed(sql: Sql, table: Table) {
-  const list = Object.entries(columnsOf(table)).map(([name, { sql: expression }]) =>
-    expression ? `${expression} as "${name}"` : `"${name}"`,
-  );
-  return sql.unsafe(list.join(", "));
+  return sql.unsafe(columnNames(table));
 }
 
 function visible(sql: Sql, table: Table) {

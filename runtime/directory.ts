@@ -35,6 +35,8 @@ export interface UserRecord {
   id: string;
   email: string;
   is_platform_admin: boolean;
+  /** Unix seconds: tokens issued before are refused. */
+  sessions_from: number;
   memberships: Membership[];
 }
 
@@ -146,7 +148,8 @@ async function loadProperty(sql: Sql, id: string): Promise<Property | null> {
 
 async function loadUser(sql: Sql, id: string): Promise<UserRecord | null> {
   const [row] = await sql<UserRecord[]>`
-    select u.id, u.email, u.is_platform_admin, coalesce((
+    select u.id, u.email, u.is_platform_admin,
+      coalesce(extract(epoch from u.sessions_from), 0)::double precision as sessions_from, coalesce((
       select jsonb_agg(jsonb_build_object('property_id', m.property_id, 'role', m.role))
       from memberships m where m.user_id = u.id), '[]') as memberships
     from users u where u.id = ${id} and u.is_active`;

@@ -19,6 +19,7 @@ export const FAULTS = {
     status: 409,
     message: "A request with this Idempotency-Key is still running. Retry in a second.",
   },
+  precondition_failed: { status: 412, message: "The record is not in the state that If-Match names." },
   too_large: { status: 413, message: "The body is too large." },
   unsupported_media_type: { status: 415, message: "This content type is not accepted here." },
   idempotency_key_reused: {

@@ -16,7 +16,7 @@ import {
 } from "./idempotency.ts";
 import { asObject, foldCasing, parseInput } from "./input.ts";
 import type { Log } from "./log.ts";
-import type { Call, Context, Operation } from "./operation.ts";
+import type { Call, Context, Operation, Row } from "./operation.ts";
 import { atOnce, effectParts, type PendingEvent, type PendingJob } from "./outbox.ts";
 import type { Sessions } from "./sessions.ts";
 
@@ -44,6 +44,11 @@ export interface Outcome {
   fault?: Fault;
 }
 
+/** Locks the rows that a change is about, in the change's own transaction. */
+export type Choose = (context: Context) => Promise<Row[]>;
+
+const NOBODY = "00000000-0000-0000-0000-000000000000";
+
 interface Effects {
   /** The transaction has its Idempotency-Key, and no twin runs. */
   owned: boolean;
@@ -55,13 +60,14 @@ interface Effects {
 /**
  * The only way to run an operation: scope, property, parse, one transaction with the idempotency record, the
  * handler, outbox, queue and audit, commit. Several inputs run in the one transaction, and answer an array.
+ * With `choose` the one input, which has no id, is for each row that it locks; a removal answers those rows.
  */
 export async function invoke(
   service: Service,
   operation: Operation,
   call: Call,
   raw: unknown,
-  options: { many?: boolean } = {},
+  options: { many?: boolean; choose?: Choose } = {},
 ): Promise<Outcome> {
   try {
     checkScope(operation, call.actor);
@@ -71,15 +77,18 @@ export async function invoke(
     const property = needsProperty(operation)
       ? await resolveProperty(service.directory, operation, call, inputs[0] ?? {})
       : null;
-    const parsed = inputs.map((input) => parseInput(operation, input));
+    const parsed = inputs.map((input) =>
+      parseInput(operation, options.choose ? { ...input, id: NOBODY } : input),
+    );
     if (operation.read) return await read(service, operation, property!, parsed[0]!);
-    return await run(service, operation, call, property, parsed, options.many ?? false);
+    return await run(service, operation, call, property, parsed, options);
   } catch (error) {
     throw explained(service, operation, call, error);
   }
 }
 
-function needsProperty(operation: Operation): boolean {
+/** Whether the operation works in a property. */
+export function needsProperty(operation: Operation): boolean {
   return operation.realm === "property" || operation.property !== null;
 }
 
@@ -99,12 +108,12 @@ async function run(
   call: Call,
   property: Property | null,
   inputs: Record<string, unknown>[],
-  many: boolean,
+  { many = false, choose }: { many?: boolean; choose?: Choose },
 ): Promise<Outcome> {
   const effects: Effects = { owned: false, events: [], jobs: [], about: {} };
   const keyed = keyedCall(operation, call, property);
   const work: Work<Outcome> = (sql, last) =>
-    transaction({ service, operation, call, property, inputs, many, effects, keyed, sql, last });
+    transaction({ service, operation, call, property, inputs, many, choose, effects, keyed, sql, last });
   const readOnly = operation.effect === "read" && operation.realm === "property";
   const options = { readOnly, ...(keyed && { before: lockText(keyed) }) };
   const running =
@@ -123,7 +132,7 @@ async function run(
 function keyedCall(operation: Operation, call: Call, property: Property | null): Keyed | null {
   const { idempotency } = call;
   if (!idempotency || operation.effect === "read" || operation.access === "public") return null;
-  return { scope: property?.id ?? call.actor.id ?? "00000000-0000-0000-0000-000000000000", ...idempotency };
+  return { scope: property?.id ?? call.actor.id ?? NOBODY, ...idempotency };
 }
 
 /** One call inside its transaction. */
@@ -134,6 +143,7 @@ interface Running {
   property: Property | null;
   inputs: Record<string, unknown>[];
   many: boolean;
+  choose: Choose | undefined;
   effects: Effects;
   keyed: Keyed | null;
   sql: Sql;
@@ -141,7 +151,7 @@ interface Running {
 }
 
 async function transaction(running: Running): Promise<Outcome> {
-  const { operation, inputs, many, effects, keyed, sql } = running;
+  const { operation, many, choose, effects, keyed, sql } = running;
   if (keyed) {
     const recorded = await findRecorded(sql, keyed);
     effects.owned = true;
@@ -151,9 +161,12 @@ async function transaction(running: Running): Promise<Outcome> {
   }
   const context = contextOf(running);
   try {
+    const rows = await choose?.(context);
+    const inputs = rows ? rows.map(({ id }) => ({ ...running.inputs[0], id })) : running.inputs;
     const results: unknown[] = [];
     for (const input of inputs) results.push(await operation.handler(context, input as never));
-    const result = many ? results : results[0];
+    if (rows && rows.length !== 1) context.audit({ entityId: null, diff: { ids: rows.map(({ id }) => id) } });
+    const result = rows && operation.crud?.verb === "delete" ? rows : many || rows ? results : results[0];
     const answer = { status: operation.status, body: JSON.stringify(result ?? {}) };
     const auditId = finish(running, result, answer);
     return { ...answer, replayed: false, ...(auditId && { auditId }) };

@@ -44,6 +44,8 @@ export interface Call {
   /** The agent's own name, from MCP. */
   client?: string | undefined;
   idempotency?: { key: string; fingerprint: Buffer } | undefined;
+  /** Entity tags of which the record must have one, or `*`. */
+  ifMatch?: readonly string[] | "*" | undefined;
 }
 
 export interface EnqueueOptions {
@@ -60,8 +62,8 @@ export interface Context {
   call: Call;
   config: Config;
   log: Log;
-  /** A session token of a user who has proved who they are. */
-  issueToken(userId: string): Promise<string>;
+  /** A session token of a user who has proved who they are, issued at `from` (Unix seconds) or later. */
+  issueToken(userId: string, from?: number): Promise<string>;
   /** Writes an event to the outbox in this transaction, for the endpoints that have asked for it. */
   emit(type: EventName, object: object, previous?: object): void;
   /** Puts a job on the queue in this transaction. */

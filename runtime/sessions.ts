@@ -37,11 +37,15 @@ export async function openSessions(db: Database, directory: Directory, config: C
       const claims = isExternal ? await external(token) : await verifyOwn(token);
       const id = isExternal ? await userByEmail(db, claims.email, claims.email_verified) : claims.sub;
       const user = id ? await directory.user(id) : null;
-      if (!user) throw new Fault("invalid_credential");
+      if (!user || claims.iat < user.sessions_from) throw new Fault("invalid_credential");
       const { email, is_platform_admin: isPlatformAdmin, memberships } = user;
       return { type: "user", id: user.id, email, isPlatformAdmin, memberships };
     },
-    issue: (userId: string) => issueToken(keys[0]!, { ...own, subject: userId, expiresIn: SESSION_SECONDS }),
+    // By the database's clock, which is also the one that ends sessions.
+    issue: (userId: string, from = 0) => {
+      const issuedAt = Math.max(Math.floor(directory.now() / 1000), from);
+      return issueToken(keys[0]!, { ...own, subject: userId, issuedAt, expiresIn: SESSION_SECONDS });
+    },
     jwks: () => ({ keys: keys.map((key) => key.publicJwk) }),
   };
 }

@@ -26,7 +26,9 @@ export interface TokenClaims {
   issuer: string;
   audience: string;
   subject: string;
-  /** Seconds from now. */
+  /** Unix seconds. Default: now, by this machine's clock. */
+  issuedAt?: number;
+  /** Seconds from `issuedAt`. */
   expiresIn: number;
   /** Further claims; none of them replaces a registered one. */
   extra?: Record<string, unknown>;
@@ -54,7 +56,7 @@ export async function newSigningKey(): Promise<SigningKey> {
 
 /** A signed token with `iss aud sub iat exp`. */
 export function issueToken(key: Omit<SigningKey, "publicJwk">, claims: TokenClaims): Promise<string> {
-  const now = Math.floor(Date.now() / 1000);
+  const now = claims.issuedAt ?? Math.floor(Date.now() / 1000);
   return new SignJWT(claims.extra)
     .setProtectedHeader({ alg: ALGORITHM, typ: "JWT", kid: key.kid })
     .setIssuer(claims.issuer)

@@ -14,8 +14,12 @@ export function readVersion(asked: string | undefined): string {
 }
 
 export interface Deprecation {
-  /** An operation's name, or `operation.field` for one field of its input. */
-  what: string;
+  /** The operation's name. */
+  operation: string;
+  /** One field of its input; without it and `output`, the operation itself is deprecated. */
+  input?: string;
+  /** One field of what it answers. */
+  output?: string;
   /** When it was deprecated. */
   since: Date;
   /** When it goes away, where that is decided. */
@@ -25,19 +29,38 @@ export interface Deprecation {
 }
 
 /** What is deprecated. Responses that touch one carry Deprecation (RFC 9745) and Sunset (RFC 8594). */
-export const DEPRECATIONS: Deprecation[] = [];
+export const DEPRECATIONS: readonly Deprecation[] = [];
 
-/** The headers that a call of `operation` with these input fields carries. */
-export function deprecationHeaders(operation: string, fields: string[]): Record<string, string> {
-  if (DEPRECATIONS.length === 0) return {};
-  const names = new Set([operation, ...fields.map((field) => `${operation}.${field}`)]);
-  const touched = DEPRECATIONS.filter(({ what }) => names.has(what));
-  const first = touched[0];
-  if (!first) return {};
-  const sunset = touched.map((one) => one.sunset).find(Boolean);
+/** Those that a call touches: its operation, the input fields that it gives, the output fields that it is answered. */
+export function touchedBy(
+  deprecations: readonly Deprecation[],
+  given: readonly string[],
+  answered: (field: string) => boolean,
+): Deprecation[] {
+  return deprecations.filter(
+    ({ input, output }) =>
+      (input === undefined || given.includes(input)) && (output === undefined || answered(output)),
+  );
+}
+
+/** The headers of a response that touches these; the earliest dates hold. Undefined for none. */
+export function deprecationHeaders(touched: readonly Deprecation[]): Record<string, string> | undefined {
+  if (touched.length === 0) return undefined;
+  const since = Math.min(...touched.map((one) => one.since.getTime()));
+  const ends = touched.flatMap(({ sunset }) => (sunset ? [sunset.getTime()] : []));
+  const links = touched.flatMap(({ link, sunset }) => [
+    `<${link}>; rel="deprecation"; type="text/html"`,
+    ...(sunset ? [`<${link}>; rel="sunset"; type="text/html"`] : []),
+  ]);
   return {
-    Deprecation: `@${Math.floor(first.since.getTime() / 1000)}`,
-    Link: touched.map(({ link }) => `<${link}>; rel="deprecation"`).join(", "),
-    ...(sunset && { Sunset: sunset.toUTCString() }),
+    Deprecation: `@${Math.floor(since / 1000)}`,
+    Link: [...new Set(links)].join(", "),
+    ...(ends.length > 0 && { Sunset: new Date(Math.min(...ends)).toUTCString() }),
   };
+}
+
+/** One sentence of it, for descriptions. */
+export function deprecationWords({ since, sunset, link }: Deprecation): string {
+  const day = (date: Date) => date.toISOString().slice(0, 10);
+  return `Deprecated since ${day(since)}${sunset ? `, gone on ${day(sunset)}` : ""}: see ${link}.`;
 }

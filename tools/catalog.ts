@@ -1,7 +1,10 @@
 import { catalog } from "#runtime/catalog.ts";
 import auditLogs from "./audit/audit-logs.table.ts";
+import confirmPasswordReset from "./auth/confirm-password-reset.ts";
 import login from "./auth/login.ts";
 import me from "./auth/me.ts";
+import requestPasswordReset from "./auth/request-password-reset.ts";
+import sendPasswordReset from "./auth/send-password-reset.job.ts";
 import campaignSends from "./campaigns/campaign-sends.table.ts";
 import campaignStats from "./campaigns/campaign-stats.ts";
 import campaigns from "./campaigns/campaigns.table.ts";
@@ -21,6 +24,7 @@ import unscheduleCampaign from "./campaigns/unschedule-campaign.ts";
 import unsubscribe from "./campaigns/unsubscribe.ts";
 import complianceCheck from "./compliance/compliance-check.ts";
 import createSelfExclusion from "./compliance/create-self-exclusion.ts";
+import deleteDncEntry from "./compliance/delete-dnc-entry.ts";
 import deleteSuppression from "./compliance/delete-suppression.ts";
 import dncEntries from "./compliance/dnc-entries.table.ts";
 import selfExclusions from "./compliance/self-exclusions.table.ts";
@@ -37,6 +41,7 @@ import sweepImports from "./imports/sweep-imports.job.ts";
 import createApiKey from "./keys/create-api-key.ts";
 import listApiKeys from "./keys/list-api-keys.ts";
 import revokeApiKey from "./keys/revoke-api-key.ts";
+import listPlatformMessages from "./mailbox/list-platform-messages.ts";
 import mailboxMessages from "./mailbox/mailbox-messages.table.ts";
 import forgetExpired from "./platform/forget-expired.job.ts";
 import players from "./players/players.table.ts";
@@ -69,7 +74,7 @@ export const CATALOG = catalog([
     name: "compliance",
     title: "Compliance, suppression and do-not-call",
     tables: [dncEntries, selfExclusions, suppressions],
-    tools: [complianceCheck, createSelfExclusion, deleteSuppression],
+    tools: [complianceCheck, createSelfExclusion, deleteDncEntry, deleteSuppression],
   },
   { name: "segments", title: "Segments", tables: [segmentMembers, segments], tools: [segmentPreview] },
   {
@@ -90,7 +95,7 @@ export const CATALOG = catalog([
     ],
     jobs: [cancelSends, deliverCampaign, fireCampaign, planCampaign, settleSends],
   },
-  { name: "mailbox", title: "Mailbox", tables: [mailboxMessages] },
+  { name: "mailbox", title: "Mailbox", tables: [mailboxMessages], tools: [listPlatformMessages] },
   {
     name: "imports",
     title: "Imports",
@@ -116,6 +121,8 @@ export const CATALOG = catalog([
     tools: [
       login,
       me,
+      requestPasswordReset,
+      confirmPasswordReset,
       createApiKey,
       listApiKeys,
       revokeApiKey,
@@ -125,6 +132,7 @@ export const CATALOG = catalog([
       revokeMembership,
       updateUser,
     ],
+    jobs: [sendPasswordReset],
   },
   { name: "audit", title: "Audit", tables: [auditLogs] },
   { name: "platform", title: "Platform", jobs: [forgetExpired] },

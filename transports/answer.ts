@@ -8,6 +8,8 @@ export interface Frame {
   version: string;
   allowance: Allowance;
   metadataUrl: string;
+  /** Deprecation, Sunset and Link, where the request touches something deprecated. */
+  notices?: Record<string, string> | undefined;
 }
 
 export interface Extra {
@@ -29,6 +31,7 @@ export function answer(frame: Frame, status: number, body: string | null, extra:
       "X-Request-Id": frame.requestId,
       "Cache-Control": "no-store",
       "X-Content-Type-Options": "nosniff",
+      ...frame.notices,
       ...extra.headers,
     },
   });
@@ -59,6 +62,7 @@ export function rawAnswer(fault: Fault, allowance: Allowance): string {
     `X-RateLimit-Limit: ${allowance.limit}`,
     `X-RateLimit-Remaining: ${allowance.remaining}`,
     `X-RateLimit-Reset: ${allowance.reset}`,
+    ...(fault.allow ? [`Allow: ${fault.allow.join(", ")}`] : []),
     "Connection: close",
     "",
     body,
@@ -67,6 +71,7 @@ export function rawAnswer(fault: Fault, allowance: Allowance): string {
 
 const REASONS: Record<number, string> = {
   400: "Bad Request",
+  405: "Method Not Allowed",
   408: "Request Timeout",
   413: "Content Too Large",
   431: "Request Header Fields Too Large",

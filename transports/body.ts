@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { Fault } from "#runtime/faults.ts";
+import { Fault, invalid } from "#runtime/faults.ts";
 import { parseJson } from "#runtime/input.ts";
 
 /** The most bytes of a JSON body. */
@@ -31,6 +31,7 @@ export function readJson(contentType: string | null, bytes: Buffer): unknown {
       message: `Send the body as application/json, not ${contentType.slice(0, 100)}.`,
     });
   }
+  checkCharset(contentType);
   let text: string;
   try {
     text = decoder.decode(bytes);
@@ -38,6 +39,34 @@ export function readJson(contentType: string | null, bytes: Buffer): unknown {
     throw new Fault("invalid", { message: "The body is not valid UTF-8." });
   }
   return parseJson(text);
+}
+
+/** Throws `unsupported_media_type` where the Content-Type names another charset than UTF-8. */
+export function checkCharset(contentType: string | null): void {
+  const [, charset] = /;\s*charset\s*=\s*"?([^\s;"]*)/i.exec(contentType ?? "") ?? [];
+  if (charset === undefined || /^utf-?8$/i.test(charset)) return;
+  throw new Fault("unsupported_media_type", {
+    message: `Send the body in UTF-8, not in ${JSON.stringify(charset.slice(0, 40))}.`,
+  });
+}
+
+/** An address's query. Refuses an address that is not valid percent-encoded UTF-8: it would be read as another. */
+export function queryOf(url: string): URLSearchParams {
+  if (!isEncoded(url)) {
+    throw invalid("address", "is not valid percent-encoded UTF-8; a % itself is written %25");
+  }
+  const mark = url.indexOf("?");
+  return new URLSearchParams(mark < 0 ? "" : url.slice(mark + 1));
+}
+
+function isEncoded(url: string): boolean {
+  if (!/[%\x80-\xff]/.test(url)) return true;
+  try {
+    decodeURIComponent(url);
+    return !/[\x80-\xff]/.test(url);
+  } catch {
+    return false;
+  }
 }
 
 /** What makes two keyed requests the same one: method, path, sorted query and raw body. */

@@ -17,6 +17,7 @@ export async function callRemote(operation: Operation, given: Arguments): Promis
     method: plan.method,
     headers: {
       ...(given.key && { "X-Api-Key": given.key }),
+      ...(given.property && { "X-Property-Id": given.property }),
       ...(given.idempotencyKey && { "Idempotency-Key": given.idempotencyKey }),
       ...(plan.body !== undefined && !upload && { "Content-Type": "application/json" }),
     },
@@ -60,7 +61,9 @@ function remoteFault(status: number, text: string): Fault {
   try {
     const { error, code, details, retry_after } = JSON.parse(text);
     const known = Object.hasOwn(FAULTS, code) ? (code as FaultCode) : "internal";
-    return new Fault(known, { message: error, details, retryAfter: retry_after });
+    // The header is the flag's other name.
+    const message = String(error).replaceAll("X-Property-Id", "--property");
+    return new Fault(known, { message, details, retryAfter: retry_after });
   } catch {
     return new Fault("internal", { message: `The service answered ${status}.` });
   }

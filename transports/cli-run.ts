@@ -1,15 +1,15 @@
 import { readFile } from "node:fs/promises";
 import { findEmbedded } from "#db/embedded.ts";
 import { ConfigError, readConfig } from "#runtime/config.ts";
-import { Fault, faultBody, toFault } from "#runtime/faults.ts";
-import { invoke, type Service } from "#runtime/invoke.ts";
+import { Fault, faultBody, invalid, toFault } from "#runtime/faults.ts";
+import { invoke, needsProperty, type Service } from "#runtime/invoke.ts";
 import { createLog } from "#runtime/log.ts";
 import type { Operation } from "#runtime/operation.ts";
 import { CATALOG } from "#tools/catalog.ts";
 import { type Arguments, parseArguments } from "./cli-arguments.ts";
 import { operationHelp, overview } from "./cli-help.ts";
 import { callRemote } from "./cli-remote.ts";
-import { asTable } from "./cli-table.ts";
+import { asTable, type Paper } from "./cli-table.ts";
 import { openService } from "./compose.ts";
 
 process.exitCode = await main(process.argv.slice(2));
@@ -29,13 +29,19 @@ async function main(words: string[]): Promise<number> {
   }
   try {
     const body = parsed.url ? await callRemote(operation, parsed) : await callLocal(operation, parsed);
-    return print(parsed.json ? body : asTable(JSON.parse(body)));
+    return print(parsed.json ? body : asTable(JSON.parse(body), paperFor(parsed)));
   } catch (error) {
     if (error instanceof ConfigError) return complain(error.message, 2);
     const fault = toFault(error);
     if (parsed.json) print(JSON.stringify(faultBody(fault)));
     return complain(fault.code === "internal" ? String(fault.cause ?? fault) : fault.message, 1);
   }
+}
+
+/** The terminal's width, where there is one, and the columns as they were asked for. */
+function paperFor({ input }: Arguments): Paper {
+  const order = typeof input.select === "string" ? input.select.split(",").map((name) => name.trim()) : [];
+  return { width: process.stdout.columns, order };
 }
 
 /** As the operator of this machine, over the configured database. */
@@ -56,6 +62,7 @@ async function callLocal(
     const given = { ...input };
     if (operation.property && propertyId && given[operation.property] === undefined)
       given[operation.property] = propertyId;
+    await checkNamed(service, operation, propertyId, given);
     const { createHash, randomUUID } = await import("node:crypto");
     const outcome = await invoke(
       service,
@@ -78,6 +85,17 @@ async function callLocal(
   }
 }
 
+/** What works in a property needs to be told which. */
+async function checkNamed(
+  service: Service,
+  operation: Operation,
+  propertyId: string | undefined,
+  { [operation.property ?? ""]: named }: Record<string, unknown>,
+): Promise<void> {
+  if (!needsProperty(operation) || propertyId !== undefined || named !== undefined) return;
+  throw invalid("--property", `names the property to work in. There are: ${await slugs(service)}`);
+}
+
 /** A property by its id, short name or name. */
 async function findProperty(service: Service, wanted: string): Promise<string> {
   const rows = await service.db.asSystem(
@@ -85,12 +103,14 @@ async function findProperty(service: Service, wanted: string): Promise<string> {
     select id from properties where id::text = ${wanted.toLowerCase()} or slug = ${wanted} or name = ${wanted}`,
   );
   if (rows.length === 1) return rows[0]!.id;
+  throw new Fault("not_found", { message: `No property ${wanted}. There are: ${await slugs(service)}.` });
+}
+
+async function slugs(service: Service): Promise<string> {
   const all = await service.db.asSystem(
     (sql) => sql<{ slug: string }[]>`select slug from properties order by slug`,
   );
-  throw new Fault("not_found", {
-    message: `No property ${wanted}. There are: ${all.map(({ slug }) => slug).join(", ") || "none"}.`,
-  });
+  return all.map(({ slug }) => slug).join(", ") || "none";
 }
 
 /** A refusal that a key was answered with before. */

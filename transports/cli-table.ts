@@ -1,32 +1,73 @@
 const WIDEST = 40;
+const NARROWEST = 6;
+const GAP = 2;
+
+export interface Paper {
+  /** Characters in a line of the terminal; without it lines may be of any length. */
+  width?: number | undefined;
+  /** The columns that were asked for, in their order. */
+  order?: readonly string[] | undefined;
+}
 
 /** A result for people: rows as a table, one record as lines. */
-export function asTable(value: unknown): string {
-  if (Array.isArray(value)) return value.length === 0 ? "(none)" : rows(value as Record<string, unknown>[]);
+export function asTable(value: unknown, paper: Paper = {}): string {
+  if (Array.isArray(value))
+    return value.length === 0 ? "(none)" : rows(value as Record<string, unknown>[], paper);
   if (typeof value !== "object" || value === null) return String(value);
   const entries = Object.entries(value);
   const only = entries.length === 1 ? entries[0]![1] : null;
-  if (Array.isArray(only) && only.every((one) => typeof one === "object")) return asTable(only);
+  if (Array.isArray(only) && only.every((one) => typeof one === "object")) return asTable(only, paper);
   const width = Math.max(0, ...entries.map(([name]) => name.length));
-  return entries.map(([name, one]) => `${name.padEnd(width)}  ${lines(one, width)}`).join("\n");
+  return entries.map(([name, one]) => `${name.padEnd(width)}  ${lines(one, width, paper)}`).join("\n");
 }
 
-function lines(value: unknown, indent: number): string {
+function lines(value: unknown, indent: number, { width }: Paper): string {
   const nested = Array.isArray(value) && value.length > 0 && typeof value[0] === "object";
   if (!nested) return cell(value);
-  return `\n${asTable(value)}`.replaceAll("\n", `\n${" ".repeat(Math.min(indent, 2))}`);
+  const inner = { width: width && width - Math.min(indent, 2) };
+  return `\n${asTable(value, inner)}`.replaceAll("\n", `\n${" ".repeat(Math.min(indent, 2))}`);
 }
 
-function rows(list: Record<string, unknown>[]): string {
-  const names = Object.keys(list[0] ?? {}).filter((name) => list.some((row) => cell(row[name]) !== ""));
-  const cells = list.map((row) => names.map((name) => short(cell(row[name]))));
-  const widths = names.map((name, index) => Math.max(name.length, ...cells.map((row) => row[index]!.length)));
+function rows(list: Record<string, unknown>[], { width, order }: Paper): string {
+  const names = columns(list, order);
+  const cells = list.map((row) => names.map((name) => cell(row[name])));
+  const wanted = names.map((name, index) =>
+    Math.max(name.length, ...cells.map((row) => Math.min(WIDEST, row[index]!.length))),
+  );
+  const widths = fitted(wanted, width);
+  if (widths === null) return list.map((row) => record(row, names)).join("\n\n");
   const line = (row: string[]) =>
     row
-      .map((text, index) => text.padEnd(widths[index]!))
-      .join("  ")
+      .map((text, index) => short(text, widths[index]!).padEnd(widths[index]!))
+      .join(" ".repeat(GAP))
       .trimEnd();
-  return [line(names), line(widths.map((width) => "─".repeat(width))), ...cells.map(line)].join("\n");
+  return [line(names), line(widths.map((one) => "─".repeat(one))), ...cells.map(line)].join("\n");
+}
+
+/** Those that were asked for, or those that are not empty. */
+function columns(list: Record<string, unknown>[], order: readonly string[] | undefined): string[] {
+  const known = Object.keys(list[0] ?? {});
+  if (order?.length && order.every((name) => known.includes(name))) return [...order];
+  return known.filter((name) => list.some((row) => cell(row[name]) !== ""));
+}
+
+/** The widest columns give way until the line fits; null when it cannot. */
+function fitted(wanted: readonly number[], width: number | undefined): number[] | null {
+  if (width === undefined) return [...wanted];
+  const room = width - GAP * (wanted.length - 1);
+  const least = wanted.map((one) => Math.min(one, NARROWEST));
+  if (sum(least) > room) return null;
+  const widths = [...wanted];
+  for (let over = sum(widths) - room; over > 0; over--) {
+    const widest = widths.indexOf(Math.max(...widths));
+    widths[widest]!--;
+  }
+  return widths;
+}
+
+function record(row: Record<string, unknown>, names: readonly string[]): string {
+  const width = Math.max(...names.map((name) => name.length));
+  return names.map((name) => `${name.padEnd(width)}  ${cell(row[name])}`.trimEnd()).join("\n");
 }
 
 function cell(value: unknown): string {
@@ -37,6 +78,10 @@ function cell(value: unknown): string {
   return text === "{}" ? "" : text;
 }
 
-function short(text: string): string {
-  return text.length > WIDEST ? `${text.slice(0, WIDEST - 1)}…` : text;
+function short(text: string, width: number): string {
+  return text.length > width ? `${text.slice(0, width - 1)}…` : text;
+}
+
+function sum(numbers: readonly number[]): number {
+  return numbers.reduce((total, one) => total + one, 0);
 }

@@ -79,7 +79,7 @@ export async function compose(options: {
   const { db, directory, sessions } = service;
   const limiter = rateLimiter({ db, now: directory.now, log });
   const metadataUrl = `${config.siteUrl}/.well-known/oauth-protected-resource`;
-  const gate: Gate = { limiter, directory, sessions, metadataUrl };
+  const gate: Gate = { limiter, directory, sessions, metadataUrl, trustProxy: config.trustProxy };
   const listening =
     config.role === "worker"
       ? null

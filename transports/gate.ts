@@ -1,5 +1,6 @@
 import { randomUUID } from "node:crypto";
 import type { IncomingMessage } from "node:http";
+import { isIP } from "node:net";
 import { ANONYMOUS, authenticate } from "#runtime/credentials.ts";
 import type { Directory } from "#runtime/directory.ts";
 import { Fault, toFault } from "#runtime/faults.ts";
@@ -21,6 +22,7 @@ export interface Gate {
   directory: Directory;
   sessions: Sessions;
   metadataUrl: string;
+  trustProxy: number;
 }
 
 export interface Passage {
@@ -45,7 +47,7 @@ export async function pass(gate: Gate, incoming: IncomingMessage): Promise<Passa
   } catch (error) {
     fault = toFault(error);
   }
-  const allowance = gate.limiter.take(...bucketOf(actor, incoming));
+  const allowance = gate.limiter.take(...bucketOf(actor, addressOf(gate, incoming)));
   const frame: Frame = { requestId, version: CURRENT_VERSION, allowance, metadataUrl: gate.metadataUrl };
   if (!allowance.allowed) {
     const seconds = Math.max(1, allowance.reset - Math.floor(gate.directory.now() / 1000));
@@ -60,14 +62,19 @@ export async function pass(gate: Gate, incoming: IncomingMessage): Promise<Passa
 }
 
 /** The call that a passed request makes. */
-export function callOf(incoming: IncomingMessage, passage: Passage, transport: Call["transport"]): Call {
+export function callOf(
+  gate: Gate,
+  incoming: IncomingMessage,
+  passage: Passage,
+  transport: Call["transport"],
+): Call {
   const { headers } = incoming;
   return {
     actor: passage.actor,
     transport,
     requestId: passage.frame.requestId,
     propertyId: header(headers["x-property-id"]),
-    ip: incoming.socket.remoteAddress,
+    ip: addressOf(gate, incoming),
     userAgent: headers["user-agent"],
   };
 }
@@ -78,10 +85,24 @@ export function idempotencyKey(incoming: IncomingMessage): string | undefined {
   return key === undefined ? undefined : readIdempotencyKey(key);
 }
 
-function bucketOf(actor: Actor, incoming: IncomingMessage): [string, number] {
+/** The caller's address: the socket's, or what as many proxies as are trusted have written of it. */
+export function addressOf(
+  { trustProxy }: Pick<Gate, "trustProxy">,
+  incoming: IncomingMessage,
+): string | undefined {
+  const { remoteAddress } = incoming.socket;
+  if (trustProxy === 0) return remoteAddress;
+  const hops = (header(incoming.headers["x-forwarded-for"]) ?? "").split(",");
+  // A list that is shorter came past the proxies, and anybody may have written it.
+  const said = hops.at(-trustProxy)?.trim() ?? "";
+  const address = /^\[([^\]]+)\](?::\d+)?$/.exec(said)?.[1] ?? said.replace(/^([\d.]+):\d+$/, "$1");
+  return isIP(address) ? address : remoteAddress;
+}
+
+function bucketOf(actor: Actor, address: string | undefined): [string, number] {
   if (actor.type === "api_key") return [actor.id, actor.rateLimit];
   if (actor.type === "user") return [actor.id, USER_LIMIT];
-  return [`ip:${incoming.socket.remoteAddress ?? "unknown"}`, ADDRESS_LIMIT];
+  return [`ip:${address ?? "unknown"}`, ADDRESS_LIMIT];
 }
 
 function header(value: string | string[] | undefined): string | undefined {

@@ -15,6 +15,7 @@ import { mountImports } from "./imports.ts";
 import { mcpFace } from "./mcp.ts";
 import { mountDocs } from "./pages/docs.ts";
 import { mountHome } from "./pages/home.ts";
+import { mountPasswordReset } from "./pages/password-reset.ts";
 import { mountUnsubscribe } from "./pages/unsubscribe.ts";
 import { guarded, type Http, mountRest } from "./rest.ts";
 
@@ -32,7 +33,8 @@ export function createApp(service: Service, catalog: Catalog, gate: Gate): Http 
     }),
   );
   mountDiscovery(app, gate, service, catalog);
-  mountUnsubscribe(app, service, catalog);
+  mountUnsubscribe(app, gate, service, catalog);
+  mountPasswordReset(app, gate, service, catalog);
   mountDocs(app);
   mountHome(app);
   app.all(
@@ -41,7 +43,11 @@ export function createApp(service: Service, catalog: Catalog, gate: Gate): Http 
       throw new Fault("not_found", { message: `Nothing answers at ${c.req.path}. See /api/openapi.json.` });
     }),
   );
-  app.notFound((c) => c.json({ error: "Nothing answers here.", code: "not_found" }, 404));
+  app.notFound(
+    guarded(gate, async () => {
+      throw new Fault("not_found", { message: "Nothing answers here. See /api/openapi.json." });
+    }),
+  );
   app.onError(async (error, c) => {
     const fault = toFault(error);
     service.log.error({ err: fault.cause ?? fault, path: c.req.path }, "request failed");
@@ -49,6 +55,11 @@ export function createApp(service: Service, catalog: Catalog, gate: Gate): Http 
     return answerFault(passage.frame, fault);
   });
   return app;
+}
+
+/** Answers where there is no request that could be: on the connection itself, which ends. */
+function refuse({ limiter }: Gate, socket: Socket, fault: Fault): void {
+  socket.end(rawAnswer(fault, limiter.take(`ip:${socket.remoteAddress ?? "unknown"}`, ADDRESS_LIMIT)));
 }
 
 const PARSER_FAULTS: Record<string, FaultCode> = {
@@ -74,6 +85,8 @@ export async function listen(app: Http, gate: Gate, host: string, port: number):
     // An upload of 200 MB over a slow line.
     requestTimeout: 600_000,
     headersTimeout: 15_000,
+    // Node looks every 30 s, and would let a slow sender hold a connection for three times as long.
+    connectionsCheckingInterval: 1_000,
     keepAliveTimeout: 65_000,
     // Node's own refusal has no body; ours is JSON.
     requireHostHeader: false,
@@ -104,7 +117,11 @@ export async function listen(app: Http, gate: Gate, host: string, port: number):
     const fault = new Fault(PARSER_FAULTS[error.code ?? ""] ?? "invalid", {
       ...(!PARSER_FAULTS[error.code ?? ""] && { message: "The request is not valid HTTP." }),
     });
-    socket.end(rawAnswer(fault, gate.limiter.take(`ip:${socket.remoteAddress ?? "unknown"}`, ADDRESS_LIMIT)));
+    refuse(gate, socket, fault);
+  });
+  server.on("connect", (_request, socket: Socket) => {
+    const fault = new Fault("method_not_allowed", { message: "This is no proxy.", allow: ["GET", "POST"] });
+    refuse(gate, socket, fault);
   });
   await new Promise<void>((resolve, reject) => {
     server.once("error", reject);

@@ -8,6 +8,8 @@ const MOST_PARAMS = 262_144;
 /** What a body may have beside the file: the parameters and the parts' own lines. */
 const MOST_ENVELOPE = 1_048_576;
 
+const NAMELESS = "A part has no name. Send file, with a filename, and params.";
+
 /** Keeps a file as it arrives. */
 export type Store = (file: AsyncIterable<Uint8Array>, filename: string | null) => Promise<void>;
 
@@ -29,24 +31,25 @@ export function receiveParts(incoming: IncomingMessage, store: Store): Promise<s
   let file: Readable | undefined;
   let stored: Promise<void> | undefined;
   let text = "{}";
+  let params = 0;
   const reading = new Promise<void>((resolve, reject) => {
     const refuse = (message: string) => reject(new Fault("invalid", { message }));
-    parser.on("field", (name, value, _nameTruncated, truncated) => {
-      if (name !== "params")
+    parser.on("field", (name: string | undefined, value, _nameTruncated, truncated) => {
+      if (name === "params" && ++params > 1) refuse("Send params once, not twice.");
+      else if (name === undefined) refuse(NAMELESS);
+      else if (name !== "params")
         refuse(`The part ${shown(name)} is not known. Send file, with a filename, and params.`);
       else if (truncated) refuse("params is too long.");
       else text = value;
     });
-    parser.on("file", (name, stream, filename) => {
+    parser.on("file", (name: string | undefined, stream, filename) => {
       stream.on("error", reject);
-      if (name === "params") return void textOf(stream).then((value) => (text = value), reject);
-      if (name !== "file" || file !== undefined) {
+      if (name === "params" && ++params === 1)
+        return void textOf(stream).then((value) => (text = value), reject);
+      const wrong = wrongFile(name, filename, file !== undefined);
+      if (wrong !== null) {
         stream.resume();
-        return refuse(
-          name === "file"
-            ? "Send one file, not two."
-            : `The part ${shown(name)} is not known. Send file and params.`,
-        );
+        return refuse(wrong);
       }
       file = stream;
       stored = store(limited(stream), filename ?? null);
@@ -73,6 +76,15 @@ export function receiveParts(incoming: IncomingMessage, store: Store): Promise<s
       throw error;
     },
   );
+}
+
+function wrongFile(name: string | undefined, filename: string | undefined, second: boolean): string | null {
+  if (name === undefined) return NAMELESS;
+  if (name === "params") return "Send params once, not twice.";
+  if (name !== "file") return `The part ${shown(name)} is not known. Send file and params.`;
+  if (second) return "Send one file, not two.";
+  const storable = !filename?.includes("\0") && (filename ?? "").isWellFormed();
+  return storable ? null : "The filename holds NUL or broken Unicode.";
 }
 
 async function settle(reading: Promise<void>, stored: () => Promise<void> | undefined): Promise<void> {

@@ -6,15 +6,16 @@ import { invalid, toFault } from "#runtime/faults.ts";
 import { asObject, parseJson } from "#runtime/input.ts";
 import { invoke, type Outcome, type Service } from "#runtime/invoke.ts";
 import type { Operation } from "#runtime/operation.ts";
-import { deprecationHeaders } from "#runtime/versions.ts";
 import createImportJob from "#tools/imports/create-import-job.ts";
 import { dropUpload } from "#tools/imports/import-job.ts";
 import listImportErrors, { RowErrorView } from "#tools/imports/list-import-errors.ts";
 import { receiveFile } from "#tools/imports/upload.ts";
 import { answer, answerFault } from "./answer.ts";
+import { checkCharset } from "./body.ts";
 import { type Gate, idempotencyKey } from "./gate.ts";
 import { checkDeclared, receiveParts, receiveText, type Store } from "./imports-body.ts";
-import { guarded, type Http, type Passed } from "./rest.ts";
+import { guarded, type Http, type Passed, route } from "./rest.ts";
+import { noteFields } from "./rest-fields.ts";
 import { safeCell } from "./rest-tables.ts";
 
 const COLLECTION = "/api/import_jobs";
@@ -27,7 +28,7 @@ const STRUCTURED = new Set(["mapping", "consent"]);
 export function mountImports(app: Http, gate: Gate, service: Service, catalog: Catalog): void {
   const create = catalog.operations.get(createImportJob.name);
   if (!create) return;
-  const receive = guarded(gate, (request) => receiveImport(service, create, request));
+  const receive = route(gate, catalog, create, (request) => receiveImport(service, create, request));
   app.post(COLLECTION, (c, next) =>
     FILE_TYPES.test(c.req.header("content-type") ?? "") ? receive(c) : next(),
   );
@@ -54,9 +55,10 @@ async function receiveImport(service: Service, operation: Operation, request: Pa
       const params = await receiveBody(request, store, hash);
       const idempotency = key === undefined ? undefined : { key, fingerprint: hash.digest() };
       const input = { ...params, upload_id: upload.id };
+      noteFields(request, operation, params);
       const outcome = await invoke(service, operation, { ...call, idempotency }, input);
       if (outcome.replayed || outcome.status >= 400) await forget(service, upload);
-      return answer(frame, outcome.status, outcome.body, { headers: headersOf(operation, outcome, params) });
+      return answer(frame, outcome.status, outcome.body, { headers: headersOf(outcome) });
     } catch (error) {
       await forget(service, upload);
       throw error;
@@ -70,6 +72,7 @@ async function receiveImport(service: Service, operation: Operation, request: Pa
 async function receiveBody({ c, query }: Passed, store: Store, hash: Hash): Promise<Record<string, unknown>> {
   const { incoming } = c.env;
   if (/^text\/csv/i.test(c.req.header("content-type") ?? "")) {
+    checkCharset(c.req.header("content-type") ?? null);
     const params = checked(paramsOf(query));
     await receiveText(incoming, store);
     return params;
@@ -122,11 +125,10 @@ async function forget({ db, log }: Service, upload: { propertyId: string; id: st
     );
 }
 
-function headersOf(operation: Operation, outcome: Outcome, params: object): Record<string, string> {
+function headersOf(outcome: Outcome): Record<string, string> {
   return {
     ...(outcome.status === 202 && { Location: `${COLLECTION}/${JSON.parse(outcome.body).id}` }),
     ...(outcome.replayed && { "Idempotency-Replayed": "true" }),
-    ...deprecationHeaders(operation.name, Object.keys(params)),
   };
 }
 

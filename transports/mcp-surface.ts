@@ -1,5 +1,5 @@
 import { scopesIn } from "#runtime/access.ts";
-import type { Catalog } from "#runtime/catalog.ts";
+import { type Catalog, deprecationsOf } from "#runtime/catalog.ts";
 import type { Access, Actor, Call, Operation, Scope } from "#runtime/operation.ts";
 import type { Options } from "./mcp-options.ts";
 import { type Index, indexOf } from "./mcp-search.ts";
@@ -59,7 +59,9 @@ const CORE = new Set([
 export function surfaces(catalog: Catalog): Surfaces {
   const tools = [...catalog.operations.values()]
     .filter((operation) => operation.access !== "public")
-    .map((operation) => offeredTool(operation, catalog.domainOf.get(operation.name) ?? ""));
+    .map((operation) =>
+      offeredTool(operation, catalog.domainOf.get(operation.name) ?? "", deprecationsOf(catalog, operation)),
+    );
   const made = new Map<string, Surface>();
   return {
     of: (call, options) => {

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import type { Effect, Operation } from "#runtime/operation.ts";
+import { type Deprecation, deprecationWords } from "#runtime/versions.ts";
 import { inputSchemaOf, type JsonSchema, type ObjectSchema, outputSchemaOf } from "./mcp-schemas.ts";
 
 /** The four hints that clients decide by. */
@@ -43,9 +44,15 @@ const HINTS: Record<Effect, Hints> = {
 };
 
 /** Describes an operation as a tool. */
-export function offeredTool(operation: Operation, toolset: string): OfferedTool {
-  const { name, title, description } = operation;
-  const inputSchema = inputSchemaOf(operation);
+export function offeredTool(
+  operation: Operation,
+  toolset: string,
+  deprecations: readonly Deprecation[] = [],
+): OfferedTool {
+  const { name, title } = operation;
+  const whole = deprecations.find(({ input, output }) => input === undefined && output === undefined);
+  const description = whole ? `${operation.description} ${deprecationWords(whole)}` : operation.description;
+  const inputSchema = withDeprecations(inputSchemaOf(operation), deprecations, "input");
   return {
     operation,
     toolset,
@@ -55,10 +62,29 @@ export function offeredTool(operation: Operation, toolset: string): OfferedTool 
       title,
       description,
       inputSchema,
-      outputSchema: outputSchemaOf(operation),
+      outputSchema: withDeprecations(outputSchemaOf(operation), deprecations, "output"),
       annotations: { title, ...HINTS[operation.effect] },
     },
   };
+}
+
+/** The schema with its deprecated fields marked, and what to do about them in words. */
+export function withDeprecations<S extends { properties?: unknown }>(
+  schema: S,
+  deprecations: readonly Deprecation[],
+  side: "input" | "output",
+): S {
+  const known = (schema.properties ?? {}) as Record<string, JsonSchema>;
+  const marked = deprecations.flatMap((one): [string, JsonSchema][] => {
+    const field = one[side];
+    const property = field === undefined ? undefined : known[field];
+    if (field === undefined || !property) return [];
+    const said = typeof property.description === "string" ? `${property.description}. ` : "";
+    return [[field, { ...property, description: said + deprecationWords(one), deprecated: true }]];
+  });
+  return marked.length === 0
+    ? schema
+    : { ...schema, properties: { ...known, ...Object.fromEntries(marked) } };
 }
 
 /** What looks like a tool's name in running text. */

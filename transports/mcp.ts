@@ -8,6 +8,7 @@ import {
   WebStandardStreamableHTTPServerTransport,
 } from "@modelcontextprotocol/server";
 import { AjvJsonSchemaValidator } from "@modelcontextprotocol/server/validators/ajv";
+import { z } from "zod";
 import type { Catalog } from "#runtime/catalog.ts";
 import { Fault, toFault } from "#runtime/faults.ts";
 import type { Service } from "#runtime/invoke.ts";
@@ -47,6 +48,15 @@ const MOST_BATCHED = 10;
 const LIST_TTL = 300_000;
 const EMPTY_LIST = '"tools":[]';
 const UNSUPPORTED_VERSION = -32_022;
+const INVALID_PARAMS = -32_602;
+
+const Initialize = z.looseObject({
+  params: z.looseObject({
+    protocolVersion: z.string(),
+    capabilities: z.looseObject({}),
+    clientInfo: z.looseObject({ name: z.string(), version: z.string() }),
+  }),
+});
 
 /** The MCP face of a catalog: a new server object per request, over everything that is built once. */
 export function mcpFace(service: Service, catalog: Catalog): McpFace {
@@ -76,6 +86,8 @@ export function mcpFace(service: Service, catalog: Catalog): McpFace {
       exchanges.set(carried, exchange);
       return framed(frame, await modern.fetch(carried, { parsedBody: body }), list);
     }
+    const wrong = method === "initialize" ? initializeFlaw(body) : null;
+    if (wrong) return rpcError(frame, 200, INVALID_PARAMS, wrong, body);
     const version = request.headers.get("mcp-protocol-version");
     if (version !== null && method !== "initialize" && !REVISIONS.some((known) => known === version)) {
       return rpcError(frame, 400, UNSUPPORTED_VERSION, "Unsupported protocol version", body, {
@@ -182,6 +194,15 @@ function refuseBatch(request: Request, body: unknown): void {
   if (body.length > MOST_BATCHED) {
     throw new Fault("invalid", { message: `A batch holds at most ${MOST_BATCHED} messages.` });
   }
+}
+
+/** What is wrong with the message that begins a connection; the SDK would call it our own failure. */
+function initializeFlaw(body: unknown): string | null {
+  const parsed = Initialize.safeParse(body);
+  if (parsed.success) return null;
+  return `Invalid initialize request: ${parsed.error.issues
+    .map(({ path, message }) => `${path.join(".")}: ${message}`)
+    .join("; ")}`;
 }
 
 function methodFault({ method }: Request): Fault | null {

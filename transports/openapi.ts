@@ -1,9 +1,11 @@
 import { z } from "zod";
-import type { Catalog } from "#runtime/catalog.ts";
+import { type Catalog, deprecationsOf } from "#runtime/catalog.ts";
 import { columnsOf, shapeOf } from "#runtime/columns.ts";
+import { isVersioned } from "#runtime/etag.ts";
 import { FAULTS, type FaultCode } from "#runtime/faults.ts";
 import type { Operation, Table, Verb } from "#runtime/operation.ts";
-import { CURRENT_VERSION } from "#runtime/versions.ts";
+import { CURRENT_VERSION, type Deprecation, deprecationWords } from "#runtime/versions.ts";
+import { withDeprecations } from "./mcp-tools.ts";
 import { methodsOf, pathOf } from "./rest.ts";
 
 type Json = Record<string, unknown>;
@@ -70,13 +72,24 @@ export function placesOf(operation: Operation): [string, string][] {
 function describe(operation: Operation, catalog: Catalog, method: string, schemas: Schemas): Json {
   const { crud } = operation;
   const writes = operation.effect !== "read";
-  const parameterNames = ["PropertyId", "ApiVersion", ...(writes ? ["IdempotencyKey"] : [])];
+  const parameterNames = [
+    "PropertyId",
+    "ApiVersion",
+    ...(writes ? ["IdempotencyKey"] : []),
+    ...(crud && isVersioned(crud.table) && (crud.verb === "update" || crud.verb === "delete")
+      ? ["IfMatch"]
+      : []),
+  ];
   const onRecord = crud && (crud.verb === "get" || crud.verb === "update" || crud.verb === "delete");
+  const deprecations = deprecationsOf(catalog, operation);
+  const whole = deprecations.find(({ input, output }) => input === undefined && output === undefined);
+  const versioned = crud !== undefined && isVersioned(crud.table) && crud.verb !== "list";
   const hasBody = method !== "get" && crud?.verb !== "delete";
   return {
     operationId: method === "get" && !crud ? `${operation.name}_get` : operation.name,
     summary: operation.title,
-    description: operation.description,
+    description: whole ? `${operation.description} ${deprecationWords(whole)}` : operation.description,
+    ...(whole && { deprecated: true }),
     tags: [catalog.domainOf.get(operation.name)],
     ...(operation.access === "public" && { security: [] }),
     parameters: [
@@ -84,12 +97,12 @@ function describe(operation: Operation, catalog: Catalog, method: string, schema
       ...(crud?.verb === "list" ? listParameters(crud.table) : []),
       ...parameterNames.map((name) => ({ $ref: `#/components/parameters/${name}` })),
     ],
-    ...(hasBody && { requestBody: requestBody(operation, schemas) }),
+    ...(hasBody && { requestBody: requestBody(operation, deprecations, schemas) }),
     responses: {
       [operation.status]: {
         description: "Success.",
-        headers: headerReferences(),
-        content: { "application/json": { schema: resultSchema(operation, schemas) } },
+        headers: headerReferences(versioned && crud.verb !== "delete" ? ["ETag"] : []),
+        content: { "application/json": { schema: resultSchema(operation, deprecations, schemas) } },
       },
       ...errorResponses(operation),
     },
@@ -130,19 +143,17 @@ function listParameters(table: Table): Json[] {
   ];
 }
 
-function requestBody(operation: Operation, schemas: Schemas): Json {
-  const schema = jsonSchema(
-    operation.crud?.verb === "update" ? operation.input.omit({ id: true }) : operation.input,
-    "input",
-    schemas,
-  );
+function requestBody(operation: Operation, deprecations: readonly Deprecation[], schemas: Schemas): Json {
+  const input = operation.crud?.verb === "update" ? operation.input.omit({ id: true }) : operation.input;
+  const schema = withDeprecations(jsonSchema(input, "input", schemas), deprecations, "input");
   const required = Array.isArray(schema.required) && schema.required.length > 0;
   return { required, content: { "application/json": { schema } } };
 }
 
-function resultSchema(operation: Operation, schemas: Schemas): Json {
+function resultSchema(operation: Operation, deprecations: readonly Deprecation[], schemas: Schemas): Json {
   const { crud } = operation;
-  const output = () => jsonSchema(operation.output, "output", schemas);
+  const output = () =>
+    withDeprecations(jsonSchema(operation.output, "output", schemas), deprecations, "output");
   if (!crud) return output();
   const reference = { $ref: `#/components/schemas/${schemaName(crud.table)}` };
   if (crud.verb === "list") return { type: "array", items: reference };
@@ -159,10 +170,16 @@ function recordSchemas(catalog: Catalog, schemas: Schemas): Json {
         jsonSchema(schema, "output", schemas),
       ]);
       const required = columns.map(([name]) => name);
-      return [
-        schemaName(table),
-        { type: "object", description: table.description, properties: Object.fromEntries(columns), required },
-      ];
+      const schema = {
+        type: "object",
+        description: table.description,
+        properties: Object.fromEntries(columns),
+        required,
+      };
+      const deprecations = catalog.deprecations.filter(
+        ({ operation }) => catalog.operations.get(operation)?.crud?.table === table,
+      );
+      return [schemaName(table), withDeprecations(schema, deprecations, "output")];
     }),
   );
 }
@@ -267,6 +284,9 @@ function parameters(): Json {
       minLength: 1,
       maxLength: 255,
     }),
+    IfMatch: header("If-Match", "The ETag that the record must still have; 412 when it has another.", {
+      type: "string",
+    }),
   };
 }
 
@@ -275,7 +295,10 @@ const HEADERS = {
   "X-RateLimit-Limit": ["Requests a window.", { type: "integer" }],
   "X-RateLimit-Remaining": ["Requests left in the window.", { type: "integer" }],
   "X-RateLimit-Reset": ["Unix second at which the window ends.", { type: "integer" }],
+  ETag: ["The record's entity tag, for If-Match.", { type: "string" }],
 } as const;
+
+const EVERYWHERE = Object.keys(HEADERS).filter((name) => name !== "ETag");
 
 function headers(): Json {
   return Object.fromEntries(
@@ -283,8 +306,8 @@ function headers(): Json {
   );
 }
 
-function headerReferences(): Json {
+function headerReferences(beside: string[] = []): Json {
   return Object.fromEntries(
-    Object.keys(HEADERS).map((name) => [name, { $ref: `#/components/headers/${name}` }]),
+    [...EVERYWHERE, ...beside].map((name) => [name, { $ref: `#/components/headers/${name}` }]),
   );
 }

@@ -7,6 +7,7 @@ import { invoke, type Outcome, type Service } from "#runtime/invoke.ts";
 import type { Operation } from "#runtime/operation.ts";
 import { answer } from "./answer.ts";
 import type { HttpContext, Passed } from "./rest.ts";
+import { noteFields } from "./rest-fields.ts";
 
 const OBJECT = "application/vnd.pgrst.object+json";
 /** Query keys that are no filters. */
@@ -46,6 +47,7 @@ export async function list(service: Service, operation: Operation, request: Pass
   const conditions = pairs.filter(([key]) => !OPTIONS.has(key));
   if (conditions.length > 0) input.filters = grouped(conditions);
   if (wants.count) input.count = true;
+  noteFields(request, operation, input, selection(operation, query));
   const outcome = await invoke(service, operation, call, input);
   const { page } = outcome;
   const offset = Number(query.get("offset") ?? 0);

@@ -1,15 +1,19 @@
 import type { HttpBindings } from "@hono/node-server";
 import type { Hono, Context as HonoContext } from "hono";
-import type { Catalog } from "#runtime/catalog.ts";
+import { checkScope } from "#runtime/access.ts";
+import { type Catalog, deprecationsOf } from "#runtime/catalog.ts";
+import { etagOf, isVersioned, readIfMatch } from "#runtime/etag.ts";
 import { Fault, invalid, toFault } from "#runtime/faults.ts";
-import { checkValue } from "#runtime/input.ts";
+import { asObject, checkKey, checkValue } from "#runtime/input.ts";
 import { invoke, type Outcome, type Service } from "#runtime/invoke.ts";
-import type { Call, Operation, Table, Verb } from "#runtime/operation.ts";
-import { deprecationHeaders } from "#runtime/versions.ts";
+import { lockMatching } from "#runtime/matching.ts";
+import type { Call, Operation, Row, Table, Verb } from "#runtime/operation.ts";
+import { type Deprecation, deprecationHeaders, touchedBy } from "#runtime/versions.ts";
 import { answer, answerFault, type Extra, type Frame } from "./answer.ts";
-import { fingerprint, readBody, readJson } from "./body.ts";
+import { fingerprint, queryOf, readBody, readJson } from "./body.ts";
 import { callOf, type Gate, idempotencyKey, pass } from "./gate.ts";
-import { expectOne, grouped, list, OPTIONS, preferences, selection, shaped } from "./rest-tables.ts";
+import { noteFields } from "./rest-fields.ts";
+import { expectOne, list, OPTIONS, preferences, selection, shaped } from "./rest-tables.ts";
 
 type Env = { Bindings: HttpBindings };
 export type Http = Hono<Env>;
@@ -21,23 +25,45 @@ export interface Passed {
   frame: Frame;
   call: Call;
   query: URLSearchParams;
+  deprecations: readonly Deprecation[];
 }
 
-/** Runs `work` behind the gate, and answers its faults. */
-export function guarded(gate: Gate, work: (request: Passed) => Promise<Response>) {
+/** Runs `work` behind the gate, and answers its faults. `deprecations` are those of its operation. */
+export function guarded(
+  gate: Gate,
+  work: (request: Passed) => Promise<Response>,
+  deprecations: readonly Deprecation[] = [],
+) {
+  const notices = deprecationHeaders(touchedBy(deprecations, [], () => false));
   return async (c: HttpContext): Promise<Response> => {
     const { incoming } = c.env;
     const passage = await pass(gate, incoming);
+    if (notices) passage.frame.notices = notices;
     if (passage.fault) return answerFault(passage.frame, passage.fault);
     try {
-      const url = incoming.url ?? "/";
-      const mark = url.indexOf("?");
-      const query = new URLSearchParams(mark < 0 ? "" : url.slice(mark + 1));
-      return await work({ c, frame: passage.frame, call: callOf(incoming, passage, "rest"), query });
+      const call = callOf(gate, incoming, passage, "rest");
+      return await work({ c, frame: passage.frame, call, query: queryOf(incoming.url ?? "/"), deprecations });
     } catch (error) {
       return answerFault(passage.frame, toFault(error));
     }
   };
+}
+
+/** A route of an operation: who may not run it anywhere is told so before anything else is read. */
+export function route(
+  gate: Gate,
+  catalog: Catalog,
+  operation: Operation,
+  work: (request: Passed) => Promise<Response>,
+) {
+  return guarded(
+    gate,
+    (request) => {
+      checkScope(operation, request.call.actor);
+      return work(request);
+    },
+    deprecationsOf(catalog, operation),
+  );
 }
 
 /** Every operation of the catalog as a route under /api. */
@@ -48,7 +74,7 @@ export function mountRest(app: Http, gate: Gate, service: Service, catalog: Cata
     app.on(
       methodsOf(operation),
       path,
-      guarded(gate, (request) => callFunction(service, operation, request)),
+      route(gate, catalog, operation, (request) => callFunction(service, operation, request)),
     );
     app.all(
       path,
@@ -58,9 +84,18 @@ export function mountRest(app: Http, gate: Gate, service: Service, catalog: Cata
   for (const table of catalog.tables.values()) mountTable(app, gate, service, catalog, table);
 }
 
+/** The specification's own paths for signing in. */
+const AUTH_PATHS: Record<string, string> = {
+  login: "login",
+  me: "me",
+  request_password_reset: "password-reset",
+  confirm_password_reset: "password-reset/confirm",
+};
+
 /** Where an operation is reached over REST. */
 export function pathOf(operation: Operation): string {
-  if (operation.name === "login" || operation.name === "me") return `/api/auth/${operation.name}`;
+  const own = AUTH_PATHS[operation.name];
+  if (own) return `/api/auth/${own}`;
   return `/api/functions/${operation.name.replaceAll("_", "-")}`;
 }
 
@@ -76,8 +111,8 @@ async function callFunction(service: Service, operation: Operation, request: Pas
   const { c, call } = request;
   const bytes = c.req.method === "GET" ? Buffer.alloc(0) : await readBody(c.req.raw);
   const input = readJson(c.req.header("content-type") ?? null, bytes);
-  const outcome = await invoke(service, operation, keyed(request, bytes, call), input);
-  return answerOutcome(request, operation, outcome, input);
+  noteFields(request, operation, input);
+  return answerOutcome(request, await invoke(service, operation, keyed(request, bytes, call), input));
 }
 
 /** The call with its Idempotency-Key, on a request that writes. */
@@ -87,20 +122,12 @@ function keyed({ c, query }: Passed, bytes: Buffer, call: Call): Call {
   return { ...call, idempotency: { key, fingerprint: fingerprint(c.req.method, c.req.path, query, bytes) } };
 }
 
-function answerOutcome(
-  { frame }: Passed,
-  operation: Operation,
-  outcome: Outcome,
-  input: unknown,
-  extra: Extra = {},
-): Response {
-  const fields = typeof input === "object" && input !== null ? Object.keys(input) : [];
+function answerOutcome({ frame }: Passed, outcome: Outcome, extra: Extra = {}): Response {
   return answer(frame, outcome.status, outcome.body, {
     ...extra,
     headers: {
       ...extra.headers,
       ...(outcome.replayed && { "Idempotency-Replayed": "true" }),
-      ...deprecationHeaders(operation.name, fields),
     },
   });
 }
@@ -114,12 +141,11 @@ function mountTable(app: Http, gate: Gate, service: Service, catalog: Catalog, t
   );
   const collection = `/api/${table.name}`;
   const record = `${collection}/:id`;
-  const search = operations.get("list");
   const routes: [string, string, Verb, (operation: Operation, request: Passed) => Promise<Response>][] = [
     ["GET", collection, "list", (operation, request) => list(service, operation, request)],
     ["POST", collection, "create", (operation, request) => create(service, operation, request)],
-    ["PATCH", collection, "update", (operation, request) => matching(service, search!, operation, request)],
-    ["DELETE", collection, "delete", (operation, request) => matching(service, search!, operation, request)],
+    ["PATCH", collection, "update", (operation, request) => matching(service, operation, request)],
+    ["DELETE", collection, "delete", (operation, request) => matching(service, operation, request)],
     ["GET", record, "get", (operation, request) => one(service, operation, request)],
     ["PATCH", record, "update", (operation, request) => one(service, operation, request)],
     ["DELETE", record, "delete", (operation, request) => one(service, operation, request)],
@@ -135,7 +161,7 @@ function mountTable(app: Http, gate: Gate, service: Service, catalog: Catalog, t
     app.on(
       method,
       path,
-      guarded(gate, (request) => work(operation, request)),
+      route(gate, catalog, operation, (request) => work(operation, request)),
     );
   }
   for (const [path, methods] of allowed)
@@ -148,20 +174,33 @@ function mountTable(app: Http, gate: Gate, service: Service, catalog: Catalog, t
 async function one(service: Service, operation: Operation, request: Passed): Promise<Response> {
   const { c, call, query } = request;
   const id = recordId(c);
-  const bytes = c.req.method === "GET" ? Buffer.alloc(0) : await readBody(c.req.raw);
-  const body = readJson(c.req.header("content-type") ?? null, bytes) ?? {};
-  if (typeof body !== "object" || body === null || Array.isArray(body)) {
-    throw new Fault("invalid", { message: "The body must be a JSON object." });
-  }
+  const reads = c.req.method === "GET";
+  const bytes = reads ? Buffer.alloc(0) : await readBody(c.req.raw);
+  const body = asObject(readJson(c.req.header("content-type") ?? null, bytes));
   if (Object.hasOwn(body, "id")) throw invalid("id", "is named by the address, not by the body");
   for (const key of query.keys()) throw invalid(key, "unknown option");
-  const input = { ...body, id };
-  return answerOutcome(
-    request,
+  noteFields(request, operation, body);
+  const condition = c.req.header("if-match");
+  const versioned = operation.crud !== undefined && isVersioned(operation.crud.table);
+  if (condition !== undefined && !versioned) throw noEtag();
+  const ifMatch = condition === undefined || reads ? undefined : readIfMatch(condition);
+  const outcome = await invoke(
+    service,
     operation,
-    await invoke(service, operation, keyed(request, bytes, call), input),
-    body,
+    { ...keyed(request, bytes, call), ifMatch },
+    { ...body, id },
   );
+  return answerOutcome(request, outcome, { headers: etagHeader(operation, outcome) });
+}
+
+function noEtag(): Fault {
+  return invalid("If-Match", "goes with one record of those that carry an ETag, and not with this request");
+}
+
+/** The ETag of an answer that is one record. */
+function etagHeader({ crud }: Operation, { status, body }: Outcome): Record<string, string> {
+  if (!crud || crud.verb === "delete" || status >= 400 || !isVersioned(crud.table)) return {};
+  return { ETag: etagOf(JSON.parse(body) as Row) };
 }
 
 function recordId(c: HttpContext): string {
@@ -174,6 +213,7 @@ async function create(service: Service, operation: Operation, request: Passed): 
   const { c, call, query } = request;
   const unknown = [...query.keys()].find((key) => key !== "select" && key !== "columns");
   if (unknown !== undefined) throw invalid(unknown, "unknown option");
+  if (c.req.header("if-match") !== undefined) throw noEtag();
   const select = selection(operation, query);
   const bytes = await readBody(c.req.raw);
   const body = readJson(c.req.header("content-type") ?? null, bytes);
@@ -181,51 +221,48 @@ async function create(service: Service, operation: Operation, request: Passed): 
   if (many && (body.length === 0 || body.length > 1000)) {
     throw new Fault("invalid", { message: "An array must hold 1 to 1000 records." });
   }
+  noteFields(request, operation, body, select);
   const wants = preferences(c);
   if (many && wants.single) expectOne(body.length);
   const outcome = await invoke(service, operation, keyed(request, bytes, call), body, { many });
-  const location =
-    operation.status === 202 && !many ? { Location: `${c.req.path}/${JSON.parse(outcome.body).id}` } : {};
-  const shaping = { wants, many, create: true, select };
-  return answerOutcome(request, operation, shaped(outcome, shaping), body, { headers: location });
+  const headers = {
+    ...(outcome.status === 202 && !many && { Location: `${c.req.path}/${JSON.parse(outcome.body).id}` }),
+    ...(!many && etagHeader(operation, outcome)),
+  };
+  return answerOutcome(request, shaped(outcome, { wants, many, create: true, select }), { headers });
 }
 
-/** PATCH and DELETE on a collection: every row that the filters match, in one transaction. */
-async function matching(
-  service: Service,
-  search: Operation,
-  operation: Operation,
-  request: Passed,
-): Promise<Response> {
+/** PATCH and DELETE on a collection: every row that the filters match, chosen and changed in one transaction. */
+async function matching(service: Service, operation: Operation, request: Passed): Promise<Response> {
   const { c, call, query } = request;
   const bytes = await readBody(c.req.raw);
-  const body = readJson(c.req.header("content-type") ?? null, bytes) ?? {};
-  if (typeof body !== "object" || body === null || Array.isArray(body) || Object.hasOwn(body, "id")) {
-    throw new Fault("invalid", { message: "The body must be a JSON object without an id." });
-  }
+  const body = asObject(readJson(c.req.header("content-type") ?? null, bytes));
+  if (Object.hasOwn(body, "id")) throw invalid("id", "is named by the filters, not by the body");
+  if (c.req.header("if-match") !== undefined) throw noEtag();
   const filters = [...query].filter(([key]) => key !== "select" && key !== "columns");
   const option = filters.find(([key]) => OPTIONS.has(key));
   if (option) throw invalid(option[0], "does not go with a change of many rows");
   if (filters.length === 0) {
     throw new Fault("invalid", { message: `A ${c.req.method} on a collection needs at least one filter.` });
   }
+  for (const [key] of filters) checkKey(key);
   const select = selection(operation, query);
-  const deletes = operation.crud?.verb === "delete";
-  const asked = { filters: grouped(filters), ...(!deletes && { select: "id" }), limit: 1000, count: true };
-  const found = await invoke(service, { ...search, scope: "write" }, call, asked);
-  if ((found.page?.total ?? 0) > 1000) {
-    throw new Fault("invalid", { message: "The filters match more than 1000 rows. Narrow them." });
-  }
-  const inputs = (JSON.parse(found.body) as { id: string }[]).map(({ id }) => ({ ...(body as object), id }));
+  noteFields(request, operation, body, select);
   const wants = preferences(c);
-  if (wants.single) expectOne(inputs.length);
-  const outcome = await invoke(service, operation, keyed(request, bytes, call), inputs, { many: true });
-  const rows = deletes && wants.representation ? { ...outcome, body: found.body } : outcome;
-  const shaping = {
-    wants,
-    many: true,
-    create: false,
-    select: deletes && !wants.representation ? null : select,
-  };
-  return answerOutcome(request, operation, shaped(rows, shaping), body);
+  const outcome = await invoke(service, operation, keyed(request, bytes, call), body, {
+    choose: async (context) => {
+      const rows = await lockMatching(context, operation.crud!.table, filters);
+      if (wants.single) expectOne(rows.length);
+      return rows;
+    },
+  });
+  // A removal's recorded answer is what was removed, for who asks to see it.
+  const hides = operation.crud?.verb === "delete" && !wants.representation;
+  const answered = hides && outcome.status < 400 ? { ...outcome, body: successes(outcome.body) } : outcome;
+  const shaping = { wants, many: true, create: false, select: hides ? null : select };
+  return answerOutcome(request, shaped(answered, shaping));
+}
+
+function successes(rows: string): string {
+  return JSON.stringify((JSON.parse(rows) as unknown[]).map(() => ({ success: true })));
 }

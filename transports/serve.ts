@@ -1,7 +1,7 @@
 import { connect } from "#db/client.ts";
 import { startEmbedded } from "#db/embedded.ts";
 import { migrate } from "#db/migrate.ts";
-import { type Config, ConfigError } from "#runtime/config.ts";
+import { type Config, ConfigError, readConfig } from "#runtime/config.ts";
 import { createLog } from "#runtime/log.ts";
 import { reap } from "#runtime/queue.ts";
 import { CATALOG } from "#tools/catalog.ts";
@@ -14,7 +14,7 @@ const startedAt = performance.now();
 let stopping = false;
 
 try {
-  await main(await readConfigWithPort(process.env));
+  await main(readConfig(process.env));
 } catch (error) {
   // A stop in the middle of the start ends it here; the stop says how it went.
   if (stopping) await new Promise(() => {});
@@ -24,13 +24,13 @@ try {
   process.exit(1);
 }
 
-async function main(config: Config): Promise<void> {
-  const log = createLog(config.logLevel);
-  const embedded = config.databaseUrl
-    ? null
-    : await startEmbedded({ dataDir: config.dataDir, log: (line) => log.info(line) });
-  const databaseUrl = config.databaseUrl ?? embedded!.url;
+async function main({ logLevel, dataDir, databaseUrl: given }: Config): Promise<void> {
+  const log = createLog(logLevel);
+  // First: a second start in the same folder has the port taken too, and that is not what is wrong.
+  const embedded = given ? null : await startEmbedded({ dataDir, log: (line) => log.info(line) });
+  const databaseUrl = given ?? embedded!.url;
   try {
+    const config = await readConfigWithPort(process.env);
     const applied = await migrate(databaseUrl);
     for (const { name, milliseconds } of applied) log.info({ name, milliseconds }, "migration applied");
     if (embedded) await takeBackJobs(databaseUrl);
@@ -39,25 +39,36 @@ async function main(config: Config): Promise<void> {
       await running.stop();
       await embedded?.stop();
     });
-    for (const signal of ["SIGINT", "SIGTERM"] as const) {
-      process.on(signal, () => {
-        stopping = true;
-        log.info({ signal }, "stopping");
-        stop().then(
-          () => process.exit(0),
-          (error: unknown) => {
-            log.error({ err: error }, "stopping failed");
-            process.exit(1);
-          },
-        );
-      });
-    }
+    whenTold((signal) => {
+      stopping = true;
+      log.info({ signal }, "stopping");
+      stop().then(
+        () => process.exit(0),
+        (error: unknown) => {
+          log.error({ err: error }, "stopping failed");
+          process.exit(1);
+        },
+      );
+    });
     const demo = config.demo ? await prepareDemo(running.service, CATALOG, running.idle) : null;
     sayStarted({ config, embedded: embedded !== null, demo, milliseconds: performance.now() - startedAt });
   } catch (error) {
     if (!stopping) await embedded?.stop();
     throw error;
   }
+}
+
+/** Calls back on each signal to stop, also on one that npm was sent: its shell dies of it and does not pass it on. */
+function whenTold(stop: (signal: string) => void): void {
+  for (const signal of ["SIGINT", "SIGTERM"] as const) process.on(signal, () => stop(signal));
+  if (process.env.npm_lifecycle_event === undefined) return;
+  const parent = process.ppid;
+  const watch = setInterval(() => {
+    if (process.ppid === parent) return;
+    clearInterval(watch);
+    stop("npm ended");
+  }, 250);
+  watch.unref();
 }
 
 /** The data folder is ours alone, so whoever had jobs is dead: no need to wait until the leases run out. */

@@ -77,6 +77,7 @@ function masked(said: Said): Said {
     .replace(/\d{4}-\d\d-\d\dT[\d:.]+(?:Z|[+-][\d:]+)/g, "<time>")
     .replace(/whsec_[\w+/=-]+/g, "<secret>")
     .replace(/\b[0-9a-f]{64}\b/g, "<hash>")
+    .replace(/\b[0-9a-f]{12}\.example\b/g, "<host>")
     .replace(/\bx[0-9a-f]{12}\b/g, "<text>")
     .replace(/\bp-[0-9a-f]{8}\b/g, "<slug>");
   return JSON.parse(text) as Said;

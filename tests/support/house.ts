@@ -1,4 +1,5 @@
 import { randomUUID } from "node:crypto";
+import type { Catalog } from "#runtime/catalog.ts";
 import { type Config, readConfig } from "#runtime/config.ts";
 import { Fault } from "#runtime/faults.ts";
 import { invoke, type Service } from "#runtime/invoke.ts";
@@ -56,7 +57,10 @@ export interface House {
 }
 
 /** A whole service on a database of its own: HTTP on a free port, worker, scheduler, one property with keys. */
-export async function startHouse(overrides: Partial<Config> = {}): Promise<House> {
+export async function startHouse(
+  overrides: Partial<Config> = {},
+  catalog: Catalog = CATALOG,
+): Promise<House> {
   const database = await testDatabase();
   const config: Config = {
     ...readConfig({
@@ -71,7 +75,7 @@ export async function startHouse(overrides: Partial<Config> = {}): Promise<House
   const running = await compose({
     config,
     databaseUrl: database.url,
-    catalog: CATALOG,
+    catalog,
     log: createLog(config.logLevel),
   });
   const { service } = running;

@@ -149,7 +149,7 @@ export async function startMcp(tools: Catalog = smallCatalog()) {
   const sessions = await openSessions(db, directory, config);
   const limiter = rateLimiter({ db, now: directory.now, log });
   const service: Service = { db, reader: reader(db), directory, sessions, config, log, wake: () => {} };
-  const gate = { limiter, directory, sessions, metadataUrl: "http://casino.example/metadata" };
+  const gate = { limiter, directory, sessions, metadataUrl: "http://casino.example/metadata", trustProxy: 0 };
   const face = mcpFace(service, tools);
   const app: Http = new Hono();
   app.all("/api/mcp", async (c) => {
@@ -158,7 +158,7 @@ export async function startMcp(tools: Catalog = smallCatalog()) {
     if (passage.fault) return answerFault(passage.frame, passage.fault);
     if (passage.actor.type === "anonymous")
       return answerFault(passage.frame, new Fault("missing_credential"));
-    return face.handle(c.req.raw, { call: callOf(incoming, passage, "mcp"), frame: passage.frame });
+    return face.handle(c.req.raw, { call: callOf(gate, incoming, passage, "mcp"), frame: passage.frame });
   });
   const server = createServer(getRequestListener(app.fetch as never));
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));

@@ -22,8 +22,11 @@ export default tool({
   async handler({ sql, call, audit, issueToken }, { email, password }) {
     const account = email.toLowerCase();
     await countTry(sql, "login", account, call.ip);
-    const [user] = await sql<{ id: string; password_hash: string }[]>`
-      select id, password_hash from users where email = ${account} and is_active`;
+    // Locked: a password that changes meanwhile waits, and then ends the session that starts here.
+    const [user] = await sql<{ id: string; password_hash: string; sessions_from: number }[]>`
+      select id, password_hash, coalesce(extract(epoch from sessions_from), 0)::double precision as sessions_from
+      from users where email = ${account} and is_active
+      for share`;
     const right = await verifyPassword(password, user?.password_hash ?? null);
     if (!user || !right) throw new Fault("invalid_login", { keepWrites: true });
     await forgive(sql, "login", account, call.ip);
@@ -32,7 +35,7 @@ export default tool({
     }
     audit({ entity: "users", entityId: user.id });
     return {
-      token: await issueToken(user.id),
+      token: await issueToken(user.id, user.sessions_from),
       user: { id: user.id, email: account, role: "authenticated" },
       expires_in: SESSION_SECONDS,
     };

@@ -100,10 +100,11 @@ export async function orFail(job: JobContext, id: string, work: () => Promise<vo
     const reason = lasting
       ? error.message
       : "The job failed too often; see the log. Send the campaign again to go on.";
-    job.log.error({ err: error, campaignId: id }, "campaign failed");
     await job.transact(async (context) => {
       const campaign = await findCampaign(context, id, { lock: true }).catch(absent);
-      if (campaign && (ACTIONS.fail.from as readonly Status[]).includes(campaign.status)) {
+      if (!campaign) return;
+      job.log.error({ err: error, campaignId: id }, "campaign failed");
+      if ((ACTIONS.fail.from as readonly Status[]).includes(campaign.status)) {
         await fail(context, id, reason);
       }
     });

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { timestamp, viewOf } from "#runtime/columns.ts";
+import { pastTime, timestamp, viewOf } from "#runtime/columns.ts";
 import { insert } from "#runtime/crud.ts";
 import { Fault, invalid } from "#runtime/faults.ts";
 import { type Context, tool } from "#runtime/operation.ts";
@@ -19,7 +19,7 @@ const input = {
   birth_date: z.iso.date().optional(),
   program: text(200).describe("Such as a state's voluntary exclusion program"),
   jurisdiction: text(100),
-  starts_at: timestamp().optional().describe("When it began. Default: now; never later than now"),
+  starts_at: pastTime().optional().describe("When it began. Default: now; never later than now"),
   ends_at: timestamp().nullish().describe("Default: it does not end"),
   source: text(200),
   external_ref: text(200),

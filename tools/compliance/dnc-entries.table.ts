@@ -1,7 +1,7 @@
 import { z } from "zod";
-import { createOnly, readable, timestamp, writable } from "#runtime/columns.ts";
+import { createOnly, pastTime, readable, timestamp, writable } from "#runtime/columns.ts";
 import { Fault } from "#runtime/faults.ts";
-import { type Change, type Context, table } from "#runtime/operation.ts";
+import { type Change, type Context, type Row, table } from "#runtime/operation.ts";
 import { addressOf } from "./listed-address.ts";
 
 export const DNC_LISTS = ["internal", "national", "state", "litigator", "reassigned", "wireless"] as const;
@@ -10,7 +10,8 @@ export default table({
   name: "dnc_entries",
   noun: "dnc_entry",
   description:
-    "A do-not-call entry blocks calls and texts to a phone number, once for each list that names it.",
+    "A do-not-call entry blocks calls and texts to a phone number, once for each list that names it. A signed-in admin or manager alone lifts one, or lets it end sooner.",
+  own: ["delete"],
   columns: {
     phone: createOnly(
       z.string().min(1).max(60).nullable().describe("E.164, or as dialed in the property's country"),
@@ -18,7 +19,7 @@ export default table({
     list: createOnly(z.enum(DNC_LISTS).default("internal")),
     state: writable(z.string().trim().min(1).max(40).nullish()),
     source: writable(z.string().trim().min(1).max(200).nullish()),
-    requested_at: writable(timestamp().optional()),
+    requested_at: writable(pastTime().optional()),
     expires_at: writable(timestamp().nullish()),
     note: writable(z.string().max(2000).nullish()),
     phone_hash: readable(z.string(), "encode(phone_hash, 'hex')"),
@@ -26,8 +27,14 @@ export default table({
   beforeWrite,
 });
 
-async function beforeWrite(context: Context, { verb, input }: Change): Promise<Record<string, unknown>> {
-  if (verb !== "create") return input;
+async function beforeWrite(
+  context: Context,
+  { verb, input, current }: Change,
+): Promise<Record<string, unknown>> {
+  if (verb !== "create") {
+    await checkEnd(context, current!, input.expires_at as string | null | undefined);
+    return input;
+  }
   const { sql, property } = context;
   const { address, hash } = addressOf(property, "voice", String(input.phone), "phone");
   const known = await sql<{ id: string }[]>`
@@ -39,4 +46,17 @@ async function beforeWrite(context: Context, { verb, input }: Change): Promise<R
     });
   }
   return { ...input, phone: address, phone_hash: hash };
+}
+
+/** An entry that ends sooner is lifted without a word, so it takes who may lift it. */
+async function checkEnd({ sql, call }: Context, current: Row, end: string | null | undefined): Promise<void> {
+  if (end === undefined || end === null || call.actor.type !== "api_key") return;
+  const was = current.expires_at as string | null;
+  const [row] = await sql<{ sooner: boolean }[]>`
+    select ${end}::timestamptz < coalesce(${was}::timestamptz, 'infinity') as sooner`;
+  if (!row?.sooner) return;
+  throw new Fault("forbidden", {
+    message:
+      "expires_at: a key cannot let a do-not-call entry end sooner. An admin or manager of the property can.",
+  });
 }

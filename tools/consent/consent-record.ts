@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { timestamp } from "#runtime/columns.ts";
+import { ipAddress, pastTime, timestamp } from "#runtime/columns.ts";
 import { Fault, invalid } from "#runtime/faults.ts";
 import { type Context, tool } from "#runtime/operation.ts";
 import { CHANNELS, type Channel } from "#tools/compliance/gate.ts";
@@ -23,9 +23,9 @@ export default tool({
     consentSource: text(500).describe("Where it was given, such as a web form"),
     consentText: text(20_000).describe("The wording that the player saw"),
     consentVersion: text(200),
-    ipAddress: text(64).describe("Default: the caller's"),
+    ipAddress: ipAddress().optional().describe("Default: the caller's"),
     consentLevel: z.enum(CONSENT_LEVELS).default("express"),
-    occurredAt: timestamp().optional().describe("When it was given; not in the future. Default: now"),
+    occurredAt: pastTime().optional().describe("When it was given; not in the future. Default: now"),
     expiresAt: timestamp().optional().describe("When it ends. Default: it does not"),
   },
   output: z.object({ success: z.literal(true), consent_id: z.uuid() }),

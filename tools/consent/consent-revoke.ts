@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { timestamp } from "#runtime/columns.ts";
+import { ipAddress, pastTime, timestamp } from "#runtime/columns.ts";
 import { invalid } from "#runtime/faults.ts";
 import { type Context, tool } from "#runtime/operation.ts";
 import { CHANNELS, type Channel } from "#tools/compliance/gate.ts";
@@ -23,8 +23,8 @@ export default tool({
     reason: z.string().max(500).optional(),
     consentSource: z.string().max(500).optional().describe("Where it was said, such as a call center"),
     method: z.enum(REVOCATION_METHODS).default("api"),
-    requestedAt: timestamp().optional().describe("When the person asked; not in the future. Default: now"),
-    ipAddress: z.string().max(64).optional().describe("Default: the caller's"),
+    requestedAt: pastTime().optional().describe("When the person asked; not in the future. Default: now"),
+    ipAddress: ipAddress().optional().describe("Default: the caller's"),
   },
   output: z.object({
     success: z.literal(true),

@@ -70,6 +70,7 @@ export function checkParams(params: ImportParams): void {
 /** The file's columns under the mapping. Throws `invalid` when no row of it could be a player. */
 export function layoutOf(header: readonly string[], params: ImportParams): Layout {
   const names = header.map((name) => name.trim().replaceAll("\0", "�").slice(0, 500));
+  refuseForbidden(names);
   const mapping = new Map(Object.entries(params.mapping).map(([column, name]) => [column.trim(), name]));
   const occurred = params.consent?.occurred_at_column?.trim();
   const targets = names.map((name): Target | null => {
@@ -99,6 +100,12 @@ function known(name: string, params: ImportParams): Target | null {
 
 function folded(name: string): string {
   return name.toLowerCase().replace(/[\s_-]/g, "");
+}
+
+function refuseForbidden(names: readonly string[]): void {
+  const name = names.find((one) => one.split(".").some((part) => FORBIDDEN.has(part)));
+  if (name === undefined) return;
+  throw invalid("mapping", `the column ${name.slice(0, 60)} has a name that is not allowed; rename it`);
 }
 
 function refuseTwins(names: readonly string[], targets: readonly (Target | null)[]): void {

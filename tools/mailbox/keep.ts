@@ -1,3 +1,4 @@
+import type { Sql } from "#db/client.ts";
 import type { KeptMessage } from "#runtime/channels/channel.ts";
 import type { Context } from "#runtime/operation.ts";
 
@@ -13,6 +14,17 @@ export async function keepMessages(
     from json_to_recordset(${rows as never}::json) as m(id uuid, channel text, recipient text, sender text,
       subject text, text text, html text, headers jsonb)
     on conflict (property_id, id) do nothing`;
+}
+
+/** As `keepMessages`, for the platform's own mail. */
+export async function keepPlatformMessages(sql: Sql, messages: KeptMessage[]): Promise<void> {
+  const rows = messages.map(toRow);
+  await sql`
+    insert into platform_messages (id, channel, recipient, sender, subject, text, html, headers)
+    select id, channel, recipient, sender, subject, text, html, headers
+    from json_to_recordset(${rows as never}::json) as m(id uuid, channel text, recipient text, sender text,
+      subject text, text text, html text, headers jsonb)
+    on conflict (id) do nothing`;
 }
 
 function toRow(kept: KeptMessage) {

@@ -3,7 +3,7 @@ import { job } from "#runtime/operation.ts";
 
 const BATCH = 10_000;
 
-/** Removes what has run out: recorded answers after their 24 hours, counts of windows long past. */
+/** Removes what has run out: recorded answers after their 24 hours, counts of windows and reset links long past. */
 export default job({
   name: "forget_expired",
   attempts: 3,
@@ -14,6 +14,10 @@ export default job({
       (sql) => sql`
       delete from rate_windows where window_start < extract(epoch from now()) - 3600`,
     );
+    await transactSystem(async (sql) => {
+      await sql`delete from password_resets where expires_at < now()`;
+      await sql`delete from platform_messages where created_at < now() - interval '1 day'`;
+    });
     for (let removed = BATCH; removed === BATCH && !signal.aborted; ) {
       const rows = await transactSystem(
         (sql) => sql`

@@ -1,6 +1,6 @@
 import { randomUUIDv7 } from "node:crypto";
 import { z } from "zod";
-import { readable, timestamp, writable } from "#runtime/columns.ts";
+import { pastTime, readable, timestamp, writable } from "#runtime/columns.ts";
 import { Fault, invalid } from "#runtime/faults.ts";
 import { type Change, type Context, type Row, table } from "#runtime/operation.ts";
 import { suppressAddressesOf } from "#tools/compliance/exclude.ts";
@@ -58,7 +58,7 @@ export default table({
     custom: writable(
       z.record(z.string(), z.unknown()).default({}).describe("The property's own fields; replaced whole"),
     ),
-    last_visit_at: writable(timestamp().nullish()),
+    last_visit_at: writable(pastTime().nullish()),
     host_id: writable(z.uuid().nullish()),
     tags: writable(z.array(z.string().trim().min(1).max(100)).max(100).default([])),
     legal_hold: writable(z.boolean().default(false).describe("Keeps the player's data from being erased")),

@@ -2,12 +2,13 @@ import { z } from "zod";
 import { directoryChanged } from "#runtime/directory.ts";
 import { tool } from "#runtime/operation.ts";
 import { hashPassword } from "#runtime/passwords.ts";
-import { assertPassword, noUser, UserRecord, userColumns } from "./user.ts";
+import { assertPassword, endSessions, noUser, UserRecord, userColumns } from "./user.ts";
 
 export default tool({
   name: "update_user",
   title: "Change a user",
-  description: "Changes a user's name, password or rights, or takes their access away with is_active false.",
+  description:
+    "Changes a user's name, password or rights, or takes their access away with is_active false. A new password ends their sessions.",
   scope: "write",
   effect: "change",
   access: "operator",
@@ -31,6 +32,7 @@ export default tool({
     const [user] = await sql<UserRecord[]>`
       update users set ${sql(changes as never)} where id = ${user_id} returning ${userColumns(sql)}`;
     if (!user) throw noUser(user_id);
+    if (password !== undefined) await endSessions(sql, user_id);
     await directoryChanged(sql);
     audit({ entity: "users", entityId: user_id });
     return user;

@@ -28,3 +28,10 @@ export function assertPassword(password: string): void {
 export function noUser(id: string): Fault {
   return new Fault("not_found", { message: `No user with the id ${id}. See list_users.` });
 }
+
+/** A password was changed: tokens from before this second's end are refused, and an open reset link is void. */
+export async function endSessions(sql: Sql, userId: string): Promise<void> {
+  await sql`
+    update users set sessions_from = date_trunc('second', clock_timestamp()) + interval '1 second' where id = ${userId}`;
+  await sql`delete from password_resets where user_id = ${userId}`;
+}

@@ -11,13 +11,23 @@ main{width:100%;max-width:480px;background:var(--paper);border:1px solid var(--l
 .from{margin:0 0 20px;color:var(--soft);font-size:14px;letter-spacing:.04em;text-transform:uppercase}
 a{color:var(--mark)}h1{margin:0 0 12px;font-size:26px;line-height:1.2;letter-spacing:-.01em}p{margin:0 0 16px}
 .soft{color:var(--soft);font-size:15px}
+label{display:block;margin-bottom:6px;font-size:15px;font-weight:600}
+input{width:100%;margin-bottom:12px;padding:12px 14px;border:1px solid var(--line);border-radius:8px;background:var(--ground);color:var(--ink);font:inherit}
+input:focus-visible{outline:3px solid var(--mark);outline-offset:1px}
+.wrong{padding:12px 14px;border-left:4px solid var(--mark);background:var(--ground);border-radius:0 8px 8px 0;font-size:15px}
+a{color:var(--mark)}
 button{appearance:none;width:100%;margin-top:8px;padding:13px 18px;border:0;border-radius:8px;background:var(--mark);color:var(--on-mark);font:inherit;font-weight:600;cursor:pointer}
 button:hover{filter:brightness(1.08)}button:focus-visible{outline:3px solid var(--ink);outline-offset:2px}
 footer{margin-top:28px;padding-top:16px;border-top:1px solid var(--line);color:var(--soft);font-size:13px;white-space:pre-line}
 `;
 
 /** A whole page. `body` is HTML of our own; everything from outside is escaped before it gets here. */
-export function page(title: string, body: string, status = 200): Response {
+export function page(
+  title: string,
+  body: string,
+  status = 200,
+  extra: Record<string, string> = {},
+): Response {
   const html = `<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width,initial-scale=1"><meta name="robots" content="noindex"><title>${escapeHtml(title)}</title><style>${STYLE}</style></head><body><main>${body}</main></body></html>`;
   return new Response(html, {
     status,
@@ -28,6 +38,7 @@ export function page(title: string, body: string, status = 200): Response {
       "referrer-policy": "no-referrer",
       "x-content-type-options": "nosniff",
       "cache-control": "no-store",
+      ...extra,
     },
   });
 }

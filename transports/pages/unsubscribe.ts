@@ -3,11 +3,12 @@ import type { Catalog } from "#runtime/catalog.ts";
 import { toFault } from "#runtime/faults.ts";
 import { invoke, type Service } from "#runtime/invoke.ts";
 import { readUnsubscribeToken } from "#tools/campaigns/unsubscribe.ts";
+import { addressOf, type Gate } from "../gate.ts";
 import type { Http, HttpContext } from "../rest.ts";
 import { escapeHtml, page } from "./page.ts";
 
 /** The page behind every unsubscribe link: GET shows and changes nothing, POST acts at once (RFC 8058). */
-export function mountUnsubscribe(app: Http, service: Service, catalog: Catalog): void {
+export function mountUnsubscribe(app: Http, gate: Gate, service: Service, catalog: Catalog): void {
   app.get("/u/:token", async (c) => {
     const found = await find(service, c);
     if (!found) return unknownLink();
@@ -30,7 +31,7 @@ export function mountUnsubscribe(app: Http, service: Service, catalog: Catalog):
           transport: "page",
           requestId: randomUUID(),
           propertyId: found.property.id,
-          ip: c.env.incoming.socket.remoteAddress,
+          ip: addressOf(gate, c.env.incoming),
           userAgent: c.req.header("user-agent"),
         },
         { sendId: found.sendId },

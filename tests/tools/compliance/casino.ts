@@ -10,6 +10,7 @@ import type { Call, Operation } from "#runtime/operation.ts";
 import { openSessions } from "#runtime/sessions.ts";
 import complianceCheck from "#tools/compliance/compliance-check.ts";
 import createSelfExclusion from "#tools/compliance/create-self-exclusion.ts";
+import deleteDncEntry from "#tools/compliance/delete-dnc-entry.ts";
 import deleteSuppression from "#tools/compliance/delete-suppression.ts";
 import dncEntries from "#tools/compliance/dnc-entries.table.ts";
 import selfExclusions from "#tools/compliance/self-exclusions.table.ts";
@@ -25,6 +26,7 @@ const OPERATIONS = new Map<string, Operation>(
     ...[players, consentRecords, suppressions, dncEntries, selfExclusions].flatMap(operationsOf),
     complianceCheck,
     createSelfExclusion,
+    deleteDncEntry,
     deleteSuppression,
     consentRecord,
     consentRevoke,

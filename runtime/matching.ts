@@ -1,0 +1,35 @@
+import { parseQuery } from "#db/filters.ts";
+import { filtersSql } from "#db/filters-sql.ts";
+import { columnNames, shapeOf } from "./columns.ts";
+import { Fault } from "./faults.ts";
+import type { Context, Row, Table } from "./operation.ts";
+
+/** The most rows that one change of a collection may touch. */
+const MOST = 1000;
+
+/**
+ * The rows that filters match, as the reader prints them, locked to the end of the transaction: of two changes
+ * that ask for the same state, the second finds it gone. Throws `invalid` where there are too many.
+ */
+export async function lockMatching(
+  { sql, property }: Context,
+  table: Table,
+  filters: [string, string][],
+): Promise<Row[]> {
+  const shape = shapeOf(table);
+  const { where } = parseQuery(shape, filters);
+  const values: unknown[] = [property.id];
+  const fitting = filtersSql(shape, where, (value) => `$${values.push(value)}`);
+  const visible = shape.visible ? `and (${shape.visible})` : "";
+  const rows = await sql.unsafe<{ row: Row }[]>(
+    `select row_to_json(r) as row from (
+      select ${columnNames(table)} from "${table.name}"
+      where property_id = $1 ${visible} and (${fitting})
+      order by id limit ${MOST + 1} for update) r`,
+    values as never[],
+  );
+  if (rows.length > MOST) {
+    throw new Fault("invalid", { message: `The filters match more than ${MOST} rows. Narrow them.` });
+  }
+  return rows.map(({ row }) => row);
+}

@@ -1,0 +1,28 @@
+import { pino } from "pino";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { type House, startHouse } from "../../support/house.ts";
+import { casino } from "./casino.ts";
+
+let house: House;
+beforeAll(async () => {
+  house = await startHouse({ role: "web" });
+});
+afterAll(() => house?.stop());
+
+test("deleting a paused campaign leaves its jobs nothing to do, and no error in the log", async () => {
+  const lines: { level: number; msg: string }[] = [];
+  const log = pino({ level: "info" }, { write: (line: string) => void lines.push(JSON.parse(line)) });
+  const { work, crowd, campaign, send, pause, call, sends } = casino({
+    ...house,
+    service: { ...house.service, log },
+  });
+  await crowd(3);
+  const id = await campaign();
+  await send(id);
+  await work({ only: "plan_campaign" });
+  await pause(id);
+  await call("delete_campaign", { id });
+  await work();
+  expect(lines).toEqual([]);
+  expect((await sends(id)).map(({ status }) => status)).toEqual(["cancelled", "cancelled", "cancelled"]);
+});

@@ -1,0 +1,83 @@
+import { execFile } from "node:child_process";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { asTable } from "#transports/cli-table.ts";
+import { ROOT } from "../contract/sources.ts";
+import { type House, startHouse } from "../support/house.ts";
+
+let house: House;
+beforeAll(async () => {
+  house = await startHouse({ role: "web" });
+});
+afterAll(() => house?.stop());
+
+function run(...words: string[]): Promise<{ exit: number; stdout: string; stderr: string }> {
+  const env = {
+    PATH: process.env.PATH,
+    DATABASE_URL: house.database.url,
+    APP_SECRET: house.service.config.appSecret,
+  };
+  return new Promise((resolve) => {
+    execFile(process.execPath, ["transports/cli.ts", ...words], { cwd: ROOT, env }, (error, stdout, stderr) =>
+      resolve({ exit: Number(error?.code ?? 0), stdout, stderr }),
+    );
+  });
+}
+
+test("a command without a property is told of the flag and of the properties, not of a header", async () => {
+  const { exit, stderr } = await run("list-players");
+  expect(exit).toBe(1);
+  expect(stderr).toContain("--property");
+  expect(stderr).toContain(house.tenant.slug);
+  expect(stderr).not.toContain("X-Property-Id");
+});
+
+test("a command to a service elsewhere works in the property that the flag names", async () => {
+  const other = await house.newTenant();
+  const user = await house.signIn();
+  await house.call("grant_membership", { property_id: other.id, user_id: user.id, role: "admin" });
+  await house.call("create_player", { player_id: "theirs" }, other.id);
+  const there = ["list-players", "--url", house.baseUrl, "--key", user.token, "--json"];
+  const session = { "X-Api-Key": null, Authorization: `Bearer ${user.token}` };
+  await expect.poll(async () => (await house.get("/api/players", session)).status).toBe(400);
+  const { stderr } = await run(...there);
+  expect(stderr).toContain("--property");
+  expect(stderr).not.toContain("X-Property-Id");
+  const named = await run(...there, "--property", other.id);
+  expect(JSON.parse(named.stdout)).toMatchObject([{ player_id: "theirs" }]);
+});
+
+test("columns stand in the order of --select", async () => {
+  await house.call("create_player", { player_id: "Z1", tier: "Gold" }, house.tenant.id);
+  const { stdout } = await run("list-players", "--property", house.tenant.slug, "--select", "tier,player_id");
+  expect(stdout.split("\n")[0]).toMatch(/^tier +player_id$/);
+});
+
+describe("a table for people", () => {
+  const rows = [
+    { id: "01a1fe19-d7e1-7445-9ac4-3493deb23626", name: "n".repeat(100), note: "", tags: ["a", "b"] },
+    { id: "01a1fe19-d7e1-7445-9ac4-3493deb23627", name: "short", note: null, tags: [] },
+  ];
+  const widest = (text: string) => Math.max(...text.split("\n").map((line) => line.length));
+
+  test("is never wider than the terminal, and leaves empty columns out", () => {
+    for (const width of [40, 60, 80, 200]) {
+      const table = asTable(rows, { width });
+      expect(widest(table), String(width)).toBeLessThanOrEqual(width);
+      expect(table.split("\n")[0]).not.toContain("note");
+    }
+    expect(asTable(rows, { width: 60 }).split("\n")[2]).toContain("…");
+  });
+
+  test("becomes one record below the other where the columns do not fit at all", () => {
+    expect(asTable(rows, { width: 12 }).split("\n\n")).toHaveLength(2);
+    expect(asTable(rows, { width: 12 })).toContain("short");
+  });
+
+  test("shows the columns that were asked for, also when they are empty", () => {
+    expect(asTable(rows, { order: ["note", "id"] }).split("\n")[0]).toMatch(/^note +id$/);
+  });
+
+  test("is as wide as it needs where there is no terminal", () => {
+    expect(asTable(rows).split("\n")[2]).toContain(rows[0]!.id);
+  });
+});

@@ -1,0 +1,44 @@
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { type House, startHouse } from "../support/house.ts";
+
+let direct: House;
+let behindTwo: House;
+
+beforeAll(async () => {
+  direct = await startHouse({ role: "web" });
+  behindTwo = await startHouse({ role: "web", trustProxy: 2 });
+});
+afterAll(async () => {
+  await direct?.stop();
+  await behindTwo?.stop();
+});
+
+/** The address that the audit row of a write has. */
+async function addressSeen(house: House, forwarded: string | null): Promise<string> {
+  const { body } = await house.post("/api/players", {}, { "X-Forwarded-For": forwarded });
+  const audit = await house.get(`/api/audit_logs?entity_id.eq=${body.id}`);
+  return audit.body[0].ip;
+}
+
+test("without a proxy to trust, nobody can say what their address is", async () => {
+  expect(await addressSeen(direct, "203.0.113.9")).toMatch(/127\.0\.0\.1$/);
+});
+
+test("behind two proxies the caller is the second from the end, whatever the caller wrote before it", async () => {
+  expect(await addressSeen(behindTwo, "203.0.113.9, 10.0.0.1")).toBe("203.0.113.9");
+  expect(await addressSeen(behindTwo, "1.1.1.1, 2.2.2.2, 203.0.113.9, 10.0.0.1")).toBe("203.0.113.9");
+  expect(await addressSeen(behindTwo, "203.0.113.9:4711,10.0.0.1")).toBe("203.0.113.9");
+  expect(await addressSeen(behindTwo, "[2001:db8::9]:4711, 10.0.0.1")).toBe("2001:db8::9");
+});
+
+test("what came past the proxies, or is no address, counts as the connection's own", async () => {
+  for (const forwarded of [
+    null,
+    "203.0.113.9",
+    "unknown, 10.0.0.1",
+    ", ",
+    "'; drop table players, 10.0.0.1",
+  ]) {
+    expect(await addressSeen(behindTwo, forwarded), String(forwarded)).toMatch(/127\.0\.0\.1$/);
+  }
+});

@@ -1,0 +1,82 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { expect, onTestFinished, test, vi } from "vitest";
+import { startService } from "../faults/process.ts";
+import { testDatabase } from "../support/database.ts";
+
+vi.setConfig({ testTimeout: 60_000 });
+
+const MAIN = fileURLToPath(new URL("../../transports/main.ts", import.meta.url));
+const SECRET = { APP_SECRET: "s".repeat(32) };
+
+/** A start that is to fail: what it says, and its exit code. */
+async function failingStart(environment: Record<string, string>) {
+  const child = spawn(process.execPath, [MAIN], {
+    env: { PATH: process.env.PATH, ...environment },
+    stdio: ["ignore", "ignore", "pipe"],
+  });
+  let said = "";
+  child.stderr.on("data", (chunk) => (said += chunk));
+  const [code] = await once(child, "close");
+  return { code, said };
+}
+
+test("a second start in the same folder says that the folder is in use, and nothing of the port", async () => {
+  const folder = await mkdtemp(join(tmpdir(), "start-"));
+  onTestFinished(() => rm(folder, { recursive: true, force: true }));
+  const first = await startService({ DATA_DIR: folder });
+  try {
+    const { port } = new URL(first.baseUrl);
+    for (const environment of [{ DATA_DIR: folder, PORT: port }, { DATA_DIR: folder }]) {
+      const { code, said } = await failingStart(environment);
+      expect(code).toBe(1);
+      expect(said).toContain("is in use by process");
+      expect(said).not.toMatch(/port/i);
+    }
+  } finally {
+    await first.terminate();
+  }
+});
+
+test("a start whose port is taken says so, and gives up what it has begun", async () => {
+  const database = await testDatabase();
+  const first = await startService({ DATABASE_URL: database.url, ...SECRET });
+  try {
+    const { port } = new URL(first.baseUrl);
+    const { code, said } = await failingStart({ DATABASE_URL: database.url, PORT: port, ...SECRET });
+    expect({ code, said }).toEqual({
+      code: 1,
+      said: `PORT: ${port} is in use on 127.0.0.1. Choose another one, or stop what uses it.\n`,
+    });
+  } finally {
+    await first.terminate();
+    await database.drop();
+  }
+});
+
+test("a signal to npm stops the service, though the shell between them does not pass it on", async () => {
+  const database = await testDatabase();
+  // As npm runs a script: a shell of its own, which waits for the service.
+  const shell = spawn("/bin/sh", ["-c", `"${process.execPath}" "${MAIN}" & echo $!; wait; true`], {
+    env: {
+      PATH: process.env.PATH,
+      DATABASE_URL: database.url,
+      PORT: "0",
+      npm_lifecycle_event: "start",
+      ...SECRET,
+    },
+    stdio: ["ignore", "pipe", "pipe"],
+  });
+  let said = "";
+  let pid = "";
+  shell.stderr.on("data", (chunk) => (said += chunk));
+  shell.stdout.on("data", (chunk) => (pid += chunk));
+  await vi.waitFor(() => expect(said).toContain("listens at"), 30_000);
+  shell.kill("SIGTERM");
+  await vi.waitFor(() => expect(() => process.kill(Number(pid), 0)).toThrow(), 15_000);
+  await database.drop();
+});

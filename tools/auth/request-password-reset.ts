@@ -1,0 +1,31 @@
+import { z } from "zod";
+import { tool } from "#runtime/operation.ts";
+import { enqueue } from "#runtime/queue.ts";
+import sendPasswordReset from "./send-password-reset.job.ts";
+import { countTry } from "./throttle.ts";
+
+export default tool({
+  name: "request_password_reset",
+  title: "Ask for a password reset",
+  description:
+    "Sends a link by email with which the account's password can be set anew, within 30 minutes and once. It answers the same whether or not there is such an account.",
+  scope: "write",
+  effect: "change",
+  access: "public",
+  realm: "system",
+  input: { email: z.email().max(320) },
+  output: z.object({ success: z.literal(true), message: z.string() }),
+  faults: ["rate_limited"],
+  // The account is looked for by the job: what is not known here can be told by neither word nor time.
+  async handler({ sql, call, audit }, { email }) {
+    const account = email.toLowerCase();
+    await countTry(sql, "password_reset", account, call.ip);
+    // Not by the context, which writes the job beside a tenant's events.
+    await enqueue(sql, sendPasswordReset, { email: account }, { dedupe: account });
+    audit({ entity: "users", entityId: null });
+    return {
+      success: true as const,
+      message: "If there is an account with this email, a link to set a new password is on its way.",
+    };
+  },
+});

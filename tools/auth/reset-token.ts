@@ -1,0 +1,11 @@
+import { hash, randomBytes } from "node:crypto";
+
+/** A token of a reset link: 256 random bits. It is in the mail and nowhere else. */
+export function newToken(): string {
+  return randomBytes(32).toString("base64url");
+}
+
+/** The only form in which a token is stored. */
+export function tokenHash(token: string): Buffer {
+  return hash("sha256", token, "buffer");
+}

@@ -1,0 +1,54 @@
+import { randomUUIDv7 } from "node:crypto";
+import { z } from "zod";
+import type { Sql } from "#db/client.ts";
+import type { EmailMessage } from "#runtime/channels/channel.ts";
+import type { Config } from "#runtime/config.ts";
+import { type JobContext, job } from "#runtime/operation.ts";
+import { sendPlatformMail } from "#tools/mailbox/platform-mail.ts";
+import { newToken, tokenHash } from "./reset-token.ts";
+
+/** Mails a link to whoever has the account. Without an account it does nothing, and nobody is told. */
+export default job({
+  name: "send_password_reset",
+  attempts: 5,
+  input: z.object({ email: z.string() }),
+  async handler(context, { email }) {
+    // Made here, and anew at each attempt: in the job's input it would lie on the queue.
+    const token = newToken();
+    if (!(await context.transactSystem((sql) => open(sql, context, email, token)))) return;
+    await sendPlatformMail(context, messageTo(context.config, email, token));
+  },
+});
+
+/** Puts the token in the place of an older one. Answers whether there is such an account. */
+async function open(sql: Sql, { jobId }: JobContext, email: string, token: string): Promise<boolean> {
+  const [user] = await sql<{ id: string }[]>`
+    select id from users where email = ${email} and is_active for no key update`;
+  if (!user) return false;
+  await sql`
+    insert into password_resets (user_id, token_hash) values (${user.id}, ${tokenHash(token)})
+    on conflict (user_id) do update
+      set token_hash = excluded.token_hash, expires_at = excluded.expires_at, created_at = now()`;
+  await sql`
+    insert into system_audit_logs (actor_type, action, entity, entity_id, request_id)
+    values ('system', 'send_password_reset', 'users', ${user.id}, ${jobId})`;
+  return true;
+}
+
+function messageTo(config: Config, email: string, token: string): Omit<EmailMessage, "from"> {
+  const link = `${config.baseUrl}/password-reset/${token}`;
+  return {
+    id: randomUUIDv7(),
+    to: email,
+    subject: "Set a new password",
+    text: [
+      "Somebody, we hope you, asked for a new password for this account.",
+      "",
+      `Set it here, within 30 minutes: ${link}`,
+      "",
+      "The link works once. If you did not ask, do nothing: your password stays as it is.",
+    ].join("\n"),
+    html: `<p>Somebody, we hope you, asked for a new password for this account.</p><p><a href="${link}">Set a new password</a></p><p>The link works once, within 30 minutes. If you did not ask, do nothing: your password stays as it is.</p>`,
+    headers: {},
+  };
+}

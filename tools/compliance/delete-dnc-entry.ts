@@ -1,0 +1,25 @@
+import { z } from "zod";
+import { lockRow } from "#runtime/crud.ts";
+import { tool } from "#runtime/operation.ts";
+import dncEntries from "./dnc-entries.table.ts";
+
+export default tool({
+  name: "delete_dnc_entry",
+  title: "Lift a do-not-call entry",
+  description:
+    "Takes a phone number off one do-not-call list, to correct a mistake. A signed-in admin or manager alone can do it; the audit log keeps what the entry was.",
+  scope: "write",
+  effect: "destroy",
+  access: "manager",
+  input: { id: z.uuid().describe("From list_dnc_entries") },
+  output: z.object({ success: z.literal(true) }),
+  faults: ["not_found"],
+  crud: { table: dncEntries, verb: "delete" },
+  async handler(context, { id }) {
+    const { sql, property, audit } = context;
+    const { list, source, phone_hash, requested_at, expires_at } = await lockRow(context, dncEntries, id);
+    await sql`delete from dnc_entries where property_id = ${property.id} and id = ${id}`;
+    audit({ entityId: id, diff: { list, source, phone_hash, requested_at, expires_at } });
+    return { success: true as const };
+  },
+});

@@ -1,0 +1,103 @@
+import { randomUUID } from "node:crypto";
+import type { Catalog } from "#runtime/catalog.ts";
+import { type Fault, toFault } from "#runtime/faults.ts";
+import { checkValue } from "#runtime/input.ts";
+import { invoke, type Service } from "#runtime/invoke.ts";
+import { readBody } from "../body.ts";
+import { addressOf, type Gate } from "../gate.ts";
+import type { Http, HttpContext } from "../rest.ts";
+import { escapeHtml, page } from "./page.ts";
+
+const MOST_FORM = 16_384;
+
+/** The pages of a forgotten password: where a link is asked for, and what the link opens. GET changes nothing. */
+export function mountPasswordReset(app: Http, gate: Gate, service: Service, catalog: Catalog): void {
+  const run = async (c: HttpContext, name: string, input: object): Promise<Fault | null> => {
+    const call = {
+      actor: { type: "anonymous", id: null } as const,
+      transport: "page" as const,
+      requestId: randomUUID(),
+      ip: addressOf(gate, c.env.incoming),
+      userAgent: c.req.header("user-agent"),
+    };
+    return invoke(service, catalog.operations.get(name)!, call, input).then(() => null, toFault);
+  };
+  app.get("/password-reset", () => askPage());
+  app.post("/password-reset", async (c) => {
+    const form = await readForm(c);
+    const email = form?.get("email")?.trim() ?? "";
+    const fault = await run(c, "request_password_reset", { email });
+    return fault ? askPage(fault) : sentPage();
+  });
+  app.get("/password-reset/:token", () => setPage());
+  app.post("/password-reset/:token", async (c) => {
+    const form = await readForm(c);
+    const input = { token: c.req.param("token"), password: form?.get("password") ?? "" };
+    const fault = await run(c, "confirm_password_reset", input);
+    return fault ? setPage(fault) : donePage();
+  });
+}
+
+/** A form's fields; null when there are none to be read. */
+async function readForm(c: HttpContext): Promise<URLSearchParams | null> {
+  try {
+    const form = new URLSearchParams((await readBody(c.req.raw, MOST_FORM)).toString("utf8"));
+    for (const value of form.values()) checkValue(value);
+    return form;
+  } catch {
+    return null;
+  }
+}
+
+function askPage(fault?: Fault): Response {
+  return show(
+    "Forgot your password?",
+    `<p>Tell us the email of your account. If there is one, you get a link to set a new password.</p>${wrong(fault, "Write a whole email address, such as you@example.com.")}<form method="post"><label for="email">Email</label><input id="email" name="email" type="email" autocomplete="username" required maxlength="320"><button type="submit">Send the link</button></form>`,
+    fault,
+  );
+}
+
+function sentPage(): Response {
+  return show(
+    "Look into your mail",
+    `<p>If there is an account with this email, a link is on its way. It works once, within 30 minutes.</p><p class="soft">Nothing there? Look into the spam folder, or ask again in a few minutes.</p>`,
+  );
+}
+
+function setPage(fault?: Fault): Response {
+  return show(
+    "Set a new password",
+    `<p>It ends every session of your account. Use 12 characters or more.</p>${wrong(fault)}<form method="post"><label for="password">New password</label><input id="password" name="password" type="password" autocomplete="new-password" required minlength="12" maxlength="256"><button type="submit">Set the password</button></form><p class="soft"><a href="/password-reset">Ask for a new link</a></p>`,
+    fault,
+  );
+}
+
+function donePage(): Response {
+  return show(
+    "Your password is set",
+    "<p>Sign in with it from now on. All other sessions of your account have ended.</p>",
+  );
+}
+
+/** What was wrong, in words for people: without the field's name, which only programs need. */
+function wrong(fault: Fault | undefined, instead?: string): string {
+  if (!fault) return "";
+  if (fault.code === "rate_limited") return note("Too many tries. Come back in a quarter of an hour.");
+  if (fault.status >= 500) return note("That did not work. Please try again in a minute.");
+  const said = instead ?? fault.details?.[0]?.message ?? fault.message;
+  return note(`${said[0]?.toUpperCase()}${said.slice(1).replace(/\.?$/, ".")}`);
+}
+
+function note(text: string): string {
+  return `<p class="wrong" role="alert">${escapeHtml(text)}</p>`;
+}
+
+function show(title: string, body: string, fault?: Fault): Response {
+  const headers = fault?.retryAfter === undefined ? {} : { "Retry-After": String(fault.retryAfter) };
+  return page(
+    title,
+    `<p class="from">Player marketing</p><h1>${escapeHtml(title)}</h1>${body}`,
+    fault?.status ?? 200,
+    headers,
+  );
+}
