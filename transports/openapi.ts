@@ -89,7 +89,11 @@ function describe(operation: Operation, catalog: Catalog, method: string, schema
       [operation.status]: {
         description: "Success.",
         headers: headerReferences(),
+<<<<<<< HEAD
         content: { "application/json": { schema: resultSchema(operation, schemas) } },
+=======
+        content: resultContent(operation),
+>>>>>>> b49ed1c (Stream players as CSV straight out of COPY, through a lane of its own)
       },
       ...errorResponses(operation),
     },
@@ -140,7 +144,17 @@ function requestBody(operation: Operation, schemas: Schemas): Json {
   return { required, content: { "application/json": { schema } } };
 }
 
+<<<<<<< HEAD
 function resultSchema(operation: Operation, schemas: Schemas): Json {
+=======
+function resultContent(operation: Operation): Json {
+  const { file } = operation;
+  if (!file) return { "application/json": { schema: resultSchema(operation) } };
+  return { [file.contentType.split(";")[0]!]: { schema: { type: "string" } } };
+}
+
+function resultSchema(operation: Operation): Json {
+>>>>>>> b49ed1c (Stream players as CSV straight out of COPY, through a lane of its own)
   const { crud } = operation;
   const output = () => jsonSchema(operation.output, "output", schemas);
   if (!crud) return output();

@@ -8,6 +8,7 @@ import type { Call, Operation, Table, Verb } from "#runtime/operation.ts";
 import { deprecationHeaders } from "#runtime/versions.ts";
 import { answer, answerFault, type Extra, type Frame } from "./answer.ts";
 import { fingerprint, readBody, readJson } from "./body.ts";
+import { attachment, bodyOf } from "./files.ts";
 import { callOf, type Gate, idempotencyKey, pass } from "./gate.ts";
 import { expectOne, grouped, list, OPTIONS, preferences, selection, shaped } from "./rest-tables.ts";
 
@@ -77,7 +78,15 @@ async function callFunction(service: Service, operation: Operation, request: Pas
   const bytes = c.req.method === "GET" ? Buffer.alloc(0) : await readBody(c.req.raw);
   const input = readJson(c.req.header("content-type") ?? null, bytes);
   const outcome = await invoke(service, operation, keyed(request, bytes, call), input);
-  return answerOutcome(request, operation, outcome, input);
+  if (!outcome.file) return answerOutcome(request, operation, outcome, input);
+  const { contentType, flow } = outcome.file;
+  return answer(request.frame, 200, bodyOf(flow), {
+    contentType,
+    headers: {
+      "Content-Disposition": attachment(outcome.file),
+      ...deprecationHeaders(operation.name, fieldsOf(input)),
+    },
+  });
 }
 
 /** The call with its Idempotency-Key, on a request that writes. */
@@ -94,15 +103,18 @@ function answerOutcome(
   input: unknown,
   extra: Extra = {},
 ): Response {
-  const fields = typeof input === "object" && input !== null ? Object.keys(input) : [];
   return answer(frame, outcome.status, outcome.body, {
     ...extra,
     headers: {
       ...extra.headers,
       ...(outcome.replayed && { "Idempotency-Replayed": "true" }),
-      ...deprecationHeaders(operation.name, fields),
+      ...deprecationHeaders(operation.name, fieldsOf(input)),
     },
   });
+}
+
+function fieldsOf(input: unknown): string[] {
+  return typeof input === "object" && input !== null ? Object.keys(input) : [];
 }
 
 /** The routes of a table, for the verbs that the catalog has an operation for. */
