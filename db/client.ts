@@ -1,5 +1,6 @@
 import postgres from "postgres";
-import { type Client, openPool, type Pool } from "./pool.ts";
+import { type FlowLimits, type Lane, openLane } from "./flow.ts";
+import { type Client, ConnectionLost, DeadlineExceeded, openPool, type Pool } from "./pool.ts";
 import { types } from "./types.ts";
 
 /** A tagged template that runs SQL in the transaction that it belongs to. */
@@ -26,31 +27,29 @@ export interface Database {
   asSystem<T>(work: Work<T>, options?: TransactionOptions): Promise<T>;
   /** One prepared statement as the reader's role, which row-level security lets pass. For db/reader.ts only. */
   read(query: string, parameters: unknown[], deadline?: number): Promise<Record<string, unknown>[]>;
+  /** A connection for bytes that flow out as the tenant. Throws DeadlineExceeded when all lanes stay taken. */
+  lane(property: string): Promise<Lane>;
   /** Calls back on each notification, and on each time the listener is connected anew. */
   listen(channel: string, onNotify: (payload: string) => void, onListen?: () => void): Promise<void>;
   close(): Promise<void>;
 }
 
-/** The database did not answer within the caller's deadline. */
-export class DeadlineExceeded extends Error {
-  readonly code = "57014";
-}
-
-/** The connection went away in the middle: nothing of the transaction was kept, or nobody can tell. */
-export class ConnectionLost extends Error {
-  readonly code = "CONNECTION_CLOSED";
-
-  constructor(options?: ErrorOptions) {
-    super("the connection to the database was lost", options);
-  }
-}
-
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
 const REQUEST_DEADLINE = 5_000;
+/** Flows at once in one process: slow receivers hold connections, and requests must not wait for them. */
+const LANES = 2;
+const FLOW_LIMITS: FlowLimits = { stall: 30_000, whole: 300_000 };
 const MOST_PREPARED = 1_000;
 
-/** The roles' pools over one URL. `size` counts connections a pool (3 to 4 serve two cores best). */
-export function connect(url: string, options: { size?: number; application?: string } = {}): Database {
+export interface ConnectOptions {
+  /** Connections a pool: 3 to 4 serve two cores best. */
+  size?: number;
+  application?: string;
+  flowLimits?: FlowLimits;
+}
+
+/** The roles' pools over one URL. */
+export function connect(url: string, options: ConnectOptions = {}): Database {
   const settings = (role: string) => ({
     types: types as never,
     fetch_types: false,
@@ -71,18 +70,13 @@ export function connect(url: string, options: { size?: number; application?: str
   const size = options.size ?? 4;
   const writers = openPool(url, size, settings("app_idle"));
   const readers = openPool(url, size, settings("app_reader"));
+  const lanes = openPool(url, LANES, settings("app_idle"));
   const listener = postgres(url, { ...settings("app_idle"), max: 1 });
   const prepared = new Set<string>();
 
   return {
     asProperty: async (property, work, transaction = {}) => {
-      if (!UUID.test(property)) throw new TypeError("asProperty needs a uuid");
-      return transact(
-        writers,
-        `set local role app_property; set local app.property_id = '${property}'`,
-        work,
-        transaction,
-      );
+      return transact(writers, tenantRole(property), work, transaction);
     },
     asSystem: (work, transaction = {}) => transact(writers, "set local role app_system", work, transaction),
     read: (query, parameters, deadline = REQUEST_DEADLINE) => {
@@ -93,13 +87,28 @@ export function connect(url: string, options: { size?: number; application?: str
         sql.unsafe<Record<string, unknown>[]>(query, parameters as never[], { prepare }),
       );
     },
+    lane: async (property) =>
+      openLane(lanes, tenantRole(property), options.flowLimits ?? FLOW_LIMITS, (backend) =>
+        stopQuery(writers, backend),
+      ),
     listen: async (channel, onNotify, onListen) => {
       await listener.listen(channel, onNotify, onListen);
     },
     close: async () => {
-      await Promise.all([writers.close(), readers.close(), listener.end({ timeout: 5 })]);
+      await Promise.all([writers.close(), readers.close(), lanes.close(), listener.end({ timeout: 5 })]);
     },
   };
+}
+
+function tenantRole(property: string): string {
+  if (!UUID.test(property)) throw new TypeError("a tenant is named by a uuid");
+  return `set local role app_property; set local app.property_id = '${property}'`;
+}
+
+/** Cancels what a backend of ours runs. Only the login itself may, and none of the roles that it takes on. */
+async function stopQuery(pool: Pool, backend: number): Promise<void> {
+  const statement = `set local role none; select pg_cancel_backend(${backend})`;
+  await withClient(pool, 2_000, ({ sql }) => sql.unsafe(statement).simple()).catch(() => {});
 }
 
 function transact<T>(

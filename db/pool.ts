@@ -1,5 +1,19 @@
 import postgres from "postgres";
 
+/** The database did not answer within the caller's deadline. */
+export class DeadlineExceeded extends Error {
+  readonly code = "57014";
+}
+
+/** The connection went away in the middle: nothing of the transaction was kept, or nobody can tell. */
+export class ConnectionLost extends Error {
+  readonly code = "CONNECTION_CLOSED";
+
+  constructor(options?: ErrorOptions) {
+    super("the connection to the database was lost", options);
+  }
+}
+
 /** One connection, used by one piece of work at a time. */
 export interface Client {
   sql: postgres.Sql;

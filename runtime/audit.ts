@@ -1,4 +1,5 @@
 import { createHash, randomUUIDv7 } from "node:crypto";
+import type { Sql } from "#db/client.ts";
 import type { Call } from "./operation.ts";
 
 export interface AuditRow {
@@ -32,6 +33,20 @@ export function auditRow(
     ip: call.ip ?? null,
     request_id: call.requestId,
   };
+}
+
+/** The part of a statement that writes audit rows: a property's sealed ones, or the platform's. */
+export function auditPart(sql: Sql, propertyId: string | null, rows: AuditRow[]) {
+  if (propertyId === null) {
+    const bare = rows.map(({ client: _, ...row }) => row);
+    return sql`audited as (insert into system_audit_logs ${sql(bare as never)})`;
+  }
+  const sealed = rows.map((row) => ({
+    ...row,
+    property_id: propertyId,
+    record_hash: recordHash({ property_id: propertyId, ...row }),
+  }));
+  return sql`audited as (insert into audit_logs ${sql(sealed as never)})`;
 }
 
 /** SHA-256 over a record's canonical JSON (keys sorted), which `verify` computes again. */

@@ -1,7 +1,8 @@
 import type { Database, Sql, Work } from "#db/client.ts";
+import type { Flow } from "#db/flow.ts";
 import type { Page, Reader } from "#db/reader.ts";
 import { checkScope, resolveProperty } from "./access.ts";
-import { auditRow, recordHash } from "./audit.ts";
+import { type AuditRow, auditPart, auditRow } from "./audit.ts";
 import type { Config } from "./config.ts";
 import type { Directory, Property } from "./directory.ts";
 import { type Fault, faultBody, toFault } from "./faults.ts";
@@ -16,7 +17,7 @@ import {
 } from "./idempotency.ts";
 import { asObject, foldCasing, parseInput } from "./input.ts";
 import type { Log } from "./log.ts";
-import type { Call, Context, Operation, Row } from "./operation.ts";
+import type { Call, Context, File, Operation, Row } from "./operation.ts";
 import { atOnce, effectParts, type PendingEvent, type PendingJob } from "./outbox.ts";
 import type { Sessions } from "./sessions.ts";
 
@@ -42,6 +43,8 @@ export interface Outcome {
   auditId?: string;
   /** A refusal whose writes were kept. */
   fault?: Fault;
+  /** Instead of the body. Whoever has it reads it to its end, or cancels it. */
+  file?: { filename: string; contentType: string; flow: Flow };
 }
 
 /** Locks the rows that a change is about, in the change's own transaction. */
@@ -54,7 +57,8 @@ interface Effects {
   owned: boolean;
   events: PendingEvent[];
   jobs: PendingJob[];
-  about: { entity?: string; entityId?: string | null; propertyId?: string; diff?: object };
+  /** Of the input that is handled now. */
+  about: Parameters<Context["audit"]>[0];
 }
 
 /**
@@ -81,6 +85,7 @@ export async function invoke(
       parseInput(operation, options.choose ? { ...input, id: NOBODY } : input),
     );
     if (operation.read) return await read(service, operation, property!, parsed[0]!);
+    if (operation.file) return await flowing(service, operation, call, property!, parsed[0]!);
     return await run(service, operation, call, property, parsed, options);
   } catch (error) {
     throw explained(service, operation, call, error);
@@ -102,6 +107,32 @@ async function read(
   return { status: 200, body: page.body, replayed: false, page };
 }
 
+/** The call's own transaction checks and records it; then the bytes flow, at the receiver's pace. */
+async function flowing(
+  service: Service,
+  operation: Operation,
+  call: Call,
+  property: Property,
+  input: Record<string, unknown>,
+): Promise<Outcome> {
+  // First of all: what there is no lane for is not recorded as done.
+  const lane = await service.db.lane(property.id);
+  try {
+    let file: File | undefined;
+    const handler = async (context: Context, given: never) => {
+      file = (await operation.handler(context, given)) as File;
+      return { filename: file.filename };
+    };
+    const outcome = await run(service, { ...operation, handler }, call, property, [input], {});
+    const { filename, source } = file!;
+    const { contentType } = operation.file!;
+    return { ...outcome, file: { filename, contentType, flow: lane.start(source) } };
+  } catch (error) {
+    lane.release();
+    throw error;
+  }
+}
+
 async function run(
   service: Service,
   operation: Operation,
@@ -114,7 +145,7 @@ async function run(
   const keyed = keyedCall(operation, call, property);
   const work: Work<Outcome> = (sql, last) =>
     transaction({ service, operation, call, property, inputs, many, choose, effects, keyed, sql, last });
-  const readOnly = operation.effect === "read" && operation.realm === "property";
+  const readOnly = !writesRows(operation) && operation.realm === "property";
   const options = { readOnly, ...(keyed && { before: lockText(keyed) }) };
   const running =
     operation.realm === "property"
@@ -133,6 +164,11 @@ function keyedCall(operation: Operation, call: Call, property: Property | null):
   const { idempotency } = call;
   if (!idempotency || operation.effect === "read" || operation.access === "public") return null;
   return { scope: property?.id ?? call.actor.id ?? NOBODY, ...idempotency };
+}
+
+/** A file that leaves is recorded, though it changes nothing. */
+function writesRows({ effect, file }: Operation): boolean {
+  return effect !== "read" || file !== undefined;
 }
 
 /** One call inside its transaction. */
@@ -164,11 +200,18 @@ async function transaction(running: Running): Promise<Outcome> {
     const rows = await choose?.(context);
     const inputs = rows ? rows.map(({ id }) => ({ ...running.inputs[0], id })) : running.inputs;
     const results: unknown[] = [];
-    for (const input of inputs) results.push(await operation.handler(context, input as never));
-    if (rows && rows.length !== 1) context.audit({ entityId: null, diff: { ids: rows.map(({ id }) => id) } });
+    const audited: AuditRow[] = [];
+    for (const input of inputs) {
+      effects.about = {};
+      const result = await operation.handler(context, input as never);
+      results.push(result);
+      audited.push(auditOf(running, result));
+    }
     const result = rows && operation.crud?.verb === "delete" ? rows : many || rows ? results : results[0];
     const answer = { status: operation.status, body: JSON.stringify(result ?? {}) };
-    const auditId = finish(running, result, answer);
+    const { secrets } = operation;
+    const kept = secrets.length > 0 ? JSON.stringify(without(result, secrets)) : answer.body;
+    const auditId = finish(running, audited, { ...answer, body: kept });
     return { ...answer, replayed: false, ...(auditId && { auditId }) };
   } catch (error) {
     const fault = toFault(error);
@@ -207,47 +250,32 @@ function contextOf({ service, call, property, effects, sql }: Running): Context 
   };
 }
 
-/** What is written beside the handler's rows: events, jobs, the recorded answer, the audit row. */
-function finish(running: Running, result: unknown, answer: Recorded): string | undefined {
-  const { operation, call, property, effects, keyed, sql, last } = running;
-  if (operation.effect === "read") return undefined;
-  const { about, events, jobs } = effects;
-  const propertyId = about.propertyId ?? property?.id ?? null;
-  const row = auditRow(call, operation.name, {
+function auditOf({ operation, call, effects: { about } }: Running, result: unknown): AuditRow {
+  return auditRow(call, about.action ?? operation.name, {
     entity: about.entity ?? operation.crud?.table.name,
     entityId: about.entityId === undefined ? idOf(result) : about.entityId,
     diff: about.diff,
   });
-  const { secrets } = operation;
-  const kept = secrets.length > 0 ? JSON.stringify(without(result, secrets)) : answer.body;
-  last(
-    atOnce(sql, [
-      ...effectParts(sql, property?.id ?? propertyId, events, jobs),
-      ...(keyed ? [recordPart(sql, keyed, operation.name, { ...answer, body: kept })] : []),
-      auditPart(sql, propertyId, row),
-    ]),
-  );
-  return row.id;
 }
 
-function auditPart(sql: Sql, propertyId: string | null, row: ReturnType<typeof auditRow>) {
-  if (propertyId === null) {
-    const { client: _, ...rest } = row;
-    return sql`audited as (insert into system_audit_logs ${sql(rest as never)})`;
-  }
-  const hash = recordHash({ property_id: propertyId, ...row });
-  return sql`audited as (
-    insert into audit_logs (property_id, id, actor_type, actor_id, client, action, entity, entity_id, diff, ip,
-      request_id, record_hash)
-    values (${propertyId}, ${row.id}, ${row.actor_type}, ${row.actor_id}, ${row.client}, ${row.action},
-      ${row.entity}, ${row.entity_id}, ${row.diff as never}, ${row.ip}, ${row.request_id}, ${hash})
-  )`;
+/** What is written beside the handler's rows: events, jobs, the recorded answer, an audit row for each input. */
+function finish(running: Running, audited: AuditRow[], kept: Recorded): string | undefined {
+  const { operation, property, effects, keyed, sql, last } = running;
+  if (!writesRows(operation)) return undefined;
+  const { about, events, jobs } = effects;
+  const propertyId = about.propertyId ?? property?.id ?? null;
+  const parts = [
+    ...effectParts(sql, property?.id ?? propertyId, events, jobs),
+    ...(keyed ? [recordPart(sql, keyed, operation.name, kept)] : []),
+    ...(audited.length > 0 ? [auditPart(sql, propertyId, audited)] : []),
+  ];
+  if (parts.length > 0) last(atOnce(sql, parts));
+  return audited[0]?.id;
 }
 
 function idOf(result: unknown): string | null {
-  const one = Array.isArray(result) ? result[0] : result;
-  if (typeof one !== "object" || one === null || !("id" in one)) return null;
-  return typeof one.id === "string" ? one.id : null;
+  if (typeof result !== "object" || result === null || !("id" in result)) return null;
+  return typeof result.id === "string" ? result.id : null;
 }
 
 function without(result: unknown, secrets: readonly string[]): unknown {

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import type { Sql } from "#db/client.ts";
+import type { Source } from "#db/flow.ts";
 import type { Page, Reader } from "#db/reader.ts";
 import type { Channels } from "./channels/index.ts";
 import type { Config } from "./config.ts";
@@ -69,7 +70,14 @@ export interface Context {
   /** Puts a job on the queue in this transaction. */
   enqueue<Input>(job: JobReference<Input>, input: Input, options?: EnqueueOptions): void;
   /** Names what the audit row is about, when the result's `id` does not. */
-  audit(about: { entity?: string; entityId?: string | null; propertyId?: string; diff?: object }): void;
+  audit(about: {
+    /** Default: the operation's name. */
+    action?: string;
+    entity?: string;
+    entityId?: string | null;
+    propertyId?: string;
+    diff?: object;
+  }): void;
 }
 
 type Shape = z.ZodRawShape;
@@ -100,6 +108,14 @@ export interface Operation {
   handler(context: Context, input: never): Promise<unknown>;
   /** Instead of the handler, for what the generic reader answers: JSON text as the database printed it. */
   read?(reader: Reader, property: string, input: never): Promise<Page>;
+  /** A file instead of JSON: its handler checks everything and says what is to flow. */
+  readonly file?: { readonly contentType: string };
+}
+
+/** What a file's operation answers, once it has checked everything: the bytes flow after its transaction. */
+export interface File {
+  filename: string;
+  source: Source;
 }
 
 interface ToolDefinition<I extends Shape, O extends z.ZodType> {
@@ -133,6 +149,31 @@ export function tool<I extends Shape, O extends z.ZodType>(definition: ToolDefin
     input: z.strictObject(definition.input),
     handler: definition.handler as Operation["handler"],
   };
+}
+
+/** What faces that speak JSON alone are given of a file. */
+const FileView = z.object({
+  filename: z.string(),
+  text: z.string().describe("The file, or its first whole records"),
+  has_more: z.boolean().describe("The file goes on; over REST it comes whole"),
+});
+
+/** An operation whose result is a text file with one record a line: REST and the CLI stream it, MCP gets its start. */
+export function file<I extends Shape>({
+  contentType,
+  ...definition
+}: Omit<ToolDefinition<I, typeof FileView>, "output" | "handler" | "effect" | "scope" | "status"> & {
+  contentType: string;
+  handler(context: Context, input: In<I>): Promise<File>;
+}): Operation {
+  const operation = tool({
+    ...definition,
+    scope: "read",
+    effect: "read",
+    output: FileView,
+    handler: definition.handler as never,
+  });
+  return { ...operation, file: { contentType } };
 }
 
 export type Verb = "list" | "get" | "create" | "update" | "delete";

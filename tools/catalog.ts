@@ -44,6 +44,7 @@ import revokeApiKey from "./keys/revoke-api-key.ts";
 import listPlatformMessages from "./mailbox/list-platform-messages.ts";
 import mailboxMessages from "./mailbox/mailbox-messages.table.ts";
 import forgetExpired from "./platform/forget-expired.job.ts";
+import exportPlayers from "./players/export-players.ts";
 import players from "./players/players.table.ts";
 import createProperty from "./properties/create-property.ts";
 import getProperty from "./properties/get-property.ts";
@@ -68,7 +69,7 @@ import webhookEndpoints from "./webhooks/webhook-endpoints.table.ts";
 
 /** The table of contents: every operation, table and job of the service, by domain. */
 export const CATALOG = catalog([
-  { name: "players", title: "Players", tables: [players] },
+  { name: "players", title: "Players", tools: [exportPlayers], tables: [players] },
   { name: "consent", title: "Consent", tables: [consentRecords], tools: [consentRecord, consentRevoke] },
   {
     name: "compliance",

@@ -18,7 +18,12 @@ export interface Extra {
 }
 
 /** The only place that builds a Response of the API: once, with all its headers. */
-export function answer(frame: Frame, status: number, body: string | null, extra: Extra = {}): Response {
+export function answer(
+  frame: Frame,
+  status: number,
+  body: string | ReadableStream | null,
+  extra: Extra = {},
+): Response {
   const { allowance } = frame;
   return new Response(body, {
     status,

@@ -1,3 +1,4 @@
+import { pipeline } from "node:stream/promises";
 import { FAULTS, Fault, type FaultCode } from "#runtime/faults.ts";
 import type { Operation } from "#runtime/operation.ts";
 import type { Arguments } from "./cli-arguments.ts";
@@ -9,7 +10,7 @@ interface Plan {
   body?: unknown;
 }
 
-/** Calls an operation of a service elsewhere, over REST. Answers the body; throws its faults. */
+/** Calls an operation of a service elsewhere, over REST. Answers the body, or prints a file; throws its faults. */
 export async function callRemote(operation: Operation, given: Arguments): Promise<string> {
   const plan = planOf(operation, given);
   const upload = operation.name === "create_import_job" && typeof given.input.csv === "string";
@@ -25,6 +26,10 @@ export async function callRemote(operation: Operation, given: Arguments): Promis
   }).catch((error: unknown) => {
     throw new Fault("unavailable", { message: `Nothing answers at ${given.url}.`, cause: error });
   });
+  if (response.ok && operation.file && response.body) {
+    await pipeline(response.body, process.stdout, { end: false });
+    return "";
+  }
   const text = await response.text();
   if (response.ok) return text;
   throw remoteFault(response.status, text);

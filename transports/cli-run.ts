@@ -1,4 +1,5 @@
 import { readFile } from "node:fs/promises";
+import { pipeline } from "node:stream/promises";
 import { findEmbedded } from "#db/embedded.ts";
 import { ConfigError, readConfig } from "#runtime/config.ts";
 import { Fault, faultBody, invalid, toFault } from "#runtime/faults.ts";
@@ -11,6 +12,7 @@ import { operationHelp, overview } from "./cli-help.ts";
 import { callRemote } from "./cli-remote.ts";
 import { asTable, type Paper } from "./cli-table.ts";
 import { openService } from "./compose.ts";
+import { bodyOf } from "./files.ts";
 
 process.exitCode = await main(process.argv.slice(2));
 
@@ -29,6 +31,7 @@ async function main(words: string[]): Promise<number> {
   }
   try {
     const body = parsed.url ? await callRemote(operation, parsed) : await callLocal(operation, parsed);
+    if (operation.file) return 0;
     return print(parsed.json ? body : asTable(JSON.parse(body), paperFor(parsed)));
   } catch (error) {
     if (error instanceof ConfigError) return complain(error.message, 2);
@@ -79,6 +82,8 @@ async function callLocal(
       given,
     );
     if (outcome.status >= 400) throw recorded(outcome.body);
+    // A file is printed as it is, while it comes.
+    if (outcome.file) await pipeline(bodyOf(outcome.file.flow), process.stdout, { end: false });
     return outcome.body;
   } finally {
     await service.close();

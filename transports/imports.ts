@@ -1,5 +1,6 @@
 import { createHash, type Hash, randomUUIDv7 } from "node:crypto";
 import { stringify } from "csv-stringify/sync";
+import { safeCell } from "#db/csv.ts";
 import { checkScope, resolveProperty } from "#runtime/access.ts";
 import type { Catalog } from "#runtime/catalog.ts";
 import { invalid, toFault } from "#runtime/faults.ts";
@@ -16,7 +17,6 @@ import { type Gate, idempotencyKey } from "./gate.ts";
 import { checkDeclared, receiveParts, receiveText, type Store } from "./imports-body.ts";
 import { guarded, type Http, type Passed, route } from "./rest.ts";
 import { noteFields } from "./rest-fields.ts";
-import { safeCell } from "./rest-tables.ts";
 
 const COLLECTION = "/api/import_jobs";
 const FILE_TYPES = /^(multipart\/form-data|text\/csv)\b/i;

@@ -7,11 +7,15 @@ import { readIdempotencyKey } from "#runtime/idempotency.ts";
 import { foldCasing, inputFault } from "#runtime/input.ts";
 import { invoke, type Outcome, type Service } from "#runtime/invoke.ts";
 import type { Call, Operation } from "#runtime/operation.ts";
+import { startOf } from "./files.ts";
 import { errorResult, failureOf, recordedFailure } from "./mcp-errors.ts";
 import { type Format, MOST_CHARACTERS, resultOf } from "./mcp-results.ts";
 import { FORMATS, isList } from "./mcp-schemas.ts";
 import type { Surface, Surfaces } from "./mcp-surface.ts";
 import { CallInput, type OfferedTool, SearchInput } from "./mcp-tools.ts";
+
+/** Bytes of a file: quotes and line ends take two characters in JSON. */
+const MOST_FILE = MOST_CHARACTERS * 0.45;
 
 /** What runs tools, made once. */
 export interface Machine {
@@ -136,7 +140,10 @@ async function run(
   const mine: Call = key
     ? { ...call, idempotency: { key, fingerprint: recordHash({ tool: operation.name, input }) } }
     : call;
-  const outcome = await invoke(service, operation, mine, input);
+  const answered = await invoke(service, operation, mine, input);
+  const outcome = answered.file
+    ? { ...answered, body: JSON.stringify(await startOf(answered.file, MOST_FILE)) }
+    : answered;
   if (outcome.status >= 400) return errorResult(recordedFailure(outcome.body), call.requestId, about);
   const options = { format, offset: Number(input.offset ?? 0), warnings: [] };
   if (operation.effect !== "read" || outcome.body.length <= MOST_CHARACTERS) {

@@ -102,7 +102,7 @@ function describe(operation: Operation, catalog: Catalog, method: string, schema
       [operation.status]: {
         description: "Success.",
         headers: headerReferences(versioned && crud.verb !== "delete" ? ["ETag"] : []),
-        content: { "application/json": { schema: resultSchema(operation, deprecations, schemas) } },
+        content: resultContent(operation, deprecations, schemas),
       },
       ...errorResponses(operation),
     },
@@ -148,6 +148,12 @@ function requestBody(operation: Operation, deprecations: readonly Deprecation[],
   const schema = withDeprecations(jsonSchema(input, "input", schemas), deprecations, "input");
   const required = Array.isArray(schema.required) && schema.required.length > 0;
   return { required, content: { "application/json": { schema } } };
+}
+
+function resultContent(operation: Operation, deprecations: readonly Deprecation[], schemas: Schemas): Json {
+  const { file } = operation;
+  if (!file) return { "application/json": { schema: resultSchema(operation, deprecations, schemas) } };
+  return { [file.contentType.split(";")[0]!]: { schema: { type: "string" } } };
 }
 
 function resultSchema(operation: Operation, deprecations: readonly Deprecation[], schemas: Schemas): Json {

@@ -1,4 +1,5 @@
 import { stringify } from "csv-stringify/sync";
+import { safeCell } from "#db/csv.ts";
 import { parseSelect } from "#db/filters.ts";
 import { shapeOf } from "#runtime/columns.ts";
 import { Fault, invalid } from "#runtime/faults.ts";
@@ -122,10 +123,4 @@ function toCsv(body: string): string {
     columns,
     cast: { string: safeCell, boolean: String, object: (v) => JSON.stringify(v) },
   });
-}
-
-/** Leaves numbers and E.164 phones as they are. */
-export function safeCell(text: string): string {
-  if (!/^[=+\-@\t\r]/.test(text)) return text;
-  return /^-?\d+(\.\d+)?$/.test(text) || /^\+[1-9]\d{6,14}$/.test(text) ? text : `'${text}`;
 }

@@ -11,6 +11,7 @@ import type { Call, Operation, Row, Table, Verb } from "#runtime/operation.ts";
 import { type Deprecation, deprecationHeaders, touchedBy } from "#runtime/versions.ts";
 import { answer, answerFault, type Extra, type Frame } from "./answer.ts";
 import { fingerprint, queryOf, readBody, readJson } from "./body.ts";
+import { attachment, bodyOf } from "./files.ts";
 import { callOf, type Gate, idempotencyKey, pass } from "./gate.ts";
 import { noteFields } from "./rest-fields.ts";
 import { expectOne, list, OPTIONS, preferences, selection, shaped } from "./rest-tables.ts";
@@ -112,7 +113,13 @@ async function callFunction(service: Service, operation: Operation, request: Pas
   const bytes = c.req.method === "GET" ? Buffer.alloc(0) : await readBody(c.req.raw);
   const input = readJson(c.req.header("content-type") ?? null, bytes);
   noteFields(request, operation, input);
-  return answerOutcome(request, await invoke(service, operation, keyed(request, bytes, call), input));
+  const outcome = await invoke(service, operation, keyed(request, bytes, call), input);
+  if (!outcome.file) return answerOutcome(request, outcome);
+  const { contentType, flow } = outcome.file;
+  return answer(request.frame, 200, bodyOf(flow), {
+    contentType,
+    headers: { "Content-Disposition": attachment(outcome.file) },
+  });
 }
 
 /** The call with its Idempotency-Key, on a request that writes. */

@@ -91,7 +91,10 @@ function isoZone(zone: string): string {
 function inCentury(iso: string): string | null {
   const time = new Date(iso);
   const year = time.getUTCFullYear();
-  return year >= 1900 && year <= 2100 ? time.toISOString() : null;
+  if (!(year >= 1900 && year <= 2100)) return null;
+  // PostgreSQL keeps microseconds, which a Date does not.
+  const finer = /\.\d{3}(\d+)/.exec(iso)?.[1] ?? "";
+  return time.toISOString().replace("Z", `${finer}Z`);
 }
 
 const zones = new Map<string, boolean>();

@@ -1,4 +1,5 @@
 import { hash, randomUUIDv7 } from "node:crypto";
+import { readCell, readJsonCell } from "#db/csv.ts";
 import type { Property } from "#runtime/directory.ts";
 import { normalizeEmail, normalizePhone, pads } from "#tools/players/address.ts";
 import { FIELDS, moment, parsed } from "./fields.ts";
@@ -76,7 +77,7 @@ export function rowReader({ layout, params, property, seen }: Reading) {
       const cell = cells[index];
       if (!reader || cell === undefined || cell === "") continue;
       const flaw = cellFlaw(cell);
-      const text = flaw ? "" : plain(cell);
+      const text = flaw ? "" : readCell(cell).trim();
       if (!flaw && text === "") continue;
       const wrong = flaw
         ? ({ code: "type_mismatch", message: flaw } as const)
@@ -130,7 +131,7 @@ function readerOf(target: Target): CellReader {
       return fieldReader(target.name);
     case "custom":
       return (text, draft) => {
-        draft.custom[target.key] = customValue(text);
+        draft.custom[target.key] = readJsonCell(text);
         return null;
       };
     case "customs":
@@ -185,13 +186,6 @@ function fieldReader(name: string): CellReader {
     draft.values[name] = value;
     return null;
   };
-}
-
-/** Numbers and booleans in their own form stay such, so that rules can compare them; 007 stays a text. */
-function customValue(text: string): unknown {
-  if (text === "true" || text === "false") return text === "true";
-  const number = Number(text);
-  return String(number) === text && Number.isFinite(number) ? number : text;
 }
 
 function readCustoms(text: string, draft: Draft): Wrong {
@@ -261,11 +255,6 @@ function isFirst({ matchOn, values }: Staged, seen: Seen): boolean {
 function cellFlaw(cell: string): string | null {
   if (cell.length > MOST_CELL) return `The cell is longer than ${MOST_CELL} characters.`;
   return cell.includes("\0") ? "The cell holds a NUL character." : null;
-}
-
-/** Without the apostrophe that an export puts before what a spreadsheet would run. */
-function plain(cell: string): string {
-  return (/^'[=+\-@\t\r]/.test(cell) ? cell.slice(1) : cell).trim();
 }
 
 function shown(value: string): string {

@@ -40,7 +40,8 @@ async function updatePlayers(
         ${fills ? sql`else p.status` : sql`else coalesce(r.status, p.status)`} end,
       custom = ${fills ? sql`coalesce(r.custom, '{}') || p.custom` : sql`p.custom || coalesce(r.custom, '{}')`},
       tags = case when p.tags @> a.tags then p.tags
-        else p.tags || array(select distinct t from unnest(a.tags) t where t <> all(p.tags)) end,
+        else p.tags || array(select t from unnest(a.tags) with ordinality u (t, place)
+            where t <> all(p.tags) group by t order by min(place)) end,
       ${
         fills
           ? sql``
@@ -67,7 +68,8 @@ async function createPlayers(
     insert into players (property_id, id, player_id, status, custom, tags, import_job_id, ${columns})
     select ${property.id}, id, coalesce(player_id, id::text), ${status}, coalesce(custom, '{}'),
       case when tags is null then ${params.tags}::text[]
-        else array(select distinct t from unnest(tags || ${params.tags}::text[]) t) end, ${jobId}, ${columns}
+        else array(select t from unnest(tags || ${params.tags}::text[]) with ordinality u (t, place)
+          group by t order by min(place)) end, ${jobId}, ${columns}
     from import_rows where target is null and verdict is null`;
   if (result.count > 0) {
     const told = sql.unsafe(TOLD.map((name) => (plain.includes(name) ? name : `null as ${name}`)).join(", "));

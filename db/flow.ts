@@ -1,0 +1,177 @@
+import { Readable } from "node:stream";
+import { setTimeout as later } from "node:timers/promises";
+import type postgres from "postgres";
+import { type Client, ConnectionLost, DeadlineExceeded, type Pool } from "./pool.ts";
+
+/** Makes the bytes: one read-only transaction of the tenant, one snapshot. `copy` takes a query's text for COPY. */
+export type Source = (
+  sql: postgres.Sql,
+  copy: (query: string) => AsyncIterable<Buffer>,
+) => AsyncIterable<Buffer>;
+
+/** Bytes that leave the database at the pace of whoever takes them. */
+export interface Flow {
+  /** The next piece, or null at the end. Throws what the database refuses; all is given back then. */
+  next(): Promise<Buffer | null>;
+  /** Stops what runs in the database and gives the connection back. Harmless at the end. */
+  cancel(): Promise<void>;
+}
+
+/** A connection that is kept for a flow. It is given back by its flow, or by `release` when there is none. */
+export interface Lane {
+  start(source: Source): Flow;
+  release(): void;
+}
+
+/** Milliseconds. */
+export interface FlowLimits {
+  /** A receiver who takes nothing for this long has gone. */
+  stall: number;
+  /** All of it, however it moves. */
+  whole: number;
+}
+
+const TURN_DEADLINE = 5_000;
+
+/** Waits for a lane, which are few: a flow holds one for as long as its receiver reads. Throws DeadlineExceeded. */
+export async function openLane(
+  pool: Pool,
+  role: string,
+  limits: FlowLimits,
+  stopQuery: (backend: number) => Promise<void>,
+): Promise<Lane> {
+  const taking = pool.take();
+  const client = await inTime(taking).catch((error: unknown) => {
+    void taking.then(pool.give);
+    throw error;
+  });
+  return {
+    start: (source) => startFlow({ pool, client, role, limits, stopQuery }, source),
+    release: () => pool.give(client),
+  };
+}
+
+function inTime<T>(promise: Promise<T>): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const timer = setTimeout(
+      () => reject(new DeadlineExceeded(`no lane within ${TURN_DEADLINE} ms`)),
+      TURN_DEADLINE,
+    );
+    promise.then(resolve, reject).finally(() => clearTimeout(timer));
+  });
+}
+
+interface Running {
+  pool: Pool;
+  client: Client;
+  role: string;
+  limits: FlowLimits;
+  stopQuery: (backend: number) => Promise<void>;
+}
+
+function startFlow({ pool, client, role, limits, stopQuery }: Running, source: Source): Flow {
+  const { sql } = client;
+  let backend = 0;
+  let state: "open" | "done" | Error = "open";
+  let interrupt: (error: Error) => void = () => {};
+  let drop: () => void = () => {};
+  let stall: NodeJS.Timeout | undefined;
+  const whole = setTimeout(() => void fail(new DeadlineExceeded("it flowed for too long")), limits.whole);
+  const settle = (how: "done" | Error) => {
+    state = how;
+    client.onLost = null;
+    clearTimeout(whole);
+    clearTimeout(stall);
+  };
+  const fail = async (error: Error): Promise<void> => {
+    if (state !== "open") return;
+    settle(error);
+    interrupt(error);
+    if (backend > 0 && !client.lost) await stopQuery(backend);
+    if (!client.lost) drop();
+    if (await rolledBack(client)) pool.give(client);
+    else pool.discard(client);
+  };
+  client.onLost = () => void fail(new ConnectionLost());
+  const pieces = (async function* () {
+    const opening = `begin isolation level repeatable read read only; ${role}; select pg_backend_pid() as pid`;
+    const opened = (await sql.unsafe(opening).simple()) as unknown as { pid: number }[][];
+    backend = opened.at(-1)![0]!.pid;
+    yield* source(sql, (query) => copyOut(sql, query, (dropping) => (drop = dropping)));
+    await sql.unsafe("commit");
+  })();
+  const next = () =>
+    new Promise<IteratorResult<Buffer>>((resolve, reject) => {
+      interrupt = reject;
+      pieces.next().then(resolve, reject);
+    });
+  return {
+    next: async () => {
+      if (state === "done") return null;
+      if (state !== "open") throw state;
+      clearTimeout(stall);
+      try {
+        const { value, done } = await next();
+        if (!done) {
+          stall = setTimeout(() => void fail(new DeadlineExceeded("nobody takes what flows")), limits.stall);
+          return value;
+        }
+        settle("done");
+        pool.give(client);
+        return null;
+      } catch (error) {
+        await fail(error as Error);
+        throw error;
+      }
+    },
+    cancel: () => fail(new DeadlineExceeded("nobody takes what flows")),
+  };
+}
+
+/** Whether the connection can be used again: it answers, and holds no transaction. */
+async function rolledBack({ sql, lost }: Client): Promise<boolean> {
+  if (lost) return false;
+  const late = later(TURN_DEADLINE, false, { ref: false });
+  const done = sql.unsafe("rollback").then(
+    () => true,
+    () => false,
+  );
+  return Promise.race([done, late]);
+}
+
+/** COPY's bytes, in pieces as large as have come. `onOpen` is told how to let the rest go by unread. */
+async function* copyOut(
+  sql: postgres.Sql,
+  query: string,
+  onOpen: (drop: () => void) => void,
+): AsyncGenerator<Buffer> {
+  const stream = await openStream(sql, query);
+  onOpen(() => {
+    // The driver pauses the socket when `push` says no, and whoever is paused is not told of the cancellation.
+    stream.push = () => true;
+    stream._read(0);
+  });
+  for await (const piece of stream) yield piece as Buffer;
+  // The driver (3.4.9) leaves the socket paused when the last bytes came faster than they were read.
+  stream._read(0);
+}
+
+/**
+ * The stream of a COPY. The driver (3.4.9) tells it of an error, which ends the process where nobody listens,
+ * before whoever awaits it could: so it is listened to as soon as it is made.
+ */
+function openStream(sql: postgres.Sql, query: string): Promise<Readable> {
+  const copying = sql.unsafe(`copy (${query}) to stdout (format csv)`);
+  const { resolve } = copying as unknown as { resolve(answer: unknown): void };
+  // Called once more, with the command's result, when all has been copied.
+  const listened = (answer: unknown) => {
+    if (answer instanceof Readable) answer.on("error", () => {});
+    resolve(answer);
+  };
+  return Object.assign(copying, { resolve: listened }).readable();
+}
+
+/** A value as an SQL literal, for COPY, which takes no parameters. Lists are given as PostgreSQL prints them. */
+export function literal(value: string | number | boolean): string {
+  return `E'${String(value).replaceAll("\\", "\\\\").replaceAll("'", "''")}'`;
+}

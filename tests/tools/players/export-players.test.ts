@@ -1,0 +1,360 @@
+import { parse } from "csv-parse/sync";
+import postgres from "postgres";
+import { afterAll, beforeAll, expect, test, vi } from "vitest";
+import { type House, startHouse, type Tenant } from "../../support/house.ts";
+
+let house: House;
+let admin: postgres.Sql;
+beforeAll(async () => {
+  house = await startHouse();
+  admin = postgres(house.database.url, { max: 1, onnotice: () => {} });
+});
+afterAll(async () => {
+  await admin.end();
+  await house.stop();
+});
+
+type Cells = Record<string, string>;
+
+async function exported(tenant: Tenant, input: object = {}): Promise<Cells[]> {
+  const answer = await house.post(
+    "/api/functions/export-players",
+    { property_id: tenant.id, ...input },
+    { "X-Api-Key": tenant.key },
+  );
+  if (answer.status !== 200) throw new Error(answer.text);
+  return parse(answer.text, { columns: true });
+}
+
+async function casino(players: object[]): Promise<Tenant> {
+  const tenant = await house.newTenant();
+  const answer = await house.post("/api/players", players, { "X-Api-Key": tenant.key });
+  expect(answer.status).toBe(201);
+  return tenant;
+}
+
+const everyField = {
+  player_id: "P-1",
+  email: "Ann@Example.com",
+  phone: "(202) 555-0123",
+  first_name: 'Ann "the Ace", Jr.',
+  last_name: "Núñez\nLee",
+  tier: "Gold",
+  adt: 12.5,
+  coin_in: -3,
+  lifetime_theo: 1e300,
+  timezone: "America/New_York",
+  state: "NV",
+  postal_code: "00501",
+  country: "us",
+  birth_date: "1980-02-29",
+  language: "en-US",
+  phone_type: "mobile",
+  custom: { host: "Ray", points: 7, vip: true, "fav game": "Slots" },
+  last_visit_at: "2026-03-01T12:00:00.123456Z",
+  host_id: "01900000-0000-7000-8000-0000000000aa",
+  tags: ["slots", "high roller"],
+  legal_hold: true,
+};
+
+test("an export is an attachment of CSV with every field of a player", async () => {
+  const tenant = await casino([everyField]);
+  const [player] = (await house.get("/api/players", { "X-Api-Key": tenant.key })).body;
+  await house.call("consent_record", {
+    propertyId: tenant.id,
+    playerId: player.id,
+    channel: "sms",
+    consentGiven: true,
+  });
+  const answer = await house.post(
+    "/api/functions/export-players",
+    { propertyId: tenant.id },
+    { "X-Api-Key": tenant.readKey },
+  );
+  expect(answer.status).toBe(200);
+  expect(answer.headers.get("content-type")).toBe("text/csv; charset=utf-8");
+  expect(answer.headers.get("content-disposition")).toMatch(
+    /^attachment; filename="players-\d{4}-\d\d-\d\d\.csv"$/,
+  );
+  expect(answer.headers.get("API-Version")).toBe("2026-06-05");
+  const [row] = parse(answer.text, { columns: true }) as Cells[];
+  const { consents: _, consent_expiries: __, custom: ___, ...columns } = player;
+  expect(Object.keys(row!).sort()).toEqual(
+    [
+      ...Object.keys(columns),
+      ...["sms", "email", "voice", "push"].flatMap((one) => [`consent_${one}`, `consent_${one}_expires_at`]),
+      ...["custom", "custom.host", "custom.points", "custom.vip"],
+    ].sort(),
+  );
+  expect(row).toMatchObject({
+    id: player.id,
+    property_id: tenant.id,
+    player_id: "P-1",
+    email: "ann@example.com",
+    phone: "+12025550123",
+    phone_e164: "+12025550123",
+    first_name: 'Ann "the Ace", Jr.',
+    last_name: "Núñez\nLee",
+    adt: "12.5",
+    coin_in: "-3",
+    lifetime_theo: "1e+300",
+    country: "US",
+    birth_date: "1980-02-29",
+    postal_code: "00501",
+    status: "active",
+    email_status: "unknown",
+    email_validated_at: "",
+    consent_sms: "true",
+    consent_email: "",
+    "custom.host": "Ray",
+    "custom.points": "7",
+    "custom.vip": "true",
+    custom: '{"fav game": "Slots"}',
+    last_visit_at: "2026-03-01T12:00:00.123456+00:00",
+    tags: "slots;high roller",
+    legal_hold: "true",
+    deleted_at: "",
+    created_at: player.created_at,
+  });
+});
+
+const strange = [
+  "=1+1",
+  "+cmd|' /C calc'!A0",
+  "-2+3",
+  "@SUM(A1)",
+  "'=already",
+  "''-twice",
+  "'tis",
+  "-5",
+  "-5.5",
+  "+12025550123",
+  "+1",
+  "a=b",
+  'He said "hi", then left',
+  "line\nbreak",
+  "日本🎰",
+  "007",
+  "null",
+  "\\N",
+  "\\.",
+  "#N/A",
+];
+
+test("a text that a spreadsheet would run starts with an apostrophe, and numbers and phones do not", async () => {
+  const tenant = await casino(strange.map((first_name, index) => ({ player_id: `S${index}`, first_name })));
+  const rows = await exported(tenant);
+  const cells = new Map(rows.map((row) => [row.player_id, row.first_name]));
+  const guarded = strange.flatMap((text, index) => (cells.get(`S${index}`) === text ? [] : [text]));
+  expect(guarded).toEqual(["=1+1", "+cmd|' /C calc'!A0", "-2+3", "@SUM(A1)", "'=already", "''-twice", "+1"]);
+  for (const text of guarded) expect(cells.get(`S${strange.indexOf(text)}`)).toBe(`'${text}`);
+});
+
+test("what was exported comes in again as it was, and goes out as the same file", async () => {
+  const customs = [
+    ...strange,
+    ...[
+      "true",
+      "10",
+      "1.50",
+      "0.0000001",
+      "12345678901234567890",
+      " spaced ",
+      "",
+      '"quoted"',
+      "{}",
+      "[1",
+      "\ttab",
+    ],
+    ...[10, -4.25, 1e21, 1e-7, 0, true, false, null, { a: ["x", { b: 1 }] }, [1, "2"], [], {}],
+  ];
+  const from = await casino([
+    everyField,
+    ...customs.map((value, index) => ({
+      player_id: `C${index}`,
+      custom: { value, "odd key": value, other: index },
+      tags: [`=t${index}`, "a;b", "c|d"].slice(0, 1 + (index % 3)),
+    })),
+    ...["-x", "plain"].map((tag) => ({ player_id: tag, tags: [tag, "z", "a"] })),
+  ]);
+  const [to, key] = [await house.newTenant(), "X-Api-Key"];
+  const first = await house.post(
+    "/api/functions/export-players",
+    { property_id: from.id },
+    { [key]: from.key },
+  );
+  const job = await house.post(
+    "/api/import_jobs",
+    { type: "player_import", csv: first.text },
+    { [key]: to.key },
+  );
+  expect(job.status).toBe(202);
+  await house.idle();
+  const done = await house.get(`/api/import_jobs/${job.body.id}`, { [key]: to.key });
+  expect(done.body).toMatchObject({ status: "completed", failed: 0 });
+  const own = ({ id, property_id, created_at, updated_at, import_job_id, legal_hold, ...rest }: Cells) =>
+    rest;
+  const byName = (rows: Cells[]) => rows.map(own).sort((a, b) => (a.player_id! < b.player_id! ? -1 : 1));
+  expect(byName(await exported(to))).toEqual(byName(await exported(from)));
+  const values = async (tenant: Tenant) => {
+    const { body } = await house.get("/api/players?select=player_id,custom,tags&order=player_id&limit=1000", {
+      [key]: tenant.key,
+    });
+    return body.map(({ custom, ...rest }: { custom: Cells }) => ({
+      ...rest,
+      // An empty cell says nothing, so null and absent are one.
+      custom: Object.fromEntries(Object.entries(custom).filter(([, value]) => value !== null)),
+    }));
+  };
+  const same = (rows: { custom: Record<string, unknown> }[]) =>
+    // A number beyond what a text of digits keeps comes back as that text.
+    rows.map((row) => (row.custom.value === "1000000000000000000000" ? { ...row, custom: {} } : row));
+  const [before, after] = [await values(from), same(await values(to))];
+  expect(after).toEqual(
+    before.map((row: { custom: Cells }) =>
+      (row.custom.value as unknown) === 1e21 ? { ...row, custom: {} } : row,
+    ),
+  );
+});
+
+test("a segment, conditions, both, and a limit choose who is exported, newest first", async () => {
+  const tenant = await house.newTenant();
+  const key = { "X-Api-Key": tenant.key };
+  for (let n = 0; n < 9; n++) {
+    await house.post(
+      "/api/players",
+      { player_id: `P${n}`, tier: n % 2 ? "Gold" : "Basic", adt: n * 10 },
+      key,
+    );
+  }
+  const dynamic = await house.post(
+    "/api/segments",
+    { name: "Gold", type: "dynamic", conditions: [{ field: "tier", operator: "eq", value: "Gold" }] },
+    key,
+  );
+  const fixed = await house.post("/api/segments", { name: "Few", type: "static" }, key);
+  const players = (await house.get("/api/players?select=id,player_id", key)).body;
+  for (const player of players.filter((one: Cells) => one.player_id! < "P2")) {
+    await house.post("/api/segment_members", { segment_id: fixed.body.id, player_id: player.id }, key);
+  }
+  const names = async (input: object) =>
+    (await exported(tenant, input)).map((row) => row.player_id).join(" ");
+  expect(await names({})).toBe("P8 P7 P6 P5 P4 P3 P2 P1 P0");
+  expect(await names({ conditions: [] })).toBe("P8 P7 P6 P5 P4 P3 P2 P1 P0");
+  expect(await names({ limit: 2 })).toBe("P8 P7");
+  expect(await names({ segment_id: dynamic.body.id })).toBe("P7 P5 P3 P1");
+  expect(await names({ segment_id: fixed.body.id })).toBe("P1 P0");
+  const rich = { field: "adt", operator: "gte", value: 50 };
+  const first = { field: "player_id", operator: "in", value: ["P0", "P'1", "P1\\"] };
+  expect(await names({ conditions: [rich, first] })).toBe("");
+  expect(await names({ conditions: [rich, first], logic: "or" })).toBe("P8 P7 P6 P5 P0");
+  expect(await names({ segment_id: dynamic.body.id, conditions: [rich] })).toBe("P7 P5");
+  expect(
+    (await house.post("/api/functions/export-players", { property_id: tenant.id, limit: 1 }, key)).text,
+  ).toMatch(/^id,property_id,player_id,.*\n.*\n$/);
+});
+
+test("an export that cannot be is refused as JSON, and is not recorded", async () => {
+  const tenant = await casino([{ player_id: "A" }]);
+  const rival = await casino([{ player_id: "B" }]);
+  const segment = (
+    await house.post("/api/segments", { name: "S", type: "static" }, { "X-Api-Key": rival.key })
+  ).body;
+  const condition = { field: "adt", operator: "gte", value: 1 };
+  const cases: [object, number, RegExp][] = [
+    [{}, 400, /property_id/],
+    [{ property_id: "x" }, 400, /property_id/],
+    [{ property_id: rival.id }, 403, /wrong_property/],
+    [{ property_id: crypto.randomUUID() }, 403, /wrong_property/],
+    [{ property_id: tenant.id, segment_id: segment.id }, 404, /segment/],
+    [{ property_id: tenant.id, segment_id: crypto.randomUUID() }, 404, /segment/],
+    [{ property_id: tenant.id, segment_id: "x" }, 400, /segment_id/],
+    [{ property_id: tenant.id, limit: 0 }, 400, /limit/],
+    [{ property_id: tenant.id, limit: 50_001 }, 400, /limit/],
+    [{ property_id: tenant.id, limit: 1.5 }, 400, /limit/],
+    [{ property_id: tenant.id, logic: "xor" }, 400, /logic/],
+    [{ property_id: tenant.id, conditions: [{ ...condition, field: "shoe" }] }, 400, /shoe/],
+    [{ property_id: tenant.id, conditions: [{ ...condition, value: "many" }] }, 400, /conditions/],
+    [{ property_id: tenant.id, conditions: condition }, 400, /conditions/],
+    [{ property_id: tenant.id, format: "xlsx" }, 400, /format/],
+  ];
+  for (const [input, status, reason] of cases) {
+    const answer = await house.post("/api/functions/export-players", input, { "X-Api-Key": tenant.key });
+    expect(answer.status, JSON.stringify(input)).toBe(status);
+    expect(answer.headers.get("content-type")).toBe("application/json");
+    expect(answer.body.error).toMatch(reason);
+  }
+  const path = "/api/audit_logs?action.eq=export_players";
+  expect((await house.get(path, { "X-Api-Key": tenant.key })).body).toEqual([]);
+  await exported(tenant, { conditions: [{ field: "email", operator: "eq", value: "secret@example.com" }] });
+  const [row, ...more] = (await house.get(path, { "X-Api-Key": tenant.key })).body;
+  expect(more).toEqual([]);
+  expect(row).toMatchObject({
+    entity: "players",
+    actor_type: "api_key",
+    diff: { conditions: 1, limit: 50_000 },
+  });
+  expect(JSON.stringify(row)).not.toContain("secret");
+});
+
+test("an agent is given as much of the file as it can hold, in whole records, and is told that there is more", async () => {
+  const tenant = await casino(
+    Array.from({ length: 200 }, (_, n) => ({
+      player_id: `P${n}`,
+      first_name: `line\n"${n}"`,
+      email: `p${n}@example.com`,
+    })),
+  );
+  const ask = async (input: object) => {
+    const message = {
+      jsonrpc: "2.0",
+      id: 1,
+      method: "tools/call",
+      params: { name: "export_players", arguments: input },
+    };
+    const { body } = await house.post("/api/mcp", message, {
+      "X-Api-Key": tenant.key,
+      Accept: "application/json, text/event-stream",
+    });
+    return body.result.structuredContent;
+  };
+  const some = await ask({ limit: 3 });
+  expect(some).toMatchObject({ has_more: false, filename: expect.stringMatching(/\.csv$/) });
+  expect(parse(some.text, { columns: true })).toEqual(await exported(tenant, { limit: 3 }));
+  const start = await ask({});
+  expect(start.has_more).toBe(true);
+  const rows = parse(start.text, { columns: true });
+  expect(rows.length).toBeGreaterThan(20);
+  expect(rows).toEqual(await exported(tenant, { limit: rows.length }));
+});
+
+test("a receiver who goes away stops the query, and those who wait get their turn", async () => {
+  const tenant = await house.newTenant();
+  await house.database.db.asProperty(
+    tenant.id,
+    (sql) => sql`
+      insert into players (property_id, player_id, first_name)
+      select ${tenant.id}, 'p' || n, repeat('x', 200) from generate_series(1, 30000) n`,
+  );
+  const open = async (signal: AbortSignal | null = null) =>
+    fetch(`${house.baseUrl}/api/functions/export-players`, {
+      method: "POST",
+      headers: { "X-Api-Key": tenant.key, "Content-Type": "application/json" },
+      body: JSON.stringify({ property_id: tenant.id }),
+      signal,
+    });
+  const working = () => admin`
+    select from pg_stat_activity where datname = current_database() and query like 'copy%' and state = 'active'`;
+  for (let turn = 0; turn < 3; turn++) {
+    const leaving = new AbortController();
+    const [one, other] = [await open(leaving.signal), await open(leaving.signal)];
+    const readers = [one.body!.getReader(), other.body!.getReader()];
+    for (const reader of readers) await reader.read();
+    await vi.waitFor(async () => expect(await working()).toHaveLength(2));
+    leaving.abort();
+    await vi.waitFor(async () => expect(await working()).toHaveLength(0));
+  }
+  const answers = await Promise.all([1, 2, 3, 4].map(async () => (await open()).text()));
+  for (const text of answers) expect(text.split("\n")).toHaveLength(30_002);
+  expect((await house.get("/api/players?limit=1", { "X-Api-Key": tenant.key })).status).toBe(200);
+});

@@ -1,0 +1,43 @@
+import { z } from "zod";
+import { file } from "#runtime/operation.ts";
+import { Condition } from "#tools/segments/conditions.ts";
+import { audienceMatching } from "#tools/segments/conditions-segments.ts";
+import { type Audience, playersCsv } from "./csv.ts";
+
+const MOST = 50_000;
+
+export default file({
+  name: "export_players",
+  title: "Export players as CSV",
+  description:
+    "Writes players with every field into a CSV file, newest first: all of them, a segment's, those that conditions match, or a segment's that conditions match. Cells that a spreadsheet would run start with an apostrophe, which an import takes off.",
+  contentType: "text/csv; charset=utf-8",
+  property: "property_id",
+  input: {
+    property_id: z.uuid(),
+    segment_id: z.uuid().optional().describe("A static or dynamic segment, from list_segments"),
+    conditions: z
+      .array(Condition)
+      .optional()
+      .describe('Such as [{"field":"adt","operator":"gte","value":100}]'),
+    logic: z.enum(["and", "or"]).default("and").describe("Joins the conditions"),
+    limit: z.int().min(1).max(MOST).default(MOST),
+  },
+  faults: ["invalid", "not_found"],
+  async handler({ sql, property, audit }, { segment_id, conditions = [], logic, limit }) {
+    const rules = {
+      logic: "and" as const,
+      conditions: segment_id ? [{ field: `segment.${segment_id}`, operator: "in_segment" as const }] : [],
+      groups: conditions.length > 0 ? [{ logic, conditions }] : [],
+    };
+    const all = rules.conditions.length + rules.groups.length === 0;
+    const audience: Audience = all
+      ? { text: "p.deleted_at is null", params: [] }
+      : await audienceMatching(sql, property.id, rules, 1);
+    // What the conditions look for may be an address, which the log must not keep.
+    const diff = { segment_id: segment_id ?? null, conditions: conditions.length, logic, limit };
+    audit({ entity: "players", entityId: segment_id ?? null, diff });
+    const day = new Date().toISOString().slice(0, 10);
+    return { filename: `players-${day}.csv`, source: playersCsv(property.id, audience, limit) };
+  },
+});
