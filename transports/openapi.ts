@@ -89,11 +89,7 @@ function describe(operation: Operation, catalog: Catalog, method: string, schema
       [operation.status]: {
         description: "Success.",
         headers: headerReferences(),
-<<<<<<< HEAD
-        content: { "application/json": { schema: resultSchema(operation, schemas) } },
-=======
-        content: resultContent(operation),
->>>>>>> b49ed1c (Stream players as CSV straight out of COPY, through a lane of its own)
+        content: resultContent(operation, schemas),
       },
       ...errorResponses(operation),
     },
@@ -144,17 +140,13 @@ function requestBody(operation: Operation, schemas: Schemas): Json {
   return { required, content: { "application/json": { schema } } };
 }
 
-<<<<<<< HEAD
-function resultSchema(operation: Operation, schemas: Schemas): Json {
-=======
-function resultContent(operation: Operation): Json {
+function resultContent(operation: Operation, schemas: Schemas): Json {
   const { file } = operation;
-  if (!file) return { "application/json": { schema: resultSchema(operation) } };
+  if (!file) return { "application/json": { schema: resultSchema(operation, schemas) } };
   return { [file.contentType.split(";")[0]!]: { schema: { type: "string" } } };
 }
 
-function resultSchema(operation: Operation): Json {
->>>>>>> b49ed1c (Stream players as CSV straight out of COPY, through a lane of its own)
+function resultSchema(operation: Operation, schemas: Schemas): Json {
   const { crud } = operation;
   const output = () => jsonSchema(operation.output, "output", schemas);
   if (!crud) return output();

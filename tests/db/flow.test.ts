@@ -53,8 +53,10 @@ async function read(flow: Flow): Promise<string> {
 
 const flowing = async (from: Database, source: Source) => (await from.lane(PROPERTY)).start(source);
 const working = async () =>
-  (await admin`select from pg_stat_activity where datname = current_database() and state <> 'idle'
-    and application_name like 'flow-%'`).length;
+  (
+    await admin`select from pg_stat_activity where datname = current_database() and state <> 'idle'
+    and application_name like 'flow-%'`
+  ).length;
 
 test("a flow gives every row of the tenant, and none of another's", async () => {
   const lines = (await read(await flowing(db, players))).trim().split("\n");
@@ -163,7 +165,16 @@ test("a connection that is lost in the middle is an error, not an early end", as
 });
 
 test("a value stands in a literal as it is", async () => {
-  for (const text of ["'; drop table players; --", "a\\'b", "\\", "''", "$1", "日本", "line\nbreak", "E'x'"]) {
+  for (const text of [
+    "'; drop table players; --",
+    "a\\'b",
+    "\\",
+    "''",
+    "$1",
+    "日本",
+    "line\nbreak",
+    "E'x'",
+  ]) {
     const [row] = await admin.unsafe(`select ${literal(text)}::text as text`);
     expect(row?.text).toBe(text);
   }

@@ -1,12 +1,18 @@
 import { parse } from "csv-parse/sync";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import postgres from "postgres";
+import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import { type House, startHouse, type Tenant } from "../../support/house.ts";
 
 let house: House;
+let admin: postgres.Sql;
 beforeAll(async () => {
   house = await startHouse();
+  admin = postgres(house.database.url, { max: 1, onnotice: () => {} });
 });
-afterAll(() => house.stop());
+afterAll(async () => {
+  await admin.end();
+  await house.stop();
+});
 
 type Cells = Record<string, string>;
 
@@ -147,7 +153,19 @@ test("a text that a spreadsheet would run starts with an apostrophe, and numbers
 test("what was exported comes in again as it was, and goes out as the same file", async () => {
   const customs = [
     ...strange,
-    ...["true", "10", "1.50", "0.0000001", "12345678901234567890", " spaced ", "", '"quoted"', "{}", "[1", "\ttab"],
+    ...[
+      "true",
+      "10",
+      "1.50",
+      "0.0000001",
+      "12345678901234567890",
+      " spaced ",
+      "",
+      '"quoted"',
+      "{}",
+      "[1",
+      "\ttab",
+    ],
     ...[10, -4.25, 1e21, 1e-7, 0, true, false, null, { a: ["x", { b: 1 }] }, [1, "2"], [], {}],
   ];
   const from = await casino([
@@ -160,13 +178,22 @@ test("what was exported comes in again as it was, and goes out as the same file"
     ...["-x", "plain"].map((tag) => ({ player_id: tag, tags: [tag, "z", "a"] })),
   ]);
   const [to, key] = [await house.newTenant(), "X-Api-Key"];
-  const first = await house.post("/api/functions/export-players", { property_id: from.id }, { [key]: from.key });
-  const job = await house.post("/api/import_jobs", { type: "player_import", csv: first.text }, { [key]: to.key });
+  const first = await house.post(
+    "/api/functions/export-players",
+    { property_id: from.id },
+    { [key]: from.key },
+  );
+  const job = await house.post(
+    "/api/import_jobs",
+    { type: "player_import", csv: first.text },
+    { [key]: to.key },
+  );
   expect(job.status).toBe(202);
   await house.idle();
   const done = await house.get(`/api/import_jobs/${job.body.id}`, { [key]: to.key });
   expect(done.body).toMatchObject({ status: "completed", failed: 0 });
-  const own = ({ id, property_id, created_at, updated_at, import_job_id, legal_hold, ...rest }: Cells) => rest;
+  const own = ({ id, property_id, created_at, updated_at, import_job_id, legal_hold, ...rest }: Cells) =>
+    rest;
   const byName = (rows: Cells[]) => rows.map(own).sort((a, b) => (a.player_id! < b.player_id! ? -1 : 1));
   expect(byName(await exported(to))).toEqual(byName(await exported(from)));
   const values = async (tenant: Tenant) => {
@@ -184,6 +211,150 @@ test("what was exported comes in again as it was, and goes out as the same file"
     rows.map((row) => (row.custom.value === "1000000000000000000000" ? { ...row, custom: {} } : row));
   const [before, after] = [await values(from), same(await values(to))];
   expect(after).toEqual(
-    before.map((row: { custom: Cells }) => ((row.custom.value as unknown) === 1e21 ? { ...row, custom: {} } : row)),
+    before.map((row: { custom: Cells }) =>
+      (row.custom.value as unknown) === 1e21 ? { ...row, custom: {} } : row,
+    ),
   );
+});
+
+test("a segment, conditions, both, and a limit choose who is exported, newest first", async () => {
+  const tenant = await house.newTenant();
+  const key = { "X-Api-Key": tenant.key };
+  for (let n = 0; n < 9; n++) {
+    await house.post(
+      "/api/players",
+      { player_id: `P${n}`, tier: n % 2 ? "Gold" : "Basic", adt: n * 10 },
+      key,
+    );
+  }
+  const dynamic = await house.post(
+    "/api/segments",
+    { name: "Gold", type: "dynamic", conditions: [{ field: "tier", operator: "eq", value: "Gold" }] },
+    key,
+  );
+  const fixed = await house.post("/api/segments", { name: "Few", type: "static" }, key);
+  const players = (await house.get("/api/players?select=id,player_id", key)).body;
+  for (const player of players.filter((one: Cells) => one.player_id! < "P2")) {
+    await house.post("/api/segment_members", { segment_id: fixed.body.id, player_id: player.id }, key);
+  }
+  const names = async (input: object) =>
+    (await exported(tenant, input)).map((row) => row.player_id).join(" ");
+  expect(await names({})).toBe("P8 P7 P6 P5 P4 P3 P2 P1 P0");
+  expect(await names({ conditions: [] })).toBe("P8 P7 P6 P5 P4 P3 P2 P1 P0");
+  expect(await names({ limit: 2 })).toBe("P8 P7");
+  expect(await names({ segment_id: dynamic.body.id })).toBe("P7 P5 P3 P1");
+  expect(await names({ segment_id: fixed.body.id })).toBe("P1 P0");
+  const rich = { field: "adt", operator: "gte", value: 50 };
+  const first = { field: "player_id", operator: "in", value: ["P0", "P'1", "P1\\"] };
+  expect(await names({ conditions: [rich, first] })).toBe("");
+  expect(await names({ conditions: [rich, first], logic: "or" })).toBe("P8 P7 P6 P5 P0");
+  expect(await names({ segment_id: dynamic.body.id, conditions: [rich] })).toBe("P7 P5");
+  expect(
+    (await house.post("/api/functions/export-players", { property_id: tenant.id, limit: 1 }, key)).text,
+  ).toMatch(/^id,property_id,player_id,.*\n.*\n$/);
+});
+
+test("an export that cannot be is refused as JSON, and is not recorded", async () => {
+  const tenant = await casino([{ player_id: "A" }]);
+  const rival = await casino([{ player_id: "B" }]);
+  const segment = (
+    await house.post("/api/segments", { name: "S", type: "static" }, { "X-Api-Key": rival.key })
+  ).body;
+  const condition = { field: "adt", operator: "gte", value: 1 };
+  const cases: [object, number, RegExp][] = [
+    [{}, 400, /property_id/],
+    [{ property_id: "x" }, 400, /property_id/],
+    [{ property_id: rival.id }, 403, /wrong_property/],
+    [{ property_id: crypto.randomUUID() }, 403, /wrong_property/],
+    [{ property_id: tenant.id, segment_id: segment.id }, 404, /segment/],
+    [{ property_id: tenant.id, segment_id: crypto.randomUUID() }, 404, /segment/],
+    [{ property_id: tenant.id, segment_id: "x" }, 400, /segment_id/],
+    [{ property_id: tenant.id, limit: 0 }, 400, /limit/],
+    [{ property_id: tenant.id, limit: 50_001 }, 400, /limit/],
+    [{ property_id: tenant.id, limit: 1.5 }, 400, /limit/],
+    [{ property_id: tenant.id, logic: "xor" }, 400, /logic/],
+    [{ property_id: tenant.id, conditions: [{ ...condition, field: "shoe" }] }, 400, /shoe/],
+    [{ property_id: tenant.id, conditions: [{ ...condition, value: "many" }] }, 400, /conditions/],
+    [{ property_id: tenant.id, conditions: condition }, 400, /conditions/],
+    [{ property_id: tenant.id, format: "xlsx" }, 400, /format/],
+  ];
+  for (const [input, status, reason] of cases) {
+    const answer = await house.post("/api/functions/export-players", input, { "X-Api-Key": tenant.key });
+    expect(answer.status, JSON.stringify(input)).toBe(status);
+    expect(answer.headers.get("content-type")).toBe("application/json");
+    expect(answer.body.error).toMatch(reason);
+  }
+  const path = "/api/audit_logs?action.eq=export_players";
+  expect((await house.get(path, { "X-Api-Key": tenant.key })).body).toEqual([]);
+  await exported(tenant, { conditions: [{ field: "email", operator: "eq", value: "secret@example.com" }] });
+  const [row, ...more] = (await house.get(path, { "X-Api-Key": tenant.key })).body;
+  expect(more).toEqual([]);
+  expect(row).toMatchObject({
+    entity: "players",
+    actor_type: "api_key",
+    diff: { conditions: 1, limit: 50_000 },
+  });
+  expect(JSON.stringify(row)).not.toContain("secret");
+});
+
+test("an agent is given as much of the file as it can hold, in whole records, and is told that there is more", async () => {
+  const tenant = await casino(
+    Array.from({ length: 200 }, (_, n) => ({
+      player_id: `P${n}`,
+      first_name: `line\n"${n}"`,
+      email: `p${n}@example.com`,
+    })),
+  );
+  const ask = async (input: object) => {
+    const message = {
+      jsonrpc: "2.0",
+      id: 1,
+      method: "tools/call",
+      params: { name: "export_players", arguments: input },
+    };
+    const { body } = await house.post("/api/mcp", message, {
+      "X-Api-Key": tenant.key,
+      Accept: "application/json, text/event-stream",
+    });
+    return body.result.structuredContent;
+  };
+  const some = await ask({ limit: 3 });
+  expect(some).toMatchObject({ has_more: false, filename: expect.stringMatching(/\.csv$/) });
+  expect(parse(some.text, { columns: true })).toEqual(await exported(tenant, { limit: 3 }));
+  const start = await ask({});
+  expect(start.has_more).toBe(true);
+  const rows = parse(start.text, { columns: true });
+  expect(rows.length).toBeGreaterThan(20);
+  expect(rows).toEqual(await exported(tenant, { limit: rows.length }));
+});
+
+test("a receiver who goes away stops the query, and those who wait get their turn", async () => {
+  const tenant = await house.newTenant();
+  await house.database.db.asProperty(
+    tenant.id,
+    (sql) => sql`
+      insert into players (property_id, player_id, first_name)
+      select ${tenant.id}, 'p' || n, repeat('x', 200) from generate_series(1, 30000) n`,
+  );
+  const open = async (signal: AbortSignal | null = null) =>
+    fetch(`${house.baseUrl}/api/functions/export-players`, {
+      method: "POST",
+      headers: { "X-Api-Key": tenant.key, "Content-Type": "application/json" },
+      body: JSON.stringify({ property_id: tenant.id }),
+      signal,
+    });
+  const working = () => admin`
+    select from pg_stat_activity where datname = current_database() and query like 'copy%' and state = 'active'`;
+  for (let turn = 0; turn < 3; turn++) {
+    const leaving = new AbortController();
+    const [one, other] = [await open(leaving.signal), await open(leaving.signal)];
+    const readers = [one.body!.getReader(), other.body!.getReader()];
+    for (const reader of readers) await reader.read();
+    await vi.waitFor(async () => expect(await working()).toHaveLength(2));
+    leaving.abort();
+    await vi.waitFor(async () => expect(await working()).toHaveLength(0));
+  }
+  const answers = await Promise.all([1, 2, 3, 4].map(async () => (await open()).text()));
+  for (const text of answers) expect(text.split("\n")).toHaveLength(30_002);
+  expect((await house.get("/api/players?limit=1", { "X-Api-Key": tenant.key })).status).toBe(200);
 });
