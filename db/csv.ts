@@ -35,7 +35,7 @@ export function cellSql(sql: string, type: ColumnType): string {
 }
 
 function listSql(sql: string): string {
-  const joined = `array_to_string(${sql}, ';')`;
+  const joined = `nullif(array_to_string(${sql}, ';'), '')`;
   // What the import would split or read as JSON goes out as JSON.
   return `case when array_to_string(${sql}, '') ~ '[][;|,]' then to_jsonb(${sql})::text
     else ${safeCellSql(joined)} end`;

@@ -1,4 +1,4 @@
-import { assertText, fitValue, quote } from "./filters-values.ts";
+import { quote } from "./filters-values.ts";
 import { QueryError, type Shape } from "./shape.ts";
 
 export interface Order {
@@ -33,25 +33,6 @@ export function parseOrder(shape: Shape, text: string): Order[] {
   return [...order, { column: "id", descending, nullsFirst: descending }];
 }
 
-/** An opaque place in a list: the order, and its values in the last row that was read. */
-export function writeCursor(order: Order[], values: (string | null)[]): string {
-  return Buffer.from(JSON.stringify([signature(order), ...values])).toString("base64url");
-}
-
-/** The values of a cursor, each fitted to its column, so that a forged one can only start elsewhere. */
-export function readCursor(shape: Shape, order: Order[], cursor: string): (string | null)[] {
-  const [signed, ...values] = decode(cursor);
-  if (signed !== signature(order)) throw new QueryError("cursor", "the cursor belongs to another order");
-  if (values.length !== order.length) throw new QueryError("cursor", "the cursor is malformed");
-  return order.map(({ column }, index) => {
-    const value = values[index];
-    if (value === null && !NEVER_NULL.has(column)) return null;
-    if (typeof value !== "string") throw new QueryError("cursor", "the cursor is malformed");
-    assertText("cursor", value);
-    return fitValue("cursor", shape.columns[column]?.type ?? "text", value);
-  });
-}
-
 /** Whether a row with null there could exist. */
 export function isNullable(column: string): boolean {
   return !NEVER_NULL.has(column);
@@ -77,20 +58,4 @@ function parseKey(shape: Shape, text: string): Order {
     descending,
     nullsFirst: placed ? placed === "first" : descending,
   };
-}
-
-function signature(order: Order[]): string {
-  return order
-    .map(({ column, descending, nullsFirst }) => `${descending ? "-" : ""}${column}${nullsFirst ? "^" : ""}`)
-    .join(",");
-}
-
-function decode(cursor: string): unknown[] {
-  try {
-    const value: unknown = JSON.parse(Buffer.from(cursor, "base64url").toString());
-    if (Array.isArray(value)) return value;
-  } catch {
-    // Not JSON: malformed, as below.
-  }
-  throw new QueryError("cursor", "the cursor is malformed");
 }

@@ -1,5 +1,5 @@
 import { countConditions, type Filter, parseCondition, parseGroup } from "./filters-conditions.ts";
-import { NEWEST_FIRST, type Order, parseOrder, readCursor } from "./filters-order.ts";
+import { NEWEST_FIRST, type Order, parseOrder } from "./filters-order.ts";
 import { assertText, quote } from "./filters-values.ts";
 import { QueryError, type Shape } from "./shape.ts";
 
@@ -12,8 +12,8 @@ export interface Query {
   order: Order[];
   limit: number;
   offset: number;
-  /** For keyset paging: null on the first page, then the last row's values of `order`. */
-  cursor?: (string | null)[] | null;
+  /** For keyset paging: empty on the first page, then what the last page gave. */
+  cursor?: string;
 }
 
 const DEFAULT_LIMIT = 50;
@@ -41,7 +41,6 @@ export function parseQuery(shape: Shape, pairs: Iterable<[string, string]>): Que
   if (where.reduce((sum, filter) => sum + countConditions(filter), 0) > MAX_CONDITIONS) {
     throw new QueryError("filters", `a query has ${MAX_CONDITIONS} conditions at most`);
   }
-  const order = parseOrder(shape, options.get("order") ?? NEWEST_FIRST);
   const cursor = options.get("cursor");
   if (cursor !== undefined && options.has("offset")) {
     throw new QueryError("cursor", "a page starts at a cursor or at an offset, not both");
@@ -49,12 +48,10 @@ export function parseQuery(shape: Shape, pairs: Iterable<[string, string]>): Que
   return {
     select: parseSelect(shape, options.get("select") ?? "*"),
     where,
-    order,
+    order: parseOrder(shape, options.get("order") ?? NEWEST_FIRST),
     limit: parseCount("limit", options.get("limit"), DEFAULT_LIMIT, MAX_LIMIT),
     offset: parseCount("offset", options.get("offset"), 0, MAX_OFFSET),
-    ...(cursor !== undefined && {
-      cursor: cursor === "" ? null : readCursor(shape, order, cursor),
-    }),
+    ...(cursor !== undefined && { cursor }),
   };
 }
 

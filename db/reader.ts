@@ -1,6 +1,7 @@
+import { randomBytes } from "node:crypto";
 import type { Database } from "./client.ts";
+import { readCursor, writeCursor } from "./cursors.ts";
 import type { Query } from "./filters.ts";
-import { writeCursor } from "./filters-order.ts";
 import { afterSql, type Bind, columnSql, filtersSql, orderSql } from "./filters-sql.ts";
 import { fitValue } from "./filters-values.ts";
 import type { Shape } from "./shape.ts";
@@ -9,40 +10,62 @@ export interface Page {
   /** A JSON array, as PostgreSQL wrote it. */
   body: string;
   rows: number;
-  /** How many rows fit the filters on all pages; only when asked for. */
+  /** How many rows fit the filters on all pages, or about that many; only when asked for. */
   total?: number;
   /** Only in keyset paging, and only when there are more rows. */
   nextCursor?: string;
 }
 
+/** `planned` is the planner's guess. `estimated` is exact for few rows, and the guess for many. */
+export type Count = "exact" | "planned" | "estimated";
+
 export interface Reader {
-  list(property: string, shape: Shape, query: Query, options?: { count?: boolean }): Promise<Page>;
+  /** Throws QueryError on a cursor that this list did not give. */
+  list(property: string, shape: Shape, query: Query, options?: { count?: Count | undefined }): Promise<Page>;
   /** The record as JSON, or null when the property has none of that id. An id that is no uuid: QueryError. */
   get(property: string, shape: Shape, id: string, select?: string[] | null): Promise<string | null>;
 }
 
 // Below it, reading the rows on the way costs less than finding them twice.
 const DEEP_OFFSET = 1000;
+/** The most rows that an estimate counts. */
+const COUNTED = 1000;
 const USUAL_LIMITS = new Set([10, 20, 25, 50, 100, 200, 500, 1000]);
 
 /**
  * Reads any table of one property, as JSON text, in one statement. It is exempt from row-level security, so
  * each statement starts from `tenantSql`, and a request can add predicates to it but never take it away.
+ * `cursorKey` signs the cursors; without one they last as long as the process.
  */
-export function reader(db: Pick<Database, "read">): Reader {
+export function reader(db: Pick<Database, "read">, cursorKey = randomBytes(32)): Reader {
+  const planned = async (property: string, shape: Shape, query: Query): Promise<number> => {
+    const values: unknown[] = [property];
+    const bind: Bind = (value) => `$${values.push(value)}`;
+    const [row] = await db.read(
+      `explain (format json) select from ${fittingSql(shape, query, bind)}`,
+      values,
+    );
+    const [{ Plan: plan }] = row!["QUERY PLAN"] as [{ Plan: { "Plan Rows": number } }];
+    return plan["Plan Rows"];
+  };
   return {
-    list: async (property, shape, query, { count = false } = {}) => {
+    list: async (property, shape, query, { count } = {}) => {
       const values: unknown[] = [property];
       const bind: Bind = (value) => `$${values.push(value)}`;
-      const [row] = await db.read(listSql(shape, query, count, bind), values);
+      const after = query.cursor ? readCursor(cursorKey, shape, query.order, query.cursor) : null;
+      const [row] = await db.read(listSql(shape, query, { count, after }, bind), values);
       if (!row) throw new Error("an aggregate gave no row");
       const last = row.last === null || row.last === undefined ? null : String(row.last);
+      const counted = Number(row.total ?? 0);
+      const guessed = count === "planned" || (count === "estimated" && counted > COUNTED);
       return {
         body: String(row.body),
         rows: Number(row.rows),
-        ...(count && { total: Number(row.total) }),
+        ...(count && {
+          total: guessed ? Math.max(counted, await planned(property, shape, query)) : counted,
+        }),
         ...(last !== null && {
-          nextCursor: writeCursor(query.order, JSON.parse(last)),
+          nextCursor: writeCursor(cursorKey, shape, query.order, JSON.parse(last)),
         }),
       };
     },
@@ -61,17 +84,27 @@ function tenantSql(shape: Shape): string {
   return `"${shape.table}" where "property_id" = $1${shape.visible ? ` and (${shape.visible})` : ""}`;
 }
 
-function listSql(shape: Shape, query: Query, count: boolean, bind: Bind): string {
-  const fitting = `${tenantSql(shape)} and ${filtersSql(shape, query.where, bind)}`;
+function fittingSql(shape: Shape, query: Query, bind: Bind): string {
+  return `${tenantSql(shape)} and ${filtersSql(shape, query.where, bind)}`;
+}
+
+interface Asked {
+  count: Count | undefined;
+  /** The last row's values of the order, in keyset paging behind the first page. */
+  after: (string | null)[] | null;
+}
+
+function listSql(shape: Shape, query: Query, { count, after: values }: Asked, bind: Bind): string {
+  const fitting = fittingSql(shape, query, bind);
   const columns = columnsSql(shape, query.select);
-  const total = count ? `, (select count(*) from ${fitting}) as total` : "";
+  const total = totalSql(fitting, count);
   if (query.cursor === undefined) {
     return `select '[' || coalesce(string_agg(row_to_json(t)::text, ','), '') || ']' as body, count(*) as rows${total}
       from (select ${columns} ${pageSql(shape, query, fitting, bind)}) t`;
   }
   // One row more than asked for tells whether there is a next page; it is not given out.
   const limit = limitSql(query, bind);
-  const after = query.cursor === null ? "" : ` and ${afterSql(shape, query.order, query.cursor, bind)}`;
+  const after = values === null ? "" : ` and ${afterSql(shape, query.order, values, bind)}`;
   const order = orderSql(shape, query.order);
   const keys = query.order.map(({ column }) => `${columnSql(shape, column)}::text`).join(", ");
   const given = selected(shape, query.select).map((name) => `p."${name}"`);
@@ -84,6 +117,12 @@ function listSql(shape: Shape, query: Query, count: boolean, bind: Bind): string
           from ${fitting}${after} order by ${order} limit ${limit} + 1) p
         cross join lateral (select ${given.join(", ")}) t
     ) numbered`;
+}
+
+function totalSql(fitting: string, count: Count | undefined): string {
+  if (count === undefined || count === "planned") return "";
+  const counted = count === "exact" ? fitting : `(select from ${fitting} limit ${COUNTED + 1}) few`;
+  return `, (select count(*) from ${counted}) as total`;
 }
 
 function pageSql(shape: Shape, query: Query, fitting: string, bind: Bind): string {

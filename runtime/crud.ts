@@ -1,7 +1,7 @@
 import { z } from "zod";
 import type { Sql } from "#db/client.ts";
 import { parseQuery } from "#db/filters.ts";
-import type { Page, Reader } from "#db/reader.ts";
+import type { Count, Page, Reader } from "#db/reader.ts";
 import { columnNames, inputOf, shapeOf, viewOf } from "./columns.ts";
 import { checkUnchanged, isVersioned } from "./etag.ts";
 import { Fault, type FaultCode } from "./faults.ts";
@@ -37,6 +37,8 @@ const BUILDERS: Record<Verb, (table: Table) => Operation> = {
   delete: deleteOperation,
 };
 
+const COUNTS = ["exact", "planned", "estimated"] as const satisfies readonly Count[];
+
 const filters = z
   .record(z.string(), z.union([z.string(), z.array(z.string())]))
   .describe('Filters by column and operator, such as {"tier.eq": "Gold", "email.ilike": "%@example.com"}.');
@@ -56,7 +58,10 @@ function listOperation(table: Table): Operation {
       limit: z.union([z.int(), z.string()]).optional().describe("1 to 1000. Default 50."),
       offset: z.union([z.int(), z.string()]).optional().describe("Rows to pass over. Default 0."),
       cursor: z.string().optional().describe("Empty for the first page, then the last answer's next_cursor."),
-      count: z.boolean().optional().describe("Also count all rows that match."),
+      count: z
+        .union([z.boolean(), z.enum(COUNTS)])
+        .optional()
+        .describe("Also count all rows that match: true exactly, estimated faster where they are many."),
     },
     output: z.array(viewOf(table)),
     faults: ["invalid"],
@@ -71,14 +76,15 @@ function listOperation(table: Table): Operation {
         (Array.isArray(value) ? value : [String(value)]).map((one): [string, string] => [key, one]),
       );
       const shape = shapeOf(table);
-      return reader.list(property, shape, parseQuery(shape, pairs), { count: count ?? false });
+      const counting = typeof count === "string" ? count : count ? "exact" : undefined;
+      return reader.list(property, shape, parseQuery(shape, pairs), { count: counting });
     },
   };
 }
 
 interface ListInput {
   filters?: Record<string, string | string[]>;
-  count?: boolean;
+  count?: boolean | Count;
   [option: string]: unknown;
 }
 

@@ -205,7 +205,8 @@ async function transaction(running: Running): Promise<Outcome> {
       effects.about = {};
       const result = await operation.handler(context, input as never);
       results.push(result);
-      audited.push(auditOf(running, result));
+      // Null: the record was left as it is.
+      if (result !== null) audited.push(auditOf(running, result));
     }
     const result = rows && operation.crud?.verb === "delete" ? rows : many || rows ? results : results[0];
     const answer = { status: operation.status, body: JSON.stringify(result ?? {}) };

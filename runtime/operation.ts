@@ -208,6 +208,8 @@ export interface Table {
   /** Verbs that have an operation file of their own, with `crud: { table, verb }`. */
   readonly own: readonly Verb[];
   readonly access: Access;
+  /** Columns that no two records share, by which an upsert knows a record beside its id. */
+  readonly key: readonly string[];
   /** `deleted_at` is set instead of removing the row, and such rows are hidden. */
   readonly softDelete: boolean;
   readonly events: Partial<Record<"create" | "update" | "delete", EventName>>;
@@ -230,6 +232,7 @@ export function table(definition: TableDefinition): Table {
     verbs: ["list", "get", "create", "update", "delete"],
     own: [],
     access: "property",
+    key: [],
     softDelete: false,
     events: {},
     effects: {},

@@ -1,3 +1,4 @@
+import { createHmac } from "node:crypto";
 import { connect, type Database } from "#db/client.ts";
 import { reader } from "#db/reader.ts";
 import type { Catalog } from "#runtime/catalog.ts";
@@ -45,7 +46,7 @@ export async function openService(options: {
   };
   return {
     db,
-    reader: reader(db),
+    reader: reader(db, createHmac("sha256", config.appSecret).update("cursors").digest()),
     directory,
     sessions,
     config,

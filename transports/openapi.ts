@@ -130,7 +130,11 @@ function listParameters(table: Table): Json[] {
     query("order", "Such as created_at.desc,id.asc.", { type: "string" }),
     query("limit", "Rows to return.", { type: "integer", minimum: 0, maximum: 1000, default: 50 }),
     query("offset", "Rows to pass over.", { type: "integer", minimum: 0, default: 0 }),
-    query("cursor", "Empty for the first page, then the last answer's X-Next-Cursor.", { type: "string" }),
+    query(
+      "cursor",
+      "Empty for the first page, then the last answer's X-Next-Cursor, or its Link with rel=next.",
+      { type: "string" },
+    ),
     {
       ...query("filters", "Filters: column.operator=value or column=operator.value.", {
         type: "object",

@@ -1,6 +1,7 @@
 import { stringify } from "csv-stringify/sync";
 import { safeCell } from "#db/csv.ts";
 import { parseSelect } from "#db/filters.ts";
+import type { Page } from "#db/reader.ts";
 import { shapeOf } from "#runtime/columns.ts";
 import { Fault, invalid } from "#runtime/faults.ts";
 import { checkKey } from "#runtime/input.ts";
@@ -16,23 +17,26 @@ export const OPTIONS = new Set(["select", "order", "limit", "offset", "cursor"])
 
 /** What a PostgREST client asks for in its headers. */
 export interface Preferences {
-  count: boolean;
+  count: string | undefined;
   representation: boolean;
   minimal: boolean;
   /** One object instead of an array. */
   single: boolean;
   csv: boolean;
+  /** Rows that are there already are changed, or left as they are, instead of refused. */
+  duplicates: "merge" | "ignore" | undefined;
 }
 
 export function preferences(c: HttpContext): Preferences {
   const prefer = c.req.header("prefer") ?? "";
   const accept = c.req.header("accept") ?? "";
   return {
-    count: /\bcount=(exact|planned|estimated)\b/.test(prefer),
+    count: /\bcount=(exact|planned|estimated)\b/.exec(prefer)?.[1],
     representation: /\breturn=representation\b/.test(prefer),
     minimal: /\breturn=minimal\b/.test(prefer),
     single: accept.includes(OBJECT),
     csv: accept.includes("text/csv"),
+    duplicates: /\bresolution=(merge|ignore)-duplicates\b/.exec(prefer)?.[1] as Preferences["duplicates"],
   };
 }
 
@@ -47,22 +51,38 @@ export async function list(service: Service, operation: Operation, request: Pass
   const input: Record<string, unknown> = Object.fromEntries(options);
   const conditions = pairs.filter(([key]) => !OPTIONS.has(key));
   if (conditions.length > 0) input.filters = grouped(conditions);
-  if (wants.count) input.count = true;
+  if (wants.count) input.count = wants.count;
   noteFields(request, operation, input, selection(operation, query));
   const outcome = await invoke(service, operation, call, input);
   const { page } = outcome;
-  const offset = Number(query.get("offset") ?? 0);
-  const rows = page?.rows ?? 0;
   const headers = {
-    ...(wants.count && {
-      "Content-Range": `${rows > 0 ? `${offset}-${offset + rows - 1}` : "*"}/${page?.total ?? "*"}`,
+    ...(wants.count && page && { "Content-Range": rangeOf(page, query) }),
+    ...(page?.nextCursor && {
+      "X-Next-Cursor": page.nextCursor,
+      Link: `<${c.req.path}?${following(query, page.nextCursor)}>; rel="next"`,
     }),
-    ...(page?.nextCursor && { "X-Next-Cursor": page.nextCursor }),
   };
-  if (wants.csv)
-    return answer(frame, 200, toCsv(outcome.body), { contentType: "text/csv; charset=utf-8", headers });
+  if (wants.csv) {
+    const shape = shapeOf(operation.crud!.table);
+    const columns = parseSelect(shape, query.get("select") ?? "*") ?? Object.keys(shape.columns);
+    const text = toCsv(outcome.body, [...new Set(columns)]);
+    return answer(frame, 200, text, { contentType: "text/csv; charset=utf-8", headers });
+  }
   const shapedOutcome = wants.single ? { ...outcome, body: single(outcome.body) } : outcome;
   return answer(frame, 200, shapedOutcome.body, { headers });
+}
+
+/** Which rows of how many. Behind a cursor nobody knows how many came before. */
+function rangeOf({ rows, total }: Page, query: URLSearchParams): string {
+  const offset = Number(query.get("offset") ?? 0);
+  const known = rows > 0 && !query.get("cursor");
+  return `${known ? `${offset}-${offset + rows - 1}` : "*"}/${total ?? "*"}`;
+}
+
+function following(query: URLSearchParams, cursor: string): URLSearchParams {
+  const next = new URLSearchParams(query);
+  next.set("cursor", cursor);
+  return next;
 }
 
 /** Query pairs as the filters of a list operation: each key with all of its values. */
@@ -115,9 +135,8 @@ export function expectOne(rows: number): void {
 }
 
 /** JSON rows as CSV; a cell that a spreadsheet would run gets a leading apostrophe. */
-function toCsv(body: string): string {
+function toCsv(body: string, columns: string[]): string {
   const rows = JSON.parse(body) as Record<string, unknown>[];
-  const columns = Object.keys(rows[0] ?? {});
   return stringify(rows, {
     header: true,
     columns,

@@ -8,6 +8,7 @@ import { asObject, checkKey, checkValue } from "#runtime/input.ts";
 import { invoke, type Outcome, type Service } from "#runtime/invoke.ts";
 import { lockMatching } from "#runtime/matching.ts";
 import type { Call, Operation, Row, Table, Verb } from "#runtime/operation.ts";
+import { upsertOperation } from "#runtime/upsert.ts";
 import { type Deprecation, deprecationHeaders, touchedBy } from "#runtime/versions.ts";
 import { answer, answerFault, type Extra, type Frame } from "./answer.ts";
 import { fingerprint, queryOf, readBody, readJson } from "./body.ts";
@@ -150,7 +151,12 @@ function mountTable(app: Http, gate: Gate, service: Service, catalog: Catalog, t
   const record = `${collection}/:id`;
   const routes: [string, string, Verb, (operation: Operation, request: Passed) => Promise<Response>][] = [
     ["GET", collection, "list", (operation, request) => list(service, operation, request)],
-    ["POST", collection, "create", (operation, request) => create(service, operation, request)],
+    [
+      "POST",
+      collection,
+      "create",
+      (operation, request) => create(service, operation, operations.get("update"), request),
+    ],
     ["PATCH", collection, "update", (operation, request) => matching(service, operation, request)],
     ["DELETE", collection, "delete", (operation, request) => matching(service, operation, request)],
     ["GET", record, "get", (operation, request) => one(service, operation, request)],
@@ -216,9 +222,16 @@ function recordId(c: HttpContext): string {
   return id;
 }
 
-async function create(service: Service, operation: Operation, request: Passed): Promise<Response> {
+const CREATE_OPTIONS = new Set(["select", "columns", "on_conflict"]);
+
+async function create(
+  service: Service,
+  operation: Operation,
+  change: Operation | undefined,
+  request: Passed,
+): Promise<Response> {
   const { c, call, query } = request;
-  const unknown = [...query.keys()].find((key) => key !== "select" && key !== "columns");
+  const unknown = [...query.keys()].find((key) => !CREATE_OPTIONS.has(key));
   if (unknown !== undefined) throw invalid(unknown, "unknown option");
   if (c.req.header("if-match") !== undefined) throw noEtag();
   const select = selection(operation, query);
@@ -231,12 +244,36 @@ async function create(service: Service, operation: Operation, request: Passed): 
   noteFields(request, operation, body, select);
   const wants = preferences(c);
   if (many && wants.single) expectOne(body.length);
-  const outcome = await invoke(service, operation, keyed(request, bytes, call), body, { many });
+  const chosen = wants.duplicates ? upsert(operation, change, wants.duplicates, query) : operation;
+  const outcome = await invoke(service, chosen, keyed(request, bytes, call), body, { many });
   const headers = {
     ...(outcome.status === 202 && !many && { Location: `${c.req.path}/${JSON.parse(outcome.body).id}` }),
     ...(!many && etagHeader(operation, outcome)),
   };
-  return answerOutcome(request, shaped(outcome, { wants, many, create: true, select }), { headers });
+  const shaping = { wants, many, create: !wants.duplicates, select };
+  const written = wants.duplicates === "ignore" ? newOnes(outcome) : outcome;
+  return answerOutcome(request, shaped(written, shaping), { headers });
+}
+
+/** Without the rows that were left as they are. */
+function newOnes(outcome: Outcome): Outcome {
+  const rows = JSON.parse(outcome.body) as unknown;
+  if (!Array.isArray(rows)) return outcome;
+  return { ...outcome, body: JSON.stringify(rows.filter((row) => row !== null)) };
+}
+
+function upsert(
+  create: Operation,
+  change: Operation | undefined,
+  duplicates: "merge" | "ignore",
+  query: URLSearchParams,
+): Operation {
+  if (!change) throw invalid("Prefer", `records of ${create.crud!.table.name} cannot be changed`);
+  const on = query.get("on_conflict");
+  return upsertOperation(create, change, {
+    on: on === null ? null : on.split(",").map((name) => name.trim()),
+    ignore: duplicates === "ignore",
+  });
 }
 
 /** PATCH and DELETE on a collection: every row that the filters match, chosen and changed in one transaction. */

@@ -46,7 +46,8 @@ async function byRest(
   input: Record<string, unknown>,
   key = house.tenant.key,
 ): Promise<Said> {
-  const { status, body } = await overRest(house, operation, input, { "X-Api-Key": key });
+  const { status, body, text } = await overRest(house, operation, input, { "X-Api-Key": key });
+  if (operation.file && status < 400) return { code: null, data: text };
   return status >= 400 ? { code: body.code, data: body.error } : { code: null, data: body };
 }
 
@@ -61,6 +62,7 @@ async function byMcp(
   });
   if (isError) return { code: String(data.code), data: data.message };
   const { audit_id: _, ...rest } = data;
+  if (operation.file) return { code: null, data: rest.text };
   return { code: null, data: list ? rest.items : rest };
 }
 
@@ -79,6 +81,7 @@ function masked(said: Said): Said {
     .replace(/\b[0-9a-f]{64}\b/g, "<hash>")
     .replace(/\b[0-9a-f]{12}\.example\b/g, "<host>")
     .replace(/\bx[0-9a-f]{12}\b/g, "<text>")
+    .replace(/\b[0-9a-f]{12}\.example\b/g, "<host>")
     .replace(/\bp-[0-9a-f]{8}\b/g, "<slug>");
   return JSON.parse(text) as Said;
 }

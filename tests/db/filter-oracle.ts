@@ -67,6 +67,32 @@ export const someCondition: fc.Arbitrary<One> = fc.oneof(
   condition("custom->>visits", ["eq", "neq"], fc.constantFrom("9", "10", "true")),
 );
 
+/** Each column with each of its operators and some operands, plain and negated. */
+export const everyCondition: One[] = (
+  [
+    ["tier", ["eq", "neq"], tierValues],
+    ["tier", ["like", "ilike"], patterns],
+    ["tier", ["in"], [["Gold"], ["Gold, Club", 'VIP "A"', "back\\slash"], ["none", ""], []]],
+    ["tier", ["is"], ["null", "not_null"]],
+    ["adt", compared, numbers],
+    ["adt", ["in"], [[100], [-5, 0, 200.5], []]],
+    ["adt", ["is"], ["null", "not_null"]],
+    ["coin_in", compared, [-1, 0, 9007199254740991]],
+    ["is_vip", compared, [true, false]],
+    ["is_vip", ["is"], ["null", "not_null", "true", "false", "unknown"]],
+    ["birth_date", compared, ["1990-05-01", "1999-12-31", "2000-02-29"]],
+    ["tags", ["eq", "neq", "cs", "cd", "ov"], lists],
+    ["custom->>visits", ["eq", "neq"], ["9", "10", "true"]],
+  ] as [string, string[], (Value | Value[])[]][]
+).flatMap(([column, operators, operands]) =>
+  operators.flatMap((operator) =>
+    operands.flatMap((operand) => [
+      { column, operator, operand, not: false, dotted: false },
+      { column, operator, operand, not: true, dotted: false },
+    ]),
+  ),
+);
+
 export const someGroup: fc.Arbitrary<Several> = fc.letrec<{ group: Several; member: One | Several }>(
   (tie) => ({
     group: fc.record({

@@ -3,7 +3,8 @@ import { parseQuery } from "#db/filters.ts";
 import { reader } from "#db/reader.ts";
 import { QueryError } from "#db/shape.ts";
 import { testDatabase } from "../support/database.ts";
-import { everyone, idOf, PROPERTY, seedPlayers, shape } from "./thirty-players.ts";
+import { everyCondition, holds, rendered } from "./filter-oracle.ts";
+import { everyone, idOf, PROPERTY, players, seedPlayers, shape } from "./thirty-players.ts";
 
 const database = await testDatabase();
 beforeAll(() => seedPlayers(database.db));
@@ -113,6 +114,22 @@ const both: [string, string, string][] = [
 test.for(both)("%s and %s find the same players", async ([ours, postgrest, names]) => {
   expect(await found(ours)).toBe(names);
   expect(await found(postgrest)).toBe(names);
+});
+
+test("each operator on each column finds in both forms, and in a group, what a plain reading finds", async () => {
+  const wrong: string[] = [];
+  for (const condition of everyCondition) {
+    const expected = players.filter((player) => holds(condition, player)).map(({ player_id }) => player_id);
+    const group = { logic: "or" as const, not: false, members: [condition] };
+    for (const filter of [condition, { ...condition, dotted: true }, group]) {
+      const [key, value] = rendered(filter);
+      const names = await found(new URLSearchParams([[key, value]]).toString());
+      if (names !== expected.sort().join(" "))
+        wrong.push(`${key}=${value}: ${names}, not ${expected.join(" ")}`);
+    }
+  }
+  expect(wrong).toEqual([]);
+  expect(everyCondition.length).toBeGreaterThan(300);
 });
 
 test.for([

@@ -73,7 +73,220 @@ test("a PostgREST client changes and deletes what its filters match, and only th
   expect((await house.request("DELETE", "/api/players")).status).toBe(400);
 });
 
+test("a PostgREST client upserts by the table's key or by the id, with events and audit row by row", async () => {
+  const tenant = await house.newTenant();
+  const own = new PostgrestClient(`${house.baseUrl}/api`, { headers: { "X-Api-Key": tenant.key } });
+  const players = own.from("players");
+  await house.post(
+    "/api/webhook_endpoints",
+    { url: "http://127.0.0.1:9/hook", events: ["player.*"] },
+    { "X-Api-Key": tenant.key },
+  );
+  const first = await players
+    .upsert([
+      { player_id: "A", tier: "Gold", custom: { host: "Ray" } },
+      { player_id: "B", tier: "Basic" },
+    ])
+    .select("id,player_id,tier");
+  expect(first.error).toBeNull();
+  const [a] = first.data as { id: string }[];
+  const second = await players
+    .upsert(
+      [
+        { player_id: "A", tier: "Platinum" },
+        { player_id: "C", tier: "Gold" },
+        { player_id: "C", adt: 5 },
+      ],
+      { onConflict: "player_id" },
+    )
+    .select("player_id,tier,adt,custom,status");
+  expect(second.data).toEqual([
+    { player_id: "A", tier: "Platinum", adt: null, custom: { host: "Ray" }, status: "active" },
+    { player_id: "C", tier: "Gold", adt: null, custom: {}, status: "active" },
+    { player_id: "C", tier: "Gold", adt: 5, custom: {}, status: "active" },
+  ]);
+  const byId = await players.upsert({ id: a!.id, first_name: "Ann" }).select("player_id,first_name").single();
+  expect(byId.data).toEqual({ player_id: "A", first_name: "Ann" });
+  const ignored = await players
+    .upsert([{ player_id: "A", tier: "None" }, { player_id: "D" }], { ignoreDuplicates: true })
+    .select("player_id");
+  expect(ignored.data).toEqual([{ player_id: "D" }]);
+  const all = await players.select("player_id,tier").order("player_id");
+  expect(all.data).toEqual([
+    { player_id: "A", tier: "Platinum" },
+    { player_id: "B", tier: "Basic" },
+    { player_id: "C", tier: "Gold" },
+    { player_id: "D", tier: null },
+  ]);
+  const audits = await own
+    .from("audit_logs")
+    .select("action,entity_id")
+    .eq("entity", "players")
+    .order("created_at");
+  expect(audits.data?.map(({ action }) => action).sort()).toEqual([
+    ...Array.from({ length: 4 }, () => "create_player"),
+    ...Array.from({ length: 3 }, () => "update_player"),
+  ]);
+  expect(audits.data?.every(({ entity_id }) => typeof entity_id === "string")).toBe(true);
+  const events = await house.database.db.asProperty(
+    tenant.id,
+    (sql) => sql<{ type: string; n: number }[]>`
+      select type, count(*)::int as n from outbox where property_id = ${tenant.id} group by type order by type`,
+  );
+  expect([...events]).toEqual([
+    { type: "player.created", n: 4 },
+    { type: "player.tier_changed", n: 1 },
+    { type: "player.updated", n: 3 },
+  ]);
+});
+
+test("an upsert that cannot be is refused whole", async () => {
+  const before = await client.from("players").select("*").order("id");
+  const players = client.from("players");
+  const rows = [{ player_id: "New" }, { player_id: "Ann", email: "not an address" }];
+  expect(await players.upsert(rows)).toMatchObject({ status: 400 });
+  expect(await players.upsert([{ player_id: "New", shoe: 1 }])).toMatchObject({ status: 400 });
+  expect(await players.upsert([{ player_id: 7 }])).toMatchObject({ status: 400 });
+  expect(await players.upsert({ tier: "x" }, { onConflict: "tier" })).toMatchObject({
+    status: 400,
+    error: { error: expect.stringContaining("player_id") },
+  });
+  expect(await players.upsert({ id: house.tenant.id, tier: "x" })).toMatchObject({ status: 404 });
+  const members = client.from("segment_members");
+  expect(await members.upsert({ segment_id: house.tenant.id, player_id: house.tenant.id })).toMatchObject({
+    status: 400,
+  });
+  expect(await client.from("players").select("*").order("id")).toEqual(before);
+});
+
+test("upserts of one key at once make one record", async () => {
+  const answers = await Promise.all(
+    Array.from({ length: 12 }, (_, adt) => client.from("players").upsert({ player_id: "Once", adt })),
+  );
+  expect(answers.map(({ error }) => error)).toEqual(answers.map(() => null));
+  const { count } = await client
+    .from("players")
+    .select("*", { count: "exact", head: true })
+    .eq("player_id", "Once");
+  expect(count).toBe(1);
+  await client.from("players").delete().eq("player_id", "Once");
+});
+
+test("every filter of a PostgREST client that the contract has finds what it says", async () => {
+  const tenant = await house.newTenant();
+  const own = new PostgrestClient(`${house.baseUrl}/api`, { headers: { "X-Api-Key": tenant.key } });
+  await own.from("players").insert([
+    {
+      player_id: "a",
+      first_name: "Ann, Jr.",
+      adt: 10,
+      tags: ["vip", "slots"],
+      custom: { level: 3, host: "Ray" },
+    },
+    { player_id: "b", first_name: 'Bob "B"', adt: 20, tags: ["vip"], custom: { level: 12 } },
+    { player_id: "c", first_name: "Cy (C)", adt: 30, tier: "Gold", legal_hold: true },
+    { player_id: "d", first_name: "100%_d", tier: "Silver" },
+  ]);
+  const all = () => own.from("players").select("player_id").order("player_id");
+  const cases = {
+    eq: [all().eq("first_name", "Ann, Jr."), "a"],
+    "eq boolean": [all().eq("legal_hold", true), "c"],
+    neq: [all().neq("tier", "Gold"), "d"],
+    gt: [all().gt("adt", 10), "b c"],
+    gte: [all().gte("adt", 10), "a b c"],
+    lt: [all().lt("adt", 20.5), "a b"],
+    lte: [all().lte("adt", 10), "a"],
+    like: [all().like("first_name", "%B%"), "b"],
+    "like escaped": [all().like("first_name", "100\\%\\_d"), "d"],
+    ilike: [all().ilike("first_name", "*N*"), "a"],
+    "is null": [all().is("tier", null), "a b"],
+    "is true": [all().is("legal_hold", true), "c"],
+    in: [all().in("first_name", ["Ann, Jr.", 'Bob "B"', "Cy (C)"]), "a b c"],
+    contains: [all().contains("tags", ["vip"]), "a b"],
+    "contains JSON": [all().contains("custom", { level: 3 }), "a"],
+    containedBy: [all().containedBy("tags", ["vip", "x"]), "b c d"],
+    overlaps: [all().overlaps("tags", ["slots", "x"]), "a"],
+    match: [all().match({ tier: "Gold", adt: 30 }), "c"],
+    not: [all().not("adt", "is", null), "a b c"],
+    "not in": [all().not("player_id", "in", "(a,b)"), "c d"],
+    or: [all().or("tier.eq.Gold,and(adt.gt.5,adt.lt.15)"), "a c"],
+    "or quoted": [all().or('first_name.eq."Ann, Jr.",first_name.eq."Cy (C)"'), "a c"],
+    filter: [all().filter("adt", "in", "(10,30)"), "a c"],
+    "JSON path": [all().eq("custom->>host", "Ray"), "a"],
+    "JSON number": [all().gt("custom->level", 5), "b"],
+    several: [all().gt("adt", 5).lt("adt", 25).neq("player_id", "a"), "b"],
+  } as const;
+  for (const [name, [query, expected]] of Object.entries(cases)) {
+    const { data, error } = await query;
+    expect({ name, error, found: data?.map(({ player_id }) => player_id).join(" ") }).toEqual({
+      name,
+      error: null,
+      found: expected,
+    });
+  }
+  const ordered = await own
+    .from("players")
+    .select("player_id")
+    .order("tier", { ascending: false, nullsFirst: false })
+    .order("adt", { nullsFirst: true })
+    .range(1, 2);
+  expect(ordered.data).toEqual([{ player_id: "c" }, { player_id: "a" }]);
+  for (const count of ["exact", "planned", "estimated"] as const) {
+    const counted = await own.from("players").select("*", { count, head: true });
+    expect(counted).toMatchObject({ error: null, count: count === "planned" ? expect.any(Number) : 4 });
+  }
+  expect((await own.from("players").select("player_id").eq("player_id", "z").maybeSingle()).data).toBeNull();
+  expect((await own.from("players").select("player_id").eq("player_id", "a").maybeSingle()).data).toEqual({
+    player_id: "a",
+  });
+  expect(await own.from("players").select("player_id").maybeSingle()).toMatchObject({
+    data: null,
+    status: 406,
+  });
+});
+
+test("pages by cursor are linked, and a cursor that somebody made is refused", async () => {
+  const seen: string[] = [];
+  let path: string | null = "/api/players?select=player_id&order=player_id&limit=1&cursor=&tier.not.is=null";
+  while (path) {
+    const page = await house.get(path);
+    expect(page.status).toBe(200);
+    seen.push(page.body[0].player_id);
+    const link: RegExpExecArray | null = /^<([^>]+)>; rel="next"$/.exec(page.headers.get("Link") ?? "");
+    expect(link === null).toBe(page.headers.get("X-Next-Cursor") === null);
+    path = link?.[1] ?? null;
+  }
+  expect(seen).toEqual(["Ann", "Bob", "Cy"]);
+  for (const cursor of [
+    "x",
+    "WyJwbGF5ZXJfaWQsaWQiLCJBbm4iXQ",
+    "WyJwbGF5ZXJfaWQsaWQiLCJBbm4iXQ.AAAAAAAAAAAAAAAAAAAAAA",
+  ]) {
+    const { status, body } = await house.get(`/api/players?cursor=${cursor}`);
+    expect({ status, field: body.details[0].field }).toEqual({ status: 400, field: "cursor" });
+  }
+});
+
 test("a PostgREST client reads CSV", async () => {
   const { data } = await client.from("players").select("player_id,tier").order("player_id").csv();
   expect(data).toBe("player_id,tier\nAnn,Gold\nBob,Silver\nCy,Gold\n");
+  const none = await client.from("players").select("tier,player_id").eq("player_id", "nobody").csv();
+  expect(none.data).toBe("tier,player_id\n");
+  const risky = [
+    {
+      player_id: "=1+1",
+      first_name: "'=x",
+      custom: { a: "=1" },
+      tags: ["-"],
+      adt: -5,
+      phone: "+12025550123",
+    },
+  ];
+  await client.from("players").insert(risky);
+  const cells = await client
+    .from("players")
+    .select("player_id,first_name,custom,tags,adt,phone")
+    .eq("adt", -5)
+    .csv();
+  expect(cells.data?.split("\n")[1]).toBe(`'=1+1,''=x,"{""a"":""=1""}","[""-""]",-5,+12025550123`);
 });

@@ -14,6 +14,7 @@ const amount = () => z.number().nullish();
 export default table({
   name: "players",
   noun: "player",
+  key: ["player_id"],
   description:
     "A player is a person in the property's database. Emails are kept in lower case, phones as E.164; consents come from the consent ledger alone (consent_record, consent_revoke).",
   softDelete: true,

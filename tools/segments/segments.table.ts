@@ -10,6 +10,7 @@ const MOST_EXCLUDED = 50;
 export default table({
   name: "segments",
   noun: "segment",
+  key: ["name"],
   description:
     "A segment is a saved audience: dynamic ones are rules over players, evaluated at each use; static ones are lists of members.",
   softDelete: true,

@@ -10,6 +10,7 @@ const body = () => z.string().min(1).max(500_000).nullable().optional();
 export default table({
   name: "templates",
   noun: "template",
+  key: ["name"],
   description:
     'A template is content that campaigns share, in Liquid: {{ first_name | default: "friend" }}, {{ player.custom.key }}, {{ property.name }}, {{ unsubscribe_url }}.',
   softDelete: true,
