@@ -43,7 +43,7 @@ const PHRASES = [
   ["schedule for tomorrow", "schedule_campaign"],
   ["may we text this phone", "compliance_check"],
   ["self exclude a player", "create_self_exclusion"],
-  ["remove from the do not call list", "delete_dnc_entry"],
+  ["put a number on the do not call list", "create_dnc_entry"],
   ["add a webhook", "create_webhook_endpoint"],
   ["resend a webhook", "redeliver_webhook"],
   ["change the webhook secret", "rotate_webhook_secret"],
