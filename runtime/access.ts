@@ -11,12 +11,18 @@ export function checkScope(operation: Operation, actor: Actor): void {
   if (operation.access === "public" || actor.type === "system") return;
   if (actor.type === "anonymous") throw new Fault("missing_credential");
   if (actor.type === "api_key") {
+    if (isPersonal(operation)) throw new Fault("invalid_credential");
     if (operation.access !== "property" || !actor.scopes.includes(operation.scope)) {
       throw new Fault("insufficient_scope");
     }
     return;
   }
   if (operation.access === "operator" && !actor.isPlatformAdmin) throw new Fault("insufficient_scope");
+}
+
+/** What the specification declares for a signed-in user: an API key is no credential there, whatever it may do. */
+function isPersonal({ access, realm }: Operation): boolean {
+  return realm === "system" && (access === "user" || access === "manager");
 }
 
 /** The scopes that an actor has in a property. */

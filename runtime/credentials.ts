@@ -24,11 +24,14 @@ export async function authenticate(
   return verifier.verify(credential);
 }
 
-/** Two credentials that differ are none: nobody can tell which of them was meant. */
+/** Two credentials that differ are none: nobody can tell which of them was meant. X-Api-Key carries keys alone. */
 function readCredential({ apiKey, authorization }: CredentialHeaders): string | null {
   if (apiKey === undefined && authorization === undefined) return null;
   if (apiKey?.includes(",")) throw new Fault("invalid_credential");
-  if (authorization === undefined) return apiKey!.trim();
+  if (authorization === undefined) {
+    if (!apiKey!.trim().startsWith("pk_")) throw new Fault("invalid_credential");
+    return apiKey!.trim();
+  }
   const match = /^Bearer +(\S+) *$/i.exec(authorization);
   if (!match) throw new Fault("invalid_credential");
   const bearer = match[1]!;

@@ -85,9 +85,14 @@ function suggestionFor(
   { code, details = [] }: Failure,
   { tool, operation }: { tool?: OfferedTool | undefined; operation?: Operation | undefined },
 ): string {
+  if (
+    operation &&
+    operation.access !== "property" &&
+    /^(insufficient_scope|invalid_credential)$/.test(code)
+  ) {
+    return "This needs a signed-in user; an API key cannot do it.";
+  }
   if (code === "insufficient_scope") {
-    if (operation && operation.access !== "property")
-      return "This needs a signed-in user; an API key cannot do it.";
     return `Use a credential with the ${operation?.scope ?? "write"} scope.`;
   }
   const general = SUGGESTIONS[code as FaultCode] ?? "";
