@@ -19,6 +19,7 @@ import preflightCampaign from "./campaigns/preflight-campaign.ts";
 import resumeCampaign from "./campaigns/resume-campaign.ts";
 import scheduleCampaign from "./campaigns/schedule-campaign.ts";
 import sendCampaign from "./campaigns/send-campaign.ts";
+import sendSmsCampaign from "./campaigns/send-sms-campaign.ts";
 import settleSends from "./campaigns/settle-sends.job.ts";
 import unscheduleCampaign from "./campaigns/unschedule-campaign.ts";
 import unsubscribe from "./campaigns/unsubscribe.ts";
@@ -91,6 +92,7 @@ export const CATALOG = catalog([
       resumeCampaign,
       scheduleCampaign,
       sendCampaign,
+      sendSmsCampaign,
       unscheduleCampaign,
       unsubscribe,
     ],

@@ -150,6 +150,13 @@ async function campaign(run: Run): Promise<string> {
     body_html:
       '<h1>Hello {{ first_name | default: "friend" }}</h1><p>As a <strong>{{ tier }}</strong> member you have $25 free play this weekend.</p>',
   });
+  // Later than the other: the first campaign is the one that the welcome sends.
+  await run("create_campaign", {
+    name: "Double points by text",
+    channel: "sms",
+    segment_id: segment.id,
+    body_text: 'Demo Casino: {{ first_name | default: "hello" }}, double points this Friday to Sunday. 21+.',
+  });
   return String(id);
 }
 

@@ -21,6 +21,8 @@ export interface SmsMessage {
   /** A number or a sender's name; the provider's own when left out. */
   from?: string;
   text: string;
+  /** How many texts it is carried, and paid for, as. */
+  segments: number;
 }
 
 /** The channels that messages go out by, and what a message is on each. */

@@ -10,12 +10,12 @@ import type { Job, JobContext, JobRuntime } from "#runtime/operation.ts";
 import { jobContexts } from "#runtime/worker-context.ts";
 import { findCampaign } from "#tools/campaigns/campaign.ts";
 import type { Recipient } from "#tools/campaigns/claim.ts";
-import { readiness } from "#tools/campaigns/content.ts";
 import deliverCampaign from "#tools/campaigns/deliver-campaign.job.ts";
 import { renderMessages } from "#tools/campaigns/message.ts";
 import planCampaign from "#tools/campaigns/plan-campaign.job.ts";
 import { planPage } from "#tools/campaigns/planning.ts";
 import { PLAYER_FIELDS } from "#tools/campaigns/player-fields.ts";
+import { readinessOn } from "#tools/campaigns/readiness.ts";
 import { recordOutcomes } from "#tools/campaigns/record.ts";
 import { unsubscribeLinks } from "#tools/campaigns/unsubscribe.ts";
 import { pads } from "#tools/players/address.ts";
@@ -136,8 +136,8 @@ async function bareBatches(
   { jobId, propertyId, transact, config }: JobContext,
   campaignId: string,
 ): Promise<void> {
-  const { mail } = await transact(async (context) =>
-    readiness(context, await findCampaign(context, campaignId)),
+  const { content } = await transact(async (context) =>
+    readinessOn("email", context, await findCampaign(context, campaignId)),
   );
   const links = unsubscribeLinks(config);
   const lane = async () => {
@@ -160,9 +160,9 @@ async function bareBatches(
         .sort()
         .at(-1)!;
       const linkOf = (id: string) => links(propertyId!, id);
-      const { messages } = await renderMessages(mail!, batch, linkOf, Number.POSITIVE_INFINITY);
+      const { messages } = await renderMessages(content!, batch, linkOf, Number.POSITIVE_INFINITY);
       const outcomes = messages.map(({ id }) => ({ id, status: "sent" as const, providerMessageId: id }));
-      await transact((context) => recordOutcomes(context, jobId, { provider: "none", outcomes }));
+      await transact((context) => recordOutcomes(context, jobId, { provider: "none", outcomes, messages }));
     }
   };
   await Promise.all([lane(), lane()]);

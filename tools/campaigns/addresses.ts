@@ -1,6 +1,6 @@
 import type { SendingChannel } from "#runtime/channels/channel.ts";
 import { PROVIDERS } from "#runtime/channels/index.ts";
-import { invalid } from "#runtime/faults.ts";
+import { type FaultDetail, invalid } from "#runtime/faults.ts";
 import type { Campaign } from "./campaign.ts";
 
 /** A player's columns that a channel writes to, and the address as it may be shown. */
@@ -19,11 +19,19 @@ export const ADDRESSES: Record<SendingChannel, { address: string; hash: string; 
   },
 };
 
+export function isSendingChannel(channel: string): channel is SendingChannel {
+  return Object.hasOwn(PROVIDERS, channel);
+}
+
+/** Why a campaign of this channel cannot be sent. */
+export function unsendable(channel: string): FaultDetail {
+  const channels = Object.keys(PROVIDERS).join(" and ");
+  return { field: "channel", message: `is ${channel}, and campaigns can be sent by ${channels}` };
+}
+
 /** The channel that the campaign's messages go out by; `invalid` where there is no way to send them yet. */
 export function sendingChannel({ channel }: Pick<Campaign, "channel">): SendingChannel {
-  if (channel in PROVIDERS) return channel as SendingChannel;
-  throw invalid(
-    "channel",
-    `is ${channel}, and campaigns can be sent by ${Object.keys(PROVIDERS).join(" and ")}`,
-  );
+  if (isSendingChannel(channel)) return channel;
+  const { field, message } = unsendable(channel);
+  throw invalid(field, message);
 }

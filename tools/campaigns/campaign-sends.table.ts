@@ -35,6 +35,7 @@ export default table({
     provider_message_id: text(),
     scheduled_for: time(),
     attempts: readable(z.int()),
+    segments: readable(z.int().nullable().describe("Of a text message: how many it is paid for as")),
     error_code: text(),
     error_message: text(),
     sent_at: time(),

@@ -1,18 +1,11 @@
+import type { Messages, SendingChannel } from "#runtime/channels/channel.ts";
 import type { Property } from "#runtime/directory.ts";
-import { Fault, type FaultDetail, toFault } from "#runtime/faults.ts";
+import { type FaultDetail, toFault } from "#runtime/faults.ts";
 import type { Context } from "#runtime/operation.ts";
-import { hasAudience } from "./audience.ts";
 import type { Campaign } from "./campaign.ts";
+import type { Recipient } from "./claim.ts";
 import { parsePart } from "./liquid.ts";
-import { completePlayer } from "./player-fields.ts";
-import {
-  type CompiledEmail,
-  compileEmail,
-  type EmailTemplate,
-  type PropertyVariables,
-  playerVariables,
-  withFooter,
-} from "./render.ts";
+import type { PropertyVariables } from "./render.ts";
 
 /** The fields of a campaign or a template that hold Liquid, and the engine that each is for. */
 const PARTS = {
@@ -32,75 +25,35 @@ export function checkSyntax(record: Record<string, unknown>): void {
   }
 }
 
-/** The mail that a campaign sends: compiled once, the same for all recipients. */
-export interface Mail {
-  compiled: CompiledEmail;
-  property: PropertyVariables;
-  from: { email: string; name?: string };
-  replyTo: string | null;
+/** What a campaign sends by a channel: compiled once, the same for all recipients. */
+export interface Content<C extends SendingChannel = SendingChannel> {
+  channel: C;
+  /** The message to one recipient. `invalid`, with the field, where it cannot be rendered. */
+  messageTo(recipient: Recipient, unsubscribeUrl: string): Messages[C];
 }
 
-/** What stands in the way of sending, a sentence a field; with the mail, when nothing does. */
-export type Readiness = { mail: Mail; problems: [] } | { mail: null; problems: FaultDetail[] };
+/** What compiling needs of a context. Looks at the database, at no provider. */
+export type Setting = Pick<Context, "sql" | "property" | "config">;
 
-type Setting = Pick<Context, "sql" | "property" | "config">;
+/** The content of a campaign on one channel, or a sentence for each field that stands in the way. */
+export type Compile<C extends SendingChannel> = (
+  context: Setting,
+  campaign: Campaign,
+) => Promise<Content<C> | FaultDetail[]>;
 
-/** Whether the campaign can be sent as it is now. Looks at the database, at no provider. */
-export async function readiness(context: Setting, campaign: Campaign): Promise<Readiness> {
-  const problems: FaultDetail[] = [];
-  if (campaign.channel !== "email") problems.push(wrongChannel(campaign.channel));
-  if (!hasAudience(campaign)) {
-    problems.push({
-      field: "segment_id",
-      message: 'the campaign has no audience; give segment_id, conditions, or audience: "all"',
-    });
-  }
-  if (!context.property.postal_address) {
-    problems.push({
-      field: "postal_address",
-      message: "the property has none, and a marketing email must show it; set it with update_property",
-    });
-  }
-  const from = senderOf(context, campaign);
-  if (!from)
-    problems.push({
-      field: "from_email",
-      message: "neither the campaign, the property nor EMAIL_FROM has one",
-    });
-  const compiled = campaign.channel === "email" ? await compiledContent(context, campaign) : [];
-  if (Array.isArray(compiled)) problems.push(...compiled);
-  if (problems.length > 0 || !from || Array.isArray(compiled)) return { mail: null, problems };
-  const property = propertyVariables(context.property);
-  return { mail: { compiled, property, from, replyTo: campaign.reply_to }, problems: [] };
-}
-
-/** One fault of all that stands in the way. */
-export function notReady(problems: FaultDetail[]): Fault {
-  const message = problems.map((problem) => `${problem.field}: ${problem.message}`).join("; ");
-  return new Fault("invalid", { message, details: problems });
-}
-
-function wrongChannel(channel: Campaign["channel"]): FaultDetail {
-  const other = channel === "sms" ? "; send_sms_campaign sends sms" : "";
-  return { field: "channel", message: `is ${channel}, and this operation sends email${other}` };
-}
-
-function senderOf({ property, config }: Setting, campaign: Campaign): Mail["from"] | null {
-  const kept = config.email.provider === "mailbox" ? `no-reply@${property.slug}.invalid` : null;
-  const email = campaign.from_email ?? property.from_email ?? config.email.from ?? kept;
-  if (!email) return null;
-  return { email, name: campaign.from_name ?? property.from_name ?? property.name };
-}
-
-/** The footer names somebody, whatever the property has filled in. */
-function propertyVariables(property: Property): PropertyVariables {
-  const { name, legal_name, postal_address, responsible_gaming_footer, privacy_policy_url } = property;
+/** The content's template, where it has one; `deleted` says that it is gone. */
+export async function templateOf(
+  { sql, property }: Setting,
+  { template_id }: Campaign,
+): Promise<{ template: TemplateRow | null; deleted: FaultDetail[] }> {
+  if (template_id === null) return { template: null, deleted: [] };
+  const [template] = await sql<TemplateRow[]>`
+    select subject, html, text from templates
+    where property_id = ${property.id} and id = ${template_id} and deleted_at is null`;
+  if (template) return { template, deleted: [] };
   return {
-    name,
-    legal_name: legal_name ?? name,
-    postal_address,
-    responsible_gaming_footer,
-    privacy_policy_url,
+    template: null,
+    deleted: [{ field: "template_id", message: `template ${template_id} has been deleted` }],
   };
 }
 
@@ -110,35 +63,10 @@ interface TemplateRow {
   text: string | null;
 }
 
-/** The compiled content, or why there is none. */
-async function compiledContent(context: Setting, campaign: Campaign): Promise<CompiledEmail | FaultDetail[]> {
-  const template = campaign.template_id ? await findTemplate(context, campaign.template_id) : null;
-  if (campaign.template_id && !template) {
-    return [{ field: "template_id", message: `template ${campaign.template_id} has been deleted` }];
-  }
-  const content = contentOf(campaign, template);
-  if (!content.subject) return [{ field: "subject", message: "the campaign has no subject" }];
-  if (!content.html && !content.text) {
-    return [
-      {
-        field: "body_html",
-        message: "the campaign has no content; give body_html, body_text or template_id",
-      },
-    ];
-  }
-  const own: Record<string, string> = hasBody(campaign) ? { html: "body_html", text: "body_text" } : {};
+/** What `compile` makes, or its `invalid` fault as problems, under the campaign's own names of the fields. */
+export function compiledOr<T>(compile: () => T, own: Record<string, string>): T | FaultDetail[] {
   try {
-    const compiled = compileEmail(withFooter({ ...content, subject: content.subject }));
-    // Shows a variable that no player can have; what single players lack, the preflight shows.
-    const links = { unsubscribe_url: "https://example.com/u" };
-    const player = completePlayer(compiled.variables);
-    // An address that is missing is a problem of its own.
-    const property = {
-      ...propertyVariables(context.property),
-      postal_address: context.property.postal_address ?? "-",
-    };
-    compiled.render(playerVariables(player, property, links));
-    return compiled;
+    return compile();
   } catch (error) {
     const fault = toFault(error);
     if (fault.code !== "invalid") throw error;
@@ -146,27 +74,14 @@ async function compiledContent(context: Setting, campaign: Campaign): Promise<Co
   }
 }
 
-async function findTemplate({ sql, property }: Setting, id: string): Promise<TemplateRow | null> {
-  const [template] = await sql<TemplateRow[]>`
-    select subject, html, text from templates
-    where property_id = ${property.id} and id = ${id} and deleted_at is null`;
-  return template ?? null;
-}
-
-/** The campaign's own words go before the template's; its bodies replace both of the template's. */
-function contentOf(
-  campaign: Campaign,
-  template: TemplateRow | null,
-): Omit<EmailTemplate, "subject"> & { subject: string | null } {
-  const own = hasBody(campaign);
+/** What a property is called in messages: they name somebody, whatever it has filled in. */
+export function propertyVariables(property: Property): PropertyVariables {
+  const { name, legal_name, postal_address, responsible_gaming_footer, privacy_policy_url } = property;
   return {
-    subject: campaign.subject ?? template?.subject ?? null,
-    preheader: campaign.preheader,
-    html: own ? campaign.body_html : (template?.html ?? null),
-    text: own ? campaign.body_text : (template?.text ?? null),
+    name,
+    legal_name: legal_name ?? name,
+    postal_address,
+    responsible_gaming_footer,
+    privacy_policy_url,
   };
-}
-
-function hasBody({ body_html, body_text }: Campaign): boolean {
-  return body_html !== null || body_text !== null;
 }

@@ -1,15 +1,17 @@
 import { z } from "zod";
-import type { SendOutcome } from "#runtime/channels/channel.ts";
+import type { Keep, SendingChannel, SendOutcome } from "#runtime/channels/channel.ts";
 import type { Sender } from "#runtime/channels/index.ts";
 import { type Context, type JobContext, job } from "#runtime/operation.ts";
 import { keepMessages } from "#tools/mailbox/keep.ts";
 import { chooseProvider } from "#tools/providers/choose.ts";
-import { findCampaign } from "./campaign.ts";
+import { sendingChannel } from "./addresses.ts";
+import { type Campaign, findCampaign } from "./campaign.ts";
 import cancelSends from "./cancel-sends.job.ts";
-import { claimSends, recoverSends } from "./claim.ts";
-import { type Mail, notReady, readiness } from "./content.ts";
+import { claimSends, type Recipient, recoverSends } from "./claim.ts";
+import type { Content } from "./content.ts";
 import { renderMessages } from "./message.ts";
 import { fail, finishIfDone, orFail } from "./move.ts";
+import { notReady, readinessOn } from "./readiness.ts";
 import { recordOutcomes } from "./record.ts";
 import { unsubscribeLinks } from "./unsubscribe.ts";
 
@@ -27,40 +29,26 @@ const deliverCampaign = job({
 });
 export default deliverCampaign;
 
-interface Delivery {
+interface Delivery<C extends SendingChannel> {
   job: JobContext;
   campaignId: string;
+  channel: C;
   provider: string;
-  sender: Sender<"email">;
-  content: Content;
+  sender: Sender<C>;
+  /** Compiled from the content's `version`. */
+  content: Content<C>;
+  version: number;
   linkOf(sendId: string): string;
   /** Set when nothing more may be claimed. */
   stopped: boolean;
 }
 
-interface Content {
-  mail: Mail;
-  version: number;
-}
-
 async function deliver(job: JobContext, campaignId: string): Promise<void> {
-  const chosen = chooseProvider(job.config, "email");
-  const sender = job.runtime.open("email", chosen, (messages) =>
-    job.transact((context) => keepMessages(context, messages)),
-  );
-  const content = await job.transact((context) => prepare(context, job, campaignId, sender));
-  if (content) {
-    const links = unsubscribeLinks(job.config);
-    const linkOf = (sendId: string) => links(job.propertyId!, sendId);
-    const delivery: Delivery = {
-      job,
-      campaignId,
-      provider: chosen.name,
-      sender,
-      content,
-      linkOf,
-      stopped: false,
-    };
+  const delivery = await job.transact(async (context) => {
+    const campaign = await findCampaign(context, campaignId);
+    return prepare(context, job, campaign, sendingChannel(campaign));
+  });
+  if (delivery) {
     const lanes = await Promise.allSettled(Array.from({ length: LANES }, () => runOrStop(delivery)));
     const broken = lanes.find((lane) => lane.status === "rejected");
     if (broken) throw broken.reason;
@@ -69,26 +57,38 @@ async function deliver(job: JobContext, campaignId: string): Promise<void> {
   await job.transact((context) => conclude(context, campaignId));
 }
 
-/** Settles what an earlier attempt left, and compiles the mail; null when the campaign is not sending. */
-async function prepare(
+/** Settles what an earlier attempt left, and compiles the content; null when the campaign is not sending. */
+async function prepare<C extends SendingChannel>(
   context: Context,
-  { jobId }: JobContext,
-  campaignId: string,
-  { repeatable }: Sender<"email">,
-): Promise<Content | null> {
-  await recoverSends(context, jobId, { campaignId, repeatable });
-  const campaign = await findCampaign(context, campaignId);
-  return campaign.status === "sending" ? compile(context, campaignId) : null;
+  job: JobContext,
+  campaign: Campaign,
+  channel: C,
+): Promise<Delivery<C> | null> {
+  const chosen = chooseProvider(job.config, channel);
+  const keep: Keep = (messages) => job.transact((inside) => keepMessages(inside, messages));
+  const sender = job.runtime.open(channel, chosen, keep);
+  await recoverSends(context, job.jobId, { campaignId: campaign.id, repeatable: sender.repeatable });
+  if (campaign.status !== "sending") return null;
+  const links = unsubscribeLinks(job.config);
+  return {
+    job,
+    campaignId: campaign.id,
+    channel,
+    provider: chosen.name,
+    sender,
+    ...(await compile(context, campaign, channel)),
+    linkOf: (sendId) => links(job.propertyId!, sendId),
+    stopped: false,
+  };
 }
 
-async function compile(context: Context, campaignId: string): Promise<Content> {
-  const campaign = await findCampaign(context, campaignId);
-  const { mail, problems } = await readiness(context, campaign);
-  if (!mail) throw notReady(problems);
-  return { mail, version: campaign.version };
+async function compile<C extends SendingChannel>(context: Context, campaign: Campaign, channel: C) {
+  const { content, problems } = await readinessOn(channel, context, campaign);
+  if (!content) throw notReady(problems);
+  return { content, version: campaign.version };
 }
 
-async function runOrStop(delivery: Delivery): Promise<void> {
+async function runOrStop<C extends SendingChannel>(delivery: Delivery<C>): Promise<void> {
   try {
     await run(delivery);
   } catch (error) {
@@ -98,21 +98,24 @@ async function runOrStop(delivery: Delivery): Promise<void> {
 }
 
 /** One lane: claim, render, hand over, record, until nothing is due. */
-async function run(delivery: Delivery): Promise<void> {
-  const { job, campaignId, sender } = delivery;
+async function run<C extends SendingChannel>(delivery: Delivery<C>): Promise<void> {
+  const { job, campaignId, channel, sender } = delivery;
   const most = Math.max(1, Math.floor(sender.concurrency / LANES));
   let limit = most;
   let after: string | null = null;
   while (!delivery.stopped && !job.signal.aborted) {
     const checkedAt = performance.now();
-    const { version } = delivery.content;
+    const { version } = delivery;
     const claim = await job.transact((context) =>
-      claimSends(context, job.jobId, { campaignId, channel: "email", version, after, limit }),
+      claimSends(context, job.jobId, { campaignId, channel, version, after, limit }),
     );
     if (claim.status !== "sending") return;
     // The content was edited while the campaign was paused.
     if (claim.version !== version) {
-      delivery.content = await job.transact((context) => compile(context, campaignId));
+      const compiled = await job.transact(async (context) =>
+        compile(context, await findCampaign(context, campaignId), channel),
+      );
+      Object.assign(delivery, compiled);
       continue;
     }
     if (claim.taken === 0 && after === null) return;
@@ -123,30 +126,34 @@ async function run(delivery: Delivery): Promise<void> {
 }
 
 /** Answers whether some had to be given back because rendering took too long. */
-async function handOver(
-  delivery: Delivery,
-  recipients: Parameters<typeof renderMessages>[1],
+async function handOver<C extends SendingChannel>(
+  delivery: Delivery<C>,
+  recipients: Recipient[],
   deadline: number,
 ): Promise<boolean> {
   if (recipients.length === 0) return false;
-  const { job, campaignId, provider, sender, content, linkOf } = delivery;
-  const { messages, refused } = await renderMessages(content.mail, recipients, linkOf, deadline);
+  const { job, provider, sender, content, linkOf } = delivery;
+  const { messages, refused } = await renderMessages(content, recipients, linkOf, deadline);
   const sent = messages.length > 0 ? await sender.send(messages, { signal: job.signal }) : [];
   const outcomes = [...refused, ...sent];
   const refusal = outcomes.find((outcome) => outcome.status === "retry" && outcome.fatal);
   if (refusal) delivery.stopped = true;
   await job.transact(async (context) => {
-    await recordOutcomes(context, job.jobId, { provider, outcomes });
-    if (refusal) await failRefused(context, campaignId, refusal);
+    await recordOutcomes(context, job.jobId, { provider, outcomes, messages });
+    if (refusal) await failRefused(context, delivery, refusal);
   });
   return refused.some((outcome) => outcome.status === "retry");
 }
 
 /** The provider refuses the sender: no message will pass until its settings are repaired. */
-async function failRefused(context: Context, campaignId: string, refusal: SendOutcome): Promise<void> {
+async function failRefused<C extends SendingChannel>(
+  context: Context,
+  { campaignId, channel }: Delivery<C>,
+  refusal: SendOutcome,
+): Promise<void> {
   const { status } = await findCampaign(context, campaignId, { lock: true });
   if (status !== "sending" || refusal.status === "sent") return;
-  await fail(context, campaignId, `The email provider refuses us (${refusal.code}): ${refusal.message}`);
+  await fail(context, campaignId, `The ${channel} provider refuses us (${refusal.code}): ${refusal.message}`);
 }
 
 /** Nothing is due: the campaign is done, or goes on when the next try is. */

@@ -1,9 +1,9 @@
 import { z } from "zod";
 import { type Context, job } from "#runtime/operation.ts";
 import { findCampaign } from "./campaign.ts";
-import { readiness } from "./content.ts";
 import { fail, move } from "./move.ts";
 import planCampaign from "./plan-campaign.job.ts";
+import { readiness } from "./readiness.ts";
 
 /** Starts a campaign that is due. One that was moved to another time has another job for it. */
 export default job({

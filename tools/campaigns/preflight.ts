@@ -1,14 +1,17 @@
 import { z } from "zod";
+import type { Messages, SendingChannel } from "#runtime/channels/channel.ts";
 import { type FaultDetail, toFault } from "#runtime/faults.ts";
 import type { Context } from "#runtime/operation.ts";
 import { maskAddress } from "#tools/players/address.ts";
+import { ENCODINGS, lettersBeyondGsm, segmentsOf } from "#tools/sms/segments.ts";
+import { ADDRESSES, isSendingChannel } from "./addresses.ts";
 import { hasAudience } from "./audience.ts";
 import type { Campaign } from "./campaign.ts";
-import { type Mail, readiness } from "./content.ts";
+import type { Content } from "./content.ts";
 import { checkState } from "./move.ts";
 import { firstAllowed, judgePage } from "./planning.ts";
 import { PLAYER_FIELDS } from "./player-fields.ts";
-import { playerVariables } from "./render.ts";
+import { readiness } from "./readiness.ts";
 import { firstReason } from "./stats.ts";
 import { unsubscribeLinks } from "./unsubscribe.ts";
 
@@ -22,18 +25,26 @@ const Problem = z.object({ field: z.string(), message: z.string() });
 const Sample = z.object({
   player_id: z.uuid(),
   to: z.string().describe("Masked"),
-  subject: z.string(),
+  subject: z.string().nullable(),
   html: z.string().nullable(),
   text: z.string(),
+  segments: z.int().nullable().describe("Of a text message: how many it is paid for as"),
+  encoding: z.enum(ENCODINGS).nullable().describe("Of a text message"),
 });
 
+type Sample = z.output<typeof Sample>;
+
 export const Preflight = z.object({
-  ok: z.boolean().describe("Whether send_campaign would take it now"),
+  ok: z.boolean().describe("Whether it could be sent now"),
   errors: z.array(Problem),
   warnings: z.array(z.string()),
   audience: z.int(),
   blocked: z.record(z.string(), z.int()).describe("Each blocked player once, under the first reason"),
   allowed: z.int().describe("Players that would be sent to; several with one address get one message"),
+  segments: z
+    .int()
+    .nullable()
+    .describe("Of text messages: how many all would be paid for as, going by the samples"),
   sample_renders: z.array(Sample),
 });
 export type Preflight = z.output<typeof Preflight>;
@@ -41,18 +52,29 @@ export type Preflight = z.output<typeof Preflight>;
 /** What sending the campaign now would do. Writes nothing. */
 export async function preflight(context: Context, campaign: Campaign): Promise<Preflight> {
   const errors: FaultDetail[] = [...stateProblem(campaign)];
-  const { mail, problems } = await readiness(context, campaign);
+  const { content, problems } = await readiness(context, campaign);
   errors.push(...problems);
   const counted = await countAudience(context, campaign, errors);
-  const samples = mail ? await renderSamples(context, campaign, mail, errors) : [];
+  const samples = content ? await renderSamples(context, campaign, content, errors) : [];
   const { audience, allowed, blocked } = counted;
   const noOne = "nobody in the audience may be sent to now; see blocked";
   const warnings = [
     ...counted.warnings,
+    ...costlyLetters(samples),
     ...plainLinks(samples, context.config.baseUrl),
     ...(audience > 0 && allowed === 0 ? [noOne] : []),
   ];
-  return { ok: errors.length === 0, errors, warnings, audience, blocked, allowed, sample_renders: samples };
+  const segments = allSegments(samples, allowed);
+  return {
+    ok: errors.length === 0,
+    errors,
+    warnings,
+    audience,
+    blocked,
+    allowed,
+    segments,
+    sample_renders: samples,
+  };
 }
 
 function stateProblem(campaign: Campaign): FaultDetail[] {
@@ -73,7 +95,7 @@ interface Counted {
 
 async function countAudience(context: Context, campaign: Campaign, errors: FaultDetail[]): Promise<Counted> {
   const counted: Counted = { audience: 0, allowed: 0, blocked: {}, warnings: [] };
-  if (!hasAudience(campaign)) return counted;
+  if (!hasAudience(campaign) || !isSendingChannel(campaign.channel)) return counted;
   const startedAt = performance.now();
   for (let cursor: string | null = null; ; ) {
     const page = await pageOf(context, campaign, cursor, errors);
@@ -108,17 +130,20 @@ async function pageOf(context: Context, campaign: Campaign, cursor: string | nul
   }
 }
 
-async function renderSamples(context: Context, campaign: Campaign, mail: Mail, errors: FaultDetail[]) {
+async function renderSamples(
+  context: Context,
+  campaign: Campaign,
+  content: Content,
+  errors: FaultDetail[],
+): Promise<Sample[]> {
   if (errors.some(({ field }) => field !== "status")) return [];
   const players = await firstAllowed(context, campaign, PLAYER_FIELDS, SAMPLES);
-  const unsubscribe_url = unsubscribeLinks(context.config)(context.property.id, NO_SEND);
+  const link = unsubscribeLinks(context.config)(context.property.id, NO_SEND);
+  const { address } = ADDRESSES[content.channel];
   return players.flatMap((player) => {
     try {
-      const { html, ...rest } = mail.compiled.render(
-        playerVariables(player, mail.property, { unsubscribe_url }),
-      );
-      const to = maskAddress(String(player.email));
-      return [{ player_id: String(player.id), to, html: html ?? null, ...rest }];
+      const recipient = { ...player, send_id: NO_SEND, address: String(player[address]) };
+      return [{ player_id: String(player.id), ...shown(content.messageTo(recipient, link)) }];
     } catch (error) {
       const { message, details } = toFault(error);
       const field = details?.[0]?.field ?? "body_html";
@@ -128,8 +153,33 @@ async function renderSamples(context: Context, campaign: Campaign, mail: Mail, e
   });
 }
 
+function shown(message: Messages[SendingChannel]): Omit<Sample, "player_id"> {
+  const { text } = message;
+  const to = maskAddress(message.to);
+  if ("subject" in message) {
+    return { to, subject: message.subject, html: message.html ?? null, text, segments: null, encoding: null };
+  }
+  const { count: segments, encoding } = segmentsOf(text);
+  return { to, subject: null, html: null, text, segments, encoding };
+}
+
 /** Our own unsubscribe link is as safe as the address that the service was given. */
-function plainLinks(samples: z.output<typeof Sample>[], ours: string): string[] {
+function plainLinks(samples: Sample[], ours: string): string[] {
   const found = samples.some(({ html }) => /href\s*=\s*["']?http:/i.test((html ?? "").replaceAll(ours, "")));
   return found ? ["a link is not https"] : [];
+}
+
+/** One letter outside GSM-7 more than halves what a segment holds. */
+function costlyLetters(samples: Sample[]): string[] {
+  const letters = new Set(
+    samples.flatMap(({ text, encoding }) => (encoding === "UCS-2" ? lettersBeyondGsm(text) : [])),
+  );
+  if (letters.size === 0) return [];
+  return [`the text needs UCS-2, 70 characters a segment, because of: ${[...letters].join(" ")}`];
+}
+
+function allSegments(samples: Sample[], messages: number): number | null {
+  const counts = samples.flatMap(({ segments }) => segments ?? []);
+  if (counts.length === 0) return null;
+  return Math.ceil((counts.reduce((sum, count) => sum + count, 0) / counts.length) * messages);
 }

@@ -1,4 +1,4 @@
-import type { SendOutcome } from "#runtime/channels/channel.ts";
+import type { Messages, SendingChannel, SendOutcome } from "#runtime/channels/channel.ts";
 import type { Context } from "#runtime/operation.ts";
 
 const MOST_ATTEMPTS = 5;
@@ -12,14 +12,22 @@ const NOT_TRIED = ["aborted", "not_started", "late"];
 export async function recordOutcomes(
   { sql, property }: Context,
   jobId: string,
-  { provider, outcomes }: { provider: string; outcomes: SendOutcome[] },
+  {
+    provider,
+    outcomes,
+    messages,
+  }: { provider: string; outcomes: SendOutcome[]; messages: Messages[SendingChannel][] },
 ): Promise<void> {
+  const segments = new Map(
+    messages.map((message) => [message.id, "segments" in message ? message.segments : null]),
+  );
   const rows = outcomes.map((outcome) => ({
     id: outcome.id,
     status: outcome.status,
     tried: outcome.status === "sent" || !NOT_TRIED.includes(outcome.code),
     fatal: outcome.status === "retry" && outcome.fatal === true,
     wait: outcome.status === "retry" ? (outcome.retryAfter ?? null) : null,
+    segments: segments.get(outcome.id) ?? null,
     message_id: outcome.status === "sent" ? outcome.providerMessageId : null,
     code: outcome.status === "sent" ? null : outcome.code,
     message: outcome.status === "sent" ? null : outcome.message.slice(0, 500),
@@ -35,8 +43,9 @@ export async function recordOutcomes(
         then now() + make_interval(secs => coalesce(o.wait, 60 * 2 ^ s.attempts)) end,
       sent_at = case when o.status = 'sent' then now() end,
       provider = case when o.tried then ${provider} end, provider_message_id = o.message_id,
+      segments = o.segments,
       error_code = o.code, error_message = o.message, updated_at = now()
     from json_to_recordset(${rows as never}::json) as o(id uuid, status text, tried boolean, fatal boolean,
-      wait double precision, message_id text, code text, message text)
+      wait double precision, segments int, message_id text, code text, message text)
     where s.property_id = ${property.id} and s.id = o.id and s.status = 'sending' and s.claimed_by = ${jobId}`;
 }

@@ -73,7 +73,7 @@ export function withFooter(template: EmailTemplate): EmailTemplate {
 export function playerVariables(
   player: Record<string, unknown>,
   property: PropertyVariables,
-  links: { unsubscribe_url: string },
+  links: { unsubscribe_url?: string } = {},
 ): Record<string, unknown> {
   const known = withValues(player);
   const custom = player.custom;
@@ -81,7 +81,7 @@ export function playerVariables(
   const variables: Record<string, unknown> = {
     player: known,
     property: withValues(property),
-    unsubscribe_url: links.unsubscribe_url,
+    ...links,
   };
   for (const alias of ALIASES) {
     if (alias in known) variables[alias] = known[alias];

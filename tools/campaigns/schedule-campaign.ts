@@ -4,9 +4,9 @@ import { Fault, invalid } from "#runtime/faults.ts";
 import { type Context, tool } from "#runtime/operation.ts";
 import { audienceSql } from "./audience.ts";
 import { CampaignView } from "./campaigns.table.ts";
-import { readiness } from "./content.ts";
 import fireCampaign from "./fire-campaign.job.ts";
 import { lockFor, move } from "./move.ts";
+import { readiness } from "./readiness.ts";
 
 const SCHEDULED_CHANNELS = ["email", "loyaltyvip", "inbox"];
 

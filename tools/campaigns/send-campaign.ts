@@ -1,11 +1,5 @@
-import { z } from "zod";
 import { tool } from "#runtime/operation.ts";
-import { findCampaign } from "./campaign.ts";
-import { CampaignView } from "./campaigns.table.ts";
-import { notReady, readiness } from "./content.ts";
-import { lockFor, move } from "./move.ts";
-import planCampaign from "./plan-campaign.job.ts";
-import { Preflight, preflight } from "./preflight.ts";
+import { input, output, queueCampaign } from "./queue-campaign.ts";
 
 export default tool({
   name: "send_campaign",
@@ -15,27 +9,8 @@ export default tool({
   scope: "write",
   effect: "contact",
   property: "propertyId",
-  input: {
-    campaignId: z.uuid().describe("From list_campaigns"),
-    propertyId: z.uuid(),
-    dry_run: z.boolean().default(false).describe("Only check, and answer what would happen"),
-  },
-  output: z.object({
-    success: z.literal(true),
-    campaign: CampaignView.optional().describe("Not in a dry run"),
-    preflight: Preflight.optional().describe("Of a dry run"),
-  }),
+  input,
+  output,
   faults: ["invalid", "not_found", "conflict"],
-  async handler(context, { campaignId, dry_run }) {
-    if (dry_run) {
-      const found = await findCampaign(context, campaignId);
-      return { success: true as const, preflight: await preflight(context, found) };
-    }
-    const campaign = await lockFor(context, campaignId, "send");
-    const { problems } = await readiness(context, campaign);
-    if (problems.length > 0) throw notReady(problems);
-    const row = await move(context, campaignId, "send", { finished_at: null });
-    context.enqueue(planCampaign, { campaignId }, { dedupe: campaignId });
-    return { success: true as const, campaign: row };
-  },
+  handler: (context, wanted) => queueCampaign(context, "email", wanted),
 });

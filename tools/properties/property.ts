@@ -18,6 +18,13 @@ export const settings = {
   responsible_gaming_footer: text(2000),
   help_text: text(320).describe("The answer to HELP"),
   opt_in_text: text(320),
+  sms_opt_out_text: z
+    .string()
+    .trim()
+    .min(1)
+    .max(100)
+    .regex(/\bSTOP\b/i, "must tell people to reply STOP")
+    .describe("The end of text messages that do not say themselves how to opt out"),
   min_age: z.int().min(18).max(120),
   email_consent_mode: z
     .enum(["opt_in", "opt_out"])
@@ -41,7 +48,7 @@ export type PropertyView = z.output<typeof PropertyView>;
 
 export function propertyColumns(sql: Sql) {
   return sql`id, name, slug, legal_name, postal_address, timezone, default_country, privacy_policy_url,
-    responsible_gaming_footer, help_text, opt_in_text, min_age, email_consent_mode, revocation_scope, from_email,
+    responsible_gaming_footer, help_text, opt_in_text, sms_opt_out_text, min_age, email_consent_mode, revocation_scope, from_email,
     from_name, tiers, created_at, updated_at`;
 }
 

@@ -1,0 +1,114 @@
+import type { EmailMessage } from "#runtime/channels/channel.ts";
+import type { FaultDetail } from "#runtime/faults.ts";
+import type { Campaign } from "./campaign.ts";
+import type { Recipient } from "./claim.ts";
+import { type Compile, compiledOr, propertyVariables, type Setting, templateOf } from "./content.ts";
+import { completePlayer } from "./player-fields.ts";
+import {
+  type CompiledEmail,
+  compileEmail,
+  type EmailTemplate,
+  listUnsubscribeHeaders,
+  type PropertyVariables,
+  playerVariables,
+  withFooter,
+} from "./render.ts";
+
+/** The mail of a campaign, with the footer that the law asks for. */
+export const emailContent: Compile<"email"> = async (context, campaign) => {
+  const problems: FaultDetail[] = [];
+  if (!context.property.postal_address) {
+    problems.push({
+      field: "postal_address",
+      message: "the property has none, and a marketing email must show it; set it with update_property",
+    });
+  }
+  const from = senderOf(context, campaign);
+  if (!from)
+    problems.push({
+      field: "from_email",
+      message: "neither the campaign, the property nor EMAIL_FROM has one",
+    });
+  const compiled = await compile(context, campaign);
+  if (Array.isArray(compiled)) problems.push(...compiled);
+  if (problems.length > 0 || !from || Array.isArray(compiled)) return problems;
+  const mail = { compiled, property: propertyVariables(context.property), from, replyTo: campaign.reply_to };
+  return { channel: "email", messageTo: (recipient, link) => messageFor(mail, recipient, link) };
+};
+
+interface Mail {
+  compiled: CompiledEmail;
+  property: PropertyVariables;
+  from: { email: string; name?: string };
+  replyTo: string | null;
+}
+
+function messageFor(mail: Mail, recipient: Recipient, link: string): EmailMessage {
+  const variables = playerVariables(recipient, mail.property, { unsubscribe_url: link });
+  const name = [recipient.first_name, recipient.last_name].filter(Boolean).join(" ");
+  const toName = name.replace(/[\s\p{Cc}]+/gu, " ").trim();
+  return {
+    id: recipient.send_id,
+    to: recipient.address,
+    from: mail.from,
+    ...(toName !== "" && { toName }),
+    ...(mail.replyTo && { replyTo: mail.replyTo }),
+    ...mail.compiled.render(variables),
+    headers: listUnsubscribeHeaders(link),
+  };
+}
+
+function senderOf({ property, config }: Setting, campaign: Campaign): Mail["from"] | null {
+  const kept = config.email.provider === "mailbox" ? `no-reply@${property.slug}.invalid` : null;
+  const email = campaign.from_email ?? property.from_email ?? config.email.from ?? kept;
+  if (!email) return null;
+  return { email, name: campaign.from_name ?? property.from_name ?? property.name };
+}
+
+async function compile(context: Setting, campaign: Campaign): Promise<CompiledEmail | FaultDetail[]> {
+  const { template, deleted } = await templateOf(context, campaign);
+  if (deleted.length > 0) return deleted;
+  const content = partsOf(campaign, template);
+  const { subject } = content;
+  if (!subject) return [{ field: "subject", message: "the campaign has no subject" }];
+  if (!content.html && !content.text) {
+    return [
+      {
+        field: "body_html",
+        message: "the campaign has no content; give body_html, body_text or template_id",
+      },
+    ];
+  }
+  const own: Record<string, string> = hasBody(campaign) ? { html: "body_html", text: "body_text" } : {};
+  return compiledOr(() => {
+    const compiled = compileEmail(withFooter({ ...content, subject }));
+    // Shows a variable that no player can have; what single players lack, the preflight shows.
+    const links = { unsubscribe_url: "https://example.com/u" };
+    const player = completePlayer(compiled.variables);
+    // An address that is missing is a problem of its own.
+    const property = {
+      ...propertyVariables(context.property),
+      postal_address: context.property.postal_address ?? "-",
+    };
+    compiled.render(playerVariables(player, property, links));
+    return compiled;
+  }, own);
+}
+
+/** The campaign's own words go before the template's; its bodies replace both of the template's. */
+function partsOf(
+  campaign: Campaign,
+  template: (Pick<EmailTemplate, "html" | "text"> & { subject: string | null }) | null,
+): Omit<EmailTemplate, "subject"> & { subject: string | null } {
+  const own = hasBody(campaign);
+  return {
+    subject: campaign.subject ?? template?.subject ?? null,
+    preheader: campaign.preheader,
+    html: own ? campaign.body_html : (template?.html ?? null),
+    text: own ? campaign.body_text : (template?.text ?? null),
+  };
+}
+
+function hasBody({ body_html, body_text }: Campaign): boolean {
+  return body_html !== null || body_text !== null;
+}
