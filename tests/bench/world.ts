@@ -15,14 +15,21 @@ export interface World {
 export async function openWorld(players = 0): Promise<World> {
   const url = await benchDatabase();
   const sql = postgres(url, { max: 1, onnotice: () => {} });
-  const property = randomUUID();
+  const property = await addProperty(sql, "bench", players);
   const { secret, prefix, hash } = newApiKey();
-  await sql`insert into properties (id, name, slug) values (${property}, 'Bench', 'bench')`;
   await sql`
     insert into api_keys (property_id, name, key_prefix, key_hash, rate_limit)
     values (${property}, 'bench', ${prefix}, ${hash}, 1000000000)`;
-  if (players > 0) await addPlayers(sql, property, players);
+  if (players > 0) await sql`vacuum analyze players`;
   return { url, property, key: secret, sql, close: () => sql.end() };
+}
+
+/** One more property, with players; answers its id. */
+export async function addProperty(sql: postgres.Sql, slug: string, players: number): Promise<string> {
+  const property = randomUUID();
+  await sql`insert into properties (id, name, slug) values (${property}, ${slug}, ${slug})`;
+  if (players > 0) await addPlayers(sql, property, players);
+  return property;
 }
 
 /** Players as a casino has them, registered over three years. The same ones at each run, but for their ids. */
@@ -45,5 +52,4 @@ async function addPlayers(sql: postgres.Sql, property: string, count: number): P
       sha256(convert_to('e' || i, 'UTF8')), sha256(convert_to('p' || i, 'UTF8')),
       now() - interval '3 years' + i * (interval '3 years' / ${count})
     from generate_series(1, ${count}::int) i`;
-  await sql`vacuum analyze players`;
 }

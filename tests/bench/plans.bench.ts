@@ -1,0 +1,90 @@
+import postgres from "postgres";
+import { parseQuery } from "#db/filters.ts";
+import { reader } from "#db/reader.ts";
+import { shapeOf } from "#runtime/columns.ts";
+import players from "#tools/players/players.table.ts";
+import type { Report } from "./figure.ts";
+import { addProperty, openWorld, type World } from "./world.ts";
+
+const PLAYERS = Number(process.env.BENCH_ROWS ?? 1_000_000);
+const OTHERS = 100;
+const EACH = 1_000;
+
+/** What people ask a player list for, and the most rows that PostgreSQL may touch to answer it. */
+const USUAL: [string, string, number][] = [
+  ["the newest page", "order=created_at.desc", 60],
+  ["by player_id", "player_id.eq=P-777777", 10],
+  ["by email", "email.eq=player.777777@example.com", 10],
+  ["by phone", "phone.eq=%2B17020777777", 10],
+  ["email ilike *77777*", "email.ilike=*77777*", 5_000],
+  ["phone like *0777777*", "phone.like=*0777777*", 2_000],
+  ["last name ilike *ontain*", "last_name.ilike=*ontain*", 1_000],
+  ["a tier, newest first", "tier.eq=Gold&order=created_at.desc", 1_000],
+  ["a week, newest first", "created_at.gte=2026-01-01&order=created_at.desc", 1_000],
+  ["another property's newest page", "other", 60],
+  ["email ilike *77* in a small property", "other&email.ilike=*77*", 1_000],
+];
+
+/** The usual lists over 1,000,000 players among 100 other properties: rows touched, by EXPLAIN ANALYZE. */
+export default async function bench(report: Report): Promise<void> {
+  const world = await openWorld(PLAYERS);
+  const other = await addOthers(world);
+  const role = postgres(world.url, { max: 1, onnotice: () => {}, connection: { role: "app_reader" } });
+  try {
+    for (const [name, query, most] of USUAL) {
+      const property = query.startsWith("other") ? other : world.property;
+      const touched = await rowsTouched(role, property, query.replace(/^other&?/, ""));
+      report({
+        name: `plan: ${name}, rows touched / the most`,
+        ours: touched,
+        peer: most,
+        ratio: touched / most,
+        goal: "≤ 1x",
+        met: touched <= most,
+      });
+    }
+  } finally {
+    await role.end();
+    await world.close();
+  }
+}
+
+async function addOthers(world: World): Promise<string> {
+  let last = "";
+  for (let made = 0; made < OTHERS; made++) last = await addProperty(world.sql, `other-${made}`, EACH);
+  await world.sql`vacuum analyze players`;
+  return last;
+}
+
+interface Node {
+  "Actual Rows": number;
+  "Actual Loops": number;
+  "Rows Removed by Filter"?: number;
+  "Rows Removed by Index Recheck"?: number;
+  Plans?: Node[];
+}
+
+/** Of the statement that the service itself sends. */
+async function rowsTouched(role: postgres.Sql, property: string, text: string): Promise<number> {
+  const shape = shapeOf(players);
+  let plan: Node | undefined;
+  const explaining = reader({
+    read: async (query, values) => {
+      const [row] = await role.unsafe(`explain (analyze, format json) ${query}`, values as never[]);
+      plan = (row!["QUERY PLAN"] as [{ Plan: Node }])[0].Plan;
+      return [{ body: "[]", rows: 0 }];
+    },
+  });
+  const pairs = [...new URLSearchParams(text)];
+  await explaining.list(property, shape, parseQuery(shape, pairs));
+  return leaves(plan!).reduce((sum, node) => sum + read(node), 0);
+}
+
+function leaves(node: Node): Node[] {
+  return node.Plans ? node.Plans.flatMap(leaves) : [node];
+}
+
+function read(node: Node): number {
+  const dropped = (node["Rows Removed by Filter"] ?? 0) + (node["Rows Removed by Index Recheck"] ?? 0);
+  return node["Actual Loops"] * (node["Actual Rows"] + dropped);
+}
