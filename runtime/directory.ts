@@ -16,6 +16,8 @@ export interface Property {
   min_age: number;
   email_consent_mode: "opt_in" | "opt_out";
   revocation_scope: "all_channels_phone" | "channel";
+  /** Whether opens and clicks are counted. */
+  tracking: "on" | "off";
   from_email: string | null;
   from_name: string | null;
   pepper: Buffer;
@@ -141,7 +143,8 @@ async function loadKey(sql: Sql, hash: Buffer): Promise<KeyRecord | null> {
 async function loadProperty(sql: Sql, id: string): Promise<Property | null> {
   const [row] = await sql<Property[]>`
     select id, name, slug, legal_name, postal_address, timezone, default_country, privacy_policy_url,
-      responsible_gaming_footer, min_age, email_consent_mode, revocation_scope, from_email, from_name, pepper
+      responsible_gaming_footer, min_age, email_consent_mode, revocation_scope, tracking, from_email,
+      from_name, pepper
     from properties where id = ${id}`;
   return row ?? null;
 }

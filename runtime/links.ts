@@ -31,6 +31,17 @@ export function readLink(
   return expiresAt === undefined || Date.now() < expiresAt * 1000 ? payload : null;
 }
 
+/** A uuid in 22 characters: some mail clients break long links. */
+export function packId(id: string): string {
+  return Buffer.from(id.replaceAll("-", ""), "hex").toString("base64url");
+}
+
+/** The uuid that `packId` packed. */
+export function unpackId(text: string): string {
+  const hex = Buffer.from(text, "base64url").toString("hex");
+  return hex.replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, "$1-$2-$3-$4-$5");
+}
+
 // Half of SHA-256 is still 128 bits, and a text message is paid by length.
 const MAC_BYTES = 16;
 

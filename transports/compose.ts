@@ -14,6 +14,7 @@ import { openSessions } from "#runtime/sessions.ts";
 import { startWorker } from "#runtime/worker.ts";
 import type { Gate } from "./gate.ts";
 import { createApp, type Listening, listen } from "./http.ts";
+import { openCounter } from "./pages/opens.ts";
 
 export interface Running {
   service: Service;
@@ -81,10 +82,11 @@ export async function compose(options: {
   const limiter = rateLimiter({ db, now: directory.now, log });
   const metadataUrl = `${config.siteUrl}/.well-known/oauth-protected-resource`;
   const gate: Gate = { limiter, directory, sessions, metadataUrl, trustProxy: config.trustProxy };
+  const opens = openCounter(service);
   const listening =
     config.role === "worker"
       ? null
-      : await listen(createApp(service, catalog, gate), gate, config.host, config.port);
+      : await listen(createApp(service, catalog, gate, opens), gate, config.host, config.port);
   return {
     service,
     db,
@@ -92,6 +94,7 @@ export async function compose(options: {
     idle: async () => background?.worker.idle(),
     stop: async () => {
       await listening?.close();
+      await opens.close();
       await background?.stop();
       await limiter.close();
       await opened.close();

@@ -15,12 +15,14 @@ import { mountImports } from "./imports.ts";
 import { mcpFace } from "./mcp.ts";
 import { mountDocs } from "./pages/docs.ts";
 import { mountHome } from "./pages/home.ts";
+import type { OpenCounter } from "./pages/opens.ts";
 import { mountPasswordReset } from "./pages/password-reset.ts";
+import { mountTracking } from "./pages/tracking.ts";
 import { mountUnsubscribe } from "./pages/unsubscribe.ts";
 import { guarded, type Http, mountRest } from "./rest.ts";
 
 /** The whole HTTP surface over one service. */
-export function createApp(service: Service, catalog: Catalog, gate: Gate): Http {
+export function createApp(service: Service, catalog: Catalog, gate: Gate, opens: OpenCounter): Http {
   const app: Http = new Hono();
   mountImports(app, gate, service, catalog);
   mountRest(app, gate, service, catalog);
@@ -34,6 +36,7 @@ export function createApp(service: Service, catalog: Catalog, gate: Gate): Http 
   );
   mountDiscovery(app, gate, service, catalog);
   mountUnsubscribe(app, gate, service, catalog);
+  mountTracking(app, gate, service, opens);
   mountPasswordReset(app, gate, service, catalog);
   mountDocs(app);
   mountHome(app);

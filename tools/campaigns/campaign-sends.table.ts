@@ -41,7 +41,13 @@ export default table({
     sent_at: time(),
     delivered_at: time(),
     opened_at: time(),
+    first_human_open_at: readable(
+      timestamp().nullable().describe("The first opening that no machine seems to have made"),
+    ),
+    opens: readable(z.int()),
     clicked_at: time(),
+    first_human_click_at: readable(timestamp().nullable()),
+    clicks: readable(z.int()),
     bounced_at: time(),
     complained_at: time(),
     unsubscribed_at: time(),

@@ -1,6 +1,7 @@
 import { Fault } from "#runtime/faults.ts";
 import type { Context } from "#runtime/operation.ts";
 import type { Condition } from "#tools/segments/conditions.ts";
+import type { Utm } from "#tools/tracking/utm.ts";
 
 export const CHANNELS = ["email", "sms", "voice", "push", "inbox", "loyaltyvip"] as const;
 export const STATUSES = [
@@ -36,6 +37,7 @@ export interface Campaign {
   conditions: Condition[] | null;
   logic: "and" | "or";
   scheduled_at: string | null;
+  utm: Utm | null;
   plan_cursor: string | null;
   planned_at: string | null;
   version: number;
@@ -49,7 +51,7 @@ export async function findCampaign(
 ): Promise<Campaign> {
   const [campaign] = await sql<Campaign[]>`
     select id, name, channel, status, template_id, subject, preheader, from_name, from_email, reply_to,
-      body_html, body_text, segment_id, exclude_segment_ids, audience, conditions, logic, scheduled_at,
+      body_html, body_text, segment_id, exclude_segment_ids, audience, conditions, logic, scheduled_at, utm,
       plan_cursor, planned_at, version
     from campaigns
     where property_id = ${property.id} and id = ${id} and deleted_at is null

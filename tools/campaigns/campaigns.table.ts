@@ -4,6 +4,7 @@ import { changedFields } from "#runtime/crud.ts";
 import { Fault, invalid } from "#runtime/faults.ts";
 import { type Change, type Context, type Row, table } from "#runtime/operation.ts";
 import { Condition } from "#tools/segments/conditions.ts";
+import { Utm } from "#tools/tracking/utm.ts";
 import { audienceSql, checkOneAudience } from "./audience.ts";
 import { type Campaign, CHANNELS, STATUSES, thin } from "./campaign.ts";
 import cancelSends from "./cancel-sends.job.ts";
@@ -57,6 +58,13 @@ const campaigns = table({
     ),
     is_transactional: writable(z.boolean().default(false)),
     tags: writable(z.array(z.string().trim().min(1).max(100)).max(50).default([])),
+    utm: writable(
+      Utm.nullable()
+        .optional()
+        .describe(
+          "Added to every link of the HTML: source becomes utm_source. What a link says itself stays",
+        ),
+    ),
     audience_count: readable(z.int().describe("Recipients planned so far, the skipped included")),
     version: readable(z.int()),
     started_at: readable(timestamp().nullable()),
@@ -75,7 +83,10 @@ const AUDIENCE = ["segment_id", "exclude_segment_ids", "audience", "conditions",
 const CONTENT = ["template_id", "subject", "preheader", "from_name", "from_email", "reply_to", "body_html"];
 const EDITABLE: Record<string, readonly string[]> = {
   ...Object.fromEntries(
-    [...CONTENT, "body_text", "is_transactional"].map((name) => [name, ["draft", "scheduled", "paused"]]),
+    [...CONTENT, "body_text", "is_transactional", "utm"].map((name) => [
+      name,
+      ["draft", "scheduled", "paused"],
+    ]),
   ),
   // Once recipients are planned, another audience would reach nobody.
   ...Object.fromEntries(AUDIENCE.map((name) => [name, ["draft", "scheduled"]])),

@@ -30,6 +30,8 @@ export interface Content<C extends SendingChannel = SendingChannel> {
   channel: C;
   /** The message to one recipient. `invalid`, with the field, where it cannot be rendered. */
   messageTo(recipient: Recipient, unsubscribeUrl: string): Messages[C];
+  /** The same as it goes out, where that is not how it is looked at before: with links that are counted. */
+  outgoing?(context: Setting): Promise<Content<C>>;
 }
 
 /** What compiling needs of a context. Looks at the database, at no provider. */

@@ -85,7 +85,7 @@ async function prepare<C extends SendingChannel>(
 async function compile<C extends SendingChannel>(context: Context, campaign: Campaign, channel: C) {
   const { content, problems } = await readinessOn(channel, context, campaign);
   if (!content) throw notReady(problems);
-  return { content, version: campaign.version };
+  return { content: (await content.outgoing?.(context)) ?? content, version: campaign.version };
 }
 
 async function runOrStop<C extends SendingChannel>(delivery: Delivery<C>): Promise<void> {

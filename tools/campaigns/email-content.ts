@@ -1,8 +1,18 @@
 import type { EmailMessage } from "#runtime/channels/channel.ts";
 import type { FaultDetail } from "#runtime/faults.ts";
+import { markLinks } from "#tools/tracking/marks.ts";
+import { type Rewrite, trackMail } from "#tools/tracking/track-mail.ts";
 import type { Campaign } from "./campaign.ts";
 import type { Recipient } from "./claim.ts";
-import { type Compile, compiledOr, propertyVariables, type Setting, templateOf } from "./content.ts";
+import {
+  type Compile,
+  type Content,
+  compiledOr,
+  propertyVariables,
+  type Setting,
+  templateOf,
+} from "./content.ts";
+import { SOURCE_CHARACTERS } from "./liquid.ts";
 import { completePlayer } from "./player-fields.ts";
 import {
   type CompiledEmail,
@@ -32,12 +42,23 @@ export const emailContent: Compile<"email"> = async (context, campaign) => {
   const compiled = await compile(context, campaign);
   if (Array.isArray(compiled)) problems.push(...compiled);
   if (problems.length > 0 || !from || Array.isArray(compiled)) return problems;
-  const mail = { compiled, property: propertyVariables(context.property), from, replyTo: campaign.reply_to };
-  return { channel: "email", messageTo: (recipient, link) => messageFor(mail, recipient, link) };
+  const property = propertyVariables(context.property);
+  const mail = { ...compiled, property, from, replyTo: campaign.reply_to };
+  return {
+    ...contentOf(mail),
+    outgoing: async (setting) => contentOf(await tracked(setting, campaign, mail)),
+  };
 };
 
+function contentOf(mail: Mail): Content<"email"> {
+  return { channel: "email", messageTo: (recipient, link) => messageFor(mail, recipient, link) };
+}
+
 interface Mail {
+  template: EmailTemplate;
   compiled: CompiledEmail;
+  /** Puts counted links into a recipient's HTML. */
+  rewrite?: Rewrite;
   property: PropertyVariables;
   from: { email: string; name?: string };
   replyTo: string | null;
@@ -45,6 +66,7 @@ interface Mail {
 
 function messageFor(mail: Mail, recipient: Recipient, link: string): EmailMessage {
   const variables = playerVariables(recipient, mail.property, { unsubscribe_url: link });
+  const { html, ...rendered } = mail.compiled.render(variables);
   const name = [recipient.first_name, recipient.last_name].filter(Boolean).join(" ");
   const toName = name.replace(/[\s\p{Cc}]+/gu, " ").trim();
   return {
@@ -53,9 +75,22 @@ function messageFor(mail: Mail, recipient: Recipient, link: string): EmailMessag
     from: mail.from,
     ...(toName !== "" && { toName }),
     ...(mail.replyTo && { replyTo: mail.replyTo }),
-    ...mail.compiled.render(variables),
+    ...rendered,
+    ...(html !== undefined && { html: mail.rewrite?.(html, recipient.send_id) ?? html }),
     headers: listUnsubscribeHeaders(link),
   };
+}
+
+/** The mail with links that are counted, or that carry the campaign's parameters. */
+async function tracked(context: Setting, campaign: Campaign, mail: Mail): Promise<Mail> {
+  const { html } = mail.template;
+  const isPlain = context.property.tracking === "off" && !campaign.utm;
+  if (!html || isPlain) return mail;
+  const marked = markLinks(html);
+  // The marks are ours: what is within the limit without them goes out as it is.
+  if (marked.source.length > SOURCE_CHARACTERS) return mail;
+  const rewrite = await trackMail(context, campaign, marked);
+  return { ...mail, compiled: compileEmail(mail.template, marked), rewrite };
 }
 
 function senderOf({ property, config }: Setting, campaign: Campaign): Mail["from"] | null {
@@ -65,7 +100,10 @@ function senderOf({ property, config }: Setting, campaign: Campaign): Mail["from
   return { email, name: campaign.from_name ?? property.from_name ?? property.name };
 }
 
-async function compile(context: Setting, campaign: Campaign): Promise<CompiledEmail | FaultDetail[]> {
+async function compile(
+  context: Setting,
+  campaign: Campaign,
+): Promise<Pick<Mail, "template" | "compiled"> | FaultDetail[]> {
   const { template, deleted } = await templateOf(context, campaign);
   if (deleted.length > 0) return deleted;
   const content = partsOf(campaign, template);
@@ -81,7 +119,8 @@ async function compile(context: Setting, campaign: Campaign): Promise<CompiledEm
   }
   const own: Record<string, string> = hasBody(campaign) ? { html: "body_html", text: "body_text" } : {};
   return compiledOr(() => {
-    const compiled = compileEmail(withFooter({ ...content, subject }));
+    const whole = withFooter({ ...content, subject });
+    const compiled = compileEmail(whole);
     // Shows a variable that no player can have; what single players lack, the preflight shows.
     const links = { unsubscribe_url: "https://example.com/u" };
     const player = completePlayer(compiled.variables);
@@ -91,7 +130,7 @@ async function compile(context: Setting, campaign: Campaign): Promise<CompiledEm
       postal_address: context.property.postal_address ?? "-",
     };
     compiled.render(playerVariables(player, property, links));
-    return compiled;
+    return { template: whole, compiled };
   }, own);
 }
 

@@ -1,8 +1,8 @@
 import { type Context, type Emitter, Liquid, type Template } from "liquidjs";
 import { Fault, invalid } from "#runtime/faults.ts";
 
-// An email of 100 KB is cut off by large mail clients. These leave room for more, and none for a bomb.
-const SOURCE_CHARACTERS = 500_000;
+/** An email of 100 KB is cut off by large mail clients. These leave room for more, and none for a bomb. */
+export const SOURCE_CHARACTERS = 500_000;
 // liquidjs takes each token off the front of an array, which is quadratic in their number.
 const SOURCE_TAGS = 5_000;
 /** Characters written and list items made in one render. */

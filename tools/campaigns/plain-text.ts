@@ -112,7 +112,8 @@ function named(first: number, names: string): Record<string, string> {
   );
 }
 
-function decodeEntities(text: string): string {
+/** Text of HTML as it reads. */
+export function decodeEntities(text: string): string {
   if (!text.includes("&")) return text;
   return text.replace(
     /&(?:#(\d{1,7})|#x([\da-f]{1,6})|([a-z][a-z\d]{1,7}));/gi,

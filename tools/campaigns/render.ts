@@ -34,11 +34,20 @@ export interface PropertyVariables {
 const UNSUBSCRIBE = "unsubscribe_url";
 const ALIASES = ["first_name", "last_name", "email", "tier"];
 
-/** Parses a template once for all its recipients. `invalid` names the field, the line and what is wrong there. */
-export function compileEmail(template: EmailTemplate): CompiledEmail {
+/** HTML with marks in it, which the message keeps and the text made of it does not. */
+export interface Marked {
+  source: string;
+  clean(html: string): string;
+}
+
+/**
+ * Parses a template once for all its recipients, with `marked` in place of its HTML. `invalid` names the field,
+ * the line and what is wrong there.
+ */
+export function compileEmail(template: EmailTemplate, marked?: Marked): CompiledEmail {
   const subject = parsePart("subject", template.subject, "text");
   const preheader = optional("preheader", template.preheader);
-  const html = optional("html", template.html);
+  const html = optional("html", marked?.source ?? template.html);
   const text = optional("text", template.text);
   if (!html && !text) throw invalid("html", "an email needs html or text");
   const parts = [subject, preheader, html, text].filter((part) => part !== undefined);
@@ -48,7 +57,7 @@ export function compileEmail(template: EmailTemplate): CompiledEmail {
       const line = oneLine(subject.render(variables));
       if (line === "") throw invalid("subject", "is empty for this recipient");
       const body = html?.render(variables);
-      const plain = text?.render(variables) ?? plainText(body ?? "");
+      const plain = text?.render(variables) ?? plainText(marked?.clean(body ?? "") ?? body ?? "");
       if (body === undefined) return { subject: line, text: plain };
       const teaser = preheader && oneLine(preheader.render(variables));
       return { subject: line, html: teaser ? withPreheader(body, teaser) : body, text: plain };

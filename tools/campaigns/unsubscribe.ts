@@ -2,7 +2,7 @@ import { createSecretKey } from "node:crypto";
 import { z } from "zod";
 import type { Config } from "#runtime/config.ts";
 import { Fault } from "#runtime/faults.ts";
-import { readLink, signLink } from "#runtime/links.ts";
+import { packId, readLink, signLink, unpackId } from "#runtime/links.ts";
 import { type Context, tool } from "#runtime/operation.ts";
 import { revoke } from "#tools/consent/revoke.ts";
 
@@ -96,7 +96,7 @@ type Signing = Pick<Config, "appSecret">;
 export function unsubscribeLinks(config: Signing & Pick<Config, "baseUrl">) {
   const secret = keyOf(config);
   return (propertyId: string, sendId: string): string =>
-    `${config.baseUrl}/u/${signLink(secret, PURPOSE, { p: packed(propertyId), s: packed(sendId) })}`;
+    `${config.baseUrl}/u/${signLink(secret, PURPOSE, { p: packId(propertyId), s: packId(sendId) })}`;
 }
 
 /** What a link's token is about; null when it is not one of ours. */
@@ -105,19 +105,9 @@ export function readUnsubscribeToken(
   token: string,
 ): { propertyId: string; sendId: string } | null {
   const payload = readLink(keyOf(config), PURPOSE, token);
-  return payload && { propertyId: unpacked(String(payload.p)), sendId: unpacked(String(payload.s)) };
+  return payload && { propertyId: unpackId(String(payload.p)), sendId: unpackId(String(payload.s)) };
 }
 
 function keyOf({ appSecret }: Signing) {
   return createSecretKey(Buffer.from(appSecret));
-}
-
-// A uuid in 22 characters: some mail clients break long links.
-function packed(id: string): string {
-  return Buffer.from(id.replaceAll("-", ""), "hex").toString("base64url");
-}
-
-function unpacked(text: string): string {
-  const hex = Buffer.from(text, "base64url").toString("hex");
-  return hex.replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, "$1-$2-$3-$4-$5");
 }

@@ -30,6 +30,9 @@ export const settings = {
     .enum(["opt_in", "opt_out"])
     .describe("opt_out: email goes to whoever has not refused"),
   revocation_scope: z.enum(["all_channels_phone", "channel"]),
+  tracking: z
+    .enum(["on", "off"])
+    .describe("Whether opens and clicks of emails are counted; off also leaves their links as they are"),
   from_email: z.email().nullable(),
   from_name: text(200),
   tiers: z.array(z.string().trim().min(1).max(100)).max(50),
@@ -48,8 +51,8 @@ export type PropertyView = z.output<typeof PropertyView>;
 
 export function propertyColumns(sql: Sql) {
   return sql`id, name, slug, legal_name, postal_address, timezone, default_country, privacy_policy_url,
-    responsible_gaming_footer, help_text, opt_in_text, sms_opt_out_text, min_age, email_consent_mode, revocation_scope, from_email,
-    from_name, tiers, created_at, updated_at`;
+    responsible_gaming_footer, help_text, opt_in_text, sms_opt_out_text, min_age, email_consent_mode,
+    revocation_scope, tracking, from_email, from_name, tiers, created_at, updated_at`;
 }
 
 /** The given settings alone: what is undefined stays as it is. */

@@ -1,0 +1,277 @@
+import postgres from "postgres";
+import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
+import { signLink } from "#runtime/links.ts";
+import { type House, startHouse } from "../../support/house.ts";
+import { type Casino, casino } from "../campaigns/casino.ts";
+
+const PERSON =
+  "Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/131.0.0.0 Safari/537.36";
+const APPLE = "Mozilla/5.0";
+
+let house: House;
+let place: Casino & { id: string };
+
+beforeAll(async () => {
+  house = await startHouse();
+});
+afterAll(() => house?.stop());
+beforeEach(async () => {
+  const { id } = await house.newTenant();
+  place = { ...casino(house, id), id };
+});
+
+const HTML =
+  '<p>Hi</p><a href="https://play.example/a?x=1&amp;y=2">A</a> <a href="https://play.example/b">B</a> <a href="https://play.example/p/{{ player.player_id }}">C</a> <a href="mailto:host@casino.example">D</a>';
+
+interface Message {
+  id: string;
+  html: string;
+  text: string;
+  clicks: string[];
+  open: string | undefined;
+}
+
+/** One sent message of a campaign, a minute old so that a person may have read it. */
+async function sent(
+  fields: object = {},
+  settings: { fresh?: boolean } = {},
+): Promise<Message & { campaign: string }> {
+  await place.player({ player_id: "ana", email: "ana@example.com" });
+  const campaign = await place.campaign({ body_html: HTML, ...fields });
+  await place.send(campaign);
+  await house.idle();
+  if (!settings.fresh) {
+    await place.query((sql) => sql`update campaign_sends set sent_at = now() - interval '1 minute'`);
+  }
+  const [message] = await place.mailbox();
+  const { id, html, text } = message!;
+  const paths = (letter: string) =>
+    Array.from(html.matchAll(new RegExp(`"[^"]*(/${letter}/[^"]+)"`, "g")), ([, path]) => path!);
+  return { campaign, id, html, text, clicks: paths("c"), open: paths("o")[0] };
+}
+
+const visit = (path: string, userAgent = PERSON, method = "GET") =>
+  fetch(`${house.baseUrl}${path}`, { method, redirect: "manual", headers: { "user-agent": userAgent } });
+
+async function send(id: string) {
+  const [row] = await place.query(
+    (sql) => sql`
+    select opens, clicks, opened_at is not null as opened, first_human_open_at is not null as opened_by_person,
+      clicked_at is not null as clicked, first_human_click_at is not null as clicked_by_person
+    from campaign_sends where property_id = ${place.id} and id = ${id}`,
+  );
+  return row!;
+}
+
+describe("a campaign's links", () => {
+  test("lead through us to where they led, and stay as they were in the text", async () => {
+    const message = await sent();
+    expect(message.clicks).toHaveLength(3);
+    expect(message.html).toContain('href="mailto:host@casino.example"');
+    expect(message.html).not.toContain("play.example");
+    expect(message.text).toContain("https://play.example/a?x=1&y=2");
+    const led = [];
+    for (const path of message.clicks) {
+      const { status, headers } = await visit(path);
+      led.push([status, headers.get("location")]);
+    }
+    expect(led).toEqual([
+      [302, "https://play.example/a?x=1&y=2"],
+      [302, "https://play.example/b"],
+      [302, "https://play.example/p/ana"],
+    ]);
+    const unsubscribe = /href="[^"]*(\/u\/[^"]+)"/.exec(message.html)![1]!;
+    expect((await visit(unsubscribe)).status).toBe(200);
+  });
+
+  test("carry the campaign's utm parameters", async () => {
+    const { clicks } = await sent({ utm: { source: "mail", campaign: "week 47" } });
+    const { headers } = await visit(clicks[1]!);
+    expect(headers.get("location")).toBe("https://play.example/b?utm_source=mail&utm_campaign=week%2047");
+  });
+
+  test("are left alone in a property that does not track, but for utm parameters", async () => {
+    await place.call("update_property", { propertyId: place.id, tracking: "off" });
+    const plain = await sent();
+    expect(plain.html).toContain('href="https://play.example/a?x=1&amp;y=2"');
+    expect([plain.clicks, plain.open]).toEqual([[], undefined]);
+  });
+
+  test("that nobody signed lead nowhere, and the picture comes all the same", async () => {
+    const { clicks, open } = await sent();
+    const secret = Buffer.from("another secret of some thirty-two bytes");
+    const forged = signLink(secret, "click", {
+      p: place.id,
+      s: place.id,
+      l: place.id,
+      u: "https://evil.example",
+    });
+    const stolen = clicks[0]!.replace("/c/", "/o/");
+    for (const path of [
+      `/c/${forged}`,
+      "/c/x",
+      "/c/%00",
+      `/c/${"a".repeat(5000)}`,
+      open!.replace("/o/", "/c/"),
+      `${clicks[0]!.slice(0, -2)}AA`,
+    ]) {
+      const answer = await visit(path);
+      expect(answer.status, path).toBe(404);
+      expect(answer.headers.get("content-type"), path).toContain("text/html");
+    }
+    for (const path of ["/o/x", "/o/%E0%A4%A", stolen]) {
+      const answer = await visit(path);
+      expect([answer.status, answer.headers.get("content-type")], path).toEqual([200, "image/gif"]);
+    }
+  });
+});
+
+describe("clicks and opens", () => {
+  test("of a person are counted, and told to who asked", async () => {
+    await place.call("create_webhook_endpoint", {
+      url: "https://crm.example.com/hooks",
+      events: ["campaign.*"],
+    });
+    const { id, clicks, open } = await sent();
+    await visit(open!);
+    await visit(open!);
+    await visit(clicks[0]!);
+    await visit(clicks[0]!);
+    await vi.waitFor(async () =>
+      expect(await send(id)).toEqual({
+        opens: 2,
+        clicks: 2,
+        opened: true,
+        opened_by_person: true,
+        clicked: true,
+        clicked_by_person: true,
+      }),
+    );
+    const events = await place.query(
+      (sql) => sql`
+      select type, data -> 'object' ->> 'machine' as machine from outbox
+      where property_id = ${place.id} and type in ('campaign.message_opened', 'campaign.message_clicked') order by type`,
+    );
+    expect([...events]).toEqual([
+      { type: "campaign.message_clicked", machine: "false" },
+      { type: "campaign.message_opened", machine: "false" },
+    ]);
+  });
+
+  test.each([
+    ["Apple's privacy protection", APPLE, "GET"],
+    [
+      "Gmail's proxy",
+      "Mozilla/5.0 (Windows NT 5.1; rv:11.0) Gecko Firefox/11.0 (via ggpht.com GoogleImageProxy)",
+      "GET",
+    ],
+    ["a bot", "curl/8.1", "GET"],
+    ["a check of the address", PERSON, "HEAD"],
+  ])("of %s are told apart", async (_, userAgent, method) => {
+    const { id, clicks, open } = await sent();
+    await visit(open!, userAgent, method);
+    expect((await visit(clicks[0]!, userAgent, method)).status).toBe(302);
+    const machine = {
+      opens: 1,
+      clicks: 1,
+      opened: true,
+      opened_by_person: false,
+      clicked: true,
+      clicked_by_person: false,
+    };
+    await vi.waitFor(async () => expect(await send(id)).toEqual(machine));
+    await visit(open!);
+    await visit(clicks[0]!);
+    await vi.waitFor(async () =>
+      expect(await send(id)).toMatchObject({
+        opens: 2,
+        clicks: 2,
+        opened_by_person: true,
+        clicked_by_person: true,
+      }),
+    );
+  });
+
+  test("within seconds of the sending are a filter's", async () => {
+    const { id, clicks, open } = await sent({}, { fresh: true });
+    await visit(open!);
+    await visit(clicks[0]!);
+    await vi.waitFor(async () =>
+      expect(await send(id)).toMatchObject({
+        opens: 1,
+        clicks: 1,
+        opened_by_person: false,
+        clicked_by_person: false,
+      }),
+    );
+  });
+
+  test("of several links within a second are a scanner's, whoever it says that it is", async () => {
+    const { id, clicks } = await sent();
+    await Promise.all(clicks.map((path) => visit(path)));
+    expect(await send(id)).toMatchObject({ clicks: 3, clicked: true, clicked_by_person: false });
+    await place.query((sql) => sql`update campaign_clicks set last_clicked_at = now() - interval '1 minute'`);
+    await visit(clicks[1]!);
+    expect(await send(id)).toMatchObject({ clicks: 4, clicked_by_person: true });
+  });
+
+  test("of one link by many at once are all counted, in one row", async () => {
+    const { id, clicks } = await sent();
+    await Promise.all(Array.from({ length: 100 }, () => visit(clicks[0]!)));
+    expect(await send(id)).toMatchObject({ clicks: 100 });
+    const [row] = await place.query(
+      (sql) =>
+        sql`select count(*)::int as rows, sum(clicks)::int as clicks from campaign_clicks where property_id = ${place.id}`,
+    );
+    expect(row).toEqual({ rows: 1, clicks: 100 });
+  });
+
+  test("of someone who was erased are not recorded, and the link still leads on", async () => {
+    const { id, clicks, open } = await sent();
+    await place.query(
+      (sql) => sql`update campaign_sends set player_id = null where property_id = ${place.id}`,
+    );
+    await visit(open!);
+    expect((await visit(clicks[0]!)).headers.get("location")).toBe("https://play.example/a?x=1&y=2");
+    expect((await visit(clicks[2]!)).headers.get("location")).toBe("https://play.example/p/ana");
+    expect(await send(id)).toMatchObject({ opens: 0, clicks: 0, clicked: false });
+  });
+
+  test("change no consent", async () => {
+    const { clicks, open } = await sent();
+    for (const path of [clicks[0]!, open!]) {
+      await visit(path);
+      await visit(path, PERSON, "HEAD");
+    }
+    const rows = await place.query(
+      (sql) => sql`select action from consent_records where property_id = ${place.id}`,
+    );
+    expect([...rows]).toEqual([{ action: "granted" }]);
+  });
+
+  test("are written when the service stops", async () => {
+    const other = await startHouse();
+    try {
+      const there = casino(other);
+      await there.player({ player_id: "ana", email: "ana@example.com" });
+      await there.send(await there.campaign({ body_html: HTML }));
+      await other.idle();
+      const [message] = await there.mailbox();
+      const path = /"[^"]*(\/o\/[^"]+)"/.exec(message!.html)![1]!;
+      await fetch(`${other.baseUrl}${path}`);
+      await other.running.stop();
+      const again = await sendsIn(other);
+      expect(again).toEqual([{ opens: 1 }]);
+    } finally {
+      await other.database.drop();
+    }
+  });
+});
+
+/** What the database of a stopped service holds. */
+async function sendsIn({ database }: House): Promise<unknown[]> {
+  const admin = postgres(database.url, { max: 1, onnotice: () => {} });
+  const rows = await admin`select opens from campaign_sends`;
+  await admin.end();
+  return [...rows];
+}

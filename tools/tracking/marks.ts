@@ -1,0 +1,143 @@
+import { randomBytes } from "node:crypto";
+import { Tokenizer, TokenKind } from "liquidjs";
+import { decodeEntities } from "#tools/campaigns/plain-text.ts";
+import { isWebAddress } from "./utm.ts";
+
+/** A link as a template has it. */
+export interface MarkedLink {
+  /** The address, or its template. */
+  url: string;
+  /** Liquid makes the address, for each recipient anew. */
+  isTemplate: boolean;
+}
+
+/** A template's HTML with a mark around the address of each link that may lead somewhere, and one for a pixel. */
+export interface MarkedHtml {
+  source: string;
+  links: MarkedLink[];
+  /** Rendered HTML without the marks. */
+  clean(html: string): string;
+  /** Rendered HTML with each marked value replaced; `value` is HTML as it stood, and so is the answer. */
+  replace(html: string, link: (number: number, value: string) => string, pixel: string): string;
+}
+
+// Of the private use area, so that no text has them; the nonce is for a text that has them on purpose.
+const OPEN = "\uE000";
+const CLOSE = "\uE001";
+const LIQUID = "\uE002";
+const OWN = /^\s*\{\{-?\s*(?:unsubscribe_url|preferences_url)\b/;
+
+/** Marks the links of a Liquid template's HTML. Takes time in proportion to the length. */
+export function markLinks(source: string): MarkedHtml {
+  const nonce = randomBytes(6).toString("hex");
+  const masked = withoutLiquid(source);
+  const links = new Map<string, { number: number; link: MarkedLink }>();
+  const pieces: string[] = [];
+  let position = 0;
+  for (const [start, end] of addressesIn(masked)) {
+    const text = source.slice(start, end);
+    const isTemplate = masked.slice(start, end).includes(LIQUID);
+    const url = isTemplate ? text : decodeEntities(text).trim();
+    if (OWN.test(text) || !(isTemplate || isWebAddress(url))) continue;
+    const known = links.get(url) ?? { number: links.size, link: { url, isTemplate } };
+    links.set(url, known);
+    pieces.push(source.slice(position, start), `${OPEN}${nonce}:${known.number}${CLOSE}`, text);
+    pieces.push(`${OPEN}${nonce}/${CLOSE}`);
+    position = end;
+  }
+  pieces.push(source.slice(position));
+  const marks = new RegExp(
+    `${OPEN}${nonce}:(\\d+)${CLOSE}([^${OPEN}${CLOSE}<>]*)${OPEN}${nonce}/${CLOSE}|${OPEN}${nonce}(!?)[^${CLOSE}]*${CLOSE}`,
+    "g",
+  );
+  return {
+    source: withPixel(pieces.join(""), `${OPEN}${nonce}!${CLOSE}`),
+    links: Array.from(links.values(), ({ link }) => link),
+    clean: (html) => html.replace(marks, (_mark, _number, value = "") => value),
+    replace: (html, link, pixel) =>
+      html.replace(marks, (_mark, number, value, isPixel) =>
+        number === undefined ? (isPixel ? pixel : "") : link(Number(number), value),
+      ),
+  };
+}
+
+/** The same length, with a letter for every character of Liquid: what is between quotes there is no HTML. */
+function withoutLiquid(source: string): string {
+  return new Tokenizer(source)
+    .readTopLevelTokens()
+    .map((token) =>
+      token.kind === TokenKind.HTML
+        ? source.slice(token.begin, token.end)
+        : LIQUID.repeat(token.end - token.begin),
+    )
+    .join("");
+}
+
+function withPixel(html: string, pixel: string): string {
+  const end = [...html.matchAll(/<\/body/gi)].at(-1)?.index ?? html.length;
+  return html.slice(0, end) + pixel + html.slice(end);
+}
+
+const NAME = /[a-z][^\s/>]*/iy;
+// Beside what browsers follow, the shapes that Outlook's buttons are made of.
+const LINKING = /^(?:a|area|v:\w+)$/;
+const TEXT_ONLY = /^(?:script|style|title|textarea|xmp|iframe|noembed|noframes|plaintext)$/;
+
+/** Where the values of `href` stand, in order. Conditional comments are markup to those who read them. */
+function* addressesIn(html: string): Generator<[number, number]> {
+  for (let position = html.indexOf("<"); position >= 0; position = html.indexOf("<", position)) {
+    NAME.lastIndex = position + 1;
+    const name = NAME.exec(html)?.[0].toLowerCase();
+    if (name === undefined) {
+      position = afterOther(html, position);
+      continue;
+    }
+    const tag = tagFrom(html, position + 1 + name.length);
+    position = tag.end;
+    if (LINKING.test(name)) yield* tag.addresses;
+    if (TEXT_ONLY.test(name)) position = afterText(html, name, position);
+  }
+}
+
+function afterOther(html: string, open: number): number {
+  const isComment = html.startsWith("<!--", open) && !/^\s*\[if\b/i.test(html.slice(open + 4, open + 20));
+  const closer = isComment ? "-->" : /[!?/]/.test(html.charAt(open + 1)) ? ">" : "";
+  const close = html.indexOf(closer, open + 1);
+  return close < 0 ? html.length : close + closer.length;
+}
+
+function afterText(html: string, name: string, from: number): number {
+  const closing = new RegExp(`</${name}`, "gi");
+  closing.lastIndex = from;
+  return closing.test(html) ? closing.lastIndex : html.length;
+}
+
+const GAP = /[\s/]*/y;
+const ATTRIBUTE = /[^\s/>=]+|=[^\s/>=]*/y;
+const EQUALS = /\s*=\s*/y;
+const UNQUOTED = /[^\s>]*/y;
+
+/** The addresses of a tag, from after its name on, and where it ends. Of several, Liquid may leave one. */
+function tagFrom(html: string, from: number): { addresses: [number, number][]; end: number } {
+  const addresses: [number, number][] = [];
+  let position = from;
+  const take = (pattern: RegExp): string => {
+    pattern.lastIndex = position;
+    const text = pattern.exec(html)?.[0] ?? "";
+    position += text.length;
+    return text;
+  };
+  while (position < html.length) {
+    take(GAP);
+    if (html[position] === ">") return { addresses, end: position + 1 };
+    const name = take(ATTRIBUTE).replaceAll(LIQUID, "").toLowerCase();
+    if (take(EQUALS) === "") continue;
+    const quote = /["']/.test(html.charAt(position)) ? html.charAt(position) : "";
+    const start = position + quote.length;
+    const close = quote ? html.indexOf(quote, start) : start + take(UNQUOTED).length;
+    const end = close < 0 ? html.length : close;
+    position = end + quote.length;
+    if (name === "href") addresses.push([start, end]);
+  }
+  return { addresses, end: html.length };
+}

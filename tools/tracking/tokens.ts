@@ -1,0 +1,55 @@
+import { createSecretKey } from "node:crypto";
+import type { Config } from "#runtime/config.ts";
+import { packId, readLink, signLink, unpackId } from "#runtime/links.ts";
+
+const CLICK = "click";
+const OPEN = "open";
+
+export interface OpenToken {
+  propertyId: string;
+  sendId: string;
+}
+
+export interface ClickToken extends OpenToken {
+  linkId: string;
+  /** Where the link leads, when it does so for this recipient alone. */
+  url: string | null;
+}
+
+type Signing = Pick<Config, "appSecret">;
+
+/** Makes what stands in a property's messages: links that are counted, and the picture that tells of opening. */
+export function trackedLinks(config: Signing & Pick<Config, "baseUrl">, propertyId: string) {
+  const secret = keyOf(config);
+  const p = packId(propertyId);
+  return {
+    click(sendId: string, linkId: string, url?: string): string {
+      const payload = { p, s: packId(sendId), l: packId(linkId), ...(url !== undefined && { u: url }) };
+      return `${config.baseUrl}/c/${signLink(secret, CLICK, payload)}`;
+    },
+    open: (sendId: string): string =>
+      `${config.baseUrl}/o/${signLink(secret, OPEN, { p, s: packId(sendId) })}`,
+  };
+}
+
+/** What a link's token is about; null when it is not one of ours. */
+export function readClickToken(config: Signing, token: string): ClickToken | null {
+  const payload = readLink(keyOf(config), CLICK, token);
+  if (!payload) return null;
+  const url = typeof payload.u === "string" ? payload.u : null;
+  return { ...openOf(payload), linkId: unpackId(String(payload.l)), url };
+}
+
+/** What a picture's token is about; null when it is not one of ours. */
+export function readOpenToken(config: Signing, token: string): OpenToken | null {
+  const payload = readLink(keyOf(config), OPEN, token);
+  return payload && openOf(payload);
+}
+
+function openOf({ p, s }: Record<string, unknown>): OpenToken {
+  return { propertyId: unpackId(String(p)), sendId: unpackId(String(s)) };
+}
+
+function keyOf({ appSecret }: Signing) {
+  return createSecretKey(Buffer.from(appSecret));
+}
