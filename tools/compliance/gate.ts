@@ -11,7 +11,7 @@ export const BLOCK_REASONS = {
   consent_expired: "The consent had an end, and it has passed.",
   deceased: "The player has died.",
   deleted: "The player's record is deleted.",
-  dnc: "The number is on a do-not-call list.",
+  dnc: "The number is on a do-not-call list: the property's own and litigators' bar every channel, registries of numbers bar calls and texts.",
   erased: "The person had their data erased.",
   invalid_address: "There is no address for the channel, or it cannot be delivered to.",
   no_consent: "There is no consent for the channel.",
@@ -57,7 +57,7 @@ export function gateText(bind: Bind, options: GateOptions): string {
     consent_expired: `${ends} <= ${now}`,
     deceased: "p.status = 'deceased'",
     deleted: "p.deleted_at is not null",
-    dnc: onPhone(channel, lists.dnc("p.phone_hash")),
+    dnc: lists.dnc("p.phone_hash"),
     erased: ["p.status = 'erased'", ...hashes.map(lists.erased)].join(" or "),
     invalid_address: UNREACHABLE[channel],
     no_consent: noConsent(options),
@@ -79,7 +79,7 @@ export function strangerText(bind: Bind, options: GateOptions, hash: string): st
   const { channel, at } = options;
   const lists = listsOver(bind, options, at === undefined ? "now()" : bind(at, "timestamptz"));
   return reasonsArray({
-    dnc: onPhone(channel, lists.dnc(hash)),
+    dnc: lists.dnc(hash),
     erased: lists.erased(hash),
     invalid_address: `${hash} is null`,
     no_consent: "true",
@@ -114,8 +114,8 @@ function noConsent({ property, channel }: GateOptions): string {
   return optOut ? `${given} = 'false'` : `${given} is distinct from 'true'`;
 }
 
-function onPhone(channel: Channel, condition: string): string {
-  return channel === "sms" || channel === "voice" ? condition : "false";
+function onPhone(channel: Channel, condition: string, elsewhere = "false"): string {
+  return channel === "sms" || channel === "voice" ? condition : elsewhere;
 }
 
 /**
@@ -143,7 +143,9 @@ function listsOver(bind: Bind, { property, channel }: GateOptions, now: string) 
     ),
     excludedPlayer: `exists (select 1 from self_exclusions x where x.property_id = ${own} and x.player_id = p.id
       and x.starts_at <= ${now} and (x.ends_at is null or x.ends_at > ${now}))`,
-    dnc: (hash: string) => dnc(hash, "d.list <> 'reassigned'"),
+    // Whoever told the house not to call gets no email either. A registry speaks of the number alone.
+    dnc: (hash: string) =>
+      dnc(hash, onPhone(channel, "d.list <> 'reassigned'", "d.list in ('internal', 'litigator')")),
     reassigned: (hash: string) => dnc(hash, "d.list = 'reassigned'"),
   };
 }

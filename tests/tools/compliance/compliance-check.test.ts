@@ -72,11 +72,22 @@ test("a phone that nobody has is blocked by what the lists know of it", async ()
     "suppressed",
   ]);
   expect((await check({ ...known, channel: "email" })).reasons).toEqual([
+    "dnc",
     "no_consent",
     "self_excluded",
     "suppressed",
   ]);
   expect((await check(known, casino.rival)).reasons).toEqual(["no_consent"]);
+});
+
+test("the house's own do-not-call list bars every channel, and a registry of numbers calls and texts", async () => {
+  const asked = { phone: "+12025551150" };
+  const reasons = async (channel: string) => (await check({ ...asked, channel })).reasons;
+  await casino.run("create_dnc_entry", { ...asked, list: "national" });
+  expect(await reasons("sms")).toContain("dnc");
+  expect(await reasons("email")).not.toContain("dnc");
+  await casino.run("create_dnc_entry", { ...asked, list: "internal" });
+  for (const channel of ["sms", "voice", "email", "push"]) expect(await reasons(channel)).toContain("dnc");
 });
 
 test("a bulk check answers in the order asked, repeats included", async () => {

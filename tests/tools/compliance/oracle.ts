@@ -61,11 +61,13 @@ export function reasonsFor(world: World, index: number, channel: Channel, at: Ti
     const here = one.channel === "all" || one.channel === channel;
     if (here && ((byAddress && one.reason !== "erased") || byPlayer)) reasons.add("suppressed");
   }
-  if (channel === "sms" || channel === "voice") {
-    for (const one of world.dnc) {
-      if (one.phone !== player.phone || !lasts(one.expires)) continue;
-      reasons.add(one.list === "reassigned" ? "reassigned_number" : "dnc");
-    }
+  const byPhone = channel === "sms" || channel === "voice";
+  for (const one of world.dnc) {
+    if (one.phone !== player.phone || !lasts(one.expires)) continue;
+    if (one.list === "internal" || one.list === "litigator") reasons.add("dnc");
+    else if (byPhone) reasons.add(one.list === "reassigned" ? "reassigned_number" : "dnc");
+  }
+  if (byPhone) {
     if (player.phone === null) reasons.add("invalid_address");
   }
   if (channel === "email" && (player.email === null || player.emailStatus === "undeliverable")) {
