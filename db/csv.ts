@@ -41,46 +41,6 @@ function listSql(sql: string): string {
     else ${safeCellSql(joined)} end`;
 }
 
-const AMBIGUOUS = [
-  `^(true|false)$`,
-  `^-?(0|[1-9][0-9]{0,20})(\\.[0-9]*[1-9])?$`,
-  `^$`,
-  `^["{[]`,
-  `^[\\s\\u00a0\\ufeff\\u1680\\u2000-\\u200a\\u2028\\u2029\\u202f\\u205f\\u3000]`,
-  `[\\s\\u00a0\\ufeff\\u1680\\u2000-\\u200a\\u2028\\u2029\\u202f\\u205f\\u3000]$`,
-].join("|");
-
-/**
- * The value of a JSON object under a key as one cell that `readJsonCell` reads back as it was: a text that looks
- * like something else stands in quotes. `key` is an SQL literal.
- */
-export function jsonCellSql(object: string, key: string): string {
-  const text = `(${object} ->> ${key})`;
-  return `case when jsonb_typeof(${object} -> ${key}) <> 'string' then ${text}
-    when ${text} ~ '${AMBIGUOUS}' then (${object} -> ${key})::text
-    else ${safeCellSql(text)} end`;
-}
-
-const JSON_NUMBER = /^-?(?:0|[1-9]\d{0,20})(?:\.\d*[1-9])?$/;
-const UNSTORABLE = /\\u(?:0000|d[89a-f])|"__proto__"\s*:/i;
-
-/** What a cell of a JSON field means. Numbers and booleans in their own form stay such; 007 stays a text. */
-export function readJsonCell(text: string): unknown {
-  if (text === "true" || text === "false") return text === "true";
-  if (JSON_NUMBER.test(text)) {
-    // Fifteen digits are what a number keeps of any decimal.
-    const exact = text.replace(/\D/g, "").replace(/^0+/, "").length <= 15;
-    return exact || String(Number(text)) === text ? Number(text) : text;
-  }
-  // Escapes could bring in what the text itself does not show.
-  if (!/^["{[]/.test(text) || UNSTORABLE.test(text)) return text;
-  try {
-    return JSON.parse(text) as unknown;
-  } catch {
-    return text;
-  }
-}
-
 /** One record of texts as CSV. */
 export function csvLine(cells: readonly string[]): string {
   const quoted = cells.map((cell) => (/[",\r\n]/.test(cell) ? `"${cell.replaceAll('"', '""')}"` : cell));

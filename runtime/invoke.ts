@@ -199,15 +199,7 @@ async function transaction(running: Running): Promise<Outcome> {
   try {
     const rows = await choose?.(context);
     const inputs = rows ? rows.map(({ id }) => ({ ...running.inputs[0], id })) : running.inputs;
-    const results: unknown[] = [];
-    const audited: AuditRow[] = [];
-    for (const input of inputs) {
-      effects.about = {};
-      const result = await operation.handler(context, input as never);
-      results.push(result);
-      // Null: the record was left as it is.
-      if (result !== null) audited.push(auditOf(running, result));
-    }
+    const { results, audited } = await handled(running, context, inputs);
     const result = rows && operation.crud?.verb === "delete" ? rows : many || rows ? results : results[0];
     const answer = { status: operation.status, body: JSON.stringify(result ?? {}) };
     const { secrets } = operation;
@@ -220,6 +212,25 @@ async function transaction(running: Running): Promise<Outcome> {
     if (!keyed || (fault.status !== 404 && fault.status !== 409)) throw error;
     return await recordFault(sql, keyed, operation, fault);
   }
+}
+
+async function handled(running: Running, context: Context, inputs: object[]) {
+  const { operation, many, effects } = running;
+  const results: unknown[] = [];
+  const audited: AuditRow[] = [];
+  if (many && operation.many) {
+    effects.about = { entityId: null, diff: { records: inputs.length } };
+    results.push(...(await operation.many(context, inputs as never)));
+    return { results, audited: [auditOf(running, null)] };
+  }
+  for (const input of inputs) {
+    effects.about = {};
+    const result = await operation.handler(context, input as never);
+    results.push(result);
+    // Null: the record was left as it is.
+    if (result !== null) audited.push(auditOf(running, result));
+  }
+  return { results, audited };
 }
 
 /** A domain refusal is an answer too: it is what the same key is answered with again. */

@@ -106,6 +106,8 @@ export interface Operation {
   /** The table whose CRUD this operation is, if it is. */
   readonly crud?: { table: Table; verb: Verb };
   handler(context: Context, input: never): Promise<unknown>;
+  /** Instead of the handler once for each, where one request brings several inputs. Answers in their order. */
+  many?(context: Context, inputs: never): Promise<unknown[]>;
   /** Instead of the handler, for what the generic reader answers: JSON text as the database printed it. */
   read?(reader: Reader, property: string, input: never): Promise<Page>;
   /** A file instead of JSON: its handler checks everything and says what is to flow. */
@@ -134,6 +136,7 @@ interface ToolDefinition<I extends Shape, O extends z.ZodType> {
   secrets?: readonly string[];
   crud?: { table: Table; verb: Verb };
   handler(context: Context, input: In<I>): Promise<z.input<O>>;
+  many?(context: Context, inputs: In<I>[]): Promise<z.input<O>[]>;
 }
 
 /** An operation of the service: one file, one name, every face. */

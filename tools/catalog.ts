@@ -33,6 +33,8 @@ import suppressions from "./compliance/suppressions.table.ts";
 import consentRecord from "./consent/consent-record.ts";
 import consentRecords from "./consent/consent-records.table.ts";
 import consentRevoke from "./consent/consent-revoke.ts";
+import createPlayerEvent from "./events/create-player-event.ts";
+import playerEvents from "./events/player-events.table.ts";
 import createImportJob from "./imports/create-import-job.ts";
 import deleteImportJob from "./imports/delete-import-job.ts";
 import importJobs from "./imports/import-jobs.table.ts";
@@ -45,8 +47,10 @@ import revokeApiKey from "./keys/revoke-api-key.ts";
 import listPlatformMessages from "./mailbox/list-platform-messages.ts";
 import mailboxMessages from "./mailbox/mailbox-messages.table.ts";
 import forgetExpired from "./platform/forget-expired.job.ts";
+import customFields from "./players/custom-fields.table.ts";
 import exportPlayers from "./players/export-players.ts";
 import players from "./players/players.table.ts";
+import socialShares from "./players/social-shares.table.ts";
 import createProperty from "./properties/create-property.ts";
 import getProperty from "./properties/get-property.ts";
 import listProperties from "./properties/list-properties.ts";
@@ -70,7 +74,12 @@ import webhookEndpoints from "./webhooks/webhook-endpoints.table.ts";
 
 /** The table of contents: every operation, table and job of the service, by domain. */
 export const CATALOG = catalog([
-  { name: "players", title: "Players", tools: [exportPlayers], tables: [players] },
+  {
+    name: "players",
+    title: "Players",
+    tables: [customFields, playerEvents, players, socialShares],
+    tools: [createPlayerEvent, exportPlayers],
+  },
   { name: "consent", title: "Consent", tables: [consentRecords], tools: [consentRecord, consentRevoke] },
   {
     name: "compliance",

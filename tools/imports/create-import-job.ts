@@ -3,6 +3,7 @@ import { stringify } from "csv-stringify/sync";
 import { z } from "zod";
 import { Fault, invalid } from "#runtime/faults.ts";
 import { type Context, tool } from "#runtime/operation.ts";
+import { customFields } from "#tools/players/custom.ts";
 import {
   type ImportJobView,
   type ImportParams,
@@ -43,7 +44,7 @@ export default tool({
     const settings: ImportParams = asRows
       ? { ...given, delimiter: ",", has_header: true, encoding: "utf-8" }
       : given;
-    checkParams(settings);
+    checkParams(settings, await customFields(context));
     await checkSegment(context, settings.segment_id);
     const uploadId = upload_id ?? randomUUIDv7();
     if (upload_id) await checkUpload(context, upload_id);

@@ -28,7 +28,8 @@ const fitting = (
 
 const NUMBER = /^-?\$?(\d+|\d{1,3}(,\d{3})+)(\.\d+)?$/;
 
-const number: Field = {
+/** A number, with or without a dollar sign and thousands. */
+export const number: Field = {
   type: "double precision",
   wants: "a number such as 1250.5 or $1,250.50",
   read: (value) => {
@@ -55,6 +56,11 @@ const birthDate: Field = {
     return time !== null && time >= FIRST_BIRTH && time <= Date.now() ? value : null;
   },
 };
+
+/** A day as it is written, if the calendar has it. */
+export function calendarDay(value: string): string | null {
+  return dayOf(value) === null ? null : value;
+}
 
 /** The first millisecond of a day that the calendar has. */
 function dayOf(value: string): number | null {
@@ -125,15 +131,19 @@ const tags: Field = {
   type: "text[]",
   wants: "up to 100 tags of at most 100 characters, separated by ; or as a JSON array",
   read: (value) => {
-    const list = value.startsWith("[") ? parsed(value) : value.split(/[;|,]/);
-    if (!Array.isArray(list) || list.length > 100) return null;
-    const names = list.map((one) => (typeof one === "string" ? one.trim() : ""));
-    const given = names.filter((name) => name !== "");
-    return given.some((name) => name.length > 100 || name.includes("\0") || !name.isWellFormed())
-      ? null
-      : textArray(given);
+    const given = textsOf(value);
+    return given === null || given.some((name) => name.length > 100) ? null : textArray(given);
   },
 };
+
+/** Up to 100 texts: a JSON array, or parted by semicolons, bars or commas. Null when it is neither. */
+export function textsOf(value: string): string[] | null {
+  const list = value.startsWith("[") ? parsed(value) : value.split(/[;|,]/);
+  if (!Array.isArray(list) || list.length > 100) return null;
+  const names = list.map((one) => (typeof one === "string" ? one.trim() : ""));
+  const given = names.filter((name) => name !== "");
+  return given.some((name) => name.includes("\0") || !name.isWellFormed()) ? null : given;
+}
 
 /** Texts as PostgreSQL prints an array of them. */
 function textArray(values: readonly string[]): string {

@@ -1,5 +1,6 @@
 import { Fault, toFault } from "#runtime/faults.ts";
 import { type Context, type JobContext, job } from "#runtime/operation.ts";
+import { type CustomFields, customFields } from "#tools/players/custom.ts";
 import { MOST_ROWS, records, type Survey, survey } from "./csv.ts";
 import {
   dropUpload,
@@ -11,7 +12,7 @@ import {
   jobColumns,
 } from "./import-job.ts";
 import { type Layout, layoutOf } from "./layout.ts";
-import { rowReader } from "./rows.ts";
+import { type Refusal, rowReader } from "./rows.ts";
 import { seenIdentities } from "./seen.ts";
 import { uploaded } from "./upload.ts";
 import { type Batch, keepErrors, writeBatch } from "./write-batch.ts";
@@ -51,13 +52,13 @@ async function run(context: JobContext, importJob: ImportJob): Promise<void> {
   const file = () => uploaded(context, importJob.upload_id);
   const found = await survey(file(), importJob.params);
   checkLength(found.rows);
-  const property = await context.transact(async (inner) => {
+  const { property, customs } = await context.transact(async (inner) => {
     await inner.sql`
       update import_jobs set total = greatest(${found.rows}::int, processed), updated_at = now()
       where property_id = ${inner.property.id} and id = ${importJob.id}`;
-    return inner.property;
+    return { property: inner.property, customs: await customFields(inner) };
   });
-  const read = fileReader(importJob, property);
+  const read = fileReader(importJob, property, customs);
   const hasGrown = growthWatch();
   let writing: Promise<boolean> = Promise.resolve(true);
   try {
@@ -84,19 +85,20 @@ function checkLength(rows: number): void {
 }
 
 /** The file's batches that are not in yet. Those that are in are read too, for the identities in them. */
-function fileReader(importJob: ImportJob, property: Context["property"]) {
+function fileReader(importJob: ImportJob, property: Context["property"], customs: CustomFields) {
   const { params, processed } = importJob;
   let layout: Layout | null = null;
   async function* batches(file: AsyncIterable<string[]>): AsyncGenerator<{ layout: Layout; batch: Batch }> {
     const seen = seenIdentities();
     let readRow: ReturnType<typeof rowReader> | null = null;
-    let batch = emptyBatch(0);
+    let batch = emptyBatch(0, customs);
     let row = 0;
     let characters = 0;
     for await (const cells of file) {
       if (!layout || !readRow) {
-        layout = layoutOf(params.has_header ? cells : cells.map((_cell, index) => String(index + 1)), params);
-        readRow = rowReader({ layout, params, property, seen });
+        const header = params.has_header ? cells : cells.map((_cell, index) => String(index + 1));
+        layout = layoutOf(header, params, customs);
+        readRow = rowReader({ layout, params, property, customs, seen });
         if (params.has_header) continue;
       }
       checkLength(++row);
@@ -111,7 +113,7 @@ function fileReader(importJob: ImportJob, property: Context["property"]) {
       for (const cell of cells) characters += cell.length;
       if (batch.records < BATCH_RECORDS && characters < BATCH_CHARACTERS) continue;
       yield { layout, batch };
-      batch = emptyBatch(row);
+      batch = emptyBatch(row, customs);
       characters = 0;
     }
     if (layout && batch.records > 0) yield { layout, batch };
@@ -119,8 +121,8 @@ function fileReader(importJob: ImportJob, property: Context["property"]) {
   return Object.assign(batches, { layout: () => layout });
 }
 
-function emptyBatch(after: number): Batch {
-  return { after, records: 0, rows: [], refusals: [], analyze: false, onStaged: () => {} };
+function emptyBatch(after: number, customs: CustomFields): Batch {
+  return { after, records: 0, rows: [], refusals: [], customs, analyze: false, onStaged: () => {} };
 }
 
 /** Says when the planner should look at the table anew: at the first batch, after it, and at each fourfold growth. */
@@ -178,16 +180,31 @@ async function complete(
         returning *)
       select row_to_json(v) as job from j, lateral (select ${jobColumns(sql)}) v`;
     if (!row) return;
-    const missing = (layout?.missing ?? []).map((column) => ({
-      row: 0,
-      column,
-      code: "unknown_field" as const,
-      message: "The mapping names this column, and the file does not have it.",
-      value: null,
-      cells: [],
-    }));
-    if (layout) await keepErrors(inner, importJob.id, layout, missing);
+    if (layout) await keepErrors(inner, importJob.id, layout, columnErrors(layout));
     await dropUpload(sql, property.id, importJob.upload_id);
     emit("job.completed", eventOf(row.job));
   });
+}
+
+/** What is wrong with columns, and so with the file itself. */
+function columnErrors({ missing, unknown }: Layout): Refusal[] {
+  const error = (column: string, message: string): Refusal => ({
+    row: 0,
+    column,
+    code: "unknown_field",
+    message,
+    value: null,
+    cells: [],
+  });
+  return [
+    ...missing.map((column) =>
+      error(column, "The mapping names this column, and the file does not have it."),
+    ),
+    ...unknown.map((column) =>
+      error(
+        column,
+        "The property has no such custom field. create_custom_field makes one; then import again.",
+      ),
+    ),
+  ];
 }

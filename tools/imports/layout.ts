@@ -1,4 +1,5 @@
 import { invalid } from "#runtime/faults.ts";
+import { type CustomFields, unknownField } from "#tools/players/custom.ts";
 import { FIELDS } from "./fields.ts";
 import { CHANNELS, type Channel, type ImportParams } from "./import-job.ts";
 
@@ -20,33 +21,37 @@ export interface Layout {
   ignored: string[];
   /** Columns that the mapping names and the file does not have. */
   missing: string[];
+  /** Columns that name a custom field which the property does not have. */
+  unknown: string[];
 }
 
-const CUSTOM_KEY = /^[a-z][a-z0-9_]{0,39}$/i;
 const FORBIDDEN = new Set(["__proto__", "constructor", "prototype"]);
 const KNOWN = new Map(
   ["email", "phone", "custom", ...Object.keys(FIELDS)].map((name) => [folded(name), name]),
 );
 
 /** What a mapping's right side names, or null when it names nothing. */
-export function readTarget(name: string): Target | null {
+function readTarget(name: string, fields: CustomFields): Target | null {
   if (name === "email" || name === "phone") return { kind: name };
   if (name === "custom") return { kind: "customs" };
   if (Object.hasOwn(FIELDS, name)) return { kind: "field", name };
   const [group, key = "", ...rest] = name.split(".");
   if (rest.length > 0) return null;
-  if (group === "custom" && CUSTOM_KEY.test(key) && !FORBIDDEN.has(key)) return { kind: "custom", key };
+  if (group === "custom" && fields.get(key)?.archived === false) return { kind: "custom", key };
   if (group === "consent" && CHANNELS.some((one) => one === key))
     return { kind: "consent", channel: key as Channel };
   return null;
 }
 
 /** Refuses parameters that no file could satisfy. Throws `invalid`. */
-export function checkParams(params: ImportParams): void {
+export function checkParams(params: ImportParams, customs: CustomFields): void {
   const used = new Set<string>();
   for (const [column, name] of Object.entries(params.mapping)) {
     if (name === null) continue;
-    const target = readTarget(name);
+    const target = readTarget(name, customs);
+    if (!target && name.startsWith("custom.")) {
+      throw invalid(`mapping.${column}`, `${name.slice(7)} ${unknownField(customs)}`);
+    }
     if (!target) {
       const fields = ["email", "phone", ...Object.keys(FIELDS)].join(", ");
       throw invalid(
@@ -68,15 +73,16 @@ export function checkParams(params: ImportParams): void {
 }
 
 /** The file's columns under the mapping. Throws `invalid` when no row of it could be a player. */
-export function layoutOf(header: readonly string[], params: ImportParams): Layout {
+export function layoutOf(header: readonly string[], params: ImportParams, customs: CustomFields): Layout {
   const names = header.map((name) => name.trim().replaceAll("\0", "�").slice(0, 500));
   refuseForbidden(names);
   const mapping = new Map(Object.entries(params.mapping).map(([column, name]) => [column.trim(), name]));
   const occurred = params.consent?.occurred_at_column?.trim();
+  const known = knownColumns(params, customs);
   const targets = names.map((name): Target | null => {
     const mapped = mapping.get(name);
-    if (mapped !== undefined) return mapped === null ? null : readTarget(mapped);
-    return name === occurred ? { kind: "occurred_at" } : known(name, params);
+    if (mapped !== undefined) return mapped === null ? null : readTarget(mapped, customs);
+    return name === occurred ? { kind: "occurred_at" } : known(name);
   });
   const dropped = new Set([...mapping].filter(([, name]) => name === null).map(([column]) => column));
   const wanted = [...mapping.keys(), ...(occurred === undefined ? [] : [occurred])];
@@ -86,16 +92,32 @@ export function layoutOf(header: readonly string[], params: ImportParams): Layou
     header: names,
     targets,
     ignored: names.filter((name, index) => targets[index] === null && !dropped.has(name)),
+    unknown: names.filter(
+      (name, index) => targets[index] === null && (mapping.get(name) ?? name).startsWith("custom."),
+    ),
     missing: wanted.filter((name) => !names.includes(name)),
   };
 }
 
-/** A column whose name needs no mapping: known names in any case, with spaces, hyphens or underscores. */
-function known(name: string, params: ImportParams): Target | null {
-  const field = KNOWN.get(folded(name));
-  if (field) return readTarget(field);
-  const target = readTarget(name);
-  return target?.kind === "consent" && !params.consent ? null : target;
+/**
+ * Tells what a column whose name needs no mapping means: known names in any case, with spaces, hyphens or
+ * underscores, the keys and labels of custom fields among them.
+ */
+function knownColumns(params: ImportParams, customs: CustomFields): (name: string) => Target | null {
+  const own = new Map<string, string>();
+  for (const { key, label, archived } of customs.values()) {
+    if (archived) continue;
+    own.set(folded(key), key);
+    if (!own.has(folded(label))) own.set(folded(label), key);
+  }
+  return (name) => {
+    const field = KNOWN.get(folded(name));
+    if (field) return readTarget(field, customs);
+    const key = own.get(folded(name));
+    if (key) return { kind: "custom", key };
+    const target = readTarget(name, customs);
+    return target?.kind === "consent" && !params.consent ? null : target;
+  };
 }
 
 function folded(name: string): string {

@@ -1,8 +1,10 @@
 import { hash, randomUUIDv7 } from "node:crypto";
-import { readCell, readJsonCell } from "#db/csv.ts";
+import { readCell } from "#db/csv.ts";
 import type { Property } from "#runtime/directory.ts";
 import { normalizeEmail, normalizePhone, pads } from "#tools/players/address.ts";
-import { FIELDS, moment, parsed } from "./fields.ts";
+import type { CustomFields } from "#tools/players/custom.ts";
+import { readCustomCell, readCustoms } from "./custom-cells.ts";
+import { FIELDS, moment } from "./fields.ts";
 import { type Channel, type ImportParams, MATCH_KEYS, type MatchKey } from "./import-job.ts";
 import type { Layout, Target } from "./layout.ts";
 import type { RowErrorView } from "./list-import-errors.ts";
@@ -38,6 +40,7 @@ export interface Reading {
   layout: Layout;
   params: ImportParams;
   property: Pick<Property, "pepper" | "default_country">;
+  customs: CustomFields;
   seen: Seen;
 }
 
@@ -49,11 +52,11 @@ interface Draft {
 }
 
 /** Reads the records of one file: each becomes a row to write, or what is wrong with it. */
-export function rowReader({ layout, params, property, seen }: Reading) {
+export function rowReader({ layout, params, property, customs, seen }: Reading) {
   const country = (params.default_country ?? property.default_country).toUpperCase();
   const hashOf = hasher(property.pepper);
   const readers = layout.targets.map(
-    (target, index) => target && { column: layout.header[index]!, read: readerOf(target) },
+    (target, index) => target && { column: layout.header[index]!, read: readerOf(target, customs) },
   );
 
   return (cells: readonly string[], row: number): Staged | Refusal[] => {
@@ -121,7 +124,7 @@ export function rowReader({ layout, params, property, seen }: Reading) {
 type Wrong = Pick<Refusal, "code" | "message"> | null;
 type CellReader = (text: string, draft: Draft, country: string) => Wrong;
 
-function readerOf(target: Target): CellReader {
+function readerOf(target: Target, customs: CustomFields): CellReader {
   switch (target.kind) {
     case "email":
       return readEmail;
@@ -130,12 +133,9 @@ function readerOf(target: Target): CellReader {
     case "field":
       return fieldReader(target.name);
     case "custom":
-      return (text, draft) => {
-        draft.custom[target.key] = readJsonCell(text);
-        return null;
-      };
+      return customReader(target.key, customs);
     case "customs":
-      return readCustoms;
+      return customsReader(customs);
     case "consent":
       return consentReader(target.channel);
     case "occurred_at":
@@ -188,16 +188,28 @@ function fieldReader(name: string): CellReader {
   };
 }
 
-function readCustoms(text: string, draft: Draft): Wrong {
-  const value = parsed(text);
-  const message = `custom must be a JSON object of at most ${MOST_CUSTOM} bytes.`;
-  if (typeof value !== "object" || value === null || Array.isArray(value))
-    return { code: "type_mismatch", message };
-  // Escapes could bring in what the text itself does not show.
-  if (/\\u(0000|d[89a-f])/i.test(text) || Object.hasOwn(value, "__proto__"))
-    return { code: "type_mismatch", message };
-  draft.custom = { ...value, ...draft.custom };
-  return null;
+function customReader(key: string, customs: CustomFields): CellReader {
+  return (text, draft) => {
+    const read = readCustomCell(customs, key, text);
+    if ("wrong" in read) return { code: "type_mismatch", message: `custom.${key} ${read.wrong}.` };
+    draft.custom[key] = read.value;
+    return null;
+  };
+}
+
+function customsReader(customs: CustomFields): CellReader {
+  return (text, draft) => {
+    // Escapes could bring in what the text itself does not show.
+    if (/\\u(0000|d[89a-f])/i.test(text) || text.includes("__proto__")) {
+      return { code: "type_mismatch", message: "custom holds what cannot be stored." };
+    }
+    const read = readCustoms(customs, text);
+    if ("wrong" in read) {
+      return { code: read.unknown ? "unknown_field" : "type_mismatch", message: `custom${read.wrong}.` };
+    }
+    draft.custom = { ...read.values, ...draft.custom };
+    return null;
+  };
 }
 
 const YES = new Set(["yes", "true", "1", "y", "on", "opted in", "opt-in"]);

@@ -1,5 +1,7 @@
+import { isDeepStrictEqual } from "node:util";
 import type { Context } from "#runtime/operation.ts";
 import { suppressAddressesOf } from "#tools/compliance/exclude.ts";
+import { type CustomFields, heldCustomFields } from "#tools/players/custom.ts";
 import type { ImportJob } from "./import-job.ts";
 import type { Layout } from "./layout.ts";
 import type { Refusal, Staged } from "./rows.ts";
@@ -16,6 +18,8 @@ export interface Batch {
   records: number;
   rows: Staged[];
   refusals: Refusal[];
+  /** The custom fields that the rows were read by. */
+  customs: CustomFields;
   /** The table has grown enough for the planner to look at it anew. */
   analyze: boolean;
   /** The rows are with the database, which now has work of its own. */
@@ -47,6 +51,7 @@ export async function writeBatch(
     where property_id = ${property.id} and id = ${job.id} and status = 'processing' and processed = ${batch.after}
     for update`;
   if (open.length === 0) return false;
+  await checkFields(context, batch);
   // In turn too: what another import has just added counts. Without it such a batch took 15 s, not 1.
   if (batch.analyze) await sql`select analyze_players()`;
   const { rows, refusals } = withoutTwins(batch);
@@ -67,6 +72,14 @@ export async function writeBatch(
   await keepErrors(context, job.id, layout, refusals);
   await keepProgress(context, job.id, batch, counts);
   return true;
+}
+
+/** Rows that were read by fields which have changed since are read again: the job's next try begins here. */
+async function checkFields(context: Context, { rows, customs }: Batch): Promise<void> {
+  if (!rows.some(({ values }) => values.custom)) return;
+  const now = await heldCustomFields(context);
+  if (isDeepStrictEqual([...now.values()], [...customs.values()])) return;
+  throw new Error("the custom fields have changed since the file was read");
 }
 
 /** The players of this batch who have excluded themselves. */

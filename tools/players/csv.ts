@@ -1,7 +1,8 @@
-import { cellSql, csvLine, jsonCellSql } from "#db/csv.ts";
+import { cellSql, csvLine, safeCellSql } from "#db/csv.ts";
 import { literal, type Source } from "#db/flow.ts";
 import { arrayLiteral } from "#db/types.ts";
 import { shapeOf } from "#runtime/columns.ts";
+import type { CustomFields } from "./custom.ts";
 import players from "./players.table.ts";
 
 /** One boolean over `players p`, whose placeholders follow the property's. */
@@ -11,41 +12,31 @@ export interface Audience {
 }
 
 const CHANNELS = ["sms", "email", "voice", "push"];
-/** Keys of custom fields that an import knows by their column; others stay together in the column custom. */
-const COLUMN_KEY = "^[a-zA-Z][a-zA-Z0-9_]{0,39}$";
-const MOST_KEYS = 400;
-/** Most keys occur soon, and are then quickly told from new ones. */
-const SAMPLE = 1000;
 
 /** The players of an audience, newest first, as CSV: every column, consent by channel, custom fields by key. */
-export function playersCsv(property: string, audience: Audience, limit: number): Source {
-  const columns = fixedColumns();
-  return async function* (sql, copy) {
+export function playersCsv(
+  property: string,
+  audience: Audience,
+  limit: number,
+  fields: CustomFields,
+): Source {
+  const columns = [...fixedColumns(), ...customColumns(fields)];
+  const cells = columns.map(({ cell }) => cell).join(", ");
+  return async function* (_sql, copy) {
     // Known before anything is read, so the receiver sees at once that the file comes.
-    yield Buffer.from(csvLine(columns.map(({ name }) => name)).replace("\n", ","));
-    const rows = (columns: string, most: number) => `select ${columns} from players p
+    yield Buffer.from(csvLine(columns.map(({ name }) => name)));
+    yield* copy(`select ${cells} from players p
       where p.property_id = ${literal(property)}::uuid and ${inlined(property, audience)}
-      order by p.created_at desc, p.id desc limit ${most}`;
-    const distinct = (most: number, known: string[]) =>
-      sql.unsafe<{ key: string }[]>(`select distinct key
-        from (${rows("p.custom", most)}) r cross join lateral jsonb_object_keys(${without("r.custom", known)}) key
-        where ${without("r.custom", known)} <> '{}' and key ~ '${COLUMN_KEY}'
-          and key not in ('constructor', 'prototype') limit ${MOST_KEYS}`);
-    const first = (await distinct(SAMPLE, [])).map(({ key }) => key);
-    const later = limit > SAMPLE ? (await distinct(limit, first)).map(({ key }) => key) : [];
-    const keys = [...first, ...later].sort().slice(0, MOST_KEYS);
-    yield Buffer.from(csvLine([...keys.map((key) => `custom.${key}`), "custom"]));
-    const cells = [
-      ...columns.map(({ cell }) => cell),
-      ...keys.map((key) => jsonCellSql("p.custom", literal(key))),
-      `nullif(${without("p.custom", keys)}, '{}')::text`,
-    ];
-    yield* copy(rows(cells.join(", "), limit));
+      order by p.created_at desc, p.id desc limit ${limit}`);
   };
 }
 
-function without(object: string, keys: string[]): string {
-  return keys.length === 0 ? object : `(${object} - ${literal(arrayLiteral(keys))}::text[])`;
+/** A column for each field. A list goes out as JSON, which an import reads whatever its texts hold. */
+function customColumns(fields: CustomFields): { name: string; cell: string }[] {
+  return [...fields.values()].map(({ key, type }) => {
+    const text = `(p.custom ->> ${literal(key)})`;
+    return { name: `custom.${key}`, cell: type === "text" || type === "enum" ? safeCellSql(text) : text };
+  });
 }
 
 /** The audience with its values in it, as COPY takes no parameters. Each of them stands before its cast. */

@@ -3,6 +3,7 @@ import { file } from "#runtime/operation.ts";
 import { Condition } from "#tools/segments/conditions.ts";
 import { audienceMatching } from "#tools/segments/conditions-segments.ts";
 import { type Audience, playersCsv } from "./csv.ts";
+import { customFields } from "./custom.ts";
 
 const MOST = 50_000;
 
@@ -37,7 +38,8 @@ export default file({
     // What the conditions look for may be an address, which the log must not keep.
     const diff = { segment_id: segment_id ?? null, conditions: conditions.length, logic, limit };
     audit({ entity: "players", entityId: segment_id ?? null, diff });
+    const fields = await customFields({ sql, property });
     const day = new Date().toISOString().slice(0, 10);
-    return { filename: `players-${day}.csv`, source: playersCsv(property.id, audience, limit) };
+    return { filename: `players-${day}.csv`, source: playersCsv(property.id, audience, limit, fields) };
   },
 });

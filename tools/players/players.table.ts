@@ -4,12 +4,13 @@ import { pastTime, readable, timestamp, writable } from "#runtime/columns.ts";
 import { Fault, invalid } from "#runtime/faults.ts";
 import { type Change, type Context, type Row, table } from "#runtime/operation.ts";
 import { suppressAddressesOf } from "#tools/compliance/exclude.ts";
+import { mergedCustom } from "./custom.ts";
 import { checkStatus, matchLists, PLAYER_STATUSES, type PlayerValues, storedAddresses } from "./player.ts";
-
-const MOST_CUSTOM_BYTES = 16 * 1024;
 
 const text = (most: number) => z.string().trim().min(1).max(most).nullish();
 const amount = () => z.number().nullish();
+
+type Custom = Record<string, unknown>;
 
 export default table({
   name: "players",
@@ -57,7 +58,12 @@ export default table({
     consents: readable(z.record(z.string(), z.unknown()).describe("Channel to true or false")),
     consent_expiries: readable(z.record(z.string(), z.unknown()).nullable()),
     custom: writable(
-      z.record(z.string(), z.unknown()).default({}).describe("The property's own fields; replaced whole"),
+      z
+        .record(z.string(), z.unknown())
+        .default({})
+        .describe(
+          "The property's own fields by key, from list_custom_fields. A change sets the keys that it names, takes out those that it gives as null, and leaves the others",
+        ),
     ),
     last_visit_at: writable(pastTime().nullish()),
     host_id: writable(z.uuid().nullish()),
@@ -77,6 +83,13 @@ async function beforeWrite(context: Context, { verb, input, current }: Change): 
   checkStatus(input.status, verb === "create" ? undefined : current?.status);
   checkFields(input);
   const values: PlayerValues = { ...input };
+  if (input.custom !== undefined) {
+    values.custom = await mergedCustom(
+      context,
+      input.custom as Custom,
+      current?.custom as Custom | undefined,
+    );
+  }
   if (typeof input.country === "string") values.country = input.country.toUpperCase();
   Object.assign(values, storedAddresses(context, input, values.country ?? current?.country));
   if (verb === "create") {
@@ -114,10 +127,7 @@ async function checkLists(context: Context, values: PlayerValues, current: Row |
 }
 
 function checkFields(input: PlayerValues): void {
-  const { custom, country, timezone, birth_date: birth } = input;
-  if (custom !== undefined && Buffer.byteLength(JSON.stringify(custom)) > MOST_CUSTOM_BYTES) {
-    throw invalid("custom", `is larger than ${MOST_CUSTOM_BYTES} bytes`);
-  }
+  const { country, timezone, birth_date: birth } = input;
   if (typeof country === "string" && !/^[A-Za-z]{2}$/.test(country)) {
     throw invalid("country", "must be an ISO 3166 code, such as US");
   }

@@ -1,13 +1,12 @@
-import { typed } from "./conditions-custom.ts";
 import type { Field } from "./conditions-fields.ts";
 import { type Operator, opposite } from "./conditions-operator.ts";
-import { list, type Place, pair, scalar } from "./conditions-values.ts";
+import { list, pair, scalar } from "./conditions-values.ts";
 
-const ORDERED = ["text", "number", "timestamp", "date", "custom"] as const;
+const ORDERED = ["text", "number", "timestamp", "date"] as const;
 const ONE = "one value of the field's type";
 
 const eq: Operator = {
-  on: ["text", "number", "boolean", "timestamp", "date", "uuid", "custom", "flag", "segment"],
+  on: ["text", "number", "boolean", "timestamp", "date", "uuid", "flag", "segment"],
   value: ONE,
   meaning: "is equal to; texts letter for letter",
   missing: false,
@@ -17,20 +16,17 @@ const eq: Operator = {
       // The bare `exists` can become a join; compared with a value it could not.
       return value ? field.sql : `${field.sql} is not true`;
     }
-    const own = typed(field, value, at);
-    return `${own.sql} = ${scalar(own, value, at)}`;
+    return `${field.sql} = ${scalar(field, value, at)}`;
   },
 };
 
 const among: Operator = {
-  on: ["text", "number", "date", "uuid", "custom"],
+  on: ["text", "number", "date", "uuid"],
   value: "an array of values of the field's type",
   meaning: "is one of",
   missing: false,
   sql(field, value, at) {
-    const own = typed(field, Array.isArray(value) ? value[0] : "", elementOf(at));
-    if (own.type === "boolean") throw at.wrong("must be a text or a number", "[0]");
-    return `${own.sql} = any(${list(own, value, at)})`;
+    return `${field.sql} = any(${list(field, value, at)})`;
   },
 };
 
@@ -40,9 +36,8 @@ const between: Operator = {
   meaning: "lies in the range",
   missing: false,
   sql(field, value, at) {
-    const own = ordered(field, Array.isArray(value) ? value[0] : "", elementOf(at));
-    const [low, high] = pair(own, value, at);
-    return `${own.sql} between ${low} and ${high}`;
+    const [low, high] = pair(field, value, at);
+    return `${ordered(field)} between ${low} and ${high}`;
   },
 };
 
@@ -66,20 +61,11 @@ function ordering(sign: string, meaning: string): Operator {
     value: ONE,
     meaning,
     missing: false,
-    sql: (field, value, at) => {
-      const own = ordered(field, value, at);
-      return `${own.sql} ${sign} ${scalar(own, value, at)}`;
-    },
+    sql: (field, value, at) => `${ordered(field)} ${sign} ${scalar(field, value, at)}`,
   };
 }
 
 /** Texts sort by their bytes, so that a rule means the same whatever locale the database was made with. */
-function ordered(field: Field, value: unknown, at: Place): Field {
-  const own = typed(field, value, at);
-  if (own.type === "boolean") throw at.wrong("must be a text or a number");
-  return own.type === "text" ? { ...own, sql: `${own.sql} collate "C"` } : own;
-}
-
-function elementOf(at: Place): Place {
-  return { ...at, wrong: (message) => at.wrong(message, "[0]") };
+function ordered({ type, sql }: Field): string {
+  return type === "text" ? `${sql} collate "C"` : sql;
 }

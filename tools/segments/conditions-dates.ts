@@ -1,16 +1,15 @@
-import { customDate, customInstant } from "./conditions-custom.ts";
 import type { Field } from "./conditions-fields.ts";
 import { type Operator, opposite } from "./conditions-operator.ts";
 import { day, days, type Place, scalar } from "./conditions-values.ts";
 
-const DATED = ["timestamp", "date", "custom"] as const;
+const DATED = ["timestamp", "date"] as const;
 const DAYS = "a whole number of days from 0 to 36500";
 
 const inLastDays: Operator = {
   on: DATED,
   value: DAYS,
   meaning:
-    "lies in the last n days: n times 24 hours before now for a time, today and the n days before it in the property's time zone for a date or a custom field",
+    "lies in the last n days: n times 24 hours before now for a time, today and the n days before it in the property's time zone for a date",
   missing: false,
   sql(field, value, at) {
     const n = days(value, at);
@@ -63,15 +62,11 @@ function moment(sign: "<" | ">", meaning: string): Operator {
     value: "a date such as 2026-05-31 or, except for a date field, a time such as 2026-05-31T18:00:00Z",
     meaning,
     missing: false,
-    sql(field, value, at) {
-      const own = field.type === "custom" ? customInstant(field, at.statement) : field;
-      return `${own.sql} ${sign} ${scalar(own, value, at)}`;
-    },
+    sql: (field, value, at) => `${field.sql} ${sign} ${scalar(field, value, at)}`,
   };
 }
 
 function dayOf(field: Field, at: Place): string {
-  if (field.type === "custom") return customDate(field, at.statement);
   return field.type === "date" ? field.sql : `(${field.sql} at time zone ${at.statement.zone})::date`;
 }
 

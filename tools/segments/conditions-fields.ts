@@ -1,3 +1,6 @@
+import type { Fault } from "#runtime/faults.ts";
+import { type CustomFields, unknownField } from "#tools/players/custom.ts";
+import { CUSTOM_AS, customSql } from "./conditions-custom.ts";
 import type { Statement } from "./conditions-statement.ts";
 
 export type FieldType =
@@ -8,7 +11,6 @@ export type FieldType =
   | "date"
   | "uuid"
   | "list"
-  | "custom"
   | "flag"
   | "segment";
 
@@ -62,19 +64,31 @@ const CASTS: Record<FieldType, string> = {
   date: "date",
   uuid: "uuid",
   list: "text[]",
-  custom: "jsonb",
   flag: "boolean",
   segment: "boolean",
 };
 
 const UUID = "[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}";
 
+/** What the fields of one compilation are read from. */
+export interface Sources {
+  statement: Statement;
+  customs: CustomFields;
+  /** The SQL of a segment's audience. */
+  segment(id: string): string;
+  /** The fault that names the condition's field. */
+  wrong(message: string): Fault;
+}
+
+type Read = Pick<Field, "type" | "sql"> & { cast?: string };
+
 interface Family {
   form: string;
   pattern: RegExp;
-  type: FieldType;
+  /** One, or those of which the property's definition chooses. */
+  types: readonly FieldType[];
   meaning: string;
-  sql(parts: string[], statement: Statement, segment: (id: string) => string): string;
+  read(parts: string[], sources: Sources): Read;
 }
 
 /** The fields whose names carry a key, a channel or an id. */
@@ -82,41 +96,49 @@ export const FAMILIES: readonly Family[] = [
   {
     form: "custom.<key>",
     pattern: /^custom\.([a-z][a-z0-9_]{0,39})$/,
-    type: "custom",
-    meaning:
-      "A custom field. It is compared as what the value is: a number with stored numbers, a text with stored texts, true or false with stored booleans; date operators read stored ISO 8601 dates and times.",
-    sql: ([key], statement) => `nullif(p.custom -> ${statement.bind(key!, "text")}, 'null'::jsonb)`,
+    types: [...new Set(Object.values(CUSTOM_AS))],
+    meaning: "A custom field, as the type that list_custom_fields gives for it: an enum is a text.",
+    read([key], { statement, customs, wrong }) {
+      const field = customs.get(key!);
+      if (!field) throw wrong(unknownField(customs));
+      return { type: CUSTOM_AS[field.type], ...customSql(field, statement) };
+    },
   },
   {
     form: "consent.<sms|email|voice|push>",
     pattern: /^consent\.(sms|email|voice|push)$/,
-    type: "boolean",
+    types: ["boolean"],
     meaning: "The last consent given (true) or refused (false) for the channel; missing when never asked.",
-    sql: ([channel]) =>
-      `case p.consents -> '${channel}' when 'true'::jsonb then true when 'false'::jsonb then false end`,
+    read: ([channel]) => ({
+      type: "boolean",
+      sql: `case p.consents -> '${channel}' when 'true'::jsonb then true when 'false'::jsonb then false end`,
+    }),
   },
   {
     form: "suppressed.<sms|email|voice|push|all>",
     pattern: /^suppressed\.(sms|email|voice|push|all)$/,
-    type: "flag",
+    types: ["flag"],
     meaning: "Whether a suppression in force stops the channel for the player or for the channel's address.",
-    sql: ([channel], statement) => suppressed(channel!, statement),
+    read: ([channel], { statement }) => ({ type: "flag", sql: suppressed(channel!, statement) }),
   },
   {
     form: "campaign.<id>.<sent|opened|clicked>",
     pattern: new RegExp(`^campaign\\.(${UUID})\\.(sent|opened|clicked)$`),
-    type: "flag",
+    types: ["flag"],
     meaning: "Whether the campaign's message was sent to, opened by or clicked by the player.",
-    sql: ([id, what], statement) =>
-      `exists (select 1 from campaign_sends c where c.property_id = ${statement.property}` +
-      ` and c.campaign_id = ${statement.bind(id!, "uuid")} and c.player_id = p.id and ${SEND[what!]})`,
+    read: ([id, what], { statement }) => ({
+      type: "flag",
+      sql:
+        `exists (select 1 from campaign_sends c where c.property_id = ${statement.property}` +
+        ` and c.campaign_id = ${statement.bind(id!, "uuid")} and c.player_id = p.id and ${SEND[what!]})`,
+    }),
   },
   {
     form: "segment.<id>",
     pattern: new RegExp(`^segment\\.(${UUID})$`),
-    type: "segment",
+    types: ["segment"],
     meaning: "Whether the player is in the segment.",
-    sql: ([id], _statement, segment) => segment(id!.toLowerCase()),
+    read: ([id], { segment }) => ({ type: "segment", sql: segment(id!.toLowerCase()) }),
   },
 ];
 
@@ -132,12 +154,8 @@ export const FIELD_FORMS: readonly string[] = [
   ...FAMILIES.map((family) => family.form),
 ];
 
-/** The field of that name, or nothing. `segment` gives the SQL of a segment's audience. */
-export function fieldOf(
-  name: string,
-  statement: Statement,
-  segment: (id: string) => string,
-): Field | undefined {
+/** The field of that name, or nothing. */
+export function fieldOf(name: string, sources: Sources): Field | undefined {
   if (Object.hasOwn(COLUMNS, name)) {
     const type = COLUMNS[name as keyof typeof COLUMNS];
     // Phones are stored as E.164, so both names mean one column.
@@ -151,20 +169,24 @@ export function fieldOf(
   for (const family of FAMILIES) {
     const match = family.pattern.exec(name);
     if (!match) continue;
-    const sql = family.sql(match.slice(1), statement, segment);
-    return {
-      name,
-      type: family.type,
-      sql: `(${sql})`,
-      cast: CASTS[family.type],
-    };
+    const { type, sql, cast = CASTS[type] } = family.read(match.slice(1), sources);
+    return { name, type, sql: `(${sql})`, cast };
   }
   return undefined;
 }
 
 /** The id of the segment that a field names, in lower case. */
 export function segmentNamed(field: string): string | undefined {
-  return FAMILIES.at(-1)?.pattern.exec(field)?.[1]?.toLowerCase();
+  return partOf("segment.<id>", field)?.toLowerCase();
+}
+
+/** The key of the custom field that a field names. */
+export function customNamed(field: string): string | undefined {
+  return partOf("custom.<key>", field);
+}
+
+function partOf(form: string, field: string): string | undefined {
+  return FAMILIES.find((family) => family.form === form)?.pattern.exec(field)?.[1];
 }
 
 const HASHES: Record<string, string[]> = {

@@ -15,7 +15,7 @@ const PLAIN = {
 };
 
 const not: Operator = {
-  on: ["text", "number", "boolean", "timestamp", "date", "uuid", "list", "custom", "flag", "segment"],
+  on: ["text", "number", "boolean", "timestamp", "date", "uuid", "list", "flag", "segment"],
   value: "{operator, value}: a condition of the same field; or null, true or false for the opposite of `is`",
   meaning: "matches whatever the other operator does not",
   missing: true,

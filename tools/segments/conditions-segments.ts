@@ -1,7 +1,8 @@
 import type { Sql } from "#db/client.ts";
 import { Fault, invalid } from "#runtime/faults.ts";
+import { customFields } from "#tools/players/custom.ts";
 import { type Audience, compileConditions, Group, MAX_NESTING } from "./conditions.ts";
-import { segmentNamed } from "./conditions-fields.ts";
+import { customNamed, segmentNamed } from "./conditions-fields.ts";
 import type { Fragment } from "./conditions-statement.ts";
 
 const MAX_SEGMENTS = 500;
@@ -37,7 +38,9 @@ export async function audienceMatching(
   after = 0,
 ): Promise<Fragment> {
   const segments = await loadSegments(sql, property, segmentsIn(rules));
-  return compileConditions(rules, { property, segments, after });
+  const own = [rules, ...segments.values()].some((group) => fieldsIn(group).some(customNamed));
+  const customs = own ? await customFields({ sql, property: { id: property } }) : new Map();
+  return compileConditions(rules, { property, segments, customs, after });
 }
 
 /** These segments and all that they refer to, one query a level. `not_found` names one that is missing. */
@@ -88,7 +91,10 @@ function referredTo(segment: Audience): string[] {
   return [...(segment.type === "dynamic" ? segmentsIn(segment) : []), ...segment.exclude_segment_ids];
 }
 
-function segmentsIn({ conditions = [], groups = [] }: Partial<Group>): string[] {
-  const own = conditions.flatMap(({ field }) => segmentNamed(field) ?? []);
-  return [...own, ...groups.flatMap(segmentsIn)];
+function segmentsIn(rules: Partial<Group>): string[] {
+  return fieldsIn(rules).flatMap((field) => segmentNamed(field) ?? []);
+}
+
+function fieldsIn({ conditions = [], groups = [] }: Partial<Group>): string[] {
+  return [...conditions.map(({ field }) => field), ...groups.flatMap(fieldsIn)];
 }

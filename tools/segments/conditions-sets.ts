@@ -1,16 +1,15 @@
-import { customList, typed } from "./conditions-custom.ts";
 import { type Operator, opposite } from "./conditions-operator.ts";
 import { type Place, someText, texts } from "./conditions-values.ts";
 
 const FLAGS = ["flag", "segment"] as const;
-const MAYBE = ["text", "number", "boolean", "timestamp", "date", "uuid", "list", "custom"] as const;
+const MAYBE = ["text", "number", "boolean", "timestamp", "date", "uuid", "list"] as const;
 
 const PRESENCE = ["null", "not_null"];
 const TRUTH = ["true", "false"];
 const BOTH = [...PRESENCE, ...TRUTH];
 const BUCKETS = 2 ** 32;
 
-const hasAny = set("has at least one of", { list: "&&", custom: "?|" });
+const hasAny = set("has at least one of", "&&");
 
 const isSet: Operator = {
   on: MAYBE,
@@ -37,34 +36,33 @@ export const SET_OPERATORS = {
     missing: false,
     sql(field, value, at) {
       const flag = field.type === "flag" || field.type === "segment";
-      const words = flag ? TRUTH : field.type === "boolean" || field.type === "custom" ? BOTH : PRESENCE;
+      const words = flag ? TRUTH : field.type === "boolean" ? BOTH : PRESENCE;
       // Never String(value): an object from the wire may carry a toString that is no function.
       const given = typeof value === "boolean" || value === null ? `${value}` : value;
       const word = typeof given === "string" && words.find((each) => each === given.toLowerCase());
       if (!word) throw at.wrong(`must be ${words.slice(0, -1).join(", ")} or ${words.at(-1)}`);
       if (word === "null") return `${field.sql} is null`;
       if (word === "not_null") return `${field.sql} is not null`;
-      return `${typed(field, true, at).sql} is ${word}`;
+      return `${field.sql} is ${word}`;
     },
   },
   is_set: isSet,
   is_not_set: opposite(isSet, "is missing"),
   is_empty: {
-    on: ["text", "list", "custom"],
+    on: ["text", "list"],
     value: "none",
     meaning: "is missing, or is an empty text or list",
     missing: true,
     sql(field, value, at) {
       const sql = {
-        list: `cardinality(${field.sql}) = 0`,
-        custom: `${field.sql} is null or ${field.sql} in ('""'::jsonb, '[]'::jsonb)`,
+        list: `coalesce(cardinality(${field.sql}), 0) = 0`,
         text: `coalesce(${field.sql}, '') = ''`,
       };
       return alone(value, at, sql[field.type as keyof typeof sql]);
     },
   },
   has_any: hasAny,
-  has_all: set("has each of", { list: "@>", custom: "?&" }),
+  has_all: set("has each of", "@>"),
   has_none: opposite(hasAny, "has none of"),
   in_segment: inSegment,
   not_in_segment: opposite(inSegment, "is not in the segment"),
@@ -85,16 +83,13 @@ export const SET_OPERATORS = {
   },
 } as const satisfies Record<string, Operator>;
 
-function set(meaning: string, sign: { list: string; custom: string }): Operator {
+function set(meaning: string, sign: "&&" | "@>"): Operator {
   return {
-    on: ["list", "custom"],
+    on: ["list"],
     value: "an array of texts",
     meaning,
     missing: false,
-    sql: (field, value, at) =>
-      field.type === "custom"
-        ? `${customList(field)} ${sign.custom} ${texts(value, at)}`
-        : `${field.sql} ${sign.list} ${texts(value, at)}`,
+    sql: (field, value, at) => `${field.sql} ${sign} ${texts(value, at)}`,
   };
 }
 

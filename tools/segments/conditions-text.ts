@@ -1,8 +1,7 @@
-import { customText } from "./conditions-custom.ts";
 import { type Operator, opposite } from "./conditions-operator.ts";
 import { type Place, someText } from "./conditions-values.ts";
 
-const TEXTS = ["text", "custom"] as const;
+const TEXTS = ["text"] as const;
 
 const contains = part("%", "%", "has the text in it, in any case");
 
@@ -41,8 +40,7 @@ function textOperator(
     value,
     meaning,
     missing: false,
-    sql: (field, given, at) =>
-      sql(field.type === "custom" ? customText(field) : field.sql, someText(given, at), at),
+    sql: (field, given, at) => sql(field.sql, someText(given, at), at),
   };
 }
 

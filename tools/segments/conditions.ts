@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { Fault, invalid } from "#runtime/faults.ts";
+import type { CustomFields } from "#tools/players/custom.ts";
 import { COLUMNS, FAMILIES, FIELD_FORMS, fieldOf } from "./conditions-fields.ts";
 import { applied, describeOperators, OPERATOR_NAMES, operatorsFor } from "./conditions-operators.ts";
 import { type Fragment, openStatement, type Statement } from "./conditions-statement.ts";
@@ -51,6 +52,8 @@ export interface Context {
   property: string;
   /** Every segment that the rules lead to, by id; see `loadSegments`. */
   segments?: ReadonlyMap<string, Audience>;
+  /** The property's custom fields, where the rules name one. */
+  customs?: CustomFields;
   /** How many parameters the caller's own statement has in front. */
   after?: number;
 }
@@ -66,6 +69,7 @@ export function compileConditions(rules: Partial<Group>, context: Context): Frag
   const compilation = {
     statement,
     segments: context.segments ?? new Map(),
+    customs: context.customs ?? new Map(),
     size: 0,
     trail: [],
   };
@@ -83,11 +87,9 @@ export function describeFields() {
     type,
     meaning: "A player column.",
   }));
-  const families = FAMILIES.map(({ form, type, meaning }) => ({
-    name: form,
-    type,
-    meaning,
-  }));
+  const families = FAMILIES.flatMap(({ form, types, meaning }) =>
+    types.map((type) => ({ name: form, type, meaning })),
+  );
   return {
     fields: [...columns, ...families].map((field) => ({
       ...field,
@@ -105,6 +107,7 @@ export function describeFields() {
 interface Compilation {
   statement: Statement;
   segments: ReadonlyMap<string, Audience>;
+  customs: CustomFields;
   /** Conditions and references so far: shared segments could grow the text exponentially. */
   size: number;
   /** The segments that the current condition stands in. */
@@ -149,8 +152,11 @@ function groupSql(group: Partial<Group>, path: string, compilation: Compilation)
 
 function conditionSql({ field: name, operator, value }: Condition, path: string, compilation: Compilation) {
   grow(compilation);
-  const field = fieldOf(name, compilation.statement, (id) => segmentSql(id, path, compilation));
-  if (!field) throw invalid(`${path}.field`, `${quoted(name)} is not a field; use ${FIELD_FORMS.join(", ")}`);
+  const { statement, customs } = compilation;
+  const wrong = (message: string) => invalid(`${path}.field`, `${quoted(name)} ${message}`);
+  const segment = (id: string) => segmentSql(id, path, compilation);
+  const field = fieldOf(name, { statement, customs, segment, wrong });
+  if (!field) throw wrong(`is not a field; use ${FIELD_FORMS.join(", ")}`);
   return `(${applied(field, operator, value, placeAt(compilation.statement, path))})`;
 }
 

@@ -4,6 +4,12 @@ import { type Imports, openImports } from "./importing.ts";
 let imports: Imports;
 beforeAll(async () => {
   imports = await openImports();
+  await imports.house.post("/api/custom_fields", [
+    { key: "fav_game", type: "text" },
+    { key: "vip", type: "boolean" },
+    { key: "visits", type: "number" },
+    { key: "code", type: "text" },
+  ]);
 });
 afterAll(() => imports.stop());
 beforeEach(() =>

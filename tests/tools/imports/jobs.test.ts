@@ -149,7 +149,7 @@ test("endpoints that asked for it hear of each new player and of the import's en
       created_count: 2,
     });
     expect(events[1]!.data.object).toMatchObject({ player_id: "H1", property_id: tenant.id });
-  });
+  }, 20_000);
   await imports.as((sql) => sql`delete from webhook_endpoints`);
   await imports.house.idle();
 });

@@ -103,7 +103,8 @@ test("fill_blanks keeps what is there, skip and create_only leave players alone,
 });
 
 test("players are matched by email or phone when that is asked, the oldest first, and never when they are deleted", async () => {
-  await imports.run({ csv: "player_id,email,phone\nM1,m@example.com,2025550111\nM2,m@example.com,\n" });
+  await imports.run({ csv: "player_id,email,phone\nM1,m@example.com,2025550111\n" });
+  await imports.run({ csv: "player_id,email,phone\nM2,m@example.com,\n" });
   const { job, errors } = await imports.run({
     csv: "player_id,email,phone,first_name\n,m@example.com,,ByEmail\n,,2025550111,ByPhone\nM2,new@example.com,,Clash\n",
     match_on: ["email", "phone"],
@@ -167,11 +168,12 @@ test("the quick readings of phones and emails agree with the library", () => {
 test("the hash of an imported address is the one that lists know it by", () => {
   const params = { mapping: {}, match_on: ["email"], has_header: true } as unknown as ImportParams;
   const pepper = Buffer.from("pepper".repeat(20));
-  const layout = layoutOf(["email"], params);
+  const layout = layoutOf(["email"], params, new Map());
   const staged = rowReader({
     layout,
     params,
     property: { pepper, default_country: "US" },
+    customs: new Map(),
     seen: seenIdentities(),
   })(["zoë@bücher.example"], 1);
   const email = normalizeEmail("zoë@bücher.example")!;

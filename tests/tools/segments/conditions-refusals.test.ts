@@ -6,10 +6,16 @@ import { compileConditions, describeFields, Group } from "#tools/segments/condit
 import { row } from "./houses.ts";
 
 const PROPERTY = randomUUID();
+const CUSTOMS = new Map(
+  Object.entries({ game: "text", points: "number", since: "datetime" } as const).map(([key, type]) => [
+    key,
+    { key, label: key, type, enum_values: [], archived: false },
+  ]),
+);
 
 function fault(rules: Partial<Group>): Fault {
   try {
-    compileConditions(rules, { property: PROPERTY });
+    compileConditions(rules, { property: PROPERTY, customs: CUSTOMS });
   } catch (error) {
     if (error instanceof Fault) return error;
     throw error;
@@ -71,9 +77,15 @@ describe("what is refused", () => {
       "conditions[0].value: must be a whole number of days from 0 to 36500",
       1.5,
     ],
-    ["custom.x", "eq", "conditions[0].value: must be a text, a number, true or false", { a: 1 }],
-    ["custom.x", "gt", "conditions[0].value: must be a text or a number", true],
-    ["custom.x", "in", "conditions[0].value[1]: must be a text", ["a", 1]],
+    ["custom.points", "eq", "conditions[0].value: must be a number", "7"],
+    ["custom.points", "gt", "conditions[0].value: must be a number", true],
+    ["custom.game", "in", "conditions[0].value[1]: must be a text", ["a", 1]],
+    [
+      "custom.since",
+      "before",
+      "conditions[0].value: must be a date such as 2026-05-31 or a time such as 2026-05-31T18:00:00Z",
+      7,
+    ],
     [
       "id",
       "random_bucket",
@@ -94,6 +106,17 @@ describe("what is refused", () => {
       "does not apply",
     );
     expect(refusal({ conditions: [row("tier", "constructor", "x")] })).toContain("must be one of eq, neq");
+  });
+
+  test("a custom field that the property does not have is named, with those that it has", () => {
+    const thrown = fault({ conditions: [row("custom.gmae", "eq", "Slots")] });
+    expect(thrown.details?.[0]?.field).toBe("conditions[0].field");
+    expect(thrown.message).toContain(
+      '"custom.gmae" is no custom field of this property (there are game, points, since)',
+    );
+    expect(refusal({ conditions: [row("custom.points", "contains", "7")] })).toContain(
+      "contains does not apply to custom.points (number)",
+    );
   });
 
   test.each([
@@ -158,12 +181,12 @@ test("no text of the caller's reaches the SQL", () => {
         row("tags", "has_any", [evil, "b"]),
         row("first_name", "contains", evil),
         row("id", "random_bucket", { percent: 5, salt: evil }),
-        row("custom.secret_key", "gt", 424242),
+        row("custom.points", "gt", 424242),
       ],
     },
-    { property: PROPERTY, after: 3 },
+    { property: PROPERTY, customs: CUSTOMS, after: 3 },
   );
-  expect(text).not.toMatch(/drop|secret_key|424242/);
+  expect(text).not.toMatch(/drop|points|424242/);
   expect(params.flat().filter((value) => String(value).includes("drop table"))).toHaveLength(5);
   const places = [...new Set(text.match(/\$\d+/g))].map((place) => Number(place.slice(1)));
   expect(places.sort((a, b) => a - b)).toEqual(params.map((_, index) => index + 4));

@@ -1,5 +1,6 @@
 import { randomUUID } from "node:crypto";
 import type { Sql } from "#db/client.ts";
+import type { CustomType } from "#tools/players/custom.ts";
 import type { Condition, Group } from "#tools/segments/conditions.ts";
 import { audienceMatching } from "#tools/segments/conditions-segments.ts";
 import { testDatabase } from "../../support/database.ts";
@@ -22,12 +23,18 @@ export async function neighborhood() {
     });
 
   /** A property of its own with these players, who are named by their player_id. */
-  const house = async (players: Row[], zone = ZONE): Promise<string> => {
+  const house = async (
+    players: Row[],
+    zone = ZONE,
+    customs: Record<string, CustomType> = {},
+  ): Promise<string> => {
     const property = randomUUID();
     await base.db.asSystem(
       (sql) => sql`
         insert into properties (id, name, slug, timezone) values (${property}, 'House', ${property}, ${zone})`,
     );
+    const fields = Object.entries(customs).map(([key, type]) => ({ key, label: key, type }));
+    await add(property, "custom_fields", fields);
     await add(property, "players", players);
     return property;
   };

@@ -46,6 +46,8 @@ const OPPOSITES: Record<string, string> = {
   not_in_segment: "in_segment",
 };
 
+const MOMENTS = new Set(["last_visit_at", "custom.i"]);
+
 function holds({ field, operator, value }: Condition, person: Person, clock: Clock): boolean {
   const opposite = OPPOSITES[operator];
   if (opposite) {
@@ -61,7 +63,7 @@ function holds({ field, operator, value }: Condition, person: Person, clock: Clo
   if (operator === "is_empty")
     return held === undefined || held === "" || (Array.isArray(held) && !held.length);
   if (held === undefined) return false;
-  return positive(operator, held, value, field === "last_visit_at", clock);
+  return positive(operator, held, value, MOMENTS.has(field), clock);
 }
 
 function heldBy(person: Person, field: string): Known | undefined {

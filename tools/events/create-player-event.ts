@@ -1,0 +1,29 @@
+import { z } from "zod";
+import { inputOf, viewOf } from "#runtime/columns.ts";
+import { tool } from "#runtime/operation.ts";
+import { type NewEvent, recordEvents } from "./player-event.ts";
+import playerEvents from "./player-events.table.ts";
+
+const { occurred_at, ...columns } = inputOf(playerEvents, "create");
+
+export default tool({
+  name: "create_player_event",
+  title: "Record a player event",
+  description:
+    "Adds what a player did. An event whose external_id is there already is not added again, and the first one is answered; so a report can be repeated safely. Over REST an array of 1 to 1000 events is taken at once, all of them or none.",
+  scope: "write",
+  effect: "create",
+  input: {
+    ...columns,
+    player_id: z
+      .union([z.uuid(), z.string().trim().min(1).max(200)])
+      .describe("The player's id from list_players, or the operator's own player_id"),
+    occurred_at: occurred_at!.optional().describe("When it happened. Default: now"),
+  },
+  output: viewOf(playerEvents),
+  status: 201,
+  faults: ["invalid", "not_found", "conflict"],
+  crud: { table: playerEvents, verb: "create" },
+  handler: async (context, input) => (await recordEvents(context, [input as unknown as NewEvent]))[0]!,
+  many: (context, inputs) => recordEvents(context, inputs as unknown as NewEvent[]),
+});

@@ -1,0 +1,116 @@
+import { randomUUIDv7 } from "node:crypto";
+import { columnNames } from "#runtime/columns.ts";
+import { Fault, type FaultDetail } from "#runtime/faults.ts";
+import type { Context, Row } from "#runtime/operation.ts";
+import playerEvents from "./player-events.table.ts";
+
+export interface NewEvent {
+  /** The player's id, or the operator's own. */
+  player_id: string;
+  name: string;
+  occurred_at?: string | undefined;
+  properties: Record<string, unknown>;
+  source?: string | null | undefined;
+  external_id?: string | null | undefined;
+}
+
+const MOST_BYTES = 8 * 1024;
+const MOST_SHOWN = 20;
+const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
+
+/**
+ * Adds events, all or none, and answers them in their order. One whose external_id is there already is answered
+ * as it was first recorded. Throws `not_found` naming the players who are not there, `conflict` naming an
+ * external_id of another event.
+ */
+export async function recordEvents(context: Context, events: readonly NewEvent[]): Promise<Row[]> {
+  refuseLarge(events);
+  const players = await playersNamed(context, events);
+  const rows = events.map((event, index) => ({
+    ...event,
+    id: randomUUIDv7(),
+    player_id: players[index]!,
+  }));
+  const added = await insertNew(context, rows);
+  const known = rows.filter(({ id }) => !added.has(id)).map(({ external_id }) => external_id!);
+  const before = known.length > 0 ? await recorded(context, known) : new Map<string, Row>();
+  return rows.map((row, index) => {
+    const result = added.get(row.id) ?? before.get(row.external_id!)!;
+    if (result.player_id !== row.player_id || result.name !== row.name) throw taken(row.external_id!, index);
+    return result;
+  });
+}
+
+function refuseLarge(events: readonly NewEvent[]): void {
+  const large = events.findIndex(
+    ({ properties }) => Buffer.byteLength(JSON.stringify(properties)) > MOST_BYTES,
+  );
+  if (large < 0) return;
+  const message = `are larger than ${MOST_BYTES} bytes`;
+  const field = events.length > 1 ? `[${large}].properties` : "properties";
+  throw new Fault("invalid", { message: `${field}: ${message}`, details: [{ field, message }] });
+}
+
+/**
+ * The ids of the players who are meant, each held so that no erasure comes between. An id of ours goes before an
+ * operator's.
+ */
+async function playersNamed({ sql, property }: Context, events: readonly NewEvent[]): Promise<string[]> {
+  const names = [...new Set(events.map(({ player_id }) => player_id))];
+  const ids = names.filter((name) => UUID.test(name));
+  const found = (wanted: string[], column: "id" | "player_id") => sql<{ id: string; player_id: string }[]>`
+    select p.id, p.player_id from unnest(${wanted}::${sql.unsafe(column === "id" ? "uuid" : "text")}[]) w (name)
+      join players p on p.property_id = ${property.id} and p.${sql(column)} = w.name
+    where p.deleted_at is null and p.status <> 'erased'
+    for key share of p`;
+  const [byName, byId] = await Promise.all([found(names, "player_id"), found(ids, "id")]);
+  const players = new Map([
+    ...byName.map((one): [string, string] => [one.player_id, one.id]),
+    ...byId.map((one): [string, string] => [one.id, one.id]),
+  ]);
+  const meant = events.map(({ player_id: name }) => players.get(name) ?? players.get(name.toLowerCase()));
+  const missing = meant.flatMap((id, index) => (id === undefined ? [index] : []));
+  if (missing.length > 0) throw unknown(events, missing);
+  return meant as string[];
+}
+
+function unknown(events: readonly NewEvent[], missing: number[]): Fault {
+  const details = missing.slice(0, MOST_SHOWN).map(
+    (index): FaultDetail => ({
+      field: events.length > 1 ? `[${index}].player_id` : "player_id",
+      message: `No player with the id or player_id ${events[index]!.player_id} in this property.`,
+    }),
+  );
+  const more = missing.length > 1 ? ` (and ${missing.length - 1} more)` : "";
+  return new Fault("not_found", { message: `${details[0]!.field}: ${details[0]!.message}${more}`, details });
+}
+
+/** In the order of their external_ids, so that two reports of the same events do not wait for each other. */
+async function insertNew({ sql, property }: Context, rows: readonly object[]): Promise<Map<string, Row>> {
+  const added = await sql<{ row: Row }[]>`
+    with r as (
+      insert into player_events (property_id, id, player_id, name, occurred_at, properties, source, external_id)
+      select ${property.id}, id, player_id, name, coalesce(occurred_at, now()), properties, source, external_id
+      from jsonb_to_recordset(${rows as never}::jsonb) as e(id uuid, player_id uuid, name text,
+        occurred_at timestamptz, properties jsonb, source text, external_id text)
+      order by external_id
+      on conflict (property_id, external_id) where external_id is not null do nothing
+      returning *)
+    select row_to_json(v) as row from (select ${sql.unsafe(columnNames(playerEvents))} from r) v`;
+  return new Map(added.map(({ row }) => [row.id, row]));
+}
+
+/** Events that are there already, by their external_id. */
+async function recorded({ sql, property }: Context, externalIds: string[]): Promise<Map<string, Row>> {
+  const rows = await sql<{ row: Row & { external_id: string } }[]>`
+    select row_to_json(v) as row from (
+      select ${sql.unsafe(columnNames(playerEvents))} from unnest(${externalIds}::text[]) w (wanted)
+        join player_events on property_id = ${property.id} and external_id = wanted) v`;
+  return new Map(rows.map(({ row }) => [row.external_id, row]));
+}
+
+function taken(externalId: string, index: number): Fault {
+  return new Fault("conflict", {
+    message: `[${index}].external_id: ${externalId} is the id of another event, of another player or name.`,
+  });
+}

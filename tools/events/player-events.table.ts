@@ -1,0 +1,41 @@
+import { z } from "zod";
+import { createOnly, pastTime } from "#runtime/columns.ts";
+import { table } from "#runtime/operation.ts";
+
+/** What an event may be called. Conditions name it, so it holds no quotes and does not end in a dot. */
+const NAME = /^[A-Za-z](?:[A-Za-z0-9 _.:-]{0,58}[A-Za-z0-9_])?$/;
+
+export default table({
+  name: "player_events",
+  noun: "player_event",
+  description:
+    "A player event is something that a player did, such as a visit or a deposit, as the property's own systems report it. Segments ask for event.<name>.count, .last_at, .first_at and .sum:<property>. Events are added, and neither changed nor removed.",
+  verbs: ["list", "get", "create"],
+  own: ["create"],
+  columns: {
+    player_id: createOnly(z.uuid().describe("The player's id, from list_players")),
+    name: createOnly(
+      z
+        .string()
+        .regex(NAME, "must be 1 to 60 letters, digits, spaces and _ . : -, a letter first")
+        .describe('What happened, such as "deposit" or "Hotel Stay"'),
+    ),
+    occurred_at: createOnly(pastTime().describe("When it happened. Default: now")),
+    properties: createOnly(
+      z
+        .record(z.string(), z.unknown())
+        .default({})
+        .describe('More about it, such as {"amount": 250}; 8 KB at most'),
+    ),
+    source: createOnly(z.string().trim().min(1).max(100).nullish().describe("The system that reports it")),
+    external_id: createOnly(
+      z
+        .string()
+        .trim()
+        .min(1)
+        .max(200)
+        .nullish()
+        .describe("The reporting system's own id of the event. The same event sent again is kept once"),
+    ),
+  },
+});

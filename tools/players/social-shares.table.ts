@@ -1,0 +1,37 @@
+import { z } from "zod";
+import { createOnly, writable } from "#runtime/columns.ts";
+import { Fault } from "#runtime/faults.ts";
+import { table } from "#runtime/operation.ts";
+
+export default table({
+  name: "social_shares",
+  noun: "social_share",
+  description: "A social share is a game, an offer or a campaign that a player has shared on a network.",
+  events: { create: "player.shared" },
+  columns: {
+    player_id: createOnly(z.uuid().describe("The player's id, from list_players")),
+    network: createOnly(
+      z.string().trim().min(1).max(60).toLowerCase().describe("Where, such as facebook, x or whatsapp"),
+    ),
+    content_type: createOnly(z.enum(["game", "offer", "campaign"]).describe("What was shared")),
+    content_id: createOnly(z.string().trim().min(1).max(200).nullish().describe("Its id")),
+    share_url: createOnly(
+      z
+        .url({ protocol: /^https?$/ })
+        .max(2048)
+        .nullish()
+        .describe("The shared link"),
+    ),
+    clicks: writable(z.int().min(0).max(2_147_483_647).default(0).describe("Clicks on the link so far")),
+  },
+  async beforeWrite({ sql, property }, { verb, input }) {
+    if (verb !== "create") return input;
+    const id = input.player_id as string;
+    const found = await sql`
+      select from players
+      where property_id = ${property.id} and id = ${id} and deleted_at is null and status <> 'erased'
+      for key share`;
+    if (found.length > 0) return input;
+    throw new Fault("not_found", { message: `player_id: no player with the id ${id} in this property.` });
+  },
+});
