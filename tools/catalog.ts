@@ -28,6 +28,8 @@ import createSelfExclusion from "./compliance/create-self-exclusion.ts";
 import deleteDncEntry from "./compliance/delete-dnc-entry.ts";
 import deleteSuppression from "./compliance/delete-suppression.ts";
 import dncEntries from "./compliance/dnc-entries.table.ts";
+import frequencyRules from "./compliance/frequency-rules.table.ts";
+import quietHoursRules from "./compliance/quiet-hours-rules.table.ts";
 import selfExclusions from "./compliance/self-exclusions.table.ts";
 import suppressions from "./compliance/suppressions.table.ts";
 import consentRecord from "./consent/consent-record.ts";
@@ -84,7 +86,7 @@ export const CATALOG = catalog([
   {
     name: "compliance",
     title: "Compliance, suppression and do-not-call",
-    tables: [dncEntries, selfExclusions, suppressions],
+    tables: [dncEntries, frequencyRules, quietHoursRules, selfExclusions, suppressions],
     tools: [complianceCheck, createSelfExclusion, deleteDncEntry, deleteSuppression],
   },
   { name: "segments", title: "Segments", tables: [segmentMembers, segments], tools: [segmentPreview] },

@@ -3,6 +3,7 @@ import { timestamp } from "#runtime/columns.ts";
 import { Fault, invalid } from "#runtime/faults.ts";
 import { type Context, tool } from "#runtime/operation.ts";
 import { addressHash, normalizeEmail, normalizePhone } from "#tools/players/address.ts";
+import { capsText } from "./frequency.ts";
 import {
   asFragment,
   BLOCK_REASONS,
@@ -12,12 +13,17 @@ import {
   gateReasons,
   strangerText,
 } from "./gate.ts";
+import { DEFER_REASONS, type DeferReason, hoursText, nextOpening } from "./hours.ts";
 
 const MOST_CHECKED = 1000;
 const phone = z.string().max(60);
 const email = z.string().max(320);
 
 const reasons = z.array(z.enum(Object.keys(BLOCK_REASONS) as BlockReason[]));
+const deferReasons = z.array(z.enum(Object.keys(DEFER_REASONS) as DeferReason[]));
+const retryAt = timestamp()
+  .nullable()
+  .describe("The first instant at which it may go; null when none is known");
 
 const Result = z.object({
   phone: z.string().optional(),
@@ -25,6 +31,8 @@ const Result = z.object({
   player_id: z.uuid().nullable().describe("The player's id; null when no player has the address"),
   allowed: z.boolean(),
   reasons,
+  defer_reasons: deferReasons.optional().describe("Why it would wait; only when it would"),
+  retry_at: retryAt.optional(),
   checked_at: timestamp(),
 });
 
@@ -32,7 +40,7 @@ export default tool({
   name: "compliance_check",
   title: "Check whether players may be contacted",
   description:
-    "Says for each phone, email or player whether a message on the channel may go now, and every reason why not. The same gate stands before every send. Where several players share an address, the most restricted one counts.",
+    "Says for each phone, email or player whether a message on the channel may go now, and every reason why not. What only postpones a message, quiet hours where the player is and frequency rules, stands in defer and leaves allowed as it is. The same gate stands before every send. Where several players share an address, the most restricted one counts.",
   scope: "read",
   effect: "read",
   property: "propertyId",
@@ -58,6 +66,10 @@ export default tool({
   output: z.object({
     allowed: z.boolean().describe("True when every result is allowed"),
     reasons: reasons.describe("Of all results together"),
+    defer: z
+      .object({ reasons: deferReasons, retry_at: retryAt })
+      .optional()
+      .describe("Only when a result would wait: why, and from when on all of them may go"),
     results: z.array(Result).describe("In the order asked: phones, emails, players"),
   }),
   faults: ["invalid"],
@@ -71,11 +83,29 @@ export default tool({
       });
     }
     const verdicts = await judge(context, channel, asked, at);
-    const results = verdicts.map((verdict, index) => ({ ...asked[index]!.shown, ...verdict }));
-    const union = [...new Set(results.flatMap((result) => result.reasons))].sort();
-    return { allowed: union.length === 0, reasons: union, results };
+    const results = verdicts.map(({ defer_reasons, retry_at, ...verdict }, index) => ({
+      ...asked[index]!.shown,
+      ...verdict,
+      ...(defer_reasons.length > 0 && { defer_reasons, retry_at }),
+    }));
+    const union = unionOf(results.map((result) => result.reasons));
+    const defer = deferOf(verdicts.filter((verdict) => verdict.defer_reasons.length > 0));
+    return { allowed: union.length === 0, reasons: union, ...(defer && { defer }), results };
   },
 });
+
+function unionOf<T extends string>(lists: T[][]): T[] {
+  return [...new Set(lists.flat())].sort();
+}
+
+function deferOf(waiting: Verdict[]) {
+  if (waiting.length === 0) return null;
+  const times = waiting.map((verdict) => verdict.retry_at).sort();
+  return {
+    reasons: unionOf(waiting.map((verdict) => verdict.defer_reasons)),
+    retry_at: times.includes(null) ? null : times.at(-1)!,
+  };
+}
 
 interface Question {
   /** The field as it was asked. */
@@ -121,6 +151,8 @@ interface Verdict {
   player_id: string | null;
   allowed: boolean;
   reasons: BlockReason[];
+  defer_reasons: DeferReason[];
+  retry_at: string | null;
   checked_at: string;
 }
 
@@ -136,6 +168,13 @@ async function judge(
 ): Promise<Verdict[]> {
   const gate = gateReasons(sql, { property, channel, at });
   const stranger = asFragment(sql, (bind) => strangerText(bind, { property, channel, at }, "a.hash"));
+  const options = { property, channel, at };
+  const waits = asFragment(
+    sql,
+    (bind) =>
+      `${hoursText(bind, options, "subject")}, ${capsText(bind, { ...options, tags: [] }, "subject")}`,
+  );
+  const moment = at === undefined ? sql`statement_timestamp()` : sql`${at}::timestamptz`;
   return sql<Verdict[]>`
     with asked as materialized (
       select place, address, decode(hash, 'hex') as hash, player
@@ -151,10 +190,25 @@ async function judge(
       select a.place, p.id from asked a
       join players p on p.property_id = ${property.id} and p.id = a.player and p.deleted_at is null
     ), found as materialized (
-      select h.place, h.id, g.reasons from holder h, lateral (
-        select ${gate} as reasons from players p where p.property_id = ${property.id} and p.id = h.id offset 0) g
+      select h.place, h.id, g.* from holder h, lateral (
+        select ${gate} as reasons, p.zones, p.region from players p where p.property_id = ${property.id} and p.id = h.id offset 0) g
     ), strictest as (
       select distinct on (place) place, id, reasons from found order by place, cardinality(reasons) desc, id
+    ), subject as materialized (
+      select place, id, zones, region from found
+      union all
+      select a.place, null, player_zones(null, null, null, null, a.address), player_region(null, null, null, a.address)
+      from asked a where not exists (select from found f where f.place = a.place)
+    ), ${waits}, waiting as (
+      select s.place, bool_or(not h.open @> ${moment}) as is_quiet, bool_or(c.free_at is not null) as is_capped,
+        max(coalesce(n.next, 'infinity')) as retry_at
+      from subject s
+        left join hours h on h.zones = s.zones and h.region = s.region
+        left join caps c on c.id = s.id
+        cross join lateral (select greatest(${moment}, c.free_at) as from_) b
+        cross join lateral (select ${sql.unsafe(nextOpening("h.open", "b.from_"))} as next) n
+      where not h.open @> ${moment} or c.free_at is not null
+      group by s.place
     ), verdict as (
       select a.place, coalesce(s.id, a.player) as player_id,
         case when s.place is not null then s.reasons
@@ -162,6 +216,10 @@ async function judge(
           else ${stranger} end as reasons
       from asked a left join strictest s on s.place = a.place
     )
-    select player_id, reasons = '{}' as allowed, reasons, to_json(now()) #>> '{}' as checked_at
-    from verdict order by place`;
+    select player_id, reasons = '{}' as allowed, reasons,
+      array_remove(array[case when is_capped then 'frequency_capped' end, case when is_quiet then 'quiet_hours' end],
+        null) as defer_reasons,
+      case when retry_at < 'infinity' then to_json(retry_at) #>> '{}' end as retry_at,
+      to_json(now()) #>> '{}' as checked_at
+    from verdict left join waiting using (place) order by place`;
 }

@@ -9,7 +9,7 @@ export default tool({
   name: "create_property",
   title: "Create a property",
   description:
-    "Makes a property (tenant). Its players, campaigns and keys are apart from every other property's.",
+    "Makes a property (tenant). Its players, campaigns and keys are apart from every other property's. It starts with the quiet hours and frequency rules of the United States; see list_quiet_hours_rules.",
   scope: "write",
   effect: "create",
   access: "operator",
@@ -29,6 +29,7 @@ export default tool({
     await assertSlugFree(sql, input.slug);
     const [property] = await sql<PropertyView[]>`
       insert into properties ${sql(given(input) as never)} returning ${propertyColumns(sql)}`;
+    await sql`select seed_sending_rules(${property!.id})`;
     await directoryChanged(sql);
     audit({ entity: "properties", entityId: property!.id, propertyId: property!.id });
     return property!;

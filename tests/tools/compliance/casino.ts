@@ -13,6 +13,8 @@ import createSelfExclusion from "#tools/compliance/create-self-exclusion.ts";
 import deleteDncEntry from "#tools/compliance/delete-dnc-entry.ts";
 import deleteSuppression from "#tools/compliance/delete-suppression.ts";
 import dncEntries from "#tools/compliance/dnc-entries.table.ts";
+import frequencyRules from "#tools/compliance/frequency-rules.table.ts";
+import quietHoursRules from "#tools/compliance/quiet-hours-rules.table.ts";
 import selfExclusions from "#tools/compliance/self-exclusions.table.ts";
 import suppressions from "#tools/compliance/suppressions.table.ts";
 import consentRecord from "#tools/consent/consent-record.ts";
@@ -23,7 +25,15 @@ import { testDatabase } from "../../support/database.ts";
 
 const OPERATIONS = new Map<string, Operation>(
   [
-    ...[players, consentRecords, suppressions, dncEntries, selfExclusions].flatMap(operationsOf),
+    ...[
+      players,
+      consentRecords,
+      suppressions,
+      dncEntries,
+      selfExclusions,
+      quietHoursRules,
+      frequencyRules,
+    ].flatMap(operationsOf),
     complianceCheck,
     createSelfExclusion,
     deleteDncEntry,

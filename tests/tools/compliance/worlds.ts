@@ -221,6 +221,8 @@ function bytes(hex: string): string {
 
 async function insert(sql: Sql, property: Property, table: string, rows: object[]): Promise<void> {
   const records = rows.map((row) => ({ property_id: property.id, ...row }));
-  await sql`insert into ${sql(table)}
-    select * from jsonb_populate_recordset(null::${sql(table)}, ${records as never}::jsonb)`;
+  if (records.length === 0) return;
+  const columns = sql(Object.keys(records[0]!));
+  await sql`insert into ${sql(table)} (${columns})
+    select ${columns} from jsonb_populate_recordset(null::${sql(table)}, ${records as never}::jsonb)`;
 }

@@ -1,0 +1,226 @@
+import { randomBytes, randomUUID } from "node:crypto";
+import fc from "fast-check";
+import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
+import { capsText } from "#tools/compliance/frequency.ts";
+import { asFragment } from "#tools/compliance/gate.ts";
+import { type Casino, newPlayer, openCasino } from "./casino.ts";
+import { type CapRule, freeAt, type Past } from "./frequency-oracle.ts";
+
+let casino: Casino;
+beforeAll(async () => {
+  casino = await openCasino();
+});
+afterAll(() => casino.close());
+beforeEach(async () => {
+  const { id } = casino.property;
+  await casino.sql(async (sql) => {
+    await sql`delete from frequency_rules where property_id = ${id}`;
+    await sql`delete from campaign_sends where property_id = ${id}`;
+  });
+});
+
+const HOUR = 3_600_000;
+/** 00:30 of the night after the clocks went forward in New York. */
+const AT = Date.parse("2027-03-15T04:30:00Z");
+const iso = (time: number) => new Date(time).toISOString();
+
+async function campaign(values: object = {}): Promise<string> {
+  const [row] = await casino.sql(
+    (sql) => sql<{ id: string }[]>`
+      insert into campaigns ${sql({ property_id: casino.property.id, name: "c", ...values } as never)} returning id`,
+  );
+  return row!.id;
+}
+
+const PLAIN = { channel: "sms", tag: null, transactional: false, status: "sent" } as const;
+
+async function remember(
+  player: string,
+  past: readonly (Past & { campaign: string | null })[],
+): Promise<void> {
+  const rows = past.map(({ at, channel, status, campaign: of }) => ({
+    property_id: casino.property.id,
+    id: randomUUID(),
+    campaign_id: of,
+    player_id: player,
+    channel,
+    status,
+    dedupe_key: randomBytes(16),
+    claimed_at: iso(at),
+  }));
+  if (rows.length > 0) await casino.sql((sql) => sql`insert into campaign_sends ${sql(rows as never)}`);
+}
+
+const ruleArbitrary = fc.record({
+  channel: fc.constantFrom("any" as const, "phone" as const, "sms" as const, "email" as const),
+  tag: fc.constantFrom(null, null, "bonus"),
+  max_sends: fc.integer({ min: 1, max: 3 }),
+  window: fc.constantFrom(
+    ["hour", 1] as const,
+    ["hour", 30] as const,
+    ["day", 1] as const,
+    ["day", 3] as const,
+    ["week", 1] as const,
+  ),
+  mode: fc.constantFrom("rolling" as const, "calendar_player_tz" as const),
+});
+
+const past = fc.array(
+  fc.record({
+    // Around the edges of windows, days and weeks, and none twice.
+    at: fc
+      .tuple(fc.constantFrom(0, 1, 3, 4, 24, 27, 30, 47, 48, 71, 72, 75, 166, 167, 168, 191), fc.nat(3))
+      .map(([hours, minutes]) => AT - hours * HOUR - minutes * 60_000 - 1_000),
+    channel: fc.constantFrom("sms" as const, "voice" as const, "email" as const),
+    tag: fc.constantFrom(null, "bonus"),
+    transactional: fc.nat(4).map((n) => n === 0),
+    status: fc.constantFrom("sent", "delivered", "sending", "bounced", "unknown", "failed", "skipped"),
+  }),
+  { maxLength: 12 },
+);
+
+test("who is capped, and until when, is what a plain count over the past says", async () => {
+  const { property } = casino;
+  const places = [
+    { timezone: "America/New_York" },
+    { timezone: "Asia/Tokyo" },
+    { phone: "+18505550177" },
+    { phone: "+18005550177" },
+  ];
+  const zonesOf = [
+    ["America/New_York"],
+    ["Asia/Tokyo"],
+    ["America/Chicago", "America/New_York"],
+    [property.timezone],
+  ];
+  const players = await Promise.all(places.map((place) => newPlayer(casino, place)));
+  const campaigns = new Map<string, string>();
+  for (const tag of [null, "bonus"]) {
+    for (const transactional of [true, false]) {
+      const id = await campaign({ tags: tag ? [tag] : [], is_transactional: transactional });
+      campaigns.set(`${tag} ${transactional}`, id);
+    }
+  }
+  let capped = 0;
+  const world = fc.record({
+    rules: fc.array(ruleArbitrary, { minLength: 1, maxLength: 4 }),
+    pasts: fc.tuple(past, past, past, past),
+    channel: fc.constantFrom("sms" as const, "email" as const),
+    tags: fc.constantFrom([], ["bonus"], ["other", "bonus"]),
+  });
+  await fc.assert(
+    fc.asyncProperty(world, async ({ rules, pasts, channel, tags }) => {
+      const rows = await casino.sql(async (sql) => {
+        await sql`delete from frequency_rules where property_id = ${property.id}`;
+        await sql`delete from campaign_sends where property_id = ${property.id}`;
+        for (const { window, ...rule } of rules) {
+          const [window_unit, window_count] = window;
+          await sql`insert into frequency_rules ${sql({ property_id: property.id, window_unit, window_count, ...rule })}`;
+        }
+        const sends = pasts.flatMap((list, index) =>
+          list.map((one) => ({
+            property_id: property.id,
+            campaign_id: campaigns.get(`${one.tag} ${one.transactional}`)!,
+            player_id: players[index]!.id,
+            channel: one.channel,
+            status: one.status,
+            dedupe_key: randomBytes(16),
+            claimed_at: iso(one.at),
+          })),
+        );
+        if (sends.length > 0) await sql`insert into campaign_sends ${sql(sends as never)}`;
+        const caps = asFragment(sql, (bind) =>
+          capsText(bind, { property, channel, at: iso(AT), tags }, "subject"),
+        );
+        return sql<{ id: string; free: number }[]>`
+          with subject as materialized (
+            select id, zones, region from players where property_id = ${property.id}
+          ), ${caps}
+          select id, extract(epoch from free_at)::double precision * 1000 as free from caps`;
+      });
+      const told = players.map(({ id }) => rows.find((row) => row.id === id)?.free ?? null);
+      const expected = pasts.map((list, index) =>
+        freeAt(
+          rules.map(({ window, ...rule }): CapRule => ({ ...rule, unit: window[0], count: window[1] })),
+          list,
+          { at: AT, zones: zonesOf[index]!, channel, tags },
+        ),
+      );
+      expect(told).toEqual(expected);
+      capped += expected.filter((free) => free !== null).length;
+    }),
+    { numRuns: 150 },
+  );
+  expect(capped).toBeGreaterThan(50);
+});
+
+test("the third message of a day to Florida is the last, over calls and texts together, and allowed stays true", async () => {
+  await casino.sql((sql) => sql`select seed_sending_rules(${casino.property.id})`);
+  const florida = await newPlayer(casino, { phone: "+13055550178" });
+  const nevada = await newPlayer(casino, { phone: "+17025550178" });
+  const id = await campaign();
+  const noon = Date.parse("2027-07-01T16:00:00Z");
+  for (const player of [florida, nevada]) {
+    await casino.run("consent_record", { playerId: player.id, channel: "sms", consentGiven: true });
+    await remember(player.id, [
+      { ...PLAIN, at: noon - 20 * HOUR, campaign: id },
+      { ...PLAIN, at: noon - 2 * HOUR, campaign: id, channel: "voice" },
+    ]);
+  }
+  const ask = () =>
+    casino.run("compliance_check", { channel: "sms", phones: [florida.phone, nevada.phone], at: iso(noon) });
+  expect(await ask()).toMatchObject({ allowed: true });
+  expect((await ask()).defer).toBeUndefined();
+  await remember(florida.id, [{ ...PLAIN, at: noon - HOUR, campaign: null }]);
+  await remember(nevada.id, [{ ...PLAIN, at: noon - HOUR, campaign: null }]);
+  // Four hours on is 16:00 in Miami, and open.
+  expect(await ask()).toMatchObject({
+    allowed: true,
+    defer: { reasons: ["frequency_capped"], retry_at: "2027-07-01T20:00:00+00:00" },
+  });
+  expect((await ask()).results).toMatchObject([
+    { allowed: true, defer_reasons: ["frequency_capped"], retry_at: "2027-07-01T20:00:00+00:00" },
+    { allowed: true },
+  ]);
+});
+
+test("a cap that ends at night gives the morning", async () => {
+  await casino.sql((sql) => sql`select seed_sending_rules(${casino.property.id})`);
+  const player = await newPlayer(casino, { phone: "+13055550179" });
+  const evening = Date.parse("2027-07-01T23:30:00Z");
+  await remember(
+    player.id,
+    [1, 2, 23].map((hours) => ({ ...PLAIN, at: evening - hours * HOUR, campaign: null })),
+  );
+  const checked = await casino.run("compliance_check", {
+    channel: "sms",
+    phone: player.phone,
+    at: iso(evening),
+  });
+  expect(checked.defer).toEqual({ reasons: ["frequency_capped"], retry_at: "2027-07-02T12:00:00+00:00" });
+});
+
+test("ten rules may be active, and windows are of thirty days at the most", async () => {
+  const create = (input: object) => casino.run("create_frequency_rule", input);
+  const asleep = await create({ is_active: false });
+  for (let made = 0; made < 9; made++) await create({ max_sends: made + 1 });
+  // Two at once: one of them is the tenth.
+  const both = await Promise.allSettled([create({}), create({})]);
+  expect(both.map(({ status }) => status).sort()).toEqual(["fulfilled", "rejected"]);
+  await expect(create({})).rejects.toMatchObject({ code: "conflict" });
+  await expect(casino.run("update_frequency_rule", { id: asleep.id, is_active: true })).rejects.toMatchObject(
+    {
+      code: "conflict",
+    },
+  );
+  for (const input of [
+    { window_count: 31 },
+    { window_unit: "week", window_count: 5 },
+    { window_unit: "hour", window_count: 721 },
+    { max_sends: 0 },
+    { state: "FL" },
+    { mode: "sometimes" },
+  ]) {
+    await expect(create({ ...input, is_active: false })).rejects.toMatchObject({ code: "invalid" });
+  }
+});

@@ -1,0 +1,78 @@
+import { arrayLiteral } from "#db/types.ts";
+import type { Bind } from "./gate.ts";
+import type { WaitOptions } from "./hours.ts";
+
+/** The channels that a rule's `channel` counts together. */
+export const CAPPED_CHANNELS = {
+  any: ["sms", "email", "voice", "push"],
+  phone: ["sms", "voice"],
+  sms: ["sms"],
+  email: ["email"],
+  voice: ["voice"],
+  push: ["push"],
+} as const;
+
+export type CappedChannel = keyof typeof CAPPED_CHANNELS;
+
+export const WINDOW_UNITS = ["hour", "day", "week"] as const;
+export const CAP_MODES = ["rolling", "calendar_player_tz"] as const;
+
+export interface CapOptions extends WaitOptions {
+  /** Of the campaign that would send: a rule with a tag is about campaigns that have it. */
+  tags: readonly string[];
+}
+
+/** The frequency rules that bear on a channel and a campaign's tags, as a condition over `frequency_rules r`. */
+export function capsApply(bind: Bind, { property, channel, tags }: CapOptions): string {
+  const words = Object.entries(CAPPED_CHANNELS)
+    .filter(([, channels]) => (channels as readonly string[]).includes(channel))
+    .map(([word]) => `'${word}'`);
+  return `r.property_id = ${bind(property.id, "uuid")} and r.is_active and r.channel in (${words.join(", ")})
+    and (r.tag is null or r.tag = any(${bind(arrayLiteral([...tags]), "text[]")}))`;
+}
+
+/**
+ * The frequency rules as CTEs over a relation of players with `id`, `zones` and `region`, ending in `caps (id,
+ * free_at)`: who has had as many messages as a rule allows, and when the last of these rules lets one more go.
+ *
+ * A message counts from its claim on, unless it failed or was transactional. Two claims at once are kept apart by
+ * a lock on the players, taken in a statement before the one that holds this.
+ */
+export function capsText(bind: Bind, options: CapOptions, source: string): string {
+  const { property, at } = options;
+  const now = at === undefined ? "statement_timestamp()" : bind(at, "timestamptz");
+  const own = bind(property.id, "uuid");
+  const campaign = `select from campaigns k where k.property_id = ${own} and k.id = s.campaign_id`;
+  return `cap_rules as materialized (
+      select r.channel, r.tag, r.country, r.state, r.max_sends, r.mode, r.window_unit as unit,
+        r.window_count * ('1 ' || r.window_unit)::interval as units,
+        make_interval(hours => r.window_count * case r.window_unit when 'hour' then 1 when 'day' then 24 else 168 end)
+          as span
+      from frequency_rules r where ${capsApply(bind, options)}
+    ), cap_players as materialized (
+      select p.id, r.*, case when p.zones = '{}' then array[home.zone] else p.zones end as zones
+      from ${source} p
+        cross join (select ${bind(property.timezone, "text")} as zone, ${bind(property.default_country, "text")} as country) home
+        join cap_rules r on r.country is null
+          or r.country = coalesce(nullif(split_part(p.region, '-', 1), ''), home.country)
+            and coalesce(r.state, '') in ('', split_part(p.region, '-', 2))
+    ), caps as materialized (
+      select c.id, max(w.ends) as free_at
+      from cap_players c
+        cross join lateral (
+          select s.claimed_at from campaign_sends s
+          where s.property_id = ${own} and s.player_id = c.id and s.claimed_at > ${now} - interval '31 days'
+            and s.status in ('sending', 'sent', 'delivered', 'bounced', 'unknown')
+            and (c.channel = 'any' or s.channel = c.channel or c.channel = 'phone' and s.channel in ('sms', 'voice'))
+            and not exists (${campaign} and k.is_transactional)
+            and (c.tag is null or exists (${campaign} and c.tag = any(k.tags)))
+          order by s.claimed_at desc offset c.max_sends - 1 limit 1) last
+        cross join lateral (
+          select case when c.mode = 'rolling' then last.claimed_at + c.span else (
+            select max((date_trunc(c.unit, last.claimed_at at time zone z.zone) + c.units) at time zone z.zone)
+            from (select known_zone(zone, ${bind(property.timezone, "text")}) as zone from unnest(c.zones) zone) z) end
+            as ends) w
+      where w.ends > ${now}
+      group by c.id
+    )`;
+}

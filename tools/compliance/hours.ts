@@ -1,0 +1,90 @@
+import type { Property } from "#runtime/directory.ts";
+import type { Bind, Channel } from "./gate.ts";
+
+/** Why a message waits, though it may go; each with what it means. */
+export const DEFER_REASONS = {
+  frequency_capped: "As many messages as a frequency rule allows have gone to the player of late.",
+  quiet_hours: "It is quiet hours where the player is, or may be.",
+} as const;
+
+export interface WaitOptions {
+  property: Pick<Property, "id" | "timezone" | "default_country">;
+  channel: Channel;
+  /** ISO time to evaluate for; the statement's own when left out. */
+  at?: string | undefined;
+}
+
+export type DeferReason = keyof typeof DEFER_REASONS;
+
+// Rules are by the day of the week, so a week and a day hold every opening that comes next.
+const DAYS_AHEAD = 8;
+
+/**
+ * The quiet hours as CTEs over a relation with `zones` and `region`, ending in `hours (zones, region, open,
+ * skips)`: for each place of the relation the instants from a day before `at` to a week after it at which every
+ * zone is open by every level of rules, and whether a rule that is closed at `at` skips rather than waits. A place
+ * without a row is always open. Each place is computed once, however many players are there.
+ *
+ * A country's rules and a state's hold together; rules without a country hold where the country has none. Among
+ * the rules of one level those with the latest `effective_from` of the day count, and on a day that none of them
+ * names it is closed.
+ */
+export function hoursText(bind: Bind, { property, channel, at }: WaitOptions, source: string): string {
+  const now = at === undefined ? "statement_timestamp()" : bind(at, "timestamptz");
+  return `hour_rules as materialized (
+      select country, state, days, open_local::time as opens, close_local::time as closes, action,
+        coalesce(effective_from, '-infinity') as since
+      from quiet_hours_rules where property_id = ${bind(property.id, "uuid")} and channel @> '{${channel}}'
+    ), hour_places as materialized (
+      select distinct zones, region from ${source} where exists (select from hour_rules)
+    ), hour_zones as materialized (
+      select p.zones, p.region, known_zone(z.zone, home.zone) as zone,
+        coalesce(nullif(split_part(p.region, '-', 1), ''), ${bind(property.default_country, "text")}) as country,
+        split_part(p.region, '-', 2) as state
+      from hour_places p
+        cross join (select ${bind(property.timezone, "text")} as zone) home
+        cross join lateral unnest(case when p.zones = '{}' then array[home.zone] else p.zones end) z(zone)
+    ), hour_levels as materialized (
+      select distinct z.zones, z.region, z.zone, r.country, r.state
+      from hour_zones z join hour_rules r on case
+        when r.country is null then not exists (
+          select from hour_rules o where o.country = z.country and coalesce(o.state, z.state) = z.state)
+        else r.country = z.country and coalesce(r.state, z.state) = z.state end
+    ), hour_days as materialized (
+      select l.*, (${now} at time zone l.zone)::date + n as day
+      from hour_levels l cross join generate_series(-1, ${DAYS_AHEAD}) n
+    ), hours_of_level as (
+      select d.zones, d.region, bool_or(r.action = 'skip') as skips, range_agg(${OPENING}) as open
+      from hour_days d left join lateral (
+        select * from (
+          select *, since = max(since) over () as is_latest from hour_rules
+          where country is not distinct from d.country and state is not distinct from d.state and since <= d.day
+        ) known where is_latest
+      ) r on true
+      cross join lateral (select (d.day + r.opens) at time zone d.zone as opens,
+        d.day + r.closes as closing, (d.day + r.closes) at time zone d.zone as closes) i
+      group by d.zones, d.region, d.zone, d.country, d.state
+    ), hours as materialized (
+      select zones, region, range_intersect_agg(open) as open,
+        coalesce(bool_or(skips) filter (where not open @> ${now}), false) as skips
+      from hours_of_level group by zones, region
+    )`;
+}
+
+/**
+ * What a day's rule opens. In the hour that daylight time skips or repeats a day ends at the earlier of the two
+ * readings of its clock and begins at the later one, so that nobody is written to at night by either.
+ */
+const OPENING = `case
+  when r.since is null then tstzrange(d.day::timestamp at time zone d.zone, (d.day + 1)::timestamp at time zone d.zone)
+  when r.days @> to_jsonb(extract(dow from d.day)::int) then tstzrange(i.opens, greatest(i.opens, case
+    when i.closes at time zone d.zone > i.closing then i.closes - (i.closes at time zone d.zone - i.closing)
+    when (i.closes - interval '1 hour') at time zone d.zone = i.closing then i.closes - interval '1 hour'
+    when (i.closes - interval '30 minutes') at time zone d.zone = i.closing then i.closes - interval '30 minutes'
+    else i.closes end))
+  else 'empty' end`;
+
+/** The first instant from `from` on that is open by a row of `hours`, as SQL; null when none is known. */
+export function nextOpening(open: string, from: string): string {
+  return `case when ${open} is null then ${from} else lower(${open} * tstzmultirange(tstzrange(${from}, null))) end`;
+}
