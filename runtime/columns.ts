@@ -6,6 +6,8 @@ import type { Column, Table } from "./operation.ts";
 export const writable = (schema: z.ZodType): Column => ({ schema, write: "always" });
 /** A column that callers write at creation only. */
 export const createOnly = (schema: z.ZodType): Column => ({ schema, write: "create" });
+/** A column that callers write and nobody reads. */
+export const writeOnly = (schema: z.ZodType): Column => ({ schema, write: "always", secret: true });
 /** A column that the service writes; `sql` computes it from the table's own columns. */
 export const readable = (schema: z.ZodType, sql?: string): Column => ({
   schema,
@@ -34,9 +36,16 @@ const LAST = {
   updated_at: readable(timestamp()),
 };
 
-/** All columns of a table, with those that every record has. */
+/** All columns of a table that can be read, with those that every record has. */
 export function columnsOf(table: Table): Record<string, Column> {
-  return { ...FIRST, ...table.columns, ...LAST };
+  const shown = Object.entries(table.columns).filter(([, { secret }]) => !secret);
+  return { ...FIRST, ...Object.fromEntries(shown), ...LAST };
+}
+
+/** The columns whose values are stored sealed. */
+export function sealedColumns(table: Table): string[] {
+  const hidden = Object.keys(table.columns).filter((name) => table.columns[name]!.secret);
+  return [...hidden, ...Object.keys(table.secrets)];
 }
 
 /** The columns as a select list, computed ones with their expression. All of it is text from our own code. */

@@ -1,8 +1,9 @@
+import { randomUUIDv7 } from "node:crypto";
 import { z } from "zod";
 import type { Sql } from "#db/client.ts";
 import { parseQuery } from "#db/filters.ts";
 import type { Count, Page, Reader } from "#db/reader.ts";
-import { columnNames, inputOf, shapeOf, viewOf } from "./columns.ts";
+import { columnNames, inputOf, sealedColumns, shapeOf, viewOf } from "./columns.ts";
 import { checkUnchanged, isVersioned } from "./etag.ts";
 import { Fault, type FaultCode } from "./faults.ts";
 import {
@@ -14,6 +15,7 @@ import {
   tool,
   type Verb,
 } from "./operation.ts";
+import { placeOf, seal } from "./sealing.ts";
 
 const id = z.uuid();
 const version = z
@@ -216,8 +218,9 @@ export async function lockRow({ sql, property }: Context, table: Table, rowId: s
 }
 
 /** Inserts a row of a table and answers it as the reader prints it. */
-export async function insert({ sql, property }: Context, table: Table, values: object): Promise<Row> {
-  const row = { ...present(values), property_id: property.id };
+export async function insert(context: Context, table: Table, values: object): Promise<Row> {
+  const { sql, property } = context;
+  const row = { ...sealedValues(context, table, null, values), property_id: property.id };
   const rows = await sql<{ row: Row }[]>`
     with r as (insert into ${sql(table.name)} ${sql(row as never)} returning *)
     select row_to_json(v) as row from (select ${printed(sql, table)} from r) v`;
@@ -225,13 +228,9 @@ export async function insert({ sql, property }: Context, table: Table, values: o
 }
 
 /** Updates a row of a table and answers it as the reader prints it. */
-export async function update(
-  { sql, property }: Context,
-  table: Table,
-  rowId: string,
-  values: object,
-): Promise<Row> {
-  const changes = { ...present(values), updated_at: "now" };
+export async function update(context: Context, table: Table, rowId: string, values: object): Promise<Row> {
+  const { sql, property } = context;
+  const changes = { ...sealedValues(context, table, rowId, values), updated_at: "now" };
   const rows = await sql<{ row: Row }[]>`
     with r as (
       update ${sql(table.name)} set ${sql(changes as never)}
@@ -242,6 +241,24 @@ export async function update(
 
 async function remove({ sql, property }: Context, table: Table, rowId: string): Promise<void> {
   await sql`delete from ${sql(table.name)} where property_id = ${property.id} and id = ${rowId}`;
+}
+
+/** The values to store: secrets are sealed for the record that they belong to, and a new one gets its id for it. */
+function sealedValues(
+  { config, property }: Context,
+  table: Table,
+  rowId: string | null,
+  values: object,
+): Record<string, unknown> {
+  const given = present(values);
+  const names = sealedColumns(table).filter((name) => given[name] !== undefined && given[name] !== null);
+  if (names.length === 0) return given;
+  const id = rowId ?? String(given.id ?? randomUUIDv7());
+  for (const name of names) {
+    const secret = typeof given[name] === "string" ? given[name] : JSON.stringify(given[name]);
+    given[name] = seal(config, placeOf(table.name, name, property.id, id), secret);
+  }
+  return rowId === null ? { ...given, id } : given;
 }
 
 function present(values: object): Record<string, unknown> {

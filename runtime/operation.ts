@@ -188,6 +188,8 @@ export interface Column {
   readonly write: "always" | "create" | "never";
   /** Computed on the way out from the table's own columns. */
   readonly sql?: string;
+  /** Never answered, and stored sealed. */
+  readonly secret?: true;
 }
 
 /** A record as the database's JSON prints it. */
@@ -218,7 +220,7 @@ export interface Table {
   readonly events: Partial<Record<"create" | "update" | "delete", EventName>>;
   readonly effects: Partial<Record<Verb, Effect>>;
   readonly faults: readonly FaultCode[];
-  /** Values that only the creation's answer shows. */
+  /** Values that only the creation's answer shows; stored sealed. */
   readonly secrets: Readonly<Record<string, z.ZodType>>;
   /** The values to write, from the caller's; may add columns that callers do not write. */
   beforeWrite?(context: Context, change: Change): Promise<Record<string, unknown>>;

@@ -116,16 +116,25 @@ function readReceiver(text: string, options: OutgoingOptions): URL | string {
   }
   if (url.username || url.password) return "The URL must not carry a user name or a password.";
   if (options.allowPrivate) return url;
-  // The parser has already read 0x7f.1, 2130706433 and full-width digits as the IPv4 address they mean.
-  const host = url.hostname.replace(/^\[|\]$|\.+$/g, "");
-  if (isIP(host) ? !isPublic(host) : !isPublicName(host)) {
-    return `The host ${url.hostname} is not on the public internet.`;
-  }
-  return url;
+  return refuseHost(url.hostname) ?? url;
+}
+
+/** Why a host is not on the public internet, checked without a network call; null when it may be. */
+export function refuseHost(hostname: string): string | null {
+  // The parser reads 0x7f.1, 2130706433 and full-width digits as the IPv4 address they mean.
+  const read = URL.parse(`http://${isIP(hostname) === 6 ? `[${hostname}]` : hostname}/`)?.hostname;
+  const host = (read ?? "").replace(/^\[|\]$|\.+$/g, "");
+  const open = isIP(host) ? isPublic(host) : isPublicName(host);
+  return open ? null : `The host ${hostname} is not on the public internet.`;
+}
+
+/** A lookup that answers none but public addresses. */
+export function publicLookup(resolve: Resolve = resolveAll): LookupFunction {
+  return guardedLookup({ allowPrivate: false }, resolve);
 }
 
 // A literal address never gets here: net.connect takes it as it is, and readReceiver has checked it.
-function guardedLookup(options: OutgoingOptions, resolve: Resolve): LookupFunction {
+function guardedLookup(options: Pick<OutgoingOptions, "allowPrivate">, resolve: Resolve): LookupFunction {
   return (hostname, { all }, callback) => {
     resolve(hostname)
       .then((addresses) => {

@@ -3,7 +3,15 @@ import type { Config } from "./config.ts";
 import type { Directory } from "./directory.ts";
 import { Fault } from "./faults.ts";
 import type { Actor } from "./operation.ts";
-import { issueToken, newSigningKey, remoteVerifier, type SigningKey, verifyToken } from "./tokens.ts";
+import { isSealed, seal, unseal } from "./sealing.ts";
+import {
+  issueToken,
+  newSigningKey,
+  type PublicKey,
+  remoteVerifier,
+  type SigningKey,
+  verifyToken,
+} from "./tokens.ts";
 
 /** Seconds that a sign-in lasts. */
 export const SESSION_SECONDS = 12 * 3600;
@@ -16,8 +24,8 @@ export interface TokenVerifier {
 
 /** Our own signing keys, kept in the database and shared by all processes, and the identity provider's. */
 export async function openSessions(db: Database, directory: Directory, config: Config) {
-  let keys = await loadKeys(db);
-  if (keys.length === 0) keys = await firstKey(db);
+  let keys = await loadKeys(db, config);
+  if (!keys.some(signs)) keys = await firstKey(db, config, keys);
   let loadedAt = performance.now();
   const own = { issuer: config.baseUrl, audience: config.baseUrl };
   const external = config.identityProvider ? remoteVerifier(config.identityProvider) : null;
@@ -25,7 +33,7 @@ export async function openSessions(db: Database, directory: Directory, config: C
   const verifyOwn = async (token: string) => {
     const kid = readKid(token);
     if (!keys.some((key) => key.kid === kid) && performance.now() - loadedAt > RELOAD_AFTER) {
-      keys = await loadKeys(db);
+      keys = await loadKeys(db, config);
       loadedAt = performance.now();
     }
     return verifyToken(token, { ...own, keys });
@@ -44,7 +52,7 @@ export async function openSessions(db: Database, directory: Directory, config: C
     // By the database's clock, which is also the one that ends sessions.
     issue: (userId: string, from = 0) => {
       const issuedAt = Math.max(Math.floor(directory.now() / 1000), from);
-      return issueToken(keys[0]!, { ...own, subject: userId, issuedAt, expiresIn: SESSION_SECONDS });
+      return issueToken(keys.find(signs)!, { ...own, subject: userId, issuedAt, expiresIn: SESSION_SECONDS });
     },
     jwks: () => ({ keys: keys.map((key) => key.publicJwk) }),
   };
@@ -52,24 +60,48 @@ export async function openSessions(db: Database, directory: Directory, config: C
 
 export type Sessions = Awaited<ReturnType<typeof openSessions>>;
 
-async function loadKeys(db: Database): Promise<SigningKey[]> {
-  const rows = await db.asSystem(
-    (sql) => sql<{ kid: string; private_jwk: object; public_jwk: object }[]>`
-    select kid, private_jwk, public_jwk from signing_keys where retired_at is null order by created_at desc`,
-  );
-  return rows.map((row) => ({ kid: row.kid, privateJwk: row.private_jwk, publicJwk: row.public_jwk }));
+/** A key that was sealed with another APP_SECRET still verifies what it has signed. */
+type KnownKey = PublicKey & { privateJwk: SigningKey["privateJwk"] | null };
+
+function signs(key: KnownKey): key is SigningKey {
+  return key.privateJwk !== null;
 }
 
-async function firstKey(db: Database): Promise<SigningKey[]> {
+const placeOf = (kid: string) => `signing_keys.private_jwk ${kid}`;
+
+async function loadKeys(db: Database, config: Config): Promise<KnownKey[]> {
+  const rows = await db.asSystem(
+    (sql) => sql<{ kid: string; private_jwk: object | string; public_jwk: object }[]>`
+    select kid, private_jwk, public_jwk from signing_keys where retired_at is null order by created_at desc`,
+  );
+  return rows.map((row) => ({
+    kid: row.kid,
+    privateJwk: openJwk(config, row.kid, row.private_jwk),
+    publicJwk: row.public_jwk,
+  }));
+}
+
+function openJwk(config: Config, kid: string, stored: object | string): object | null {
+  if (typeof stored !== "string" || !isSealed(stored)) return stored as object;
+  try {
+    return JSON.parse(unseal(config, placeOf(kid), stored)) as object;
+  } catch {
+    return null;
+  }
+}
+
+async function firstKey(db: Database, config: Config, known: KnownKey[]): Promise<KnownKey[]> {
   const key = await newSigningKey();
+  const sealed = JSON.stringify(seal(config, placeOf(key.kid), JSON.stringify(key.privateJwk)));
+  const closed = known.map(({ kid }) => kid);
   await db.asSystem(async (sql) => {
     await sql`lock table signing_keys in share row exclusive mode`;
     await sql`
       insert into signing_keys (kid, private_jwk, public_jwk)
-      select ${key.kid}, ${key.privateJwk as never}, ${key.publicJwk as never}
-      where not exists (select from signing_keys)`;
+      select ${key.kid}, ${sealed}::text::jsonb, ${key.publicJwk as never}
+      where not exists (select from signing_keys where retired_at is null and kid <> all(${closed}::text[]))`;
   });
-  return loadKeys(db);
+  return loadKeys(db, config);
 }
 
 async function userByEmail(db: Database, email: unknown, verified: unknown): Promise<string | null> {

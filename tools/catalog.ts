@@ -57,6 +57,7 @@ import createProperty from "./properties/create-property.ts";
 import getProperty from "./properties/get-property.ts";
 import listProperties from "./properties/list-properties.ts";
 import updateProperty from "./properties/update-property.ts";
+import messageProviders from "./providers/message-providers.table.ts";
 import segmentMembers from "./segments/segment-members.table.ts";
 import segmentPreview from "./segments/segment-preview.ts";
 import segments from "./segments/segments.table.ts";
@@ -109,6 +110,7 @@ export const CATALOG = catalog([
     ],
     jobs: [cancelSends, deliverCampaign, fireCampaign, planCampaign, settleSends],
   },
+  { name: "providers", title: "Message providers", tables: [messageProviders] },
   { name: "mailbox", title: "Mailbox", tables: [mailboxMessages], tools: [listPlatformMessages] },
   {
     name: "imports",

@@ -104,7 +104,7 @@ export async function compose(options: {
 
 function startBackground(service: Service, catalog: Catalog) {
   const { config, db, log, directory, sessions } = service;
-  const channels = openChannels();
+  const channels = openChannels({ allowPrivate: config.webhooksAllowPrivate });
   const post = outgoing({
     allowPrivate: config.webhooksAllowPrivate,
     allowHttp: config.webhooksAllowPrivate,

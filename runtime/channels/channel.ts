@@ -112,6 +112,11 @@ export interface Callbacks<Settings> {
   answer?: { contentType: string; body: string };
 }
 
+/** How far a provider may reach: the operator's own settings anywhere, a property's only to the public internet. */
+export interface Reach {
+  allowPrivate: boolean;
+}
+
 /** An adapter to one vendor. It knows nothing of tenants, SQL or HTTP servers. */
 export interface Provider<Settings, C extends SendingChannel> {
   channel: C;
@@ -124,7 +129,7 @@ export interface Provider<Settings, C extends SendingChannel> {
    * because no message may start long after its compliance check.
    */
   concurrency(settings: Settings): number;
-  open(settings: Settings): OpenProvider<Messages[C]>;
+  open(settings: Settings, reach: Reach): OpenProvider<Messages[C]>;
   callbacks?: Callbacks<Settings>;
 }
 

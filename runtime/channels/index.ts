@@ -1,13 +1,24 @@
 import type { z } from "zod";
 import { Fault, invalid } from "../faults.ts";
-import type { Keep, Messages, OpenProvider, Provider, SendingChannel, SendOutcome } from "./channel.ts";
+import type {
+  Keep,
+  Messages,
+  OpenProvider,
+  Provider,
+  Reach,
+  SendingChannel,
+  SendOutcome,
+} from "./channel.ts";
 import mailbox from "./email/mailbox.ts";
+import resend from "./email/resend.ts";
+import sendgrid from "./email/sendgrid.ts";
+import ses from "./email/ses.ts";
 import smtp from "./email/smtp.ts";
 import smsMailbox from "./sms/mailbox.ts";
 
 /** Every provider, by channel and name. */
 export const PROVIDERS = {
-  email: { mailbox, smtp },
+  email: { mailbox, resend, sendgrid, ses, smtp },
   sms: { mailbox: smsMailbox },
 };
 
@@ -16,6 +27,8 @@ export interface ChosenProvider {
   id: string | null;
   name: string;
   settings: unknown;
+  /** The operator's own settings, which may name a private address. */
+  trusted: boolean;
 }
 
 /** A provider with its settings applied: what a delivery needs of it. */
@@ -32,20 +45,21 @@ export interface Channels {
   /** The same name and settings share one pool of connections. `invalid` names each wrong setting. */
   open<C extends SendingChannel>(
     channel: C,
-    chosen: Pick<ChosenProvider, "name" | "settings">,
+    chosen: Pick<ChosenProvider, "name" | "settings" | "trusted">,
     keep: Keep,
   ): Sender<C>;
   close(): Promise<void>;
 }
 
 /** Made once, by the composition root: a delivery job would else connect anew for each batch. */
-export function openChannels(): Channels {
+export function openChannels({ allowPrivate }: Reach): Channels {
   const shared = new Map<string, OpenProvider<never>>();
   return {
-    open(channel, { name, settings }, keep) {
+    open(channel, { name, settings, trusted }, keep) {
       const { provider, parsed } = read(channel, name, settings);
-      const key = JSON.stringify([channel, name, parsed]);
-      const opened = (shared.get(key) ?? provider.open(parsed)) as ReturnType<typeof provider.open>;
+      const reach = { allowPrivate: trusted || allowPrivate };
+      const key = JSON.stringify([channel, name, parsed, reach]);
+      const opened = (shared.get(key) ?? provider.open(parsed, reach)) as ReturnType<typeof provider.open>;
       shared.set(key, opened as OpenProvider<never>);
       return bind(provider, parsed, opened, keep);
     },
@@ -62,10 +76,16 @@ export function openProvider<C extends SendingChannel>(
   name: string,
   settings: unknown,
   keep: Keep,
+  reach: Reach = { allowPrivate: true },
 ): Sender<C> & { close(): Promise<void> } {
   const { provider, parsed } = read(channel, name, settings);
-  const opened = provider.open(parsed);
+  const opened = provider.open(parsed, reach);
   return { ...bind(provider, parsed, opened, keep), close: opened.close };
+}
+
+/** Refuses settings that the provider does not take, naming each. */
+export function checkSettings(channel: SendingChannel, name: string, settings: unknown): void {
+  read(channel, name, settings);
 }
 
 function read<C extends SendingChannel>(channel: C, name: string, settings: unknown) {

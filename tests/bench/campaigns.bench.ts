@@ -162,7 +162,7 @@ async function bareBatches(
       const linkOf = (id: string) => links(propertyId!, id);
       const { messages } = await renderMessages(content!, batch, linkOf, Number.POSITIVE_INFINITY);
       const outcomes = messages.map(({ id }) => ({ id, status: "sent" as const, providerMessageId: id }));
-      await transact((context) => recordOutcomes(context, jobId, { provider: "none", outcomes, messages }));
+      await transact((context) => recordOutcomes(context, jobId, { outcomes, messages }));
     }
   };
   await Promise.all([lane(), lane()]);

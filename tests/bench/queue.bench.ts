@@ -166,7 +166,7 @@ async function openOurs(url: string): Promise<Contender & { close(): Promise<voi
   const db = connect(url);
   const directory = await openDirectory(db, log);
   const sessions = await openSessions(db, directory, config);
-  const channels = openChannels();
+  const channels = openChannels({ allowPrivate: true });
   const post = outgoing({ allowPrivate: false, allowHttp: false });
   let wake = () => {};
   return {

@@ -42,7 +42,7 @@ export async function workplace() {
   const log = pino({ level: "info" }, { write: (line: string) => void lines.push(JSON.parse(line)) });
   const config = readConfig({ APP_SECRET: randomUUID().repeat(2) });
   const closers: (() => Promise<unknown>)[] = [];
-  const channels = openChannels();
+  const channels = openChannels({ allowPrivate: true });
   const post = outgoing({ allowPrivate: true, allowHttp: true });
   const [river, rival] = await db.asSystem(
     (sql) => sql<{ id: string }[]>`

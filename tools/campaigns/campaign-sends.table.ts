@@ -32,6 +32,7 @@ export default table({
     skip_reasons: readable(z.array(z.string())),
     address_masked: text(),
     provider: text(),
+    provider_id: readable(z.uuid().nullable()),
     provider_message_id: text(),
     scheduled_for: time(),
     attempts: readable(z.int()),

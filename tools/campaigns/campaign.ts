@@ -29,6 +29,7 @@ export interface Campaign {
   from_name: string | null;
   from_email: string | null;
   reply_to: string | null;
+  provider_id: string | null;
   body_html: string | null;
   body_text: string | null;
   segment_id: string | null;
@@ -51,7 +52,8 @@ export async function findCampaign(
 ): Promise<Campaign> {
   const [campaign] = await sql<Campaign[]>`
     select id, name, channel, status, template_id, subject, preheader, from_name, from_email, reply_to,
-      body_html, body_text, segment_id, exclude_segment_ids, audience, conditions, logic, scheduled_at, utm,
+      provider_id, body_html, body_text, segment_id, exclude_segment_ids, audience, conditions, logic, scheduled_at,
+      utm,
       plan_cursor, planned_at, version
     from campaigns
     where property_id = ${property.id} and id = ${id} and deleted_at is null

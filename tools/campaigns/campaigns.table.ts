@@ -30,6 +30,9 @@ const campaigns = table({
     from_name: writable(line(200)),
     from_email: writable(z.email().nullable().optional().describe("Default: the property's")),
     reply_to: writable(z.email().nullable().optional()),
+    provider_id: writable(
+      z.uuid().nullable().optional().describe("From list_message_providers. Default: the property's choice"),
+    ),
     body_html: writable(body().describe("Liquid. Goes before the template's bodies")),
     body_text: writable(body().describe("Liquid. Made from the HTML when left out")),
     segment_id: writable(z.uuid().nullable().optional().describe("From list_segments")),
@@ -80,7 +83,16 @@ export default campaigns;
 export const CampaignView = viewOf(campaigns);
 
 const AUDIENCE = ["segment_id", "exclude_segment_ids", "audience", "conditions", "logic", "channel"];
-const CONTENT = ["template_id", "subject", "preheader", "from_name", "from_email", "reply_to", "body_html"];
+const CONTENT = [
+  "template_id",
+  "subject",
+  "preheader",
+  "from_name",
+  "from_email",
+  "reply_to",
+  "provider_id",
+  "body_html",
+];
 const EDITABLE: Record<string, readonly string[]> = {
   ...Object.fromEntries(
     [...CONTENT, "body_text", "is_transactional", "utm"].map((name) => [
@@ -114,6 +126,7 @@ async function beforeWrite(
   checkOneAudience(next);
   if (AUDIENCE.some((name) => name in input)) await audienceSql(context, next, 0);
   if (input.template_id) await checkTemplate(context, next);
+  if (input.provider_id) await checkProvider(context, next);
   if (!current) return input;
   const back = input.scheduled_at === null && current.status === "scheduled";
   return { ...input, version: Number(current.version) + 1, ...(back && { status: "draft" }) };
@@ -147,6 +160,18 @@ async function checkTemplate({ sql, property }: Context, { template_id, channel 
       "template_id",
       `is a template for ${template.channel}, and the campaign's channel is ${channel}`,
     );
+  }
+}
+
+async function checkProvider({ sql, property }: Context, { provider_id, channel }: Campaign): Promise<void> {
+  const [provider] = await sql<{ channel: string }[]>`
+    select channel from message_providers
+    where property_id = ${property.id} and id = ${provider_id} and deleted_at is null for key share`;
+  if (!provider) {
+    throw new Fault("not_found", { message: `provider_id: no provider ${provider_id} in this property.` });
+  }
+  if (provider.channel !== channel) {
+    throw invalid("provider_id", `sends ${provider.channel}, and the campaign's channel is ${channel}`);
   }
 }
 

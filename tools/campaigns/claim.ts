@@ -5,6 +5,9 @@ import { ADDRESSES } from "./addresses.ts";
 import type { Status } from "./campaign.ts";
 import { PLAYER_FIELDS } from "./player-fields.ts";
 
+// Resend forgets an Idempotency-Key after a day; the mailbox forgets none.
+const KNOWN_FOR_HOURS = 23;
+
 /** A recipient who may be sent to now: the send's id and what templates know of the player. */
 export interface Recipient extends Record<string, unknown> {
   send_id: string;
@@ -23,6 +26,12 @@ export interface Claim {
   recipients: Recipient[];
 }
 
+/** The provider that messages are handed to; `id` is that of its record. */
+export interface Handed {
+  id: string | null;
+  name: string;
+}
+
 const FIRST = "00000000-0000-0000-0000-000000000000";
 
 /**
@@ -37,12 +46,13 @@ export async function claimSends(
     campaignId: string;
     channel: SendingChannel;
     version: number;
+    provider: Handed;
     after: string | null;
     limit: number;
   },
 ): Promise<Claim> {
   const { sql, property } = context;
-  const { campaignId, channel, after, limit } = wanted;
+  const { campaignId, channel, provider, after, limit } = wanted;
   const column = (name: string) => sql.unsafe(`p."${name}"`);
   const { address, hash } = ADDRESSES[channel];
   const fields = sql.unsafe(PLAYER_FIELDS.map((field) => `p."${field}"`).join(", "));
@@ -56,6 +66,7 @@ export async function claimSends(
       from campaign_sends s
       where s.property_id = ${property.id} and s.campaign_id = ${campaignId} and s.status = 'pending'
         and s.id > ${after ?? FIRST} and (s.scheduled_for is null or s.scheduled_for <= now())
+        and (not s.repeats or (s.provider = ${provider.name} and s.provider_id is not distinct from ${provider.id}))
         and exists (select 1 from live where status = 'sending' and version = ${wanted.version})
       order by s.id limit ${limit}
       for update of s skip locked
@@ -69,7 +80,8 @@ export async function claimSends(
     ), claimed as (
       update campaign_sends s
       set status = case when j.reasons = '{}' then 'sending' else 'skipped' end, skip_reasons = j.reasons,
-        claimed_by = ${jobId}, claimed_at = now(), updated_at = now()
+        claimed_by = ${jobId}, claimed_at = now(), updated_at = now(), provider = ${provider.name},
+        provider_id = ${provider.id}
       from judged j
       where s.property_id = ${property.id} and s.id = j.send_id
     )
@@ -90,21 +102,29 @@ export async function claimSends(
 
 /**
  * What this job, or one that is no more, had claimed when it broke off. The vendor may have it. Where the vendor
- * knows the message again it is sent once more; else it is never repeated.
+ * knows the message again it is sent once more, by the same vendor and no other; else it is never repeated.
  */
 export async function recoverSends(
   { sql, property }: Context,
   jobId: string,
-  { campaignId, repeatable }: { campaignId: string; repeatable: boolean },
+  { campaignId, repeatable }: { campaignId: string; repeatable: Handed | null },
 ): Promise<void> {
+  // null is distinct from every vendor's name: without a repeatable one nothing is repeated.
+  const known = sql`(s.provider is not distinct from ${repeatable?.name ?? null}::text and s.provider is not null
+    and s.provider_id is not distinct from ${repeatable?.id ?? null}::uuid
+    and (s.provider_id is null or s.claimed_at > now() - make_interval(hours => ${KNOWN_FOR_HOURS})))`;
   await sql`
     update campaign_sends s
-    set status = case when ${repeatable} and c.status <> 'cancelled' then 'pending' else 'unknown' end,
-      error_code = case when ${repeatable} and c.status <> 'cancelled' then null else 'interrupted' end,
-      updated_at = now()
-    from campaigns c
-    where s.property_id = ${property.id} and s.campaign_id = ${campaignId} and s.status = 'sending'
-      and c.property_id = ${property.id} and c.id = s.campaign_id
-      and (s.claimed_by = ${jobId}
-        or not exists (select 1 from queue q where q.id = s.claimed_by and q.state <> 'dead'))`;
+    set status = case when r.known then 'pending' else 'unknown' end, repeats = r.known,
+      error_code = case when not r.known then 'interrupted' end, updated_at = now()
+    from (
+      select s.id, ${known} and c.status <> 'cancelled' as known
+      from campaign_sends s join campaigns c on c.property_id = ${property.id} and c.id = s.campaign_id
+      where s.property_id = ${property.id} and s.campaign_id = ${campaignId}
+        and ((s.status = 'sending' and (s.claimed_by = ${jobId}
+            or not exists (select 1 from queue q where q.id = s.claimed_by and q.state <> 'dead')))
+          or (s.status = 'pending' and s.repeats and not ${known}))
+      for update of s
+    ) r
+    where s.property_id = ${property.id} and s.id = r.id`;
 }

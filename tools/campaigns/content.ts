@@ -2,6 +2,7 @@ import type { Messages, SendingChannel } from "#runtime/channels/channel.ts";
 import type { Property } from "#runtime/directory.ts";
 import { type FaultDetail, toFault } from "#runtime/faults.ts";
 import type { Context } from "#runtime/operation.ts";
+import type { Candidate } from "#tools/providers/choose.ts";
 import type { Campaign } from "./campaign.ts";
 import type { Recipient } from "./claim.ts";
 import { parsePart } from "./liquid.ts";
@@ -32,7 +33,12 @@ export interface Content<C extends SendingChannel = SendingChannel> {
   messageTo(recipient: Recipient, unsubscribeUrl: string): Messages[C];
   /** The same as it goes out, where that is not how it is looked at before: with links that are counted. */
   outgoing?(context: Setting): Promise<Content<C>>;
+  /** The message as that provider sends it: by its own sender, where the campaign names none. */
+  sentBy(provider: Carrier, message: Messages[C]): Messages[C];
 }
+
+/** What a message's sender depends on. */
+export type Carrier = Pick<Candidate, "name" | "fromAddress">;
 
 /** What compiling needs of a context. Looks at the database, at no provider. */
 export type Setting = Pick<Context, "sql" | "property" | "config">;

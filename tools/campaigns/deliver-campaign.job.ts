@@ -1,13 +1,23 @@
+import { setTimeout } from "node:timers/promises";
 import { z } from "zod";
 import type { Keep, SendingChannel, SendOutcome } from "#runtime/channels/channel.ts";
-import type { Sender } from "#runtime/channels/index.ts";
 import { type Context, type JobContext, job } from "#runtime/operation.ts";
 import { keepMessages } from "#tools/mailbox/keep.ts";
-import { chooseProvider } from "#tools/providers/choose.ts";
+import { type Candidate, chooseProviders } from "#tools/providers/choose.ts";
+import { type Allowance, release, reserve } from "#tools/providers/limits.ts";
+import {
+  handedBack,
+  noteHealth,
+  openRoutes,
+  type Route,
+  type Routes,
+  type Verdict,
+  verdictOn,
+} from "#tools/providers/routes.ts";
 import { sendingChannel } from "./addresses.ts";
 import { type Campaign, findCampaign } from "./campaign.ts";
 import cancelSends from "./cancel-sends.job.ts";
-import { claimSends, type Recipient, recoverSends } from "./claim.ts";
+import { type Claim, claimSends, type Recipient, recoverSends } from "./claim.ts";
 import type { Content } from "./content.ts";
 import { renderMessages } from "./message.ts";
 import { fail, finishIfDone, orFail } from "./move.ts";
@@ -17,6 +27,10 @@ import { unsubscribeLinks } from "./unsubscribe.ts";
 
 // While one batch is on its way to the vendor, another is claimed or recorded.
 const LANES = 2;
+// A provider that takes nothing is left alone for so many seconds.
+const REST_SECONDS = 60;
+// A wait for a provider's rate that is longer than this is left to the queue.
+const MOST_WAIT_SECONDS = 2;
 // From the check to the hand-over; a vendor then has to start within a second of the check.
 const READY_WITHIN_MS = 700;
 
@@ -33,14 +47,15 @@ interface Delivery<C extends SendingChannel> {
   job: JobContext;
   campaignId: string;
   channel: C;
-  provider: string;
-  sender: Sender<C>;
+  routes: Routes<C>;
   /** Compiled from the content's `version`. */
   content: Content<C>;
   version: number;
   linkOf(sendId: string): string;
   /** Set when nothing more may be claimed. */
   stopped: boolean;
+  /** In how many seconds a provider may be given more; null when nothing holds the campaign up. */
+  resumeIn: number | null;
 }
 
 async function deliver(job: JobContext, campaignId: string): Promise<void> {
@@ -54,7 +69,7 @@ async function deliver(job: JobContext, campaignId: string): Promise<void> {
     if (broken) throw broken.reason;
   }
   job.signal.throwIfAborted();
-  await job.transact((context) => conclude(context, campaignId));
+  await job.transact((context) => conclude(context, campaignId, delivery?.resumeIn ?? null));
 }
 
 /** Settles what an earlier attempt left, and compiles the content; null when the campaign is not sending. */
@@ -64,28 +79,28 @@ async function prepare<C extends SendingChannel>(
   campaign: Campaign,
   channel: C,
 ): Promise<Delivery<C> | null> {
-  const chosen = chooseProvider(job.config, channel);
   const keep: Keep = (messages) => job.transact((inside) => keepMessages(inside, messages));
-  const sender = job.runtime.open(channel, chosen, keep);
-  await recoverSends(context, job.jobId, { campaignId: campaign.id, repeatable: sender.repeatable });
+  const candidates = await chooseProviders(context, channel, campaign.provider_id);
+  const routes = openRoutes(job, channel, candidates, keep);
+  // Where another may take over, nothing is repeated: what the first one may have, the other would send again.
+  const [first, other] = routes.all;
+  const repeatable = first?.sender.repeatable && !other ? first.candidate : null;
+  await recoverSends(context, job.jobId, { campaignId: campaign.id, repeatable });
   if (campaign.status !== "sending") return null;
+  const { content, problems } = await readinessOn(channel, context, campaign);
+  if (!content) throw notReady(problems);
   const links = unsubscribeLinks(job.config);
   return {
     job,
     campaignId: campaign.id,
     channel,
-    provider: chosen.name,
-    sender,
-    ...(await compile(context, campaign, channel)),
+    routes,
+    content: (await content.outgoing?.(context)) ?? content,
+    version: campaign.version,
     linkOf: (sendId) => links(job.propertyId!, sendId),
     stopped: false,
+    resumeIn: null,
   };
-}
-
-async function compile<C extends SendingChannel>(context: Context, campaign: Campaign, channel: C) {
-  const { content, problems } = await readinessOn(channel, context, campaign);
-  if (!content) throw notReady(problems);
-  return { content: (await content.outgoing?.(context)) ?? content, version: campaign.version };
 }
 
 async function runOrStop<C extends SendingChannel>(delivery: Delivery<C>): Promise<void> {
@@ -99,50 +114,102 @@ async function runOrStop<C extends SendingChannel>(delivery: Delivery<C>): Promi
 
 /** One lane: claim, render, hand over, record, until nothing is due. */
 async function run<C extends SendingChannel>(delivery: Delivery<C>): Promise<void> {
-  const { job, campaignId, channel, sender } = delivery;
-  const most = Math.max(1, Math.floor(sender.concurrency / LANES));
-  let limit = most;
+  const { job, routes } = delivery;
+  let limit = Number.POSITIVE_INFINITY;
   let after: string | null = null;
   while (!delivery.stopped && !job.signal.aborted) {
     const checkedAt = performance.now();
-    const { version } = delivery;
-    const claim = await job.transact((context) =>
-      claimSends(context, job.jobId, { campaignId, channel, version, after, limit }),
+    const route = routes.current();
+    limit = Math.min(limit, Math.max(1, Math.floor(route.sender.concurrency / LANES)));
+    const { claim, allowance } = await job.transact((context) =>
+      claimWithin(context, delivery, route.candidate, after, limit),
     );
-    if (claim.status !== "sending") return;
-    // The content was edited while the campaign was paused.
-    if (claim.version !== version) {
-      const compiled = await job.transact(async (context) =>
-        compile(context, await findCampaign(context, campaignId), channel),
-      );
-      Object.assign(delivery, compiled);
+    if (!claim) {
+      await awaitAllowance(delivery, route, allowance);
       continue;
     }
+    if (claim.status !== "sending") return;
+    // Edited while the campaign was paused: the next job compiles it anew, and chooses the provider anew.
+    if (claim.version !== delivery.version) return;
     if (claim.taken === 0 && after === null) return;
     after = claim.last;
-    const late = await handOver(delivery, claim.recipients, checkedAt + READY_WITHIN_MS);
-    limit = late ? Math.max(1, Math.floor(limit / 2)) : Math.min(most, limit * 2);
+    const late = await handOver(delivery, route, claim.recipients, checkedAt + READY_WITHIN_MS);
+    limit = late ? Math.max(1, Math.floor(limit / 2)) : limit * 2;
   }
+}
+
+/** Claims no more than the provider may be given now; no claim at all when that is nothing. */
+async function claimWithin<C extends SendingChannel>(
+  context: Context,
+  { job, campaignId, channel, version }: Delivery<C>,
+  provider: Candidate,
+  after: string | null,
+  most: number,
+): Promise<{ claim: Claim | null; allowance: Allowance }> {
+  const allowance = await reserve(context, provider, most);
+  const { granted: limit } = allowance;
+  if (limit === 0) return { claim: null, allowance };
+  const wanted = { campaignId, channel, version, provider, after, limit };
+  const claim = await claimSends(context, job.jobId, wanted);
+  await release(context, provider, limit - claim.recipients.length);
+  return { claim, allowance };
+}
+
+/** Waits for the provider's rate. A limit that is reached for longer is another provider's turn, or another day's. */
+async function awaitAllowance<C extends SendingChannel>(
+  delivery: Delivery<C>,
+  route: Route<C>,
+  { wait, spent }: Allowance,
+): Promise<void> {
+  if (!spent && wait <= MOST_WAIT_SECONDS) {
+    const { signal } = delivery.job;
+    await setTimeout(wait * 1000, undefined, { signal }).catch(() => {});
+    return;
+  }
+  if (spent && delivery.routes.leave(route)) return;
+  delivery.stopped = true;
+  delivery.resumeIn = wait;
 }
 
 /** Answers whether some had to be given back because rendering took too long. */
 async function handOver<C extends SendingChannel>(
   delivery: Delivery<C>,
+  route: Route<C>,
   recipients: Recipient[],
   deadline: number,
 ): Promise<boolean> {
   if (recipients.length === 0) return false;
-  const { job, provider, sender, content, linkOf } = delivery;
+  const { job, content, linkOf } = delivery;
+  const { candidate, sender } = route;
   const { messages, refused } = await renderMessages(content, recipients, linkOf, deadline);
-  const sent = messages.length > 0 ? await sender.send(messages, { signal: job.signal }) : [];
+  const signed = messages.map((message) => content.sentBy(candidate, message));
+  const answered = signed.length > 0 ? await sender.send(signed, { signal: job.signal }) : [];
+  const { sent, verdict, refusal } = judged(delivery, route, answered);
   const outcomes = [...refused, ...sent];
-  const refusal = outcomes.find((outcome) => outcome.status === "retry" && outcome.fatal);
-  if (refusal) delivery.stopped = true;
   await job.transact(async (context) => {
-    await recordOutcomes(context, job.jobId, { provider, outcomes, messages });
+    await recordOutcomes(context, job.jobId, { outcomes, messages });
+    await noteHealth(context, candidate, verdict, answered);
     if (refusal) await failRefused(context, delivery, refusal);
   });
   return refused.some((outcome) => outcome.status === "retry");
+}
+
+/** Leaves a provider that takes nothing: to the next one, which is given what is known not to be sent; or for a while. */
+function judged<C extends SendingChannel>(
+  delivery: Delivery<C>,
+  route: Route<C>,
+  answered: SendOutcome[],
+): { sent: SendOutcome[]; verdict: Verdict | null; refusal: SendOutcome | undefined } {
+  const verdict = verdictOn(answered);
+  if (verdict === null || verdict === "ok") return { sent: answered, verdict, refusal: undefined };
+  if (delivery.routes.leave(route)) return { sent: handedBack(answered), verdict, refusal: undefined };
+  const refusal = answered.find((outcome) => outcome.status === "retry" && outcome.fatal);
+  if (refusal) delivery.stopped = true;
+  else if (answered.some(({ status }) => status === "unknown")) {
+    delivery.stopped = true;
+    delivery.resumeIn = REST_SECONDS;
+  }
+  return { sent: answered, verdict, refusal };
 }
 
 /** The provider refuses the sender: no message will pass until its settings are repaired. */
@@ -157,7 +224,7 @@ async function failRefused<C extends SendingChannel>(
 }
 
 /** Nothing is due: the campaign is done, or goes on when the next try is. */
-async function conclude(context: Context, campaignId: string): Promise<void> {
+async function conclude(context: Context, campaignId: string, resumeIn: number | null): Promise<void> {
   const { sql, property, enqueue } = context;
   const { status } = await findCampaign(context, campaignId, { lock: true });
   if (status === "cancelled") enqueue(cancelSends, { campaignId }, { dedupe: campaignId });
@@ -168,5 +235,6 @@ async function conclude(context: Context, campaignId: string): Promise<void> {
     where property_id = ${property.id} and campaign_id = ${campaignId} and status in ('pending', 'deferred')`;
   // What another job has in its hands, that job will conclude.
   if (next?.wait === null || next?.wait === undefined) return;
-  enqueue(deliverCampaign, { campaignId }, { dedupe: campaignId, runAt: next.wait });
+  const runAt = Math.max(next.wait, resumeIn ?? 0);
+  enqueue(deliverCampaign, { campaignId }, { dedupe: campaignId, runAt });
 }

@@ -1,10 +1,12 @@
 import type { EmailMessage } from "#runtime/channels/channel.ts";
 import type { FaultDetail } from "#runtime/faults.ts";
+import { configuredProvider, ownProviders } from "#tools/providers/choose.ts";
 import { markLinks } from "#tools/tracking/marks.ts";
 import { type Rewrite, trackMail } from "#tools/tracking/track-mail.ts";
 import type { Campaign } from "./campaign.ts";
 import type { Recipient } from "./claim.ts";
 import {
+  type Carrier,
   type Compile,
   type Content,
   compiledOr,
@@ -33,7 +35,11 @@ export const emailContent: Compile<"email"> = async (context, campaign) => {
       message: "the property has none, and a marketing email must show it; set it with update_property",
     });
   }
-  const from = senderOf(context, campaign);
+  const own = (await ownProviders(context, "email", campaign.provider_id)).providers[0];
+  const first = own
+    ? { name: own.kind, fromAddress: own.from_address }
+    : configuredProvider(context.config, "email");
+  const from = senderOf(context, campaign, first);
   if (!from)
     problems.push({
       field: "from_email",
@@ -44,15 +50,16 @@ export const emailContent: Compile<"email"> = async (context, campaign) => {
   if (problems.length > 0 || !from || Array.isArray(compiled)) return problems;
   const property = propertyVariables(context.property);
   const mail = { ...compiled, property, from, replyTo: campaign.reply_to };
+  const contentOf = (sent: Mail): Content<"email"> => ({
+    channel: "email",
+    messageTo: (recipient, link) => messageFor(sent, recipient, link),
+    sentBy: (provider, message) => ({ ...message, from: senderOf(context, campaign, provider) ?? from }),
+  });
   return {
     ...contentOf(mail),
     outgoing: async (setting) => contentOf(await tracked(setting, campaign, mail)),
   };
 };
-
-function contentOf(mail: Mail): Content<"email"> {
-  return { channel: "email", messageTo: (recipient, link) => messageFor(mail, recipient, link) };
-}
 
 interface Mail {
   template: EmailTemplate;
@@ -93,9 +100,14 @@ async function tracked(context: Setting, campaign: Campaign, mail: Mail): Promis
   return { ...mail, compiled: compileEmail(mail.template, marked), rewrite };
 }
 
-function senderOf({ property, config }: Setting, campaign: Campaign): Mail["from"] | null {
-  const kept = config.email.provider === "mailbox" ? `no-reply@${property.slug}.invalid` : null;
-  const email = campaign.from_email ?? property.from_email ?? config.email.from ?? kept;
+function senderOf(
+  { property, config }: Pick<Setting, "property" | "config">,
+  campaign: Campaign,
+  provider: Carrier,
+): Mail["from"] | null {
+  const kept = provider.name === "mailbox" ? `no-reply@${property.slug}.invalid` : null;
+  const named = campaign.from_email ?? provider.fromAddress ?? property.from_email;
+  const email = named ?? config.email.from ?? kept;
   if (!email) return null;
   return { email, name: campaign.from_name ?? property.from_name ?? property.name };
 }

@@ -1,5 +1,6 @@
 import type { SendingChannel } from "#runtime/channels/channel.ts";
 import { Fault, type FaultDetail } from "#runtime/faults.ts";
+import { ownProviders } from "#tools/providers/choose.ts";
 import { isSendingChannel, unsendable } from "./addresses.ts";
 import { hasAudience } from "./audience.ts";
 import type { Campaign } from "./campaign.ts";
@@ -28,7 +29,8 @@ export async function readinessOn<C extends SendingChannel>(
   campaign: Campaign,
 ): Promise<Readiness<C>> {
   const content = await CONTENTS[channel](context, campaign);
-  const problems = [...audienceProblems(campaign), ...(Array.isArray(content) ? content : [])];
+  const { problems: unusable } = await ownProviders(context, channel, campaign.provider_id);
+  const problems = [...audienceProblems(campaign), ...(Array.isArray(content) ? content : []), ...unusable];
   if (problems.length > 0 || Array.isArray(content)) return { content: null, problems };
   return { content, problems: [] };
 }

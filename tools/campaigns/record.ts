@@ -1,9 +1,8 @@
 import type { Messages, SendingChannel, SendOutcome } from "#runtime/channels/channel.ts";
 import type { Context } from "#runtime/operation.ts";
+import { NOT_TRIED } from "#tools/providers/routes.ts";
 
 const MOST_ATTEMPTS = 5;
-// Given back before the vendor was asked: no attempt was made.
-const NOT_TRIED = ["aborted", "not_started", "late"];
 
 /**
  * Writes what became of the messages that this job had claimed, in one statement. What may be tried again waits
@@ -12,11 +11,7 @@ const NOT_TRIED = ["aborted", "not_started", "late"];
 export async function recordOutcomes(
   { sql, property }: Context,
   jobId: string,
-  {
-    provider,
-    outcomes,
-    messages,
-  }: { provider: string; outcomes: SendOutcome[]; messages: Messages[SendingChannel][] },
+  { outcomes, messages }: { outcomes: readonly SendOutcome[]; messages: readonly Messages[SendingChannel][] },
 ): Promise<void> {
   const segments = new Map(
     messages.map((message) => [message.id, "segments" in message ? message.segments : null]),
@@ -42,7 +37,8 @@ export async function recordOutcomes(
       scheduled_for = case when o.status = 'retry' and o.tried and not o.fatal
         then now() + make_interval(secs => coalesce(o.wait, 60 * 2 ^ s.attempts)) end,
       sent_at = case when o.status = 'sent' then now() end,
-      provider = case when o.tried then ${provider} end, provider_message_id = o.message_id,
+      provider = case when o.tried or s.repeats then s.provider end,
+      provider_id = case when o.tried or s.repeats then s.provider_id end, provider_message_id = o.message_id,
       segments = o.segments,
       error_code = o.code, error_message = o.message, updated_at = now()
     from json_to_recordset(${rows as never}::json) as o(id uuid, status text, tried boolean, fatal boolean,

@@ -29,6 +29,10 @@ export const smsContent: Compile<"sms"> = async (context, campaign) => {
       const text = render(recipient);
       return { id: recipient.send_id, to: recipient.address, text, segments: segmentsOf(text).count };
     },
+    sentBy: ({ fromAddress }, message) => ({
+      ...message,
+      ...(fromAddress !== null && { from: fromAddress }),
+    }),
   };
 };
 

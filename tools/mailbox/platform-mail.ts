@@ -1,7 +1,7 @@
 import type { EmailMessage } from "#runtime/channels/channel.ts";
 import type { Config } from "#runtime/config.ts";
 import type { JobContext } from "#runtime/operation.ts";
-import { chooseProvider } from "#tools/providers/choose.ts";
+import { configuredProvider } from "#tools/providers/choose.ts";
 import { keepPlatformMessages } from "./keep.ts";
 
 /** Sends a message that belongs to no property. Throws when it was not sent, so that the job is tried again. */
@@ -9,7 +9,7 @@ export async function sendPlatformMail(
   { runtime, config, log, signal, transactSystem }: JobContext,
   message: Omit<EmailMessage, "from">,
 ): Promise<void> {
-  const sender = runtime.open("email", chooseProvider(config, "email"), (messages) =>
+  const sender = runtime.open("email", configuredProvider(config, "email"), (messages) =>
     transactSystem((sql) => keepPlatformMessages(sql, messages)),
   );
   const from = { email: platformSender(config), name: "Player Marketing" };

@@ -1,12 +1,75 @@
 import type { SendingChannel } from "#runtime/channels/channel.ts";
 import type { ChosenProvider } from "#runtime/channels/index.ts";
 import type { Config } from "#runtime/config.ts";
+import type { FaultDetail } from "#runtime/faults.ts";
+import type { Context } from "#runtime/operation.ts";
+import { openCredentials, type ProviderRecord } from "./provider.ts";
 
-/** The provider that sends a property's messages on a channel. */
-export function chooseProvider(config: Config, channel: SendingChannel): ChosenProvider {
+type Setting = Pick<Context, "sql" | "property">;
+
+/** A provider that a delivery may use. */
+export interface Candidate extends ChosenProvider {
+  fromAddress: string | null;
+  limits: { perSecond: number | null; perDay: number | null } | null;
+  health: string;
+}
+
+/** The operator's own provider of a channel: what a property without one sends by, and the platform itself. */
+export function configuredProvider(config: Config, channel: SendingChannel): Candidate {
   const { provider, smtpUrl, from } = config.email;
+  const own = { id: null, trusted: true, fromAddress: null, limits: null, health: "unknown" };
   if (channel === "email" && provider === "smtp") {
-    return { id: null, name: "smtp", settings: { url: smtpUrl, ...(from && { from }) } };
+    return { ...own, name: "smtp", settings: { url: smtpUrl, ...(from && { from }) } };
   }
-  return { id: null, name: "mailbox", settings: {} };
+  return { ...own, name: "mailbox", settings: {} };
+}
+
+/** The property's own providers for a message, the first to be used first, or why they cannot be used. */
+export async function ownProviders(
+  { sql, property }: Setting,
+  channel: SendingChannel,
+  named: string | null,
+): Promise<{ providers: ProviderRecord[]; problems: FaultDetail[] }> {
+  // A refused one is asked last: each further refusal brings a lock-out nearer.
+  const found = await sql<ProviderRecord[]>`
+    select id, channel, kind, name, from_address, credentials, rate_per_second, daily_limit, allows_gaming,
+      is_active, health
+    from message_providers
+    where property_id = ${property.id} and deleted_at is null and channel = ${channel}
+      and ${named === null ? sql`is_active` : sql`id = ${named}`}
+    order by health = 'refused', is_default desc, priority, id`;
+  if (named !== null && !found[0]?.is_active) {
+    const what = found[0] ? "is not active" : "has been deleted, or is for another channel";
+    return { providers: [], problems: [{ field: "provider_id", message: `provider ${named} ${what}` }] };
+  }
+  const providers = found.filter(({ allows_gaming }) => allows_gaming);
+  if (found.length === 0 || providers.length > 0) return { providers, problems: [] };
+  const names = found.map(({ name }) => name).join(", ");
+  const message = `${names} does not allow gaming content; where the vendor's contract does, set allows_gaming with update_message_provider`;
+  return { providers: [], problems: [{ field: "provider_id", message }] };
+}
+
+/**
+ * What a delivery may use, the first to be used first. A campaign that names its provider uses no other; a
+ * property with providers of its own never falls back on the operator's.
+ */
+export async function chooseProviders(
+  context: Setting & Pick<Context, "config">,
+  channel: SendingChannel,
+  named: string | null,
+): Promise<Candidate[]> {
+  const { providers, problems } = await ownProviders(context, channel, named);
+  if (providers.length === 0) return problems.length > 0 ? [] : [configuredProvider(context.config, channel)];
+  return providers.map((one) => ({
+    id: one.id,
+    name: one.kind,
+    settings: openCredentials(context.config, context.property.id, one),
+    trusted: false,
+    fromAddress: one.from_address,
+    limits:
+      one.rate_per_second === null && one.daily_limit === null
+        ? null
+        : { perSecond: one.rate_per_second, perDay: one.daily_limit },
+    health: one.health,
+  }));
 }

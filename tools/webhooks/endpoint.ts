@@ -3,12 +3,17 @@ import { auditRow, recordHash } from "#runtime/audit.ts";
 import { Fault } from "#runtime/faults.ts";
 import type { Context } from "#runtime/operation.ts";
 import { DELIVER_WEBHOOKS } from "#runtime/outbox.ts";
+import { placeOf } from "#runtime/sealing.ts";
 
 /** Wakes the delivery of one endpoint: what `enqueue` needs of the job. */
 export const DeliverWebhooks = { ...DELIVER_WEBHOOKS, input: z.object({ endpointId: z.uuid() }) };
 
 export const propertyId = z.uuid().optional().describe("The property; an API key names its own");
 export const endpointId = z.uuid().describe("From list_webhook_endpoints");
+
+/** Where an endpoint's signing secrets are sealed for: the current one, and the one before it. */
+export const secretPlace = (property: string, id: string) =>
+  placeOf("webhook_endpoints", "secret", property, id);
 
 /** Locks an active endpoint, ends its rest and wakes its delivery. Throws `not_found`, `conflict`. */
 export async function rouse({ sql, property, enqueue }: Context, id: string): Promise<void> {

@@ -1,8 +1,9 @@
 import { z } from "zod";
 import { timestamp } from "#runtime/columns.ts";
 import { tool } from "#runtime/operation.ts";
+import { seal } from "#runtime/sealing.ts";
 import { newSigningSecret } from "#runtime/signature.ts";
-import { endpointId, propertyId, unknownEndpoint } from "./endpoint.ts";
+import { endpointId, propertyId, secretPlace, unknownEndpoint } from "./endpoint.ts";
 
 export default tool({
   name: "rotate_webhook_secret",
@@ -24,12 +25,13 @@ export default tool({
   }),
   faults: ["not_found"],
   secrets: ["secret"],
-  async handler({ sql, property, audit }, input) {
+  async handler({ sql, property, config, audit }, input) {
     const secret = newSigningSecret();
+    const sealed = seal(config, secretPlace(property.id, input.endpointId), secret);
     const overlap = input.overlapHours > 0;
     const [endpoint] = await sql<{ previous_secret_until: string | null }[]>`
       update webhook_endpoints set
-        secret = ${secret},
+        secret = ${sealed},
         previous_secret = case when ${overlap} then secret end,
         previous_secret_until = case when ${overlap} then now() + make_interval(secs => ${input.overlapHours * 3600}) end,
         updated_at = now()

@@ -1,6 +1,7 @@
 import type { Context } from "#runtime/operation.ts";
+import { unseal } from "#runtime/sealing.ts";
 import type { Delivery, Outcome, Receiver } from "./attempt.ts";
-import { DeliverWebhooks, switchOff } from "./endpoint.ts";
+import { DeliverWebhooks, secretPlace, switchOff } from "./endpoint.ts";
 
 export interface Endpoint extends Receiver {
   is_active: boolean;
@@ -61,7 +62,8 @@ export async function visit(context: Context, visiting: Visit): Promise<Batch | 
 }
 
 // Not `for update`: each event's delivery refers to this row, and its writer would wait for us.
-async function lock({ sql, property }: Context, { endpointId, jobId }: Visit): Promise<Endpoint | undefined> {
+async function lock(context: Context, { endpointId, jobId }: Visit): Promise<Endpoint | undefined> {
+  const { sql, property, config } = context;
   const [endpoint] = await sql<Endpoint[]>`
     with clock as materialized (select clock_timestamp() as now)
     select url, secret, include_pii, is_active,
@@ -75,7 +77,10 @@ async function lock({ sql, property }: Context, { endpointId, jobId }: Visit): P
     from webhook_endpoints, clock
     where property_id = ${property.id} and id = ${endpointId}
     for no key update of webhook_endpoints`;
-  return endpoint;
+  if (!endpoint) return undefined;
+  const open = (secret: string) => unseal(config, secretPlace(property.id, endpointId), secret);
+  const { secret, previous_secret: previous } = endpoint;
+  return { ...endpoint, secret: open(secret), previous_secret: previous && open(previous) };
 }
 
 async function record(context: Context, { endpointId, outcomes }: Visit, endpoint: Endpoint): Promise<void> {

@@ -1,12 +1,15 @@
+import { connect, type Socket } from "node:net";
 import type { Readable } from "node:stream";
 import { createTransport } from "nodemailer";
 import { z } from "zod";
-import { type EmailMessage, type OpenProvider, provider, type SendOutcome } from "../channel.ts";
+import { AddressRefused, publicLookup, refuseHost } from "../../outgoing.ts";
+import { type EmailMessage, type OpenProvider, provider, type Reach, type SendOutcome } from "../channel.ts";
 import { flaw } from "./flaws.ts";
 import { troubleOf } from "./smtp-trouble.ts";
 
 // What still waits for a free connection after this was checked for compliance too long ago.
 const STARTS_WITHIN_MS = 1000;
+const CONNECT_MS = 10_000;
 const LOOPBACK = /^(localhost|127\.[\d.]+|::1)$/;
 
 const settings = z
@@ -42,8 +45,8 @@ export default provider({
   open,
 });
 
-function open(settings: Settings): OpenProvider<EmailMessage> {
-  const { transport, bodies } = openTransport(settings);
+function open(settings: Settings, reach: Reach): OpenProvider<EmailMessage> {
+  const { transport, bodies } = openTransport(settings, reach);
   const slots = openSlots(settings.maxConnections);
 
   async function transmit(message: EmailMessage, signal: AbortSignal): Promise<SendOutcome> {
@@ -61,6 +64,9 @@ function open(settings: Settings): OpenProvider<EmailMessage> {
       return { id: message.id, status: "sent", providerMessageId: messageId };
     } catch (error) {
       const reason = error instanceof Error ? error : new Error(String(error));
+      if (reason instanceof AddressRefused) {
+        return { ...waited(message.id, "address_refused", reason.message), fatal: true };
+      }
       const text = reason.message.replaceAll(message.to, "<recipient>");
       const bodyStarted = started.some((body) => body.readableDidRead);
       return troubleOf(message.id, { ...reason, message: text }, bodyStarted);
@@ -93,7 +99,10 @@ function open(settings: Settings): OpenProvider<EmailMessage> {
   };
 }
 
-function openTransport({ host, port, secure, user, pass, maxConnections }: Settings) {
+function openTransport(
+  { host, port, secure, user, pass, maxConnections }: Settings,
+  { allowPrivate }: Reach,
+) {
   const options = {
     pool: true as const,
     host,
@@ -104,9 +113,10 @@ function openTransport({ host, port, secure, user, pass, maxConnections }: Setti
     maxConnections,
     // Repeats only what no byte of was sent: a message that met a connection the server had dropped.
     maxRequeues: 1,
-    connectionTimeout: 10_000,
+    connectionTimeout: CONNECT_MS,
     greetingTimeout: 10_000,
     socketTimeout: 120_000,
+    ...(!allowPrivate && { getSocket: connectPublic }),
   };
   const transport = createTransport(options);
   /** The body streams of the messages on their way, by Message-ID: one that was read from has left us. */
@@ -121,6 +131,29 @@ function openTransport({ host, port, secure, user, pass, maxConnections }: Setti
     done();
   });
   return { transport, bodies };
+}
+
+type Connected = (error: Error | null, opened?: { connection: Socket }) => void;
+
+/** Connects to addresses on the public internet alone: the address that was checked is the one that is taken. */
+function connectPublic(
+  { host = "", port = 587 }: { host?: string | undefined; port?: number | string | undefined },
+  done: Connected,
+) {
+  const refusal = refuseHost(host);
+  if (refusal !== null) return void setImmediate(() => done(new AddressRefused(refusal)));
+  const socket = connect({ host, port: Number(port), lookup: publicLookup() });
+  const failed = (error: Error) => {
+    socket.destroy();
+    done(error);
+  };
+  socket.setTimeout(CONNECT_MS, () => socket.destroy(new Error("The server could not be reached in time.")));
+  socket.once("error", failed);
+  socket.once("connect", () => {
+    socket.setTimeout(0);
+    socket.off("error", failed);
+    done(null, { connection: socket });
+  });
 }
 
 /** At most `count` holders at once; the others wait their turn. */
@@ -158,7 +191,7 @@ function messageIdOf({ id, from }: EmailMessage): string {
   return `<${id}@${from.email.slice(from.email.lastIndexOf("@") + 1)}>`;
 }
 
-function waited(id: string, code: string, message: string): SendOutcome {
+function waited(id: string, code: string, message: string): SendOutcome & { status: "retry" } {
   return { id, status: "retry", code, message };
 }
 

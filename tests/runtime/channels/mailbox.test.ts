@@ -56,16 +56,16 @@ test("the mailbox refuses what no server would take", async () => {
 });
 
 test("two properties that share a provider each keep their own messages", async () => {
-  const channels = openChannels();
+  const channels = openChannels({ allowPrivate: true });
   const kept: string[] = [];
   const one = channels.open(
     "email",
-    { name: "mailbox", settings: {} },
+    { name: "mailbox", settings: {}, trusted: true },
     async (all) => void kept.push(...all.map(({ message }) => `1${message.id}`)),
   );
   const two = channels.open(
     "email",
-    { name: "mailbox", settings: {} },
+    { name: "mailbox", settings: {}, trusted: true },
     async (all) => void kept.push(...all.map(({ message }) => `2${message.id}`)),
   );
   await one.send([email("a")], { signal });

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { openProvider } from "#runtime/channels/index.ts";
-import { bare, email, keepNothing, sendOne, smtpServer } from "./smtp-server.ts";
+import { bare, closing, email, keepNothing, never, sendOne, smtpServer } from "./smtp-server.ts";
 
 test.each([
   { subject: "Hi\r\nBcc: rival@example.com" },
@@ -35,4 +35,22 @@ test.each([
   [{ host: "a.example", hots: "b" }, "hots"],
 ])("settings %j are refused and say why", (settings, why) => {
   expect(() => openProvider("email", "smtp", settings, keepNothing)).toThrow(why);
+});
+
+test("a property's own server is not reached at a private address", async () => {
+  let connections = 0;
+  const { port } = await smtpServer({
+    onConnect: (_session, done) => {
+      connections++;
+      done();
+    },
+  });
+  for (const host of ["127.0.0.1", "localhost", "::ffff:127.0.0.1"]) {
+    const settings = { host, port };
+    const guarded = openProvider("email", "smtp", settings, keepNothing, { allowPrivate: false });
+    closing.push(guarded.close);
+    const [outcome] = await guarded.send([email()], { signal: never });
+    expect(bare(outcome), host).toEqual({ status: "retry", code: "address_refused", fatal: true });
+  }
+  expect(connections).toBe(0);
 });

@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import type { EmailMessage, Keep, SendOutcome } from "#runtime/channels/channel.ts";
-import type { Sender } from "#runtime/channels/index.ts";
+import type { ChosenProvider, Sender } from "#runtime/channels/index.ts";
 import type { Job, JobContext, JobRuntime } from "#runtime/operation.ts";
 import { jobContexts } from "#runtime/worker-context.ts";
 import { CATALOG } from "#tools/catalog.ts";
@@ -138,7 +138,7 @@ export function vendor(
 }
 
 export interface WorkOptions {
-  open?(keep: Keep): Sender<"email">;
+  open?(keep: Keep, chosen: Pick<ChosenProvider, "name" | "settings">): Sender<"email">;
   /** Only jobs of this name. */
   only?: string;
   /** Counts down the transactions that commit before the process is killed. */
@@ -190,7 +190,7 @@ async function runNext(
   const job = CATALOG.jobs.get(claimed.name) as Job<unknown>;
   const jobRuntime = {
     outgoing: null as never,
-    open: ((_channel, _chosen, keep) => open?.(keep) ?? vendor().sender) as JobRuntime["open"],
+    open: ((_channel, chosen, keep) => open?.(keep, chosen) ?? vendor().sender) as JobRuntime["open"],
   };
   const held = {
     ...claimed,

@@ -1,0 +1,77 @@
+import { z } from "zod";
+import { type EmailMessage, provider, type SendOutcome } from "../channel.ts";
+import { ask, textAt, trouble } from "../vendor-api.ts";
+import { flaw } from "./flaws.ts";
+
+const settings = z.strictObject({
+  api_key: z.string().min(1).max(512),
+  /** The webhook's signing secret. Without it no callback is believed. */
+  webhook_secret: z
+    .string()
+    .regex(/^whsec_[A-Za-z0-9+/]{16,}={0,2}$/, "must be the webhook's signing secret, whsec_…")
+    .optional(),
+});
+
+/** Resend. It knows a message again by its Idempotency-Key, for 24 hours. */
+export default provider({
+  channel: "email",
+  name: "resend",
+  settings,
+  repeatable: true,
+  concurrency: () => 40,
+  open: ({ api_key }) => ({
+    send: (messages) => Promise.all(messages.map((message) => transmit(api_key, message))),
+    close: async () => {},
+  }),
+});
+
+async function transmit(key: string, message: EmailMessage): Promise<SendOutcome> {
+  const refused = flaw(message);
+  if (refused) return refused;
+  const first = await attempt(key, message);
+  // Whatever became of it, the same key asked again answers what became of it.
+  return first.status === "unknown" ? await attempt(key, message) : first;
+}
+
+async function attempt(key: string, message: EmailMessage): Promise<SendOutcome> {
+  const reply = await ask(
+    new Request("https://api.resend.com/emails", {
+      method: "POST",
+      headers: {
+        authorization: `Bearer ${key}`,
+        "content-type": "application/json",
+        "idempotency-key": message.id,
+      },
+      body: JSON.stringify(compose(message)),
+    }),
+  );
+  if (!("status" in reply)) return trouble(message, reply);
+  if (reply.status === 200) {
+    return { id: message.id, status: "sent", providerMessageId: textAt(reply.body, "id") || message.id };
+  }
+  const name = textAt(reply.body, "name");
+  const outcome = trouble(message, reply, {
+    code: name === "" ? "" : `resend_${name}`,
+    message: textAt(reply.body, "message"),
+  });
+  // The key was used before: by a request that still runs, or for another text that it has taken.
+  return reply.status === 409 ? { ...outcome, status: "unknown" } : outcome;
+}
+
+function compose(message: EmailMessage) {
+  const { from, html, replyTo, headers } = message;
+  return {
+    from: named(from),
+    to: [message.to],
+    ...(replyTo !== undefined && { reply_to: replyTo }),
+    subject: message.subject,
+    text: message.text,
+    ...(html !== undefined && { html }),
+    headers,
+    tags: [{ name: "send_id", value: message.id }],
+  };
+}
+
+function named({ email, name }: EmailMessage["from"]): string {
+  return name ? `"${name.replaceAll(/["\\]/g, "")}" <${email}>` : email;
+}

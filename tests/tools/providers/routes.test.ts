@@ -1,0 +1,249 @@
+import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
+import type { EmailMessage, SendOutcome } from "#runtime/channels/channel.ts";
+import { type House, startHouse } from "../../support/house.ts";
+import { type Casino, casino, Killed, loseWorker, vendor } from "../campaigns/casino.ts";
+
+let house: House;
+let place: Casino & { id: string };
+beforeAll(async () => {
+  house = await startHouse({ role: "web" });
+});
+afterAll(() => house?.stop());
+beforeEach(async () => {
+  const { id } = await house.newTenant({ from_email: "offers@casino.example" });
+  place = { ...casino(house, id), id };
+});
+
+const KEY: Record<string, object> = { resend: { api_key: "re" }, sendgrid: { api_key: "SG" }, mailbox: {} };
+const provider = (kind: string, changes: object = {}): Promise<{ id: string }> =>
+  place.call("create_message_provider", {
+    channel: "email",
+    kind,
+    name: kind,
+    credentials: KEY[kind],
+    allows_gaming: true,
+    ...changes,
+  });
+
+const sent = ({ id }: EmailMessage): SendOutcome => ({ id, status: "sent", providerMessageId: `v-${id}` });
+const refused = ({ id }: EmailMessage): SendOutcome => ({
+  id,
+  status: "retry",
+  code: "provider_auth",
+  message: "bad key",
+  fatal: true,
+});
+const down = ({ id }: EmailMessage): SendOutcome => ({
+  id,
+  status: "retry",
+  code: "http_503",
+  message: "down",
+});
+const unclear = ({ id }: EmailMessage): SendOutcome => ({
+  id,
+  status: "unknown",
+  code: "http_500",
+  message: "?",
+});
+
+/** Vendors by kind, and what each was given. */
+function vendors(answers: Record<string, (message: EmailMessage) => SendOutcome>, options: object = {}) {
+  const all = Object.fromEntries(
+    Object.entries(answers).map(([kind, answer]) => [kind, vendor({ answer, ...options })]),
+  );
+  return {
+    open: (_keep: unknown, { name }: { name: string }) => all[name]!.sender,
+    given: (kind: string) => all[kind]!.given,
+  };
+}
+
+async function planned(players: number, fields: Record<string, unknown> = {}): Promise<string> {
+  await place.crowd(players);
+  const id = await place.campaign(fields);
+  await place.send(id);
+  await place.work({ only: "plan_campaign" });
+  return id;
+}
+
+const tally = async (id: string) => {
+  const counts: Record<string, number> = {};
+  for (const { status } of await place.sends(id)) counts[status] = (counts[status] ?? 0) + 1;
+  return counts;
+};
+const health = async () =>
+  Object.fromEntries(
+    (
+      await place.query(
+        (sql) => sql`select kind, health, last_error from message_providers where property_id = ${place.id}`,
+      )
+    ).map(({ kind, ...rest }) => [kind, rest]),
+  );
+
+test("a campaign goes by the provider that it names, else by the default, and says which it was", async () => {
+  await provider("sendgrid", { is_default: true, from_address: "sg@casino.example" });
+  const { id: resend } = await provider("resend", { priority: 1, from_address: "re@casino.example" });
+  const both = vendors({ sendgrid: sent, resend: sent });
+  const id = await planned(3);
+  await place.work(both);
+  expect(both.given("sendgrid").map(({ from }) => from.email)).toEqual(Array(3).fill("sg@casino.example"));
+  const named = await place.campaign({ provider_id: resend });
+  await place.send(named);
+  await place.work(both);
+  expect(both.given("resend").map(({ from }) => from.email)).toEqual(Array(3).fill("re@casino.example"));
+  const rows = await place.query(
+    (sql) => sql`
+      select distinct campaign_id, provider, provider_id from campaign_sends where property_id = ${place.id}`,
+  );
+  expect(rows).toHaveLength(2);
+  expect(rows.find(({ campaign_id }) => campaign_id === named)).toMatchObject({
+    provider: "resend",
+    provider_id: resend,
+  });
+  expect(rows.find(({ campaign_id }) => campaign_id === id)).toMatchObject({ provider: "sendgrid" });
+});
+
+test("another provider takes over from one that is down or refuses us, and nobody is sent to twice", async () => {
+  for (const trouble of [down, refused]) {
+    const { id: tenant } = await house.newTenant({ from_email: "offers@casino.example" });
+    place = { ...casino(house, tenant), id: tenant };
+    await provider("sendgrid", { is_default: true });
+    await provider("resend");
+    let taken = 0;
+    const both = vendors({
+      sendgrid: (message) => (++taken <= 5 ? sent(message) : trouble(message)),
+      resend: sent,
+    });
+    const id = await planned(40);
+    await place.work(both);
+    expect(await tally(id)).toEqual({ sent: 40 });
+    const arrived = [...both.given("sendgrid").slice(0, 5), ...both.given("resend")].map(({ to }) => to);
+    expect(arrived.length).toBe(40);
+    expect(new Set(arrived).size).toBe(40);
+    expect((await health()).sendgrid).toMatchObject({ health: trouble === down ? "failing" : "refused" });
+    expect((await health()).resend).toEqual({ health: "ok", last_error: null });
+  }
+});
+
+test("what a provider may have taken is no other provider's, and the provider is left alone for a while", async () => {
+  await provider("sendgrid", { is_default: true });
+  await provider("resend");
+  const both = vendors({ sendgrid: unclear, resend: sent });
+  const id = await planned(40);
+  await place.work(both);
+  const unsure = both.given("sendgrid").length;
+  expect(await tally(id)).toEqual({ unknown: unsure, sent: 40 - unsure });
+  const again = both
+    .given("resend")
+    .filter(({ id: send }) => both.given("sendgrid").some((one) => one.id === send));
+  expect(again).toEqual([]);
+});
+
+test("a provider that refuses us goes last from then on, until its credentials are written again", async () => {
+  const { id: bad } = await provider("sendgrid", { is_default: true });
+  await provider("resend");
+  const both = vendors({ sendgrid: refused, resend: sent });
+  await planned(2);
+  await place.work(both);
+  const tried = both.given("sendgrid").length;
+  expect(tried).toBeGreaterThan(0);
+  await place.send(await place.campaign());
+  await place.work(both);
+  expect(both.given("sendgrid")).toHaveLength(tried);
+  await place.call("update_message_provider", { id: bad, credentials: { api_key: "SG.new" } });
+  expect((await health()).sendgrid).toEqual({ health: "unknown", last_error: null });
+});
+
+test("a named provider has no stand-in, and its refusal fails the campaign", async () => {
+  const { id: named } = await provider("sendgrid");
+  await provider("resend", { is_default: true });
+  const both = vendors({ sendgrid: refused, resend: sent });
+  const id = await planned(2, { provider_id: named });
+  await place.work(both);
+  expect(await place.get(id)).toMatchObject({
+    status: "failed",
+    status_reason: expect.stringMatching(/provider_auth/),
+  });
+  expect(both.given("resend")).toEqual([]);
+});
+
+test("what a repeatable provider was given when the process died goes to it again, and to no other", async () => {
+  const { id: resend } = await provider("resend", { is_default: true });
+  const all = vendors({ resend: sent, sendgrid: sent }, { repeatable: true });
+  const id = await planned(4);
+  await expect(place.work({ ...all, killedAfter: { left: 3 } })).rejects.toBeInstanceOf(Killed);
+  const before = all.given("resend").length;
+  expect(before).toBeGreaterThan(0);
+  await loseWorker(house, place.id);
+  const other = await provider("sendgrid", { priority: 500 });
+  await place.work(all);
+  // Another could have taken over meanwhile, so nothing is repeated.
+  expect((await tally(id)).unknown).toBe(before);
+  expect(new Set(all.given("sendgrid").map((one) => one.id)).size).toBe(all.given("sendgrid").length);
+
+  await place.call("update_message_provider", { id: other.id, is_active: false });
+  const alone = await place.campaign({ provider_id: resend });
+  await place.send(alone);
+  await place.work({ only: "plan_campaign" });
+  all.given("resend").splice(0);
+  await expect(place.work({ ...all, killedAfter: { left: 3 } })).rejects.toBeInstanceOf(Killed);
+  await loseWorker(house, place.id);
+  await place.work(all);
+  expect(await tally(alone)).toEqual({ sent: 4 });
+});
+
+test("a provider that may not carry gaming content stops the campaign before anything is sent", async () => {
+  const { id } = await provider("sendgrid", { allows_gaming: false });
+  await place.crowd(1);
+  const campaign = await place.campaign();
+  const told = await place.preflight(campaign);
+  expect(told).toMatchObject({ ok: false });
+  expect(told.errors).toEqual([
+    { field: "provider_id", message: expect.stringMatching(/does not allow gaming/) },
+  ]);
+  await expect(place.send(campaign)).rejects.toThrow(/gaming/);
+  await place.call("update_message_provider", { id, allows_gaming: true, is_active: false });
+  expect((await place.preflight(campaign)).ok).toBe(true);
+});
+
+test("the day's limit holds against all campaigns, and the rest goes out on another day", async () => {
+  await provider("sendgrid", { daily_limit: 5 });
+  const one = vendors({ sendgrid: sent });
+  const id = await planned(8);
+  const second = await place.campaign();
+  await place.send(second);
+  await place.work(one);
+  expect(one.given("sendgrid")).toHaveLength(5);
+  expect([(await place.get(id)).status, (await place.get(second)).status]).toEqual(["sending", "sending"]);
+  const waiting = await house.service.db.asSystem(
+    (sql) => sql`
+      select extract(epoch from run_at - (date_trunc('day', now() at time zone 'utc') + interval '1 day')
+        at time zone 'utc')::int as late from queue where property_id = ${place.id}`,
+  );
+  expect(waiting.map(({ late }) => Math.abs(late) < 5)).toEqual([true, true]);
+  await place.query((sql) => sql`update provider_usage set day = day - 1 where property_id = ${place.id}`);
+  await house.service.db.asSystem(
+    (sql) => sql`update queue set run_at = now() where property_id = ${place.id}`,
+  );
+  await place.work(one);
+  expect(one.given("sendgrid")).toHaveLength(10);
+  expect(new Set(one.given("sendgrid").map(({ id: send }) => send)).size).toBe(10);
+});
+
+test("a provider is given no more in a second than it takes", async () => {
+  await provider("sendgrid", { rate_per_second: 20 });
+  const at: number[] = [];
+  const one = vendors({
+    sendgrid: (message) => {
+      at.push(performance.now());
+      return sent(message);
+    },
+  });
+  const id = await planned(45);
+  await place.work(one);
+  expect(await tally(id)).toEqual({ sent: 45 });
+  // A full bucket, and then 20 a second.
+  for (const start of at) {
+    expect(at.filter((time) => time >= start && time < start + 900).length).toBeLessThanOrEqual(41);
+  }
+  expect(at.at(-1)! - at[0]!).toBeGreaterThan(1_000);
+});

@@ -1,0 +1,65 @@
+import type { Context } from "#runtime/operation.ts";
+import type { Candidate } from "./choose.ts";
+
+type Setting = Pick<Context, "sql" | "property">;
+type Limited = Pick<Candidate, "id" | "limits">;
+
+/** `granted`: how many messages the provider may be given now. With none, `wait` is in how many seconds more may. */
+export interface Allowance {
+  granted: number;
+  wait: number;
+  /** The day's limit is reached, and not only the rate. */
+  spent: boolean;
+}
+
+/** Reserves up to `wanted` messages of what the provider may be given, against every other delivery. */
+export async function reserve(
+  { sql, property }: Setting,
+  { id, limits }: Limited,
+  wanted: number,
+): Promise<Allowance> {
+  if (id === null || limits === null) return { granted: wanted, wait: 0, spent: false };
+  const { perSecond, perDay } = limits;
+  await sql`
+    insert into provider_usage (property_id, provider_id, tokens)
+    values (${property.id}, ${id}, ${Math.max(1, perSecond ?? 1)})
+    on conflict (property_id, provider_id) do nothing`;
+  // A bucket holds what a second brings, and at least the one message that a slower rate ever sends.
+  const [allowance] = await sql<Allowance[]>`
+    with held as materialized (
+      select tokens, filled_at, day, used from provider_usage
+      where property_id = ${property.id} and provider_id = ${id} for no key update
+    ), clock as materialized (
+      select clock_timestamp() as at from held
+    ), state as materialized (
+      select at, (at at time zone 'utc')::date as today,
+        least(greatest(1, ${perSecond}::double precision),
+          tokens + ${perSecond}::double precision * greatest(0, extract(epoch from at - filled_at))) as tokens,
+        case when day = (at at time zone 'utc')::date then used else 0 end as used
+      from held, clock
+    ), granted as materialized (
+      select s.*, greatest(0, least(${wanted}::int, floor(tokens)::int, ${perDay}::int - used)) as granted from state s
+    ), written as (
+      update provider_usage u set filled_at = g.at, day = g.today, used = g.used + g.granted,
+        tokens = coalesce(g.tokens - g.granted, u.tokens)
+      from granted g where u.property_id = ${property.id} and u.provider_id = ${id}
+    )
+    select granted, coalesce(used >= ${perDay}::int, false) as spent,
+      case when used >= ${perDay}::int
+        then extract(epoch from ((today + 1)::timestamp at time zone 'utc') - at)
+        else greatest(0, (1 - tokens) / ${perSecond}::double precision) end::double precision as wait
+    from granted`;
+  return allowance!;
+}
+
+/** Gives back what was reserved and is not handed over. */
+export async function release(
+  { sql, property }: Setting,
+  { id, limits }: Limited,
+  count: number,
+): Promise<void> {
+  if (id === null || limits === null || count <= 0) return;
+  await sql`
+    update provider_usage set tokens = tokens + ${count}, used = greatest(0, used - ${count})
+    where property_id = ${property.id} and provider_id = ${id}`;
+}

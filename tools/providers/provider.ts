@@ -1,0 +1,39 @@
+import type { SendingChannel } from "#runtime/channels/channel.ts";
+import type { Config } from "#runtime/config.ts";
+import { Fault } from "#runtime/faults.ts";
+import { placeOf, unseal } from "#runtime/sealing.ts";
+
+/** A provider's record: what choosing and sending need of it. */
+export interface ProviderRecord {
+  id: string;
+  channel: SendingChannel;
+  kind: string;
+  name: string;
+  from_address: string | null;
+  credentials: string;
+  rate_per_second: number | null;
+  daily_limit: number | null;
+  allows_gaming: boolean;
+  is_active: boolean;
+  health: string;
+}
+
+/** Where a vendor posts its callbacks, as SQL over the names of its columns. */
+export function callbackPath(kind: string, id: string): string {
+  return `'/api/callbacks/' || ${kind} || '/' || ${id}`;
+}
+
+/** A provider's credentials as they were written. Throws `invalid` when they do not open. */
+export function openCredentials(
+  config: Pick<Config, "appSecret">,
+  propertyId: string,
+  { id, credentials }: { id: string; credentials: string },
+): unknown {
+  const place = placeOf("message_providers", "credentials", propertyId, id);
+  try {
+    return JSON.parse(unseal(config, place, credentials));
+  } catch (cause) {
+    const message = `The credentials of provider ${id} cannot be read; write them again with update_message_provider.`;
+    throw new Fault("invalid", { message, cause });
+  }
+}

@@ -1,0 +1,73 @@
+import type { Keep, SendingChannel, SendOutcome } from "#runtime/channels/channel.ts";
+import type { Sender } from "#runtime/channels/index.ts";
+import type { Context, JobContext } from "#runtime/operation.ts";
+import type { Candidate } from "./choose.ts";
+
+/** One of the providers that a delivery may use, with its settings applied. */
+export interface Route<C extends SendingChannel = SendingChannel> {
+  candidate: Candidate;
+  sender: Sender<C>;
+}
+
+/** The providers of a delivery in their order, and the one that it uses now. */
+export interface Routes<C extends SendingChannel> {
+  all: readonly Route<C>[];
+  current(): Route<C>;
+  /** Leaves a provider that takes nothing. Answers whether another is used from now on. */
+  leave(route: Route<C>): boolean;
+}
+
+export function openRoutes<C extends SendingChannel>(
+  { runtime }: Pick<JobContext, "runtime">,
+  channel: C,
+  candidates: readonly Candidate[],
+  keep: Keep,
+): Routes<C> {
+  const all = candidates.map((candidate) => ({ candidate, sender: runtime.open(channel, candidate, keep) }));
+  let place = 0;
+  return {
+    all,
+    current: () => all[place]!,
+    leave: (route) => {
+      // Another batch may have left it already.
+      if (all[place] === route && place + 1 < all.length) place += 1;
+      return all[place] !== route;
+    },
+  };
+}
+
+/** What a batch says of its provider as a whole. */
+export type Verdict = "ok" | "failing" | "refused";
+
+// Given back before the vendor was asked, which says nothing of it.
+export const NOT_TRIED = ["aborted", "not_started", "late"];
+
+/** Judges a provider by what became of a batch; null when nothing was tried, or it is about messages alone. */
+export function verdictOn(outcomes: readonly SendOutcome[]): Verdict | null {
+  const tried = outcomes.filter((one) => one.status === "sent" || !NOT_TRIED.includes(one.code));
+  if (tried.some((one) => one.status === "retry" && one.fatal)) return "refused";
+  if (tried.some(({ status }) => status === "sent")) return "ok";
+  return tried.length > 0 && tried.every(({ status }) => status !== "failed") ? "failing" : null;
+}
+
+/** What another provider may take at once: known not to be sent by this one. */
+export function handedBack<O extends SendOutcome>(outcomes: readonly O[]): O[] {
+  return outcomes.map((one) => (one.status === "retry" ? { ...one, fatal: true as const } : one));
+}
+
+/** Notes how a provider does, when that has changed. */
+export async function noteHealth(
+  { sql, property }: Pick<Context, "sql" | "property">,
+  candidate: Candidate,
+  verdict: Verdict | null,
+  outcomes: readonly SendOutcome[],
+): Promise<void> {
+  if (candidate.id === null || verdict === null || verdict === candidate.health) return;
+  candidate.health = verdict;
+  const [trouble] = outcomes.flatMap((one) => (one.status === "sent" ? [] : [`${one.code}: ${one.message}`]));
+  const words = verdict === "ok" ? null : trouble;
+  await sql`
+    update message_providers set health = ${verdict}, last_error = ${words?.slice(0, 500) ?? null},
+      health_changed_at = now()
+    where property_id = ${property.id} and id = ${candidate.id} and deleted_at is null`;
+}
