@@ -2,8 +2,8 @@ import { z } from "zod";
 import { createOnly, pastTime } from "#runtime/columns.ts";
 import { table } from "#runtime/operation.ts";
 
-/** What an event may be called. Conditions name it, so it holds no quotes and does not end in a dot. */
-const NAME = /^[A-Za-z](?:[A-Za-z0-9 _.:-]{0,58}[A-Za-z0-9_])?$/;
+/** The pattern of an event's name. Conditions name it, so it holds no quotes and does not end in a dot. */
+export const EVENT_NAME = "[A-Za-z](?:[A-Za-z0-9 _.:-]{0,58}[A-Za-z0-9_])?";
 
 export default table({
   name: "player_events",
@@ -17,7 +17,10 @@ export default table({
     name: createOnly(
       z
         .string()
-        .regex(NAME, "must be 1 to 60 letters, digits, spaces and _ . : -, a letter first")
+        .regex(
+          new RegExp(`^${EVENT_NAME}$`),
+          "must be 1 to 60 letters, digits, spaces and _ . : -, a letter first",
+        )
         .describe('What happened, such as "deposit" or "Hotel Stay"'),
     ),
     occurred_at: createOnly(pastTime().describe("When it happened. Default: now")),

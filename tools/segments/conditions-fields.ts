@@ -1,6 +1,8 @@
 import type { Fault } from "#runtime/faults.ts";
+import { EVENT_NAME } from "#tools/events/player-events.table.ts";
 import { type CustomFields, unknownField } from "#tools/players/custom.ts";
 import { CUSTOM_AS, customSql } from "./conditions-custom.ts";
+import { type EventAsk, eventAggregate } from "./conditions-events.ts";
 import type { Statement } from "./conditions-statement.ts";
 
 export type FieldType =
@@ -21,6 +23,8 @@ export interface Field {
   sql: string;
   /** The SQL type that the values it is compared with are cast to. */
   cast: string;
+  /** The SQL is an aggregate over these events of the player. */
+  events?: EventAsk;
 }
 
 /** The player columns that a condition may name. */
@@ -80,7 +84,7 @@ export interface Sources {
   wrong(message: string): Fault;
 }
 
-type Read = Pick<Field, "type" | "sql"> & { cast?: string };
+type Read = Pick<Field, "type" | "sql" | "events"> & { cast?: string };
 
 interface Family {
   form: string;
@@ -134,6 +138,22 @@ export const FAMILIES: readonly Family[] = [
     }),
   },
   {
+    form: "event.<name>.<count|last_at|first_at|sum:property>",
+    pattern: new RegExp(
+      `^event\\.(${EVENT_NAME})\\.(count|last_at|first_at|sum:[A-Za-z0-9_][A-Za-z0-9_ -]{0,59})$`,
+    ),
+    types: ["number", "timestamp"],
+    meaning:
+      'How often, when last and when first the player did it, and the sum of a number among the events\' properties. Count and sum are 0 where there are no events. The operator is with {op, n, within_days} looks at the last days alone: {"op": "gte", "n": 3, "within_days": 30}.',
+    read([name, what], { statement }) {
+      const aggregate = eventAggregate(what!, statement);
+      return {
+        ...aggregate,
+        events: { name: name!, none: aggregate.type === "number" ? "zero" : "missing" },
+      };
+    },
+  },
+  {
     form: "segment.<id>",
     pattern: new RegExp(`^segment\\.(${UUID})$`),
     types: ["segment"],
@@ -169,8 +189,8 @@ export function fieldOf(name: string, sources: Sources): Field | undefined {
   for (const family of FAMILIES) {
     const match = family.pattern.exec(name);
     if (!match) continue;
-    const { type, sql, cast = CASTS[type] } = family.read(match.slice(1), sources);
-    return { name, type, sql: `(${sql})`, cast };
+    const { type, sql, cast = CASTS[type], events } = family.read(match.slice(1), sources);
+    return { name, type, sql: `(${sql})`, cast, ...(events && { events }) };
   }
   return undefined;
 }

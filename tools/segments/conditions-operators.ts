@@ -1,6 +1,7 @@
 import { invalid } from "#runtime/faults.ts";
 import { COMPARISONS } from "./conditions-compare.ts";
 import { DATE_OPERATORS } from "./conditions-dates.ts";
+import { occurred, windowed } from "./conditions-events.ts";
 import type { Field, FieldType } from "./conditions-fields.ts";
 import type { Operator } from "./conditions-operator.ts";
 import { SET_OPERATORS } from "./conditions-sets.ts";
@@ -47,15 +48,27 @@ export function operatorsFor(field: { name: string; type: FieldType }): string[]
 
 /** One condition's SQL. Throws the fault that names the operator or the value. */
 export function applied(field: Field, name: string, value: unknown, at: Place): string {
+  const operator = operatorFor(field, name, at);
+  const { events } = field;
+  if (!events || name === "not") return operator.sql(field, value, at);
+  const asked = name === "is" ? windowed(value, at) : null;
+  if (!asked) return occurred({ ...field, events }, { ...operator, name }, value, at, null);
+  const { op, n, within } = asked;
+  const inner = operatorFor(field, op, at, ".value.op");
+  const place = { ...at, wrong: (message: string, part = "") => at.wrong(message, `.n${part}`) };
+  return occurred({ ...field, events }, { ...inner, name: op }, n, place, within);
+}
+
+function operatorFor(field: Field, name: string, at: Place, part = ".operator"): Operator {
   const operator = Object.hasOwn(OPERATORS, name) ? OPERATORS[name] : undefined;
-  if (!operator) throw invalid(`${at.path}.operator`, `must be one of ${OPERATOR_NAMES.join(", ")}`);
+  if (!operator) throw invalid(`${at.path}${part}`, `must be one of ${OPERATOR_NAMES.join(", ")}`);
   if (!applies(operator, field)) {
     throw invalid(
-      `${at.path}.operator`,
+      `${at.path}${part}`,
       `${name} does not apply to ${field.name} (${field.type}); use one of ${operatorsFor(field).join(", ")}`,
     );
   }
-  return operator.sql(field, value, at);
+  return operator;
 }
 
 function applies({ on, only }: Operator, field: { name: string; type: FieldType }): boolean {

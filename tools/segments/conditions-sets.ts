@@ -31,8 +31,8 @@ const inSegment: Operator = {
 export const SET_OPERATORS = {
   is: {
     on: [...MAYBE, ...FLAGS],
-    value: "null, not_null, true or false, as the field's type allows",
-    meaning: "is missing, is there, is true, is false",
+    value: "null, not_null, true or false, as the field's type allows; of events {op, n, within_days}",
+    meaning: "is missing, is there, is true, is false; of events, compares those of the last days",
     missing: false,
     sql(field, value, at) {
       const flag = field.type === "flag" || field.type === "segment";

@@ -17,7 +17,7 @@ const MAX_EXPANDED = 2_000;
 export const Condition = z.strictObject({
   field: z
     .string()
-    .max(100)
+    .max(200)
     .describe(`One of ${FIELD_FORMS.join(", ")}`),
   operator: z.enum(OPERATOR_NAMES),
   value: z.unknown().optional().describe("What the operator takes; left out where it takes nothing"),

@@ -22,12 +22,19 @@ test("any rules give the audience that reading them row by row gives", async () 
   const segment = randomUUID();
   const people = population(segment, 120);
   const property = await town.house(
-    people.map(({ segments: _, suppressed, ...person }) => ({
+    people.map(({ segments: _, events: __, suppressed, ...person }) => ({
       ...person,
       phone_hash: Buffer.from(suppressed ? "stop" : person.id),
     })),
     ZONE,
     { t: "text", n: "number", b: "boolean", l: "text_list", d: "date", i: "datetime" },
+  );
+  await town.add(
+    property,
+    "player_events",
+    people.flatMap(({ id, events }) =>
+      events.map(({ amount, ...event }) => ({ ...event, player_id: id, properties: { amount } })),
+    ),
   );
   await town.add(property, "suppressions", [
     { channel: "sms", address_hash: Buffer.from("stop"), reason: "manual" },
@@ -87,7 +94,16 @@ function population(segment: string, count: number): Person[] {
     consents: pick(index, [{}, { sms: true }, { sms: false }, { sms: null }]),
     custom: index % 9 === 0 ? {} : customOf(index),
     suppressed: index % 5 === 0,
+    events: eventsOf(index),
     segments: new Set(index % 4 === 1 ? [segment] : []),
+  }));
+}
+
+function eventsOf(index: number): Person["events"] {
+  return Array.from({ length: [0, 1, 2, 5][index % 4]! }, (_, turn) => ({
+    name: turn % 3 === 2 ? "visit" : "spin",
+    occurred_at: pick(index + turn * 3, TIMES) ?? "2026-06-01T00:00:00.000Z",
+    amount: pick(index * 3 + turn, [5, 0, -2.5, "7", null, 100]),
   }));
 }
 
@@ -149,6 +165,21 @@ const dated = {
   on_day: calendar,
   anniversary_in_next_days: days,
 };
+const spans = { ...ordered(TIMES, moments), before: moments, after: moments, ...dated };
+const counts = { ...ordered([0, 1, 2, 3]), ...among([0, 1, 3]) };
+const sums = { ...ordered([0, 2.5, 10, -2.5]), ...among([0, 5, 100]) };
+
+/** The operators' values as {op, n, within_days}. */
+function windows(operators: Record<string, fc.Arbitrary<unknown>>): fc.Arbitrary<unknown> {
+  const asks = Object.entries(operators).map(([op, values]) =>
+    fc.record(
+      { op: fc.constant(op), n: values, within_days: fc.constantFrom(0, 1, 30, 3650) },
+      { requiredKeys: ["op", "n"] },
+    ),
+  );
+  return fc.oneof(...asks);
+}
+
 const bucket = fc.record({ percent: fc.constantFrom(0, 12.5, 50, 100), salt: fc.constantFrom("a", "ß") });
 
 function fields(segment: string): Record<string, Record<string, fc.Arbitrary<unknown>>> {
@@ -175,6 +206,11 @@ function fields(segment: string): Record<string, Record<string, fc.Arbitrary<unk
     "custom.l": { ...sets, is_empty: nothing, ...presence },
     "custom.d": { ...ordered(CUSTOM_DATES), ...among(CUSTOM_DATES), ...dated, ...presence },
     "custom.i": { ...ordered(TIMES, moments), before: moments, after: moments, ...dated, ...presence },
+    "event.spin.count": { ...counts, ...presence, is: windows(counts) },
+    "event.visit.count": { ...counts, is: windows(counts) },
+    "event.spin.sum:amount": { ...sums, is: windows(sums) },
+    "event.spin.last_at": { ...spans, ...presence, is: fc.oneof(presence.is, windows(spans)) },
+    "event.spin.first_at": { ...spans, ...presence, is: fc.oneof(presence.is, windows(spans)) },
     "suppressed.sms": truth,
     [`segment.${segment}`]: { ...truth, in_segment: nothing, not_in_segment: nothing },
     id: { random_bucket: bucket },

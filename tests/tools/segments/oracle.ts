@@ -15,6 +15,8 @@ export interface Person {
   consents: Record<string, unknown>;
   custom: Record<string, unknown>;
   suppressed: boolean;
+  /** What the player did, and when; `amount` is what the event's properties say. */
+  events: { name: string; occurred_at: string; amount: unknown }[];
   segments: Set<string>;
 }
 
@@ -46,9 +48,17 @@ const OPPOSITES: Record<string, string> = {
   not_in_segment: "in_segment",
 };
 
-const MOMENTS = new Set(["last_visit_at", "custom.i"]);
+const MOMENTS = new Set(["last_visit_at", "custom.i", "event.spin.last_at", "event.spin.first_at"]);
 
 function holds({ field, operator, value }: Condition, person: Person, clock: Clock): boolean {
+  const asked = field.startsWith("event.") && operator === "is" && isAsk(value) ? value : null;
+  if (asked) {
+    const { op, n, within_days: days } = asked;
+    const recent = person.events.filter(
+      ({ occurred_at: at }) => days === undefined || inTime("in_last_days", at, days, true, clock),
+    );
+    return holds({ field, operator: op, value: n }, { ...person, events: recent }, clock);
+  }
   const opposite = OPPOSITES[operator];
   if (opposite) {
     return !holds({ field, operator: opposite as Condition["operator"], value }, person, clock);
@@ -66,8 +76,30 @@ function holds({ field, operator, value }: Condition, person: Person, clock: Clo
   return positive(operator, held, value, MOMENTS.has(field), clock);
 }
 
+interface Ask {
+  op: Condition["operator"];
+  n: unknown;
+  within_days?: number;
+}
+
+function isAsk(value: unknown): value is Ask {
+  return typeof value === "object" && value !== null && "op" in value;
+}
+
+function ofEvents(person: Person, name: string, what: string): Known | undefined {
+  const own = person.events.filter((event) => event.name === name);
+  if (what === "count") return own.length;
+  const amounts = own.flatMap(({ amount }) => (typeof amount === "number" ? [amount] : []));
+  if (what === "sum:amount") return amounts.reduce((sum, amount) => sum + amount, 0);
+  return own
+    .map((event) => event.occurred_at)
+    .sort()
+    .at(what === "last_at" ? -1 : 0);
+}
+
 function heldBy(person: Person, field: string): Known | undefined {
-  const [family, key] = field.split(".") as [string, string];
+  const [family, key, what] = field.split(".") as [string, string, string];
+  if (family === "event") return ofEvents(person, key, what);
   if (family === "custom") return (person.custom[key] ?? undefined) as Known | undefined;
   if (family === "consent") {
     const consent = person.consents[key];
