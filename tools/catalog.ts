@@ -13,10 +13,12 @@ import cancelSends from "./campaigns/cancel-sends.job.ts";
 import deliverCampaign from "./campaigns/deliver-campaign.job.ts";
 import duplicateCampaign from "./campaigns/duplicate-campaign.ts";
 import fireCampaign from "./campaigns/fire-campaign.job.ts";
+import getPreferences from "./campaigns/get-preferences.ts";
 import pauseCampaign from "./campaigns/pause-campaign.ts";
 import planCampaign from "./campaigns/plan-campaign.job.ts";
 import preflightCampaign from "./campaigns/preflight-campaign.ts";
 import resumeCampaign from "./campaigns/resume-campaign.ts";
+import savePreferences from "./campaigns/save-preferences.ts";
 import scheduleCampaign from "./campaigns/schedule-campaign.ts";
 import sendCampaign from "./campaigns/send-campaign.ts";
 import sendSmsCampaign from "./campaigns/send-sms-campaign.ts";
@@ -99,9 +101,11 @@ export const CATALOG = catalog([
       campaignStats,
       cancelCampaign,
       duplicateCampaign,
+      getPreferences,
       pauseCampaign,
       preflightCampaign,
       resumeCampaign,
+      savePreferences,
       scheduleCampaign,
       sendCampaign,
       sendSmsCampaign,

@@ -17,6 +17,7 @@ import { mountDocs } from "./pages/docs.ts";
 import { mountHome } from "./pages/home.ts";
 import type { OpenCounter } from "./pages/opens.ts";
 import { mountPasswordReset } from "./pages/password-reset.ts";
+import { mountPreferences } from "./pages/preferences.ts";
 import { mountTracking } from "./pages/tracking.ts";
 import { mountUnsubscribe } from "./pages/unsubscribe.ts";
 import { guarded, type Http, mountRest } from "./rest.ts";
@@ -35,7 +36,8 @@ export function createApp(service: Service, catalog: Catalog, gate: Gate, opens:
     }),
   );
   mountDiscovery(app, gate, service, catalog);
-  mountUnsubscribe(app, gate, service, catalog);
+  mountUnsubscribe({ app, gate, service, catalog });
+  mountPreferences({ app, gate, service, catalog });
   mountTracking(app, gate, service, opens);
   mountPasswordReset(app, gate, service, catalog);
   mountDocs(app);

@@ -25,6 +25,7 @@ import {
   playerVariables,
   withFooter,
 } from "./render.ts";
+import { preferencesUrl } from "./unsubscribe.ts";
 
 /** The mail of a campaign, with the footer that the law asks for. */
 export const emailContent: Compile<"email"> = async (context, campaign) => {
@@ -72,7 +73,10 @@ interface Mail {
 }
 
 function messageFor(mail: Mail, recipient: Recipient, link: string): EmailMessage {
-  const variables = playerVariables(recipient, mail.property, { unsubscribe_url: link });
+  const variables = playerVariables(recipient, mail.property, {
+    unsubscribe_url: link,
+    preferences_url: preferencesUrl(link),
+  });
   const { html, ...rendered } = mail.compiled.render(variables);
   const name = [recipient.first_name, recipient.last_name].filter(Boolean).join(" ");
   const toName = name.replace(/[\s\p{Cc}]+/gu, " ").trim();
@@ -134,7 +138,10 @@ async function compile(
     const whole = withFooter({ ...content, subject });
     const compiled = compileEmail(whole);
     // Shows a variable that no player can have; what single players lack, the preflight shows.
-    const links = { unsubscribe_url: "https://example.com/u" };
+    const links = {
+      unsubscribe_url: "https://example.com/u",
+      preferences_url: "https://example.com/preferences",
+    };
     const player = completePlayer(compiled.variables);
     // An address that is missing is a problem of its own.
     const property = {

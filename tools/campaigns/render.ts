@@ -82,7 +82,7 @@ export function withFooter(template: EmailTemplate): EmailTemplate {
 export function playerVariables(
   player: Record<string, unknown>,
   property: PropertyVariables,
-  links: { unsubscribe_url?: string } = {},
+  links: { unsubscribe_url?: string; preferences_url?: string } = {},
 ): Record<string, unknown> {
   const known = withValues(player);
   const custom = player.custom;
@@ -141,7 +141,7 @@ const HTML_FOOTER = `
 {%- if property.responsible_gaming_footer %}
 <p>{{ property.responsible_gaming_footer }}</p>
 {%- endif %}
-<p><a href="{{ unsubscribe_url }}">Unsubscribe</a>
+<p><a href="{{ unsubscribe_url }}">Unsubscribe</a> · <a href="{{ preferences_url }}">Preferences</a>
 {%- if property.privacy_policy_url %} · <a href="{{ property.privacy_policy_url }}">Privacy policy</a>{% endif %}</p>
 </div>
 `;
@@ -155,6 +155,7 @@ const TEXT_FOOTER = `--
 {%- endif %}
 
 Unsubscribe: {{ unsubscribe_url }}
+Preferences: {{ preferences_url }}
 {%- if property.privacy_policy_url %}
 Privacy policy: {{ property.privacy_policy_url }}
 {%- endif %}

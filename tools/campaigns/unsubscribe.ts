@@ -90,6 +90,11 @@ async function mark(
   emit("campaign.unsubscribed", { id: sendId, campaign_id, player_id, channel: "email" });
 }
 
+/** The page of all channels, by the same token. */
+export function preferencesUrl(unsubscribeUrl: string): string {
+  return unsubscribeUrl.replace(/\/u\/(?=[^/]*$)/, "/preferences/");
+}
+
 type Signing = Pick<Config, "appSecret">;
 
 /** Makes the links that need no sign-in. They do not expire: the law gives no last day. */

@@ -74,7 +74,7 @@ async function requirePlayer({ sql, property }: Context, id: string): Promise<vo
 }
 
 /** Only what is older than the consent, and only when nothing later in the ledger took the consent back. */
-async function liftWishes(
+export async function liftWishes(
   { sql, property, call, emit }: Context,
   playerId: string,
   channel: Channel,

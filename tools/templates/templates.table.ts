@@ -12,7 +12,7 @@ export default table({
   noun: "template",
   key: ["name"],
   description:
-    'A template is content that campaigns share, in Liquid: {{ first_name | default: "friend" }}, {{ player.custom.key }}, {{ property.name }}, {{ unsubscribe_url }}.',
+    'A template is content that campaigns share, in Liquid: {{ first_name | default: "friend" }}, {{ player.custom.key }}, {{ property.name }}, {{ unsubscribe_url }}, {{ preferences_url }}.',
   softDelete: true,
   columns: {
     name: writable(z.string().trim().min(1).max(200)),

@@ -4,8 +4,8 @@ export function escapeHtml(text: string): string {
 }
 
 const STYLE = `
-:root{color-scheme:light dark;--ink:#1b1f24;--soft:#5a6472;--paper:#fff;--ground:#f3f1ec;--line:#e3dfd6;--mark:#7a1f2b;--on-mark:#fff}
-@media(prefers-color-scheme:dark){:root{--ink:#eceae6;--soft:#a9adb5;--paper:#1d2025;--ground:#131519;--line:#31353c;--mark:#d9707d;--on-mark:#1b1013}}
+:root{color-scheme:light dark;--ink:#1b1f24;--soft:#5a6472;--paper:#fff;--ground:#f3f1ec;--line:#e3dfd6;--mark:#7a1f2b;--on-mark:#fff;--good:#2f6b3f}
+@media(prefers-color-scheme:dark){:root{--ink:#eceae6;--soft:#a9adb5;--paper:#1d2025;--ground:#131519;--line:#31353c;--mark:#d9707d;--on-mark:#1b1013;--good:#7fbf8f}}
 *{box-sizing:border-box}body{margin:0;min-height:100vh;display:grid;place-items:center;padding:24px;background:var(--ground);color:var(--ink);font:17px/1.55 ui-sans-serif,system-ui,-apple-system,"Segoe UI",Roboto,sans-serif}
 main{width:100%;max-width:480px;background:var(--paper);border:1px solid var(--line);border-top:4px solid var(--mark);border-radius:12px;padding:36px 32px;box-shadow:0 8px 30px rgb(0 0 0/.06)}
 .from{margin:0 0 20px;color:var(--soft);font-size:14px;letter-spacing:.04em;text-transform:uppercase}
@@ -18,6 +18,12 @@ input:focus-visible{outline:3px solid var(--mark);outline-offset:1px}
 a{color:var(--mark)}
 button{appearance:none;width:100%;margin-top:8px;padding:13px 18px;border:0;border-radius:8px;background:var(--mark);color:var(--on-mark);font:inherit;font-weight:600;cursor:pointer}
 button:hover{filter:brightness(1.08)}button:focus-visible{outline:3px solid var(--ink);outline-offset:2px}
+.said{padding:12px 14px;border-left:4px solid var(--good);background:var(--ground);border-radius:0 8px 8px 0;font-size:15px}
+fieldset{margin:0 0 8px;padding:0;border:0}.unseen{position:absolute;width:1px;height:1px;overflow:hidden;clip-path:inset(50%)}
+.choice{display:grid;grid-template-columns:auto 1fr;column-gap:14px;align-items:center;padding:14px 0;border-top:1px solid var(--line)}
+.choice label{margin:0;font-size:17px;cursor:pointer}.choice p{grid-column:2;margin:2px 0 0}
+input[type=checkbox]{width:22px;height:22px;margin:0;padding:0;accent-color:var(--mark);cursor:pointer}input[type=checkbox]:disabled,input:disabled+label{cursor:default;opacity:.6}
+.quiet{background:none;border:1px solid var(--line);color:var(--ink)}
 footer{margin-top:28px;padding-top:16px;border-top:1px solid var(--line);color:var(--soft);font-size:13px;white-space:pre-line}
 `;
 

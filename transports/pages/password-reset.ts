@@ -1,14 +1,11 @@
 import { randomUUID } from "node:crypto";
 import type { Catalog } from "#runtime/catalog.ts";
 import { type Fault, toFault } from "#runtime/faults.ts";
-import { checkValue } from "#runtime/input.ts";
 import { invoke, type Service } from "#runtime/invoke.ts";
-import { readBody } from "../body.ts";
 import { addressOf, type Gate } from "../gate.ts";
 import type { Http, HttpContext } from "../rest.ts";
+import { readForm } from "./form.ts";
 import { escapeHtml, page } from "./page.ts";
-
-const MOST_FORM = 16_384;
 
 /** The pages of a forgotten password: where a link is asked for, and what the link opens. GET changes nothing. */
 export function mountPasswordReset(app: Http, gate: Gate, service: Service, catalog: Catalog): void {
@@ -36,17 +33,6 @@ export function mountPasswordReset(app: Http, gate: Gate, service: Service, cata
     const fault = await run(c, "confirm_password_reset", input);
     return fault ? setPage(fault) : donePage();
   });
-}
-
-/** A form's fields; null when there are none to be read. */
-async function readForm(c: HttpContext): Promise<URLSearchParams | null> {
-  try {
-    const form = new URLSearchParams((await readBody(c.req.raw, MOST_FORM)).toString("utf8"));
-    for (const value of form.values()) checkValue(value);
-    return form;
-  } catch {
-    return null;
-  }
 }
 
 function askPage(fault?: Fault): Response {

@@ -16,7 +16,10 @@ const property = {
   responsible_gaming_footer: "Gambling problem? Call 1-800-522-4700.",
   privacy_policy_url: null,
 };
-const links = { unsubscribe_url: "https://casino.example/u?t=1&c=2" };
+const links = {
+  unsubscribe_url: "https://casino.example/u?t=1&c=2",
+  preferences_url: "https://casino.example/preferences?t=1&c=2",
+};
 const ana = { player_id: "P-1", first_name: "Ana", email: "ana@example.com", tier: "Gold", custom: {} };
 
 function render(template: Partial<EmailTemplate>, player: Record<string, unknown> = ana) {
@@ -245,7 +248,8 @@ describe("the footer", () => {
     expect(html.trimEnd()).toMatch(/<\/div>\s*<\/body>$/);
     expect(text).toBe(
       "Hi\n\n--\nLucky Star Gaming LLC\n1 Main Street\nReno, NV 89501\n\n" +
-        "Gambling problem? Call 1-800-522-4700.\n\nUnsubscribe: https://casino.example/u?t=1&c=2\n",
+        "Gambling problem? Call 1-800-522-4700.\n\nUnsubscribe: https://casino.example/u?t=1&c=2\n" +
+        "Preferences: https://casino.example/preferences?t=1&c=2\n",
     );
   });
 

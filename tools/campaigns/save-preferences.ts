@@ -1,0 +1,83 @@
+import { z } from "zod";
+import { Fault } from "#runtime/faults.ts";
+import { type Context, tool } from "#runtime/operation.ts";
+import { CHANNELS, type Channel } from "#tools/compliance/gate.ts";
+import { liftWishes } from "#tools/consent/consent-record.ts";
+import { record } from "#tools/consent/ledger.ts";
+import { revoke } from "#tools/consent/revoke.ts";
+import { CONSENT_TEXTS, CONSENT_VERSION, Preference, preferencesOf, type Recipient } from "./preferences.ts";
+import { unsubscribe } from "./unsubscribe.ts";
+
+const channels = z.array(z.enum(CHANNELS)).max(CHANNELS.length).default([]);
+const SOURCE = "preference_page";
+
+/** Behind the link of a message. The page reads the link's token, which names the property and the send. */
+export default tool({
+  name: "save_preferences",
+  title: "Save a recipient's preferences",
+  description:
+    "Takes the recipient of one message off channels, and puts them on again where they ask for it by a link that was sent to that very address. Off is always allowed. Safe to repeat.",
+  scope: "write",
+  effect: "change",
+  access: "operator",
+  input: {
+    sendId: z.uuid().describe("From list_campaign_sends"),
+    off: channels.describe("Consent is taken back, the address is suppressed, open sends are cancelled"),
+    on: channels.describe("The player agrees anew to the words that the page shows"),
+  },
+  output: z.object({ preferences: z.array(Preference) }),
+  faults: ["not_found", "conflict"],
+  async handler(context, { sendId, off, on }) {
+    const player = asPlayer(context);
+    const before = await preferencesOf(context, sendId);
+    for (const channel of new Set(off)) await turnOff(player, sendId, before, channel);
+    for (const channel of new Set(on)) {
+      if (!off.includes(channel)) await turnOn(player, before, channel);
+    }
+    context.audit({ entity: "campaign_sends", entityId: sendId, diff: { off, on } });
+    const { preferences } = await preferencesOf(context, sendId);
+    return { preferences };
+  },
+});
+
+/** The ledger says who it was: the one who has the link. */
+function asPlayer(context: Context): Context {
+  return { ...context, call: { ...context.call, actor: { type: "anonymous", id: null } } };
+}
+
+async function turnOff(context: Context, sendId: string, who: Recipient, channel: Channel): Promise<void> {
+  // By the address, for everyone who has it.
+  if (channel === "email") await unsubscribe(context, { sendId, method: SOURCE });
+  else if (who.player_id !== null)
+    await revoke(context, { playerId: who.player_id, channels: [channel], method: SOURCE, source: SOURCE });
+}
+
+async function turnOn(context: Context, who: Recipient, channel: Channel): Promise<void> {
+  const preference = who.preferences.find((one) => one.channel === channel);
+  if (preference?.on) return;
+  const text = CONSENT_TEXTS[channel]?.(context.property.name);
+  if (!preference?.can_turn_on || who.player_id === null || text === undefined) {
+    throw new Fault("conflict", { message: `This link cannot turn ${channel} on.` });
+  }
+  const [row] = await record(context, {
+    playerIds: [who.player_id],
+    channels: [channel],
+    action: "granted",
+    level: "express",
+    source: SOURCE,
+    method: SOURCE,
+    text,
+    version: CONSENT_VERSION,
+  });
+  const { id, player_id, action, consent_source, consent_version, occurred_at } = row!;
+  await liftWishes(context, player_id, channel, occurred_at);
+  context.emit("consent.granted", {
+    id,
+    player_id,
+    channel,
+    action,
+    consent_source,
+    consent_version,
+    occurred_at,
+  });
+}
