@@ -45,6 +45,7 @@ import importJobs from "./imports/import-jobs.table.ts";
 import importPlayers from "./imports/import-players.job.ts";
 import listImportErrors from "./imports/list-import-errors.ts";
 import sweepImports from "./imports/sweep-imports.job.ts";
+import inboxMessages from "./inbox/inbox-messages.table.ts";
 import createApiKey from "./keys/create-api-key.ts";
 import listApiKeys from "./keys/list-api-keys.ts";
 import revokeApiKey from "./keys/revoke-api-key.ts";
@@ -115,6 +116,7 @@ export const CATALOG = catalog([
     jobs: [cancelSends, deliverCampaign, fireCampaign, planCampaign, settleSends],
   },
   { name: "providers", title: "Message providers", tables: [messageProviders] },
+  { name: "inbox", title: "Branded inbox", tables: [inboxMessages] },
   { name: "mailbox", title: "Mailbox", tables: [mailboxMessages], tools: [listPlatformMessages] },
   {
     name: "imports",

@@ -25,10 +25,21 @@ export interface SmsMessage {
   segments: number;
 }
 
+/** A message in the branded inbox, which the service keeps itself. */
+export interface InboxMessage {
+  /** The send's id (a uuid). */
+  id: string;
+  /** The player's id. */
+  to: string;
+  title: string;
+  text: string;
+}
+
 /** The channels that messages go out by, and what a message is on each. */
 export interface Messages {
   email: EmailMessage;
   sms: SmsMessage;
+  inbox: InboxMessage;
 }
 
 export type SendingChannel = keyof Messages;

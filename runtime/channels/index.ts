@@ -14,12 +14,14 @@ import resend from "./email/resend.ts";
 import sendgrid from "./email/sendgrid.ts";
 import ses from "./email/ses.ts";
 import smtp from "./email/smtp.ts";
+import inboxMailbox from "./inbox/mailbox.ts";
 import smsMailbox from "./sms/mailbox.ts";
 
 /** Every provider, by channel and name. */
 export const PROVIDERS = {
   email: { mailbox, resend, sendgrid, ses, smtp },
   sms: { mailbox: smsMailbox },
+  inbox: { mailbox: inboxMailbox },
 };
 
 /** A provider by name, with the settings to apply. `id` is that of its record, null for the configured default. */

@@ -3,24 +3,36 @@ import { PROVIDERS } from "#runtime/channels/index.ts";
 import { type FaultDetail, invalid } from "#runtime/faults.ts";
 import type { Campaign } from "./campaign.ts";
 
-/** A player's columns that a channel writes to, and the address as it may be shown. */
-export const ADDRESSES: Record<SendingChannel, { address: string; hash: string; masked: string }> = {
+interface Address {
+  /** Over `players p`. */
+  address: string;
+  hash: string;
+  /** Over `address`, as it may be shown. */
+  masked: string;
+}
+
+/** Where a channel writes to, in SQL. */
+export const ADDRESSES: Record<SendingChannel, Address> = {
   email: {
-    address: "email",
-    hash: "email_hash",
+    address: "p.email",
+    hash: "p.email_hash",
     // The same form as `maskAddress`, without a regular expression: it is made for every recipient.
     masked: `left(address, 1) || '***@' || left(split_part(address, '@', 2), 1) || '***'
       || right(address, position('.' in reverse(address)))`,
   },
   sms: {
-    address: "phone",
-    hash: "phone_hash",
+    address: "p.phone",
+    hash: "p.phone_hash",
     masked: "left(address, 2) || '•••••' || right(address, 4)",
   },
+  inbox: { address: "p.id::text", hash: "sha256(uuid_send(p.id))", masked: "null" },
 };
 
-export function isSendingChannel(channel: string): channel is SendingChannel {
-  return Object.hasOwn(PROVIDERS, channel);
+/** The channel that messages of a campaign's channel go out by; null where there is no way to send them yet. */
+export function sendingChannelOf(channel: Campaign["channel"]): SendingChannel | null {
+  // The inbox's name on the wire.
+  const name = channel === "loyaltyvip" ? "inbox" : channel;
+  return Object.hasOwn(PROVIDERS, name) ? (name as SendingChannel) : null;
 }
 
 /** Why a campaign of this channel cannot be sent. */
@@ -29,9 +41,10 @@ export function unsendable(channel: string): FaultDetail {
   return { field: "channel", message: `is ${channel}, and campaigns can be sent by ${channels}` };
 }
 
-/** The channel that the campaign's messages go out by; `invalid` where there is no way to send them yet. */
+/** As `sendingChannelOf`; `invalid` where there is none. */
 export function sendingChannel({ channel }: Pick<Campaign, "channel">): SendingChannel {
-  if (isSendingChannel(channel)) return channel;
+  const sending = sendingChannelOf(channel);
+  if (sending) return sending;
   const { field, message } = unsendable(channel);
   throw invalid(field, message);
 }

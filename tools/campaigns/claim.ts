@@ -53,7 +53,6 @@ export async function claimSends(
 ): Promise<Claim> {
   const { sql, property } = context;
   const { campaignId, channel, provider, after, limit } = wanted;
-  const column = (name: string) => sql.unsafe(`p."${name}"`);
   const { address, hash } = ADDRESSES[channel];
   const fields = sql.unsafe(PLAYER_FIELDS.map((field) => `p."${field}"`).join(", "));
   const rows = await sql<(Omit<Claim, "recipients"> & Recipient & { send_id: string | null })[]>`
@@ -71,9 +70,9 @@ export async function claimSends(
       order by s.id limit ${limit}
       for update of s skip locked
     ), judged as materialized (
-      select k.id as send_id, ${column(address)} as address, ${fields}, case
+      select k.id as send_id, ${sql.unsafe(address)} as address, ${fields}, case
           when p.id is null then '{erased}'
-          when ${column(hash)} is distinct from k.address_hash then '{address_changed}'
+          when ${sql.unsafe(hash)} is distinct from k.address_hash then '{address_changed}'
           else ${gateReasons(sql, { property, channel })}
         end as reasons
       from picked k left join players p on p.property_id = ${property.id} and p.id = k.player_id

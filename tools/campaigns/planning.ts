@@ -32,7 +32,7 @@ async function judgedPage(context: Setting, campaign: Campaign, cursor: string |
         select id, address, hash,
           case when reasons = '{}' and hash is null then '{invalid_address}' else reasons end as reasons
         from (
-          select p.id, p.${address} as address, p.${hash} as hash, ${gate} as reasons
+          select p.id, ${address} as address, ${hash} as hash, ${gate} as reasons
           from (
             select p.* from players p
             where p.property_id = ${property} and p.id > ${after} and ${rules.text}
@@ -124,7 +124,7 @@ export async function firstAllowed(
   const list = fields.map((field) => `p."${field}"`).join(", ");
   const rows = await context.sql.unsafe<Record<string, unknown>[]>(
     `with ${judged}
-    select p.id, ${list} from judged j join players p on p.property_id = ${page.property} and p.id = j.id
+    select p.id, j.address, ${list} from judged j join players p on p.property_id = ${page.property} and p.id = j.id
     where j.reasons = '{}' order by p.id limit ${most}`,
     page.values as never[],
   );

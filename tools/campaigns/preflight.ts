@@ -4,7 +4,7 @@ import { type FaultDetail, toFault } from "#runtime/faults.ts";
 import type { Context } from "#runtime/operation.ts";
 import { maskAddress } from "#tools/players/address.ts";
 import { ENCODINGS, lettersBeyondGsm, segmentsOf } from "#tools/sms/segments.ts";
-import { ADDRESSES, isSendingChannel } from "./addresses.ts";
+import { sendingChannelOf } from "./addresses.ts";
 import { hasAudience } from "./audience.ts";
 import type { Campaign } from "./campaign.ts";
 import type { Content } from "./content.ts";
@@ -95,7 +95,7 @@ interface Counted {
 
 async function countAudience(context: Context, campaign: Campaign, errors: FaultDetail[]): Promise<Counted> {
   const counted: Counted = { audience: 0, allowed: 0, blocked: {}, warnings: [] };
-  if (!hasAudience(campaign) || !isSendingChannel(campaign.channel)) return counted;
+  if (!hasAudience(campaign) || !sendingChannelOf(campaign.channel)) return counted;
   const startedAt = performance.now();
   for (let cursor: string | null = null; ; ) {
     const page = await pageOf(context, campaign, cursor, errors);
@@ -139,10 +139,9 @@ async function renderSamples(
   if (errors.some(({ field }) => field !== "status")) return [];
   const players = await firstAllowed(context, campaign, PLAYER_FIELDS, SAMPLES);
   const link = unsubscribeLinks(context.config)(context.property.id, NO_SEND);
-  const { address } = ADDRESSES[content.channel];
   return players.flatMap((player) => {
     try {
-      const recipient = { ...player, send_id: NO_SEND, address: String(player[address]) };
+      const recipient = { ...player, send_id: NO_SEND, address: String(player.address) };
       return [{ player_id: String(player.id), ...shown(content.messageTo(recipient, link)) }];
     } catch (error) {
       const { message, details } = toFault(error);
@@ -155,6 +154,9 @@ async function renderSamples(
 
 function shown(message: Messages[SendingChannel]): Omit<Sample, "player_id"> {
   const { text } = message;
+  if ("title" in message) {
+    return { to: message.to, subject: message.title, html: null, text, segments: null, encoding: null };
+  }
   const to = maskAddress(message.to);
   if ("subject" in message) {
     return { to, subject: message.subject, html: message.html ?? null, text, segments: null, encoding: null };

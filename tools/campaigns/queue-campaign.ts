@@ -2,7 +2,8 @@ import { z } from "zod";
 import type { SendingChannel } from "#runtime/channels/channel.ts";
 import { invalid } from "#runtime/faults.ts";
 import type { Context } from "#runtime/operation.ts";
-import { findCampaign } from "./campaign.ts";
+import { sendingChannelOf } from "./addresses.ts";
+import { type Campaign, findCampaign } from "./campaign.ts";
 import { CampaignView } from "./campaigns.table.ts";
 import { checkState, move } from "./move.ts";
 import planCampaign from "./plan-campaign.job.ts";
@@ -21,14 +22,15 @@ export const output = z.object({
   preflight: Preflight.optional().describe("Of a dry run"),
 });
 
-/** Queues a campaign of this channel, or only checks it. */
-export async function queueCampaign<C extends SendingChannel>(
+/** Queues a campaign of one of these channels, or only checks it. */
+export async function queueCampaign(
   context: Context,
-  channel: C,
+  channels: readonly SendingChannel[],
   { campaignId, dry_run }: { campaignId: string; dry_run: boolean },
 ) {
   const campaign = await findCampaign(context, campaignId, { lock: !dry_run });
-  if (campaign.channel !== channel) throw wrongChannel(campaign.channel, channel);
+  const channel = sendingChannelOf(campaign.channel);
+  if (!channel || !channels.includes(channel)) throw wrongChannel(campaign.channel, channels);
   if (dry_run) return { success: true as const, preflight: await preflight(context, campaign) };
   checkState(campaign, "send");
   const { problems } = await readinessOn(channel, context, campaign);
@@ -38,10 +40,14 @@ export async function queueCampaign<C extends SendingChannel>(
   return { success: true as const, campaign: row };
 }
 
-const OPERATIONS: Record<SendingChannel, string> = { email: "send_campaign", sms: "send_sms_campaign" };
+const OPERATIONS: Record<SendingChannel, string> = {
+  email: "send_campaign",
+  inbox: "send_campaign",
+  sms: "send_sms_campaign",
+};
 
-function wrongChannel(channel: string, wanted: SendingChannel) {
-  const other = Object.entries(OPERATIONS).find(([name]) => name === channel);
-  const hint = other ? `; ${other[1]} sends ${channel}` : "";
-  return invalid("channel", `is ${channel}, and this operation sends ${wanted}${hint}`);
+function wrongChannel(channel: Campaign["channel"], wanted: readonly SendingChannel[]) {
+  const sending = sendingChannelOf(channel);
+  const hint = sending ? `; ${OPERATIONS[sending]} sends ${channel}` : "";
+  return invalid("channel", `is ${channel}, and this operation sends ${wanted.join(" and ")}${hint}`);
 }

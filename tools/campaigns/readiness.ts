@@ -1,14 +1,19 @@
 import type { SendingChannel } from "#runtime/channels/channel.ts";
 import { Fault, type FaultDetail } from "#runtime/faults.ts";
 import { ownProviders } from "#tools/providers/choose.ts";
-import { isSendingChannel, unsendable } from "./addresses.ts";
+import { sendingChannelOf, unsendable } from "./addresses.ts";
 import { hasAudience } from "./audience.ts";
 import type { Campaign } from "./campaign.ts";
 import type { Compile, Content, Setting } from "./content.ts";
 import { emailContent } from "./email-content.ts";
+import { inboxContent } from "./inbox-content.ts";
 import { smsContent } from "./sms-content.ts";
 
-const CONTENTS: { [C in SendingChannel]: Compile<C> } = { email: emailContent, sms: smsContent };
+const CONTENTS: { [C in SendingChannel]: Compile<C> } = {
+  email: emailContent,
+  sms: smsContent,
+  inbox: inboxContent,
+};
 
 /** What stands in the way of sending, a sentence a field; with the content, when nothing does. */
 export type Readiness<C extends SendingChannel = SendingChannel> =
@@ -17,8 +22,8 @@ export type Readiness<C extends SendingChannel = SendingChannel> =
 
 /** Whether the campaign can be sent as it is now. Looks at the database, at no provider. */
 export async function readiness(context: Setting, campaign: Campaign): Promise<Readiness> {
-  const { channel } = campaign;
-  if (!isSendingChannel(channel)) return { content: null, problems: [unsendable(channel)] };
+  const channel = sendingChannelOf(campaign.channel);
+  if (!channel) return { content: null, problems: [unsendable(campaign.channel)] };
   return readinessOn(channel, context, campaign);
 }
 

@@ -5,12 +5,12 @@ export default tool({
   name: "send_campaign",
   title: "Send a campaign now",
   description:
-    "Queues an email campaign to its audience. Every recipient passes the compliance gate (suppression, do-not-call, consent, self-exclusion); the blocked are skipped, with the reason. A failed campaign goes on where it stopped: nobody gets it twice. dry_run changes nothing and answers the preflight.",
+    "Queues an email campaign, or one for the branded inbox (loyaltyvip), to its audience. Every recipient passes the compliance gate (suppression, do-not-call, consent, self-exclusion); the blocked are skipped, with the reason. A failed campaign goes on where it stopped: nobody gets it twice. dry_run changes nothing and answers the preflight.",
   scope: "write",
   effect: "contact",
   property: "propertyId",
   input,
   output,
   faults: ["invalid", "not_found", "conflict"],
-  handler: (context, wanted) => queueCampaign(context, "email", wanted),
+  handler: (context, wanted) => queueCampaign(context, ["email", "inbox"], wanted),
 });

@@ -12,5 +12,5 @@ export default tool({
   input,
   output,
   faults: ["invalid", "not_found", "conflict"],
-  handler: (context, wanted) => queueCampaign(context, "sms", wanted),
+  handler: (context, wanted) => queueCampaign(context, ["sms"], wanted),
 });

@@ -4,6 +4,8 @@ import type { Property } from "#runtime/directory.ts";
 
 export const CHANNELS = ["sms", "email", "voice", "push"] as const;
 export type Channel = (typeof CHANNELS)[number];
+/** What messages go out by: the house's own inbox needs no consent, and every other rule stands. */
+export type GatedChannel = Channel | "inbox";
 
 /** Why a message may not go to a player, each with what it means. */
 export const BLOCK_REASONS = {
@@ -26,7 +28,7 @@ export type BlockReason = keyof typeof BLOCK_REASONS;
 
 export interface GateOptions {
   property: Pick<Property, "id" | "timezone" | "min_age" | "email_consent_mode">;
-  channel: Channel;
+  channel: GatedChannel;
   /** ISO time to evaluate for; the transaction's own when left out. */
   at?: string | undefined;
 }
@@ -100,21 +102,23 @@ export function asFragment(sql: Sql, write: (bind: Bind) => string): postgres.Fr
   return sql(Object.assign(strings, { raw: strings }) as TemplateStringsArray, ...bound);
 }
 
-const UNREACHABLE: Record<Channel, string> = {
+const UNREACHABLE: Record<GatedChannel, string> = {
   email: "p.email is null or p.email_status = 'undeliverable'",
   sms: "p.phone is null",
   voice: "p.phone is null",
   // Where a push goes is known by its subscriptions alone.
   push: "false",
+  inbox: "false",
 };
 
 function noConsent({ property, channel }: GateOptions): string {
+  if (channel === "inbox") return "false";
   const given = `p.consents ->> '${channel}'`;
   const optOut = channel === "email" && property.email_consent_mode === "opt_out";
   return optOut ? `${given} = 'false'` : `${given} is distinct from 'true'`;
 }
 
-function onPhone(channel: Channel, condition: string, elsewhere = "false"): string {
+function onPhone(channel: GatedChannel, condition: string, elsewhere = "false"): string {
   return channel === "sms" || channel === "voice" ? condition : elsewhere;
 }
 

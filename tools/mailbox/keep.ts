@@ -1,12 +1,20 @@
 import type { Sql } from "#db/client.ts";
 import type { KeptMessage } from "#runtime/channels/channel.ts";
 import type { Context } from "#runtime/operation.ts";
+import { keepInboxMessages } from "#tools/inbox/keep.ts";
+
+type Kept = Pick<Context, "sql" | "property">;
+type KeptMail = Exclude<KeptMessage, { channel: "inbox" }>;
 
 /** Keeps each message once, however often it is handed over. */
-export async function keepMessages(
-  { sql, property }: Pick<Context, "sql" | "property">,
-  messages: KeptMessage[],
-): Promise<void> {
+export async function keepMessages(context: Kept, messages: KeptMessage[]): Promise<void> {
+  const inbox = messages.filter((kept) => kept.channel === "inbox");
+  const mail = messages.filter((kept) => kept.channel !== "inbox");
+  if (inbox.length > 0) await keepInboxMessages(context, inbox);
+  if (mail.length > 0) await keepMail(context, mail);
+}
+
+async function keepMail({ sql, property }: Kept, messages: KeptMail[]): Promise<void> {
   const rows = messages.map(toRow);
   await sql`
     insert into mailbox_messages (property_id, id, channel, recipient, sender, subject, text, html, headers)
@@ -18,7 +26,7 @@ export async function keepMessages(
 
 /** As `keepMessages`, for the platform's own mail. */
 export async function keepPlatformMessages(sql: Sql, messages: KeptMessage[]): Promise<void> {
-  const rows = messages.map(toRow);
+  const rows = messages.filter((kept) => kept.channel !== "inbox").map(toRow);
   await sql`
     insert into platform_messages (id, channel, recipient, sender, subject, text, html, headers)
     select id, channel, recipient, sender, subject, text, html, headers
@@ -27,7 +35,7 @@ export async function keepPlatformMessages(sql: Sql, messages: KeptMessage[]): P
     on conflict (id) do nothing`;
 }
 
-function toRow(kept: KeptMessage) {
+function toRow(kept: KeptMail) {
   const { channel, message } = kept;
   const row = { id: message.id, channel, recipient: message.to, text: message.text };
   if (channel === "sms") return { ...row, sender: message.from ?? null, headers: {} };

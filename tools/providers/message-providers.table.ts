@@ -16,7 +16,10 @@ export const HEALTH = {
 } as const;
 export type Health = keyof typeof HEALTH;
 
-const CHANNELS = Object.keys(PROVIDERS) as [SendingChannel, ...SendingChannel[]];
+type Channel = Exclude<SendingChannel, "inbox">;
+
+// No vendor carries the branded inbox.
+const CHANNELS = Object.keys(PROVIDERS).filter((channel) => channel !== "inbox") as [Channel, ...Channel[]];
 const KINDS = [...new Set(CHANNELS.flatMap((channel) => Object.keys(PROVIDERS[channel])))] as [string];
 
 export default table({

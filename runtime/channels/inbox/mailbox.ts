@@ -1,0 +1,13 @@
+import { z } from "zod";
+import { provider } from "../channel.ts";
+import { keeping } from "../keeping.ts";
+
+/** The branded inbox: a message is kept for its player, and that is its delivery. */
+export default provider({
+  channel: "inbox",
+  name: "mailbox",
+  settings: z.strictObject({}),
+  repeatable: true,
+  concurrency: () => 500,
+  open: () => keeping("inbox", () => undefined),
+});

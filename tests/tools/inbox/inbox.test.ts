@@ -1,0 +1,90 @@
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { type House, startHouse } from "../../support/house.ts";
+
+let house: House;
+const players: Record<string, string> = {};
+
+beforeAll(async () => {
+  house = await startHouse();
+  for (const [name, more] of Object.entries({
+    guest: {},
+    gone: {},
+    told: { phone: "+17025550181" },
+    excluded: {},
+    young: { birth_date: "2020-01-01" },
+    everywhere: { email: "everywhere@example.com" },
+  })) {
+    const { body } = await house.post("/api/players", {
+      player_id: name,
+      first_name: name,
+      tier: "In",
+      ...more,
+    });
+    players[name] = body.id;
+  }
+  await house.request("DELETE", `/api/players/${players.gone}`);
+  await house.post("/api/dnc_entries", { phone: "+17025550181" });
+  await house.post("/api/suppressions", { channel: "all", address: "everywhere@example.com" });
+  await house.call("create_self_exclusion", { player_id: players.excluded }, house.tenant.id);
+});
+afterAll(() => house?.stop());
+
+const make = async (input: object = {}) => {
+  const { body } = await house.post("/api/campaigns", {
+    name: "In the house",
+    channel: "loyaltyvip",
+    subject: "Welcome, {{ first_name }}",
+    body_html: "<p>Your gift <b>waits</b> at the desk.</p>",
+    conditions: [{ field: "tier", operator: "eq", value: "In" }],
+    ...input,
+  });
+  return body.id as string;
+};
+
+const send = (campaignId: string, operation = "send-campaign") =>
+  house.post(`/api/functions/${operation}`, { campaignId, propertyId: house.tenant.id });
+
+const inbox = async () => (await house.get("/api/inbox_messages")).body;
+
+test("a loyaltyvip campaign lies in the inbox of everyone whom no list bars, and needs no consent", async () => {
+  const id = await make();
+  expect((await send(id)).status).toBe(200);
+  await house.idle();
+  expect(await inbox()).toMatchObject([
+    {
+      player_id: players.guest,
+      campaign_id: id,
+      title: "Welcome, guest",
+      body: expect.stringContaining("Your gift waits at the desk."),
+    },
+  ]);
+  const { body: sends } = await house.get(`/api/campaign_sends?campaign_id.eq=${id}&status.eq=skipped`);
+  const reasons = sends.flatMap((one: { skip_reasons: string[] }) => one.skip_reasons).sort();
+  expect(reasons).toEqual(["dnc", "self_excluded", "suppressed", "underage"]);
+  const { body: campaign } = await house.get(`/api/campaigns/${id}`);
+  expect(campaign.status).toBe("sent");
+});
+
+test("one that is scheduled gets there when it is due", async () => {
+  const { body: segment } = await house.post("/api/segments", {
+    name: "Guests",
+    conditions: [{ field: "player_id", operator: "eq", value: "guest" }],
+  });
+  const id = await make({ subject: "Later", channel: "inbox" });
+  const { status } = await house.post("/api/functions/schedule-campaign", {
+    campaign_id: id,
+    scheduled_at: new Date(Date.now() + 1_500).toISOString(),
+    segment_id: segment.id,
+  });
+  expect(status).toBe(200);
+  await expect
+    .poll(async () => (await inbox()).map(({ title }: { title: string }) => title), { timeout: 20_000 })
+    .toContain("Later");
+});
+
+test("it is no text message, and wants a title", async () => {
+  const refused = await send(await make(), "send-sms-campaign");
+  expect([refused.status, refused.body.error]).toEqual([400, expect.stringContaining("send_campaign")]);
+  const untitled = await send(await make({ subject: null }));
+  expect([untitled.status, untitled.body.details[0].field]).toEqual([400, "subject"]);
+});

@@ -1,0 +1,36 @@
+import { type Compile, compiledOr, propertyVariables, templateOf } from "./content.ts";
+import { completePlayer } from "./player-fields.ts";
+import { compileEmail, playerVariables } from "./render.ts";
+
+/** The message of a campaign for the branded inbox: the subject is its title. The player reads it in the house. */
+export const inboxContent: Compile<"inbox"> = async (context, campaign) => {
+  const { template, deleted } = await templateOf(context, campaign);
+  if (deleted.length > 0) return deleted;
+  const own = campaign.body_text !== null || campaign.body_html !== null;
+  const subject = campaign.subject ?? template?.subject ?? null;
+  if (!subject) return [{ field: "subject", message: "the campaign has no subject, which is its title" }];
+  const html = own ? campaign.body_html : (template?.html ?? null);
+  const text = own ? campaign.body_text : (template?.text ?? null);
+  if (!html && !text) {
+    return [{ field: "body_text", message: "the campaign has no text; give body_text or template_id" }];
+  }
+  const property = propertyVariables(context.property);
+  const compiled = compiledOr(
+    () => {
+      const email = compileEmail({ subject, html, text });
+      // Shows a variable that no player can have; what single players lack, the preflight shows.
+      email.render(playerVariables(completePlayer(email.variables), property));
+      return email;
+    },
+    own ? { html: "body_html", text: "body_text" } : {},
+  );
+  if (Array.isArray(compiled)) return compiled;
+  return {
+    channel: "inbox",
+    sentBy: (_, message) => message,
+    messageTo: (recipient) => {
+      const message = compiled.render(playerVariables(recipient, property));
+      return { id: recipient.send_id, to: recipient.address, title: message.subject, text: message.text };
+    },
+  };
+};

@@ -1,0 +1,18 @@
+import { z } from "zod";
+import { readable, timestamp } from "#runtime/columns.ts";
+import { table } from "#runtime/operation.ts";
+
+export default table({
+  name: "inbox_messages",
+  noun: "inbox_message",
+  description:
+    "What stands in players' branded inboxes, put there by campaigns of the channel loyaltyvip. The id is the campaign send's.",
+  verbs: ["list", "get"],
+  columns: {
+    player_id: readable(z.uuid()),
+    campaign_id: readable(z.uuid().nullable()),
+    title: readable(z.string()),
+    body: readable(z.string()),
+    delivered_at: readable(timestamp()),
+  },
+});
