@@ -1,5 +1,6 @@
 import { createHash, randomUUIDv7 } from "node:crypto";
 import type { Sql } from "#db/client.ts";
+import { appendRows } from "./ledgers.ts";
 import type { Call } from "./operation.ts";
 
 export interface AuditRow {
@@ -41,17 +42,13 @@ export function auditPart(sql: Sql, propertyId: string | null, rows: AuditRow[])
     const bare = rows.map(({ client: _, ...row }) => row);
     return sql`audited as (insert into system_audit_logs ${sql(bare as never)})`;
   }
-  const sealed = rows.map((row) => ({
-    ...row,
-    property_id: propertyId,
-    record_hash: recordHash({ property_id: propertyId, ...row }),
-  }));
-  return sql`audited as (insert into audit_logs ${sql(sealed as never)})`;
+  const owned = rows.map((row) => ({ ...row, property_id: propertyId }));
+  return sql`audited as (${appendRows(sql, "audit_logs", owned)})`;
 }
 
-/** SHA-256 over a record's canonical JSON (keys sorted), which `verify` computes again. */
-export function recordHash(record: object): Buffer {
-  return createHash("sha256").update(canonical(record)).digest();
+/** SHA-256 over a value's canonical JSON (keys sorted). */
+export function canonicalHash(value: object): Buffer {
+  return createHash("sha256").update(canonical(value)).digest();
 }
 
 function canonical(value: unknown): string {

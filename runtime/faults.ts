@@ -19,6 +19,10 @@ export const FAULTS = {
     status: 409,
     message: "A request with this Idempotency-Key is still running. Retry in a second.",
   },
+  legal_hold: {
+    status: 409,
+    message: "The player's data is under legal hold and must not be erased.",
+  },
   precondition_failed: { status: 412, message: "The record is not in the state that If-Match names." },
   too_large: { status: 413, message: "The body is too large." },
   unsupported_media_type: { status: 415, message: "This content type is not accepted here." },

@@ -146,7 +146,8 @@ async function run(
   const work: Work<Outcome> = (sql, last) =>
     transaction({ service, operation, call, property, inputs, many, choose, effects, keyed, sql, last });
   const readOnly = !writesRows(operation) && operation.realm === "property";
-  const options = { readOnly, ...(keyed && { before: lockText(keyed) }) };
+  const { deadline } = operation;
+  const options = { readOnly, ...(keyed && { before: lockText(keyed) }), ...(deadline && { deadline }) };
   const running =
     operation.realm === "property"
       ? service.db.asProperty(property!.id, work, options)
@@ -166,9 +167,8 @@ function keyedCall(operation: Operation, call: Call, property: Property | null):
   return { scope: property?.id ?? call.actor.id ?? NOBODY, ...idempotency };
 }
 
-/** A file that leaves is recorded, though it changes nothing. */
-function writesRows({ effect, file }: Operation): boolean {
-  return effect !== "read" || file !== undefined;
+function writesRows({ effect, recorded }: Operation): boolean {
+  return effect !== "read" || recorded;
 }
 
 /** One call inside its transaction. */

@@ -110,6 +110,10 @@ export interface Operation {
   many?(context: Context, inputs: never): Promise<unknown[]>;
   /** Instead of the handler, for what the generic reader answers: JSON text as the database printed it. */
   read?(reader: Reader, property: string, input: never): Promise<Page>;
+  /** Personal data leaves by it: it is recorded in the audit log, though it changes nothing. */
+  readonly recorded: boolean;
+  /** Milliseconds that a call may take, where it has much to look through. Default: as any request. */
+  readonly deadline?: number;
   /** A file instead of JSON: its handler checks everything and says what is to flow. */
   readonly file?: { readonly contentType: string };
 }
@@ -135,6 +139,8 @@ interface ToolDefinition<I extends Shape, O extends z.ZodType> {
   status?: 200 | 201 | 202;
   secrets?: readonly string[];
   crud?: { table: Table; verb: Verb };
+  recorded?: boolean;
+  deadline?: number;
   handler(context: Context, input: In<I>): Promise<z.input<O>>;
   many?(context: Context, inputs: In<I>[]): Promise<z.input<O>[]>;
 }
@@ -147,6 +153,7 @@ export function tool<I extends Shape, O extends z.ZodType>(definition: ToolDefin
     realm: "property",
     status: 200,
     secrets: [],
+    recorded: false,
     ...definition,
     kind: "tool",
     input: z.strictObject(definition.input),
@@ -165,7 +172,10 @@ const FileView = z.object({
 export function file<I extends Shape>({
   contentType,
   ...definition
-}: Omit<ToolDefinition<I, typeof FileView>, "output" | "handler" | "effect" | "scope" | "status"> & {
+}: Omit<
+  ToolDefinition<I, typeof FileView>,
+  "output" | "handler" | "effect" | "scope" | "status" | "recorded"
+> & {
   contentType: string;
   handler(context: Context, input: In<I>): Promise<File>;
 }): Operation {
@@ -173,6 +183,7 @@ export function file<I extends Shape>({
     ...definition,
     scope: "read",
     effect: "read",
+    recorded: true,
     output: FileView,
     handler: definition.handler as never,
   });

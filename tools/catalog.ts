@@ -56,6 +56,11 @@ import customFields from "./players/custom-fields.table.ts";
 import exportPlayers from "./players/export-players.ts";
 import players from "./players/players.table.ts";
 import socialShares from "./players/social-shares.table.ts";
+import dataDeletion from "./privacy/data-deletion.ts";
+import dataExport from "./privacy/data-export.ts";
+import finishErasure from "./privacy/finish-erasure.job.ts";
+import privacyRequests from "./privacy/privacy-requests.table.ts";
+import setLegalHold from "./privacy/set-legal-hold.ts";
 import createProperty from "./properties/create-property.ts";
 import getProperty from "./properties/get-property.ts";
 import listProperties from "./properties/list-properties.ts";
@@ -131,6 +136,13 @@ export const CATALOG = catalog([
     tables: [webhookDeliveries, webhookEndpoints],
     tools: [redeliverWebhook, replayWebhooks, rotateWebhookSecret, testWebhook],
     jobs: [deliverWebhooks],
+  },
+  {
+    name: "privacy",
+    title: "Data privacy",
+    tables: [privacyRequests],
+    tools: [dataDeletion, dataExport, setLegalHold],
+    jobs: [finishErasure],
   },
   {
     name: "properties",

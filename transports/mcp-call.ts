@@ -1,6 +1,6 @@
 import { type CallToolResult, ProtocolError, ProtocolErrorCode } from "@modelcontextprotocol/server";
 import { checkScope } from "#runtime/access.ts";
-import { recordHash } from "#runtime/audit.ts";
+import { canonicalHash } from "#runtime/audit.ts";
 import type { Catalog } from "#runtime/catalog.ts";
 import { Fault, invalid, toFault } from "#runtime/faults.ts";
 import { readIdempotencyKey } from "#runtime/idempotency.ts";
@@ -138,7 +138,7 @@ async function run(
 ): Promise<CallToolResult> {
   const { input, key, format } = prepare(operation, call, asked);
   const mine: Call = key
-    ? { ...call, idempotency: { key, fingerprint: recordHash({ tool: operation.name, input }) } }
+    ? { ...call, idempotency: { key, fingerprint: canonicalHash({ tool: operation.name, input }) } }
     : call;
   const answered = await invoke(service, operation, mine, input);
   const outcome = answered.file

@@ -16,6 +16,7 @@ import {
   type UniqueIndex,
   uniqueIndexesIn,
 } from "./schema-facts.ts";
+import { untraced } from "./untraced.ts";
 
 let database: TestDatabase;
 let admin: Admin;
@@ -89,6 +90,10 @@ test("a foreign key between tenants' tables starts with the property on both sid
   expect(foreign.filter(({ onDelete }) => onDelete === "n" || onDelete === "d")).toEqual([]);
 });
 
+test("whoever exports or erases a person knows every table and column that knows one", () => {
+  expect(untraced(columns), "see tools/privacy/traces.ts").toEqual([]);
+});
+
 test("nothing of the platform points into a tenant's table", () => {
   const inward = constraints.filter(
     ({ kind, table, target }) => kind === "f" && !tenants.includes(table) && tenants.includes(target ?? ""),
@@ -115,9 +120,17 @@ test("row-level security is on and forced, with the tenant's and the reader's po
   const open = tables.filter(({ name, enabled, forced }) => tenants.includes(name) && !(enabled && forced));
   expect(open).toEqual([]);
   const policies = await admin<
-    { table: string; name: string; roles: string[]; cmd: string; qual: string; check: string }[]
+    {
+      table: string;
+      name: string;
+      permissive: string;
+      roles: string[];
+      cmd: string;
+      qual: string;
+      check: string;
+    }[]
   >`
-    select tablename as "table", policyname as name, roles::text[] as roles, cmd, qual, with_check as "check"
+    select tablename as "table", policyname as name, permissive, roles::text[] as roles, cmd, qual, with_check as "check"
     from pg_policies where schemaname = 'public'`;
   const mine = "(property_id = ( SELECT current_property() AS current_property))";
   for (const table of tenants) {
@@ -135,7 +148,9 @@ test("row-level security is on and forced, with the tenant's and the reader's po
       given.find(({ name }) => name === "reader"),
       table,
     ).toMatchObject({ roles: ["app_reader"], cmd: "SELECT" });
-    const others = given.filter(({ name }) => name !== "tenant" && name !== "reader");
+    const others = given.filter(
+      ({ name, permissive }) => permissive === "PERMISSIVE" && name !== "tenant" && name !== "reader",
+    );
     expect(
       others.filter(({ roles }) => roles.join() !== "app_system"),
       table,
@@ -170,12 +185,26 @@ test("a tenant reads and writes its tables, the reader reads them, and the idle 
   expect(platform.map(({ name }) => name)).toEqual(["properties"]);
 });
 
-test("the ledgers can be added to and not changed", async () => {
+test("the ledgers can be added to; of a row the personal part can be blanked, once, and nothing changed", async () => {
   const [rights] = await admin`
-    select has_any_column_privilege('app_property', 'audit_logs', 'update') as audit_update,
-      has_table_privilege('app_property', 'audit_logs', 'delete, truncate') as audit_delete,
-      has_table_privilege('app_property', 'consent_records', 'delete, truncate') as consent_delete`;
-  expect(rights).toEqual({ audit_update: false, audit_delete: false, consent_delete: false });
+    select has_table_privilege('app_property', 'audit_logs', 'delete, truncate') as audit_delete,
+      has_table_privilege('app_property', 'consent_records', 'delete, truncate') as consent_delete,
+      has_any_column_privilege('app_property', 'ledger_seals', 'update')
+        or has_table_privilege('app_property', 'ledger_seals', 'delete, truncate') as seals`;
+  expect(rights).toEqual({ audit_delete: false, consent_delete: false, seals: false });
+  const refused = async (statement: string) => {
+    const changing = database.db.asProperty(own!, (sql) => sql.unsafe(statement));
+    await expect(changing, statement).rejects.toMatchObject({ code: "42501" });
+  };
+  for (const ledger of ["audit_logs", "consent_records"]) {
+    await refused(`update ${ledger} set action = 'granted'`);
+    await refused(`update ${ledger} set created_at = now()`);
+    await refused(`update ${ledger} set record_hash = 'x'`);
+    await refused(`update ${ledger} set salt = 'x'`);
+    await refused(`update ${ledger} set salt = null`);
+  }
+  await refused(`update audit_logs set diff = '{}', salt = null, erased_by = uuid_v7()`);
+  await refused(`update consent_records set consent_text = 'x', salt = null, erased_by = uuid_v7()`);
 });
 
 test("the idle role is refused by every table", async () => {

@@ -189,9 +189,12 @@ test("every filter of a PostgREST client that the contract has finds what it say
       custom: { level: 3, host: "Ray" },
     },
     { player_id: "b", first_name: 'Bob "B"', adt: 20, tags: ["vip"], custom: { level: 12 } },
-    { player_id: "c", first_name: "Cy (C)", adt: 30, tier: "Gold", legal_hold: true },
+    { player_id: "c", first_name: "Cy (C)", adt: 30, tier: "Gold" },
     { player_id: "d", first_name: "100%_d", tier: "Silver" },
   ]);
+  const held = await own.from("players").select("id").eq("player_id", "c").single();
+  const hold = { propertyId: tenant.id, playerId: held.data?.id, legalHold: true };
+  await house.call("set_legal_hold", hold);
   const all = () => own.from("players").select("player_id").order("player_id");
   const cases = {
     eq: [all().eq("first_name", "Ann, Jr."), "a"],

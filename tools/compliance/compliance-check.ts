@@ -188,7 +188,8 @@ async function judge(
       join players p on p.property_id = ${property.id} and p.email_hash = a.hash and p.deleted_at is null
       union all
       select a.place, p.id from asked a
-      join players p on p.property_id = ${property.id} and p.id = a.player and p.deleted_at is null
+      join players p on p.property_id = ${property.id} and p.id = a.player
+        and (p.deleted_at is null or p.status = 'erased')
     ), found as materialized (
       select h.place, h.id, g.* from holder h, lateral (
         select ${gate} as reasons, p.zones, p.region from players p where p.property_id = ${property.id} and p.id = h.id offset 0) g

@@ -1,7 +1,7 @@
 import { createHash, randomUUIDv7 } from "node:crypto";
 import type { Sql } from "#db/client.ts";
-import { recordHash } from "#runtime/audit.ts";
 import { Fault, invalid } from "#runtime/faults.ts";
+import { appendRows } from "#runtime/ledgers.ts";
 import type { Actor, Context } from "#runtime/operation.ts";
 import type { Channel } from "#tools/compliance/gate.ts";
 
@@ -26,7 +26,7 @@ export interface ConsentAct {
   expiresAt?: string | undefined;
 }
 
-/** A row of the ledger as it is sealed: `record_hash` is over exactly these fields. */
+/** A row of the ledger, as `appendConsents` takes it. */
 export interface LedgerRow {
   property_id: string;
   id: string;
@@ -46,7 +46,7 @@ export interface LedgerRow {
   user_agent: string | null;
   /** Hex. */
   address_hash: string | null;
-  /** As PostgreSQL's JSON prints them in UTC, so that the stored row gives the same hash. */
+  /** ISO times. */
   occurred_at: string;
   expires_at: string | null;
   actor_type: "player" | "user" | "api_key" | "system";
@@ -68,8 +68,7 @@ export async function record(context: Context, act: ConsentAct): Promise<LedgerR
   const rows = players.flatMap((player) =>
     act.channels.map((channel) => ledgerRow(context, act, player, channel, times!)),
   );
-  const sealed = rows.map((row) => ({ ...row, record_hash: recordHash(row).toString("hex") }));
-  await insertRows(sql, sealed);
+  await appendConsents(sql, rows);
   await refreshConsents(sql, property, act.playerIds);
   return rows;
 }
@@ -166,18 +165,8 @@ function actorOf(actor: Actor): Pick<LedgerRow, "actor_type" | "actor_id"> {
   return { actor_type: actor.type === "anonymous" ? "player" : actor.type, actor_id: actor.id };
 }
 
-async function insertRows(sql: Sql, rows: (LedgerRow & { record_hash: string })[]): Promise<void> {
-  await sql`
-    insert into consent_records (property_id, id, player_id, channel, action, consent_given, consent_level, purpose,
-      consent_source, consent_text, consent_text_sha256, consent_version, collection_method, jurisdiction,
-      ip_address, user_agent, address_hash, occurred_at, expires_at, actor_type, actor_id, record_hash)
-    select property_id, id, player_id, channel, action, consent_given, consent_level, purpose,
-      consent_source, consent_text, consent_text_sha256, consent_version, collection_method, jurisdiction,
-      ip_address, user_agent, decode(address_hash, 'hex'), occurred_at, expires_at, actor_type, actor_id,
-      decode(record_hash, 'hex')
-    from jsonb_to_recordset(${rows as never}::jsonb) as r(property_id uuid, id uuid, player_id uuid, channel text,
-      action text, consent_given boolean, consent_level text, purpose text, consent_source text,
-      consent_text text, consent_text_sha256 text, consent_version text, collection_method text,
-      jurisdiction text, ip_address text, user_agent text, address_hash text, occurred_at timestamptz,
-      expires_at timestamptz, actor_type text, actor_id uuid, record_hash text)`;
+/** Appends rows to the ledger. The players' consents are the caller's to refresh. */
+export async function appendConsents(sql: Sql, rows: readonly LedgerRow[]): Promise<void> {
+  const bytes = rows.map((row) => ({ ...row, address_hash: row.address_hash && `\\x${row.address_hash}` }));
+  await appendRows(sql, "consent_records", bytes);
 }

@@ -1,6 +1,8 @@
 import { isDeepStrictEqual } from "node:util";
+import { readCell } from "#db/csv.ts";
 import type { Context } from "#runtime/operation.ts";
 import { suppressAddressesOf } from "#tools/compliance/exclude.ts";
+import { addressHash, normalizeEmail, normalizePhone } from "#tools/players/address.ts";
 import { type CustomFields, heldCustomFields } from "#tools/players/custom.ts";
 import type { ImportJob } from "./import-job.ts";
 import type { Layout } from "./layout.ts";
@@ -153,10 +155,12 @@ export async function keepErrors(
   refusals: readonly Refusal[],
 ): Promise<void> {
   if (refusals.length === 0) return;
+  const silent = await erasedRows({ sql, property }, refusals);
   const seqs = new Map<number, number>();
   const errors = refusals.map(({ cells, ...refusal }) => {
     const seq = seqs.get(refusal.row) ?? 0;
     seqs.set(refusal.row, seq + 1);
+    if (silent.has(refusal.row)) return { ...refusal, seq, value: null, original_row: null };
     return { ...refusal, seq, original_row: refusal.row === 0 ? null : originalOf(layout, cells) };
   });
   await sql`
@@ -164,6 +168,39 @@ export async function keepErrors(
     select ${property.id}, ${jobId}, row, seq, "column", code, message, value, original_row
     from jsonb_to_recordset(${errors as never}::jsonb) as e(row int, seq int, "column" text, code text, message text,
       value text, original_row jsonb)`;
+}
+
+/** Rows of persons whose data was erased, whatever else is wrong with them: what they say is not kept. */
+async function erasedRows(
+  { sql, property }: Pick<Context, "sql" | "property">,
+  refusals: readonly Refusal[],
+): Promise<Set<number>> {
+  const known = refusals.filter(({ code }) => code === "erased").map(({ row }) => row);
+  const asked = refusals.flatMap(({ row, cells }) =>
+    addressesIn(cells, property.default_country).map((address) => ({
+      row,
+      hash: addressHash(property.pepper, address).toString("hex"),
+    })),
+  );
+  const found = await sql<{ row: number }[]>`
+    select a.row from jsonb_to_recordset(${asked as never}::jsonb) as a(row int, hash text)
+    join suppressions s on s.property_id = ${property.id} and s.address_hash = decode(a.hash, 'hex')
+      and s.reason = 'erased' and s.lifted_at is null`;
+  return new Set([...known, ...found.map(({ row }) => row)]);
+}
+
+const DIALED = /^[\d\s()+./-]{7,30}$/;
+
+function addressesIn(cells: readonly string[], country: string): string[] {
+  return cells.flatMap((cell) => {
+    const text = cell.length > MOST_SHOWN ? "" : readCell(cell).trim();
+    const address = text.includes("@")
+      ? normalizeEmail(text)
+      : DIALED.test(text)
+        ? normalizePhone(text, country)
+        : null;
+    return address === null ? [] : [address];
+  });
 }
 
 function originalOf({ header }: Layout, cells: readonly string[]): Record<string, string> {

@@ -1,8 +1,6 @@
 import { createHash, randomUUIDv7 } from "node:crypto";
-import type { Sql } from "#db/client.ts";
-import { recordHash } from "#runtime/audit.ts";
 import type { Context } from "#runtime/operation.ts";
-import { type LedgerRow, refreshConsents } from "#tools/consent/ledger.ts";
+import { appendConsents, type LedgerRow, refreshConsents } from "#tools/consent/ledger.ts";
 import type { ImportParams, Requester } from "./import-job.ts";
 import type { Grant, Staged } from "./rows.ts";
 
@@ -40,7 +38,7 @@ export async function writeGrants(
     ),
   );
   if (entries.length === 0) return;
-  await append(sql, entries);
+  await appendConsents(sql, entries);
   await refreshConsents(sql, property, [...new Set(entries.map((entry) => entry.player_id))]);
 }
 
@@ -72,24 +70,8 @@ function ledgerRow(
     ip_address: null,
     user_agent: null,
     address_hash: hashes[grant.channel],
-    // As PostgreSQL prints it, which is what the record's hash is over.
-    occurred_at: grant.occurredAt === null ? now : `${grant.occurredAt.replace(/\.?0*Z$/, "")}+00:00`,
+    occurred_at: grant.occurredAt ?? now,
     expires_at: null,
     ...requester,
   };
-}
-
-async function append(sql: Sql, entries: readonly LedgerRow[]): Promise<void> {
-  const sealed = entries.map((entry) => ({ ...entry, record_hash: recordHash(entry).toString("hex") }));
-  await sql`
-    insert into consent_records (property_id, id, player_id, channel, action, consent_given, consent_level, purpose,
-      consent_source, consent_text, consent_text_sha256, consent_version, collection_method, address_hash,
-      occurred_at, actor_type, actor_id, record_hash)
-    select property_id, id, player_id, channel, action, consent_given, consent_level, purpose, consent_source,
-      consent_text, consent_text_sha256, consent_version, collection_method, decode(address_hash, 'hex'),
-      occurred_at, actor_type, actor_id, decode(record_hash, 'hex')
-    from jsonb_to_recordset(${sealed as never}::jsonb) as r(property_id uuid, id uuid, player_id uuid, channel text,
-      action text, consent_given boolean, consent_level text, purpose text, consent_source text, consent_text text,
-      consent_text_sha256 text, consent_version text, collection_method text, address_hash text,
-      occurred_at timestamptz, actor_type text, actor_id uuid, record_hash text)`;
 }

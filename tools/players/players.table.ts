@@ -68,7 +68,9 @@ export default table({
     last_visit_at: writable(pastTime().nullish()),
     host_id: writable(z.uuid().nullish()),
     tags: writable(z.array(z.string().trim().min(1).max(100)).max(100).default([])),
-    legal_hold: writable(z.boolean().default(false).describe("Keeps the player's data from being erased")),
+    legal_hold: readable(
+      z.boolean().describe("Keeps the player's data from being erased; set_legal_hold sets it"),
+    ),
     import_job_id: readable(z.uuid().nullable()),
     deleted_at: readable(timestamp().nullable()),
   },

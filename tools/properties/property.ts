@@ -35,6 +35,9 @@ export const settings = {
     .describe("Whether opens and clicks of emails are counted; off also leaves their links as they are"),
   from_email: z.email().nullable(),
   from_name: text(200),
+  privacy_deadlines: z
+    .record(z.string().min(1).max(40), z.iso.duration())
+    .describe('By regulation, how long a privacy request may take, such as {"gdpr": "P1M"}'),
   tiers: z.array(z.string().trim().min(1).max(100)).max(50),
 };
 
@@ -52,7 +55,7 @@ export type PropertyView = z.output<typeof PropertyView>;
 export function propertyColumns(sql: Sql) {
   return sql`id, name, slug, legal_name, postal_address, timezone, default_country, privacy_policy_url,
     responsible_gaming_footer, help_text, opt_in_text, sms_opt_out_text, min_age, email_consent_mode,
-    revocation_scope, tracking, from_email, from_name, tiers, created_at, updated_at`;
+    revocation_scope, tracking, from_email, from_name, privacy_deadlines, tiers, created_at, updated_at`;
 }
 
 /** The given settings alone: what is undefined stays as it is. */

@@ -1,6 +1,7 @@
 import { z } from "zod";
-import { auditRow, recordHash } from "#runtime/audit.ts";
+import { auditRow } from "#runtime/audit.ts";
 import { Fault } from "#runtime/faults.ts";
+import { appendRows } from "#runtime/ledgers.ts";
 import type { Context } from "#runtime/operation.ts";
 import { DELIVER_WEBHOOKS } from "#runtime/outbox.ts";
 import { placeOf } from "#runtime/sealing.ts";
@@ -42,13 +43,8 @@ export async function switchOff({ sql, property, call }: Context, id: string, re
     entityId: id,
     diff: { is_active: true, disabled_reason: reason },
   });
-  const hash = recordHash({ property_id: property.id, ...row });
   await sql`
     update webhook_endpoints set is_active = false, disabled_reason = ${reason}, updated_at = now()
     where property_id = ${property.id} and id = ${id}`;
-  await sql`
-    insert into audit_logs (property_id, id, actor_type, actor_id, client, action, entity, entity_id, diff, ip,
-      request_id, record_hash)
-    values (${property.id}, ${row.id}, ${row.actor_type}, ${row.actor_id}, ${row.client}, ${row.action},
-      ${row.entity}, ${row.entity_id}, ${row.diff as never}, ${row.ip}, ${row.request_id}, ${hash})`;
+  await appendRows(sql, "audit_logs", [{ ...row, property_id: property.id }]);
 }

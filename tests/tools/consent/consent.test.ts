@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { recordHash } from "#runtime/audit.ts";
+import { detailHashText, recordHashText } from "#runtime/ledgers.ts";
 import { addressHash } from "#tools/players/address.ts";
 import { type Casino, newPlayer, openCasino, type Record_ } from "../compliance/casino.ts";
 
@@ -75,16 +75,20 @@ test("a consent keeps its evidence: words, version, source, IP address, user age
   expect(await consentsOf(player.id)).toEqual({ sms: true });
 });
 
-test("a stored row gives its own record_hash again", async () => {
+test("a stored row gives its own hashes again, and another one does not", async () => {
   const player = await newPlayer(casino);
   const { consent_id } = await grant(player.id, {
     occurredAt: "2026-01-02T03:04:05.678+02:00",
     expiresAt: "2099-01-01T00:00:00Z",
   });
-  const stored = await casino.run("get_consent_record", { id: consent_id });
-  const { record_hash, recorded_at, created_at, updated_at, anon_id, ...sealed } = stored;
-  expect(recordHash(sealed).toString("hex")).toBe(record_hash);
-  expect(recordHash({ ...sealed, consent_text: "other words" }).toString("hex")).not.toBe(record_hash);
+  const [row] = await casino.sql(
+    (sql) => sql`
+      select c.record_hash = ${sql.unsafe(recordHashText("consent_records", "c"))} as record,
+        c.detail_hash = ${sql.unsafe(detailHashText("consent_records", "c"))} as detail,
+        c.detail_hash = salted_hash(c.salt, '["other words"]') as other
+      from consent_records c where c.id = ${consent_id as string}`,
+  );
+  expect(row).toEqual({ record: true, detail: true, other: false });
 });
 
 test("a refusal is a denial, and says so to those who asked", async () => {

@@ -68,7 +68,6 @@ const everyField = {
   last_visit_at: "2026-03-01T12:00:00.123456Z",
   host_id: "01900000-0000-7000-8000-0000000000aa",
   tags: ["slots", "high roller"],
-  legal_hold: true,
 };
 
 const customFields = [
@@ -84,6 +83,7 @@ const customFields = [
 test("an export is an attachment of CSV with every field of a player", async () => {
   const tenant = await casino([everyField], customFields);
   const [player] = (await house.get("/api/players", { "X-Api-Key": tenant.key })).body;
+  await house.call("set_legal_hold", { propertyId: tenant.id, playerId: player.id, legalHold: true });
   await house.call("consent_record", {
     propertyId: tenant.id,
     playerId: player.id,

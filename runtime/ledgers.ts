@@ -1,0 +1,95 @@
+import type { Sql } from "#db/client.ts";
+
+type Columns = Readonly<Record<string, string>>;
+
+interface Ledger {
+  /** What the record's hash is over, beside the times at which the row was written. */
+  sealed: Columns;
+  /** What an erasure takes out. The sealed part holds its hash, salted, so that the hash tells nothing then. */
+  personal: Columns;
+  written: readonly string[];
+}
+
+/** The append-only tables, with the types of their columns. Each row carries the hash of its own content. */
+export const LEDGERS = {
+  audit_logs: {
+    sealed: {
+      property_id: "uuid",
+      id: "uuid",
+      actor_type: "text",
+      actor_id: "uuid",
+      client: "text",
+      action: "text",
+      entity: "text",
+      entity_id: "uuid",
+      request_id: "text",
+    },
+    personal: { diff: "jsonb", ip: "text" },
+    written: ["created_at"],
+  },
+  consent_records: {
+    sealed: {
+      property_id: "uuid",
+      id: "uuid",
+      channel: "text",
+      action: "text",
+      consent_given: "boolean",
+      consent_level: "text",
+      purpose: "text",
+      collection_method: "text",
+      occurred_at: "timestamptz",
+      expires_at: "timestamptz",
+      actor_type: "text",
+      actor_id: "uuid",
+    },
+    personal: {
+      player_id: "uuid",
+      consent_source: "text",
+      consent_text: "text",
+      consent_text_sha256: "text",
+      consent_version: "text",
+      jurisdiction: "text",
+      ip_address: "text",
+      user_agent: "text",
+      address_hash: "bytea",
+    },
+    written: ["created_at", "recorded_at"],
+  },
+} as const satisfies Record<string, Ledger>;
+
+export type LedgerName = keyof typeof LEDGERS;
+
+/** SQL of the hash of a row's personal part. */
+export function detailHashText(ledger: LedgerName, row: string): string {
+  const fields = Object.keys(LEDGERS[ledger].personal).map((name) => `${row}.${name}`);
+  return `salted_hash(${row}.salt, jsonb_build_array(${fields.join(", ")}))`;
+}
+
+/** SQL of the hash of a row, as far as it is never erased. The session's time zone is UTC. */
+export function recordHashText(ledger: LedgerName, row: string): string {
+  const { sealed, written } = LEDGERS[ledger];
+  const fields = [...Object.keys(sealed), ...written, "detail_hash"].map(
+    (name) => `'${name}', ${row}.${name}`,
+  );
+  return `sealed_hash(jsonb_build_object(${fields.join(", ")}))`;
+}
+
+/** A statement that appends rows to a ledger, with their hashes. bytea as `\x…`. */
+export function appendRows(sql: Sql, ledger: LedgerName, rows: readonly object[]) {
+  const { sealed, personal, written } = LEDGERS[ledger];
+  const types = Object.entries({ ...sealed, ...personal });
+  const names = types.map(([name]) => `"${name}"`).join(", ");
+  const all = sql.unsafe(`${names}, ${written.join(", ")}, salt, detail_hash`);
+  const salt = "sha256(uuid_send(gen_random_uuid()) || uuid_send(gen_random_uuid())) as salt";
+  return sql`
+    insert into ${sql(ledger)} (${all}, record_hash)
+    select ${all}, ${sql.unsafe(recordHashText(ledger, "r"))}
+    from (
+      select d.*, ${sql.unsafe(detailHashText(ledger, "d"))} as detail_hash
+      from (
+        select ${sql.unsafe(`${names}, ${written.map((name) => `now() as ${name}`).join(", ")}, ${salt}`)}
+        from jsonb_to_recordset(${rows as never}::jsonb)
+          as j(${sql.unsafe(types.map(([name, type]) => `"${name}" ${type}`).join(", "))})
+      ) d
+    ) r`;
+}

@@ -1,0 +1,96 @@
+import { setTimeout as pause } from "node:timers/promises";
+import { z } from "zod";
+import { Fault } from "#runtime/faults.ts";
+import { type Context, tool } from "#runtime/operation.ts";
+import { CHANNELS } from "#tools/compliance/gate.ts";
+import { cancelOpenSends } from "#tools/compliance/open-sends.ts";
+import { eraseTraces } from "./erase.ts";
+import finishErasure from "./finish-erasure.job.ts";
+import { personOf } from "./person.ts";
+import { findPlayer } from "./player.ts";
+import { completeRequest, openRequest } from "./request.ts";
+
+const counts = z.record(z.string(), z.int());
+
+const Result = z.object({
+  success: z.literal(true),
+  request_id: z.uuid().describe("The privacy request that this completes"),
+  deleted: counts.describe("Rows removed, by table"),
+  anonymized: counts.describe("Rows kept without the person, by table"),
+  retained: z
+    .array(z.object({ table: z.string(), basis: z.string() }))
+    .describe("What is still kept, and the legal basis for it"),
+});
+
+/** A vendor starts a message within a second of the claim; a batch is recorded soon after. */
+const SETTLING_MS = 3_000;
+const LOOK_EVERY_MS = 50;
+const LATE_SECONDS = 60;
+
+export default tool({
+  name: "data_deletion",
+  title: "Erase a player's data",
+  description:
+    "Erases everything that knows the player, for good: records, messages, answers kept for replays, callbacks. Sends and consents stay without a name; a keyed hash of each address bars it from being written to or stored again. Refused under legal hold. Safe to repeat.",
+  scope: "write",
+  effect: "destroy",
+  property: "propertyId",
+  input: {
+    propertyId: z.uuid(),
+    playerId: z.uuid().describe("From list_players"),
+    reason: z.string().max(2000).optional().describe("Not stored: it may be about the person"),
+    requestedBy: z.uuid().optional().describe("The user who asked for it. Default: who calls"),
+  },
+  output: Result,
+  faults: ["invalid", "not_found", "legal_hold"],
+  deadline: 30_000,
+  async handler(context, { playerId, requestedBy }) {
+    const { sql, property, call, emit, enqueue, audit } = context;
+    await sql`set local lock_timeout = '20s'`;
+    // Imports take the same turns: a batch that runs is waited for, and the next one finds the person barred.
+    await sql`select pg_advisory_xact_lock(hashtextextended(${`import ${property.id}`}, 0))`;
+    const player = await findPlayer(context, playerId, { lock: true });
+    if (player.status === "erased") return await formerResult(context, player.id);
+    if (player.legal_hold) throw new Fault("legal_hold");
+    await cancelOpenSends(sql, property, [player.id], CHANNELS, "erased");
+    await untilSettled(context, player.id);
+    const person = await personOf(context, player);
+    const requestId = await openRequest(context, "deletion", player.id, requestedBy ?? call.actor.id);
+    const { blanked, ...erased } = await eraseTraces(context, person, requestId);
+    await completeRequest(context, requestId, erased);
+    emit("player.erased", { id: player.id, request_id: requestId });
+    enqueue(finishErasure, { playerId: player.id, hashes: person.hashes }, { runAt: LATE_SECONDS });
+    audit({
+      entity: "privacy_requests",
+      entityId: requestId,
+      diff: { player_id: player.id, blanked, deleted: erased.deleted, anonymized: erased.anonymized },
+    });
+    return { success: true as const, request_id: requestId, ...erased };
+  },
+});
+
+/** What the erasure answered that has been done already. */
+async function formerResult({ sql, property, audit }: Context, playerId: string) {
+  const [request] = await sql<
+    { id: string; result: Omit<z.output<typeof Result>, "success" | "request_id"> }[]
+  >`
+    select id, result from privacy_requests
+    where property_id = ${property.id} and player_id = ${playerId} and type = 'deletion' and status = 'completed'
+      and result is not null
+    order by completed_at limit 1`;
+  audit({ action: "data_deletion_repeated", entity: "privacy_requests", entityId: request?.id ?? null });
+  if (!request) throw new Fault("conflict", { message: "This player's data was erased." });
+  return { success: true as const, request_id: request.id, ...request.result };
+}
+
+/** Messages that are with a provider at this moment are on their way: what follows is said after they are. */
+async function untilSettled({ sql, property }: Context, playerId: string): Promise<void> {
+  for (const until = performance.now() + SETTLING_MS; performance.now() < until; await pause(LOOK_EVERY_MS)) {
+    const open = await sql`
+      select from campaign_sends
+      where property_id = ${property.id} and player_id = ${playerId} and status = 'sending'
+        and claimed_at > clock_timestamp() - interval '1 minute'
+      limit 1`;
+    if (open.length === 0) return;
+  }
+}

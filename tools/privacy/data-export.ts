@@ -1,0 +1,94 @@
+import { z } from "zod";
+import { type Context, tool } from "#runtime/operation.ts";
+import { type KnownPlayer, personOf } from "./person.ts";
+import { findPlayer } from "./player.ts";
+import { completeRequest, openRequest } from "./request.ts";
+import type { About, Trace } from "./trace.ts";
+import { TRACES } from "./traces.ts";
+
+const VERSION = 1;
+
+/** What the specification names is there, also where nothing is known. */
+const NAMED = [
+  "consent_records",
+  "campaign_sends",
+  "game_plays",
+  "inbox_messages",
+  "journey_enrollments",
+  "suppressions",
+  "dnc_entries",
+  "social_shares",
+  "segments",
+  "audit_entries",
+];
+
+/** How we keep a record says nothing to the person. */
+const INTERNAL = /(_hash|_hashes|^salt|^dedupe_key|^claimed_(by|at)|^erased_by|^property_id)$/;
+
+export default tool({
+  name: "data_export",
+  title: "Export everything about a player",
+  description:
+    "Answers one JSON object with everything that knows the player: the record, consents, sends, plays, messages, lists, audit entries and what else there is, also entries that know the address by its hash alone. The export itself is recorded.",
+  scope: "read",
+  effect: "read",
+  recorded: true,
+  property: "propertyId",
+  input: { propertyId: z.uuid(), playerId: z.uuid().describe("From list_players") },
+  output: z
+    .record(z.string(), z.unknown())
+    .describe("By record type; lists are empty where nothing is known"),
+  faults: ["not_found"],
+  deadline: 30_000,
+  async handler(context, { playerId }) {
+    const { property, call, audit } = context;
+    const player = await findPlayer(context, playerId);
+    const requestId = await openRequest(context, "export", player.id, call.actor.id);
+    const exported = await exportOf(context, player);
+    const numbers = Object.entries(exported).flatMap(([name, value]) =>
+      Array.isArray(value) && value.length > 0 ? [[name, value.length]] : [],
+    );
+    const rows = Object.fromEntries(numbers);
+    await completeRequest(context, requestId, rows);
+    audit({ entity: "players", entityId: player.id, diff: { request_id: requestId, rows } });
+    return {
+      export_version: VERSION,
+      generated_at: new Date().toISOString(),
+      property_id: property.id,
+      ...exported,
+    };
+  },
+});
+
+async function exportOf(context: Context, player: KnownPlayer): Promise<Record<string, unknown>> {
+  const { sql, property } = context;
+  const about: About = { sql, property, person: await personOf(context, player) };
+  const [row] = await sql<{ player: object }[]>`
+    select to_jsonb(t) as player from players t where t.property_id = ${property.id} and t.id = ${player.id}`;
+  const exported: Record<string, unknown> = { player: shown(row!.player) };
+  for (const name of NAMED) exported[name] = [];
+  for (const trace of TRACES) {
+    if (trace.exported !== null) exported[trace.exported] = await rowsOf(about, trace);
+  }
+  return exported;
+}
+
+async function rowsOf(about: About, { table, rows, more }: Trace): Promise<object[]> {
+  const { sql, property } = about;
+  const found = await sql<{ row: object }[]>`
+    select to_jsonb(t) ${sql.unsafe(more ? `|| ${more}` : "")} as row
+    from ${sql(table)} t where t.property_id = ${property.id} and ${rows(about)}
+    order by ${sql.unsafe(ORDERS[table] ?? "t.created_at, t.id")}`;
+  return found.map(({ row }) => shown(row));
+}
+
+/** Where records have no time of their own. */
+const ORDERS: Record<string, string> = {
+  campaign_clicks: "t.created_at, t.send_id, t.link_id",
+  import_errors: "t.job_id, t.row, t.seq",
+  outbox: "t.occurred_at, t.id",
+};
+
+function shown(row: object): object {
+  return Object.fromEntries(Object.entries(row).filter(([name]) => !INTERNAL.test(name)));
+}

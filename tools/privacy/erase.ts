@@ -1,0 +1,91 @@
+import { createHash, randomUUID } from "node:crypto";
+import type { Context } from "#runtime/operation.ts";
+import type { Person } from "./person.ts";
+import type { Anonymized, Erasure, Trace } from "./trace.ts";
+import { TRACES } from "./traces.ts";
+
+type Counts = Record<string, number>;
+
+/** Which rows of a ledger an erasure has blanked: what a verifier holds against those that name it. */
+export interface Blanked {
+  rows: number;
+  ids_sha256: string;
+}
+
+export interface Erased {
+  deleted: Counts;
+  anonymized: Counts;
+  retained: { table: string; basis: string }[];
+  /** By ledger. */
+  blanked: Record<string, Blanked>;
+}
+
+/**
+ * Erases a person from every table of the registry, in the caller's transaction. Safe to repeat. `erasedBy` names
+ * this erasure in the ledgers, once: the caller's audit row with that `entity_id` says what was blanked.
+ */
+export async function eraseTraces(
+  { sql, property }: Pick<Context, "sql" | "property">,
+  person: Person,
+  erasedBy: string,
+): Promise<Erased> {
+  const erasure: Erasure = { sql, property, person, anonId: randomUUID(), erasedBy };
+  const erased: Erased = { deleted: {}, anonymized: {}, retained: [], blanked: {} };
+  for (const trace of TRACES) {
+    const { table } = trace;
+    if (trace.erasure === "delete") add(erased.deleted, table, await remove(erasure, trace));
+    else if (typeof trace.erasure === "function") add(erased.anonymized, table, await trace.erasure(erasure));
+    else {
+      const ids = await anonymize(erasure, trace, trace.erasure);
+      add(erased.anonymized, table, ids.length);
+      if (ids.length === 0) continue;
+      const { basis, set } = trace.erasure;
+      if (basis) erased.retained.push({ table, basis });
+      if ("erased_by" in set) erased.blanked[table] = { rows: ids.length, ids_sha256: idsHash(ids) };
+    }
+  }
+  await barForGood(erasure);
+  if (person.ownHashes.length > 0) {
+    erased.retained.push({ table: "suppressions", basis: "A keyed hash of each address bars it for good" });
+  }
+  return { ...erased, retained: [...new Map(erased.retained.map((one) => [one.table, one])).values()] };
+}
+
+/** SHA-256 over the sorted ids of blanked rows. */
+export function idsHash(ids: readonly string[]): string {
+  return createHash("sha256")
+    .update([...ids].sort().join())
+    .digest("hex");
+}
+
+function add(counts: Counts, table: string, rows: number): void {
+  if (rows > 0) counts[table] = (counts[table] ?? 0) + rows;
+}
+
+async function remove(erasure: Erasure, { table, rows }: Trace): Promise<number> {
+  const { sql, property } = erasure;
+  const gone = await sql`
+    delete from ${sql(table)} t where t.property_id = ${property.id} and ${rows(erasure)}`;
+  return gone.count;
+}
+
+async function anonymize(erasure: Erasure, { table, rows }: Trace, { set }: Anonymized): Promise<string[]> {
+  const { sql, property, anonId, erasedBy } = erasure;
+  if (Object.keys(set).length === 0) return [];
+  const values = Object.entries({ ...set, updated_at: "now()" }).map(
+    ([name, value]) =>
+      `"${name}" = ${value.replace("$anon", `'${anonId}'::uuid`).replace("$erased_by", `'${erasedBy}'::uuid`)}`,
+  );
+  const changed = await sql<{ id: string }[]>`
+    update ${sql(table)} t set ${sql.unsafe(values.join(", "))}
+    where t.property_id = ${property.id} and ${rows(erasure)} returning t.id`;
+  return changed.map(({ id }) => id);
+}
+
+/** Nothing is sent to these addresses again, and no one is stored under them. */
+async function barForGood({ sql, property, person }: Erasure): Promise<void> {
+  await sql`
+    insert into suppressions (property_id, channel, address_hash, reason)
+    select ${property.id}, 'all', decode(h, 'hex'), 'erased' from unnest(${person.ownHashes}::text[]) as h
+    on conflict (property_id, address_hash, channel, reason) where lifted_at is null do nothing`;
+}

@@ -1,0 +1,51 @@
+import { randomUUID } from "node:crypto";
+import { z } from "zod";
+import { auditRow } from "#runtime/audit.ts";
+import { appendRows } from "#runtime/ledgers.ts";
+import { type Context, type Job, job } from "#runtime/operation.ts";
+import { type Erased, eraseTraces } from "./erase.ts";
+import type { Person } from "./person.ts";
+
+const AGAIN_SECONDS = 300;
+
+interface Input {
+  playerId: string;
+  hashes: string[];
+}
+
+/** What was on its way when a person was erased, and has arrived since, goes the same way. */
+const finishErasure: Job<Input> = job({
+  name: "finish_erasure",
+  attempts: 20,
+  input: z.object({ playerId: z.uuid(), hashes: z.array(z.string()) }),
+  handler: ({ transact }, { playerId, hashes }) =>
+    transact(async (context) => {
+      const { sql, property } = context;
+      const person: Person = {
+        id: playerId,
+        addresses: [],
+        hashes,
+        ownHashes: [],
+        identityHash: null,
+        externalId: null,
+      };
+      const pass = randomUUID();
+      await recordPass(context, pass, await eraseTraces(context, person, pass));
+      const open = await sql`
+        select from campaign_sends
+        where property_id = ${property.id} and player_id = ${playerId} limit 1`;
+      if (open.length > 0) context.enqueue(finishErasure, { playerId, hashes }, { runAt: AGAIN_SECONDS });
+    }),
+});
+export default finishErasure;
+
+/** What blanks rows of a ledger is in the ledger itself. */
+async function recordPass(
+  { sql, property, call }: Context,
+  pass: string,
+  { blanked }: Erased,
+): Promise<void> {
+  if (Object.keys(blanked).length === 0) return;
+  const row = auditRow(call, "finish_erasure", { entity: "erasures", entityId: pass, diff: { blanked } });
+  await appendRows(sql, "audit_logs", [{ ...row, property_id: property.id }]);
+}

@@ -1,0 +1,38 @@
+import { z } from "zod";
+import { Fault } from "#runtime/faults.ts";
+import { tool } from "#runtime/operation.ts";
+import { findPlayer } from "./player.ts";
+
+export default tool({
+  name: "set_legal_hold",
+  title: "Set or lift a legal hold",
+  description:
+    "Keeps a player's data from being erased, such as while a claim is open, or lets it be erased again. A signed-in admin or manager alone can do it.",
+  scope: "write",
+  effect: "change",
+  access: "manager",
+  property: "propertyId",
+  input: {
+    propertyId: z.uuid(),
+    playerId: z.uuid().describe("From list_players"),
+    legalHold: z.boolean().describe("True sets the hold, false lifts it"),
+    reason: z.string().trim().min(1).max(500).optional(),
+  },
+  output: z.object({ success: z.literal(true), legal_hold: z.boolean() }),
+  faults: ["not_found", "conflict"],
+  async handler(context, { playerId, legalHold, reason }) {
+    const { sql, property, audit } = context;
+    const player = await findPlayer(context, playerId, { lock: true });
+    if (player.status === "erased")
+      throw new Fault("conflict", { message: "This player's data was erased." });
+    await sql`
+      update players set legal_hold = ${legalHold}, updated_at = now()
+      where property_id = ${property.id} and id = ${player.id}`;
+    audit({
+      entity: "players",
+      entityId: player.id,
+      diff: { legal_hold: player.legal_hold, reason: reason ?? null },
+    });
+    return { success: true as const, legal_hold: legalHold };
+  },
+});
