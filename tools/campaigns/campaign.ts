@@ -39,6 +39,12 @@ export interface Campaign {
   logic: "and" | "or";
   scheduled_at: string | null;
   utm: Utm | null;
+  fires_at: string | null;
+  send_in_player_timezone: boolean;
+  throttle_per_minute: number | null;
+  ignore_frequency_cap: boolean;
+  is_transactional: boolean;
+  tags: string[];
   plan_cursor: string | null;
   planned_at: string | null;
   version: number;
@@ -53,7 +59,7 @@ export async function findCampaign(
   const [campaign] = await sql<Campaign[]>`
     select id, name, channel, status, template_id, subject, preheader, from_name, from_email, reply_to,
       provider_id, body_html, body_text, segment_id, exclude_segment_ids, audience, conditions, logic, scheduled_at,
-      utm,
+      fires_at, send_in_player_timezone, throttle_per_minute, ignore_frequency_cap, is_transactional, tags, utm,
       plan_cursor, planned_at, version
     from campaigns
     where property_id = ${property.id} and id = ${id} and deleted_at is null

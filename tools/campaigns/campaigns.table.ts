@@ -59,7 +59,29 @@ const campaigns = table({
         .optional()
         .describe("Set by schedule_campaign; null takes the campaign back to draft"),
     ),
-    is_transactional: writable(z.boolean().default(false)),
+    send_in_player_timezone: writable(
+      z
+        .boolean()
+        .default(false)
+        .describe(
+          "Each player gets it when their own clock shows what the property's shows at scheduled_at; where that has passed, at once",
+        ),
+    ),
+    throttle_per_minute: writable(
+      z
+        .int()
+        .min(1)
+        .max(1_000_000)
+        .nullable()
+        .optional()
+        .describe("Messages a minute at the most. What is not handed over in 72 hours expires"),
+    ),
+    ignore_frequency_cap: writable(
+      z.boolean().default(false).describe("Goes out whatever the frequency rules say, and counts for others"),
+    ),
+    is_transactional: writable(
+      z.boolean().default(false).describe("Exempt from frequency rules, and not counted by them"),
+    ),
     tags: writable(z.array(z.string().trim().min(1).max(100)).max(50).default([])),
     utm: writable(
       Utm.nullable()
@@ -100,6 +122,8 @@ const EDITABLE: Record<string, readonly string[]> = {
       ["draft", "scheduled", "paused"],
     ]),
   ),
+  // It decides when a scheduled campaign starts.
+  send_in_player_timezone: ["draft"],
   // Once recipients are planned, another audience would reach nobody.
   ...Object.fromEntries(AUDIENCE.map((name) => [name, ["draft", "scheduled"]])),
 };

@@ -1,8 +1,11 @@
 import type { SendingChannel } from "#runtime/channels/channel.ts";
 import type { Context } from "#runtime/operation.ts";
-import { gateReasons } from "#tools/compliance/gate.ts";
+import { capsApply, capsText } from "#tools/compliance/frequency.ts";
+import { asFragment, gateReasons } from "#tools/compliance/gate.ts";
+import { hoursText, nextOpening } from "#tools/compliance/hours.ts";
 import { ADDRESSES } from "./addresses.ts";
-import type { Status } from "./campaign.ts";
+import type { Campaign, Status } from "./campaign.ts";
+import { noteClaim, roomToClaim } from "./pace.ts";
 import { PLAYER_FIELDS } from "./player-fields.ts";
 
 // Resend forgets an Idempotency-Key after a day; the mailbox forgets none.
@@ -19,7 +22,9 @@ export interface Claim {
   status: Status;
   /** Of the campaign's content. */
   version: number;
-  /** Rows taken, also those that the gate then skipped. */
+  /** Frequency rules bear on the campaign: without `isCapped` in the question nothing was taken. */
+  isCapped: boolean;
+  /** Rows taken, also those that were then skipped or deferred. */
   taken: number;
   /** Where the next claim goes on, so that it need not pass over all that is done. */
   last: string | null;
@@ -32,71 +37,175 @@ export interface Handed {
   name: string;
 }
 
+export interface Wanted {
+  campaign: Pick<Campaign, "id" | "version" | "tags" | "throttle_per_minute"> & Exempting;
+  channel: SendingChannel;
+  provider: Handed;
+  isCapped: boolean;
+  after: string | null;
+  limit: number;
+}
+
+type Exempting = Pick<Campaign, "is_transactional" | "ignore_frequency_cap">;
+
 const FIRST = "00000000-0000-0000-0000-000000000000";
+/** What a campaign has not handed over so long after its start is stale. */
+export const EXPIRES_AFTER_HOURS = 72;
+// A claimed message is with the vendor a moment later, and that moment must be open too.
+const LEAD = "interval '10 seconds'";
 
 /**
- * Takes the next pending rows of a campaign that is sending, and asks the gate again about the players as they
- * are now: who is blocked by now is skipped. Holds the campaign's row, so that one who pauses or cancels waits
- * for this, and nothing is claimed after the answer. Takes nothing when the content has another version.
+ * Takes the next rows of a campaign that is sending, and asks the gate again about the players as they are now:
+ * who is blocked by now is skipped, who is in quiet hours or capped waits. Holds the campaign's row, so that one
+ * who pauses or cancels waits for this, and nothing is claimed after the answer. Takes nothing when the campaign
+ * has another version.
  */
-export async function claimSends(
-  context: Context,
-  jobId: string,
-  wanted: {
-    campaignId: string;
-    channel: SendingChannel;
-    version: number;
-    provider: Handed;
-    after: string | null;
-    limit: number;
-  },
-): Promise<Claim> {
+export async function claimSends(context: Context, jobId: string, wanted: Wanted): Promise<Claim> {
+  const { campaign } = wanted;
+  const throttle = campaign.throttle_per_minute;
+  if (throttle === null) return claimUpTo(context, jobId, wanted);
+  const room = await roomToClaim(context, { campaignId: campaign.id, throttle });
+  const claim = await claimUpTo(context, jobId, { ...wanted, limit: Math.min(wanted.limit, room) });
+  await noteClaim(context, campaign.id, claim.recipients.length);
+  return claim;
+}
+
+async function claimUpTo(context: Context, jobId: string, wanted: Wanted): Promise<Claim> {
   const { sql, property } = context;
-  const { campaignId, channel, provider, after, limit } = wanted;
+  const { campaign, channel, provider, isCapped } = wanted;
   const { address, hash } = ADDRESSES[channel];
   const fields = sql.unsafe(PLAYER_FIELDS.map((field) => `p."${field}"`).join(", "));
+  const caps = { property, channel, tags: campaign.tags };
+  const held = isCapped ? await holdPlayers(context, wanted) : null;
+  const picked = held
+    ? sql`select s.id, s.player_id, s.address_hash from unnest(${held}::uuid[]) h(id)
+        join campaign_sends s on s.property_id = ${property.id} and s.id = h.id
+        where exists (select 1 from live where status = 'sending' and version = ${campaign.version})`
+    : sql`select s.id, s.player_id, s.address_hash ${dueSends(context, wanted)}
+          and exists (select 1 from live
+            where status = 'sending' and version = ${campaign.version} and not is_capped)
+        order by s.id limit ${wanted.limit}
+        for update of s skip locked`;
+  const waits = asFragment(sql, (bind) => {
+    const hours = hoursText(bind, { property, channel, lead: LEAD }, "passed");
+    return isCapped ? `${hours}, ${capsText(bind, caps, "passed")}` : hours;
+  });
   const rows = await sql<(Omit<Claim, "recipients"> & Recipient & { send_id: string | null })[]>`
     with live as materialized (
-      select status, version from campaigns
-      where property_id = ${property.id} and id = ${campaignId} and deleted_at is null
+      select status, version, ${
+        exempt(campaign)
+          ? sql`false`
+          : sql`exists (select from frequency_rules r where ${asFragment(sql, (bind) => capsApply(bind, caps))})`
+      }
+          as is_capped,
+        coalesce(started_at <= now() - make_interval(hours => ${EXPIRES_AFTER_HOURS}), false) as is_late
+      from campaigns
+      where property_id = ${property.id} and id = ${campaign.id} and deleted_at is null
       for share
-    ), picked as materialized (
-      select s.id, s.player_id, s.address_hash
-      from campaign_sends s
-      where s.property_id = ${property.id} and s.campaign_id = ${campaignId} and s.status = 'pending'
-        and s.id > ${after ?? FIRST} and (s.scheduled_for is null or s.scheduled_for <= now())
-        and (not s.repeats or (s.provider = ${provider.name} and s.provider_id is not distinct from ${provider.id}))
-        and exists (select 1 from live where status = 'sending' and version = ${wanted.version})
-      order by s.id limit ${limit}
-      for update of s skip locked
-    ), judged as materialized (
-      select k.id as send_id, ${sql.unsafe(address)} as address, ${fields}, case
+    ), picked as materialized (${picked}), judged as materialized (
+      select k.id as send_id, ${sql.unsafe(address)} as address, ${fields}, p.id as player, p.zones, p.region, case
+          when (select is_late from live) then '{expired}'
           when p.id is null then '{erased}'
           when ${sql.unsafe(hash)} is distinct from k.address_hash then '{address_changed}'
           else ${gateReasons(sql, { property, channel })}
         end as reasons
       from picked k left join players p on p.property_id = ${property.id} and p.id = k.player_id
+    ), passed as materialized (
+      select send_id, player as id, zones, region from judged where reasons = '{}'
+    ), ${waits}, waiting as materialized (
+      select w.send_id, w.skips, coalesce(${sql.unsafe(nextOpening("w.open", "w.from_at"))},
+          statement_timestamp() + interval '8 days') as until,
+        array_remove(array[case when w.is_capped then 'frequency_capped' end,
+          case when not w.is_open then 'quiet_hours' end], null) as reasons
+      from (
+        select p.send_id, h.open, coalesce(h.is_open, true) as is_open, coalesce(h.skips, false) as skips,
+          ${isCapped ? sql`c.free_at is not null` : sql`false`} as is_capped,
+          greatest(${isCapped ? sql`date_trunc('minute', c.free_at) + interval '1 minute'` : sql`null`},
+            case when h.open @> statement_timestamp() then statement_timestamp() + ${sql.unsafe(LEAD)}
+              else statement_timestamp() end) as from_at
+        from passed p left join hours h on h.zones = p.zones and h.region = p.region
+          ${isCapped ? sql`left join caps c on c.id = p.id` : sql``}
+      ) w
+      where not w.is_open or w.is_capped
+    ), decided as materialized (
+      select j.send_id, case when j.reasons <> '{}' or w.skips then 'skipped'
+          when w.send_id is not null then 'deferred' else 'sending' end as status,
+        coalesce(w.reasons, j.reasons) as reasons, w.until
+      from judged j left join waiting w on w.send_id = j.send_id
     ), claimed as (
       update campaign_sends s
-      set status = case when j.reasons = '{}' then 'sending' else 'skipped' end, skip_reasons = j.reasons,
-        claimed_by = ${jobId}, claimed_at = now(), updated_at = now(), provider = ${provider.name},
-        provider_id = ${provider.id}
-      from judged j
-      where s.property_id = ${property.id} and s.id = j.send_id
+      set status = d.status, skip_reasons = d.reasons, scheduled_for = coalesce(d.until, s.scheduled_for),
+        claimed_by = ${jobId}, claimed_at = clock_timestamp(), updated_at = now(),
+        provider = ${provider.name}, provider_id = ${provider.id}
+      from decided d
+      where s.property_id = ${property.id} and s.id = d.send_id
     )
-    select l.status as campaign_status, l.version, (select count(*)::int from picked) as taken,
+    select l.status as campaign_status, l.version, l.is_capped, (select count(*)::int from picked) as taken,
       (select id from picked order by id desc limit 1) as last, j.*
-    from live l left join judged j on j.reasons = '{}'`;
+    from live l left join (
+      select j.* from judged j join decided d on d.send_id = j.send_id and d.status = 'sending') j on true`;
+  return claimOf(rows as unknown as ClaimedRow[]);
+}
+
+type ClaimedRow = Recipient & {
+  send_id: string | null;
+  campaign_status: Status;
+  version: number;
+  is_capped: boolean;
+  taken: number;
+  last: string | null;
+};
+
+function claimOf(rows: ClaimedRow[]): Claim {
   const [first] = rows;
-  if (!first) return { status: "cancelled", version: 0, taken: 0, last: null, recipients: [] };
-  const { campaign_status, version, taken, last } = first as unknown as Claim & { campaign_status: Status };
+  if (!first) {
+    return { status: "cancelled", version: 0, isCapped: false, taken: 0, last: null, recipients: [] };
+  }
   return {
-    status: campaign_status,
-    version,
-    taken,
-    last,
+    status: first.campaign_status,
+    version: first.version,
+    isCapped: first.is_capped,
+    taken: first.taken,
+    last: first.last,
     recipients: rows.filter((row) => row.send_id !== null),
   };
+}
+
+function exempt({ is_transactional, ignore_frequency_cap }: Exempting): boolean {
+  return is_transactional || ignore_frequency_cap;
+}
+
+/** The campaign's rows that are due after the last claim, as the rest of a select over `campaign_sends s`. */
+function dueSends({ sql, property }: Context, { campaign, provider, after }: Wanted) {
+  return sql`from campaign_sends s
+    where s.property_id = ${property.id} and s.campaign_id = ${campaign.id} and s.id > ${after ?? FIRST}
+      and s.status in ('pending', 'deferred')
+      and (not s.repeats or (s.provider = ${provider.name} and s.provider_id is not distinct from ${provider.id}))
+      and (s.scheduled_for is null or s.scheduled_for <= now() or exists (
+        select from campaigns c where c.property_id = ${property.id} and c.id = ${campaign.id}
+          and c.started_at <= now() - make_interval(hours => ${EXPIRES_AFTER_HOURS})))`;
+}
+
+/**
+ * The next due sends with their players, all locked to the end of the transaction: no other campaign can count
+ * and claim for these players until then. Nobody waits here; whose player is held is left for a later claim.
+ */
+async function holdPlayers(context: Context, wanted: Wanted): Promise<string[]> {
+  const { sql, property } = context;
+  const rows = await sql<{ id: string }[]>`
+    with picked as materialized (
+      select s.id, s.player_id ${dueSends(context, wanted)}
+      order by s.id limit ${wanted.limit}
+      for update of s skip locked
+    ), held as materialized (
+      select p.id from players p
+      where p.property_id = ${property.id} and p.id in (select player_id from picked)
+      for no key update of p skip locked
+    )
+    select k.id from picked k
+    where k.player_id is null or k.player_id in (select id from held)
+    order by k.id`;
+  return rows.map(({ id }) => id);
 }
 
 /**

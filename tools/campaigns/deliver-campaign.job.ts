@@ -17,10 +17,11 @@ import {
 import { sendingChannel } from "./addresses.ts";
 import { type Campaign, findCampaign } from "./campaign.ts";
 import cancelSends from "./cancel-sends.job.ts";
-import { type Claim, claimSends, type Recipient, recoverSends } from "./claim.ts";
+import { type Claim, claimSends, EXPIRES_AFTER_HOURS, type Recipient, recoverSends } from "./claim.ts";
 import type { Content } from "./content.ts";
 import { renderMessages } from "./message.ts";
 import { fail, finishIfDone, orFail } from "./move.ts";
+import { secondsToRoom } from "./pace.ts";
 import { notReady, readinessOn } from "./readiness.ts";
 import { recordOutcomes } from "./record.ts";
 import { unsubscribeLinks } from "./unsubscribe.ts";
@@ -48,9 +49,11 @@ interface Delivery<C extends SendingChannel> {
   campaignId: string;
   channel: C;
   routes: Routes<C>;
-  /** Compiled from the content's `version`. */
+  /** Compiled from the `campaign` as it was read. */
   content: Content<C>;
-  version: number;
+  campaign: Campaign;
+  /** Frequency rules bear on the campaign, as far as a claim has told. */
+  isCapped: boolean;
   linkOf(sendId: string): string;
   /** Set when nothing more may be claimed. */
   stopped: boolean;
@@ -96,7 +99,8 @@ async function prepare<C extends SendingChannel>(
     channel,
     routes,
     content: (await content.outgoing?.(context)) ?? content,
-    version: campaign.version,
+    campaign,
+    isCapped: false,
     linkOf: (sendId) => links(job.propertyId!, sendId),
     stopped: false,
     resumeIn: null,
@@ -130,7 +134,11 @@ async function run<C extends SendingChannel>(delivery: Delivery<C>): Promise<voi
     }
     if (claim.status !== "sending") return;
     // Edited while the campaign was paused: the next job compiles it anew, and chooses the provider anew.
-    if (claim.version !== delivery.version) return;
+    if (claim.version !== delivery.campaign.version) return;
+    if (claim.isCapped !== delivery.isCapped) {
+      delivery.isCapped = claim.isCapped;
+      continue;
+    }
     if (claim.taken === 0 && after === null) return;
     after = claim.last;
     const late = await handOver(delivery, route, claim.recipients, checkedAt + READY_WITHIN_MS);
@@ -141,7 +149,7 @@ async function run<C extends SendingChannel>(delivery: Delivery<C>): Promise<voi
 /** Claims no more than the provider may be given now; no claim at all when that is nothing. */
 async function claimWithin<C extends SendingChannel>(
   context: Context,
-  { job, campaignId, channel, version }: Delivery<C>,
+  { job, campaign, channel, isCapped }: Delivery<C>,
   provider: Candidate,
   after: string | null,
   most: number,
@@ -149,7 +157,7 @@ async function claimWithin<C extends SendingChannel>(
   const allowance = await reserve(context, provider, most);
   const { granted: limit } = allowance;
   if (limit === 0) return { claim: null, allowance };
-  const wanted = { campaignId, channel, version, provider, after, limit };
+  const wanted = { campaign, channel, provider, isCapped, after, limit };
   const claim = await claimSends(context, job.jobId, wanted);
   await release(context, provider, limit - claim.recipients.length);
   return { claim, allowance };
@@ -226,15 +234,19 @@ async function failRefused<C extends SendingChannel>(
 /** Nothing is due: the campaign is done, or goes on when the next try is. */
 async function conclude(context: Context, campaignId: string, resumeIn: number | null): Promise<void> {
   const { sql, property, enqueue } = context;
-  const { status } = await findCampaign(context, campaignId, { lock: true });
+  const campaign = await findCampaign(context, campaignId, { lock: true });
+  const { status, throttle_per_minute: throttle } = campaign;
   if (status === "cancelled") enqueue(cancelSends, { campaignId }, { dedupe: campaignId });
   if (status !== "sending" || (await finishIfDone(context, campaignId))) return;
+  // What waits for longer than a campaign may take is due when it expires.
   const [next] = await sql<{ wait: number | null }[]>`
-    select greatest(0, extract(epoch from min(coalesce(scheduled_for, now())) - now()))::double precision as wait
-    from campaign_sends
-    where property_id = ${property.id} and campaign_id = ${campaignId} and status in ('pending', 'deferred')`;
+    select greatest(0, extract(epoch from least(min(coalesce(s.scheduled_for, now())),
+        min(c.started_at) + make_interval(hours => ${EXPIRES_AFTER_HOURS})) - now()))::double precision as wait
+    from campaign_sends s join campaigns c on c.property_id = ${property.id} and c.id = s.campaign_id
+    where s.property_id = ${property.id} and s.campaign_id = ${campaignId} and s.status in ('pending', 'deferred')`;
   // What another job has in its hands, that job will conclude.
   if (next?.wait === null || next?.wait === undefined) return;
-  const runAt = Math.max(next.wait, resumeIn ?? 0);
+  const room = throttle === null ? 0 : await secondsToRoom(context, { campaignId, throttle });
+  const runAt = Math.max(next.wait, room, resumeIn ?? 0);
   enqueue(deliverCampaign, { campaignId }, { dedupe: campaignId, runAt });
 }

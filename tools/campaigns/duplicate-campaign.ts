@@ -19,13 +19,10 @@ export default tool({
   output: z.object({ success: z.literal(true), campaign: CampaignView }),
   faults: ["invalid", "not_found"],
   async handler(context, { campaignId, name }) {
-    const { sql, property } = context;
     const found = await findCampaign(context, campaignId);
-    const [more] = await sql<{ is_transactional: boolean; tags: string[] }[]>`
-      select is_transactional, tags from campaigns where property_id = ${property.id} and id = ${campaignId}`;
-    const { id: _id, status: _status, scheduled_at: _at, plan_cursor: _cursor, ...rest } = found;
-    const { planned_at: _planned, version: _version, ...content } = rest;
-    const copy = { ...content, ...more, name: name ?? `${found.name.slice(0, 190)} (copy)` };
+    const { id: _id, status: _status, scheduled_at: _at, fires_at: _fires, ...rest } = found;
+    const { plan_cursor: _cursor, planned_at: _planned, version: _version, ...content } = rest;
+    const copy = { ...content, name: name ?? `${found.name.slice(0, 190)} (copy)` };
     const campaign = await insert(context, campaigns, copy);
     context.emit("campaign.created", thin(campaign));
     context.audit({ entity: "campaigns", entityId: campaign.id });

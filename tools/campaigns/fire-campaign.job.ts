@@ -18,7 +18,7 @@ async function fire(context: Context, campaignId: string): Promise<void> {
   const [due] = await sql`
     select 1 from campaigns
     where property_id = ${property.id} and id = ${campaignId} and deleted_at is null
-      and status = 'scheduled' and scheduled_at <= clock_timestamp()
+      and status = 'scheduled' and coalesce(fires_at, scheduled_at) <= clock_timestamp()
     for no key update`;
   if (!due) return;
   const { problems } = await readiness(context, await findCampaign(context, campaignId));

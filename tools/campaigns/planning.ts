@@ -1,5 +1,6 @@
 import type { Context } from "#runtime/operation.ts";
 import { type Bind, gateText } from "#tools/compliance/gate.ts";
+import { hoursText, nextOpening } from "#tools/compliance/hours.ts";
 import { ADDRESSES, sendingChannel } from "./addresses.ts";
 import { audienceSql } from "./audience.ts";
 import type { Campaign } from "./campaign.ts";
@@ -29,10 +30,10 @@ async function judgedPage(context: Setting, campaign: Campaign, cursor: string |
       const rules = await audienceSql(context, campaign, values.length);
       values.push(...rules.params);
       return `judged as materialized (
-        select id, address, hash,
+        select id, address, hash, zones, region,
           case when reasons = '{}' and hash is null then '{invalid_address}' else reasons end as reasons
         from (
-          select p.id, ${address} as address, ${hash} as hash, ${gate} as reasons
+          select p.id, ${address} as address, ${hash} as hash, p.zones, p.region, ${gate} as reasons
           from (
             select p.* from players p
             where p.property_id = ${property} and p.id > ${after} and ${rules.text}
@@ -50,8 +51,8 @@ export interface Planned {
 }
 
 /**
- * Writes the send rows of the next `limit` players after the campaign's cursor, one for each: pending, or skipped
- * with every reason. An address that has its row already, by whichever player, gets no second message.
+ * Writes the send rows of the next `limit` players after the campaign's cursor, one for each: pending, deferred to
+ * the player's own time or their next open hour, or skipped with every reason. An address that has its row already, by whichever player, gets no second message.
  */
 export async function planPage(context: Setting, campaign: Campaign, limit: number): Promise<Planned> {
   const page = await judgedPage(context, campaign, campaign.plan_cursor, limit);
@@ -64,13 +65,16 @@ export async function planPage(context: Setting, campaign: Campaign, limit: numb
   const judged = await page.text();
   const columns = `property_id, id, campaign_id, player_id, channel, status, skip_reasons, address_hash,
     address_masked, dedupe_key`;
-  const text = `with ${judged}, planned as (
-      insert into campaign_sends (${columns})
-      select ${property}, uuid_v7(), ${id}, id, '${channel}', case when reasons = '{}' then 'pending' else 'skipped' end,
-        reasons, hash, ${masked},
+  const waits = waitsText(bind, context, campaign);
+  const text = `with ${judged}, ${waits}, planned as (
+      insert into campaign_sends (${columns}, scheduled_for)
+      select ${property}, uuid_v7(), ${id}, id, '${channel}',
+        case when reasons <> '{}' then 'skipped' when until is not null then 'deferred' else 'pending' end,
+        case when reasons = '{}' then coalesce(waits, '{}') else reasons end, hash, ${masked},
         case when reasons = '{}' then sha256(convert_to(${addressKey}, 'UTF8') || hash)
-          else sha256(convert_to(${playerKey}, 'UTF8') || uuid_send(id)) end
-      from judged
+          else sha256(convert_to(${playerKey}, 'UTF8') || uuid_send(id)) end,
+        case when reasons = '{}' then until end
+      from judged left join waiting using (zones, region) order by id
       on conflict (property_id, dedupe_key) do nothing
       returning player_id
     ), doubled as (
@@ -83,6 +87,38 @@ export async function planPage(context: Setting, campaign: Campaign, limit: numb
     select count(*)::int as count, (array_agg(id order by id))[count(*)::int] as last from judged`;
   const [planned] = await context.sql.unsafe<[Planned]>(text, page.values as never[]);
   return planned;
+}
+
+/**
+ * CTEs ending in `waiting (zones, region, until, waits)`: from when on the players of a place may be sent to, and
+ * why so late, where it is later than now. A rule that skips is left to the claim.
+ */
+function waitsText(bind: Bind, { property }: Setting, campaign: Campaign): string {
+  const hours = hoursText(bind, { property, channel: sendingChannel(campaign) }, "judged");
+  return `${hours}, local_times as materialized (${localTimes(bind, property, campaign)}), waiting as materialized (
+      select zones, region, coalesce(${nextOpening("open", "from_at")}, from_at) as until,
+        case when local_at > statement_timestamp() then '{player_timezone}'::text[] else '{quiet_hours}' end as waits
+      from (
+        select zones, region, h.open, l.local_at, h.is_open, h.skips,
+          greatest(statement_timestamp(), l.local_at) as from_at
+        from hours h full join local_times l using (zones, region)
+      ) w
+      where local_at > statement_timestamp() or not is_open and not skips
+    )`;
+}
+
+/** When it is as late at each place, in all its zones, as it is in the property's at the time of the schedule. */
+function localTimes(bind: Bind, property: Setting["property"], campaign: Campaign): string {
+  const { fires_at, scheduled_at, send_in_player_timezone } = campaign;
+  if (!send_in_player_timezone || fires_at === null || scheduled_at === null) {
+    return "select '{}'::text[] as zones, '' as region, null::timestamptz as local_at where false";
+  }
+  const home = bind(property.timezone, "text");
+  return `select p.zones, p.region,
+      max((${bind(scheduled_at, "timestamptz")} at time zone ${home}) at time zone known_zone(z.zone, ${home})) as local_at
+    from (select distinct zones, region from judged) p
+      cross join lateral unnest(case when p.zones = '{}' then array[${home}] else p.zones end) z(zone)
+    group by p.zones, p.region`;
 }
 
 export interface Judgement {

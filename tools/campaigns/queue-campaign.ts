@@ -35,7 +35,7 @@ export async function queueCampaign(
   checkState(campaign, "send");
   const { problems } = await readinessOn(channel, context, campaign);
   if (problems.length > 0) throw notReady(problems);
-  const row = await move(context, campaignId, "send", { finished_at: null });
+  const row = await move(context, campaignId, "send", { finished_at: null, fires_at: null });
   context.enqueue(planCampaign, { campaignId }, { dedupe: campaignId });
   return { success: true as const, campaign: row };
 }

@@ -39,8 +39,9 @@ export default tool({
     await checkSegment(context, segment_id);
     const target = { segment_id, audience: null, conditions: null };
     await audienceSql(context, { ...campaign, ...target }, 0);
-    const row = await move(context, campaign_id, "schedule", { ...target, scheduled_at });
-    context.enqueue(fireCampaign, { campaignId: campaign_id }, { runAt: scheduled_at });
+    const fires_at = campaign.send_in_player_timezone ? await firstLocalTime(context, scheduled_at) : null;
+    const row = await move(context, campaign_id, "schedule", { ...target, scheduled_at, fires_at });
+    context.enqueue(fireCampaign, { campaignId: campaign_id }, { runAt: fires_at ?? scheduled_at });
     const { problems } = await readiness(context, { ...campaign, ...target });
     return {
       success: true as const,
@@ -54,6 +55,19 @@ export default tool({
 async function checkFuture({ sql }: Context, time: string): Promise<void> {
   const [row] = await sql<{ future: boolean }[]>`select ${time}::timestamptz > clock_timestamp() as future`;
   if (!row?.future) throw invalid("scheduled_at", `must be in the future, and ${time} has passed`);
+}
+
+/** When the first of the property's players has the time that the property has at `time`; now, if that has passed. */
+async function firstLocalTime({ sql, property }: Context, time: string): Promise<string> {
+  const [row] = await sql<{ first: string }[]>`
+    with wall as materialized (select ${time}::timestamptz at time zone ${property.timezone} as clock)
+    select to_json(greatest(clock_timestamp(), least(${time}::timestamptz, (
+      select min(wall.clock at time zone known_zone(z.zone, ${property.timezone}))
+      from (
+        select distinct unnest(zones) as zone from (
+          select distinct zones from players where property_id = ${property.id} and deleted_at is null) s
+      ) z, wall)))) #>> '{}' as first`;
+  return row!.first;
 }
 
 async function checkSegment({ sql, property }: Context, id: string): Promise<void> {

@@ -8,6 +8,7 @@ export const CampaignStats = z.object({
   audience: count.describe("All recipients, the skipped included"),
   skipped: z.record(z.string(), count).describe("Each skipped recipient once, under the first reason"),
   pending: count.describe("Not handed over yet, or on the way"),
+  deferred: count.describe("Of the pending: those that wait for opening hours, a cap or their own time"),
   sent: count.describe("Taken by the provider, with no word of delivery yet"),
   delivered: count,
   bounced: count,
@@ -38,6 +39,9 @@ const REASONS = [
   "reassigned_number",
   "duplicate_address",
   "address_changed",
+  "quiet_hours",
+  "frequency_capped",
+  "expired",
 ];
 
 /** The reason that a blocked recipient is counted under. */
@@ -82,6 +86,7 @@ export async function countSends(
     audience: sum((group) => group.count),
     skipped: skippedByReason(groups),
     pending: waiting - dropped + inStatus("sending"),
+    deferred: dropped > 0 ? 0 : inStatus("deferred"),
     ...counted,
     cancelled: counted.cancelled + dropped,
     complained: sum((group) => group.complained),

@@ -201,14 +201,14 @@ async function judge(
       select a.place, null, player_zones(null, null, null, null, a.address), player_region(null, null, null, a.address)
       from asked a where not exists (select from found f where f.place = a.place)
     ), ${waits}, waiting as (
-      select s.place, bool_or(not h.open @> ${moment}) as is_quiet, bool_or(c.free_at is not null) as is_capped,
+      select s.place, bool_or(not h.is_open) as is_quiet, bool_or(c.free_at is not null) as is_capped,
         max(coalesce(n.next, 'infinity')) as retry_at
       from subject s
         left join hours h on h.zones = s.zones and h.region = s.region
         left join caps c on c.id = s.id
         cross join lateral (select greatest(${moment}, c.free_at) as from_) b
         cross join lateral (select ${sql.unsafe(nextOpening("h.open", "b.from_"))} as next) n
-      where not h.open @> ${moment} or c.free_at is not null
+      where not h.is_open or c.free_at is not null
       group by s.place
     ), verdict as (
       select a.place, coalesce(s.id, a.player) as player_id,

@@ -2,7 +2,7 @@ import { arrayLiteral } from "#db/types.ts";
 import type { Bind } from "./gate.ts";
 import type { WaitOptions } from "./hours.ts";
 
-/** The channels that a rule's `channel` counts together. */
+/** The channels that a rule's `channel` counts together. Nobody is disturbed by the inbox: no rule counts it. */
 export const CAPPED_CHANNELS = {
   any: ["sms", "email", "voice", "push"],
   phone: ["sms", "voice"],
@@ -27,6 +27,7 @@ export function capsApply(bind: Bind, { property, channel, tags }: CapOptions): 
   const words = Object.entries(CAPPED_CHANNELS)
     .filter(([, channels]) => (channels as readonly string[]).includes(channel))
     .map(([word]) => `'${word}'`);
+  if (words.length === 0) return "false";
   return `r.property_id = ${bind(property.id, "uuid")} and r.is_active and r.channel in (${words.join(", ")})
     and (r.tag is null or r.tag = any(${bind(arrayLiteral([...tags]), "text[]")}))`;
 }
@@ -63,7 +64,8 @@ export function capsText(bind: Bind, options: CapOptions, source: string): strin
           select s.claimed_at from campaign_sends s
           where s.property_id = ${own} and s.player_id = c.id and s.claimed_at > ${now} - interval '31 days'
             and s.status in ('sending', 'sent', 'delivered', 'bounced', 'unknown')
-            and (c.channel = 'any' or s.channel = c.channel or c.channel = 'phone' and s.channel in ('sms', 'voice'))
+            and (s.channel = c.channel or c.channel = 'any' and s.channel <> 'inbox'
+              or c.channel = 'phone' and s.channel in ('sms', 'voice'))
             and not exists (${campaign} and k.is_transactional)
             and (c.tag is null or exists (${campaign} and c.tag = any(k.tags)))
           order by s.claimed_at desc offset c.max_sends - 1 limit 1) last

@@ -1,5 +1,5 @@
 import type { Property } from "#runtime/directory.ts";
-import type { Bind, Channel } from "./gate.ts";
+import type { Bind, GatedChannel } from "./gate.ts";
 
 /** Why a message waits, though it may go; each with what it means. */
 export const DEFER_REASONS = {
@@ -9,9 +9,11 @@ export const DEFER_REASONS = {
 
 export interface WaitOptions {
   property: Pick<Property, "id" | "timezone" | "default_country">;
-  channel: Channel;
+  channel: GatedChannel;
   /** ISO time to evaluate for; the statement's own when left out. */
   at?: string | undefined;
+  /** An interval as SQL: what is open now must be open so much later too. */
+  lead?: string;
 }
 
 export type DeferReason = keyof typeof DEFER_REASONS;
@@ -21,15 +23,17 @@ const DAYS_AHEAD = 8;
 
 /**
  * The quiet hours as CTEs over a relation with `zones` and `region`, ending in `hours (zones, region, open,
- * skips)`: for each place of the relation the instants from a day before `at` to a week after it at which every
- * zone is open by every level of rules, and whether a rule that is closed at `at` skips rather than waits. A place
- * without a row is always open. Each place is computed once, however many players are there.
+ * is_open, skips)`: for each place of the relation the instants from a day before `at` to a week after it at which
+ * every zone is open by every level of rules, whether it is open at `at`, and whether a rule by which it is not
+ * skips rather than waits. A place without a row is always open. Each place is computed once, however many players are there.
  *
  * A country's rules and a state's hold together; rules without a country hold where the country has none. Among
  * the rules of one level those with the latest `effective_from` of the day count, and on a day that none of them
  * names it is closed.
  */
-export function hoursText(bind: Bind, { property, channel, at }: WaitOptions, source: string): string {
+export function hoursText(bind: Bind, { property, channel, at, lead }: WaitOptions, source: string): string {
+  const isOpen = (instants: string) =>
+    `${instants} @> tstzrange(${now}, ${now}${lead ? ` + ${lead}` : ""}, '[]')`;
   const now = at === undefined ? "statement_timestamp()" : bind(at, "timestamptz");
   return `hour_rules as materialized (
       select country, state, days, open_local::time as opens, close_local::time as closes, action,
@@ -65,8 +69,8 @@ export function hoursText(bind: Bind, { property, channel, at }: WaitOptions, so
         d.day + r.closes as closing, (d.day + r.closes) at time zone d.zone as closes) i
       group by d.zones, d.region, d.zone, d.country, d.state
     ), hours as materialized (
-      select zones, region, range_intersect_agg(open) as open,
-        coalesce(bool_or(skips) filter (where not open @> ${now}), false) as skips
+      select zones, region, range_intersect_agg(open) as open, ${isOpen("range_intersect_agg(open)")} as is_open,
+        coalesce(bool_or(skips) filter (where not ${isOpen("open")}), false) as skips
       from hours_of_level group by zones, region
     )`;
 }
