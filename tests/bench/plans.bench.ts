@@ -72,7 +72,7 @@ async function rowsTouched(role: postgres.Sql, property: string, text: string): 
     read: async (query, values) => {
       const [row] = await role.unsafe(`explain (analyze, format json) ${query}`, values as never[]);
       plan = (row!["QUERY PLAN"] as [{ Plan: Node }])[0].Plan;
-      return [{ body: "[]", rows: 0 }];
+      return [[]];
     },
   });
   const pairs = [...new URLSearchParams(text)];
