@@ -46,12 +46,13 @@ export function auditPart(sql: Sql, propertyId: string | null, rows: AuditRow[])
   return sql`audited as (${appendRows(sql, "audit_logs", owned)})`;
 }
 
-/** SHA-256 over a value's canonical JSON (keys sorted). */
+/** SHA-256 over a value's canonical JSON. */
 export function canonicalHash(value: object): Buffer {
   return createHash("sha256").update(canonical(value)).digest();
 }
 
-function canonical(value: unknown): string {
+/** JSON with its keys sorted and no white space: for strings, whole numbers and lists as RFC 8785 has it. */
+export function canonical(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map(canonical).join(",")}]`;
   if (typeof value !== "object" || value === null) return JSON.stringify(value ?? null);
   const entries = Object.entries(value)

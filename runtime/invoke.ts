@@ -258,6 +258,7 @@ function contextOf({ service, call, property, effects, sql }: Running): Context 
     config: service.config,
     log: service.log,
     issueToken: service.sessions.issue,
+    signDetached: service.sessions.signDetached,
     emit: (type, object, previous) => void effects.events.push({ type, object, previous }),
     enqueue: (job, input, options) =>
       void effects.jobs.push({

@@ -22,9 +22,8 @@ export const LEDGERS = {
       action: "text",
       entity: "text",
       entity_id: "uuid",
-      request_id: "text",
     },
-    personal: { diff: "jsonb", ip: "text" },
+    personal: { diff: "jsonb", ip: "text", request_id: "text" },
     written: ["created_at"],
   },
   consent_records: {

@@ -65,6 +65,8 @@ export interface Context {
   log: Log;
   /** A session token of a user who has proved who they are, issued at `from` (Unix seconds) or later. */
   issueToken(userId: string, from?: number): Promise<string>;
+  /** The detached JWS of bytes, which the keys at /.well-known/jwks.json verify. */
+  signDetached(bytes: Uint8Array): Promise<string>;
   /** Writes an event to the outbox in this transaction, for the endpoints that have asked for it. */
   emit(type: EventName, object: object, previous?: object): void;
   /** Puts a job on the queue in this transaction. */

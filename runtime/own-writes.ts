@@ -22,6 +22,7 @@ export async function writeAsService<T>(
     config,
     log,
     issueToken: sessions.issue,
+    signDetached: sessions.signDetached,
     emit: (type, object, previous) => void events.push({ type, object, previous }),
     enqueue: (job, input, options) =>
       void jobs.push({ name: job.name, attempts: job.attempts, input: job.input.parse(input), ...options }),

@@ -10,6 +10,7 @@ import {
   type PublicKey,
   remoteVerifier,
   type SigningKey,
+  signDetached,
   verifyToken,
 } from "./tokens.ts";
 
@@ -54,6 +55,8 @@ export async function openSessions(db: Database, directory: Directory, config: C
       const issuedAt = Math.max(Math.floor(directory.now() / 1000), from);
       return issueToken(keys.find(signs)!, { ...own, subject: userId, issuedAt, expiresIn: SESSION_SECONDS });
     },
+    /** The detached JWS (RFC 7515, appendix F) of these bytes, by the key that signs now. */
+    signDetached: (bytes: Uint8Array) => signDetached(keys.find(signs)!, bytes),
     jwks: () => ({ keys: keys.map((key) => key.publicJwk) }),
   };
 }

@@ -1,5 +1,6 @@
 import {
   type CompactJWSHeaderParameters,
+  CompactSign,
   createRemoteJWKSet,
   errors,
   exportJWK,
@@ -65,6 +66,15 @@ export function issueToken(key: Omit<SigningKey, "publicJwk">, claims: TokenClai
     .setIssuedAt(now)
     .setExpirationTime(now + claims.expiresIn)
     .sign(key.privateJwk);
+}
+
+/** A JWS whose payload travels beside it: `<header>..<signature>`. */
+export async function signDetached(key: Omit<SigningKey, "publicJwk">, bytes: Uint8Array): Promise<string> {
+  const whole = await new CompactSign(bytes)
+    .setProtectedHeader({ alg: ALGORITHM, kid: key.kid })
+    .sign(key.privateJwk);
+  const [header, , signature] = whole.split(".");
+  return `${header}..${signature}`;
 }
 
 /** The claims of a token of ours. Throws `credential_expired` when only its time is over, else `invalid_credential`. */

@@ -15,7 +15,7 @@ export interface Surroundings {
   jobRuntime: JobRuntime;
   config: Config;
   directory: Pick<Directory, "property">;
-  sessions: Pick<Sessions, "issue">;
+  sessions: Pick<Sessions, "issue" | "signDetached">;
   log: Log;
 }
 
@@ -49,6 +49,7 @@ export function jobContexts(
       config,
       log,
       issueToken: sessions.issue,
+      signDetached: sessions.signDetached,
       emit: (type, object, previous) => void events.push({ type, object, previous }),
       enqueue: (job, input, options) =>
         void jobs.push({ name: job.name, attempts: job.attempts, input: job.input.parse(input), ...options }),

@@ -34,6 +34,7 @@ import frequencyRules from "./compliance/frequency-rules.table.ts";
 import quietHoursRules from "./compliance/quiet-hours-rules.table.ts";
 import selfExclusions from "./compliance/self-exclusions.table.ts";
 import suppressions from "./compliance/suppressions.table.ts";
+import consentReceipt from "./consent/consent-receipt.ts";
 import consentRecord from "./consent/consent-record.ts";
 import consentRecords from "./consent/consent-records.table.ts";
 import consentRevoke from "./consent/consent-revoke.ts";
@@ -49,6 +50,8 @@ import inboxMessages from "./inbox/inbox-messages.table.ts";
 import createApiKey from "./keys/create-api-key.ts";
 import listApiKeys from "./keys/list-api-keys.ts";
 import revokeApiKey from "./keys/revoke-api-key.ts";
+import sealLedgers from "./ledgers/seal-ledgers.job.ts";
+import verifyLedger from "./ledgers/verify-ledger.ts";
 import listPlatformMessages from "./mailbox/list-platform-messages.ts";
 import mailboxMessages from "./mailbox/mailbox-messages.table.ts";
 import forgetExpired from "./platform/forget-expired.job.ts";
@@ -91,7 +94,12 @@ export const CATALOG = catalog([
     tables: [customFields, playerEvents, players, socialShares],
     tools: [createPlayerEvent, exportPlayers],
   },
-  { name: "consent", title: "Consent", tables: [consentRecords], tools: [consentRecord, consentRevoke] },
+  {
+    name: "consent",
+    title: "Consent",
+    tables: [consentRecords],
+    tools: [consentReceipt, consentRecord, consentRevoke],
+  },
   {
     name: "compliance",
     title: "Compliance, suppression and do-not-call",
@@ -168,6 +176,6 @@ export const CATALOG = catalog([
     ],
     jobs: [sendPasswordReset],
   },
-  { name: "audit", title: "Audit", tables: [auditLogs] },
+  { name: "audit", title: "Audit", tables: [auditLogs], tools: [verifyLedger], jobs: [sealLedgers] },
   { name: "platform", title: "Platform", jobs: [forgetExpired] },
 ]);

@@ -87,7 +87,13 @@ async function openPlace(players: number) {
   const db = connect(url);
   const log = createLog("warn");
   const directory = await openDirectory(db, log);
-  const around = { db, config, directory, sessions: { issue: async () => "" }, log };
+  const around = {
+    db,
+    config,
+    directory,
+    sessions: { issue: async () => "", signDetached: async () => "" },
+    log,
+  };
   const run = <Input>(job: Job<Input>, sender: Parameters<typeof context>[2], input: Input) =>
     context(around, id, sender).then((made) => job.handler(made, input));
   return {

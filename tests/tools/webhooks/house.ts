@@ -120,6 +120,7 @@ export async function openHouse(
           config,
           log,
           issueToken: sessions.issue,
+          signDetached: sessions.signDetached,
           emit: (type, object, previous) => void events.push({ type, object, previous }),
           enqueue: (job, input, chosen) =>
             void jobs.push({ name: job.name, attempts: job.attempts, input, ...chosen }),

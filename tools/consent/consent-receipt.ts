@@ -1,0 +1,134 @@
+import { z } from "zod";
+import { canonical } from "#runtime/audit.ts";
+import { Fault } from "#runtime/faults.ts";
+import { type Context, tool } from "#runtime/operation.ts";
+
+const VERSION = "KI-CR-v1.1.0";
+
+const Receipt = z.object({
+  version: z.string(),
+  jurisdiction: z.string(),
+  consentTimestamp: z.int().describe("Unix seconds"),
+  collectionMethod: z.string(),
+  consentReceiptID: z.uuid(),
+  language: z.string().optional(),
+  piiPrincipalId: z.string().describe("The player's id"),
+  piiControllers: z.array(z.record(z.string(), z.unknown())),
+  policyUrl: z.string(),
+  services: z.array(z.record(z.string(), z.unknown())),
+  sensitive: z.boolean(),
+  spiCat: z.array(z.string()),
+  event: z.record(z.string(), z.unknown()).describe("What the ledger says, after ISO/IEC TS 27560"),
+});
+
+export default tool({
+  name: "consent_receipt",
+  title: "Issue a consent receipt",
+  description:
+    "Answers one entry of the consent ledger as a Kantara consent receipt, with a detached JWS over its canonical JSON (RFC 8785), which the keys at /.well-known/jwks.json verify.",
+  scope: "read",
+  effect: "read",
+  recorded: true,
+  property: "propertyId",
+  input: {
+    propertyId: z.uuid(),
+    playerId: z.uuid().describe("From list_players"),
+    consentId: z.uuid().describe("From list_consent_records"),
+  },
+  output: z.object({
+    receipt: Receipt,
+    jws: z.string().describe("<header>..<signature>: the payload between the dots is the receipt itself"),
+  }),
+  faults: ["not_found"],
+  async handler(context, { playerId, consentId }) {
+    const receipt = receiptOf(context, await findConsent(context, playerId, consentId));
+    context.audit({ entity: "consent_records", entityId: consentId });
+    return { receipt, jws: await context.signDetached(Buffer.from(canonical(receipt))) };
+  },
+});
+
+interface Consent {
+  id: string;
+  player_id: string;
+  channel: string;
+  action: string;
+  consent_level: string;
+  purpose: string;
+  consent_source: string | null;
+  consent_text: string | null;
+  consent_text_sha256: string | null;
+  consent_version: string | null;
+  collection_method: string | null;
+  jurisdiction: string | null;
+  occurred_at: string;
+  expires_at: string | null;
+  seconds: number;
+  language: string | null;
+  country: string | null;
+  record_hash: string;
+}
+
+async function findConsent({ sql, property }: Context, playerId: string, id: string): Promise<Consent> {
+  const [consent] = await sql<Consent[]>`
+    select c.id, c.player_id, c.channel, c.action, c.consent_level, c.purpose, c.consent_source, c.consent_text,
+      c.consent_text_sha256, c.consent_version, c.collection_method, c.jurisdiction, c.occurred_at, c.expires_at,
+      floor(extract(epoch from c.occurred_at))::float8 as seconds, p.language, p.country,
+      encode(c.record_hash, 'hex') as record_hash
+    from consent_records c join players p on p.property_id = ${property.id} and p.id = c.player_id
+    where c.property_id = ${property.id} and c.id = ${id} and c.player_id = ${playerId}`;
+  if (!consent) {
+    throw new Fault("not_found", { message: `No consent record with the id ${id} of this player.` });
+  }
+  return consent;
+}
+
+function receiptOf({ property }: Context, consent: Consent): z.output<typeof Receipt> {
+  const controller = property.legal_name ?? property.name;
+  const refused = consent.action !== "granted";
+  return {
+    version: VERSION,
+    jurisdiction: consent.jurisdiction ?? consent.country ?? property.default_country,
+    consentTimestamp: consent.seconds,
+    collectionMethod: consent.consent_source ?? consent.collection_method ?? "api",
+    consentReceiptID: consent.id,
+    ...(consent.language !== null && { language: consent.language }),
+    piiPrincipalId: consent.player_id,
+    piiControllers: [
+      {
+        piiController: controller,
+        contact: controller,
+        ...(property.postal_address !== null && { address: property.postal_address }),
+        ...(property.from_email !== null && { email: property.from_email }),
+      },
+    ],
+    policyUrl: property.privacy_policy_url ?? "",
+    services: [
+      {
+        service: `${controller}: ${consent.purpose} by ${consent.channel}`,
+        purposes: [
+          {
+            purpose: `${consent.purpose} by ${consent.channel}`,
+            purposeCategory: ["8 - Marketing"],
+            consentType: consent.consent_level === "implied" ? "IMPLICIT" : "EXPLICIT",
+            piiCategory: [
+              consent.channel === "email" ? "2 - Contact: email" : "2 - Contact: phone or device",
+            ],
+            primaryPurpose: true,
+            termination: consent.expires_at ?? "Until it is revoked",
+            thirdPartyDisclosure: false,
+          },
+        ],
+      },
+    ],
+    sensitive: false,
+    spiCat: [],
+    event: {
+      state: refused ? consent.action : "given",
+      time: consent.occurred_at,
+      ...(consent.consent_text !== null && { notice: consent.consent_text }),
+      ...(consent.consent_text_sha256 !== null && { notice_sha256: consent.consent_text_sha256 }),
+      ...(consent.consent_version !== null && { notice_version: consent.consent_version }),
+      record_hash: consent.record_hash,
+    },
+  };
+}

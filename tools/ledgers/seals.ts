@@ -1,0 +1,117 @@
+import { createHash, createHmac, hkdfSync } from "node:crypto";
+import type { Sql } from "#db/client.ts";
+import { arrayLiteral } from "#db/types.ts";
+import type { Config } from "#runtime/config.ts";
+import type { LedgerName } from "#runtime/ledgers.ts";
+
+/** Before the first row of any ledger. */
+export const BEGINNING = "1970-01-01T00:00:00+00:00";
+
+/** A closed range of a ledger: times after `from_at`, up to and with `to_at`. */
+export interface Seal {
+  seq: number;
+  from_at: string;
+  to_at: string;
+  row_ids: string[];
+  row_hashes: Buffer[];
+  previous_hash: Buffer | null;
+  seal_hash: Buffer;
+  mac: Buffer;
+  key_id: string;
+}
+
+type Secret = Pick<Config, "appSecret">;
+
+/** What the hash of a seal must be: over its range, its rows, and the seal before it. */
+export function sealHash(
+  about: { propertyId: string; ledger: LedgerName },
+  seal: Pick<Seal, "seq" | "from_at" | "to_at" | "row_ids" | "row_hashes" | "previous_hash">,
+): Buffer {
+  const { seq, from_at, to_at, row_ids, row_hashes, previous_hash } = seal;
+  const head = [about.propertyId, about.ledger, seq, from_at, to_at, previous_hash?.toString("hex") ?? null];
+  const hash = createHash("sha256").update(JSON.stringify(head)).update(row_ids.join());
+  for (const row of row_hashes) hash.update(row);
+  return hash.digest();
+}
+
+/**
+ * The code over a seal's hash. Its key comes from the service's own secret: someone who can write to the database
+ * alone cannot make the chain again over rows that they have changed.
+ */
+export function sealMac(config: Secret, hash: Buffer): Buffer {
+  return createHmac("sha256", keyOf(config)).update(hash).digest();
+}
+
+/** Tells the key of this APP_SECRET from another one's. */
+export function sealKeyId(config: Secret): string {
+  return createHash("sha256").update("id").update(keyOf(config)).digest("hex").slice(0, 16);
+}
+
+function keyOf({ appSecret }: Secret): Buffer {
+  return Buffer.from(hkdfSync("sha256", appSecret, "", "ledger seals", 32));
+}
+
+/**
+ * The time up to which ledgers can be closed: whatever began before it has ended, so no row can appear behind it.
+ * `margin` in seconds covers a clock that is set back. Null when the database does not show who is at work.
+ */
+export async function safeHorizon(sql: Sql, margin: number): Promise<string | null> {
+  const [row] = await sql<{ horizon: string | null }[]>`
+    select ledger_horizon() - make_interval(secs => ${margin}) as horizon`;
+  return row!.horizon;
+}
+
+/** The properties whose ledger has rows to seal. */
+export async function unsealed(sql: Sql, ledger: LedgerName, horizon: string): Promise<string[]> {
+  const rows = await sql<{ id: string }[]>`
+    select p.id from properties p
+    left join lateral (
+      select s.to_at from ledger_seals s where s.property_id = p.id and s.ledger = ${ledger}
+      order by s.seq desc limit 1) last on true
+    where exists (
+      select from ${sql(ledger)} r where r.property_id = p.id
+        and r.created_at > coalesce(last.to_at, ${BEGINNING}) and r.created_at <= ${horizon})`;
+  return rows.map(({ id }) => id);
+}
+
+/**
+ * Closes the next range of a property's ledger, of about `most` rows: rows of one transaction share their time, and
+ * are never parted. As the system. False when there was nothing to close.
+ */
+export async function sealNext(
+  sql: Sql,
+  config: Secret,
+  about: { propertyId: string; ledger: LedgerName },
+  { horizon, most }: { horizon: string; most: number },
+): Promise<boolean> {
+  const { propertyId, ledger } = about;
+  await sql`select pg_advisory_xact_lock(hashtextextended(${`seal ${ledger} ${propertyId}`}, 0))`;
+  const [last] = await sql<{ seq: number; to_at: string; seal_hash: Buffer }[]>`
+    select seq, to_at, seal_hash from ledger_seals where property_id = ${propertyId} and ledger = ${ledger}
+    order by seq desc limit 1`;
+  const from = last?.to_at ?? BEGINNING;
+  const [range] = await sql<Pick<Seal, "to_at" | "row_ids" | "row_hashes">[]>`
+    with closing as (
+      select coalesce((
+        select created_at from ${sql(ledger)}
+        where property_id = ${propertyId} and created_at > ${from} and created_at <= ${horizon}
+        order by created_at, id offset ${most - 1} limit 1), ${horizon}) as to_at
+    )
+    select closing.to_at, array_agg(r.id order by r.created_at, r.id) as row_ids,
+      array_agg(r.record_hash order by r.created_at, r.id) as row_hashes
+    from closing join ${sql(ledger)} r on r.property_id = ${propertyId} and r.created_at > ${from}
+      and r.created_at <= closing.to_at
+    group by closing.to_at`;
+  if (!range) return false;
+  const seal = { ...range, seq: (last?.seq ?? 0) + 1, from_at: from, previous_hash: last?.seal_hash ?? null };
+  const hash = sealHash(about, seal);
+  await sql`
+    insert into ledger_seals (property_id, ledger, seq, from_at, to_at, row_ids, row_hashes, previous_hash, seal_hash,
+      mac, key_id)
+    values (${propertyId}, ${ledger}, ${seal.seq}, ${from}, ${seal.to_at}, ${seal.row_ids}::uuid[],
+      ${arrayLiteral(seal.row_hashes)}::bytea[], ${seal.previous_hash}, ${hash}, ${sealMac(config, hash)}, ${sealKeyId(config)})`;
+  const head = { [ledger]: { seq: seal.seq, hash: hash.toString("hex") } };
+  await sql`
+    update properties set ledger_heads = ledger_heads || ${head as never}::jsonb where id = ${propertyId}`;
+  return true;
+}

@@ -1,0 +1,174 @@
+import type postgres from "postgres";
+import { detailHashText, LEDGERS, type LedgerName, recordHashText } from "#runtime/ledgers.ts";
+import type { Context } from "#runtime/operation.ts";
+import { BEGINNING, type Seal, sealHash, sealKeyId, sealMac } from "./seals.ts";
+
+/** What can be wrong with a ledger, each with what it means. */
+export const FLAWS = {
+  row_changed: "The row is not as it was written.",
+  row_removed: "A row that was sealed is gone.",
+  row_inserted: "The row was put into a range that was closed.",
+  row_blanked: "The row's personal part is gone, and no erasure accounts for it.",
+  seal_changed: "The seal is not as it was written.",
+  seal_removed: "A seal is gone.",
+} as const;
+
+export interface Flaw {
+  kind: keyof typeof FLAWS;
+  row_id: string | null;
+  seal: number | null;
+}
+
+export interface Verified {
+  seals: number;
+  /** The seal to go on with; null when all is seen. */
+  next_seal: number | null;
+  /** Seals that were keyed with another APP_SECRET: their chain is checked, their code cannot be. */
+  other_secret: number;
+  first: Flaw | null;
+}
+
+/** Verifies `most` seals of one ledger from `seq` on, with their rows; with the last of them the rows after it. */
+export async function verifySeals(
+  context: Context,
+  ledger: LedgerName,
+  { from, most }: { from: number; most: number },
+): Promise<Verified> {
+  const { sql, property } = context;
+  // Read before the seals: a new one that comes meanwhile is then ahead of it, and none can seem to be missing.
+  const [head] = await sql<{ seq: number | null; hash: string | null }[]>`
+    select (ledger_heads -> ${ledger} ->> 'seq')::int as seq, ledger_heads -> ${ledger} ->> 'hash' as hash
+    from properties where id = ${property.id}`;
+  const read = await sql<Seal[]>`
+    select seq, from_at, to_at, row_ids, row_hashes, previous_hash, seal_hash, mac, key_id
+    from ledger_seals
+    where property_id = ${property.id} and ledger = ${ledger} and seq >= ${from - 1}
+    order by seq limit ${most + 1 + (from > 1 ? 1 : 0)}`;
+  const before = read[0]?.seq === from - 1 ? read[0] : null;
+  const page = (before ? read.slice(1) : [...read]).slice(0, most);
+  const last = page.at(-1) ?? before;
+  const isEnd = read.at(-1)?.seq === last?.seq;
+  const range = {
+    after: before?.to_at ?? BEGINNING,
+    upTo: isEnd ? "infinity" : last!.to_at,
+    firstSeal: from,
+    lastSeal: last?.seq ?? 0,
+  };
+  const broken =
+    brokenSeal(context, ledger, page, before, from) ?? (isEnd ? missingHead(last ?? null, head!) : null);
+  const flaw = await firstFlaw(context, ledger, range);
+  const first = earlier(flaw, broken);
+  const otherSecret = page.filter(({ key_id }) => key_id !== sealKeyId(context.config)).length;
+  return {
+    seals: page.length,
+    next_seal: isEnd || first ? null : last!.seq + 1,
+    other_secret: otherSecret,
+    first,
+  };
+}
+
+/** A row is named rather than its seal, where both tell the same. */
+function earlier(row: Flaw | null, seal: Flaw | null): Flaw | null {
+  if (!row || !seal) return row ?? seal;
+  return (row.seal ?? Number.POSITIVE_INFINITY) <= seal.seal! ? row : seal;
+}
+
+function brokenSeal(
+  { config, property }: Context,
+  ledger: LedgerName,
+  page: readonly Seal[],
+  before: Seal | null,
+  from: number,
+): Flaw | null {
+  let previous = before;
+  for (const [index, seal] of page.entries()) {
+    const wanted = from + index;
+    if (seal.seq !== wanted || (wanted > 1 && previous === null)) {
+      return { kind: "seal_removed", row_id: null, seal: previous === null ? wanted - 1 || wanted : wanted };
+    }
+    const linked =
+      seal.from_at === (previous?.to_at ?? BEGINNING) &&
+      (previous === null ? seal.previous_hash === null : seal.previous_hash?.equals(previous.seal_hash));
+    const hash = sealHash({ propertyId: property.id, ledger }, seal);
+    const keyed = seal.key_id !== sealKeyId(config) || sealMac(config, hash).equals(seal.mac);
+    if (!linked || !keyed || !hash.equals(seal.seal_hash))
+      return { kind: "seal_changed", row_id: null, seal: wanted };
+    previous = seal;
+  }
+  return null;
+}
+
+function missingHead(last: Seal | null, head: { seq: number | null; hash: string | null }): Flaw | null {
+  const [wanted, found] = [head.seq ?? 0, last?.seq ?? 0];
+  if (wanted > found) return { kind: "seal_removed", row_id: null, seal: found + 1 };
+  if (wanted === found && last !== null && last.seal_hash.toString("hex") !== head.hash) {
+    return { kind: "seal_changed", row_id: null, seal: found };
+  }
+  return null;
+}
+
+interface Range {
+  after: string;
+  upTo: string;
+  firstSeal: number;
+  lastSeal: number;
+}
+
+/** The first row of the range that is not what its hashes, its seal or an erasure say. */
+async function firstFlaw({ sql, property }: Context, ledger: LedgerName, range: Range): Promise<Flaw | null> {
+  const [flaw] = await sql<Flaw[]>`
+    with expected as materialized (
+      select s.seq, e.id, e.hash, e.place
+      from ledger_seals s cross join lateral unnest(s.row_ids, s.row_hashes) with ordinality as e(id, hash, place)
+      where s.property_id = ${property.id} and s.ledger = ${ledger}
+        and s.seq between ${range.firstSeal} and ${range.lastSeal}
+    ), actual as materialized (
+      select t.id, t.created_at, t.record_hash, t.erased_by, ${intact(sql, ledger)} as intact
+      from ${sql(ledger)} t
+      where t.property_id = ${property.id} and t.created_at > ${range.after} and t.created_at <= ${range.upTo}
+    ), closed as (
+      select max(to_at) as until from ledger_seals
+      where property_id = ${property.id} and ledger = ${ledger} and seq = ${range.lastSeal}
+    ), erasure as materialized (${erasures(sql, property.id, ledger)}),
+    judged as (
+      select case
+          when a.id is null then 'row_removed'
+          when not a.intact then 'row_changed'
+          when e.id is null and a.created_at <= closed.until then 'row_inserted'
+          when a.record_hash <> e.hash then 'row_changed'
+          when a.erased_by is not null and not coalesce(x.lawful, false) then 'row_blanked'
+        end as kind,
+        coalesce(a.id, e.id) as row_id, a.created_at, e.place, coalesce(e.seq, (
+          select s.seq from ledger_seals s where s.property_id = ${property.id} and s.ledger = ${ledger}
+            and a.created_at > s.from_at and a.created_at <= s.to_at limit 1)) as seal
+      from expected e full join actual a on a.id = e.id cross join closed
+      left join erasure x on x.erased_by = a.erased_by
+    )
+    select kind, row_id, seal from judged where kind is not null
+    order by seal nulls last, place nulls first, created_at, row_id limit 1`;
+  return flaw ?? null;
+}
+
+/** Whether a row's own hashes hold, as far as it still has what they are over. */
+function intact(sql: Parameters<typeof erasures>[0], ledger: LedgerName): postgres.Fragment {
+  const personal = Object.keys(LEDGERS[ledger].personal).map((name) => `t.${name}`);
+  return sql.unsafe(`(t.record_hash = ${recordHashText(ledger, "t")} and coalesce(case
+    when t.erased_by is null then t.detail_hash = ${detailHashText(ledger, "t")} and t.updated_at = t.created_at
+    else num_nonnulls(t.salt, ${personal.join(", ")}) = 0 end, false))`) as unknown as postgres.Fragment;
+}
+
+/** The erasures that rows name, and whether one that is in the audit log blanked just these rows. */
+function erasures(sql: Context["sql"], propertyId: string, ledger: LedgerName): postgres.Fragment {
+  return sql`
+    select b.erased_by, exists (
+      select from audit_logs l
+      where l.property_id = ${propertyId} and l.entity_id = b.erased_by
+        and l.action in ('data_deletion', 'finish_erasure')
+        and l.detail_hash = ${sql.unsafe(detailHashText("audit_logs", "l"))}
+        and l.diff -> 'blanked' -> ${ledger} = jsonb_build_object('rows', b.rows, 'ids_sha256', b.ids)) as lawful
+    from (
+      select t.erased_by, count(*) as rows,
+        encode(sha256(convert_to(string_agg(t.id::text, ',' order by t.id), 'UTF8')), 'hex') as ids
+      from ${sql(ledger)} t where t.property_id = ${propertyId} and t.erased_by is not null
+      group by t.erased_by) b`;
+}
