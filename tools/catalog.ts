@@ -72,6 +72,13 @@ import messageProviders from "./providers/message-providers.table.ts";
 import segmentMembers from "./segments/segment-members.table.ts";
 import segmentPreview from "./segments/segment-preview.ts";
 import segments from "./segments/segments.table.ts";
+import inboundMessages from "./sms/inbound-messages.table.ts";
+import listSmsKeywordsInForce from "./sms/list-sms-keywords-in-force.ts";
+import readSmsText from "./sms/read-sms-text.ts";
+import receiveSms from "./sms/receive-sms.ts";
+import resolveSmsReview from "./sms/resolve-sms-review.ts";
+import sendSmsReply from "./sms/send-sms-reply.job.ts";
+import smsKeywords from "./sms/sms-keywords.table.ts";
 import templates from "./templates/templates.table.ts";
 import createUser from "./users/create-user.ts";
 import grantMembership from "./users/grant-membership.ts";
@@ -130,6 +137,13 @@ export const CATALOG = catalog([
   },
   { name: "providers", title: "Message providers", tables: [messageProviders] },
   { name: "inbox", title: "Branded inbox", tables: [inboxMessages] },
+  {
+    name: "sms",
+    title: "Inbound text messages",
+    tables: [inboundMessages, smsKeywords],
+    tools: [listSmsKeywordsInForce, readSmsText, receiveSms, resolveSmsReview],
+    jobs: [sendSmsReply],
+  },
   { name: "mailbox", title: "Mailbox", tables: [mailboxMessages], tools: [listPlatformMessages] },
   {
     name: "imports",

@@ -55,11 +55,11 @@ interface Trouble {
  * What became of one message.
  * `failed`: refused for good. `retry`: known not to be sent, may be tried again. `unknown`: nobody can tell
  * whether the vendor took it. `fatal` says that the vendor refuses the sender and not this message: no other
- * message will pass until the settings are repaired.
+ * message will pass until the settings are repaired. `optedOut`: the vendor keeps the recipient's STOP.
  */
 export type SendOutcome =
   | { id: string; status: "sent"; providerMessageId: string }
-  | (Trouble & { status: "failed" })
+  | (Trouble & { status: "failed"; optedOut?: true })
   | (Trouble & { status: "retry"; retryAfter?: number; fatal?: true })
   | (Trouble & { status: "unknown" });
 
@@ -126,6 +126,8 @@ export interface Callbacks<Settings> {
 /** How far a provider may reach: the operator's own settings anywhere, a property's only to the public internet. */
 export interface Reach {
   allowPrivate: boolean;
+  /** Where the vendor is to post its callbacks, for those that are told with each message. */
+  callbackUrl?: string;
 }
 
 /** An adapter to one vendor. It knows nothing of tenants, SQL or HTTP servers. */

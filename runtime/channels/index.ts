@@ -16,11 +16,12 @@ import ses from "./email/ses.ts";
 import smtp from "./email/smtp.ts";
 import inboxMailbox from "./inbox/mailbox.ts";
 import smsMailbox from "./sms/mailbox.ts";
+import twilio from "./sms/twilio.ts";
 
 /** Every provider, by channel and name. */
 export const PROVIDERS = {
   email: { mailbox, resend, sendgrid, ses, smtp },
-  sms: { mailbox: smsMailbox },
+  sms: { mailbox: smsMailbox, twilio },
   inbox: { mailbox: inboxMailbox },
 };
 
@@ -31,6 +32,7 @@ export interface ChosenProvider {
   settings: unknown;
   /** The operator's own settings, which may name a private address. */
   trusted: boolean;
+  callbackUrl?: string;
 }
 
 /** A provider with its settings applied: what a delivery needs of it. */
@@ -47,7 +49,7 @@ export interface Channels {
   /** The same name and settings share one pool of connections. `invalid` names each wrong setting. */
   open<C extends SendingChannel>(
     channel: C,
-    chosen: Pick<ChosenProvider, "name" | "settings" | "trusted">,
+    chosen: Pick<ChosenProvider, "name" | "settings" | "trusted" | "callbackUrl">,
     keep: Keep,
   ): Sender<C>;
   close(): Promise<void>;
@@ -57,9 +59,9 @@ export interface Channels {
 export function openChannels({ allowPrivate }: Reach): Channels {
   const shared = new Map<string, OpenProvider<never>>();
   return {
-    open(channel, { name, settings, trusted }, keep) {
+    open(channel, { name, settings, trusted, callbackUrl }, keep) {
       const { provider, parsed } = read(channel, name, settings);
-      const reach = { allowPrivate: trusted || allowPrivate };
+      const reach = { allowPrivate: trusted || allowPrivate, ...(callbackUrl && { callbackUrl }) };
       const key = JSON.stringify([channel, name, parsed, reach]);
       const opened = (shared.get(key) ?? provider.open(parsed, reach)) as ReturnType<typeof provider.open>;
       shared.set(key, opened as OpenProvider<never>);

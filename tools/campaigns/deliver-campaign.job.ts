@@ -2,6 +2,7 @@ import { setTimeout } from "node:timers/promises";
 import { z } from "zod";
 import type { Keep, SendingChannel, SendOutcome } from "#runtime/channels/channel.ts";
 import { type Context, type JobContext, job } from "#runtime/operation.ts";
+import { takeOverOptOuts } from "#tools/consent/vendor-opt-outs.ts";
 import { keepMessages } from "#tools/mailbox/keep.ts";
 import { type Candidate, chooseProviders } from "#tools/providers/choose.ts";
 import { type Allowance, release, reserve } from "#tools/providers/limits.ts";
@@ -196,6 +197,7 @@ async function handOver<C extends SendingChannel>(
   const outcomes = [...refused, ...sent];
   await job.transact(async (context) => {
     await recordOutcomes(context, job.jobId, { outcomes, messages });
+    await takeOverOptOuts(context, delivery.channel, answered);
     await noteHealth(context, candidate, verdict, answered);
     if (refusal) await failRefused(context, delivery, refusal);
   });

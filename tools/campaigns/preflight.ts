@@ -3,7 +3,7 @@ import type { Messages, SendingChannel } from "#runtime/channels/channel.ts";
 import { type FaultDetail, toFault } from "#runtime/faults.ts";
 import type { Context } from "#runtime/operation.ts";
 import { maskAddress } from "#tools/players/address.ts";
-import { ENCODINGS, lettersBeyondGsm, segmentsOf } from "#tools/sms/segments.ts";
+import { ENCODINGS, segmentsOf } from "#tools/sms/segments.ts";
 import { sendingChannelOf } from "./addresses.ts";
 import { hasAudience } from "./audience.ts";
 import type { Campaign } from "./campaign.ts";
@@ -11,6 +11,7 @@ import type { Content } from "./content.ts";
 import { checkState } from "./move.ts";
 import { firstAllowed, judgePage } from "./planning.ts";
 import { PLAYER_FIELDS } from "./player-fields.ts";
+import { allSegments, costlyLetters, gamingTraffic, plainLinks } from "./preflight-warnings.ts";
 import { readiness } from "./readiness.ts";
 import { firstReason } from "./stats.ts";
 import { unsubscribeLinks } from "./unsubscribe.ts";
@@ -32,7 +33,7 @@ const Sample = z.object({
   encoding: z.enum(ENCODINGS).nullable().describe("Of a text message"),
 });
 
-type Sample = z.output<typeof Sample>;
+export type Sample = z.output<typeof Sample>;
 
 export const Preflight = z.object({
   ok: z.boolean().describe("Whether it could be sent now"),
@@ -60,6 +61,7 @@ export async function preflight(context: Context, campaign: Campaign): Promise<P
   const noOne = "nobody in the audience may be sent to now; see blocked";
   const warnings = [
     ...counted.warnings,
+    ...(await gamingTraffic(context, campaign)),
     ...costlyLetters(samples),
     ...plainLinks(samples, context.config.baseUrl),
     ...(audience > 0 && allowed === 0 ? [noOne] : []),
@@ -163,25 +165,4 @@ function shown(message: Messages[SendingChannel]): Omit<Sample, "player_id"> {
   }
   const { count: segments, encoding } = segmentsOf(text);
   return { to, subject: null, html: null, text, segments, encoding };
-}
-
-/** Our own unsubscribe link is as safe as the address that the service was given. */
-function plainLinks(samples: Sample[], ours: string): string[] {
-  const found = samples.some(({ html }) => /href\s*=\s*["']?http:/i.test((html ?? "").replaceAll(ours, "")));
-  return found ? ["a link is not https"] : [];
-}
-
-/** One letter outside GSM-7 more than halves what a segment holds. */
-function costlyLetters(samples: Sample[]): string[] {
-  const letters = new Set(
-    samples.flatMap(({ text, encoding }) => (encoding === "UCS-2" ? lettersBeyondGsm(text) : [])),
-  );
-  if (letters.size === 0) return [];
-  return [`the text needs UCS-2, 70 characters a segment, because of: ${[...letters].join(" ")}`];
-}
-
-function allSegments(samples: Sample[], messages: number): number | null {
-  const counts = samples.flatMap(({ segments }) => segments ?? []);
-  if (counts.length === 0) return null;
-  return Math.ceil((counts.reduce((sum, count) => sum + count, 0) / counts.length) * messages);
 }

@@ -4,14 +4,14 @@ import { Fault } from "#runtime/faults.ts";
 import { type Actor, tool } from "#runtime/operation.ts";
 import suppressions, { PERMANENT_REASONS, type SuppressionReason } from "./suppressions.table.ts";
 
-/** What the person did themselves. A key, and so an agent, cannot take it back. */
-const WISHES: readonly SuppressionReason[] = ["unsubscribed", "stop_keyword", "complaint"];
+/** What the person did themselves, or may have meant. A key, and so an agent, cannot take it back. */
+const WISHES: readonly SuppressionReason[] = ["unsubscribed", "stop_keyword", "complaint", "needs_review"];
 
 export default tool({
   name: "delete_suppression",
   title: "Lift a suppression",
   description:
-    "Lifts a suppression; the row is kept as evidence. erased and self_excluded are never lifted. A person's own wish (unsubscribed, stop_keyword, complaint) is lifted by a signed-in admin or manager alone, to correct a mistake; a new opt-in is recorded with consent_record.",
+    "Lifts a suppression; the row is kept as evidence. erased and self_excluded are never lifted. A person's own wish (unsubscribed, stop_keyword, complaint, and needs_review, which may be one) is lifted by a signed-in admin or manager alone, to correct a mistake; a new opt-in is recorded with consent_record.",
   scope: "write",
   effect: "destroy",
   input: { id: z.uuid().describe("From list_suppressions") },

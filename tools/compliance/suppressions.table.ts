@@ -15,6 +15,7 @@ export const SUPPRESSION_REASONS = [
   "erased",
   "self_excluded",
   "import",
+  "needs_review",
 ] as const;
 export type SuppressionReason = (typeof SUPPRESSION_REASONS)[number];
 

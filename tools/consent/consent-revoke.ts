@@ -2,9 +2,9 @@ import { z } from "zod";
 import { ipAddress, pastTime, timestamp } from "#runtime/columns.ts";
 import { invalid } from "#runtime/faults.ts";
 import { type Context, tool } from "#runtime/operation.ts";
-import { CHANNELS, type Channel } from "#tools/compliance/gate.ts";
+import { CHANNELS } from "#tools/compliance/gate.ts";
 import { addressOf, type ListedAddress } from "#tools/compliance/listed-address.ts";
-import { REVOCATION_METHODS, revoke } from "./revoke.ts";
+import { REVOCATION_METHODS, revoke, revokedWith } from "./revoke.ts";
 
 export default tool({
   name: "consent_revoke",
@@ -36,7 +36,7 @@ export default tool({
   async handler(context, input) {
     const done = await revoke(context, {
       ...whoOf(context, input),
-      channels: channelsOf(context, input.channel),
+      channels: input.channel === "all" ? [...CHANNELS] : revokedWith(context, input.channel),
       reason: input.reason,
       source: input.consentSource,
       method: input.method,
@@ -68,11 +68,4 @@ function whoOf(
   if (playerId !== undefined) return { playerId };
   const isPhone = phone !== undefined;
   return { address: addressOf(property, isPhone ? "sms" : "email", named[0]!, isPhone ? "phone" : "email") };
-}
-
-/** Who takes one kind of contact by phone back means both, unless the property says otherwise. */
-function channelsOf({ property }: Context, channel: Channel | "all"): Channel[] {
-  if (channel === "all") return [...CHANNELS];
-  const byPhone = channel === "sms" || channel === "voice";
-  return byPhone && property.revocation_scope === "all_channels_phone" ? ["sms", "voice"] : [channel];
 }

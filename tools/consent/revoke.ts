@@ -63,6 +63,12 @@ export async function revoke(context: Context, revocation: Revocation): Promise<
   return { revoked: channels, playerIds, ...times };
 }
 
+/** Who takes one kind of contact by phone back means both, unless the property says otherwise. */
+export function revokedWith({ property }: Pick<Context, "property">, channel: Channel): Channel[] {
+  const byPhone = channel === "sms" || channel === "voice";
+  return byPhone && property.revocation_scope === "all_channels_phone" ? ["sms", "voice"] : [channel];
+}
+
 async function readTimes({ sql, property }: Context, requestedAt: string | undefined) {
   const [times] = await sql<{ effective_at: string; confirm_by: string; future: boolean }[]>`
     select to_json(now()) #>> '{}' as effective_at, asked > clock_timestamp() as future,

@@ -135,6 +135,14 @@ export const TRACES: readonly Trace[] = [
     },
   },
   {
+    // Where two players have one number, a text is that of the player it was taken for.
+    table: "inbound_messages",
+    rows: (about) => about.sql`(${byPlayer(about)}
+      or t.player_id is null and ${amongHashes(about, "t.sender_hash", about.person.hashes)})`,
+    exported: "inbound_messages",
+    erasure: "delete",
+  },
+  {
     table: "consent_records",
     rows: byPlayer,
     exported: "consent_records",
@@ -343,6 +351,8 @@ export const IMPERSONAL: Readonly<Record<string, string>> = {
   rate_windows: "Counts, kept for an hour",
   schedule_ticks: "Times",
   signing_keys: "The service's own keys",
+  sms_keyword_defaults: "Words that every property reads texts by",
+  sms_keywords: "The operator's own words",
   system_audit_logs: "What was done to keys, staff and properties",
   templates: "The operator's own words",
   users: "Staff",

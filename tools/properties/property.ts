@@ -17,7 +17,8 @@ export const settings = {
   privacy_policy_url: z.url().max(2000).nullable(),
   responsible_gaming_footer: text(2000),
   help_text: text(320).describe("The answer to HELP"),
-  opt_in_text: text(320),
+  opt_in_text: text(320).describe("The answer to START after STOP"),
+  sms_stop_text: text(320).describe("The answer to STOP. It may confirm, and must not advertise"),
   sms_opt_out_text: z
     .string()
     .trim()
@@ -53,9 +54,7 @@ export const PropertyView = z.object({
 export type PropertyView = z.output<typeof PropertyView>;
 
 export function propertyColumns(sql: Sql) {
-  return sql`id, name, slug, legal_name, postal_address, timezone, default_country, privacy_policy_url,
-    responsible_gaming_footer, help_text, opt_in_text, sms_opt_out_text, min_age, email_consent_mode,
-    revocation_scope, tracking, from_email, from_name, privacy_deadlines, tiers, created_at, updated_at`;
+  return sql.unsafe(Object.keys(PropertyView.shape).join(", "));
 }
 
 /** The given settings alone: what is undefined stays as it is. */

@@ -65,6 +65,7 @@ export async function chooseProviders(
     name: one.kind,
     settings: openCredentials(context.config, context.property.id, one),
     trusted: false,
+    ...callbackOf(context.config, one),
     fromAddress: one.from_address,
     limits:
       one.rate_per_second === null && one.daily_limit === null
@@ -72,4 +73,9 @@ export async function chooseProviders(
         : { perSecond: one.rate_per_second, perDay: one.daily_limit },
     health: one.health,
   }));
+}
+
+/** Vendors call back over the public internet alone. */
+function callbackOf({ baseUrl }: Config, { kind, id }: ProviderRecord): { callbackUrl?: string } {
+  return baseUrl.startsWith("https:") ? { callbackUrl: `${baseUrl}/api/callbacks/${kind}/${id}` } : {};
 }

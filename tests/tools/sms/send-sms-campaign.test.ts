@@ -12,6 +12,7 @@ afterAll(() => house?.stop());
 beforeEach(async () => {
   house.tenant = await house.newTenant();
   place = texting(house);
+  await place.neverQuiet();
 });
 
 test("an SMS campaign reaches each number that may be texted once, over REST", async () => {

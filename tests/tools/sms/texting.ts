@@ -8,6 +8,9 @@ export function texting(house: House) {
   const { call } = lucky;
   return {
     ...lucky,
+    /** Whatever time it is where the tests run. */
+    neverQuiet: () =>
+      lucky.query((sql) => sql`delete from quiet_hours_rules where property_id = ${propertyId}`),
     get: (path: string) => house.get(path, { "X-Api-Key": house.tenant.key }),
     post: (path: string, body: object) => house.post(path, body, { "X-Api-Key": house.tenant.key }),
     /** A player with that number, who may be texted unless `consent` is false or there is no number. */

@@ -1,0 +1,96 @@
+import { createHash, createHmac, timingSafeEqual } from "node:crypto";
+import type { CallbackRequest, Notice } from "../channel.ts";
+import type { TwilioSettings } from "./twilio.ts";
+
+/**
+ * Whether Twilio signed the request: HMAC-SHA1 of the address and, of a form, its sorted fields. A JSON body is
+ * known by its SHA-256 in the address. Twilio signs the address with its port or without, so both are tried.
+ */
+export function verify({ auth_token }: TwilioSettings, { url, headers, body }: CallbackRequest): boolean {
+  const given = headers["x-twilio-signature"];
+  if (!given) return false;
+  const hash = URL.parse(url)?.searchParams.get("bodySHA256");
+  if (hash && !equal(createHash("sha256").update(body).digest("hex"), hash.toLowerCase())) return false;
+  const fields = hash ? "" : signedFields(formOf(body));
+  return addresses(url).some((address) => {
+    const expected = createHmac("sha1", auth_token)
+      .update(address + fields, "utf8")
+      .digest("base64");
+    return equal(expected, given);
+  });
+}
+
+/** A number that no message will ever reach: it does not exist, or is a landline. */
+const UNREACHABLE = new Set(["21211", "21614", "30005", "30006"]);
+const OPTED_OUT = "21610";
+
+/** The notices in a verified request. Twilio gives no time, so that of its arrival stands in. */
+export function parse(_: TwilioSettings, { url, body }: CallbackRequest): Notice[] {
+  const form = formOf(body);
+  const providerMessageId = form.get("MessageSid") ?? form.get("SmsSid") ?? "";
+  if (providerMessageId === "") return [];
+  const at = new Date().toISOString();
+  const status = form.get("MessageStatus");
+  if (status === null) return inbound(form, { eventId: providerMessageId, at, providerMessageId });
+  const sendId = URL.parse(url)?.searchParams.get("send_id");
+  const code = form.get("ErrorCode");
+  const told = {
+    eventId: `${providerMessageId}:${status}`,
+    at,
+    providerMessageId,
+    ...(sendId && { sendId }),
+    ...(form.get("To") && { address: plainNumber(form.get("To")) }),
+    ...(code && { code: `twilio_${code}` }),
+  };
+  if (status === "delivered") return [{ ...told, kind: "delivered" }];
+  if (status !== "undelivered" && status !== "failed") return [];
+  if (code === OPTED_OUT) return [{ ...told, kind: "unsubscribed" }];
+  if (code !== null && UNREACHABLE.has(code)) return [{ ...told, kind: "bounced", permanent: true }];
+  return [{ ...told, kind: "failed" }];
+}
+
+const OPT_OUTS: Record<string, "stop" | "start" | "help"> = { STOP: "stop", START: "start", HELP: "help" };
+
+function inbound(
+  form: URLSearchParams,
+  told: { eventId: string; at: string; providerMessageId: string },
+): Notice[] {
+  const [from, to, text] = [form.get("From"), form.get("To"), form.get("Body")];
+  if (from === null || text === null) return [];
+  // Set where Twilio keeps the list itself, and has answered already.
+  const optOut = OPT_OUTS[form.get("OptOutType")?.toUpperCase() ?? ""];
+  const message = { from: plainNumber(from), to: plainNumber(to), text };
+  return [{ ...told, kind: "inbound", ...message, ...(optOut && { optOut }) }];
+}
+
+/** Other channels come by the same address as `whatsapp:+1…`. */
+function plainNumber(address: string | null): string {
+  return (address ?? "").replace(/^[a-z]+:/i, "");
+}
+
+function formOf(body: Buffer): URLSearchParams {
+  return new URLSearchParams(body.toString("utf8"));
+}
+
+/** Each name with its value, sorted; of a repeated name each value once. */
+function signedFields(form: URLSearchParams): string {
+  const names = [...new Set(form.keys())].sort();
+  return names
+    .flatMap((name) => [...new Set(form.getAll(name))].sort().map((value) => name + value))
+    .join("");
+}
+
+function addresses(url: string): string[] {
+  const parsed = URL.parse(url);
+  if (!parsed) return [];
+  const standard = parsed.protocol === "https:" ? "443" : "80";
+  const [, start, host = "", rest = ""] = /^(https?:\/\/)([^/?#]*)(.*)$/is.exec(url) ?? [];
+  const bare = host.replace(/:\d+$/, "");
+  const port = parsed.port || standard;
+  return [...new Set([url, `${start}${bare}${rest}`, `${start}${bare}:${port}${rest}`])];
+}
+
+function equal(expected: string, given: string): boolean {
+  const [one, other] = [Buffer.from(expected), Buffer.from(given)];
+  return one.length === other.length && timingSafeEqual(one, other);
+}

@@ -1,0 +1,91 @@
+import { z } from "zod";
+import { provider, type SendOptions, type SendOutcome, type SmsMessage } from "../channel.ts";
+import { ask, textAt, trouble } from "../vendor-api.ts";
+import { parse, verify } from "./twilio-callbacks.ts";
+
+const settings = z.strictObject({
+  account_sid: z.string().regex(/^AC[0-9a-f]{32}$/i, "must be an account's SID, AC and 32 hex digits"),
+  auth_token: z.string().min(1).max(200),
+  /** The sender where a message and the provider's record name none. */
+  messaging_service_sid: z
+    .string()
+    .regex(/^MG[0-9a-f]{32}$/i, "must be a messaging service's SID, MG and 32 hex digits")
+    .optional(),
+});
+
+export type TwilioSettings = z.output<typeof settings>;
+
+/** The number has texted STOP to Twilio, which sends it nothing more. */
+const OPTED_OUT = 21610;
+/** Credentials, an account that is closed, or a sender that is not ours: no message will pass. */
+const REFUSES_US = new Set([
+  20003, 20005, 20006, 21212, 21603, 21606, 21609, 21659, 21660, 21703, 21704, 21705, 63038,
+]);
+/** Too many at once, or too many waiting on their side. */
+const BUSY = new Set([14107, 20429, 21611]);
+
+/** Twilio's Messages API. */
+export default provider({
+  channel: "sms",
+  name: "twilio",
+  settings,
+  // There is no idempotency key: a second request is a second text.
+  repeatable: false,
+  concurrency: () => 40,
+  open: (given, { callbackUrl }) => ({
+    send: (messages, options) =>
+      Promise.all(messages.map((message) => transmit(given, callbackUrl, message, options))),
+    close: async () => {},
+  }),
+  callbacks: { verify, parse, answer: { contentType: "text/xml", body: "<Response/>" } },
+});
+
+async function transmit(
+  given: TwilioSettings,
+  callbackUrl: string | undefined,
+  message: SmsMessage,
+  { signal }: Pick<SendOptions, "signal">,
+): Promise<SendOutcome> {
+  const { id, to } = message;
+  if (signal.aborted) return { id, status: "retry", code: "aborted", message: "Stopped before it was sent." };
+  const reply = await ask(requestFor(given, callbackUrl, message));
+  if (!("status" in reply)) return trouble(message, reply);
+  const sid = textAt(reply.body, "sid");
+  if (reply.status < 300 && sid !== "") return { id, status: "sent", providerMessageId: sid };
+  const code = codeOf(reply.body);
+  const said = textAt(reply.body, "message") || `The provider answered ${reply.status}.`;
+  const words = said.replaceAll(to, "<recipient>").slice(0, 500);
+  const named = code === 0 ? `http_${reply.status}` : `twilio_${code}`;
+  if (code === OPTED_OUT) return { id, status: "failed", code: "opted_out", message: words, optedOut: true };
+  if (REFUSES_US.has(code)) return { id, status: "retry", code: named, message: words, fatal: true };
+  if (BUSY.has(code)) return trouble(message, { ...reply, status: 429 }, { code: named, message: words });
+  // 403 is also said of a single number, such as one in a country that the account does not send to.
+  if (reply.status === 403 && code !== 0) return { id, status: "failed", code: named, message: words };
+  return trouble(message, reply, { code: named, message: words });
+}
+
+function requestFor(
+  { account_sid, auth_token, messaging_service_sid }: TwilioSettings,
+  callbackUrl: string | undefined,
+  { id, to, from, text }: SmsMessage,
+): Request {
+  const sender =
+    from === undefined && messaging_service_sid !== undefined
+      ? { MessagingServiceSid: messaging_service_sid }
+      : { From: from ?? "" };
+  // Tells of this send even where its own answer was lost.
+  const callback = callbackUrl === undefined ? {} : { StatusCallback: `${callbackUrl}?send_id=${id}` };
+  return new Request(`https://api.twilio.com/2010-04-01/Accounts/${account_sid}/Messages.json`, {
+    method: "POST",
+    headers: {
+      authorization: `Basic ${Buffer.from(`${account_sid}:${auth_token}`).toString("base64")}`,
+      "content-type": "application/x-www-form-urlencoded",
+    },
+    body: new URLSearchParams({ To: to, ...sender, Body: text, ...callback }).toString(),
+  });
+}
+
+function codeOf(body: unknown): number {
+  const code = typeof body === "object" && body !== null && "code" in body ? body.code : 0;
+  return typeof code === "number" ? code : 0;
+}

@@ -1,0 +1,110 @@
+import { HttpResponse, http, passthrough } from "msw";
+import { setupServer } from "msw/node";
+import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
+import { type House, startHouse } from "../../support/house.ts";
+import { type Texting, texting } from "./texting.ts";
+
+const SID = `AC${"0a".repeat(16)}`;
+const OPTED_OUT = "+17025550199";
+
+let house: House;
+let place: Texting;
+let given: { to: string; from: string; callback: string | null }[];
+
+/** Twilio, as far as we ask it: it keeps one number's STOP. */
+const server = setupServer(
+  http.all("http://127.0.0.1*", passthrough),
+  http.post(`https://api.twilio.com/2010-04-01/Accounts/${SID}/Messages.json`, async ({ request }) => {
+    const form = new URLSearchParams(await request.text());
+    const to = form.get("To")!;
+    given.push({ to, from: form.get("From")!, callback: form.get("StatusCallback") });
+    if (to !== OPTED_OUT) return HttpResponse.json({ sid: `SM${to}`, status: "queued" }, { status: 201 });
+    return HttpResponse.json({ code: 21610, message: `${to} is unsubscribed`, status: 400 }, { status: 400 });
+  }),
+);
+
+beforeAll(async () => {
+  server.listen({ onUnhandledFrame: "error" });
+  house = await startHouse({ baseUrl: "https://casino.example" });
+});
+afterAll(async () => {
+  server.close();
+  await house?.stop();
+});
+beforeEach(async () => {
+  given = [];
+  house.tenant = await house.newTenant();
+  place = texting(house);
+  await place.neverQuiet();
+});
+
+const provider = (more: object = {}) =>
+  place.call("create_message_provider", {
+    channel: "sms",
+    kind: "twilio",
+    name: "Twilio",
+    from_address: "+18005550000",
+    credentials: { account_sid: SID, auth_token: "secret" },
+    allows_gaming: true,
+    ...more,
+  });
+
+test("a campaign goes by Twilio, and a STOP that Twilio keeps becomes ours", async () => {
+  const { id: providerId } = await provider();
+  await place.player("ana", "+17025550101");
+  const stopped = await place.player("stopped", OPTED_OUT);
+  const id = await place.campaign("Double points!");
+  await place.send(id);
+  await house.idle();
+  expect(await place.outcomes(id)).toEqual({ ana: "sent", stopped: "opted_out" });
+  const { body: sends } = await place.get("/api/campaign_sends?order=status.desc");
+  expect(given.sort((a, b) => (a.to < b.to ? -1 : 1))).toEqual(
+    ["+17025550101", OPTED_OUT].map((to) => ({
+      to,
+      from: "+18005550000",
+      callback: expect.stringMatching(
+        new RegExp(`^https://casino\\.example/api/callbacks/twilio/${providerId}\\?send_id=`),
+      ),
+    })),
+  );
+  expect(sends[0]).toMatchObject({ provider: "twilio", provider_message_id: "SM+17025550101", segments: 1 });
+
+  const about = { propertyId: house.tenant.id, channel: "sms", playerId: stopped };
+  expect((await place.call("compliance_check", about)).reasons).toEqual(["no_consent", "suppressed"]);
+  const { body: ledger } = await place.get(`/api/consent_records?player_id.eq=${stopped}&action.eq=revoked`);
+  expect(ledger.map(({ channel }: { channel: string }) => channel).sort()).toEqual(["sms", "voice"]);
+  const again = await place.campaign("Once more!");
+  await place.send(again);
+  await house.idle();
+  expect(given.filter(({ to }) => to === OPTED_OUT)).toHaveLength(1);
+});
+
+test("HELP is answered by the provider that brought it", async () => {
+  await provider();
+  await place.call("receive_sms", {
+    propertyId: house.tenant.id,
+    from: "+17025550101",
+    to: "+18005551111",
+    text: "HELP",
+  });
+  await house.idle();
+  expect(given).toEqual([{ to: "+17025550101", from: "+18005550000", callback: expect.any(String) }]);
+  expect((await place.get("/api/inbound_messages")).body[0].reply_status).toBe("sent");
+});
+
+test("without a contract that allows gaming nothing is sent, and with one the carriers' rules are told", async () => {
+  await place.player("ana", "+17025550101");
+  const { id: providerId } = await provider({ allows_gaming: false });
+  const id = await place.campaign("Double points! http://casino.example");
+  const about = { campaignId: id, propertyId: house.tenant.id };
+  const before = await place.call("preflight_campaign", about);
+  expect(before).toMatchObject({ ok: false, errors: [{ field: "provider_id" }] });
+  expect((await place.post("/api/functions/send-sms-campaign", about)).status).toBe(400);
+  await place.call("update_message_provider", { id: providerId, allows_gaming: true });
+  const after = await place.call("preflight_campaign", about);
+  expect(after.ok).toBe(true);
+  expect(after.warnings).toEqual([
+    expect.stringContaining("most US carriers, and Twilio's own policy, forbid gambling content"),
+    "a link is not https",
+  ]);
+});

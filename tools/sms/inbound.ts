@@ -1,0 +1,154 @@
+import type { Notice } from "#runtime/channels/channel.ts";
+import type { Context } from "#runtime/operation.ts";
+import type { ListedAddress } from "#tools/compliance/listed-address.ts";
+import { revoke, revokedWith } from "#tools/consent/revoke.ts";
+import { addressHash, normalizePhone } from "#tools/players/address.ts";
+import { keywordsOf, type Reading, readText } from "./keywords.ts";
+import { hold, settleReviews } from "./reviews.ts";
+import sendSmsReply from "./send-sms-reply.job.ts";
+import { resume } from "./start.ts";
+
+export type InboundNotice = Extract<Notice, { kind: "inbound" }>;
+
+/** Who brought the text: a provider by name, and its record where it has one. */
+export interface Source {
+  provider: string;
+  providerId: string | null;
+}
+
+export interface Inbound {
+  id: string;
+  action: Reading["action"];
+  /** As the database prints it. */
+  received_at: string;
+}
+
+const MOST_CHARACTERS = 10_000;
+const REPLIES_AN_HOUR = 3;
+
+/**
+ * Reads a text that somebody wrote and does what it asks for, all in the caller's transaction: STOP revokes,
+ * START lifts an earlier STOP, HELP is answered, and what may be meant as STOP holds sends to the number until
+ * somebody has read it. The text decides nothing else. Null for one that was received before.
+ */
+export async function receiveInbound(
+  context: Context,
+  notice: InboundNotice,
+  source: Source,
+): Promise<Inbound | null> {
+  const sender = senderOf(context, notice.from);
+  await lockNumber(context, sender);
+  const reading = readAs(notice, readText(notice.text, await keywordsOf(context)));
+  const inbound = await store(context, { notice, source, sender, reading });
+  if (!inbound) return null;
+  const wantsReply = await act(asPlayer(context), inbound, sender);
+  if (wantsReply && notice.optOut === undefined && (await mayReply(context, sender))) {
+    await context.sql`
+      update inbound_messages set reply_status = 'queued'
+      where property_id = ${context.property.id} and id = ${inbound.id}`;
+    context.enqueue(sendSmsReply, { messageId: inbound.id });
+  }
+  return inbound;
+}
+
+/** The vendor has acted on its own list already; a STOP of ours stands whatever it says. */
+function readAs({ optOut }: InboundNotice, reading: Reading): Reading {
+  if (optOut === undefined || reading.action === "stop") return reading;
+  return { action: optOut, matched: reading.action === optOut ? reading.matched : null };
+}
+
+/** A sender that is no phone number, such as a short code, is known by what it says. */
+function senderOf({ property }: Context, from: string): ListedAddress {
+  const given = clean(from).slice(0, 100);
+  const address = normalizePhone(given, property.default_country) ?? given;
+  return { address, hash: addressHash(property.pepper, address) };
+}
+
+/** Two texts of one number are read one after the other. */
+async function lockNumber({ sql, property }: Context, { hash }: ListedAddress): Promise<void> {
+  const number = `sms ${property.id} ${hash.toString("hex")}`;
+  await sql`select pg_advisory_xact_lock(hashtextextended(${number}, 0))`;
+}
+
+async function store(
+  { sql, property, emit }: Context,
+  {
+    notice,
+    source,
+    sender,
+    reading,
+  }: { notice: InboundNotice; source: Source; sender: ListedAddress; reading: Reading },
+): Promise<Inbound | null> {
+  const [row] = await sql<(Inbound & { player_id: string | null; needs_review: boolean })[]>`
+    insert into inbound_messages (property_id, provider, provider_id, provider_message_id, player_id, sender,
+      sender_hash, recipient, text, action, matched, needs_review, received_at)
+    values (${property.id}, ${source.provider}, ${source.providerId},
+      ${notice.providerMessageId ?? notice.eventId},
+      (select id from players where property_id = ${property.id} and phone_hash = ${sender.hash}
+        and deleted_at is null order by created_at, id limit 1),
+      ${sender.address}, ${sender.hash}, ${clean(notice.to).slice(0, 100)},
+      ${clean(notice.text).slice(0, MOST_CHARACTERS)}, ${reading.action}, ${reading.matched?.text ?? null},
+      ${reading.action === "review"}, least(${notice.at}::timestamptz, now()))
+    on conflict (property_id, provider, provider_message_id) do nothing
+    returning id, player_id, action, needs_review, to_json(received_at) #>> '{}' as received_at`;
+  if (!row) return null;
+  emit("player.message_received", { ...row, channel: "sms" });
+  return { id: row.id, action: row.action, received_at: row.received_at };
+}
+
+/** What PostgreSQL cannot keep is left out. */
+function clean(text: string): string {
+  return text.toWellFormed().replaceAll("\0", "");
+}
+
+/** The ledger tells of the player's own act, not of the job's that carries it out. */
+function asPlayer(context: Context): Context {
+  return { ...context, call: { ...context.call, actor: { type: "anonymous", id: null } } };
+}
+
+/** Does what the text asks for. Answers whether it wants a reply. */
+async function act(
+  context: Context,
+  { id, action, received_at }: Inbound,
+  sender: ListedAddress,
+): Promise<boolean> {
+  switch (action) {
+    case "stop": {
+      const isNew = !(await hasStopped(context, sender));
+      await revoke(context, {
+        address: sender,
+        channels: revokedWith(context, "sms"),
+        method: "stop_keyword",
+        source: "sms",
+        requestedAt: received_at,
+      });
+      await settleReviews(context, sender, "revoke", null);
+      return isNew;
+    }
+    case "start":
+      return resume(context, sender, received_at);
+    case "review":
+      await hold(context, sender, id);
+      return false;
+    default:
+      return action === "help";
+  }
+}
+
+/** A number that has stopped already gets no second confirmation. */
+async function hasStopped({ sql, property }: Context, { hash }: ListedAddress): Promise<boolean> {
+  const [row] = await sql`
+    select 1 from suppressions
+    where property_id = ${property.id} and address_hash = ${hash} and channel = 'sms'
+      and reason = 'stop_keyword' and lifted_at is null`;
+  return row !== undefined;
+}
+
+/** Two machines that answer each other's answers must come to an end. */
+async function mayReply({ sql, property }: Context, { hash }: ListedAddress): Promise<boolean> {
+  const [row] = await sql<{ count: number }[]>`
+    select count(*)::int as count from inbound_messages
+    where property_id = ${property.id} and sender_hash = ${hash} and reply_status is not null
+      and received_at > now() - interval '1 hour'`;
+  return row!.count < REPLIES_AN_HOUR;
+}

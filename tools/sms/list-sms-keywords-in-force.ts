@@ -1,0 +1,27 @@
+import { z } from "zod";
+import { tool } from "#runtime/operation.ts";
+import { KEYWORD_ACTIONS, KEYWORD_MATCHES, keywordsOf } from "./keywords.ts";
+
+export default tool({
+  name: "list_sms_keywords_in_force",
+  title: "List the keywords in force",
+  description:
+    "Lists every word and phrase that the property's inbound texts are read by: those that the law names (protected), the other defaults, and the property's own from sms_keywords.",
+  scope: "read",
+  effect: "read",
+  property: "propertyId",
+  input: { propertyId: z.uuid() },
+  output: z.object({
+    keywords: z.array(
+      z.object({
+        text: z.string(),
+        action: z.enum(KEYWORD_ACTIONS),
+        match: z.enum(KEYWORD_MATCHES),
+        language: z.string().nullable(),
+        origin: z.enum(["protected", "default", "property"]),
+      }),
+    ),
+  }),
+  faults: [],
+  handler: async (context) => ({ keywords: [...(await keywordsOf(context))] }),
+});

@@ -1,0 +1,69 @@
+import { z } from "zod";
+import { Fault } from "#runtime/faults.ts";
+import { type Context, tool } from "#runtime/operation.ts";
+import { revoke, revokedWith } from "#tools/consent/revoke.ts";
+import { REVIEW_DECISIONS, settleReviews } from "./reviews.ts";
+
+export default tool({
+  name: "resolve_sms_review",
+  title: "Resolve an inbound text's review",
+  description:
+    "Decides what a text was meant as: revoke takes it as STOP for the number, release lets sends to the number go on once none of its texts waits for review. release is for a signed-in admin or manager, because the text may be written to mislead; anyone with write may revoke.",
+  scope: "write",
+  effect: "change",
+  property: "propertyId",
+  input: {
+    propertyId: z.uuid(),
+    messageId: z.uuid().describe("From list_inbound_messages with needs_review true"),
+    decision: z.enum(REVIEW_DECISIONS),
+  },
+  output: z.object({ success: z.literal(true) }),
+  faults: ["not_found", "conflict"],
+  async handler(context, { messageId, decision }) {
+    const message = await waiting(context, messageId);
+    const sender = { address: message.sender, hash: message.sender_hash };
+    if (decision === "release") {
+      checkPerson(context);
+      await settleReviews(context, sender, "release", messageId);
+    } else {
+      await revoke(context, {
+        address: sender,
+        channels: revokedWith(context, "sms"),
+        method: "stop_keyword",
+        source: "sms",
+        requestedAt: message.received_at,
+      });
+      await settleReviews(context, sender, "revoke", null);
+    }
+    context.audit({ entity: "inbound_messages", entityId: messageId, diff: { decision } });
+    return { success: true as const };
+  },
+});
+
+interface Waiting {
+  sender: string;
+  sender_hash: Buffer;
+  needs_review: boolean;
+  received_at: string;
+}
+
+async function waiting({ sql, property }: Context, id: string): Promise<Waiting> {
+  const [message] = await sql<Waiting[]>`
+    select coalesce(sender, '') as sender, sender_hash, needs_review, to_json(received_at) #>> '{}' as received_at
+    from inbound_messages where property_id = ${property.id} and id = ${id} for update`;
+  if (!message) {
+    throw new Fault("not_found", { message: `No inbound message with the id ${id} in this property.` });
+  }
+  if (!message.needs_review || !message.sender_hash) {
+    throw new Fault("conflict", { message: "This text does not wait for review." });
+  }
+  return message;
+}
+
+function checkPerson({ call }: Context): void {
+  if (call.actor.type === "user" || call.actor.type === "system") return;
+  throw new Fault("conflict", {
+    message:
+      "A signed-in admin or manager has to read the text and release the number; a key can only revoke.",
+  });
+}
