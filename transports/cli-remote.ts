@@ -17,7 +17,7 @@ export async function callRemote(operation: Operation, given: Arguments): Promis
   const response = await fetch(new URL(plan.path, given.url), {
     method: plan.method,
     headers: {
-      ...(given.key && { "X-Api-Key": given.key }),
+      ...(given.key && { Authorization: `Bearer ${given.key}` }),
       ...(given.property && { "X-Property-Id": given.property }),
       ...(given.idempotencyKey && { "Idempotency-Key": given.idempotencyKey }),
       ...(plan.body !== undefined && !upload && { "Content-Type": "application/json" }),

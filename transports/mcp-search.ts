@@ -1,3 +1,4 @@
+import type { Verb } from "#runtime/operation.ts";
 import { type OfferedTool, TOOL_NAME } from "./mcp-tools.ts";
 
 /** Ranks tools by the words of a request. */
@@ -7,6 +8,8 @@ export interface Index {
 
 interface Entry {
   tool: OfferedTool;
+  /** The words of its name: a request that says them all is about this tool and not one that says more. */
+  name: string[];
   /** How much of each word the tool has, weighed by where it stands. */
   weights: Map<string, number>;
   length: number;
@@ -21,7 +24,7 @@ const WEIGHTS = { name: 5, title: 3, description: 1.2, toolset: 1, field: 0.5, f
 /** Words that people use for what the tools call otherwise. */
 const SYNONYMS: readonly (readonly string[])[] = [
   ["delete", "remove", "erase", "destroy", "drop", "forget"],
-  ["create", "add", "new", "register", "insert", "make"],
+  ["create", "add", "new", "register", "insert", "make", "define", "set", "report"],
   ["update", "change", "edit", "modify", "set", "rename"],
   ["rotate", "change", "renew", "replace"],
   ["list", "find", "search", "all", "browse", "which"],
@@ -53,10 +56,17 @@ const SYNONYMS: readonly (readonly string[])[] = [
   ["template", "design", "layout"],
   ["mailbox", "inbox", "outgoing"],
   ["audit", "history", "log", "did"],
+  ["record", "history"],
+  ["frequency", "limit", "cap", "often", "week"],
+  ["get", "status", "done", "progress"],
+  ["send", "got", "received"],
   ["validate", "verify", "check"],
   ["privacy", "gdpr", "ccpa"],
 ];
-const SYNONYM_WEIGHT = 0.45;
+const SYNONYM_WEIGHT = 0.6;
+
+// Of a record's five tools, the ones that are asked for more often where no word tells them apart.
+const USUAL: Partial<Record<Verb, number>> = { list: 1.2, create: 1.1, delete: 0.8 };
 
 const STOP = new Set(
   "a an and are be by can do does for from has have how i in is it me my of on or our the their this to want we what who with you your".split(
@@ -76,14 +86,15 @@ export function indexOf(tools: readonly OfferedTool[]): Index {
     const count = holders.get(word) ?? 0;
     return Math.log(1 + (entries.length - count + 0.5) / (count + 0.5));
   };
-  const scoreOf = ({ weights, length }: Entry, asked: Map<string, number>) => {
+  const scoreOf = ({ tool, name, weights, length }: Entry, asked: Map<string, number>) => {
     let score = 0;
     for (const [word, weight] of asked) {
       const found = weights.get(word);
       if (found === undefined) continue;
       score += (weight * rarity(word) * found * (K1 + 1)) / (found + K1 * (1 - B + (B * length) / average));
     }
-    return score;
+    const named = name.filter((word) => asked.has(word)).length / name.length;
+    return score * (USUAL[tool.operation.crud?.verb ?? "get"] ?? 1) * (0.6 + 0.4 * named);
   };
   return {
     search: (query, limit) => {
@@ -116,7 +127,7 @@ function entryOf(tool: OfferedTool): Entry {
     add(field, WEIGHTS.field);
     if (typeof description === "string") add(description, WEIGHTS.fieldDescription);
   }
-  return { tool, weights, length };
+  return { tool, name: wordsOf(tool.operation.name), weights, length };
 }
 
 function askedWords(query: string): Map<string, number> {

@@ -72,11 +72,12 @@ async function byCli(operation: Operation, input: Record<string, unknown>): Prom
   return exit === 1 ? { code: data.code, data: data.error } : { code: null, data };
 }
 
-/** What is each record's own taken out: ids, times, and what was planted at random. */
+/** What is each record's own taken out: ids, times, what was planted at random, and by which face it came. */
 function masked(said: Said): Said {
   const text = JSON.stringify(said)
     .replace(/[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}/g, "<id>")
     .replace(/\d{4}-\d\d-\d\dT[\d:.]+(?:Z|[+-][\d:]+)/g, "<time>")
+    .replace(/"(client|collection_method)":"(?:rest|mcp|cli|node)"/g, '"$1":"<face>"')
     .replace(/whsec_[\w+/=-]+/g, "<secret>")
     .replace(/\b[0-9a-f]{64}\b/g, "<hash>")
     .replace(/\b[0-9a-f]{12}\.example\b/g, "<host>")
