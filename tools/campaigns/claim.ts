@@ -53,10 +53,12 @@ const FIRST = "00000000-0000-0000-0000-000000000000";
 export const EXPIRES_AFTER_HOURS = 72;
 // A claimed message is with the vendor a moment later, and that moment must be open too.
 const LEAD = "interval '10 seconds'";
+// A number that is held is asked about again after so long.
+const REVIEW_AGAIN = "15 minutes";
 
 /**
  * Takes the next rows of a campaign that is sending, and asks the gate again about the players as they are now:
- * who is blocked by now is skipped, who is in quiet hours or capped waits. Holds the campaign's row, so that one
+ * who is blocked by now is skipped; who is in quiet hours, capped or held for review waits. Holds the campaign's row, so that one
  * who pauses or cancels waits for this, and nothing is claimed after the answer. Takes nothing when the campaign
  * has another version.
  */
@@ -128,9 +130,11 @@ async function claimUpTo(context: Context, jobId: string, wanted: Wanted): Promi
       ) w
       where not w.is_open or w.is_capped
     ), decided as materialized (
-      select j.send_id, case when j.reasons <> '{}' or w.skips then 'skipped'
+      select j.send_id, case when j.reasons = '{needs_review}' then 'deferred'
+          when j.reasons <> '{}' or w.skips then 'skipped'
           when w.send_id is not null then 'deferred' else 'sending' end as status,
-        coalesce(w.reasons, j.reasons) as reasons, w.until
+        coalesce(w.reasons, j.reasons) as reasons,
+        case when j.reasons = '{needs_review}' then statement_timestamp() + ${REVIEW_AGAIN}::interval else w.until end as until
       from judged j left join waiting w on w.send_id = j.send_id
     ), claimed as (
       update campaign_sends s

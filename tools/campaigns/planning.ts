@@ -12,7 +12,13 @@ const FIRST = "00000000-0000-0000-0000-000000000000";
 const OCCURRENCE = "1";
 
 /** The statement that judges the next players of an audience: `judged` has id, address, hash and reasons. */
-async function judgedPage(context: Setting, campaign: Campaign, cursor: string | null, limit: number) {
+async function judgedPage(
+  context: Setting,
+  campaign: Campaign,
+  cursor: string | null,
+  limit: number,
+  options: { plan?: boolean } = {},
+) {
   const values: unknown[] = [];
   const bind: Bind = (value, type) => `$${values.push(value)}::${type}`;
   const property = bind(context.property.id, "uuid");
@@ -21,6 +27,8 @@ async function judgedPage(context: Setting, campaign: Campaign, cursor: string |
   const channel = sendingChannel(campaign);
   const { address, hash } = ADDRESSES[channel];
   const gate = gateText(bind, { property: context.property, channel });
+  // Who is held may be released before the claim, which asks again.
+  const pending = options.plan ? "when reasons = '{needs_review}' then '{}'" : "";
   return {
     bind,
     values,
@@ -31,7 +39,7 @@ async function judgedPage(context: Setting, campaign: Campaign, cursor: string |
       values.push(...rules.params);
       return `judged as materialized (
         select id, address, hash, zones, region,
-          case when reasons = '{}' and hash is null then '{invalid_address}' else reasons end as reasons
+          case when reasons = '{}' and hash is null then '{invalid_address}' ${pending} else reasons end as reasons
         from (
           select p.id, ${address} as address, ${hash} as hash, p.zones, p.region, ${gate} as reasons
           from (
@@ -55,7 +63,7 @@ export interface Planned {
  * the player's own time or their next open hour, or skipped with every reason. An address that has its row already, by whichever player, gets no second message.
  */
 export async function planPage(context: Setting, campaign: Campaign, limit: number): Promise<Planned> {
-  const page = await judgedPage(context, campaign, campaign.plan_cursor, limit);
+  const page = await judgedPage(context, campaign, campaign.plan_cursor, limit, { plan: true });
   const { bind, property } = page;
   const id = bind(campaign.id, "uuid");
   const channel = sendingChannel(campaign);

@@ -32,6 +32,7 @@ const REASONS = [
   "vip_hold",
   "dnc",
   "suppressed",
+  "needs_review",
   "no_consent",
   "consent_expired",
   "underage",

@@ -16,6 +16,7 @@ export const BLOCK_REASONS = {
   dnc: "The number is on a do-not-call list: the property's own and litigators' bar every channel, registries of numbers bar calls and texts.",
   erased: "The person had their data erased.",
   invalid_address: "There is no address for the channel, or it cannot be delivered to.",
+  needs_review: "A text from the number waits to be read, because it may mean stop.",
   no_consent: "There is no consent for the channel.",
   reassigned_number: "The number may belong to someone else now.",
   self_excluded: "The person has excluded themselves from gambling.",
@@ -62,6 +63,7 @@ export function gateText(bind: Bind, options: GateOptions): string {
     dnc: lists.dnc("p.phone_hash"),
     erased: ["p.status = 'erased'", ...hashes.map(lists.erased)].join(" or "),
     invalid_address: UNREACHABLE[channel],
+    needs_review: onPhone(channel, lists.inReview("p.phone_hash")),
     no_consent: noConsent(options),
     reassigned_number: onPhone(channel, lists.reassigned("p.phone_hash")),
     self_excluded: ["p.status = 'self_excluded'", lists.excludedPlayer, ...hashes.map(lists.excluded)].join(
@@ -84,6 +86,7 @@ export function strangerText(bind: Bind, options: GateOptions, hash: string): st
     dnc: lists.dnc(hash),
     erased: lists.erased(hash),
     invalid_address: `${hash} is null`,
+    needs_review: onPhone(channel, lists.inReview(hash)),
     no_consent: "true",
     reassigned_number: onPhone(channel, lists.reassigned(hash)),
     self_excluded: lists.excluded(hash),
@@ -139,11 +142,16 @@ function listsOver(bind: Bind, { property, channel }: GateOptions, now: string) 
     erased: (hash: string) => suppression(`s.address_hash = ${hash}`, "s.reason = 'erased'"),
     excluded: (hash: string) => suppression(`s.address_hash = ${hash}`, "s.reason = 'self_excluded'"),
     suppressed: (hash: string) =>
-      suppression(`s.address_hash = ${hash}`, `${here} and s.reason not in ('erased', 'self_excluded')`),
-    // What is wrong with an address does not follow the player to another one.
+      suppression(
+        `s.address_hash = ${hash}`,
+        `${here} and s.reason not in ('erased', 'self_excluded', 'needs_review')`,
+      ),
+    inReview: (hash: string) =>
+      suppression(`s.address_hash = ${hash}`, `${here} and s.reason = 'needs_review'`),
+    // What is wrong with an address, or is asked of it, does not follow the player to another one.
     suppressedPlayer: suppression(
       "s.player_id = p.id",
-      `${here} and s.reason not in ('hard_bounce', 'soft_bounce_limit', 'invalid')`,
+      `${here} and s.reason not in ('hard_bounce', 'soft_bounce_limit', 'invalid', 'needs_review')`,
     ),
     excludedPlayer: `exists (select 1 from self_exclusions x where x.property_id = ${own} and x.player_id = p.id
       and x.starts_at <= ${now} and (x.ends_at is null or x.ends_at > ${now}))`,

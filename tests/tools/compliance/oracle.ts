@@ -38,6 +38,7 @@ const ABOUT_THE_ADDRESS = ["hard_bounce", "soft_bounce_limit", "invalid"];
 export function reasonsFor(world: World, index: number, channel: Channel, at: Time): BlockReason[] {
   const player = world.players[index]!;
   const reasons = new Set<BlockReason>();
+  const byPhone = channel === "sms" || channel === "voice";
   const lasts = (end: Time | null) => end === null || end > at;
   const isTheirs = (address: string | null) =>
     address !== null && (address === player.email || address === player.phone);
@@ -59,9 +60,13 @@ export function reasonsFor(world: World, index: number, channel: Channel, at: Ti
     if (one.reason === "erased" && byAddress) reasons.add("erased");
     const byPlayer = one.player === index && !ABOUT_THE_ADDRESS.includes(one.reason);
     const here = one.channel === "all" || one.channel === channel;
+    if (one.reason === "needs_review") {
+      if (here && byPhone && one.address !== null && one.address === player.phone)
+        reasons.add("needs_review");
+      continue;
+    }
     if (here && ((byAddress && one.reason !== "erased") || byPlayer)) reasons.add("suppressed");
   }
-  const byPhone = channel === "sms" || channel === "voice";
   for (const one of world.dnc) {
     if (one.phone !== player.phone || !lasts(one.expires)) continue;
     if (one.list === "internal" || one.list === "litigator") reasons.add("dnc");

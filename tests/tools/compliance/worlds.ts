@@ -50,6 +50,7 @@ const suppression = fc
       "hard_bounce",
       "invalid",
       "complaint",
+      "needs_review",
       "manual",
       "erased",
     ),
@@ -60,6 +61,16 @@ const suppression = fc
     ...rest,
     address: typeof by === "string" ? by : null,
     player: typeof by === "string" ? null : by,
+  }));
+
+const held = fc
+  .record({ address: phones, channel: fc.constantFrom("sms" as const, "voice" as const, "all" as const) })
+  .map((one) => ({
+    ...one,
+    reason: "needs_review" as const,
+    expires: null,
+    lifted: false,
+    player: null,
   }));
 
 export const worlds: fc.Arbitrary<World> = fc
@@ -78,7 +89,7 @@ export const worlds: fc.Arbitrary<World> = fc
       }),
       { minLength: 80, maxLength: 160 },
     ),
-    suppressions: fc.uniqueArray(suppression, {
+    suppressions: fc.uniqueArray(fc.oneof({ arbitrary: suppression, weight: 4 }, held), {
       maxLength: 12,
       selector: (one) => [one.address, one.player, one.channel, one.reason].join(),
     }),

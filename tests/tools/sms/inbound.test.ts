@@ -213,7 +213,8 @@ describe("a text that may mean STOP", () => {
   test("holds the number until a person has read it", async () => {
     const id = await place.player("ana", ANA);
     const { message_id } = await say("I'm at the bus stop");
-    expect(await reasons()).toEqual(["suppressed"]);
+    expect(await reasons()).toEqual(["needs_review"]);
+    expect(await reasons("email")).not.toContain("needs_review");
     expect(await replies()).toEqual([]);
     const about = { propertyId: house.tenant.id, messageId: message_id };
     const byKey = await place.post("/api/functions/resolve-sms-review", { ...about, decision: "release" });
@@ -238,7 +239,7 @@ describe("a text that may mean STOP", () => {
     const second = await say("why did you stop texting me, stop it really");
     const about = { propertyId: house.tenant.id };
     await place.call("resolve_sms_review", { ...about, messageId: first.message_id, decision: "release" });
-    expect(await reasons()).toEqual(["suppressed"]);
+    expect(await reasons()).toEqual(["needs_review"]);
     const byKey = await place.post("/api/functions/resolve-sms-review", {
       ...about,
       messageId: second.message_id,
@@ -257,6 +258,33 @@ describe("a text that may mean STOP", () => {
     await say("START");
     expect(await reasons()).toEqual([]);
     expect((await place.get("/api/inbound_messages?needs_review.is=true")).body).toEqual([]);
+  });
+
+  test("makes a campaign wait for that number, and send or cancel as is decided", async () => {
+    const numbers = ["+17025550101", "+17025550102", "+17025550103"];
+    for (const [index, phone] of numbers.entries()) await here.player(`p${index}`, phone);
+    const text = (from: string) =>
+      here.call("receive_sms", { propertyId: quiet.tenant.id, from, text: "at the bus stop" });
+    const early = await text(numbers[0]!);
+    const id = await here.campaign("Double points!");
+    await here.send(id);
+    await here.work({ only: "plan_campaign" });
+    const late = await text(numbers[1]!);
+    await here.work({ only: "deliver_campaign" });
+    expect(await here.outcomes(id)).toEqual({ p0: "needs_review", p1: "needs_review", p2: "sent" });
+    expect((await here.get(`/api/campaigns/${id}`)).body.status).toBe("sending");
+    const about = { propertyId: quiet.tenant.id };
+    await here.call("resolve_sms_review", { ...about, messageId: early.message_id, decision: "release" });
+    await here.call("resolve_sms_review", { ...about, messageId: late.message_id, decision: "revoke" });
+    await here.query(
+      (sql) => sql`update campaign_sends set scheduled_for = now() where property_id = ${quiet.tenant.id}`,
+    );
+    await quiet.service.db.asSystem(
+      (sql) => sql`update queue set run_at = now() where property_id = ${quiet.tenant.id}`,
+    );
+    await here.work({ only: "deliver_campaign" });
+    expect(await here.outcomes(id)).toMatchObject({ p0: "sent", p1: "suppressed" });
+    expect((await here.get(`/api/campaigns/${id}`)).body.status).toBe("sent");
   });
 
   test("of another property is not found", async () => {
