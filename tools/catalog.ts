@@ -17,6 +17,7 @@ import getPreferences from "./campaigns/get-preferences.ts";
 import pauseCampaign from "./campaigns/pause-campaign.ts";
 import planCampaign from "./campaigns/plan-campaign.job.ts";
 import preflightCampaign from "./campaigns/preflight-campaign.ts";
+import refreshStats from "./campaigns/refresh-campaign-stats.job.ts";
 import resumeCampaign from "./campaigns/resume-campaign.ts";
 import savePreferences from "./campaigns/save-preferences.ts";
 import scheduleCampaign from "./campaigns/schedule-campaign.ts";
@@ -133,7 +134,7 @@ export const CATALOG = catalog([
       unscheduleCampaign,
       unsubscribe,
     ],
-    jobs: [cancelSends, deliverCampaign, fireCampaign, planCampaign, settleSends],
+    jobs: [cancelSends, deliverCampaign, fireCampaign, planCampaign, refreshStats, settleSends],
   },
   { name: "providers", title: "Message providers", tables: [messageProviders] },
   { name: "inbox", title: "Branded inbox", tables: [inboxMessages] },

@@ -52,5 +52,6 @@ export default table({
     bounced_at: time(),
     complained_at: time(),
     unsubscribed_at: time(),
+    converted_at: time(),
   },
 });

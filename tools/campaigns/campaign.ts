@@ -2,6 +2,7 @@ import { Fault } from "#runtime/faults.ts";
 import type { Context } from "#runtime/operation.ts";
 import type { Condition } from "#tools/segments/conditions.ts";
 import type { Utm } from "#tools/tracking/utm.ts";
+import type { Goal } from "./goal.ts";
 
 export const CHANNELS = ["email", "sms", "voice", "push", "inbox", "loyaltyvip"] as const;
 export const STATUSES = [
@@ -45,6 +46,7 @@ export interface Campaign {
   ignore_frequency_cap: boolean;
   is_transactional: boolean;
   tags: string[];
+  goal: Goal | null;
   plan_cursor: string | null;
   planned_at: string | null;
   version: number;
@@ -60,7 +62,7 @@ export async function findCampaign(
     select id, name, channel, status, template_id, subject, preheader, from_name, from_email, reply_to,
       provider_id, body_html, body_text, segment_id, exclude_segment_ids, audience, conditions, logic, scheduled_at,
       fires_at, send_in_player_timezone, throttle_per_minute, ignore_frequency_cap, is_transactional, tags, utm,
-      plan_cursor, planned_at, version
+      goal, plan_cursor, planned_at, version
     from campaigns
     where property_id = ${property.id} and id = ${id} and deleted_at is null
     ${options.lock ? sql`for no key update` : sql``}`;
@@ -70,8 +72,14 @@ export async function findCampaign(
   return campaign;
 }
 
-/** A campaign record without its bodies, as events carry it: they must stay small. */
+/** A campaign record without its bodies and figures, as events carry it: they must stay small. */
 export function thin(record: Record<string, unknown>): Record<string, unknown> {
-  const { body_html: _html, body_text: _text, ...rest } = record;
+  const { body_html: _html, body_text: _text, stats: _stats, ...rest } = record;
   return rest;
+}
+
+/** A campaign that was deleted meanwhile has nothing left to do. */
+export function absent(error: unknown): null {
+  if (error instanceof Fault && error.code === "not_found") return null;
+  throw error;
 }

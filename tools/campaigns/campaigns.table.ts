@@ -9,6 +9,7 @@ import { audienceSql, checkOneAudience } from "./audience.ts";
 import { type Campaign, CHANNELS, STATUSES, thin } from "./campaign.ts";
 import cancelSends from "./cancel-sends.job.ts";
 import { checkSyntax } from "./content.ts";
+import { Goal } from "./goal.ts";
 
 const line = (most: number) => z.string().trim().min(1).max(most).nullable().optional();
 const body = () => z.string().min(1).max(500_000).nullable().optional();
@@ -89,6 +90,10 @@ const campaigns = table({
         .describe(
           "Added to every link of the HTML: source becomes utm_source. What a link says itself stays",
         ),
+    ),
+    goal: writable(Goal.nullable().optional().describe("Recipients who reach it are counted as converted")),
+    stats: readable(
+      z.record(z.string(), z.unknown()).describe("What campaign_stats counted last; {} until then"),
     ),
     audience_count: readable(z.int().describe("Recipients planned so far, the skipped included")),
     version: readable(z.int()),

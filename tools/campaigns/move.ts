@@ -2,8 +2,10 @@ import { update } from "#runtime/crud.ts";
 import type { EventName } from "#runtime/events.ts";
 import { Fault } from "#runtime/faults.ts";
 import type { Context, JobContext, Row } from "#runtime/operation.ts";
-import { type Campaign, findCampaign, type Status, thin } from "./campaign.ts";
+import { absent, type Campaign, findCampaign, type Status, thin } from "./campaign.ts";
 import campaigns from "./campaigns.table.ts";
+import { keepStats } from "./kept-stats.ts";
+import refreshStats, { REFRESH_EVERY } from "./refresh-campaign-stats.job.ts";
 import settleSends, { SETTLE_AFTER_SECONDS } from "./settle-sends.job.ts";
 import { countSends } from "./stats.ts";
 
@@ -83,7 +85,10 @@ export async function finishIfDone(context: Context, id: string): Promise<boolea
     limit 1`;
   if (left) return false;
   const stats = await countSends(context, { id, status: "sending" });
-  await move(context, id, "finish", { finished_at: "now" }, { stats });
+  await keepStats(context, id, stats);
+  const { by_link: _links, ...totals } = stats;
+  await move(context, id, "finish", { finished_at: "now" }, { stats: totals });
+  context.enqueue(refreshStats, { campaignId: id }, { dedupe: id, runAt: REFRESH_EVERY });
   if (stats.unknown > 0) {
     context.enqueue(settleSends, { campaignId: id }, { dedupe: id, runAt: SETTLE_AFTER_SECONDS });
   }
@@ -109,10 +114,4 @@ export async function orFail(job: JobContext, id: string, work: () => Promise<vo
       }
     });
   }
-}
-
-/** A campaign that was deleted meanwhile has nothing left to do. */
-function absent(error: unknown): null {
-  if (error instanceof Fault && error.code === "not_found") return null;
-  throw error;
 }

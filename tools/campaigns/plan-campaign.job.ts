@@ -4,6 +4,7 @@ import { findCampaign } from "./campaign.ts";
 import deliverCampaign from "./deliver-campaign.job.ts";
 import { finishIfDone, move, orFail } from "./move.ts";
 import { planPage } from "./planning.ts";
+import refreshStats, { REFRESH_EVERY } from "./refresh-campaign-stats.job.ts";
 
 // One chunk holds the campaign's row; someone who pauses or cancels waits for it.
 const CHUNK = 10_000;
@@ -42,6 +43,7 @@ async function planChunk(context: Context, campaignId: string): Promise<boolean>
   }
   if (!(await finishIfDone(context, campaignId))) {
     enqueue(deliverCampaign, { campaignId }, { dedupe: campaignId });
+    enqueue(refreshStats, { campaignId }, { dedupe: campaignId, runAt: REFRESH_EVERY });
   }
   return false;
 }

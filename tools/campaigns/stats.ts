@@ -3,6 +3,14 @@ import type { Context } from "#runtime/operation.ts";
 
 const count = z.int();
 
+export const LinkStats = z.object({
+  link_id: z.uuid(),
+  url: z.string().describe("Where it leads; with Liquid in it, a recipient's own address"),
+  clicks_total: count.describe("Every click"),
+  clicks_unique: count.describe("Recipients who clicked it"),
+  clicks_human: count.describe("Recipients of whom a person seems to have clicked it"),
+});
+
 /** audience = skipped (the sum of its reasons) + pending + sent + delivered + bounced + failed + unknown + cancelled. */
 export const CampaignStats = z.object({
   audience: count.describe("All recipients, the skipped included"),
@@ -12,15 +20,31 @@ export const CampaignStats = z.object({
   sent: count.describe("Taken by the provider, with no word of delivery yet"),
   delivered: count,
   bounced: count,
+  bounced_hard: count.describe("Of the messages handed over: refused for good"),
+  bounced_soft: count.describe("Of the messages handed over: refused for the time being"),
   failed: count,
   unknown: count.describe("Interrupted on the way to the provider; never sent again"),
   cancelled: count,
-  complained: count,
-  unsubscribed: count,
-  opens_unique: count,
-  clicks_unique: count,
+  complained: count.describe("Recipients, of those delivered to"),
+  unsubscribed: count.describe("Recipients, of those delivered to"),
+  opens_total: count.describe("Every opening, those by machines and those again included"),
+  opens_unique: count.describe("Recipients whose message was opened, of those sent and delivered to"),
+  opens_human: count.describe("Of opens_unique: not only by privacy proxies, filters and scanners"),
+  clicks_total: count.describe("Every click, those by machines and those again included"),
+  clicks_unique: count.describe("Recipients who clicked, of those sent and delivered to"),
+  clicks_human: count.describe("Of clicks_unique: not only by filters and scanners"),
+  converted: count.describe(
+    "Recipients who reached the campaign's goal in its time, of those sent and delivered to",
+  ),
+  by_link: z.array(LinkStats).describe("The links that were clicked most, at most 50"),
 });
 export type CampaignStats = z.output<typeof CampaignStats>;
+
+/** Recipients by when their message was handed over; those who got none by when they were planned. */
+export interface Period {
+  from?: string | undefined;
+  to?: string | undefined;
+}
 
 // A recipient with several reasons is counted under the first of these.
 const REASONS = [
@@ -50,36 +74,55 @@ export function firstReason(reasons: readonly string[]): string {
   return REASONS.find((reason) => reasons.includes(reason)) ?? reasons[0] ?? "unknown";
 }
 
-interface Group {
+// What is counted of a recipient's row beside its status, by its name in the answer.
+const FIGURES = {
+  complained: "count(complained_at)",
+  unsubscribed: "count(unsubscribed_at)",
+  opens_total: "sum(opens)",
+  opens_unique: "count(opened_at)",
+  opens_human: "count(first_human_open_at)",
+  clicks_total: "sum(clicks)",
+  clicks_unique: "count(clicked_at)",
+  clicks_human: "count(first_human_click_at)",
+  converted: "count(converted_at)",
+  bounced_hard: "count(*) filter (where bounce_type = 'hard')",
+  bounced_soft: "count(*) filter (where bounce_type = 'soft')",
+} as const;
+type Figure = keyof typeof FIGURES;
+
+interface Group extends Record<Figure, number> {
   status: string;
   skip_reasons: string[];
   count: number;
-  complained: number;
-  unsubscribed: number;
-  opened: number;
-  clicked: number;
 }
 
 const STATES = ["sent", "delivered", "bounced", "failed", "unknown", "cancelled"] as const;
+type State = (typeof STATES)[number];
+type Setting = Pick<Context, "sql" | "property">;
 
-/** What became of the campaign's recipients, counted in one statement. */
+/** What became of the campaign's recipients, counted in one pass over them. */
 export async function countSends(
-  { sql, property }: Pick<Context, "sql" | "property">,
+  context: Setting,
   campaign: { id: string; status: string },
+  period: Period = {},
 ): Promise<CampaignStats> {
-  const groups = await sql<Group[]>`
-    select status, skip_reasons, count(*)::int as count, count(complained_at)::int as complained,
-      count(unsubscribed_at)::int as unsubscribed, count(opened_at)::int as opened,
-      count(clicked_at)::int as clicked
-    from campaign_sends
-    where property_id = ${property.id} and campaign_id = ${campaign.id}
-    group by status, skip_reasons`;
+  const { sql, property } = context;
+  const figures = Object.entries(FIGURES).map(([name, text]) => `${text}::int as ${name}`);
+  const [groups, by_link] = await Promise.all([
+    sql<Group[]>`
+      select status, skip_reasons, count(*)::int as count, ${sql.unsafe(figures.join(", "))}
+      from campaign_sends s
+      where property_id = ${property.id} and campaign_id = ${campaign.id} ${within(sql, period)}
+      group by status, skip_reasons`,
+    countLinks(context, campaign.id, period),
+  ]);
   const sum = (pick: (group: Group) => number) => groups.reduce((total, group) => total + pick(group), 0);
   const inStatus = (...wanted: string[]) => sum((group) => (wanted.includes(group.status) ? group.count : 0));
-  const counted = Object.fromEntries(STATES.map((status) => [status, inStatus(status)])) as Record<
-    (typeof STATES)[number],
-    number
-  >;
+  const byStatus = Object.fromEntries(STATES.map((status) => [status, inStatus(status)]));
+  const counted = byStatus as Record<State, number>;
+  const summed = Object.fromEntries(
+    Object.keys(FIGURES).map((name) => [name, sum((one) => one[name as Figure])]),
+  );
   const waiting = inStatus("pending", "deferred");
   // Nothing of a cancelled campaign is claimed any more, whether or not its rows say so already.
   const dropped = campaign.status === "cancelled" ? waiting : 0;
@@ -90,11 +133,27 @@ export async function countSends(
     deferred: dropped > 0 ? 0 : inStatus("deferred"),
     ...counted,
     cancelled: counted.cancelled + dropped,
-    complained: sum((group) => group.complained),
-    unsubscribed: sum((group) => group.unsubscribed),
-    opens_unique: sum((group) => group.opened),
-    clicks_unique: sum((group) => group.clicked),
+    ...(summed as Record<Figure, number>),
+    by_link,
   };
+}
+
+function within(sql: Setting["sql"], { from, to }: Period) {
+  return sql`${from ? sql`and coalesce(s.sent_at, s.created_at) >= ${from}::timestamptz` : sql``}
+    ${to ? sql`and coalesce(s.sent_at, s.created_at) < ${to}::timestamptz` : sql``}`;
+}
+
+async function countLinks({ sql, property }: Setting, id: string, period: Period) {
+  const some = period.from || period.to;
+  const links = await sql<z.output<typeof LinkStats>[]>`
+    select l.id as link_id, l.url, coalesce(sum(c.clicks), 0)::int as clicks_total, count(c.send_id)::int as clicks_unique,
+      count(c.first_human_click_at)::int as clicks_human
+    from campaign_links l
+    left join campaign_clicks c on c.property_id = ${property.id} and c.campaign_id = ${id} and c.link_id = l.id
+      ${some ? sql`and exists (select 1 from campaign_sends s where s.property_id = ${property.id} and s.id = c.send_id ${within(sql, period)})` : sql``}
+    where l.property_id = ${property.id} and l.campaign_id = ${id}
+    group by l.property_id, l.id order by clicks_total desc, l.id limit 50`;
+  return [...links];
 }
 
 function skippedByReason(groups: Group[]): Record<string, number> {

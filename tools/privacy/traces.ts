@@ -131,6 +131,7 @@ export const TRACES: readonly Trace[] = [
         "bounced_at",
         "complained_at",
         "unsubscribed_at",
+        "converted_at",
       ],
     },
   },

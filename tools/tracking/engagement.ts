@@ -1,4 +1,5 @@
 import type { Context } from "#runtime/operation.ts";
+import { refreshSoon } from "#tools/campaigns/refresh-campaign-stats.job.ts";
 
 /** What a recipient, or a machine in between, did with a message. */
 export interface Engagement {
@@ -35,22 +36,23 @@ export async function recordEngagement(
   const mine = ({ sendId }: Engagement) => held.has(sendId);
   if (opened.some(mine)) announce(context, "opened", await recordOpens(context, opened.filter(mine)));
   if (clicked.some(mine)) announce(context, "clicked", await recordClicks(context, clicked.filter(mine)));
-  return held;
+  await refreshSoon(context, [...new Set([...held.values()].filter((id) => id !== null))]);
+  return new Set(held.keys());
 }
 
-/** In one order, so that two calls do not wait for each other. */
+/** The sends with their campaigns. In one order, so that two calls do not wait for each other. */
 async function lockSends(
   { sql, property }: Context,
   all: readonly Engagement[],
   skipLocked: boolean,
-): Promise<Set<string>> {
+): Promise<Map<string, string | null>> {
   const wanted = Array.from(new Set(all.map(({ sendId }) => sendId)), (id) => ({ id }));
-  if (wanted.length === 0) return new Set();
-  const rows = await sql<{ id: string }[]>`
-    select s.id from json_to_recordset(${wanted as never}::json) as w(id uuid)
+  if (wanted.length === 0) return new Map();
+  const rows = await sql<{ id: string; campaign_id: string | null }[]>`
+    select s.id, s.campaign_id from json_to_recordset(${wanted as never}::json) as w(id uuid)
     join campaign_sends s on s.property_id = ${property.id} and s.id = w.id and s.player_id is not null
     order by s.id for no key update of s ${skipLocked ? sql`skip locked` : sql``}`;
-  return new Set(rows.map(({ id }) => id));
+  return new Map(rows.map(({ id, campaign_id }) => [id, campaign_id]));
 }
 
 interface First {

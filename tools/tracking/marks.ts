@@ -25,7 +25,8 @@ export interface MarkedHtml {
 const OPEN = "\uE000";
 const CLOSE = "\uE001";
 const LIQUID = "\uE002";
-const OWN = /^\s*\{\{-?\s*(?:unsubscribe_url|preferences_url)\b/;
+// Ours, and what the law wants beside them.
+const OWN = /^\s*\{\{-?\s*(?:unsubscribe_url|preferences_url|property\.privacy_policy_url)\b/;
 
 /** Marks the links of a Liquid template's HTML. Takes time in proportion to the length. */
 export function markLinks(source: string): MarkedHtml {
