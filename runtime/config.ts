@@ -1,4 +1,5 @@
 import { randomBytes } from "node:crypto";
+import { Resolver } from "node:dns";
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { z } from "zod";
@@ -70,6 +71,11 @@ const Environment = z.object({
     .optional()
     .describe("Such as smtp://user:password@mail.example:587. Required with EMAIL_PROVIDER=smtp."),
   EMAIL_FROM: z.email().optional().describe("The sender where a campaign and its property name none."),
+  DNS_SERVERS: z
+    .string()
+    .refine(areResolvers, "must be addresses, with or without a port, such as 1.1.1.1,9.9.9.9:53")
+    .optional()
+    .describe("The resolvers that email validation asks, such as 1.1.1.1,9.9.9.9:53. As the machine's."),
   WEBHOOK_ALLOW_PRIVATE: toggle
     .default("off")
     .describe("Receivers on private addresses and plain http, for development."),
@@ -120,6 +126,8 @@ export interface Config {
   headerPrefix: string;
   identityProvider: { issuer: string; audience: string; jwksUrl: string } | null;
   email: { provider: "mailbox" | "smtp"; smtpUrl: string | null; from: string | null };
+  /** Addresses of resolvers; empty for the machine's. */
+  dnsServers: readonly string[];
   /** Receivers on private addresses and plain http: for development and tests. */
   webhooksAllowPrivate: boolean;
 }
@@ -155,8 +163,22 @@ export function readConfig(environment: NodeJS.ProcessEnv): Config {
         ? { issuer: env.JWT_ISSUER, audience: env.JWT_AUDIENCE, jwksUrl: env.JWKS_URL }
         : null,
     email: { provider: env.EMAIL_PROVIDER, smtpUrl: env.SMTP_URL ?? null, from: env.EMAIL_FROM ?? null },
+    dnsServers: env.DNS_SERVERS ? listed(env.DNS_SERVERS) : [],
     webhooksAllowPrivate: env.WEBHOOK_ALLOW_PRIVATE === "on",
   };
+}
+
+function listed(text: string): string[] {
+  return text.split(",").map((part) => part.trim());
+}
+
+function areResolvers(text: string): boolean {
+  try {
+    new Resolver().setServers(listed(text));
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 function explain(error: z.ZodError, given: Record<string, string | undefined>): string {

@@ -63,7 +63,7 @@ function listOperation(table: Table): Operation {
       count: z
         .union([z.boolean(), z.enum(COUNTS)])
         .optional()
-        .describe("Also count all rows that match: true exactly, estimated faster where they are many."),
+        .describe("Also count all matches: true exactly, estimated faster."),
     },
     output: z.array(viewOf(table)),
     faults: ["invalid"],

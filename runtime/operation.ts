@@ -8,6 +8,7 @@ import type { Property } from "./directory.ts";
 import type { EventName } from "./events.ts";
 import type { FaultCode } from "./faults.ts";
 import type { Log } from "./log.ts";
+import type { MailDomains } from "./mail-domains.ts";
 import type { Outgoing } from "./outgoing.ts";
 
 export type Scope = "read" | "write";
@@ -289,6 +290,8 @@ export interface JobRuntime {
   outgoing: Outgoing;
   /** The provider that a job has chosen; `keep` is where `mailbox` puts its messages. */
   open: Channels["open"];
+  /** Where domains take mail. */
+  mailDomains: MailDomains;
 }
 
 export interface Job<Input = never> extends JobReference<Input> {

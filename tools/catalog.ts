@@ -86,6 +86,13 @@ import grantMembership from "./users/grant-membership.ts";
 import listUsers from "./users/list-users.ts";
 import revokeMembership from "./users/revoke-membership.ts";
 import updateUser from "./users/update-user.ts";
+import createValidationJob from "./validation/create-validation-job.ts";
+import deleteValidationJob from "./validation/delete-validation-job.ts";
+import exportValidationResults from "./validation/export-validation-results.ts";
+import listValidationResults from "./validation/list-validation-results.ts";
+import sweepValidations from "./validation/sweep-validations.job.ts";
+import validateEmails from "./validation/validate-emails.job.ts";
+import validationJobs from "./validation/validation-jobs.table.ts";
 import deliverWebhooks from "./webhooks/deliver-webhooks.job.ts";
 import redeliverWebhook from "./webhooks/redeliver-webhook.ts";
 import replayWebhooks from "./webhooks/replay-webhooks.ts";
@@ -152,6 +159,13 @@ export const CATALOG = catalog([
     tables: [importJobs],
     tools: [createImportJob, deleteImportJob, listImportErrors],
     jobs: [importPlayers, sweepImports],
+  },
+  {
+    name: "validation",
+    title: "Email validation",
+    tables: [validationJobs],
+    tools: [createValidationJob, deleteValidationJob, exportValidationResults, listValidationResults],
+    jobs: [sweepValidations, validateEmails],
   },
   {
     name: "webhooks",

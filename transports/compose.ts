@@ -7,6 +7,7 @@ import type { Config } from "#runtime/config.ts";
 import { openDirectory } from "#runtime/directory.ts";
 import type { Service } from "#runtime/invoke.ts";
 import type { Log } from "#runtime/log.ts";
+import { openMailDomains } from "#runtime/mail-domains.ts";
 import { outgoing } from "#runtime/outgoing.ts";
 import { rateLimiter } from "#runtime/rate-limit.ts";
 import { startScheduler } from "#runtime/scheduler.ts";
@@ -117,7 +118,7 @@ function startBackground(service: Service, catalog: Catalog) {
     directory,
     sessions,
     log,
-    jobRuntime: { outgoing: post, open: channels.open },
+    jobRuntime: { outgoing: post, open: channels.open, mailDomains: openMailDomains(config.dnsServers) },
   });
   const scheduler = startScheduler({ db, jobs, log });
   return {

@@ -12,6 +12,7 @@ import { answerFault, rawAnswer } from "./answer.ts";
 import { mountDiscovery } from "./discovery.ts";
 import { ADDRESS_LIMIT, type Gate, pass } from "./gate.ts";
 import { mountImports } from "./imports.ts";
+import { mountJobRows } from "./job-rows.ts";
 import { mcpFace } from "./mcp.ts";
 import { mountDocs } from "./pages/docs.ts";
 import { mountHome } from "./pages/home.ts";
@@ -26,6 +27,7 @@ import { guarded, type Http, mountRest } from "./rest.ts";
 export function createApp(service: Service, catalog: Catalog, gate: Gate, opens: OpenCounter): Http {
   const app: Http = new Hono();
   mountImports(app, gate, service, catalog);
+  mountJobRows(app, gate, service, catalog);
   mountRest(app, gate, service, catalog);
   const mcp = mcpFace(service, catalog);
   app.all(

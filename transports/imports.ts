@@ -1,6 +1,4 @@
 import { createHash, type Hash, randomUUIDv7 } from "node:crypto";
-import { stringify } from "csv-stringify/sync";
-import { safeCell } from "#db/csv.ts";
 import { checkScope, resolveProperty } from "#runtime/access.ts";
 import type { Catalog } from "#runtime/catalog.ts";
 import { invalid, toFault } from "#runtime/faults.ts";
@@ -9,13 +7,12 @@ import { invoke, type Outcome, type Service } from "#runtime/invoke.ts";
 import type { Operation } from "#runtime/operation.ts";
 import createImportJob from "#tools/imports/create-import-job.ts";
 import { dropUpload } from "#tools/imports/import-job.ts";
-import listImportErrors, { RowErrorView } from "#tools/imports/list-import-errors.ts";
 import { receiveFile } from "#tools/imports/upload.ts";
 import { answer, answerFault } from "./answer.ts";
 import { checkCharset } from "./body.ts";
 import { type Gate, idempotencyKey } from "./gate.ts";
 import { checkDeclared, receiveParts, receiveText, type Store } from "./imports-body.ts";
-import { guarded, type Http, type Passed, route } from "./rest.ts";
+import { type Http, type Passed, route } from "./rest.ts";
 import { noteFields } from "./rest-fields.ts";
 
 const COLLECTION = "/api/import_jobs";
@@ -24,17 +21,13 @@ const LISTS = new Set(["match_on", "tags"]);
 const TOGGLES = new Set(["has_header", "dry_run"]);
 const STRUCTURED = new Set(["mapping", "consent"]);
 
-/** Files sent to POST /api/import_jobs, and the rows that an import refused. JSON bodies go on to the table. */
+/** Files sent to POST /api/import_jobs. JSON bodies go on to the table. */
 export function mountImports(app: Http, gate: Gate, service: Service, catalog: Catalog): void {
   const create = catalog.operations.get(createImportJob.name);
   if (!create) return;
   const receive = route(gate, catalog, create, (request) => receiveImport(service, create, request));
   app.post(COLLECTION, (c, next) =>
     FILE_TYPES.test(c.req.header("content-type") ?? "") ? receive(c) : next(),
-  );
-  app.get(
-    `${COLLECTION}/:id/errors`,
-    guarded(gate, (request) => listErrors(service, request)),
   );
 }
 
@@ -130,22 +123,4 @@ function headersOf(outcome: Outcome): Record<string, string> {
     ...(outcome.status === 202 && { Location: `${COLLECTION}/${JSON.parse(outcome.body).id}` }),
     ...(outcome.replayed && { "Idempotency-Replayed": "true" }),
   };
-}
-
-/** GET /api/import_jobs/{id}/errors, as JSON or CSV. */
-async function listErrors(service: Service, { c, call, query, frame }: Passed): Promise<Response> {
-  const { format, ...page } = Object.fromEntries(query);
-  if (format !== undefined && format !== "json" && format !== "csv")
-    throw invalid("format", "must be json or csv");
-  const { status, body } = await invoke(service, listImportErrors, call, { ...page, id: c.req.param("id") });
-  const asCsv =
-    format === "csv" || (format === undefined && (c.req.header("accept") ?? "").includes("text/csv"));
-  if (!asCsv) return answer(frame, status, body);
-  const columns = Object.keys(RowErrorView.shape);
-  const text = stringify(JSON.parse(body), {
-    header: true,
-    columns,
-    cast: { string: safeCell, object: (value) => safeCell(JSON.stringify(value)) },
-  });
-  return answer(frame, status, text, { contentType: "text/csv; charset=utf-8" });
 }

@@ -17,8 +17,7 @@ const IDEMPOTENCY: JsonSchema = {
   type: "string",
   minLength: 1,
   maxLength: 255,
-  description:
-    "Your own unique value. A retry with it gets the first answer and writes nothing again (24 hours).",
+  description: "Your own unique value: a retry with it writes nothing again (24 hours).",
 };
 
 const FORMAT: JsonSchema = {

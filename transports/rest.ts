@@ -115,11 +115,15 @@ async function callFunction(service: Service, operation: Operation, request: Pas
   const input = readJson(c.req.header("content-type") ?? null, bytes);
   noteFields(request, operation, input);
   const outcome = await invoke(service, operation, keyed(request, bytes, call), input);
-  if (!outcome.file) return answerOutcome(request, outcome);
-  const { contentType, flow } = outcome.file;
-  return answer(request.frame, 200, bodyOf(flow), {
-    contentType,
-    headers: { "Content-Disposition": attachment(outcome.file) },
+  return outcome.file ? answerFile(request, outcome) : answerOutcome(request, outcome);
+}
+
+/** An outcome that is a file, at the receiver's pace. */
+export function answerFile({ frame }: Passed, { file }: Outcome): Response {
+  if (!file) throw new Error("the outcome is no file");
+  return answer(frame, 200, bodyOf(file.flow), {
+    contentType: file.contentType,
+    headers: { "Content-Disposition": attachment(file) },
   });
 }
 

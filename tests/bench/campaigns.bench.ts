@@ -203,6 +203,7 @@ async function context(
   );
   const jobRuntime = {
     outgoing: null as never,
+    mailDomains: null as never,
     open: ((_channel, _chosen, keep) => openEmail(keep)) as JobRuntime["open"],
   };
   return jobContexts({ ...around, jobRuntime }, () => {}).of({

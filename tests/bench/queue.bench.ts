@@ -9,6 +9,7 @@ import { migrate } from "#db/migrate.ts";
 import { openChannels } from "#runtime/channels/index.ts";
 import { readConfig } from "#runtime/config.ts";
 import { openDirectory } from "#runtime/directory.ts";
+import { openMailDomains } from "#runtime/mail-domains.ts";
 import { job } from "#runtime/operation.ts";
 import { outgoing } from "#runtime/outgoing.ts";
 import { openSessions } from "#runtime/sessions.ts";
@@ -187,7 +188,7 @@ async function openOurs(url: string): Promise<Contender & { close(): Promise<voi
         sessions,
         log,
         jobs: [nothing],
-        jobRuntime: { outgoing: post, open: channels.open },
+        jobRuntime: { outgoing: post, open: channels.open, mailDomains: openMailDomains([]) },
       });
       wake = worker.wake;
       return worker;

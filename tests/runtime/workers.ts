@@ -5,6 +5,7 @@ import { connect, type Database } from "#db/client.ts";
 import { openChannels } from "#runtime/channels/index.ts";
 import { readConfig } from "#runtime/config.ts";
 import { openDirectory } from "#runtime/directory.ts";
+import { openMailDomains } from "#runtime/mail-domains.ts";
 import { type Job, type JobContext, job } from "#runtime/operation.ts";
 import { outgoing } from "#runtime/outgoing.ts";
 import { enqueue } from "#runtime/queue.ts";
@@ -73,7 +74,7 @@ export async function workplace() {
         ...(await process()),
         config,
         log,
-        jobRuntime: { outgoing: post, open: channels.open },
+        jobRuntime: { outgoing: post, open: channels.open, mailDomains: openMailDomains([]) },
         jobs,
         ...options,
       });

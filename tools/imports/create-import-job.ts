@@ -1,17 +1,13 @@
 import { randomUUIDv7 } from "node:crypto";
 import { stringify } from "csv-stringify/sync";
 import { z } from "zod";
+import { viewOf } from "#runtime/columns.ts";
+import { insert } from "#runtime/crud.ts";
 import { Fault, invalid } from "#runtime/faults.ts";
-import { type Context, tool } from "#runtime/operation.ts";
+import { type Context, type Row, tool } from "#runtime/operation.ts";
+import { statusUrl } from "#tools/jobs/async-job.ts";
 import { customFields } from "#tools/players/custom.ts";
-import {
-  type ImportJobView,
-  type ImportParams,
-  ImportPlayers,
-  jobColumns,
-  params,
-  ImportJobView as View,
-} from "./import-job.ts";
+import { type ImportParams, ImportPlayers, params } from "./import-job.ts";
 import importJobs from "./import-jobs.table.ts";
 import { checkParams } from "./layout.ts";
 import { keepFile } from "./upload.ts";
@@ -32,7 +28,7 @@ export default tool({
     upload_id: z.uuid().optional().describe("A file that was sent before"),
     ...params,
   },
-  output: View,
+  output: viewOf(importJobs),
   status: 202,
   faults: ["invalid", "not_found", "conflict", "too_large"],
   crud: { table: importJobs, verb: "create" },
@@ -61,24 +57,14 @@ export default tool({
   },
 });
 
-async function insertJob(
-  context: Context,
-  type: string,
-  uploadId: string,
-  settings: ImportParams,
-): Promise<ImportJobView> {
-  const { sql, property, call, config } = context;
+function insertJob(context: Context, type: string, uploadId: string, params: ImportParams): Promise<Row> {
   const id = randomUUIDv7();
-  const url = `${config.baseUrl}/api/import_jobs/${id}`;
-  const { actor } = call;
-  const [row] = await sql<{ job: ImportJobView }[]>`
-    with j as (
-      insert into import_jobs (property_id, id, type, upload_id, params, status_url, errors_url, actor_type, actor_id)
-      values (${property.id}, ${id}, ${type}, ${uploadId}, ${settings as never}, ${url}, ${`${url}/errors`},
-        ${actor.type}, ${actor.id})
-      returning *)
-    select row_to_json(v) as job from j, lateral (select ${jobColumns(sql)}) v`;
-  return row!.job;
+  const url = statusUrl(context, importJobs, id);
+  const { type: actor_type, id: actor_id } = context.call.actor;
+  return insert(context, importJobs, {
+    ...{ id, type, upload_id: uploadId, params, actor_type, actor_id },
+    ...{ status_url: url, errors_url: `${url}/errors` },
+  });
 }
 
 async function checkSegment({ sql, property }: Context, segmentId: string | undefined): Promise<void> {

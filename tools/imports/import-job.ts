@@ -1,7 +1,8 @@
 import { z } from "zod";
 import type { Sql } from "#db/client.ts";
-import { timestamp } from "#runtime/columns.ts";
 import type { Context } from "#runtime/operation.ts";
+import { endJob } from "#tools/jobs/async-job.ts";
+import importJobs from "./import-jobs.table.ts";
 
 export const CHANNELS = ["sms", "email", "voice", "push"] as const;
 export type Channel = (typeof CHANNELS)[number];
@@ -60,39 +61,6 @@ export const params = {
 
 export type ImportParams = z.output<z.ZodObject<typeof params>>;
 
-/** The specification's AsyncJob with what an import adds to it. */
-export const ImportJobView = z.object({
-  id: z.uuid(),
-  property_id: z.uuid(),
-  status: z.enum(["queued", "processing", "completed", "failed"]),
-  type: z.literal("player_import"),
-  total: z.int().nullable(),
-  processed: z.int().nullable(),
-  status_url: z.string(),
-  errors_url: z.string(),
-  succeeded: z.int(),
-  failed: z.int(),
-  skipped: z.int(),
-  created_count: z.int(),
-  updated_count: z.int(),
-  error: z.string().nullable(),
-  summary: z.record(z.string(), z.unknown()).nullable(),
-  params: z.record(z.string(), z.unknown()),
-  started_at: timestamp().nullable(),
-  completed_at: timestamp().nullable(),
-  expires_at: timestamp().nullable(),
-  created_at: timestamp(),
-  updated_at: timestamp(),
-});
-export type ImportJobView = z.output<typeof ImportJobView>;
-
-const NAMES = Object.keys(ImportJobView.shape);
-
-/** The columns of an import job, in the order of their output. */
-export function jobColumns(sql: Sql) {
-  return sql`${sql(NAMES)}`;
-}
-
 /** Who asked for an import. */
 export interface Requester {
   actor_type: "user" | "api_key" | "system";
@@ -114,27 +82,16 @@ export const ImportPlayers = {
   input: z.object({ jobId: z.uuid() }),
 } as const;
 
-/** An import ends as failed: its upload goes, its endpoints hear of it. False when it had ended before. */
+/** An import ends as failed, and its upload goes. False when it had ended before. */
 export async function failImport(context: Context, jobId: string, error: string): Promise<boolean> {
+  if (!(await endJob(context, importJobs, jobId, { error }))) return false;
   const { sql, property } = context;
-  const [row] = await sql<{ upload_id: string | null; job: ImportJobView }[]>`
-    with j as (
-      update import_jobs set status = 'failed', error = ${error}, completed_at = now(), updated_at = now()
-      where property_id = ${property.id} and id = ${jobId} and status in ('queued', 'processing')
-      returning *)
-    select upload_id, row_to_json(v) as job from j, lateral (select ${jobColumns(sql)}) v`;
-  if (!row) return false;
-  await dropUpload(sql, property.id, row.upload_id);
-  context.emit("job.failed", eventOf(row.job));
+  await sql`
+    delete from uploads u using import_jobs j
+    where u.property_id = ${property.id} and j.property_id = ${property.id} and j.id = ${jobId} and u.id = j.upload_id`;
   return true;
 }
 
 export async function dropUpload(sql: Sql, propertyId: string, uploadId: string | null): Promise<void> {
   await sql`delete from uploads where property_id = ${propertyId} and id = ${uploadId}`;
-}
-
-/** What an event tells of a job: no data of the file. */
-export function eventOf(job: ImportJobView): object {
-  const { params: _, summary: __, ...rest } = job;
-  return rest;
 }

@@ -1,14 +1,7 @@
+import { z } from "zod";
 import { readable } from "#runtime/columns.ts";
 import { table } from "#runtime/operation.ts";
-import { ImportJobView } from "./import-job.ts";
-
-const {
-  id: _id,
-  property_id: _property,
-  created_at: _created,
-  updated_at: _updated,
-  ...columns
-} = ImportJobView.shape;
+import { asyncJobColumns } from "#tools/jobs/async-job.ts";
 
 export default table({
   name: "import_jobs",
@@ -17,5 +10,13 @@ export default table({
     "An import job brings players in from a CSV file, in the background. Poll it until status is completed or failed; list_import_errors says which rows were refused, and why.",
   verbs: ["list", "get", "create", "delete"],
   own: ["create", "delete"],
-  columns: Object.fromEntries(Object.entries(columns).map(([name, schema]) => [name, readable(schema)])),
+  columns: {
+    ...asyncJobColumns("player_import"),
+    created_count: readable(z.int()),
+    errors_url: readable(z.string().describe("The rows that were refused, as JSON or with ?format=csv")),
+    result_url: readable(
+      z.string().describe("The players whose last import it was"),
+      "replace(status_url, '/api/import_jobs/', '/api/players?import_job_id.eq=')",
+    ),
+  },
 });

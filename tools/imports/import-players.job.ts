@@ -1,16 +1,10 @@
 import { Fault, toFault } from "#runtime/faults.ts";
 import { type Context, type JobContext, job } from "#runtime/operation.ts";
+import { endJob, transactAgain } from "#tools/jobs/async-job.ts";
 import { type CustomFields, customFields } from "#tools/players/custom.ts";
 import { MOST_ROWS, records, type Survey, survey } from "./csv.ts";
-import {
-  dropUpload,
-  eventOf,
-  failImport,
-  type ImportJob,
-  type ImportJobView,
-  ImportPlayers,
-  jobColumns,
-} from "./import-job.ts";
+import { dropUpload, failImport, type ImportJob, ImportPlayers } from "./import-job.ts";
+import importJobs from "./import-jobs.table.ts";
 import { type Layout, layoutOf } from "./layout.ts";
 import { type Refusal, rowReader } from "./rows.ts";
 import { seenIdentities } from "./seen.ts";
@@ -20,7 +14,6 @@ import { type Batch, keepErrors, writeBatch } from "./write-batch.ts";
 /** Records that are written in one transaction, unless they are very long. */
 export const BATCH_RECORDS = 10_000;
 const BATCH_CHARACTERS = 8 * 1_048_576;
-const TRIES = 5;
 
 export default job({
   ...ImportPlayers,
@@ -67,7 +60,9 @@ async function run(context: JobContext, importJob: ImportJob): Promise<void> {
       context.signal.throwIfAborted();
       const staged = Promise.withResolvers<void>();
       const turn = { ...batch, analyze: hasGrown(batch), onStaged: staged.resolve };
-      writing = write(context, importJob, layout, turn).finally(staged.resolve);
+      writing = transactAgain(context, (inner) => writeBatch(inner, importJob, layout, turn)).finally(
+        staged.resolve,
+      );
       // Awaited at the next batch; until then a failure is not unhandled.
       writing.catch(() => {});
       // Reading on at once would keep the database waiting for the rows of this batch.
@@ -137,25 +132,6 @@ function growthWatch(): (batch: Batch) => boolean {
   };
 }
 
-// Another writer's player, or lock, came between: the next try finds it.
-const PASSING = new Set(["23505", "40001", "40P01", "55P03"]);
-
-async function write(
-  context: JobContext,
-  importJob: ImportJob,
-  layout: Layout,
-  batch: Batch,
-): Promise<boolean> {
-  for (let tries = 1; ; tries++) {
-    try {
-      return await context.transact((inner) => writeBatch(inner, importJob, layout, batch));
-    } catch (error) {
-      const code = typeof error === "object" && error !== null && "code" in error ? String(error.code) : "";
-      if (tries === TRIES || !PASSING.has(code)) throw error;
-    }
-  }
-}
-
 async function complete(
   context: JobContext,
   importJob: ImportJob,
@@ -171,18 +147,9 @@ async function complete(
     dry_run: importJob.params.dry_run,
   };
   await context.transact(async (inner) => {
-    const { sql, property, emit } = inner;
-    const [row] = await sql<{ job: ImportJobView }[]>`
-      with j as (
-        update import_jobs set status = 'completed', total = processed, summary = ${summary as never},
-          completed_at = now(), updated_at = now()
-        where property_id = ${property.id} and id = ${importJob.id} and status = 'processing'
-        returning *)
-      select row_to_json(v) as job from j, lateral (select ${jobColumns(sql)}) v`;
-    if (!row) return;
+    if (!(await endJob(inner, importJobs, importJob.id, { summary }))) return;
     if (layout) await keepErrors(inner, importJob.id, layout, columnErrors(layout));
-    await dropUpload(sql, property.id, importJob.upload_id);
-    emit("job.completed", eventOf(row.job));
+    await dropUpload(inner.sql, inner.property.id, importJob.upload_id);
   });
 }
 

@@ -1,6 +1,7 @@
 import { z } from "zod";
-import { Fault } from "#runtime/faults.ts";
 import { tool } from "#runtime/operation.ts";
+import { checkJob } from "#tools/jobs/async-job.ts";
+import importJobs from "./import-jobs.table.ts";
 
 /** Why a row was refused. `self_excluded` alone is a notice: the row came in, with that status. */
 const ROW_ERRORS = [
@@ -29,7 +30,7 @@ export default tool({
   name: "list_import_errors",
   title: "List an import's refused rows",
   description:
-    "Lists the rows that an import refused, with the column, the reason and the row as it was given. A refused row is refused whole: nothing of it is imported.",
+    "Lists why rows of an import failed: the column, the reason and the row as it was given. A refused row is refused whole: nothing of it is imported.",
   scope: "read",
   effect: "read",
   input: {
@@ -39,14 +40,13 @@ export default tool({
   },
   output: z.array(RowErrorView),
   faults: ["invalid", "not_found"],
-  async handler({ sql, property }, { id, limit, offset }) {
+  async handler(context, { id, limit, offset }) {
+    const { sql, property } = context;
     const rows = await sql<RowErrorView[]>`
       select row, "column", code, message, value, original_row from import_errors
       where property_id = ${property.id} and job_id = ${id}
       order by row, seq limit ${limit} offset ${offset}`;
-    if (rows.length > 0) return [...rows];
-    const jobs = await sql`select from import_jobs where property_id = ${property.id} and id = ${id}`;
-    if (jobs.length > 0) return [];
-    throw new Fault("not_found", { message: `No import job with the id ${id} in this property.` });
+    if (rows.length === 0) await checkJob(context, importJobs, id);
+    return [...rows];
   },
 });

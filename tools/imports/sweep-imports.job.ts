@@ -1,6 +1,8 @@
 import { z } from "zod";
 import { job } from "#runtime/operation.ts";
+import { failAbandoned } from "#tools/jobs/async-job.ts";
 import { ImportPlayers } from "./import-job.ts";
+import importJobs from "./import-jobs.table.ts";
 
 /** Removes what imports leave behind: files without an import after a day, refused rows after 30 days. */
 export default job({
@@ -10,12 +12,7 @@ export default job({
   input: z.object({}),
   async handler({ transactSystem }) {
     await transactSystem(async (sql) => {
-      await sql`
-        update import_jobs j set status = 'failed', error = 'The import was given up after too many failed tries.',
-          completed_at = now(), updated_at = now()
-        where j.status in ('queued', 'processing') and j.updated_at < now() - interval '1 minute' and not exists (
-          select from queue q
-          where q.name = ${ImportPlayers.name} and q.state <> 'dead' and q.input ->> 'jobId' = j.id::text)`;
+      await failAbandoned(sql, importJobs, ImportPlayers);
       await sql`
         delete from uploads u
         where u.created_at < now() - interval '24 hours' and not exists (

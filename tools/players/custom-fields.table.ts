@@ -12,7 +12,7 @@ export default table({
   noun: "custom_field",
   key: ["key"],
   description:
-    "A custom field is a player's field that the property defines. Players hold their values in custom, which takes only keys and types that are defined here; segments name one as custom.<key>, imports by its key or label. A field that is not wanted any more is archived: its values stay readable, and no new ones come in.",
+    "A custom field is one that the property defines beside the built-in ones, with a key and a type. custom takes only what is defined here; conditions name one as custom.<key>. A field that is not wanted any more is archived: its values stay readable, and no new ones come in.",
   columns: {
     key: createOnly(
       z

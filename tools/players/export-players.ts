@@ -11,7 +11,7 @@ export default file({
   name: "export_players",
   title: "Export players as CSV",
   description:
-    "Writes players with every field into a CSV file, newest first: all of them, a segment's, those that conditions match, or a segment's that conditions match. Cells that a spreadsheet would run start with an apostrophe, which an import takes off.",
+    "Writes players with every field into a CSV file, newest first: all of them, a segment's, those that conditions match, or both. Cells that a spreadsheet would run start with an apostrophe.",
   contentType: "text/csv; charset=utf-8",
   property: "property_id",
   input: {

@@ -16,8 +16,7 @@ export default table({
   name: "players",
   noun: "player",
   key: ["player_id"],
-  description:
-    "A player is a person in the property's database. Emails are kept in lower case, phones as E.164; consents come from the consent ledger alone (consent_record, consent_revoke).",
+  description: "A player is a person in the property's database.",
   softDelete: true,
   events: { create: "player.created", update: "player.updated", delete: "player.deleted" },
   columns: {
@@ -62,7 +61,7 @@ export default table({
         .record(z.string(), z.unknown())
         .default({})
         .describe(
-          "The property's own fields by key, from list_custom_fields. A change sets the keys that it names, takes out those that it gives as null, and leaves the others",
+          "The property's own fields by key, from list_custom_fields; null takes one out, what is not named stays",
         ),
     ),
     last_visit_at: writable(pastTime().nullish()),

@@ -87,6 +87,7 @@ const ORDERS: Record<string, string> = {
   campaign_clicks: "t.created_at, t.send_id, t.link_id",
   import_errors: "t.job_id, t.row, t.seq",
   outbox: "t.occurred_at, t.id",
+  validation_results: "t.job_id, t.seq",
 };
 
 function shown(row: object): object {

@@ -165,6 +165,14 @@ export const TRACES: readonly Trace[] = [
   { table: "player_events", rows: byPlayer, exported: "player_events", erasure: "delete" },
   { table: "social_shares", rows: byPlayer, exported: "social_shares", erasure: "delete" },
   {
+    // Before suppressions: a validation at work writes both, and this waits for it.
+    table: "validation_results",
+    rows: (about) => about.sql`(${byPlayer(about)} or t.email = any(${about.person.addresses}::text[]))`,
+    searched: true,
+    exported: "validation_results",
+    erasure: "delete",
+  },
+  {
     // What lists the person's present addresses gives way to one entry that bars them for good.
     table: "suppressions",
     rows: (about) => about.sql`t.reason not in ('erased', 'self_excluded')
@@ -357,6 +365,7 @@ export const IMPERSONAL: Readonly<Record<string, string>> = {
   system_audit_logs: "What was done to keys, staff and properties",
   templates: "The operator's own words",
   users: "Staff",
+  validation_jobs: "Counts, and by which rules addresses were validated",
   webhook_endpoints: "The operator's receivers",
 };
 

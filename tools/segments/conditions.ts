@@ -18,9 +18,9 @@ export const Condition = z.strictObject({
   field: z
     .string()
     .max(200)
-    .describe(`One of ${FIELD_FORMS.join(", ")}`),
+    .describe(`A player's column, such as tier or adt, or ${FAMILIES.map(({ form }) => form).join(", ")}`),
   operator: z.enum(OPERATOR_NAMES),
-  value: z.unknown().optional().describe("What the operator takes; left out where it takes nothing"),
+  value: z.unknown().optional().describe("Left out where the operator takes none"),
 });
 export type Condition = z.infer<typeof Condition>;
 

@@ -190,6 +190,7 @@ async function runNext(
   const job = CATALOG.jobs.get(claimed.name) as Job<unknown>;
   const jobRuntime = {
     outgoing: null as never,
+    mailDomains: null as never,
     open: ((_channel, chosen, keep) => open?.(keep, chosen) ?? vendor().sender) as JobRuntime["open"],
   };
   const held = {

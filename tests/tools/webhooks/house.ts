@@ -137,7 +137,11 @@ export async function openHouse(
       signal: new AbortController().signal,
       config,
       log,
-      runtime: { outgoing: hurried, open: () => Promise.reject(new Error("no email here")) as never },
+      runtime: {
+        outgoing: hurried,
+        open: () => Promise.reject(new Error("no email here")) as never,
+        mailDomains: null as never,
+      },
       transact,
       transactSystem: (work) => db.asSystem(work),
     };

@@ -1,0 +1,119 @@
+import { randomUUIDv7 } from "node:crypto";
+import { z } from "zod";
+import { viewOf } from "#runtime/columns.ts";
+import { insert, update } from "#runtime/crud.ts";
+import { Fault, invalid } from "#runtime/faults.ts";
+import { type Context, tool } from "#runtime/operation.ts";
+import { statusUrl } from "#tools/jobs/async-job.ts";
+import { addressHash, normalizeEmail } from "#tools/players/address.ts";
+import { audienceOf } from "#tools/segments/conditions-segments.ts";
+import {
+  forgetErased,
+  MOST_ADDRESSES,
+  settings,
+  ValidateEmails,
+  type ValidationParams,
+} from "./validation-job.ts";
+import validationJobs from "./validation-jobs.table.ts";
+
+export default tool({
+  name: "create_validation_job",
+  title: "Validate email addresses",
+  description:
+    "Starts checking email addresses, given ones or players', and answers at once; poll get_validation_job until it has ended, then see list_validation_results. undeliverable is sure: the address is none, its domain takes no mail, or it bounced. deliverable takes proof, a message of this property that was delivered; without it a good address is unknown with risk low.",
+  scope: "write",
+  effect: "change",
+  input: {
+    type: z.literal("email_validation").default("email_validation"),
+    emails: z
+      .array(z.string().max(320))
+      .min(1)
+      .max(MOST_ADDRESSES)
+      .optional()
+      .describe("Addresses. Exactly one of emails, segment_id, player_ids and all_players"),
+    segment_id: z.uuid().optional().describe("The players of a segment, from list_segments"),
+    player_ids: z.array(z.uuid()).min(1).max(MOST_ADDRESSES).optional().describe("From list_players"),
+    all_players: z.literal(true).optional().describe("All players who have an email"),
+    ...settings,
+  },
+  output: viewOf(validationJobs),
+  status: 202,
+  faults: ["invalid", "not_found"],
+  crud: { table: validationJobs, verb: "create" },
+  async handler(context, { type, emails, segment_id, player_ids, all_players, ...told }) {
+    const sources = Object.entries({ emails, segment_id, player_ids, all_players });
+    const [[source] = [], ...others] = sources.filter(([, given]) => given !== undefined);
+    if (!source || others.length > 0) {
+      throw invalid("emails", "give exactly one of emails, segment_id, player_ids and all_players");
+    }
+    if (told.level === "full") {
+      throw invalid(
+        "level",
+        "full needs a validation provider, and there is none; dns is the most that can be checked",
+      );
+    }
+    if (segment_id) await audienceOf(context.sql, context.property.id, segment_id);
+    const params = { ...told, source, ...(segment_id && { segment_id }) } as ValidationParams;
+    const rows = emails ? rowsOf(emails) : player_ids ? await rowsOfPlayers(context, player_ids) : null;
+    const id = randomUUIDv7();
+    const url = statusUrl(context, validationJobs, id);
+    const job = { id, type, params, status_url: url, result_url: `${url}/results` };
+    const queued = await insert(context, validationJobs, job);
+    context.enqueue(ValidateEmails, { jobId: id });
+    if (!rows) return queued;
+    const total = await keepRows(context, id, rows);
+    return update(context, validationJobs, id, {
+      total,
+      skipped: (emails ?? player_ids)!.length - total,
+    });
+  },
+});
+
+interface Address {
+  email: string;
+  player_id: string | null;
+}
+
+/** Each address once, in its stored form where it has one. */
+function rowsOf(emails: readonly string[]): Address[] {
+  const distinct = new Set(emails.map((email) => normalizeEmail(email) ?? email.trim()));
+  return [...distinct].map((email) => ({ email, player_id: null }));
+}
+
+async function rowsOfPlayers({ sql, property }: Context, ids: readonly string[]): Promise<Address[]> {
+  const distinct = [...new Set(ids.map((id) => id.toLowerCase()))];
+  const players = await sql<{ id: string; email: string | null }[]>`
+    select p.id, p.email from unnest(${distinct}::uuid[]) w (id)
+      join players p on p.property_id = ${property.id} and p.id = w.id
+    where p.deleted_at is null`;
+  if (players.length < distinct.length) {
+    const found = new Set(players.map(({ id }) => id));
+    const missing = distinct.find((id) => !found.has(id));
+    throw new Fault("not_found", {
+      message: `player_ids: no player with the id ${missing} in this property.`,
+    });
+  }
+  const byEmail = new Map(players.flatMap(({ id, email }) => (email === null ? [] : [[email, id] as const])));
+  return [...byEmail].map(([email, player_id]) => ({ email, player_id }));
+}
+
+/** Keeps all but those who had their data erased. Answers how many there are. */
+async function keepRows({ sql, property }: Context, jobId: string, rows: Address[]): Promise<number> {
+  const given = rows.map(({ email, player_id }, index) => ({
+    email,
+    player_id,
+    place: index + 1,
+    hash: addressHash(property.pepper, email).toString("hex"),
+  }));
+  const kept = await sql`
+    insert into validation_results (property_id, job_id, seq, email, player_id)
+    select ${property.id}, ${jobId}, w.place, w.email, coalesce(w.player_id, (
+      select p.id from players p
+      where p.property_id = ${property.id} and p.email = w.email and p.deleted_at is null order by p.id limit 1))
+    from jsonb_to_recordset(${given as never}::jsonb) as w(email text, player_id uuid, place int, hash text)
+    where not exists (
+      select from suppressions s
+      where s.property_id = ${property.id} and s.address_hash = decode(w.hash, 'hex') and s.reason = 'erased'
+        and s.lifted_at is null)`;
+  return kept.count - (await forgetErased({ sql, property }, jobId));
+}

@@ -1,0 +1,42 @@
+import { z } from "zod";
+import { tool } from "#runtime/operation.ts";
+import { checkJob } from "#tools/jobs/async-job.ts";
+import validationJobs from "./validation-jobs.table.ts";
+import { Checks, REASONS, RESULTS, RISKS } from "./verdict.ts";
+
+const ResultView = z.object({
+  email: z.string(),
+  player_id: z.uuid().nullable().describe("A player who has the address"),
+  result: z.enum(RESULTS),
+  risk: z.enum(RISKS),
+  reasons: z.array(z.enum(REASONS)),
+  checks: Checks,
+  did_you_mean: z.string().nullable(),
+});
+
+export default tool({
+  name: "list_validation_results",
+  title: "List a validation's results",
+  description:
+    "Lists what a validation job found out about each address: the result, the risk, the reasons and the single checks. Addresses whose turn is still to come are not listed.",
+  scope: "read",
+  effect: "read",
+  input: {
+    id: z.uuid().describe("The validation job's id, from list_validation_jobs"),
+    result: z.enum(RESULTS).optional().describe("Only addresses with this result"),
+    limit: z.coerce.number().int().min(1).max(1000).default(50),
+    offset: z.coerce.number().int().min(0).max(1_000_000).default(0).describe("Addresses to pass over"),
+  },
+  output: z.array(ResultView),
+  faults: ["invalid", "not_found"],
+  async handler(context, { id, result, limit, offset }) {
+    const { sql, property } = context;
+    const rows = await sql<z.output<typeof ResultView>[]>`
+      select email, player_id, result, risk, reasons, checks, did_you_mean from validation_results
+      where property_id = ${property.id} and job_id = ${id} and result is not null
+        ${result ? sql`and result = ${result}` : sql``}
+      order by seq limit ${limit} offset ${offset}`;
+    if (rows.length === 0) await checkJob(context, validationJobs, id);
+    return [...rows];
+  },
+});

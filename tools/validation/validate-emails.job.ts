@@ -1,0 +1,163 @@
+import type { MailDomain } from "#runtime/mail-domains.ts";
+import { type Context, type JobContext, job } from "#runtime/operation.ts";
+import { endJob, transactAgain } from "#tools/jobs/async-job.ts";
+import { normalizeEmail } from "#tools/players/address.ts";
+import { audienceOf } from "#tools/segments/conditions-segments.ts";
+import { forgetErased, MOST_ADDRESSES, ValidateEmails, type ValidationParams } from "./validation-job.ts";
+import validationJobs from "./validation-jobs.table.ts";
+import { judge } from "./verdict.ts";
+import { type Judged, writeVerdicts } from "./write-verdicts.ts";
+
+/** Addresses that are looked up, and then written in one transaction. */
+const BATCH = 500;
+
+interface Opened {
+  params: ValidationParams;
+  status: string;
+}
+
+export default job({
+  ...ValidateEmails,
+  async handler(context, { jobId }) {
+    try {
+      if (await context.transact((inner) => open(inner, jobId))) await run(context, jobId);
+    } catch (error) {
+      if (context.signal.aborted || !context.isLast) throw error;
+      const gone = { error: "The addresses could not be validated." };
+      await context.transact((inner) => endJob(inner, validationJobs, jobId, gone));
+      throw error;
+    }
+  },
+});
+
+/** Takes the job into work, with the addresses that it is about. False when it has ended. */
+async function open(context: Context, jobId: string): Promise<boolean> {
+  const { sql, property } = context;
+  const [found] = await sql<Opened[]>`
+    select params, status from validation_jobs
+    where property_id = ${property.id} and id = ${jobId} and status in ('queued', 'processing') for update`;
+  if (!found) return false;
+  if (found.status === "processing") return true;
+  const { source, segment_id: segmentId } = found.params;
+  const total =
+    source === "segment_id" || source === "all_players" ? await gather(context, jobId, segmentId) : null;
+  if (total !== null && total > MOST_ADDRESSES) {
+    await sql`delete from validation_results where property_id = ${property.id} and job_id = ${jobId}`;
+    const error = `There are more than ${MOST_ADDRESSES} addresses. Validate smaller segments.`;
+    await endJob(context, validationJobs, jobId, { error });
+    return false;
+  }
+  await sql`
+    update validation_jobs set status = 'processing', started_at = now(), total = coalesce(${total}::int, total), updated_at = now()
+    where property_id = ${property.id} and id = ${jobId}`;
+  return true;
+}
+
+/** The addresses of a segment's players, or of all, each once. Answers how many, one too many included. */
+async function gather(
+  { sql, property }: Context,
+  jobId: string,
+  segmentId: string | undefined,
+): Promise<number> {
+  const audience = segmentId
+    ? await audienceOf(sql, property.id, segmentId, 2)
+    : { text: "p.deleted_at is null", params: [] };
+  const result = await sql.unsafe(
+    `insert into validation_results (property_id, job_id, seq, email, player_id)
+     select $1::uuid, $2::uuid, row_number() over (order by id), email, id from (
+       select distinct on (p.email) p.email, p.id from players p
+       where p.property_id = $1 and p.email is not null and p.status <> 'erased' and ${audience.text}
+       order by p.email, p.id limit ${MOST_ADDRESSES + 1}) a`,
+    [property.id, jobId, ...audience.params] as never[],
+  );
+  return result.count - (await forgetErased({ sql, property }, jobId));
+}
+
+async function run(context: JobContext, jobId: string): Promise<void> {
+  for (;;) {
+    context.signal.throwIfAborted();
+    const batch = await context.transact((inner) => nextBatch(inner, jobId));
+    if (!batch) return;
+    if (batch.rows.length === 0) break;
+    const asks = batch.params.level !== "syntax";
+    const domains = asks ? await domainsOf(context, batch.rows) : new Map<string, MailDomain>();
+    const judged = batch.rows.map((row): Judged => {
+      const domain = row.address === null ? null : (domains.get(domainOf(row.address)) ?? null);
+      return { ...row, verdict: judge({ ...row, domain }) };
+    });
+    const { params, after } = batch;
+    if (!(await transactAgain(context, (inner) => writeVerdicts(inner, { jobId, params, after, judged }))))
+      return;
+  }
+  await context.transact((inner) => complete(inner, jobId));
+}
+
+type Waiting = Omit<Judged, "verdict">;
+
+interface Batch {
+  params: ValidationParams;
+  /** The last address before this batch. */
+  after: number;
+  rows: Waiting[];
+}
+
+/** The next addresses, with what this property's own messages to them tell. Null when the job has ended. */
+async function nextBatch({ sql, property }: Context, jobId: string): Promise<Batch | null> {
+  const [found] = await sql<{ params: ValidationParams; judged_to: number }[]>`
+    select params, judged_to from validation_jobs
+    where property_id = ${property.id} and id = ${jobId} and status = 'processing'`;
+  if (!found) return null;
+  const rows = await sql<
+    (Omit<Waiting, "address" | "delivered"> & { bounced: boolean; delivered: boolean })[]
+  >`
+    select r.seq, r.email, r.player_id,
+      exists (select from players p join suppressions s on s.property_id = ${property.id}
+          and s.address_hash = p.email_hash and s.reason = 'hard_bounce' and s.lifted_at is null
+        where p.property_id = ${property.id} and p.id = r.player_id and p.email = r.email) as bounced,
+      exists (select from players p join campaign_sends c on c.property_id = ${property.id}
+          and c.player_id = p.id and c.address_hash = p.email_hash and c.channel = 'email'
+          and c.delivered_at > now() - interval '180 days'
+        where p.property_id = ${property.id} and p.id = r.player_id and p.email = r.email) as delivered
+    from validation_results r
+    where r.property_id = ${property.id} and r.job_id = ${jobId} and r.seq > ${found.judged_to}
+    order by r.seq limit ${BATCH}`;
+  const waiting = rows.map(
+    ({ bounced, delivered, ...row }): Waiting => ({
+      ...row,
+      address: normalizeEmail(row.email),
+      delivered: bounced ? "bounced" : delivered ? "yes" : null,
+    }),
+  );
+  return { params: found.params, after: found.judged_to, rows: waiting };
+}
+
+/** What the DNS says of the addresses' domains, each asked once. Throws when the worker is to stop. */
+async function domainsOf(
+  { runtime, signal }: JobContext,
+  rows: readonly Waiting[],
+): Promise<Map<string, MailDomain>> {
+  const names = [...new Set(rows.flatMap(({ address }) => (address === null ? [] : [domainOf(address)])))];
+  const stopped = Promise.withResolvers<never>();
+  const stop = () => stopped.reject(signal.reason);
+  signal.addEventListener("abort", stop);
+  try {
+    const looking = names.map(async (name) => [name, await runtime.mailDomains.look(name)] as const);
+    return new Map(await Promise.race([Promise.all(looking), stopped.promise]));
+  } finally {
+    signal.removeEventListener("abort", stop);
+  }
+}
+
+function domainOf(address: string): string {
+  return address.slice(address.lastIndexOf("@") + 1);
+}
+
+async function complete(context: Context, jobId: string): Promise<void> {
+  const { sql, property } = context;
+  const counts = await sql<{ result: string; count: number }[]>`
+    select result, count(*)::int as count from validation_results
+    where property_id = ${property.id} and job_id = ${jobId} group by result`;
+  const none = { deliverable: 0, risky: 0, undeliverable: 0, unknown: 0 };
+  const summary = { ...none, ...Object.fromEntries(counts.map(({ result, count }) => [result, count])) };
+  await endJob(context, validationJobs, jobId, { summary });
+}

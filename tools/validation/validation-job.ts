@@ -1,0 +1,55 @@
+import { z } from "zod";
+import type { Context } from "#runtime/operation.ts";
+
+/** The most addresses of a job. */
+export const MOST_ADDRESSES = 100_000;
+
+export const LEVELS = ["syntax", "dns", "full"] as const;
+
+/** What a job may be told, beside whose addresses. Stored with it. */
+export const settings = {
+  level: z
+    .enum(LEVELS)
+    .default("dns")
+    .describe(
+      "syntax looks at the address alone; dns also asks whether its domain takes mail; full asks for the mailbox itself, which takes a validation provider",
+    ),
+  update_players: z
+    .boolean()
+    .default(true)
+    .describe(
+      "Write the result into email_status of the players who have the address; unknown leaves it as it is. undeliverable gets no more email",
+    ),
+  suppress_undeliverable: z
+    .boolean()
+    .default(false)
+    .describe("Also suppress undeliverable addresses for email, whoever has them now or later"),
+};
+
+/** What is stored of the request. Addresses and ids that were given themselves are in the job's rows. */
+export type ValidationParams = z.output<z.ZodObject<typeof settings>> & {
+  source: "emails" | "player_ids" | "segment_id" | "all_players";
+  segment_id?: string;
+};
+
+/** The job that judges the addresses. */
+export const ValidateEmails = {
+  name: "validate_emails",
+  attempts: 20,
+  input: z.object({ jobId: z.uuid() }),
+} as const;
+
+/**
+ * Takes out the players who were erased while their rows were written: the rows' foreign key has waited for that.
+ * Answers how many.
+ */
+export async function forgetErased(
+  { sql, property }: Pick<Context, "sql" | "property">,
+  jobId: string,
+): Promise<number> {
+  const gone = await sql`
+    delete from validation_results r using players p
+    where r.property_id = ${property.id} and r.job_id = ${jobId} and p.property_id = ${property.id}
+      and p.id = r.player_id and p.status = 'erased'`;
+  return gone.count;
+}

@@ -1,0 +1,17 @@
+import { z } from "zod";
+import { readable } from "#runtime/columns.ts";
+import { table } from "#runtime/operation.ts";
+import { asyncJobColumns } from "#tools/jobs/async-job.ts";
+
+export default table({
+  name: "validation_jobs",
+  noun: "validation_job",
+  description:
+    "A validation job checks email addresses in the background. Poll it until it has ended; list_validation_results shows what it found.",
+  verbs: ["list", "get", "create", "delete"],
+  own: ["create", "delete"],
+  columns: {
+    ...asyncJobColumns("email_validation"),
+    result_url: readable(z.string().describe("The result of each address, as JSON or with ?format=csv")),
+  },
+});

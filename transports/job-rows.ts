@@ -1,0 +1,54 @@
+import { stringify } from "csv-stringify/sync";
+import { safeCell } from "#db/csv.ts";
+import type { Catalog } from "#runtime/catalog.ts";
+import { invalid } from "#runtime/faults.ts";
+import { invoke, type Service } from "#runtime/invoke.ts";
+import type { Operation } from "#runtime/operation.ts";
+import listImportErrors, { RowErrorView } from "#tools/imports/list-import-errors.ts";
+import exportValidationResults from "#tools/validation/export-validation-results.ts";
+import listValidationResults from "#tools/validation/list-validation-results.ts";
+import { answer } from "./answer.ts";
+import type { Gate } from "./gate.ts";
+import { answerFile, guarded, type Http, type Passed } from "./rest.ts";
+
+interface Place {
+  path: string;
+  list: Operation;
+  /** The operation that gives all of them as a file, or the columns of a page of them. */
+  csv: Operation | readonly string[];
+}
+
+const PLACES: readonly Place[] = [
+  { path: "/api/import_jobs/:id/errors", list: listImportErrors, csv: Object.keys(RowErrorView.shape) },
+  { path: "/api/validation_jobs/:id/results", list: listValidationResults, csv: exportValidationResults },
+];
+
+/** What a job found, beside the job, as JSON or CSV. */
+export function mountJobRows(app: Http, gate: Gate, service: Service, catalog: Catalog): void {
+  for (const place of PLACES) {
+    if (!catalog.operations.has(place.list.name)) continue;
+    app.get(
+      place.path,
+      guarded(gate, (request) => listRows(service, place, request)),
+    );
+  }
+}
+
+async function listRows(service: Service, { list, csv }: Place, request: Passed): Promise<Response> {
+  const { c, call, query, frame } = request;
+  const { format, ...page } = Object.fromEntries(query);
+  if (format !== undefined && format !== "json" && format !== "csv")
+    throw invalid("format", "must be json or csv");
+  const input = { ...page, id: c.req.param("id") };
+  const accepts = (c.req.header("accept") ?? "").includes("text/csv");
+  const asCsv = format === "csv" || (format === undefined && accepts);
+  if (asCsv && "handler" in csv) return answerFile(request, await invoke(service, csv, call, input));
+  const { status, body } = await invoke(service, list, call, input);
+  if (!asCsv || "handler" in csv) return answer(frame, status, body);
+  const text = stringify(JSON.parse(body), {
+    header: true,
+    columns: [...csv],
+    cast: { string: safeCell, object: (value) => safeCell(JSON.stringify(value)) },
+  });
+  return answer(frame, status, text, { contentType: "text/csv; charset=utf-8" });
+}
