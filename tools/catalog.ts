@@ -59,6 +59,8 @@ import forgetExpired from "./platform/forget-expired.job.ts";
 import customFields from "./players/custom-fields.table.ts";
 import exportPlayers from "./players/export-players.ts";
 import players from "./players/players.table.ts";
+import restorePlayer from "./players/restore-player.ts";
+import setPlayerStatus from "./players/set-player-status.ts";
 import socialShares from "./players/social-shares.table.ts";
 import dataDeletion from "./privacy/data-deletion.ts";
 import dataExport from "./privacy/data-export.ts";
@@ -107,7 +109,7 @@ export const CATALOG = catalog([
     name: "players",
     title: "Players",
     tables: [customFields, playerEvents, players, socialShares],
-    tools: [createPlayerEvent, exportPlayers],
+    tools: [createPlayerEvent, exportPlayers, restorePlayer, setPlayerStatus],
   },
   {
     name: "consent",

@@ -1,6 +1,6 @@
 import type { Field } from "./conditions-fields.ts";
 import { type Operator, opposite } from "./conditions-operator.ts";
-import { list, pair, scalar } from "./conditions-values.ts";
+import { list, type Place, pair, scalar } from "./conditions-values.ts";
 
 const ORDERED = ["text", "number", "timestamp", "date"] as const;
 const ONE = "one value of the field's type";
@@ -36,6 +36,10 @@ const between: Operator = {
   meaning: "lies in the range",
   missing: false,
   sql(field, value, at) {
+    if (field.tiers) {
+      const [low, high] = tierRange(field.tiers, value, at);
+      return `${ranked(field, field.tiers, at)} between ${low} and ${high}`;
+    }
     const [low, high] = pair(field, value, at);
     return `${ordered(field)} between ${low} and ${high}`;
   },
@@ -45,10 +49,10 @@ const between: Operator = {
 export const COMPARISONS = {
   eq,
   neq: opposite(eq, "is not equal to"),
-  gt: ordering(">", "is greater than, or later than"),
-  gte: ordering(">=", "is at least, or not earlier than"),
-  lt: ordering("<", "is less than, or earlier than"),
-  lte: ordering("<=", "is at most, or not later than"),
+  gt: ordering(">", "is greater than, or later than; of a tier, stands above it in the property's tiers"),
+  gte: ordering(">=", "is at least, or not earlier than; of a tier, is it or stands above it"),
+  lt: ordering("<", "is less than, or earlier than; of a tier, stands below it"),
+  lte: ordering("<=", "is at most, or not later than; of a tier, is it or stands below it"),
   in: among,
   not_in: opposite(among, "is none of"),
   between,
@@ -61,11 +65,32 @@ function ordering(sign: string, meaning: string): Operator {
     value: ONE,
     meaning,
     missing: false,
-    sql: (field, value, at) => `${ordered(field)} ${sign} ${scalar(field, value, at)}`,
+    sql: (field, value, at) =>
+      field.tiers
+        ? `${ranked(field, field.tiers, at)} ${sign} ${tierRank(field.tiers, value, at)}`
+        : `${ordered(field)} ${sign} ${scalar(field, value, at)}`,
   };
 }
 
 /** Texts sort by their bytes, so that a rule means the same whatever locale the database was made with. */
 function ordered({ type, sql }: Field): string {
   return type === "text" ? `${sql} collate "C"` : sql;
+}
+
+/** A tier's place among the property's; one that is not among them has none, and is missing. */
+function ranked(field: Field, tiers: readonly string[], { statement }: Place): string {
+  return `array_position(${statement.bind([...tiers], "text[]")}, ${field.sql})`;
+}
+
+function tierRank(tiers: readonly string[], value: unknown, at: Place, part = ""): string {
+  const place = tiers.indexOf(value as string);
+  if (place < 0) throw at.wrong(`must be one of the property's tiers: ${tiers.join(", ")}`, part);
+  return at.statement.bind(place + 1, "int");
+}
+
+function tierRange(tiers: readonly string[], value: unknown, at: Place): [string, string] {
+  if (!Array.isArray(value) || value.length !== 2) throw at.wrong("must be [low, high]");
+  const ends: [string, string] = [tierRank(tiers, value[0], at, "[0]"), tierRank(tiers, value[1], at, "[1]")];
+  if (tiers.indexOf(value[0]) > tiers.indexOf(value[1])) throw at.wrong("must be [low, high] with low first");
+  return ends;
 }

@@ -23,6 +23,8 @@ export interface Field {
   sql: string;
   /** The SQL type that the values it is compared with are cast to. */
   cast: string;
+  /** The property's tiers from the lowest, by which this one is ordered. */
+  tiers?: readonly string[];
   /** The SQL is an aggregate over these events of the player. */
   events?: EventAsk;
 }
@@ -78,6 +80,7 @@ const UUID = "[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}";
 export interface Sources {
   statement: Statement;
   customs: CustomFields;
+  tiers: readonly string[];
   /** The SQL of a segment's audience. */
   segment(id: string): string;
   /** The fault that names the condition's field. */
@@ -184,6 +187,7 @@ export function fieldOf(name: string, sources: Sources): Field | undefined {
       type,
       sql: `p.${name === "phone_e164" ? "phone" : name}`,
       cast: CASTS[type],
+      ...(name === "tier" && { tiers: sources.tiers }),
     };
   }
   for (const family of FAMILIES) {

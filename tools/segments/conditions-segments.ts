@@ -38,9 +38,17 @@ export async function audienceMatching(
   after = 0,
 ): Promise<Fragment> {
   const segments = await loadSegments(sql, property, segmentsIn(rules));
-  const own = [rules, ...segments.values()].some((group) => fieldsIn(group).some(customNamed));
-  const customs = own ? await customFields({ sql, property: { id: property } }) : new Map();
-  return compileConditions(rules, { property, segments, customs, after });
+  const fields = [rules, ...segments.values()].flatMap(fieldsIn);
+  const customs = fields.some(customNamed)
+    ? await customFields({ sql, property: { id: property } })
+    : new Map();
+  const tiers = fields.includes("tier") ? await tiersOf(sql, property) : [];
+  return compileConditions(rules, { property, segments, customs, tiers, after });
+}
+
+async function tiersOf(sql: Sql, property: string): Promise<string[]> {
+  const [row] = await sql<{ tiers: string[] }[]>`select tiers from properties where id = ${property}`;
+  return row?.tiers ?? [];
 }
 
 /** These segments and all that they refer to, one query a level. `not_found` names one that is missing. */

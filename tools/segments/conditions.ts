@@ -54,6 +54,8 @@ export interface Context {
   segments?: ReadonlyMap<string, Audience>;
   /** The property's custom fields, where the rules name one. */
   customs?: CustomFields;
+  /** The property's tiers from the lowest, where the rules name the tier. */
+  tiers?: readonly string[];
   /** How many parameters the caller's own statement has in front. */
   after?: number;
 }
@@ -70,6 +72,7 @@ export function compileConditions(rules: Partial<Group>, context: Context): Frag
     statement,
     segments: context.segments ?? new Map(),
     customs: context.customs ?? new Map(),
+    tiers: context.tiers ?? [],
     size: 0,
     trail: [],
   };
@@ -108,6 +111,7 @@ interface Compilation {
   statement: Statement;
   segments: ReadonlyMap<string, Audience>;
   customs: CustomFields;
+  tiers: readonly string[];
   /** Conditions and references so far: shared segments could grow the text exponentially. */
   size: number;
   /** The segments that the current condition stands in. */
@@ -152,10 +156,10 @@ function groupSql(group: Partial<Group>, path: string, compilation: Compilation)
 
 function conditionSql({ field: name, operator, value }: Condition, path: string, compilation: Compilation) {
   grow(compilation);
-  const { statement, customs } = compilation;
+  const { statement, customs, tiers } = compilation;
   const wrong = (message: string) => invalid(`${path}.field`, `${quoted(name)} ${message}`);
   const segment = (id: string) => segmentSql(id, path, compilation);
-  const field = fieldOf(name, { statement, customs, segment, wrong });
+  const field = fieldOf(name, { statement, customs, tiers, segment, wrong });
   if (!field) throw wrong(`is not a field; use ${FIELD_FORMS.join(", ")}`);
   return `(${applied(field, operator, value, placeAt(compilation.statement, path))})`;
 }

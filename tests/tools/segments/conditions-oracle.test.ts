@@ -18,7 +18,7 @@ beforeAll(async () => {
 afterAll(() => town.drop());
 
 test("any rules give the audience that reading them row by row gives", async () => {
-  const clock: Clock = { now: new Date("2027-03-02T03:30:00Z"), zone: ZONE };
+  const clock: Clock = { now: new Date("2027-03-02T03:30:00Z"), zone: ZONE, tiers: ORDERED_TIERS };
   const segment = randomUUID();
   const people = population(segment, 120);
   const property = await town.house(
@@ -62,6 +62,8 @@ const pick = <T>(index: number, values: readonly T[]): T => values[index % value
 
 const NAMES = ["Ann", "ann b", "50% off", "a_b", "back\\slash", "Zoë", "", null];
 const TIERS = ["Gold", "Silver", "gold", null];
+/** From the lowest, as a property has them that says nothing else. */
+const ORDERED_TIERS = ["Bronze", "Silver", "Gold", "Platinum", "Diamond"];
 const NUMBERS = [0, 1, 7.5, 100, -3, null];
 const DATES = ["1980-02-29", "1991-03-01", "2027-03-01", "2027-02-28", "1990-12-31", null];
 const TIMES = [
@@ -165,6 +167,9 @@ const dated = {
   on_day: calendar,
   anniversary_in_next_days: days,
 };
+const tierRange = fc
+  .tuple(some(ORDERED_TIERS), some(ORDERED_TIERS))
+  .map((ends) => ends.sort((a, b) => ORDERED_TIERS.indexOf(a) - ORDERED_TIERS.indexOf(b)));
 const spans = { ...ordered(TIMES, moments), before: moments, after: moments, ...dated };
 const counts = { ...ordered([0, 1, 2, 3]), ...among([0, 1, 3]) };
 const sums = { ...ordered([0, 2.5, 10, -2.5]), ...among([0, 5, 100]) };
@@ -186,7 +191,16 @@ function fields(segment: string): Record<string, Record<string, fc.Arbitrary<unk
   const truth = { eq: fc.boolean(), neq: fc.boolean(), is: fc.boolean() };
   return {
     first_name: { ...ordered(NAMES), ...among(NAMES), ...looks, ...presence },
-    tier: { ...ordered(TIERS), ...among(TIERS), ...looks, ...presence },
+    tier: {
+      ...ordered(ORDERED_TIERS),
+      ...among(TIERS),
+      ...looks,
+      ...presence,
+      eq: some(TIERS),
+      neq: some(TIERS),
+      between: tierRange,
+      not_between: tierRange,
+    },
     adt: { ...ordered(NUMBERS), ...among(NUMBERS), ...presence },
     birth_date: {
       ...ordered(DATES),

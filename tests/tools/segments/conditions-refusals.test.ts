@@ -15,7 +15,7 @@ const CUSTOMS = new Map(
 
 function fault(rules: Partial<Group>): Fault {
   try {
-    compileConditions(rules, { property: PROPERTY, customs: CUSTOMS });
+    compileConditions(rules, { property: PROPERTY, customs: CUSTOMS, tiers: ["Low", "High"] });
   } catch (error) {
     if (error instanceof Fault) return error;
     throw error;
@@ -40,6 +40,9 @@ describe("what is refused", () => {
     ["adt", "between", "conditions[0].value[1]: must be a number", [1, "2"]],
     ["adt", "is", "conditions[0].value: must be null or not_null", true],
     ["tier", "eq", "conditions[0].value: must be a text", null],
+    ["tier", "gte", "conditions[0].value: must be one of the property's tiers: Low, High", "low"],
+    ["tier", "between", "conditions[0].value: must be [low, high] with low first", ["High", "Low"]],
+    ["tier", "between", "conditions[0].value[1]: must be one of the property's tiers: Low, High", ["Low", 2]],
     ["tier", "eq", "conditions[0].value: must have at most 1000 characters", "x".repeat(1001)],
     ["tier", "eq", "conditions[0].value: must not hold a NUL character", "a\0b"],
     ["tier", "eq", "conditions[0].value: must be valid Unicode", "\ud800"],

@@ -24,6 +24,8 @@ export interface Person {
 export interface Clock {
   now: Date;
   zone: string;
+  /** From the lowest. */
+  tiers: string[];
 }
 
 type Known = string | number | boolean | string[];
@@ -73,6 +75,12 @@ function holds({ field, operator, value }: Condition, person: Person, clock: Clo
   if (operator === "is_empty")
     return held === undefined || held === "" || (Array.isArray(held) && !held.length);
   if (held === undefined) return false;
+  if (field === "tier" && ["gt", "gte", "lt", "lte", "between"].includes(operator)) {
+    const rank = (tier: unknown) => clock.tiers.indexOf(tier as string);
+    if (rank(held) < 0) return false;
+    const ranks = Array.isArray(value) ? value.map(rank) : rank(value);
+    return positive(operator, rank(held), ranks, false, clock);
+  }
   return positive(operator, held, value, MOMENTS.has(field), clock);
 }
 

@@ -1,0 +1,67 @@
+import { z } from "zod";
+import { viewOf } from "#runtime/columns.ts";
+import { update } from "#runtime/crud.ts";
+import { Fault } from "#runtime/faults.ts";
+import { type Context, tool } from "#runtime/operation.ts";
+import { suppressAddressesOf } from "#tools/compliance/exclude.ts";
+import { matchLists, type PlayerValues } from "./player.ts";
+import players from "./players.table.ts";
+
+const DAYS = 30;
+
+export default tool({
+  name: "restore_player",
+  title: "Restore a deleted player",
+  description:
+    "Brings back a player who was deleted in the last 30 days, with everything that was known. Consents and suppressions are as the ledger and the lists say today.",
+  scope: "write",
+  effect: "change",
+  property: "propertyId",
+  input: {
+    propertyId: z.uuid(),
+    playerId: z
+      .uuid()
+      .describe("The id that the deleted player had, from list_audit_logs or your own records"),
+  },
+  output: viewOf(players),
+  faults: ["not_found", "conflict"],
+  async handler(context, { playerId }) {
+    const deleted = await lockDeleted(context, playerId);
+    const lists = await matchLists(context, deleted, String(deleted.player_id));
+    if (lists.taken) {
+      throw new Fault("conflict", {
+        message: `The player_id ${JSON.stringify(deleted.player_id)} belongs to another player by now.`,
+      });
+    }
+    if (lists.erased) {
+      throw new Fault("conflict", { message: "A person with this address had their data erased since." });
+    }
+    const excluded = lists.excluded && deleted.status !== "deceased";
+    const row = await update(context, players, playerId, {
+      deleted_at: null,
+      ...(excluded && { status: "self_excluded" }),
+    });
+    if (excluded) await suppressAddressesOf(context, [playerId]);
+    context.emit("player.updated", row, { deleted_at: deleted.deleted_at });
+    context.audit({ entity: "players", entityId: playerId, diff: { deleted_at: deleted.deleted_at } });
+    return row;
+  },
+});
+
+async function lockDeleted({ sql, property }: Context, id: string): Promise<PlayerValues> {
+  const [player] = await sql<(PlayerValues & { late: boolean })[]>`
+    select player_id, status, deleted_at, email_hash, phone_hash, first_name, last_name, birth_date,
+      deleted_at < now() - make_interval(days => ${DAYS}) as late
+    from players where property_id = ${property.id} and id = ${id} for update`;
+  if (!player) throw new Fault("not_found", { message: `No player with the id ${id} in this property.` });
+  if (player.status === "erased") {
+    throw new Fault("conflict", {
+      message: "This player's data was erased: there is nothing to bring back.",
+    });
+  }
+  if (player.deleted_at === null) throw new Fault("conflict", { message: "This player is not deleted." });
+  if (player.late) {
+    throw new Fault("conflict", { message: `This player was deleted more than ${DAYS} days ago.` });
+  }
+  return player;
+}

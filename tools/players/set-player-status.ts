@@ -1,0 +1,46 @@
+import { z } from "zod";
+import { viewOf } from "#runtime/columns.ts";
+import { changedFields, lockRow, update } from "#runtime/crud.ts";
+import { Fault } from "#runtime/faults.ts";
+import { tool } from "#runtime/operation.ts";
+import { FREE_STATUSES, type PlayerStatus } from "./player.ts";
+import players from "./players.table.ts";
+
+/** What this function sets and takes back. Self-exclusion and erasure have their own, and stay. */
+const SET = ["banned", "deceased"] as const;
+
+export default tool({
+  name: "set_player_status",
+  title: "Ban a player, or note a death",
+  description:
+    "Marks a player as banned or deceased, who then gets no messages at all. A signed-in admin or manager alone takes that back, to active, inactive or vip_hold. Self-exclusion is create_self_exclusion, and is never taken back.",
+  scope: "write",
+  effect: "change",
+  property: "propertyId",
+  input: {
+    propertyId: z.uuid(),
+    playerId: z.uuid().describe("From list_players"),
+    status: z.enum([...SET, ...(FREE_STATUSES as ["active", "inactive", "vip_hold"])]),
+    reason: z.string().trim().min(1).max(500).optional().describe("Kept in the audit log"),
+  },
+  output: viewOf(players),
+  faults: ["not_found", "conflict", "forbidden"],
+  async handler(context, { playerId, status, reason }) {
+    const { call, emit, audit } = context;
+    const current = await lockRow(context, players, playerId);
+    const before = current.status as PlayerStatus;
+    if (before === "self_excluded" || before === "erased") {
+      throw new Fault("conflict", { message: `A player who is ${before} stays so.` });
+    }
+    const lifts = (SET as readonly string[]).includes(before) && before !== status;
+    if (lifts && call.actor.type !== "user" && call.actor.type !== "system") {
+      throw new Fault("forbidden", {
+        message: `The player is ${before}: a signed-in admin or manager alone takes that back.`,
+      });
+    }
+    const row = await update(context, players, playerId, { status });
+    emit("player.updated", row, changedFields(current, row));
+    audit({ entity: "players", entityId: playerId, diff: { status: before, ...(reason && { reason }) } });
+    return row;
+  },
+});
