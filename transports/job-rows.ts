@@ -18,17 +18,18 @@ interface Place {
   csv: Operation | readonly string[];
 }
 
-const PLACES: readonly Place[] = [
-  { path: "/api/import_jobs/:id/errors", list: listImportErrors, csv: Object.keys(RowErrorView.shape) },
-  { path: "/api/validation_jobs/:id/results", list: listValidationResults, csv: exportValidationResults },
+/** Where they are, and by which operation. */
+export const JOB_ROWS: readonly Place[] = [
+  { path: "/api/import_jobs/{id}/errors", list: listImportErrors, csv: Object.keys(RowErrorView.shape) },
+  { path: "/api/validation_jobs/{id}/results", list: listValidationResults, csv: exportValidationResults },
 ];
 
 /** What a job found, beside the job, as JSON or CSV. */
 export function mountJobRows(app: Http, gate: Gate, service: Service, catalog: Catalog): void {
-  for (const place of PLACES) {
+  for (const place of JOB_ROWS) {
     if (!catalog.operations.has(place.list.name)) continue;
     app.get(
-      place.path,
+      place.path.replace("{id}", ":id"),
       guarded(gate, (request) => listRows(service, place, request)),
     );
   }

@@ -1,11 +1,13 @@
 import { z } from "zod";
 import { type Catalog, deprecationsOf } from "#runtime/catalog.ts";
-import { columnsOf, shapeOf } from "#runtime/columns.ts";
+import { columnsOf } from "#runtime/columns.ts";
 import { isVersioned } from "#runtime/etag.ts";
 import { FAULTS, type FaultCode } from "#runtime/faults.ts";
 import type { Operation, Table, Verb } from "#runtime/operation.ts";
 import { CURRENT_VERSION, type Deprecation, deprecationWords } from "#runtime/versions.ts";
+import { JOB_ROWS } from "./job-rows.ts";
 import { withDeprecations } from "./mcp-tools.ts";
+import { ID_PARAMETER, listParameters, parameters, rowParameters } from "./openapi-parameters.ts";
 import { methodsOf, pathOf } from "./rest.ts";
 
 type Json = Record<string, unknown>;
@@ -17,7 +19,7 @@ export function openApi(catalog: Catalog, baseUrl: string): Json {
   for (const operation of catalog.operations.values()) {
     for (const [path, method] of placesOf(operation)) {
       paths[path] ??= {};
-      paths[path][method] = describe(operation, catalog, method, schemas);
+      paths[path][method] = describe(operation, catalog, [path, method], schemas);
     }
   }
   const records = recordSchemas(catalog, schemas);
@@ -55,7 +57,14 @@ export function openApi(catalog: Catalog, baseUrl: string): Json {
 /** Each path and method, in lower case, at which an operation is reached over REST. */
 export function placesOf(operation: Operation): [string, string][] {
   if (!operation.crud) {
-    return methodsOf(operation).map((method) => [pathOf(operation), method.toLowerCase()]);
+    const rows = JOB_ROWS.filter(({ list }) => list === operation).map(({ path }): [string, string] => [
+      path,
+      "get",
+    ]);
+    return [
+      ...methodsOf(operation).map((method): [string, string] => [pathOf(operation), method.toLowerCase()]),
+      ...rows,
+    ];
   }
   const { table, verb } = operation.crud;
   const collection = `/api/${table.name}`;
@@ -69,8 +78,14 @@ export function placesOf(operation: Operation): [string, string][] {
   return [places[verb]];
 }
 
-function describe(operation: Operation, catalog: Catalog, method: string, schemas: Schemas): Json {
+function describe(
+  operation: Operation,
+  catalog: Catalog,
+  [path, method]: [string, string],
+  schemas: Schemas,
+): Json {
   const { crud } = operation;
+  const isRows = !crud && path.includes("{id}");
   const writes = operation.effect !== "read";
   const parameterNames = [
     "PropertyId",
@@ -93,7 +108,8 @@ function describe(operation: Operation, catalog: Catalog, method: string, schema
     tags: [catalog.domainOf.get(operation.name)],
     ...(operation.access === "public" && { security: [] }),
     parameters: [
-      ...(onRecord ? [ID_PARAMETER] : []),
+      ...(onRecord || isRows ? [ID_PARAMETER] : []),
+      ...(isRows ? rowParameters(operation) : []),
       ...(crud?.verb === "list" ? listParameters(crud.table) : []),
       ...parameterNames.map((name) => ({ $ref: `#/components/parameters/${name}` })),
     ],
@@ -102,49 +118,14 @@ function describe(operation: Operation, catalog: Catalog, method: string, schema
       [operation.status]: {
         description: "Success.",
         headers: headerReferences(versioned && crud.verb !== "delete" ? ["ETag"] : []),
-        content: resultContent(operation, deprecations, schemas),
+        content: {
+          ...resultContent(operation, deprecations, schemas),
+          ...(isRows && { "text/csv": { schema: { type: "string" } } }),
+        },
       },
       ...errorResponses(operation),
     },
   };
-}
-
-const ID_PARAMETER = {
-  name: "id",
-  in: "path",
-  required: true,
-  description: "The record's id.",
-  schema: { type: "string", format: "uuid" },
-};
-
-function listParameters(table: Table): Json[] {
-  const columns = Object.keys(shapeOf(table).columns);
-  const query = (name: string, description: string, schema: Json): Json => ({
-    name,
-    in: "query",
-    description,
-    schema,
-  });
-  return [
-    query("select", `Columns to return, separated by commas. Of: ${columns.join(", ")}.`, { type: "string" }),
-    query("order", "Such as created_at.desc,id.asc.", { type: "string" }),
-    query("limit", "Rows to return.", { type: "integer", minimum: 0, maximum: 1000, default: 50 }),
-    query("offset", "Rows to pass over.", { type: "integer", minimum: 0, default: 0 }),
-    query(
-      "cursor",
-      "Empty for the first page, then the last answer's X-Next-Cursor, or its Link with rel=next.",
-      { type: "string" },
-    ),
-    {
-      ...query("filters", "Filters: column.operator=value or column=operator.value.", {
-        type: "object",
-        additionalProperties: { type: "string" },
-      }),
-      style: "form",
-      explode: true,
-      example: { "created_at.gte": "2026-01-01T00:00:00Z" },
-    },
-  ];
 }
 
 function requestBody(operation: Operation, deprecations: readonly Deprecation[], schemas: Schemas): Json {
@@ -275,30 +256,6 @@ const ERROR = {
     retry_after: { type: "integer", description: "Seconds to wait." },
   },
 };
-
-function parameters(): Json {
-  const header = (name: string, description: string, schema: Json): Json => ({
-    name,
-    in: "header",
-    description,
-    schema,
-  });
-  return {
-    PropertyId: header("X-Property-Id", "The property to work in, for users of several.", {
-      type: "string",
-      format: "uuid",
-    }),
-    ApiVersion: header("API-Version", "Pins a version.", { type: "string", default: CURRENT_VERSION }),
-    IdempotencyKey: header("Idempotency-Key", "One key per logical operation; replayed within 24 hours.", {
-      type: "string",
-      minLength: 1,
-      maxLength: 255,
-    }),
-    IfMatch: header("If-Match", "The ETag that the record must still have; 412 when it has another.", {
-      type: "string",
-    }),
-  };
-}
 
 const HEADERS = {
   "API-Version": ["The version of this response.", { type: "string" }],

@@ -1,0 +1,80 @@
+import { z } from "zod";
+import { shapeOf } from "#runtime/columns.ts";
+import type { Operation, Table } from "#runtime/operation.ts";
+import { CURRENT_VERSION } from "#runtime/versions.ts";
+
+type Json = Record<string, unknown>;
+
+export const ID_PARAMETER = {
+  name: "id",
+  in: "path",
+  required: true,
+  description: "The record's id.",
+  schema: { type: "string", format: "uuid" },
+};
+
+export function listParameters(table: Table): Json[] {
+  const columns = Object.keys(shapeOf(table).columns);
+  return [
+    query("select", `Columns to return, separated by commas. Of: ${columns.join(", ")}.`, { type: "string" }),
+    query("order", "Such as created_at.desc,id.asc.", { type: "string" }),
+    query("limit", "Rows to return.", { type: "integer", minimum: 0, maximum: 1000, default: 50 }),
+    query("offset", "Rows to pass over.", { type: "integer", minimum: 0, default: 0 }),
+    query(
+      "cursor",
+      "Empty for the first page, then the last answer's X-Next-Cursor, or its Link with rel=next.",
+      { type: "string" },
+    ),
+    {
+      ...query("filters", "Filters: column.operator=value or column=operator.value.", {
+        type: "object",
+        additionalProperties: { type: "string" },
+      }),
+      style: "form",
+      explode: true,
+      example: { "created_at.gte": "2026-01-01T00:00:00Z" },
+    },
+  ];
+}
+
+/** Of the rows that a job found: the operation's own options, and the format. */
+export function rowParameters(operation: Operation): Json[] {
+  const { properties = {} } = z.toJSONSchema(operation.input, { io: "input", unrepresentable: "any" });
+  const options = Object.entries(properties).filter(([name]) => name !== "id");
+  return [
+    ...options.map(([name, schema]) => {
+      const { description = "", ...rest } = schema as { description?: string };
+      return query(name, description, rest);
+    }),
+    query("format", "Or by the Accept header.", { type: "string", enum: ["json", "csv"], default: "json" }),
+  ];
+}
+
+function query(name: string, description: string, schema: Json): Json {
+  return { name, in: "query", description, schema };
+}
+
+/** What any operation may be given. */
+export function parameters(): Json {
+  const header = (name: string, description: string, schema: Json): Json => ({
+    name,
+    in: "header",
+    description,
+    schema,
+  });
+  return {
+    PropertyId: header("X-Property-Id", "The property to work in, for users of several.", {
+      type: "string",
+      format: "uuid",
+    }),
+    ApiVersion: header("API-Version", "Pins a version.", { type: "string", default: CURRENT_VERSION }),
+    IdempotencyKey: header("Idempotency-Key", "One key per logical operation; replayed within 24 hours.", {
+      type: "string",
+      minLength: 1,
+      maxLength: 255,
+    }),
+    IfMatch: header("If-Match", "The ETag that the record must still have; 412 when it has another.", {
+      type: "string",
+    }),
+  };
+}
