@@ -166,7 +166,7 @@ test("a killed server's statement that still runs does not prevent the next star
       await observer`select pid from pg_stat_activity where query like 'select count%' and state = 'active'`;
     expect(active).toHaveLength(1);
     return active[0]?.pid;
-  });
+  }, 30_000);
   process.kill(await postmaster(dataDir), "SIGKILL");
   await kill(killed.child);
 

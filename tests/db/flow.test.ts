@@ -102,10 +102,10 @@ test("a receiver who goes away stops the query, whether it has rows to give or n
     const flow = await flowing(db, source);
     const first = flow.next().catch(() => null);
     if (source === large) await first;
-    await vi.waitFor(async () => expect(await working()).toBe(1));
+    await vi.waitFor(async () => expect(await working()).toBe(1), 30_000);
     await flow.cancel();
     await flow.cancel();
-    await vi.waitFor(async () => expect(await working()).toBe(0));
+    await vi.waitFor(async () => expect(await working()).toBe(0), 30_000);
     await expect(flow.next()).rejects.toThrow();
     await first;
   }
@@ -131,7 +131,7 @@ test("a receiver who takes nothing for long is cut off, and one who is slow is n
 test("a flow that takes too long as a whole is cut off", async () => {
   const flow = await flowing(open({ stall: 60_000, whole: 150 }), endless);
   await expect(flow.next()).rejects.toThrow(/too long/);
-  await vi.waitFor(async () => expect(await working()).toBe(0));
+  await vi.waitFor(async () => expect(await working()).toBe(0), 30_000);
 });
 
 test("a flow that nobody reads holds no more than a few pieces in memory", async () => {

@@ -57,7 +57,7 @@ test("a failing job is tried again until its last attempt, and is kept dead with
   );
   await start([send]);
   await place.put(send);
-  await vi.waitFor(async () => expect((await place.rows())[0]?.state).toBe("dead"), 10_000);
+  await vi.waitFor(async () => expect((await place.rows())[0]?.state).toBe("dead"), 60_000);
   expect(attempts).toEqual([
     { attempt: 1, isLast: false },
     { attempt: 2, isLast: true },
@@ -76,7 +76,7 @@ test("a delayed job runs at its time, not before it and not at the next poll", a
   );
   await start([send]);
   await place.put(send, 0, { runAt: 0.3 });
-  await vi.waitFor(() => expect(started).toHaveLength(1), 5_000);
+  await vi.waitFor(() => expect(started).toHaveLength(1), 60_000);
   expect(started[0]).toBeGreaterThanOrEqual(0);
   expect(started[0]).toBeLessThan(0.4);
 });
@@ -156,7 +156,7 @@ test("a lost worker's job is run again once its lease is over", async () => {
     held: new Map(),
   });
   await start([send], { leaseMs: 200 });
-  await vi.waitFor(() => expect(attempts).toEqual([2]), 5_000);
+  await vi.waitFor(() => expect(attempts).toEqual([2]), 60_000);
 });
 
 test("a long job stays with its worker while that is alive", async () => {
@@ -204,14 +204,14 @@ test("a worker that comes back from the dead cannot commit what another does now
   });
   await place.put(send, 0, { propertyId: place.property });
   const zombie = await start([send]);
-  await vi.waitFor(() => expect(contexts).toHaveLength(1), 5_000);
+  await vi.waitFor(() => expect(contexts).toHaveLength(1), 60_000);
   await place.db.asSystem((sql) => sql`update queue set leased_until = now() - interval '1 second'`);
   await reap(place.db);
   await start([send]);
   zombie.wake();
-  await vi.waitFor(() => expect(outcomes).toEqual(["attempt 2 wrote"]), 5_000);
+  await vi.waitFor(() => expect(outcomes).toEqual(["attempt 2 wrote"]), 60_000);
   resolve();
-  await vi.waitFor(() => expect(outcomes).toEqual(["attempt 2 wrote", "attempt 1 QL001"]), 5_000);
+  await vi.waitFor(() => expect(outcomes).toEqual(["attempt 2 wrote", "attempt 1 QL001"]), 60_000);
   await zombie.idle();
 });
 
@@ -223,9 +223,9 @@ test("a worker that hears that its lease is gone tells the job to stop", async (
   });
   await place.put(send);
   await start([send], { leaseMs: 300 });
-  await vi.waitFor(async () => expect((await place.rows())[0]?.state).toBe("running"), 5_000);
+  await vi.waitFor(async () => expect((await place.rows())[0]?.state).toBe("running"), 60_000);
   await place.db.asSystem((sql) => sql`update queue set lease = gen_random_uuid()`);
-  await vi.waitFor(() => expect(aborted).toBe(true), 5_000);
+  await vi.waitFor(() => expect(aborted).toBe(true), 60_000);
 });
 
 test("a stopping worker finishes what runs, and gives back what does not end, unspent", async () => {
@@ -242,7 +242,7 @@ test("a stopping worker finishes what runs, and gives back what does not end, un
   });
   for (const n of [1, 2, 3, 4]) await place.put(send, n);
   const worker = await start([send], { concurrency: 4 });
-  await vi.waitFor(() => expect(running).toHaveLength(3), 5_000);
+  await vi.waitFor(() => expect(running).toHaveLength(3), 60_000);
   await place.put(send, 5);
   await worker.stop({ graceMs: 300 });
   expect(ended).toEqual([1]);
@@ -265,7 +265,7 @@ test("the long jobs of one property leave a slot for another's", async () => {
   });
   const worker = await start([send]);
   for (let n = 0; n < 12; n++) await place.put(send, n, { propertyId: place.property });
-  await vi.waitFor(() => expect(long).toBe(6), 5_000);
+  await vi.waitFor(() => expect(long).toBe(6), 60_000);
   await place.put(send, 0, { propertyId: place.rival });
   expect(await quick.promise).toBe(place.rival);
   expect(long).toBe(6);
@@ -287,7 +287,7 @@ test("transactions of jobs leave a connection to claims and heartbeats", async (
   const pass = Promise.withResolvers<void>();
   const worker = await start([hold, testJob("pass", async () => pass.resolve())]);
   for (let n = 0; n < 6; n++) await place.put(hold, n, { propertyId: place.property });
-  await vi.waitFor(() => expect(open).toBe(place.config.databasePool - 1), 5_000);
+  await vi.waitFor(() => expect(open).toBe(place.config.databasePool - 1), 60_000);
   await place.put(testJob("pass"));
   await pass.promise;
   expect(open).toBe(place.config.databasePool - 1);

@@ -360,9 +360,9 @@ test("a receiver who goes away stops the query, and those who wait get their tur
     const [one, other] = [await open(leaving.signal), await open(leaving.signal)];
     const readers = [one.body!.getReader(), other.body!.getReader()];
     for (const reader of readers) await reader.read();
-    await vi.waitFor(async () => expect(await working()).toHaveLength(2));
+    await vi.waitFor(async () => expect(await working()).toHaveLength(2), 30_000);
     leaving.abort();
-    await vi.waitFor(async () => expect(await working()).toHaveLength(0));
+    await vi.waitFor(async () => expect(await working()).toHaveLength(0), 30_000);
   }
   const answers = await Promise.all([1, 2, 3, 4].map(async () => (await open()).text()));
   for (const text of answers) expect(text.split("\n")).toHaveLength(30_002);
