@@ -2,7 +2,7 @@ import postgres from "postgres";
 import { type FlowLimits, type Lane, openLane } from "./flow.ts";
 import { type Client, ConnectionLost, DeadlineExceeded, openPool, type Pool } from "./pool.ts";
 import { openShared, SHORT } from "./shared.ts";
-import { types } from "./types.ts";
+import { jsonAsText, types } from "./types.ts";
 
 /** A tagged template that runs SQL in the transaction that it belongs to. */
 export type Sql = postgres.Sql;
@@ -21,8 +21,8 @@ export interface TransactionOptions {
  */
 export type Work<T> = (sql: Sql, last: (statement: PromiseLike<unknown>) => void) => Promise<T>;
 
-/** The columns of a row as PostgreSQL prints them, undecoded. */
-export type Row = (Buffer<ArrayBuffer> | null)[];
+/** The values of a row, in the order of its columns; JSON as PostgreSQL wrote it. */
+export type Row = unknown[];
 
 export interface ReadOptions {
   /** An index leads straight to the few rows, so it may share a connection. It is run again where that is not so. */
@@ -81,8 +81,11 @@ export function connect(url: string, options: ConnectOptions = {}): Database {
   const size = options.size ?? 4;
   const writers = openPool(url, size, settings("app_idle"));
   // What is not known to be short is worth planning for its values: a rare one may need another index.
-  const readers = openPool(url, size, settings("app_reader", { plan_cache_mode: "force_custom_plan" }));
-  const shared = openShared(url, settings("app_reader", SHORT));
+  const readers = openPool(url, size, {
+    ...settings("app_reader", { plan_cache_mode: "force_custom_plan" }),
+    types: jsonAsText as never,
+  });
+  const shared = openShared(url, { ...settings("app_reader", SHORT), types: jsonAsText as never });
   const lanes = openPool(url, LANES, settings("app_idle"));
   const listener = postgres(url, { ...settings("app_idle"), max: 1 });
   const prepared = new Set<string>();
@@ -99,7 +102,7 @@ export function connect(url: string, options: ConnectOptions = {}): Database {
       const run = (sql: Sql) =>
         sql
           .unsafe(query, parameters as never[], { prepare })
-          .raw()
+          .values()
           .then(dense);
       const startedAt = performance.now();
       if (short && prepare) {

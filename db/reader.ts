@@ -8,7 +8,7 @@ import type { Shape } from "./shape.ts";
 
 export interface Page {
   /** JSON as PostgreSQL wrote it: of a list an array, of one record an object. */
-  body: Buffer<ArrayBuffer>;
+  body: string;
   rows: number;
   /** How many rows fit the filters on all pages, or about that many; only when asked for. */
   total?: number;
@@ -23,12 +23,7 @@ export interface Reader {
   /** Throws QueryError on a cursor that this list did not give. */
   list(property: string, shape: Shape, query: Query, options?: { count?: Count | undefined }): Promise<Page>;
   /** The record as JSON, or null when the property has none of that id. An id that is no uuid: QueryError. */
-  get(
-    property: string,
-    shape: Shape,
-    id: string,
-    select?: string[] | null,
-  ): Promise<Buffer<ArrayBuffer> | null>;
+  get(property: string, shape: Shape, id: string, select?: string[] | null): Promise<string | null>;
 }
 
 // Below it, reading the rows on the way costs less than finding them twice.
@@ -37,7 +32,6 @@ const DEEP_OFFSET = 1000;
 const COUNTED = 1000;
 /** Of pages that are read by the thousand. Each is a statement of its own. */
 const USUAL_LIMITS = new Set([10, 20, 25, 50, 100]);
-const EMPTY = Buffer.from("[]");
 
 /**
  * Reads any table of one property, as JSON text, in one statement. It is exempt from row-level security, so
@@ -68,13 +62,13 @@ export function reader(db: Pick<Database, "read">, cursorKey = randomBytes(32)):
       const counted = Number(total ?? 0);
       const guessed = count === "planned" || (count === "estimated" && counted > COUNTED);
       return {
-        body: body ?? EMPTY,
+        body: String(body ?? "[]"),
         rows: Number(rows),
         ...(count && {
           total: guessed ? Math.max(counted, await planned(property, shape, query)) : counted,
         }),
-        ...(last && {
-          nextCursor: writeCursor(cursorKey, shape, query.order, JSON.parse(String(last))),
+        ...(typeof last === "string" && {
+          nextCursor: writeCursor(cursorKey, shape, query.order, JSON.parse(last)),
         }),
       };
     },
@@ -84,7 +78,7 @@ export function reader(db: Pick<Database, "read">, cursorKey = randomBytes(32)):
         [property, fitValue("id", "uuid", id)],
         { short: true },
       );
-      return row?.[0] ?? null;
+      return row ? String(row[0]) : null;
     },
   };
 }

@@ -1,4 +1,5 @@
 import postgres from "postgres";
+import { messageSockets } from "./messages.ts";
 import { ConnectionLost, DeadlineExceeded } from "./pool.ts";
 
 /** What shared connections are opened with: statements are planned once for all values, and a long one is stopped. */
@@ -54,7 +55,9 @@ export function openShared(url: string, options: Options): Shared {
       // The driver answers nothing that is sent while a connection breaks.
       leave(line, Number.NEGATIVE_INFINITY);
     };
-    line.sql = postgres(url, { ...options, max: 1, onclose });
+    // The driver knows the option, and its types do not.
+    const socket = { socket: messageSockets() };
+    line.sql = postgres(url, { ...options, max: 1, onclose, ...socket });
     lines.push(line);
     return line;
   };

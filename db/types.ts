@@ -19,6 +19,12 @@ export const types = {
   jsonbs: arrayType(3807, (text) => JSON.parse(text) as unknown),
 };
 
+/** The same for who passes JSON on as it is. */
+export const jsonAsText = {
+  ...types,
+  json: { to: 114, from: [114, 3802], serialize: String, parse: String },
+};
+
 /** PostgreSQL's text form of a time as ISO 8601 in UTC, microseconds kept. */
 function isoTime(text: string): string {
   return `${text.replace(" ", "T")}:00`;

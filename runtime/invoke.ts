@@ -104,15 +104,7 @@ async function read(
   input: object,
 ): Promise<Outcome> {
   const page = await operation.read!(service.reader, property.id, input as never);
-  return {
-    status: 200,
-    // Most of what is read leaves as the bytes that came.
-    get body() {
-      return page.body.toString();
-    },
-    replayed: false,
-    page,
-  };
+  return { status: 200, body: page.body, replayed: false, page };
 }
 
 /** The call's own transaction checks and records it; then the bytes flow, at the receiver's pace. */

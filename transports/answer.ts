@@ -21,7 +21,7 @@ export interface Extra {
 export function answer(
   frame: Frame,
   status: number,
-  body: string | Buffer<ArrayBuffer> | ReadableStream | null,
+  body: string | ReadableStream | null,
   extra: Extra = {},
 ): Response {
   const { allowance } = frame;

@@ -68,7 +68,8 @@ export async function list(service: Service, operation: Operation, request: Pass
     const text = toCsv(outcome.body, [...new Set(columns)]);
     return answer(frame, 200, text, { contentType: "text/csv; charset=utf-8", headers });
   }
-  return answer(frame, 200, wants.single ? single(outcome.body) : (page?.body ?? outcome.body), { headers });
+  const shapedOutcome = wants.single ? { ...outcome, body: single(outcome.body) } : outcome;
+  return answer(frame, 200, shapedOutcome.body, { headers });
 }
 
 /** Which rows of how many. Behind a cursor nobody knows how many came before. */

@@ -181,7 +181,7 @@ function operation(index: number): Operation {
     faults: [],
     handler: async () => JSON.parse(RECORD),
   });
-  return { ...made, read: async () => ({ body: Buffer.from(RECORD), rows: 1 }) };
+  return { ...made, read: async () => ({ body: RECORD, rows: 1 }) };
 }
 
 /** Only what a read without a query touches: the figure is of the face, not of PostgreSQL. */

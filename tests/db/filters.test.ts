@@ -14,7 +14,7 @@ afterAll(() => database.drop());
 async function found(query: string): Promise<string> {
   const parsed = parseQuery(shape, new URLSearchParams(`${query}&select=player_id&order=player_id`));
   const { body } = await reader(database.db).list(PROPERTY, shape, parsed);
-  return JSON.parse(String(body))
+  return JSON.parse(body)
     .map((player: { player_id: string }) => player.player_id)
     .join(" ");
 }

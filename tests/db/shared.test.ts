@@ -1,5 +1,6 @@
 import { once } from "node:events";
 import { type AddressInfo, createServer, connect as dial, type Socket } from "node:net";
+import { setImmediate as nextTurn } from "node:timers/promises";
 import postgres from "postgres";
 import { afterAll, beforeEach, expect, test, vi } from "vitest";
 import { connect, type Database } from "#db/client.ts";
@@ -98,8 +99,26 @@ test("a short read of a database that says nothing is refused at its deadline, a
   line.close();
 });
 
-/** A way to the database that can fall silent. */
-async function proxy() {
+test("what comes in pieces is read whole, however large it is", async () => {
+  const line = await proxy(3);
+  const url = new URL(database.url);
+  url.port = String(line.port);
+  const through = connect(url.href, { size: 2 });
+  opened.push(through);
+  const sizes = [1, 10, 5_000];
+  const answers = await Promise.all(
+    sizes.map((size) => through.read("select $1::int, repeat('é', $1::int)", [size], SHORT)),
+  );
+  expect(answers).toEqual(sizes.map((size) => [[size, "é".repeat(size)]]));
+  for (const size of [1_000_000, 130_000, 10]) {
+    const [row] = await db.read("select repeat('é', $1::int)", [size], SHORT);
+    expect(row![0]).toBe("é".repeat(size));
+  }
+  line.close();
+});
+
+/** A way to the database that can fall silent, and that can hand on a few bytes at a time. */
+async function proxy(piece = Number.POSITIVE_INFINITY) {
   const { hostname, port } = new URL(database.url);
   const sockets = new Set<Socket>();
   let silent = false;
@@ -110,7 +129,15 @@ async function proxy() {
       [far, near],
     ] as const) {
       sockets.add(from);
-      from.on("data", (bytes) => void (silent || to.write(bytes)));
+      to.setNoDelay();
+      from.on("data", async (bytes) => {
+        from.pause();
+        for (let at = 0; at < bytes.length && !silent; at += piece) {
+          to.write(bytes.subarray(at, at + piece));
+          if (piece < bytes.length) await nextTurn();
+        }
+        from.resume();
+      });
       from.on("error", () => {});
       from.on("close", () => to.destroy());
     }
