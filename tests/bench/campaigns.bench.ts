@@ -186,7 +186,7 @@ async function newCampaign(owner: postgres.Sql, property: string): Promise<strin
 async function clear(owner: postgres.Sql, campaignId: string): Promise<void> {
   const [row] = await owner`select status, audience_count from campaigns where id = ${campaignId}`;
   if (row?.status === "failed") throw new Error("the campaign failed");
-  await owner.unsafe("truncate campaign_sends, mailbox_messages, queue");
+  await owner.unsafe("truncate campaign_sends, mailbox_messages, queue cascade");
 }
 
 /** A job's context under a real lease, so that every transaction is fenced as in the service. */

@@ -1,8 +1,8 @@
 import type { SendingChannel } from "#runtime/channels/channel.ts";
 import type { Context } from "#runtime/operation.ts";
-import { capsApply, capsText } from "#tools/compliance/frequency.ts";
+import { type CapOptions, capsApply, capsText } from "#tools/compliance/frequency.ts";
 import { asFragment, gateReasons } from "#tools/compliance/gate.ts";
-import { hoursText, nextOpening } from "#tools/compliance/hours.ts";
+import { hoursApply, hoursText, nextOpening } from "#tools/compliance/hours.ts";
 import { ADDRESSES } from "./addresses.ts";
 import type { Campaign, Status } from "./campaign.ts";
 import { noteClaim, roomToClaim } from "./pace.ts";
@@ -22,8 +22,8 @@ export interface Claim {
   status: Status;
   /** Of the campaign's content. */
   version: number;
-  /** Frequency rules bear on the campaign: without `isCapped` in the question nothing was taken. */
-  isCapped: boolean;
+  /** The rules that bear on the campaign now: nothing was taken where the question left one of them out. */
+  rules: Rules;
   /** Rows taken, also those that were then skipped or deferred. */
   taken: number;
   /** Where the next claim goes on, so that it need not pass over all that is done. */
@@ -37,11 +37,17 @@ export interface Handed {
   name: string;
 }
 
+/** What can make a message of the campaign wait. Most campaigns are under neither, and claimed by less of a query. */
+export interface Rules {
+  hours: boolean;
+  caps: boolean;
+}
+
 export interface Wanted {
   campaign: Pick<Campaign, "id" | "version" | "tags" | "throttle_per_minute"> & Exempting;
   channel: SendingChannel;
   provider: Handed;
-  isCapped: boolean;
+  rules: Rules;
   after: string | null;
   limit: number;
 }
@@ -74,32 +80,22 @@ export async function claimSends(context: Context, jobId: string, wanted: Wanted
 
 async function claimUpTo(context: Context, jobId: string, wanted: Wanted): Promise<Claim> {
   const { sql, property } = context;
-  const { campaign, channel, provider, isCapped } = wanted;
+  const { campaign, channel, provider, rules } = wanted;
   const { address, hash } = ADDRESSES[channel];
   const fields = sql.unsafe(PLAYER_FIELDS.map((field) => `p."${field}"`).join(", "));
   const caps = { property, channel, tags: campaign.tags };
-  const held = isCapped ? await holdPlayers(context, wanted) : null;
+  const held = rules.caps ? await holdPlayers(context, wanted) : null;
+  const live = sql`exists (select 1 from live where status = 'sending' and version = ${campaign.version}
+    and (not has_hours or ${rules.hours}) and (not has_caps or ${rules.caps}))`;
   const picked = held
     ? sql`select s.id, s.player_id, s.address_hash from unnest(${held}::uuid[]) h(id)
-        join campaign_sends s on s.property_id = ${property.id} and s.id = h.id
-        where exists (select 1 from live where status = 'sending' and version = ${campaign.version})`
-    : sql`select s.id, s.player_id, s.address_hash ${dueSends(context, wanted)}
-          and exists (select 1 from live
-            where status = 'sending' and version = ${campaign.version} and not is_capped)
-        order by s.id limit ${wanted.limit}
-        for update of s skip locked`;
-  const waits = asFragment(sql, (bind) => {
-    const hours = hoursText(bind, { property, channel, lead: LEAD }, "passed");
-    return isCapped ? `${hours}, ${capsText(bind, caps, "passed")}` : hours;
-  });
+        join campaign_sends s on s.property_id = ${property.id} and s.id = h.id where ${live}`
+    : sql`select s.id, s.player_id, s.address_hash ${dueSends(context, wanted)} and ${live}
+        order by s.id limit ${wanted.limit} for update of s skip locked`;
   const rows = await sql<(Omit<Claim, "recipients"> & Recipient & { send_id: string | null })[]>`
     with live as materialized (
-      select status, version, ${
-        exempt(campaign)
-          ? sql`false`
-          : sql`exists (select from frequency_rules r where ${asFragment(sql, (bind) => capsApply(bind, caps))})`
-      }
-          as is_capped,
+      select status, version, ${asFragment(sql, (bind) => hoursApply(bind, caps))} as has_hours,
+        ${exempt(campaign) ? sql`false` : asFragment(sql, (bind) => capsApply(bind, caps))} as has_caps,
         coalesce(started_at <= now() - make_interval(hours => ${EXPIRES_AFTER_HOURS}), false) as is_late
       from campaigns
       where property_id = ${property.id} and id = ${campaign.id} and deleted_at is null
@@ -114,22 +110,7 @@ async function claimUpTo(context: Context, jobId: string, wanted: Wanted): Promi
       from picked k left join players p on p.property_id = ${property.id} and p.id = k.player_id
     ), passed as materialized (
       select send_id, player as id, zones, region from judged where reasons = '{}'
-    ), ${waits}, waiting as materialized (
-      select w.send_id, w.skips, coalesce(${sql.unsafe(nextOpening("w.open", "w.from_at"))},
-          statement_timestamp() + interval '8 days') as until,
-        array_remove(array[case when w.is_capped then 'frequency_capped' end,
-          case when not w.is_open then 'quiet_hours' end], null) as reasons
-      from (
-        select p.send_id, h.open, coalesce(h.is_open, true) as is_open, coalesce(h.skips, false) as skips,
-          ${isCapped ? sql`c.free_at is not null` : sql`false`} as is_capped,
-          greatest(${isCapped ? sql`date_trunc('minute', c.free_at) + interval '1 minute'` : sql`null`},
-            case when h.open @> statement_timestamp() then statement_timestamp() + ${sql.unsafe(LEAD)}
-              else statement_timestamp() end) as from_at
-        from passed p left join hours h on h.zones = p.zones and h.region = p.region
-          ${isCapped ? sql`left join caps c on c.id = p.id` : sql``}
-      ) w
-      where not w.is_open or w.is_capped
-    ), decided as materialized (
+    ), ${waiting(sql, rules, caps)}, decided as materialized (
       select j.send_id, case when j.reasons = '{needs_review}' then 'deferred'
           when j.reasons <> '{}' or w.skips then 'skipped'
           when w.send_id is not null then 'deferred' else 'sending' end as status,
@@ -144,7 +125,7 @@ async function claimUpTo(context: Context, jobId: string, wanted: Wanted): Promi
       from decided d
       where s.property_id = ${property.id} and s.id = d.send_id
     )
-    select l.status as campaign_status, l.version, l.is_capped, (select count(*)::int from picked) as taken,
+    select l.status as campaign_status, l.version, l.has_hours, l.has_caps, (select count(*)::int from picked) as taken,
       (select id from picked order by id desc limit 1) as last, j.*
     from live l left join (
       select j.* from judged j join decided d on d.send_id = j.send_id and d.status = 'sending') j on true`;
@@ -155,7 +136,8 @@ type ClaimedRow = Recipient & {
   send_id: string | null;
   campaign_status: Status;
   version: number;
-  is_capped: boolean;
+  has_hours: boolean;
+  has_caps: boolean;
   taken: number;
   last: string | null;
 };
@@ -163,16 +145,46 @@ type ClaimedRow = Recipient & {
 function claimOf(rows: ClaimedRow[]): Claim {
   const [first] = rows;
   if (!first) {
-    return { status: "cancelled", version: 0, isCapped: false, taken: 0, last: null, recipients: [] };
+    const rules = { hours: false, caps: false };
+    return { status: "cancelled", version: 0, rules, taken: 0, last: null, recipients: [] };
   }
   return {
     status: first.campaign_status,
     version: first.version,
-    isCapped: first.is_capped,
+    rules: { hours: first.has_hours, caps: first.has_caps },
     taken: first.taken,
     last: first.last,
     recipients: rows.filter((row) => row.send_id !== null),
   };
+}
+
+/** A CTE of those among `passed` who have to wait: until when, why, and whether a rule leaves them out instead. */
+function waiting(sql: Context["sql"], rules: Rules, caps: CapOptions) {
+  if (!rules.hours && !rules.caps) {
+    return sql`waiting as materialized (
+      select null::uuid as send_id, false as skips, null::timestamptz as until, null::text[] as reasons where false)`;
+  }
+  return asFragment(
+    sql,
+    (bind) => `${hoursText(bind, { ...caps, lead: LEAD }, "passed")},
+    ${rules.caps ? capsText(bind, caps, "passed") : "caps as (select null::uuid as id, null::timestamptz as free_at)"},
+    waiting as materialized (
+      select w.send_id, w.skips,
+        coalesce(${nextOpening("w.open", "w.from_at")}, statement_timestamp() + interval '8 days') as until,
+        array_remove(array[case when w.is_capped then 'frequency_capped' end,
+          case when not w.is_open then 'quiet_hours' end], null) as reasons
+      from (
+        select p.send_id, h.open, coalesce(h.is_open, true) as is_open, coalesce(h.skips, false) as skips,
+          c.free_at is not null as is_capped,
+          greatest(date_trunc('minute', c.free_at) + interval '1 minute', statement_timestamp()
+            + case when h.open @> statement_timestamp() then ${LEAD} else interval '0' end) as from_at
+        from passed p
+          left join hours h on h.zones = p.zones and h.region = p.region
+          left join caps c on c.id = p.id
+      ) w
+      where not w.is_open or w.is_capped
+    )`,
+  );
 }
 
 function exempt({ is_transactional, ignore_frequency_cap }: Exempting): boolean {

@@ -18,7 +18,14 @@ import {
 import { sendingChannel } from "./addresses.ts";
 import { type Campaign, findCampaign } from "./campaign.ts";
 import cancelSends from "./cancel-sends.job.ts";
-import { type Claim, claimSends, EXPIRES_AFTER_HOURS, type Recipient, recoverSends } from "./claim.ts";
+import {
+  type Claim,
+  claimSends,
+  EXPIRES_AFTER_HOURS,
+  type Recipient,
+  type Rules,
+  recoverSends,
+} from "./claim.ts";
 import type { Content } from "./content.ts";
 import { renderMessages } from "./message.ts";
 import { fail, finishIfDone, orFail } from "./move.ts";
@@ -53,8 +60,8 @@ interface Delivery<C extends SendingChannel> {
   /** Compiled from the `campaign` as it was read. */
   content: Content<C>;
   campaign: Campaign;
-  /** Frequency rules bear on the campaign, as far as a claim has told. */
-  isCapped: boolean;
+  /** What bears on the campaign, as far as a claim has told. */
+  rules: Rules;
   linkOf(sendId: string): string;
   /** Set when nothing more may be claimed. */
   stopped: boolean;
@@ -101,7 +108,7 @@ async function prepare<C extends SendingChannel>(
     routes,
     content: (await content.outgoing?.(context)) ?? content,
     campaign,
-    isCapped: false,
+    rules: { hours: false, caps: false },
     linkOf: (sendId) => links(job.propertyId!, sendId),
     stopped: false,
     resumeIn: null,
@@ -136,8 +143,8 @@ async function run<C extends SendingChannel>(delivery: Delivery<C>): Promise<voi
     if (claim.status !== "sending") return;
     // Edited while the campaign was paused: the next job compiles it anew, and chooses the provider anew.
     if (claim.version !== delivery.campaign.version) return;
-    if (claim.isCapped !== delivery.isCapped) {
-      delivery.isCapped = claim.isCapped;
+    if (!claimedUnder(delivery.rules, claim.rules)) {
+      delivery.rules = claim.rules;
       continue;
     }
     if (claim.taken === 0 && after === null) return;
@@ -147,10 +154,15 @@ async function run<C extends SendingChannel>(delivery: Delivery<C>): Promise<voi
   }
 }
 
+/** Whether a claim was asked for under all the rules that there are. */
+function claimedUnder(asked: Rules, found: Rules): boolean {
+  return (asked.hours || !found.hours) && (asked.caps || !found.caps);
+}
+
 /** Claims no more than the provider may be given now; no claim at all when that is nothing. */
 async function claimWithin<C extends SendingChannel>(
   context: Context,
-  { job, campaign, channel, isCapped }: Delivery<C>,
+  { job, campaign, channel, rules }: Delivery<C>,
   provider: Candidate,
   after: string | null,
   most: number,
@@ -158,7 +170,7 @@ async function claimWithin<C extends SendingChannel>(
   const allowance = await reserve(context, provider, most);
   const { granted: limit } = allowance;
   if (limit === 0) return { claim: null, allowance };
-  const wanted = { campaign, channel, provider, isCapped, after, limit };
+  const wanted = { campaign, channel, provider, rules, after, limit };
   const claim = await claimSends(context, job.jobId, wanted);
   await release(context, provider, limit - claim.recipients.length);
   return { claim, allowance };

@@ -22,8 +22,12 @@ export interface CapOptions extends WaitOptions {
   tags: readonly string[];
 }
 
-/** The frequency rules that bear on a channel and a campaign's tags, as a condition over `frequency_rules r`. */
-export function capsApply(bind: Bind, { property, channel, tags }: CapOptions): string {
+/** Whether any frequency rule bears on a channel and a campaign's tags, as SQL. */
+export function capsApply(bind: Bind, options: CapOptions): string {
+  return `exists (select from frequency_rules r where ${applicable(bind, options)})`;
+}
+
+function applicable(bind: Bind, { property, channel, tags }: CapOptions): string {
   const words = Object.entries(CAPPED_CHANNELS)
     .filter(([, channels]) => (channels as readonly string[]).includes(channel))
     .map(([word]) => `'${word}'`);
@@ -49,7 +53,7 @@ export function capsText(bind: Bind, options: CapOptions, source: string): strin
         r.window_count * ('1 ' || r.window_unit)::interval as units,
         make_interval(hours => r.window_count * case r.window_unit when 'hour' then 1 when 'day' then 24 else 168 end)
           as span
-      from frequency_rules r where ${capsApply(bind, options)}
+      from frequency_rules r where ${applicable(bind, options)}
     ), cap_players as materialized (
       select p.id, r.*, case when p.zones = '{}' then array[home.zone] else p.zones end as zones
       from ${source} p

@@ -21,6 +21,15 @@ export type DeferReason = keyof typeof DEFER_REASONS;
 // Rules are by the day of the week, so a week and a day hold every opening that comes next.
 const DAYS_AHEAD = 8;
 
+/** Whether any rule is about the channel, as SQL. */
+export function hoursApply(bind: Bind, options: WaitOptions): string {
+  return `exists (select from quiet_hours_rules ${rulesOf(bind, options)})`;
+}
+
+function rulesOf(bind: Bind, { property, channel }: WaitOptions): string {
+  return `where property_id = ${bind(property.id, "uuid")} and channel @> '{${channel}}'`;
+}
+
 /**
  * The quiet hours as CTEs over a relation with `zones` and `region`, ending in `hours (zones, region, open,
  * is_open, skips)`: for each place of the relation the instants from a day before `at` to a week after it at which
@@ -31,14 +40,15 @@ const DAYS_AHEAD = 8;
  * the rules of one level those with the latest `effective_from` of the day count, and on a day that none of them
  * names it is closed.
  */
-export function hoursText(bind: Bind, { property, channel, at, lead }: WaitOptions, source: string): string {
+export function hoursText(bind: Bind, options: WaitOptions, source: string): string {
+  const { property, at, lead } = options;
   const isOpen = (instants: string) =>
     `${instants} @> tstzrange(${now}, ${now}${lead ? ` + ${lead}` : ""}, '[]')`;
   const now = at === undefined ? "statement_timestamp()" : bind(at, "timestamptz");
   return `hour_rules as materialized (
       select country, state, days, open_local::time as opens, close_local::time as closes, action,
         coalesce(effective_from, '-infinity') as since
-      from quiet_hours_rules where property_id = ${bind(property.id, "uuid")} and channel @> '{${channel}}'
+      from quiet_hours_rules ${rulesOf(bind, options)}
     ), hour_places as materialized (
       select distinct zones, region from ${source} where exists (select from hour_rules)
     ), hour_zones as materialized (
