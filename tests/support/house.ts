@@ -3,7 +3,7 @@ import type { Catalog } from "#runtime/catalog.ts";
 import { type Config, readConfig } from "#runtime/config.ts";
 import { Fault } from "#runtime/faults.ts";
 import { invoke, type Service } from "#runtime/invoke.ts";
-import { createLog } from "#runtime/log.ts";
+import { createLog, type Log } from "#runtime/log.ts";
 import type { Call } from "#runtime/operation.ts";
 import { CATALOG } from "#tools/catalog.ts";
 import { compose, type Running } from "#transports/compose.ts";
@@ -60,6 +60,7 @@ export interface House {
 export async function startHouse(
   overrides: Partial<Config> = {},
   catalog: Catalog = CATALOG,
+  log: Log = createLog(process.env.LOG_LEVEL ?? "silent"),
 ): Promise<House> {
   const database = await testDatabase();
   const config: Config = {
@@ -76,7 +77,7 @@ export async function startHouse(
     config,
     databaseUrl: database.url,
     catalog,
-    log: createLog(config.logLevel),
+    log,
   });
   const { service } = running;
   const baseUrl = running.listening ? `http://127.0.0.1:${running.listening.port}` : "";

@@ -2,7 +2,7 @@ import { z } from "zod";
 import { createOnly, pastTime, readable, timestamp, writable } from "#runtime/columns.ts";
 import { Fault } from "#runtime/faults.ts";
 import { type Change, type Context, type Row, table } from "#runtime/operation.ts";
-import { addressOf } from "./listed-address.ts";
+import { addressOf, keptAddress } from "./listed-address.ts";
 
 export const DNC_LISTS = ["internal", "national", "state", "litigator", "reassigned", "wireless"] as const;
 
@@ -36,7 +36,8 @@ async function beforeWrite(
     return input;
   }
   const { sql, property } = context;
-  const { address, hash } = addressOf(property, "voice", String(input.phone), "phone");
+  const listed = addressOf(property, "voice", String(input.phone), "phone");
+  const { hash } = listed;
   const known = await sql<{ id: string }[]>`
     select id from dnc_entries
     where property_id = ${property.id} and phone_hash = ${hash} and list = ${input.list as string}`;
@@ -45,7 +46,7 @@ async function beforeWrite(
       message: `This number is on the ${input.list} list already, as ${known[0].id}; change that entry instead.`,
     });
   }
-  return { ...input, phone: address, phone_hash: hash };
+  return { ...input, phone: await keptAddress(context, listed), phone_hash: hash };
 }
 
 /** An entry that ends sooner is lifted without a word, so it takes who may lift it. */

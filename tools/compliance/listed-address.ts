@@ -1,5 +1,6 @@
 import type { Property } from "#runtime/directory.ts";
 import { invalid } from "#runtime/faults.ts";
+import type { Context } from "#runtime/operation.ts";
 import { addressHash, normalizeEmail, normalizePhone } from "#tools/players/address.ts";
 
 export interface ListedAddress {
@@ -19,4 +20,15 @@ export function addressOf(
   if (address === null)
     throw invalid(field, `is not ${isEmail ? "an email address" : "a possible phone number"}`);
   return { address, hash: addressHash(property.pepper, address) };
+}
+
+/** The address as it may be kept beside its hash: of a person whose data was erased, not at all. */
+export async function keptAddress(
+  { sql, property }: Pick<Context, "sql" | "property">,
+  { address, hash }: ListedAddress,
+): Promise<string | null> {
+  const erased = await sql`
+    select from suppressions
+    where property_id = ${property.id} and address_hash = ${hash} and reason = 'erased' and lifted_at is null limit 1`;
+  return erased.length > 0 ? null : address;
 }

@@ -2,7 +2,7 @@ import { z } from "zod";
 import { createOnly, readable, timestamp } from "#runtime/columns.ts";
 import { Fault, invalid } from "#runtime/faults.ts";
 import { type Change, type Context, table } from "#runtime/operation.ts";
-import { addressOf } from "./listed-address.ts";
+import { addressOf, keptAddress } from "./listed-address.ts";
 
 export const SUPPRESSION_REASONS = [
   "unsubscribed",
@@ -68,5 +68,5 @@ async function beforeWrite({ sql, property }: Context, { input }: Change): Promi
   if (found?.active) {
     throw new Fault("conflict", { message: `This address is suppressed already (${channel}, ${reason}).` });
   }
-  return { ...input, address: listed.address, address_hash: listed.hash };
+  return { ...input, address: await keptAddress({ sql, property }, listed), address_hash: listed.hash };
 }

@@ -1,7 +1,7 @@
 import { Fault, invalid } from "#runtime/faults.ts";
 import type { Context } from "#runtime/operation.ts";
 import type { Channel } from "#tools/compliance/gate.ts";
-import type { ListedAddress } from "#tools/compliance/listed-address.ts";
+import { keptAddress, type ListedAddress } from "#tools/compliance/listed-address.ts";
 import { cancelOpenSends } from "#tools/compliance/open-sends.ts";
 import { addressHash } from "#tools/players/address.ts";
 import { type LedgerRow, record } from "./ledger.ts";
@@ -107,7 +107,11 @@ async function playersOf({ sql, property }: Context, { playerId, address }: Revo
 async function suppress(context: Context, revocation: Revocation, rows: LedgerRow[]): Promise<void> {
   const { sql, property } = context;
   const { address, channels, method, source } = revocation;
-  const named = address && { hash: address.hash.toString("hex"), address: address.address, player_id: null };
+  const named = address && {
+    hash: address.hash.toString("hex"),
+    address: await keptAddress(context, address),
+    player_id: null,
+  };
   const wanted = [
     ...(named ? channels.map((channel) => ({ channel, ...named })) : []),
     ...rows.map(({ channel, player_id, address_hash }) => ({

@@ -62,6 +62,20 @@ export function mentions({ sql, person }: About, text: string): Fragment {
   return sql`${sql.unsafe(text)} ilike any (${patternsOf(person)}::text[])`;
 }
 
+/** A name that callers have chosen, such as a key of theirs, with the person's own identifier as a word in it. */
+export function namedAfter(about: About, text: string): Fragment {
+  const { sql, person } = about;
+  const id = person.externalId ?? "";
+  // A short one may be a number like any other.
+  const word = id.length < 6 ? null : `(^|[^[:alnum:]])${literalPattern(id)}([^[:alnum:]]|$)`;
+  return sql`(${mentions(about, text)} or coalesce(${sql.unsafe(text)} ~* ${word}, false))`;
+}
+
+/** A text as a regular expression of PostgreSQL's. */
+export function literalPattern(text: string): string {
+  return text.replace(/[^\p{L}\p{N}]/gu, "\\$&");
+}
+
 /** Patterns of ilike for all by which a text names the person. Never empty. */
 export function patternsOf({ id, addresses, hashes, externalId }: Person): string[] {
   const quoted = externalId === null ? null : JSON.stringify(externalId);
@@ -97,9 +111,7 @@ export function scrubbed(table: string, columns: Readonly<Record<string, "text" 
   return async ({ sql, property, person }: Erasure): Promise<number> => {
     const names = [...person.addresses, ...(person.externalId === null ? [] : [person.externalId])];
     // A short text may be another word of the same letters.
-    const telling = names
-      .filter((name) => name.length >= 6)
-      .map((name) => name.replace(/[^\p{L}\p{N}]/gu, "\\$&"));
+    const telling = names.filter((name) => name.length >= 6).map(literalPattern);
     if (telling.length === 0) return 0;
     const pattern = `(${telling.join("|")})`;
     const patterns = names.filter((name) => name.length >= 6).map(containing);

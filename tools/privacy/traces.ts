@@ -4,6 +4,7 @@ import {
   blanked,
   byPlayer,
   mentions,
+  namedAfter,
   patternsOf,
   scrubbed,
   type Trace,
@@ -34,7 +35,7 @@ export const TRACES: readonly Trace[] = [
     rows: (about) => about.sql`(
       t.erased_by is null and t.action not in ('data_deletion', 'finish_erasure')
       and (t.entity_id in (select ${about.person.id}::uuid ${ownRecords(about)})
-        or ${mentions(about, "t.diff::text")}))`,
+        or ${mentions(about, "t.diff::text")} or ${namedAfter(about, "t.request_id")}))`,
     searched: true,
     exported: "audit_entries",
     erasure: blanked("audit_logs", {
@@ -273,7 +274,7 @@ export const TRACES: readonly Trace[] = [
   },
   {
     table: "idempotency_records",
-    rows: (about) => mentions(about, "concat(t.key, ' ', t.body)"),
+    rows: (about) => about.sql`(${mentions(about, "t.body")} or ${namedAfter(about, "t.key")})`,
     searched: true,
     exported: null,
     erasure: "delete",
