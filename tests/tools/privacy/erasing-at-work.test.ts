@@ -1,0 +1,134 @@
+import postgres from "postgres";
+import { afterAll, beforeAll, expect, test, vi } from "vitest";
+import { type House, startHouse } from "../../support/house.ts";
+import { mailServer } from "../../support/receivers.ts";
+import { casino } from "../campaigns/casino.ts";
+
+let house: House;
+let admin: postgres.Sql;
+let mail: Awaited<ReturnType<typeof mailServer>>;
+/** When each address last got a mail. */
+const arrivals = new Map<string, number>();
+
+beforeAll(async () => {
+  mail = await mailServer(({ to }) => void arrivals.set(to, performance.now()));
+  house = await startHouse({
+    email: { provider: "smtp", smtpUrl: mail.url, from: "promo@casino.example" },
+  });
+  admin = postgres(house.database.url, { max: 1, onnotice: () => {} });
+});
+afterAll(async () => {
+  await admin.end();
+  await house.stop();
+  await mail.stop();
+});
+
+const erase = (propertyId: string, key: string, playerId: string) =>
+  house.post("/api/functions/data-deletion", { propertyId, playerId }, { "X-Api-Key": key });
+
+async function finish(): Promise<void> {
+  await admin`update queue set run_at = now() where name = 'finish_erasure'`;
+  house.service.wake();
+  await house.idle();
+}
+
+test("players who are erased in the middle of a campaign get no mail after the answer, and leave no name", async () => {
+  const tenant = await house.newTenant();
+  const here = casino(house, tenant.id);
+  await here.crowd(1000, "mid");
+  const campaign = await here.campaign();
+  await here.send(campaign);
+  await vi.waitFor(() => expect(mail.mails.length).toBeGreaterThan(30), 20_000);
+  const players = await admin<{ id: string; email: string }[]>`
+    select id, email from players where property_id = ${tenant.id} order by id desc limit 10`;
+  const answered = await Promise.all(
+    players.map(async ({ id, email }) => {
+      const { status } = await erase(tenant.id, tenant.key, id);
+      return { email, status, at: performance.now() };
+    }),
+  );
+  await house.idle();
+  expect(answered.map(({ status }) => status)).toEqual(players.map(() => 200));
+  const late = answered.filter(({ email, at }) => (arrivals.get(email) ?? 0) > at);
+  expect(late).toEqual([]);
+  expect(answered.filter(({ email }) => !arrivals.has(email)).length).toBeGreaterThan(0);
+  await finish();
+  const [left] = await admin`
+    select count(*)::int as sends from campaign_sends where property_id = ${tenant.id}
+      and player_id in (select id from players where property_id = ${tenant.id} and status = 'erased')`;
+  expect(left).toEqual({ sends: 0 });
+  const [sent] = await admin`
+    select count(*) filter (where status = 'sent')::int as sent,
+      count(*) filter (where anon_id is not null)::int as anonymous
+    from campaign_sends where property_id = ${tenant.id}`;
+  expect(sent).toEqual({ sent: mail.mails.length, anonymous: players.length });
+}, 60_000);
+
+test("an import that has judged the person already, and not yet written, brings nobody back", async () => {
+  const tenant = await house.newTenant();
+  const headers = { "X-Api-Key": tenant.key };
+  const [held, player] = await Promise.all(
+    ["held", "gone"].map(
+      async (name) =>
+        (await house.post("/api/players", { player_id: name, email: `${name}@imported.example` }, headers))
+          .body,
+    ),
+  );
+  const waiting = async (most: number) => {
+    const [row] = await admin`
+      select count(*)::int as sessions from pg_stat_activity
+      where datname = current_database() and wait_event_type = 'Lock'`;
+    expect(row!.sessions).toBeGreaterThanOrEqual(most);
+  };
+  const blocker = postgres(house.database.url, { max: 1, onnotice: () => {} });
+  const release = Promise.withResolvers<void>();
+  const blocking = blocker.begin(async (sql) => {
+    await sql`select from players where id = ${held.id} for update`;
+    await release.promise;
+  });
+  const csv = "player_id,email,first_name\nheld,held@imported.example,Ana\ngone,gone@imported.example,Ana\n";
+  const job = await house.post("/api/import_jobs", { csv }, headers);
+  await vi.waitFor(() => waiting(1), 10_000);
+  let answered = false;
+  const erasing = erase(tenant.id, tenant.key, player.id).finally(() => {
+    answered = true;
+  });
+  await vi.waitFor(async () => answered || (await waiting(2)), 10_000);
+  release.resolve();
+  await blocking;
+  await blocker.end();
+  expect((await erasing).status).toBe(200);
+  await house.idle();
+  await finish();
+  expect((await house.get(`/api/import_jobs/${job.body.id}`, headers)).body).toMatchObject({
+    status: "completed",
+  });
+  const left = await admin`
+    select player_id, first_name from players where property_id = ${tenant.id} and email like 'gone%'`;
+  expect([...left]).toEqual([]);
+  const [tombstone] = await admin`select email, first_name, status from players where id = ${player.id}`;
+  expect(tombstone).toEqual({ email: null, first_name: null, status: "erased" });
+  const errors = await admin`
+    select original_row from import_errors where property_id = ${tenant.id} and original_row is not null`;
+  expect([...errors]).toEqual([]);
+}, 60_000);
+
+test("what was on its way when the person was erased, and arrives later, goes the same way", async () => {
+  const tenant = await house.newTenant();
+  const headers = { "X-Api-Key": tenant.key };
+  const player = (await house.post("/api/players", { email: "late@example.com" }, headers)).body;
+  const { body } = await erase(tenant.id, tenant.key, player.id);
+  const [send] = await admin`
+    insert into campaign_sends (property_id, player_id, channel, status, address_masked, dedupe_key)
+    values (${tenant.id}, ${player.id}, 'email', 'sent', 'l***@e***.com', ${Buffer.from(player.id)}) returning id`;
+  await admin`
+    insert into mailbox_messages (property_id, id, channel, recipient)
+    values (${tenant.id}, ${send!.id}, 'email', 'late@example.com')`;
+  await finish();
+  const [kept] = await admin`select player_id, address_masked from campaign_sends where id = ${send!.id}`;
+  expect(kept).toEqual({ player_id: null, address_masked: null });
+  expect([...(await admin`select from mailbox_messages where property_id = ${tenant.id}`)]).toEqual([]);
+  const verified = await house.post("/api/functions/verify-ledger", { propertyId: tenant.id }, headers);
+  expect(verified.body).toMatchObject({ intact: true });
+  expect((await erase(tenant.id, tenant.key, player.id)).body).toEqual(body);
+});
