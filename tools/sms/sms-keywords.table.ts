@@ -2,13 +2,16 @@ import { z } from "zod";
 import { writable } from "#runtime/columns.ts";
 import { Fault, invalid } from "#runtime/faults.ts";
 import { type Change, type Context, table } from "#runtime/operation.ts";
-import { formOf, KEYWORD_ACTIONS, KEYWORD_MATCHES, type Keyword, keywordsOf } from "./keywords.ts";
+import { formOf, KEYWORD_ACTIONS, KEYWORD_MATCHES, type Keyword, keywordsOf, readText } from "./keywords.ts";
+
+// Each inbound text is held against all of them.
+const MOST_KEYWORDS = 1_000;
 
 export default table({
   name: "sms_keywords",
   noun: "sms_keyword",
   description:
-    "A word or phrase that the property's players write, and what it means, beside those that every property has (list_sms_keywords_in_force). A property may read a default in another way, but not what the law names, such as STOP.",
+    "A word or phrase that the property's players write, and what it means, beside those that every property has (list_sms_keywords_in_force). A property may read a default in another way, but not take what means stop for anything else.",
   columns: {
     text: writable(z.string().trim().min(1).max(100)),
     action: writable(
@@ -39,22 +42,29 @@ async function beforeWrite(
   if (match !== "message" && action !== "stop" && action !== "review") {
     throw invalid("match", `${action} must be the whole message: give match as message`);
   }
-  await checkProtected(context, form, action);
+  await checkMeaning(context, text, action);
   await checkFree(context, { form, match, id: current?.id ?? null });
   return { ...input, form };
 }
 
-async function checkProtected(context: Context, form: string, action: Keyword["action"]): Promise<void> {
+/** What the defaults read as stop may be read more carefully, and what the law names as nothing else. */
+async function checkMeaning(context: Context, text: string, action: Keyword["action"]): Promise<void> {
   if (action === "stop") return;
-  const keywords = await keywordsOf(context);
-  const named = keywords.find((one) => one.origin === "protected" && formOf(one.text) === form);
-  if (named) throw invalid("action", `${named.text} means stop by law, and cannot be read in another way`);
+  const defaults = (await keywordsOf(context)).filter(({ origin }) => origin !== "property");
+  const { action: meaning, matched } = readText(text, defaults);
+  if (meaning !== "stop" || (action === "review" && matched?.origin !== "protected")) return;
+  throw invalid("action", `the text means stop, by "${matched?.text}", and cannot be read as ${action}`);
 }
 
 async function checkFree(
   { sql, property }: Context,
   { form, match, id }: { form: string; match: string; id: string | null },
 ): Promise<void> {
+  const [row] = await sql<{ count: number }[]>`
+    select count(*)::int as count from sms_keywords where property_id = ${property.id}`;
+  if (id === null && row!.count >= MOST_KEYWORDS) {
+    throw new Fault("conflict", { message: `A property has ${MOST_KEYWORDS} keywords at the most.` });
+  }
   const [taken] = await sql<{ text: string }[]>`
     select text from sms_keywords
     where property_id = ${property.id} and form = ${form} and match = ${match}

@@ -317,6 +317,8 @@ describe("a property's own keywords", () => {
   test.each([
     ["take STOP for anything else", { text: "s t o p", action: "ignore" }, 400],
     ["take CANCEL for a start", { text: "Cancel", action: "start" }, 400],
+    ["ignore what says stop in more words", { text: "Please stop texting me", action: "ignore" }, 400],
+    ["hold what the law takes for a stop", { text: "unsubscribe", action: "review" }, 400],
     ["start by a part of a text", { text: "more please", action: "start", match: "anywhere" }, 400],
     ["ignore all that begins so", { text: "s", action: "ignore", match: "beginning" }, 400],
     ["be nothing but signs", { text: "!!!", action: "stop" }, 400],
