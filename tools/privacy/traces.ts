@@ -19,6 +19,14 @@ const theirSuppressions = ({ sql, property, person }: About, hashes: readonly st
 const ofTheirSends = ({ sql, property, person }: About) => sql`
   select id from campaign_sends where property_id = ${property.id} and player_id = ${person.id}`;
 
+/** Each by an index of its own. */
+const theirResults = ({ sql, property, person }: About) => sql`
+  select r.job_id, r.seq from validation_results r
+  where r.property_id = ${property.id} and r.player_id = ${person.id}
+  union all
+  select r.job_id, r.seq from validation_results r, unnest(${person.addresses}::text[]) as a
+  where r.property_id = ${property.id} and r.email = a`;
+
 /** The callback that tells of the erasure itself names the record, and is still to be delivered. */
 const theirEvents = (about: About) => about.sql`
   select t.id from outbox t
@@ -168,7 +176,7 @@ export const TRACES: readonly Trace[] = [
   {
     // Before suppressions: a validation at work writes both, and this waits for it.
     table: "validation_results",
-    rows: (about) => about.sql`(${byPlayer(about)} or t.email = any(${about.person.addresses}::text[]))`,
+    rows: (about) => about.sql`(t.job_id, t.seq) in (${theirResults(about)})`,
     searched: true,
     exported: "validation_results",
     erasure: "delete",
