@@ -1,0 +1,198 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { type House, startHouse } from "../../support/house.ts";
+import { NOWHERE } from "../asking.ts";
+import { consenting } from "./fields.ts";
+
+let house: House;
+let segment: string;
+
+beforeAll(async () => {
+  house = await startHouse();
+  const players = {
+    allowed: "ok@example.com",
+    suppressed: "suppressed@example.com",
+    excluded: "excluded@example.com",
+    erased: "erased@example.com",
+  };
+  const ids: Record<string, string> = {};
+  for (const [name, email] of Object.entries(players)) {
+    ids[name] = await consenting(house, { player_id: name, email, tier: "Spec" });
+  }
+  await house.post("/api/players", { player_id: "silent", email: "silent@example.com", tier: "Spec" });
+  await house.post("/api/suppressions", { channel: "email", address: players.suppressed });
+  await house.call("create_self_exclusion", { player_id: ids.excluded }, house.tenant.id);
+  const { body } = await house.post("/api/segments", {
+    name: "Spec",
+    conditions: [{ field: "tier", operator: "eq", value: "Spec" }],
+  });
+  segment = body.id;
+});
+afterAll(() => house?.stop());
+
+const fn = (name: string, input: object, headers?: Record<string, string | null>) =>
+  house.post(`/api/functions/${name}`, input, headers);
+
+const draft = async (input: object = {}) =>
+  (
+    await house.post("/api/campaigns", {
+      name: "Offer",
+      subject: "Come by",
+      body_html: "<p>Come by</p>",
+      segment_id: segment,
+      ...input,
+    })
+  ).body.id as string;
+
+const tomorrow = () => new Date(Date.now() + 86_400_000).toISOString();
+
+const sends = async (campaignId: string) => {
+  const { body } = await house.get(`/api/campaign_sends?campaign_id.eq=${campaignId}`);
+  return body as { status: string; skip_reasons: string[]; address_masked: string | null }[];
+};
+
+describe("send-campaign", () => {
+  test("campaignId and propertyId are both required; 401 without a credential; a write", async () => {
+    const campaignId = await draft();
+    expect((await fn("send-campaign", { campaignId })).status).toBe(400);
+    expect((await fn("send-campaign", { propertyId: house.tenant.id })).status).toBe(400);
+    const input = { campaignId, propertyId: house.tenant.id };
+    expect((await fn("send-campaign", input, { "X-Api-Key": null })).status).toBe(401);
+    expect((await fn("send-campaign", input, { "X-Api-Key": house.tenant.readKey })).status).toBe(403);
+  });
+
+  test("queues for asynchronous delivery; every recipient passes the check: suppression, do-not-call, active consent", async () => {
+    const campaignId = await draft();
+    const { status, body } = await fn("send-campaign", { campaignId, propertyId: house.tenant.id });
+    expect([status, body.success]).toEqual([200, true]);
+    await expect.poll(async () => (await house.get(`/api/campaigns/${campaignId}`)).body.status).toBe("sent");
+    const rows = await sends(campaignId);
+    const blocked = rows.filter(({ status }) => status === "skipped").flatMap((row) => row.skip_reasons);
+    expect(blocked).toEqual(expect.arrayContaining(["suppressed", "no_consent", "self_excluded"]));
+    const { body: mailed } = await house.get("/api/mailbox_messages?subject.eq=Come by");
+    expect(mailed.map(({ recipient }: { recipient: string }) => recipient).sort()).toEqual([
+      "erased@example.com",
+      "ok@example.com",
+    ]);
+  });
+
+  test("a replayed Idempotency-Key sends nothing again", async () => {
+    const campaignId = await draft({ subject: "Only once" });
+    const input = { campaignId, propertyId: house.tenant.id };
+    const headers = { "Idempotency-Key": "send-once" };
+    await fn("send-campaign", input, headers);
+    const again = await fn("send-campaign", input, headers);
+    expect([again.status, again.headers.get("Idempotency-Replayed")]).toEqual([200, "true"]);
+    await house.idle();
+    expect(
+      (await house.get("/api/mailbox_messages?subject.eq=Only once&recipient.eq=ok@example.com")).body,
+    ).toHaveLength(1);
+  });
+});
+
+describe("send-sms-campaign", () => {
+  test("sends by SMS; blocks suppressed and do-not-call numbers", async () => {
+    for (const [id, phone] of [
+      ["sms-ok", "+17025550171"],
+      ["sms-dnc", "+17025550172"],
+      ["sms-suppressed", "+17025550173"],
+    ] as const) {
+      await consenting(house, { player_id: id, phone, tier: "Texted", timezone: "UTC" }, "sms");
+    }
+    await house.post("/api/dnc_entries", { phone: "+17025550172" });
+    await house.post("/api/suppressions", { channel: "sms", address: "+17025550173" });
+    const { body: campaign } = await house.post("/api/campaigns", {
+      name: "Text",
+      channel: "sms",
+      body_text: "Come by tonight",
+      conditions: [{ field: "tier", operator: "eq", value: "Texted" }],
+    });
+    const input = { campaignId: campaign.id, propertyId: house.tenant.id };
+    expect((await fn("send-sms-campaign", { campaignId: campaign.id })).status).toBe(400);
+    const { status, body } = await fn("send-sms-campaign", input);
+    expect([status, body.success]).toEqual([200, true]);
+    await expect.poll(() => sends(campaign.id)).toHaveLength(3);
+    const rows = await sends(campaign.id);
+    expect(rows.flatMap((row) => (row.status === "skipped" ? row.skip_reasons : [])).sort()).toEqual([
+      "dnc",
+      "suppressed",
+    ]);
+  });
+});
+
+describe("schedule-campaign", () => {
+  const schedule = (input: object, headers?: Record<string, string | null>) =>
+    fn("schedule-campaign", input, headers);
+
+  test("200 SuccessResponse for an email or a loyaltyvip campaign at a future time against a saved segment", async () => {
+    for (const channel of ["email", "loyaltyvip"]) {
+      const campaign_id = await draft({ channel });
+      const { status, body } = await schedule({ campaign_id, scheduled_at: tomorrow(), segment_id: segment });
+      expect([status, body.success], channel).toEqual([200, true]);
+    }
+  });
+
+  test("400 for missing fields", async () => {
+    const whole: Record<string, unknown> = {
+      campaign_id: await draft(),
+      scheduled_at: tomorrow(),
+      segment_id: segment,
+    };
+    for (const name of Object.keys(whole)) {
+      const { [name]: _, ...rest } = whole;
+      expect((await schedule(rest)).status, name).toBe(400);
+    }
+  });
+
+  test("400 for a time in the past", async () => {
+    const campaign_id = await draft();
+    const scheduled_at = new Date(Date.now() - 60_000).toISOString();
+    expect((await schedule({ campaign_id, scheduled_at, segment_id: segment })).status).toBe(400);
+  });
+
+  test("400 for an unsupported channel", async () => {
+    const campaign_id = await draft({ channel: "voice" });
+    expect((await schedule({ campaign_id, scheduled_at: tomorrow(), segment_id: segment })).status).toBe(400);
+  });
+
+  test("401; 403 when not authorized for the campaign's property; 404 when the campaign or segment is not found", async () => {
+    const campaign_id = await draft();
+    const input = { campaign_id, scheduled_at: tomorrow(), segment_id: segment };
+    expect((await schedule(input, { "X-Api-Key": null })).status).toBe(401);
+    const elsewhere = { "X-Property-Id": (await house.newTenant()).id };
+    expect((await schedule(input, elsewhere)).status).toBe(403);
+    expect((await schedule({ ...input, campaign_id: NOWHERE })).status).toBe(404);
+    expect((await schedule({ ...input, segment_id: NOWHERE })).status).toBe(404);
+  });
+
+  test("409 when the campaign's current status does not allow scheduling", async () => {
+    const campaign_id = await draft();
+    await fn("send-campaign", { campaignId: campaign_id, propertyId: house.tenant.id });
+    expect((await schedule({ campaign_id, scheduled_at: tomorrow(), segment_id: segment })).status).toBe(409);
+  });
+
+  test("the audience is re-resolved at fire time and passes the full check: suppression, DNC, self-exclusion, erasure", async () => {
+    const campaign_id = await draft({ subject: "At its time" });
+    const scheduled_at = new Date(Date.now() + 3_000).toISOString();
+    expect((await schedule({ campaign_id, scheduled_at, segment_id: segment })).status).toBe(200);
+    await consenting(house, { player_id: "late", email: "late@example.com", tier: "Spec" });
+    const { body: erased } = await house.get("/api/players?player_id.eq=erased");
+    await fn("data-deletion", { propertyId: house.tenant.id, playerId: erased[0].id });
+    await expect
+      .poll(async () => (await house.get(`/api/campaigns/${campaign_id}`)).body.status, { timeout: 25_000 })
+      .toBe("sent");
+    const { body: mailed } = await house.get("/api/mailbox_messages?subject.eq=At its time");
+    expect(mailed.map(({ recipient }: { recipient: string }) => recipient).sort()).toEqual([
+      "late@example.com",
+      "ok@example.com",
+    ]);
+  });
+});
+
+describe("GET, POST /api/campaigns", () => {
+  test("a campaign is created and listed", async () => {
+    const id = await draft({ name: "Listed" });
+    const { body } = await house.get("/api/campaigns?name.eq=Listed");
+    expect(body).toHaveLength(1);
+    expect(body[0]).toMatchObject({ id, status: "draft" });
+  });
+});
