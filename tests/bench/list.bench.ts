@@ -88,7 +88,7 @@ async function statement(property: string): Promise<{ text: string; values: unkn
   const caught: { text: string; values: unknown[] }[] = [];
   const read = async (text: string, values: unknown[]) => {
     caught.push({ text, values });
-    return [];
+    return [[]];
   };
   const shape = shapeOf(players);
   const query = parseQuery(shape, new URLSearchParams(OURS.split("?")[1]));

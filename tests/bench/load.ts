@@ -8,6 +8,8 @@ export interface Peer {
   url: string;
   /** Microseconds of CPU that it has used so far. */
   cpu(): Promise<number>;
+  /** Bytes of memory that it holds. */
+  memory(): Promise<number>;
   stop(): Promise<void>;
 }
 
@@ -33,12 +35,14 @@ export async function startPeer(name: string, environment: Record<string, string
   ended.catch(() => {});
   const message = async () => (await Promise.race([once(child, "message"), ended]))[0];
   const { port } = (await message()) as { port: number };
+  const usage = async () => {
+    child.send("usage");
+    return (await message()) as { cpu: number; memory: number };
+  };
   return {
     url: `http://127.0.0.1:${port}`,
-    cpu: async () => {
-      child.send("cpu");
-      return ((await message()) as { cpu: number }).cpu;
-    },
+    cpu: async () => (await usage()).cpu,
+    memory: async () => (await usage()).memory,
     stop: async () => {
       child.disconnect();
       await once(child, "exit");

@@ -20,6 +20,24 @@ app.get("/players", async (c) => {
   return c.json(rows);
 });
 
+app.get("/deep", async (c) => {
+  const rows = await sql`
+    select ${sql.unsafe(COLUMNS)} from players where property_id = ${property} and deleted_at is null
+    order by created_at desc, id desc limit 50 offset ${c.req.query("offset")!}`;
+  return c.json(rows);
+});
+
+// An index of substrings is read as a bitmap only.
+const unindexed = postgres(databaseUrl, { max: POOL, connection: { enable_bitmapscan: "off" } as never });
+
+app.get("/search", async (c) => {
+  const rows = await unindexed`
+    select ${sql.unsafe(COLUMNS)} from players
+    where property_id = ${property} and deleted_at is null and email ilike ${c.req.query("email")!}
+    order by created_at desc, id desc limit 50`;
+  return c.json(rows);
+});
+
 app.post("/players", async (c) => {
   const player = { ...(await c.req.json()), property_id: property };
   const [row] = await sql`insert into players ${sql(player)} returning ${sql.unsafe(COLUMNS)}`;

@@ -1,0 +1,103 @@
+import { median, type Report } from "./figure.ts";
+import { type Peer, ROUNDS, startPeer } from "./load.ts";
+import { openWorld, type World } from "./world.ts";
+
+const ROWS = 300_000;
+const DEEP = 299_000;
+type Page = "deep" | "plain" | "first" | "keyset" | "search" | "unindexed";
+
+/** Times that each is asked in a round: quick answers vary more. */
+const ASKED: Record<Page, number> = { deep: 5, plain: 5, first: 50, keyset: 50, search: 20, unindexed: 5 };
+
+/** S6 and S7: the end of a long list, and a part of an address, through the whole service; ms an answer. */
+export default async function bench(report: Report): Promise<void> {
+  const world = await openWorld(ROWS);
+  const environment = { DATABASE_URL: world.url, PROPERTY: world.property };
+  const [service, hono] = await Promise.all([
+    startPeer("service", environment),
+    startPeer("hono", environment),
+  ]);
+  try {
+    const part = encodeURIComponent("%77777%");
+    const paths: Record<Page, [Peer, string]> = {
+      deep: [service, `/api/players?offset=${DEEP}&limit=50`],
+      plain: [hono, `/deep?offset=${DEEP}`],
+      first: [service, "/api/players?cursor=&limit=50"],
+      keyset: [service, `/api/players?cursor=${await cursorAt(service, world, DEEP)}&limit=50`],
+      search: [service, `/api/players?email.ilike=${part}&limit=50`],
+      unindexed: [hono, `/search?email=${part}`],
+    };
+    const ask = (name: Page) => answer(world, ...paths[name]);
+    await same("an offset", await ask("deep"), await ask("plain"));
+    await same("a cursor", await ask("deep"), await ask("keyset"));
+    await same("a search", await ask("search"), await ask("unindexed"));
+    const rounds = await interleaved(Object.keys(paths) as Page[], ask);
+    const figure = (name: string, ours: Page, peer: Page) => ({
+      name: `${name}, ms`,
+      ours: median(rounds.map((round) => round[ours])),
+      peer: median(rounds.map((round) => round[peer])),
+    });
+    const faster = (name: string, ours: Page, peer: Page, least: number) => {
+      const ratio = median(rounds.map((round) => round[peer] / round[ours]));
+      report({ ...figure(name, ours, peer), ratio, goal: `≥ ${least}x`, met: ratio >= least });
+    };
+    faster("S6 offset 299,000 of 300,000 / plain offset", "deep", "plain", 10);
+    const ratio = median(rounds.map((round) => round.keyset / round.first));
+    const keyset = figure("S6 keyset there / keyset page 1", "keyset", "first");
+    report({ ...keyset, ratio, goal: "≤ 1.5x", met: ratio <= 1.5 });
+    faster("S7 email ilike '%x%' of 300,000 / no index", "search", "unindexed", 30);
+  } finally {
+    await Promise.all([service.stop(), hono.stop()]);
+    await world.close();
+  }
+}
+
+async function interleaved(
+  names: Page[],
+  ask: (name: Page) => Promise<unknown>,
+): Promise<Record<Page, number>[]> {
+  const rounds: Record<Page, number>[] = [];
+  for (let round = 0; round <= ROUNDS; round++) {
+    const times = {} as Record<Page, number>;
+    for (const name of names) {
+      const taken: number[] = [];
+      for (let asked = 0; asked < ASKED[name]; asked++) {
+        const startedAt = performance.now();
+        await ask(name);
+        taken.push(performance.now() - startedAt);
+      }
+      times[name] = median(taken);
+    }
+    if (round > 0) rounds.push(times);
+  }
+  return rounds;
+}
+
+async function answer(world: World, peer: Peer, path: string): Promise<string> {
+  const response = await fetch(peer.url + path, { headers: { "X-Api-Key": world.key } });
+  const text = await response.text();
+  if (!response.ok) throw new Error(`the control moved: ${path} was answered ${response.status}`);
+  return text;
+}
+
+function same(what: string, ours: string, peers: string): void {
+  const [some, others] = [ours, peers].map((text) =>
+    JSON.parse(text)
+      .map(({ id }: { id: string }) => id)
+      .join(),
+  );
+  if (!some || some !== others) throw new Error(`the control moved: ${what} finds other players`);
+}
+
+/** What keyset paging gives at a place, walked to in the largest pages. */
+async function cursorAt(service: Peer, world: World, place: number): Promise<string> {
+  let cursor = "";
+  for (let at = 0; at < place; at += 1000) {
+    const response = await fetch(`${service.url}/api/players?select=id&limit=1000&cursor=${cursor}`, {
+      headers: { "X-Api-Key": world.key },
+    });
+    await response.arrayBuffer();
+    cursor = response.headers.get("x-next-cursor")!;
+  }
+  return cursor;
+}
