@@ -59,7 +59,9 @@ export function amongHashes({ sql }: About, column: string, hashes: readonly str
 
 /** Text, or JSON as text, that names the person. */
 export function mentions({ sql, person }: About, text: string): Fragment {
-  return sql`${sql.unsafe(text)} ilike any (${patternsOf(person)}::text[])`;
+  // ilike would put the text into lower case once for each pattern.
+  return sql`lower(${sql.unsafe(text)}) like any (
+    array(select lower(p) from unnest(${patternsOf(person)}::text[]) as p))`;
 }
 
 /** A name that callers have chosen, such as a key of theirs, with the person's own identifier as a word in it. */
@@ -76,7 +78,7 @@ export function literalPattern(text: string): string {
   return text.replace(/[^\p{L}\p{N}]/gu, "\\$&");
 }
 
-/** Patterns of ilike for all by which a text names the person. Never empty. */
+/** Patterns, for any case, of all by which a text names the person. Never empty. */
 export function patternsOf({ id, addresses, hashes, externalId }: Person): string[] {
   const quoted = externalId === null ? null : JSON.stringify(externalId);
   const named =
