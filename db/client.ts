@@ -2,6 +2,7 @@ import postgres from "postgres";
 import { type FlowLimits, type Lane, openLane } from "./flow.ts";
 import { type Client, ConnectionLost, DeadlineExceeded, openPool, type Pool } from "./pool.ts";
 import { openShared, SHORT } from "./shared.ts";
+import { gatheringSocket } from "./socket.ts";
 import { jsonAsText, types } from "./types.ts";
 
 /** A tagged template that runs SQL in the transaction that it belongs to. */
@@ -13,6 +14,8 @@ export interface TransactionOptions {
   deadline?: number;
   /** Statements sent ahead of the tenant's role, in the same round trip. */
   before?: string;
+  /** Called when these have been done. */
+  onBegun?: () => void;
 }
 
 /**
@@ -67,6 +70,7 @@ export function connect(url: string, options: ConnectOptions = {}): Database {
     idle_timeout: 0,
     max_lifetime: null,
     connect_timeout: 5,
+    socket: gatheringSocket(),
     connection: {
       application_name: options.application ?? "marketing",
       role,
@@ -150,32 +154,50 @@ function transact<T>(
   pool: Pool,
   role: string,
   work: Work<T>,
-  { readOnly, before, deadline = REQUEST_DEADLINE }: TransactionOptions,
+  { readOnly, before, onBegun, deadline = REQUEST_DEADLINE }: TransactionOptions,
 ): Promise<T> {
-  return withClient(pool, deadline, async (client) => {
-    const { sql } = client;
+  return withClient(pool, deadline, async (client, handOver) => {
+    const { sql, losses } = client;
+    const isLost = () => client.losses !== losses;
     // Not awaited: the handler's first query follows on the wire at once.
     const opening = sql.unsafe(`begin${readOnly ? " read only" : ""}; ${before ? `${before}; ` : ""}${role}`);
     const opened = opening.simple().then(
-      () => null,
+      () => {
+        onBegun?.();
+        return null;
+      },
       (error: unknown) => ({ error }),
     );
+    const final: Promise<unknown>[] = [];
+    let result: T;
     try {
-      const final: PromiseLike<unknown>[] = [];
-      const result = await settle(
-        work(sql, (statement) => void final.push(statement)),
+      result = await settle(
+        work(sql, (statement) => {
+          const sent = Promise.resolve(statement);
+          // Heard even where the connection is lost before anybody waits for it.
+          sent.catch(() => {});
+          final.push(sent);
+        }),
         opened,
       );
       // On a connection that came back by itself there is no transaction left to commit.
-      if (client.lost) throw new ConnectionLost();
-      await Promise.all([...final, sql.unsafe("commit")]);
-      if (client.lost) throw new ConnectionLost();
-      return result;
+      if (isLost()) throw new ConnectionLost();
     } catch (error) {
-      if (client.lost) throw error instanceof ConnectionLost ? error : new ConnectionLost({ cause: error });
+      if (isLost()) throw error instanceof ConnectionLost ? error : new ConnectionLost({ cause: error });
       await Promise.race([sql.unsafe("rollback").then(undefined, () => {}), loss(client)]);
-      throw client.lost ? new ConnectionLost({ cause: error }) : error;
+      throw isLost() ? new ConnectionLost({ cause: error }) : error;
     }
+    // The transaction ends here in any case: where a statement has failed, this rolls it back. So the next one may
+    // begin behind it, in the same write.
+    const ending = Promise.all([...final, sql.unsafe("commit")]);
+    handOver();
+    const failed = await ending.then(
+      () => null,
+      (error: unknown) => ({ error }),
+    );
+    if (isLost()) throw new ConnectionLost({ cause: failed?.error });
+    if (failed) throw failed.error;
+    return result;
   });
 }
 
@@ -205,7 +227,7 @@ async function settle<T>(work: Promise<T>, opened: Promise<{ error: unknown } | 
 async function withClient<T>(
   pool: Pool,
   deadline: number,
-  work: (client: Client) => PromiseLike<T>,
+  work: (client: Client, handOver: () => void) => PromiseLike<T>,
 ): Promise<T> {
   const startedAt = performance.now();
   const taking = pool.take();
@@ -216,13 +238,18 @@ async function withClient<T>(
     void taking.then(pool.give);
     throw error;
   }
+  let gone = false;
+  const handOver = () => {
+    gone = pool.handOver(client);
+  };
   try {
-    const result = await withDeadline(work(client), deadline - (performance.now() - startedAt));
-    pool.give(client);
+    const result = await withDeadline(work(client, handOver), deadline - (performance.now() - startedAt));
+    if (!gone) pool.give(client);
     return result;
   } catch (error) {
+    // Whoever has it by now waits behind the same silence.
     if (error instanceof DeadlineExceeded) pool.discard(client);
-    else pool.give(client);
+    else if (!gone) pool.give(client);
     throw error;
   }
 }

@@ -19,6 +19,8 @@ export interface Client {
   sql: postgres.Sql;
   /** The connection was lost since the client was taken: what it held open is gone. */
   lost: boolean;
+  /** How often it was lost so far: for work that outlives its turn. */
+  losses: number;
   /** Called when that happens. */
   onLost: (() => void) | null;
 }
@@ -27,6 +29,8 @@ export interface Pool {
   take(): Promise<Client>;
   /** Gives a client back to whoever waits. */
   give(client: Client): void;
+  /** Gives a client on to the next who waits, behind what has been sent by it; false where nobody does. */
+  handOver(client: Client): boolean;
   /** Cuts the client's connection, whatever it waits for, and puts a new one in its place. */
   discard(client: Client): void;
   close(): Promise<void>;
@@ -45,12 +49,13 @@ export function openPool(url: string, size: number, options: Options): Pool {
   let closed = false;
 
   const open = (): Client => {
-    const client: Client = { sql: undefined as never, lost: false, onLost: null };
+    const client: Client = { sql: undefined as never, lost: false, losses: 0, onLost: null };
     client.sql = postgres(url, {
       ...options,
       max: 1,
       onclose: () => {
         client.lost = true;
+        client.losses++;
         client.onLost?.();
       },
     });
@@ -72,9 +77,15 @@ export function openPool(url: string, size: number, options: Options): Pool {
       return client;
     },
     give,
+    handOver: (client) => {
+      const wanted = waiting.length > 0 && all.has(client);
+      if (wanted) give(client);
+      return wanted;
+    },
     discard: (client) => {
       if (!all.delete(client)) return;
       client.lost = true;
+      client.losses++;
       void client.sql.end({ timeout: 0 }).catch(() => {});
       if (!closed && waiting.length > 0) give(open());
     },

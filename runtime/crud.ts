@@ -1,9 +1,8 @@
-import { randomUUIDv7 } from "node:crypto";
 import { z } from "zod";
 import type { Sql } from "#db/client.ts";
 import { parseQuery } from "#db/filters.ts";
 import type { Count, Page, Reader } from "#db/reader.ts";
-import { columnNames, inputOf, sealedColumns, shapeOf, viewOf } from "./columns.ts";
+import { inputOf, shapeOf, viewOf } from "./columns.ts";
 import { checkUnchanged, isVersioned } from "./etag.ts";
 import { Fault, type FaultCode } from "./faults.ts";
 import {
@@ -15,7 +14,7 @@ import {
   tool,
   type Verb,
 } from "./operation.ts";
-import { placeOf, seal } from "./sealing.ts";
+import { insertion, printed, sealedValues, takenKey, words } from "./rows.ts";
 
 const id = z.uuid();
 const version = z
@@ -135,12 +134,16 @@ function createOperation(table: Table): Operation {
     handler: async (context, input) => {
       const change: Change = { verb: "create", input, current: null };
       const values = table.beforeWrite ? await table.beforeWrite(context, change) : input;
-      const row = await insert(context, table, values);
+      const secrets = Object.fromEntries(Object.keys(table.secrets).map((name) => [name, values[name]]));
       const event = table.events.create;
+      if (context.insertLast && (!table.afterWrite || table.isPlain?.(values))) {
+        if (event) context.emit(event, "answered");
+        return context.insertLast(insertion(context, table, values, secrets));
+      }
+      const row = await insert(context, table, values);
       if (event) context.emit(event, row);
       await table.afterWrite?.(context, { ...change, row });
-      const secrets = Object.keys(table.secrets).map((name) => [name, values[name]]);
-      return { ...row, ...Object.fromEntries(secrets) };
+      return { ...row, ...secrets };
     },
   });
 }
@@ -223,7 +226,9 @@ export async function insert(context: Context, table: Table, values: object): Pr
   const row = { ...sealedValues(context, table, null, values), property_id: property.id };
   const rows = await sql<{ row: Row }[]>`
     with r as (insert into ${sql(table.name)} ${sql(row as never)} returning *)
-    select row_to_json(v) as row from (select ${printed(sql, table)} from r) v`;
+    select row_to_json(v) as row from (select ${printed(sql, table)} from r) v`.catch((error: unknown) => {
+    throw takenKey(table, values, error);
+  });
   return rows[0]!.row;
 }
 
@@ -235,38 +240,14 @@ export async function update(context: Context, table: Table, rowId: string, valu
     with r as (
       update ${sql(table.name)} set ${sql(changes as never)}
       where property_id = ${property.id} and id = ${rowId} returning *)
-    select row_to_json(v) as row from (select ${printed(sql, table)} from r) v`;
+    select row_to_json(v) as row from (select ${printed(sql, table)} from r) v`.catch((error: unknown) => {
+    throw takenKey(table, values, error);
+  });
   return rows[0]!.row;
 }
 
 async function remove({ sql, property }: Context, table: Table, rowId: string): Promise<void> {
   await sql`delete from ${sql(table.name)} where property_id = ${property.id} and id = ${rowId}`;
-}
-
-/** The values to store: secrets are sealed for the record that they belong to, and a new one gets its id for it. */
-function sealedValues(
-  { config, property }: Context,
-  table: Table,
-  rowId: string | null,
-  values: object,
-): Record<string, unknown> {
-  const given = present(values);
-  const names = sealedColumns(table).filter((name) => given[name] !== undefined && given[name] !== null);
-  if (names.length === 0) return given;
-  const id = rowId ?? String(given.id ?? randomUUIDv7());
-  for (const name of names) {
-    const secret = typeof given[name] === "string" ? given[name] : JSON.stringify(given[name]);
-    given[name] = seal(config, placeOf(table.name, name, property.id, id), secret);
-  }
-  return rowId === null ? { ...given, id } : given;
-}
-
-function present(values: object): Record<string, unknown> {
-  return Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined));
-}
-
-function printed(sql: Sql, table: Table) {
-  return sql.unsafe(columnNames(table));
 }
 
 function visible(sql: Sql, table: Table) {
@@ -286,8 +267,4 @@ export function notFound(table: Table, rowId: string): Fault {
   return new Fault("not_found", {
     message: `No ${words(table.noun)} with the id ${rowId} in this property.`,
   });
-}
-
-function words(name: string): string {
-  return name.replaceAll("_", " ");
 }

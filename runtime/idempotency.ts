@@ -1,12 +1,13 @@
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
+import type postgres from "postgres";
 import type { Sql } from "#db/client.ts";
 import { Fault, invalid } from "./faults.ts";
 
-/** What a keyed call was answered with. */
+/** What a keyed call is answered with. */
 export interface Recorded {
   status: number;
-  /** JSON text. */
-  body: string;
+  /** JSON text, or where the statement that keeps it finds it. */
+  body: string | postgres.Fragment;
 }
 
 const VISIBLE_ASCII = /^[\x21-\x7e]{1,255}$/;
@@ -29,12 +30,33 @@ export interface Keyed {
  * lock by number, because a reserved row would have to be written twice. Throws 55P03 after the lock timeout.
  */
 export function lockText({ scope, key }: Keyed): string {
-  const place = createHash("sha256").update(`${scope} ${key}`).digest().readBigInt64BE();
+  const place = hash("sha256", `${scope} ${key}`, "buffer").readBigInt64BE();
   return `select pg_advisory_xact_lock(${place})`;
 }
 
+/**
+ * Fails where the key has been answered (22012), and with it every statement that follows in its transaction. So
+ * nobody has to wait for it before the work is begun.
+ */
+export function refuseRecorded(sql: Sql, { scope, key }: Keyed) {
+  // Not in the where: without statistics the planner takes the index by expiry, and walks it.
+  return sql`
+    select 1 / (1 - count(*) filter (where expires_at > now())) from idempotency_records
+    where property_id = ${scope} and key = ${key}`;
+}
+
+/** Whether a statement has failed because the key has been answered. */
+export function isRecorded(error: unknown): boolean {
+  if (typeof error !== "object" || error === null || !("code" in error)) return false;
+  if (error.code === "22012") return true;
+  return error.code === "23502" && "table_name" in error && error.table_name === "idempotency_records";
+}
+
 /** The recorded answer when the operation was already done; null when the key is ours to use. */
-export async function findRecorded(sql: Sql, { scope, key, fingerprint }: Keyed): Promise<Recorded | null> {
+export async function findRecorded(
+  sql: Sql,
+  { scope, key, fingerprint }: Keyed,
+): Promise<{ status: number; body: string } | null> {
   const [row] = await sql<{ fingerprint: Buffer; status: number; body: string }[]>`
     select fingerprint, status, body from idempotency_records
     where property_id = ${scope} and key = ${key} and expires_at > now()`;

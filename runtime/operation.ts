@@ -1,3 +1,4 @@
+import type postgres from "postgres";
 import { z } from "zod";
 import type { Sql } from "#db/client.ts";
 import type { Source } from "#db/flow.ts";
@@ -57,6 +58,17 @@ export interface EnqueueOptions {
   runAt?: string | number;
 }
 
+/** A row that the transaction's last statement inserts, together with all that is written beside it. */
+export interface Insertion {
+  id: string;
+  /** They end with `answered`, whose `body` is the row's JSON text. */
+  parts: postgres.Fragment[];
+  /** That text as the caller is shown it. */
+  shown(body: string): string;
+  /** What the statement's failure means. */
+  explain(error: unknown): unknown;
+}
+
 export interface Context {
   /** The transaction of this call, as the tenant (or as the platform, in operations of realm `system`). */
   sql: Sql;
@@ -69,9 +81,11 @@ export interface Context {
   /** The detached JWS of bytes, which the keys at /.well-known/jwks.json verify. */
   signDetached(bytes: Uint8Array): Promise<string>;
   /** Writes an event to the outbox in this transaction, for the endpoints that have asked for it. */
-  emit(type: EventName, object: object, previous?: object): void;
+  emit(type: EventName, object: object | "answered", previous?: object): void;
   /** Puts a job on the queue in this transaction. */
   enqueue<Input>(job: JobReference<Input>, input: Input, options?: EnqueueOptions): void;
+  /** In a call for one row: leaves its insertion to the last statement, whose row is the answer. */
+  insertLast?(insertion: Insertion): { id: string };
   /** Names what the audit row is about, when the result's `id` does not. */
   audit(about: {
     /** Default: the operation's name. */
@@ -238,6 +252,8 @@ export interface Table {
   readonly secrets: Readonly<Record<string, z.ZodType>>;
   /** The values to write, from the caller's; may add columns that callers do not write. */
   beforeWrite?(context: Context, change: Change): Promise<Record<string, unknown>>;
+  /** Whether `afterWrite` has nothing to do for a new row of these values. */
+  isPlain?(values: Record<string, unknown>): boolean;
   /** Runs in the same transaction once the row is written. */
   afterWrite?(context: Context, change: Change & { row: Row }): Promise<void>;
 }

@@ -5,7 +5,8 @@ import { type EventName, subscriptionsFor } from "./events.ts";
 
 export interface PendingEvent {
   type: EventName;
-  object: object;
+  /** `answered`: the row that the statement itself inserts. */
+  object: object | "answered";
   previous?: object | undefined;
 }
 
@@ -26,8 +27,10 @@ export function flush(sql: Sql, property: string | null, events: PendingEvent[],
 }
 
 /** One statement of several parts, each `name as (insert …)`: a round trip and a plan instead of many. */
-export function atOnce(sql: Sql, parts: Fragment[]) {
-  return sql`with ${parts.map((part, index) => (index === 0 ? part : sql`, ${part}`))} select 1`;
+export function atOnce<Row extends object>(sql: Sql, parts: Fragment[], result = sql`1`) {
+  return sql<
+    Row[]
+  >`with ${parts.map((part, index) => (index === 0 ? part : sql`, ${part}`))} select ${result}`;
 }
 
 type Fragment = postgres.Fragment;
@@ -71,12 +74,18 @@ function eventParts(sql: Sql, property: string | null, events: PendingEvent[]): 
   const rows = events.map((event) => ({
     id: randomUUIDv7(),
     type: event.type,
-    data: { object: event.object, ...(event.previous && { previous: event.previous }) },
+    data:
+      event.object === "answered"
+        ? null
+        : { object: event.object, ...(event.previous && { previous: event.previous }) },
     wanted: subscriptionsFor(event.type),
   }));
+  const data = events.some(({ object }) => object === "answered")
+    ? sql`coalesce(data, (select jsonb_build_object('object', body::jsonb) from answered)) as data`
+    : sql`data`;
   return [
     sql`event as materialized (
-      select * from jsonb_to_recordset(${rows as never}::jsonb)
+      select id, type, ${data}, wanted from jsonb_to_recordset(${rows as never}::jsonb)
         as e(id uuid, type text, data jsonb, wanted text[])
     )`,
     sql`receiver as materialized (

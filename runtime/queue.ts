@@ -1,3 +1,4 @@
+import { setTimeout } from "node:timers/promises";
 import type { Database, Sql } from "#db/client.ts";
 import type { Log } from "./log.ts";
 import type { EnqueueOptions, JobReference } from "./operation.ts";
@@ -247,27 +248,33 @@ export async function enqueue<Input>(
     select pg_notify(${QUEUE_CHANNEL}, '') from queued`;
 }
 
-/** Tells the workers of all processes that there are jobs: one notification at a time, however often it is called. */
-export function queueNotifier(db: System, log: Log): () => void {
+/** Milliseconds between two notifications: each is a transaction, and wakes every process. */
+const NOTIFY_EVERY = 20;
+
+/**
+ * Tells the workers of all processes that there are jobs: the first time at once, then one notification at a time,
+ * however often it is called. Resolves when there is nothing left to tell.
+ */
+export function queueNotifier(db: System, log: Log): () => Promise<void> {
   let wanted = false;
-  let sending = false;
+  let sending: Promise<void> | null = null;
   const send = async () => {
-    sending = true;
     while (wanted) {
       wanted = false;
       await db.asSystem((sql) => sql`select pg_notify(${QUEUE_CHANNEL}, '')`);
+      await setTimeout(NOTIFY_EVERY);
     }
   };
   return () => {
     wanted = true;
-    if (sending) return;
-    send()
+    sending ??= send()
       .catch((error: unknown) =>
         log.debug({ err: error }, "no notification of new jobs; workers find them by polling"),
       )
       .finally(() => {
-        sending = false;
+        sending = null;
       });
+    return sending;
   };
 }
 

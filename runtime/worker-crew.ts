@@ -145,7 +145,7 @@ async function claimOnce(crew: Crew, limit: number): Promise<void> {
 }
 
 /** A claim that failed may have been committed all the same: nobody here works on what it took. */
-async function releaseStray(crew: Crew): Promise<void> {
+export async function releaseStray(crew: Crew): Promise<void> {
   if (crew.stray.size === 0) return;
   const stray = [...crew.stray];
   await releaseClaims(crew.db, stray);

@@ -10,6 +10,7 @@ import {
   openCrew,
   quiet,
   recovered,
+  releaseStray,
   trouble,
   wake,
   work,
@@ -47,7 +48,7 @@ export function startWorker({ concurrency = 8, leaseMs = 30_000, ...options }: W
   let stopped: Promise<void> | undefined;
   return {
     wake: () => {
-      if (crew.stopping || !hasRoom(crew)) notifyOthers();
+      if (crew.stopping || !hasRoom(crew)) void notifyOthers();
       wake(crew);
     },
     idle: () => idle(crew),
@@ -91,8 +92,13 @@ async function stop(crew: Crew, graceMs: number): Promise<void> {
   const rest = [...crew.held].filter((job) => job.state !== "ended");
   if (rest.length > 0) {
     crew.log.warn({ jobs: rest.map((job) => job.id) }, "stopping: unfinished jobs are given back");
-    await within(GIVING_BACK, giveBack(crew, rest));
   }
+  // A claim under way gives back by itself what it takes, and one that failed may have taken something.
+  const back = Promise.all([giveBack(crew, rest), ...crew.claims]).then(() => releaseStray(crew));
+  await within(
+    GIVING_BACK,
+    back.catch((error: unknown) => trouble(crew, error)),
+  );
   crew.closed = true;
 }
 

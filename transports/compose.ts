@@ -9,6 +9,7 @@ import type { Service } from "#runtime/invoke.ts";
 import type { Log } from "#runtime/log.ts";
 import { openMailDomains } from "#runtime/mail-domains.ts";
 import { outgoing } from "#runtime/outgoing.ts";
+import { queueNotifier } from "#runtime/queue.ts";
 import { rateLimiter } from "#runtime/rate-limit.ts";
 import { startScheduler } from "#runtime/scheduler.ts";
 import { openSessions } from "#runtime/sessions.ts";
@@ -37,15 +38,9 @@ export async function openService(options: {
   const db = connect(databaseUrl, { size: config.databasePool });
   const directory = await openDirectory(db, log);
   const sessions = await openSessions(db, directory, config);
-  let telling: Promise<void> | null = null;
-  let again = false;
-  // One at a time: what is enqueued meanwhile is told by the next.
-  const tell = async () => {
-    while (again) {
-      again = false;
-      await wakeOthers(db, log);
-    }
-  };
+  // Without a worker of our own, the others are told.
+  const notify = queueNotifier(db, log);
+  let telling = Promise.resolve();
   return {
     db,
     reader: reader(db, createHmac("sha256", config.appSecret).update("cursors").digest()),
@@ -54,10 +49,7 @@ export async function openService(options: {
     config,
     log,
     wake: () => {
-      again = true;
-      telling ??= tell().finally(() => {
-        telling = null;
-      });
+      telling = notify();
     },
     close: async () => {
       // A pool that ends under a waiting transaction takes its whole grace of five seconds.
@@ -130,13 +122,4 @@ function startBackground(service: Service, catalog: Catalog) {
       await post.close();
     },
   };
-}
-
-/** Without a worker of our own, the others are told. */
-async function wakeOthers(db: Database, log: Log): Promise<void> {
-  try {
-    await db.asSystem((sql) => sql`select pg_notify('queue', '')`);
-  } catch (error) {
-    log.debug({ err: error }, "workers not told; they look by themselves");
-  }
 }

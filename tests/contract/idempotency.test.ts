@@ -37,6 +37,27 @@ describe("an Idempotency-Key", () => {
     expect(await rows("Ivo")).toBe(0);
   });
 
+  test("of another write is refused as such, whatever is wrong with the body", async () => {
+    const keyed = { "Idempotency-Key": "used-and-wrong" };
+    await player({ first_name: "Ivy" }, keyed);
+    await refused(422, "idempotency_key_reused", player({ adt: "much" }, keyed));
+    await refused(422, "idempotency_key_reused", player({ phone: "12" }, keyed));
+    await refused(422, "idempotency_key_reused", house.post("/api/templates", { nonsense: 1 }, keyed));
+    await refused(422, "idempotency_key_reused", house.post("/api/functions/consent-record", {}, keyed));
+    await refused(400, "invalid", player({ phone: "12" }, { "Idempotency-Key": "unused-and-wrong" }));
+  });
+
+  test("on a taken player_id is answered with the same refusal again, even once it is free", async () => {
+    const first = (await player({ player_id: "held" })).body;
+    const keyed = { "Idempotency-Key": "held" };
+    const refusal = await refused(409, "conflict", player({ player_id: "held" }, keyed));
+    await house.request("DELETE", `/api/players/${first.id}`);
+    const again = await refused(409, "conflict", player({ player_id: "held" }, keyed));
+    expect(again.text).toBe(refusal.text);
+    expect(again.headers.get("Idempotency-Replayed")).toBe("true");
+    expect((await player({ player_id: "held" })).status).toBe(201);
+  });
+
   test("twenty times at once makes one record", async () => {
     const keyed = { "Idempotency-Key": "twenty" };
     const answers = await Promise.all(

@@ -107,6 +107,33 @@ test("what a claim took is not lost when its answer is", async () => {
   expect(lost).toBe(true);
 });
 
+test("a worker that stops without patience gives back what a claim under way takes", async () => {
+  const { db } = await place.process();
+  const [claimed, answered] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  const asSystem: Database["asSystem"] = async (work, options) => {
+    const answer = await db.asSystem(work, options);
+    if (Array.isArray(answer) && answer[0]?.name === "late") {
+      claimed.resolve();
+      await answered.promise;
+    }
+    return answer;
+  };
+  const late = testJob("late");
+  await place.put(late, 1);
+  const worker = await place.worker([late], { db: { ...db, asSystem } });
+  await claimed.promise;
+  const stopped = worker.stop({ graceMs: 0 });
+  // Until its grace is over: it is not to end with the claim unanswered.
+  await Promise.race([stopped, new Promise((resolve) => setTimeout(resolve, 50))]);
+  answered.resolve();
+  await stopped;
+  await vi.waitFor(
+    async () => expect(await place.rows()).toMatchObject([{ state: "ready", attempts: 0 }]),
+    2_000,
+  );
+  await db.asSystem((sql) => sql`delete from queue`);
+});
+
 test("an outage is one line in the log, and its end another, however many tries it takes", async () => {
   const { db } = await place.process();
   const state = { down: false, refused: 0, running: 0 };

@@ -92,7 +92,7 @@ test("a worker is woken by a process that only enqueues", async () => {
       (sql) => sql`insert into queue (id, name, input, max_attempts) values (uuid_v7(), 'send', '{}', 1)`,
     );
     const asked = performance.now();
-    notify();
+    void notify();
     await vi.waitFor(() => expect(starts).toBe(times), { interval: 5, timeout: 5_000 });
     expect(performance.now() - asked).toBeLessThan(500);
   }

@@ -181,6 +181,8 @@ describe("a write", () => {
     await call("create_player", { first_name: "K2", idempotency_key: "k-2" });
     const { data } = await call("create_player", { first_name: "Other", idempotency_key: "k-2" });
     expect(data).toMatchObject({ code: "idempotency_key_reused", retryable: false });
+    const wrong = await call("create_player", { adt: "much", idempotency_key: "k-2" });
+    expect(wrong.data).toMatchObject({ code: "idempotency_key_reused" });
     const bad = await call("create_player", { first_name: "K", idempotency_key: "two words" });
     expect(bad.data).toMatchObject({ code: "invalid" });
     const params = {

@@ -48,12 +48,11 @@ export function storedAddresses(
   return values;
 }
 
-/** What the property's lists and other players say about values that are about to be written. */
+/** What the property's lists say about values that are about to be written. */
 export async function matchLists(
   { sql, property }: Context,
   values: PlayerValues,
-  playerId: string | null,
-): Promise<{ erased: boolean; excluded: boolean; taken: boolean }> {
+): Promise<{ erased: boolean; excluded: boolean }> {
   const [email, phone] = [values.email_hash, values.phone_hash].map(
     (hash) => (hash ?? null) as Buffer | null,
   );
@@ -63,14 +62,12 @@ export async function matchLists(
     select reason from suppressions
     where property_id = ${property.id} and address_hash = ${hash} and lifted_at is null
       and (reason = 'erased' or reason = 'self_excluded' and (expires_at is null or expires_at > now()))`;
-  const [row] = await sql<{ erased: boolean; excluded: boolean; taken: boolean }[]>`
+  const [row] = await sql<{ erased: boolean; excluded: boolean }[]>`
     select coalesce(bool_or(s.reason = 'erased'), false) as erased,
       coalesce(bool_or(s.reason = 'self_excluded'), false)
       or exists (select from self_exclusions x where x.property_id = ${property.id}
         and x.identity_hash = ${identity} and x.starts_at <= now()
-        and (x.ends_at is null or x.ends_at > now())) as excluded,
-      exists (select from players p where p.property_id = ${property.id}
-        and p.player_id = ${playerId} and p.deleted_at is null) as taken
+        and (x.ends_at is null or x.ends_at > now())) as excluded
     from (${listed(email ?? null)} union all ${listed(phone ?? null)}) s`;
   return row!;
 }

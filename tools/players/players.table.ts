@@ -74,6 +74,7 @@ export default table({
     deleted_at: readable(timestamp().nullable()),
   },
   beforeWrite,
+  isPlain: ({ status }) => status !== "self_excluded",
   afterWrite,
 });
 
@@ -106,19 +107,9 @@ async function beforeWrite(context: Context, { verb, input, current }: Change): 
 
 /** An erased person is refused, a self-excluded one is written as such, whatever the caller asked for. */
 async function checkLists(context: Context, values: PlayerValues, current: Row | null): Promise<void> {
-  const renamed = values.player_id !== undefined && values.player_id !== current?.player_id;
   const person = ["email", "phone", "first_name", "last_name", "birth_date"];
-  if (!renamed && !person.some((name) => values[name] !== undefined)) return;
-  const found = await matchLists(
-    context,
-    { ...current, ...values },
-    renamed ? String(values.player_id) : null,
-  );
-  if (found.taken) {
-    throw new Fault("conflict", {
-      message: `A player with player_id ${JSON.stringify(values.player_id)} exists already.`,
-    });
-  }
+  if (!person.some((name) => values[name] !== undefined)) return;
+  const found = await matchLists(context, { ...current, ...values });
   if (found.erased) {
     throw new Fault("conflict", {
       message: "A person with this address had their data erased, and must not be stored again.",

@@ -27,8 +27,8 @@ export default tool({
   faults: ["not_found", "conflict"],
   async handler(context, { playerId }) {
     const deleted = await lockDeleted(context, playerId);
-    const lists = await matchLists(context, deleted, String(deleted.player_id));
-    if (lists.taken) {
+    const lists = await matchLists(context, deleted);
+    if (await isTaken(context, deleted.player_id)) {
       throw new Fault("conflict", {
         message: `The player_id ${JSON.stringify(deleted.player_id)} belongs to another player by now.`,
       });
@@ -64,4 +64,11 @@ async function lockDeleted({ sql, property }: Context, id: string): Promise<Play
     throw new Fault("conflict", { message: `This player was deleted more than ${DAYS} days ago.` });
   }
   return player;
+}
+
+async function isTaken({ sql, property }: Context, playerId: unknown): Promise<boolean> {
+  const found = await sql`
+    select from players
+    where property_id = ${property.id} and player_id = ${String(playerId)} and deleted_at is null`;
+  return found.length > 0;
 }

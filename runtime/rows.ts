@@ -1,0 +1,70 @@
+import { randomUUIDv7 } from "node:crypto";
+import type { Sql } from "#db/client.ts";
+import { columnNames, sealedColumns } from "./columns.ts";
+import { Fault } from "./faults.ts";
+import type { Context, Insertion, Table } from "./operation.ts";
+import { placeOf, seal } from "./sealing.ts";
+
+/** A new row as a part of the transaction's last statement. `secrets` are shown beside it. */
+export function insertion(
+  context: Context,
+  table: Table,
+  values: Record<string, unknown>,
+  secrets: object,
+): Insertion {
+  const { sql, property } = context;
+  const id = typeof values.id === "string" ? values.id : randomUUIDv7();
+  const row = { ...sealedValues(context, table, null, { ...values, id }), property_id: property.id };
+  return {
+    id,
+    parts: [
+      sql`inserted as (insert into ${sql(table.name)} ${sql(row as never)} returning *)`,
+      sql`answered as (
+        select row_to_json(v)::text as body from (select ${printed(sql, table)} from inserted) v)`,
+    ],
+    shown: (body) =>
+      Object.keys(secrets).length === 0 ? body : JSON.stringify({ ...JSON.parse(body), ...secrets }),
+    explain: (error) => takenKey(table, values, error),
+  };
+}
+
+/** The refusal of a key that another row has, which names it; any other error as it is. */
+export function takenKey(table: Table, values: Partial<Record<string, unknown>>, error: unknown): unknown {
+  const { key, name, noun } = table;
+  const constraint = typeof error === "object" && error !== null && "constraint_name" in error;
+  if (!constraint || key.length === 0 || error.constraint_name !== `${name}_${key.join("_")}`) return error;
+  const named = key.map((column) => `${column} ${JSON.stringify(values[column])}`).join(" and ");
+  return new Fault("conflict", { message: `A ${words(noun)} with ${named} exists already.`, cause: error });
+}
+
+/** The values to store: secrets are sealed for the record that they belong to, and a new one gets its id for it. */
+export function sealedValues(
+  { config, property }: Context,
+  table: Table,
+  rowId: string | null,
+  values: object,
+): Record<string, unknown> {
+  const given = present(values);
+  const names = sealedColumns(table).filter((name) => given[name] !== undefined && given[name] !== null);
+  if (names.length === 0) return given;
+  const id = rowId ?? String(given.id ?? randomUUIDv7());
+  for (const name of names) {
+    const secret = typeof given[name] === "string" ? given[name] : JSON.stringify(given[name]);
+    given[name] = seal(config, placeOf(table.name, name, property.id, id), secret);
+  }
+  return rowId === null ? { ...given, id } : given;
+}
+
+function present(values: object): Record<string, unknown> {
+  return Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined));
+}
+
+/** The columns as the reader prints them. */
+export function printed(sql: Sql, table: Table) {
+  return sql.unsafe(columnNames(table));
+}
+
+/** A name of ours as words. */
+export function words(name: string): string {
+  return name.replaceAll("_", " ");
+}

@@ -1,0 +1,279 @@
+import type { Sql, TransactionOptions, Work } from "#db/client.ts";
+import { type AuditRow, auditPart, auditRow } from "./audit.ts";
+import type { Property } from "./directory.ts";
+import { faultBody, toFault } from "./faults.ts";
+import {
+  findRecorded,
+  isLockTimeout,
+  isRecorded,
+  type Keyed,
+  keyInUse,
+  lockText,
+  type Recorded,
+  recordPart,
+  refuseRecorded,
+} from "./idempotency.ts";
+import type { Choose, Outcome, Service } from "./invoke.ts";
+import type { Call, Context, Insertion, Operation } from "./operation.ts";
+import { atOnce, effectParts, type PendingEvent, type PendingJob } from "./outbox.ts";
+
+/** Stands for a property where there is none. */
+export const NOBODY = "00000000-0000-0000-0000-000000000000";
+
+/** One call, its inputs parsed. */
+export interface Run {
+  service: Service;
+  operation: Operation;
+  call: Call;
+  property: Property | null;
+  inputs: Record<string, unknown>[];
+  many?: boolean | undefined;
+  choose?: Choose | undefined;
+}
+
+interface Effects {
+  /** The transaction has its Idempotency-Key, and no twin runs. */
+  owned: boolean;
+  /** The key has been answered before: nothing that this transaction does counts. */
+  recorded: boolean;
+  events: PendingEvent[];
+  jobs: PendingJob[];
+  insertion: Insertion | null;
+  /** Of the input that is handled now. */
+  about: Parameters<Context["audit"]>[0];
+}
+
+/** One call inside its transaction. */
+interface Running extends Run {
+  effects: Effects;
+  keyed: Keyed | null;
+  sql: Sql;
+  last(statement: PromiseLike<unknown>): void;
+}
+
+/** Runs a call in its one transaction: the handler, outbox, queue, audit and the recorded answer, or nothing. */
+export async function run(call: Run): Promise<Outcome> {
+  const effects: Effects = {
+    owned: false,
+    recorded: false,
+    events: [],
+    jobs: [],
+    insertion: null,
+    about: {},
+  };
+  const keyed = keyedCall(call);
+  const outcome = await transact(
+    call,
+    (sql, last) => keyedWork({ ...call, effects, keyed, sql, last }),
+    keyed
+      ? {
+          before: lockText(keyed),
+          onBegun: () => {
+            effects.owned = true;
+          },
+        }
+      : {},
+  ).catch((error: unknown) => {
+    const explained = effects.insertion?.explain(error) ?? error;
+    if (keyed) return answeredOtherwise(call, keyed, effects, explained);
+    throw explained;
+  });
+  if (outcome.fault) throw outcome.fault;
+  if (!outcome.replayed && (effects.jobs.length > 0 || effects.events.length > 0)) call.service.wake();
+  return outcome;
+}
+
+function transact<T>(
+  { service, operation, property }: Omit<Run, "inputs">,
+  work: Work<T>,
+  opening: Pick<TransactionOptions, "before" | "onBegun"> = {},
+): Promise<T> {
+  const tenant = operation.realm === "property";
+  const { deadline } = operation;
+  const options = { readOnly: !writesRows(operation) && tenant, ...(deadline && { deadline }), ...opening };
+  return tenant ? service.db.asProperty(property!.id, work, options) : service.db.asSystem(work, options);
+}
+
+/** Strangers share no key, and what they are refused is not kept. */
+export function keyedCall({ operation, call, property }: Omit<Run, "inputs">): Keyed | null {
+  const { idempotency } = call;
+  if (!idempotency || operation.effect === "read" || operation.access === "public") return null;
+  return { scope: property?.id ?? call.actor.id ?? NOBODY, ...idempotency };
+}
+
+function writesRows({ effect, recorded }: Operation): boolean {
+  return effect !== "read" || recorded;
+}
+
+/**
+ * The handler's first query travels with the question whether the key has been answered, and fails if it has. A
+ * lone row is not worth the question: the statement that inserts it keeps the answer too, or fails.
+ */
+async function keyedWork(running: Running): Promise<Outcome> {
+  const { keyed, effects, operation, many, sql } = running;
+  if (!keyed || (operation.crud?.verb === "create" && !many)) return handle(running);
+  const asked = refuseRecorded(sql, keyed).then(
+    () => null,
+    (error: unknown) => {
+      effects.recorded = isRecorded(error);
+      return { error };
+    },
+  );
+  const handled = await handle(running).catch((error: unknown) => ({ error }));
+  if (!("error" in handled) && !handled.fault) return handled;
+  // What it says is worth nothing where the key has been answered.
+  const refused = await asked;
+  if (refused) throw refused.error;
+  if ("error" in handled) throw handled.error;
+  return handled;
+}
+
+async function handle(running: Running): Promise<Outcome> {
+  const { operation, many, choose } = running;
+  const context = contextOf(running);
+  try {
+    const rows = await choose?.(context);
+    const inputs = rows ? rows.map(({ id }) => ({ ...running.inputs[0], id })) : running.inputs;
+    const { results, audited } = await handleAll(running, context, inputs);
+    const result = rows && operation.crud?.verb === "delete" ? rows : many || rows ? results : results[0];
+    return finish(running, audited, result);
+  } catch (error) {
+    const fault = toFault(error);
+    if (fault.keepWrites) return { status: fault.status, body: "", replayed: false, fault };
+    throw error;
+  }
+}
+
+async function handleAll(running: Running, context: Context, inputs: object[]) {
+  const { operation, many, effects } = running;
+  const results: unknown[] = [];
+  const audited: AuditRow[] = [];
+  if (many && operation.many) {
+    effects.about = { entityId: null, diff: { records: inputs.length } };
+    results.push(...(await operation.many(context, inputs as never)));
+    return { results, audited: [auditOf(running, null)] };
+  }
+  for (const input of inputs) {
+    effects.about = {};
+    const result = await operation.handler(context, input as never);
+    results.push(result);
+    // Null: the record was left as it is.
+    if (result !== null) audited.push(auditOf(running, result));
+  }
+  return { results, audited };
+}
+
+/** What a keyed call is answered with whose transaction was undone: what is recorded, or its own refusal. */
+async function answeredOtherwise(
+  call: Run,
+  keyed: Keyed,
+  effects: Effects,
+  error: unknown,
+): Promise<Outcome> {
+  if (effects.recorded || isRecorded(error)) {
+    const recorded = await findAnswer(call, keyed);
+    // It has expired at this very moment.
+    if (!recorded) throw keyInUse(error);
+    return recorded;
+  }
+  if (!effects.owned && isLockTimeout(error)) throw keyInUse(error);
+  const fault = toFault(error);
+  if (fault.status >= 500) throw error;
+  if (fault.status !== 404 && fault.status !== 409) {
+    const recorded = await findAnswer(call, keyed);
+    if (recorded) return recorded;
+    throw error;
+  }
+  // A domain refusal is an answer too: it is what the same key is answered with again.
+  const answer = { status: fault.status, body: JSON.stringify(faultBody(fault)) };
+  const record: Work<Outcome> = async (sql) => {
+    const recorded = await findRecorded(sql, keyed);
+    if (recorded) return { ...recorded, replayed: true };
+    await atOnce(sql, [recordPart(sql, keyed, call.operation.name, answer)]);
+    return { ...answer, replayed: false };
+  };
+  return transact(call, record, { before: lockText(keyed) }).catch((failure: unknown) => {
+    throw isLockTimeout(failure) ? keyInUse(failure) : failure;
+  });
+}
+
+/** The recorded answer of a keyed call; null when there is none. Throws `idempotency_key_reused`. */
+export async function findAnswer(call: Omit<Run, "inputs">, keyed: Keyed): Promise<Outcome | null> {
+  const recorded = await transact(call, (sql) => findRecorded(sql, keyed));
+  return recorded && { ...recorded, replayed: true };
+}
+
+function contextOf({ service, call, property, many, choose, effects, sql }: Running): Context {
+  const insertLast = (insertion: Insertion) => {
+    effects.insertion = insertion;
+    return { id: insertion.id };
+  };
+  return {
+    sql,
+    // Operations without a property do not read it; the funnel has resolved it for all others.
+    property: property as Property,
+    call,
+    config: service.config,
+    log: service.log,
+    issueToken: service.sessions.issue,
+    signDetached: service.sessions.signDetached,
+    emit: (type, object, previous) => void effects.events.push({ type, object, previous }),
+    enqueue: (job, input, options) =>
+      void effects.jobs.push({
+        name: job.name,
+        attempts: job.attempts,
+        input: job.input.parse(input),
+        ...options,
+      }),
+    audit: (about) => void Object.assign(effects.about, about),
+    ...(!many && !choose && { insertLast }),
+  };
+}
+
+function auditOf({ operation, call, effects: { about } }: Running, result: unknown): AuditRow {
+  return auditRow(call, about.action ?? operation.name, {
+    entity: about.entity ?? operation.crud?.table.name,
+    entityId: about.entityId === undefined ? idOf(result) : about.entityId,
+    diff: about.diff,
+  });
+}
+
+/**
+ * The answer, and the last statement: what is written beside the handler's rows, which are events, jobs, the
+ * recorded answer and an audit row for each input.
+ */
+function finish(running: Running, audited: AuditRow[], result: unknown): Outcome {
+  const { operation, property, effects, keyed, sql, last } = running;
+  const { about, events, jobs, insertion } = effects;
+  const { secrets, status } = operation;
+  const outcome: Outcome = { status, body: insertion ? "" : JSON.stringify(result ?? {}), replayed: false };
+  if (!writesRows(operation)) return outcome;
+  if (audited[0]) outcome.auditId = audited[0].id;
+  const propertyId = about.propertyId ?? property?.id ?? null;
+  const kept = secrets.length > 0 ? JSON.stringify(without(result, secrets)) : outcome.body;
+  const recorded: Recorded = { status, body: insertion ? sql`(select body from answered)` : kept };
+  const parts = [
+    ...(insertion?.parts ?? []),
+    ...effectParts(sql, property?.id ?? propertyId, events, jobs),
+    ...(keyed ? [recordPart(sql, keyed, operation.name, recorded)] : []),
+    ...(audited.length > 0 ? [auditPart(sql, propertyId, audited)] : []),
+  ];
+  if (insertion) {
+    const answered = atOnce<{ body: string }>(sql, parts, sql`body from answered`).then(([row]) => {
+      outcome.body = insertion.shown(row!.body);
+    });
+    last(answered);
+  } else if (parts.length > 0) last(atOnce(sql, parts));
+  return outcome;
+}
+
+function idOf(result: unknown): string | null {
+  if (typeof result !== "object" || result === null || !("id" in result)) return null;
+  return typeof result.id === "string" ? result.id : null;
+}
+
+function without(result: unknown, secrets: readonly string[]): unknown {
+  if (Array.isArray(result)) return result.map((one) => without(one, secrets));
+  if (typeof result !== "object" || result === null) return result;
+  return Object.fromEntries(Object.entries(result).filter(([key]) => !secrets.includes(key)));
+}
