@@ -16,9 +16,11 @@ const MOST_KNOWN = 20_000;
 /** Where the links and the picture of a message lead. Neither changes anything but counts. */
 export function mountTracking(app: Http, gate: Gate, service: Service, opens: OpenCounter): void {
   const known = new Map<string, string>();
-  app.get("/o/:token", (c) => {
+  app.get("/o/:token", async (c) => {
     const token = readOpenToken(service.config, tokenOf(c));
-    if (token) opens.count(token, machineOf(c));
+    // Asked now: what was opened while nothing is counted is not counted later. No database, no count.
+    const property = token && (await service.directory.property(token.propertyId).catch(() => null));
+    if (token && property?.tracking === "on") opens.count(token, machineOf(c));
     return picture();
   });
   app.get("/c/:token", async (c) => {

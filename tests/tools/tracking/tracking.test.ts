@@ -53,6 +53,13 @@ async function sent(
 const visit = (path: string, userAgent = PERSON, method = "GET") =>
   fetch(`${house.baseUrl}${path}`, { method, redirect: "manual", headers: { "user-agent": userAgent } });
 
+/** Sets it, and waits until the process knows: it may keep a property for a second. */
+async function track(tracking: "on" | "off"): Promise<void> {
+  await place.call("update_property", { propertyId: place.id, tracking });
+  const known = () => house.service.directory.property(place.id);
+  await vi.waitFor(async () => expect((await known())?.tracking).toBe(tracking));
+}
+
 async function send(id: string) {
   const [row] = await place.query(
     (sql) => sql`
@@ -91,10 +98,28 @@ describe("a campaign's links", () => {
   });
 
   test("are left alone in a property that does not track, but for utm parameters", async () => {
-    await place.call("update_property", { propertyId: place.id, tracking: "off" });
+    await track("off");
     const plain = await sent();
     expect(plain.html).toContain('href="https://play.example/a?x=1&amp;y=2"');
     expect([plain.clicks, plain.open]).toEqual([[], undefined]);
+    const campaign = await place.campaign({ body_html: HTML, utm: { source: "mail" } });
+    await place.send(campaign);
+    await house.idle();
+    const marked = (await place.mailbox()).find(({ id }) => id !== plain.id)!;
+    expect(marked.html).toContain('href="https://play.example/a?x=1&#38;y=2&#38;utm_source=mail"');
+    expect(marked.html).toContain('href="https://play.example/p/ana?utm_source=mail"');
+    expect(marked.html).not.toContain("/o/");
+  });
+
+  test("that went out before a property stopped tracking lead on, and count nothing", async () => {
+    const { id, clicks, open } = await sent();
+    await track("off");
+    await visit(open!);
+    expect((await visit(clicks[1]!)).headers.get("location")).toBe("https://play.example/b");
+    await track("on");
+    await visit(clicks[1]!);
+    await visit(open!);
+    await vi.waitFor(async () => expect(await send(id)).toMatchObject({ opens: 1, clicks: 1 }));
   });
 
   test("that nobody signed lead nowhere, and the picture comes all the same", async () => {
