@@ -33,7 +33,7 @@ type Options = NonNullable<Parameters<typeof postgres>[1]>;
  * piece was freed once: 530 µs a page before, 410 after.
  */
 const WARMING = "select length(repeat('x', 4000000))";
-const LINES = 2;
+const LINES = 3;
 /** Milliseconds. */
 const SLOW_FOR = 10_000;
 const MOST_SLOW = 1_000;

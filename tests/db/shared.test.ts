@@ -36,7 +36,7 @@ const backends = async () =>
 test("short reads are many on few connections, and each has its own answer", async () => {
   const answers = await Promise.all(numbers(300).map((value) => short(value)));
   expect(answers).toEqual(numbers(300).map(String));
-  expect((await backends()).length).toBeLessThanOrEqual(2);
+  expect((await backends()).length).toBeLessThanOrEqual(3);
 });
 
 test("a read that is not as short as was thought is answered too, and does not hold the others up", async () => {
