@@ -45,6 +45,13 @@ export function rateLimiter(options: { db: Database; now: () => number; log: Log
     return { allowed, limit, remaining, reset: window + WINDOW };
   };
 
+  /** Whether a bucket has nothing left in this window; takes nothing of it. */
+  const isSpent = (bucket: string, limit: number): boolean => {
+    const seconds = Math.floor(now() / 1000);
+    const counter = counters.get(bucket);
+    return counter?.window === seconds - (seconds % WINDOW) && counter.shared + counter.own >= limit;
+  };
+
   const sync = async () => {
     const current = Math.floor(now() / 1000 / WINDOW) * WINDOW;
     const sent: { bucket: string; counter: Counter; own: number }[] = [];
@@ -83,6 +90,7 @@ export function rateLimiter(options: { db: Database; now: () => number; log: Log
 
   return {
     take,
+    isSpent,
     close: async () => {
       clearInterval(timer);
       await syncing;

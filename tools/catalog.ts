@@ -72,6 +72,7 @@ import getProperty from "./properties/get-property.ts";
 import listProperties from "./properties/list-properties.ts";
 import updateProperty from "./properties/update-property.ts";
 import messageProviders from "./providers/message-providers.table.ts";
+import receiveNotices from "./providers/receive-notices.job.ts";
 import segmentMembers from "./segments/segment-members.table.ts";
 import segmentPreview from "./segments/segment-preview.ts";
 import segments from "./segments/segments.table.ts";
@@ -145,7 +146,7 @@ export const CATALOG = catalog([
     ],
     jobs: [cancelSends, deliverCampaign, fireCampaign, planCampaign, refreshStats, settleSends],
   },
-  { name: "providers", title: "Message providers", tables: [messageProviders] },
+  { name: "providers", title: "Message providers", tables: [messageProviders], jobs: [receiveNotices] },
   { name: "inbox", title: "Branded inbox", tables: [inboxMessages] },
   {
     name: "sms",

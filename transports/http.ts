@@ -9,6 +9,7 @@ import { Fault, type FaultCode, toFault } from "#runtime/faults.ts";
 import type { Service } from "#runtime/invoke.ts";
 import { CURRENT_VERSION } from "#runtime/versions.ts";
 import { answerFault, rawAnswer } from "./answer.ts";
+import { mountCallbacks } from "./callbacks.ts";
 import { mountDiscovery } from "./discovery.ts";
 import { ADDRESS_LIMIT, type Gate, pass } from "./gate.ts";
 import { mountImports } from "./imports.ts";
@@ -29,6 +30,7 @@ export function createApp(service: Service, catalog: Catalog, gate: Gate, opens:
   mountImports(app, gate, service, catalog);
   mountJobRows(app, gate, service, catalog);
   mountRest(app, gate, service, catalog);
+  mountCallbacks(app, gate, service);
   const mcp = mcpFace(service, catalog);
   app.all(
     "/api/mcp",

@@ -98,27 +98,37 @@ interface Told {
   /** ISO time, by the vendor's clock. */
   at: string;
   /** Our send's id, where the vendor gives it back. */
-  sendId?: string;
-  providerMessageId?: string;
+  sendId?: string | undefined;
+  providerMessageId?: string | undefined;
   /** The recipient's address. */
-  address?: string;
-  code?: string;
-  message?: string;
+  address?: string | undefined;
+  code?: string | undefined;
+  message?: string | undefined;
 }
 
 /** What a vendor tells of a message after it has taken it, or of a player who writes to us. */
 export type Notice =
   | (Told & { kind: "delivered" | "failed" | "complained" | "unsubscribed" })
   | (Told & { kind: "bounced"; permanent: boolean })
-  | (Told & { kind: "opened" | "clicked"; url?: string; userAgent?: string; ip?: string })
-  | (Told & { kind: "inbound"; from: string; to: string; text: string; optOut?: "stop" | "start" | "help" });
+  | (Told & { kind: "opened" | "clicked"; userAgent?: string | undefined })
+  /** The vendor asks whether it may call us: `url` is where to say yes. */
+  | (Told & { kind: "subscription"; url: string })
+  | (Told & {
+      kind: "inbound";
+      from: string;
+      to: string;
+      text: string;
+      optOut?: "stop" | "start" | "help" | undefined;
+    });
 
 /** How a vendor's callbacks are read. */
 export interface Callbacks<Settings> {
-  /** Whether the vendor sent it. */
+  /** Whether the vendor sent it. Rejects when that cannot be told now. */
   verify(settings: Settings, request: CallbackRequest): boolean | Promise<boolean>;
   /** The notices in a verified request; those that we have no use for are left out. */
   parse(settings: Settings, request: CallbackRequest): Notice[];
+  /** Says yes to a `subscription`. */
+  confirm?(settings: Settings, url: string): Promise<void>;
   /** The answer's body where the vendor wants one. */
   answer?: { contentType: string; body: string };
 }
@@ -143,7 +153,7 @@ export interface Provider<Settings, C extends SendingChannel> {
    */
   concurrency(settings: Settings): number;
   open(settings: Settings, reach: Reach): OpenProvider<Messages[C]>;
-  callbacks?: Callbacks<Settings>;
+  callbacks?: Callbacks<NoInfer<Settings>>;
 }
 
 /** A provider as it is, with the types of its settings and channel inferred. */

@@ -1,8 +1,10 @@
 import type { z } from "zod";
 import { Fault, invalid } from "../faults.ts";
 import type {
+  CallbackRequest,
   Keep,
   Messages,
+  Notice,
   OpenProvider,
   Provider,
   Reach,
@@ -85,6 +87,27 @@ export function openProvider<C extends SendingChannel>(
   const { provider, parsed } = read(channel, name, settings);
   const opened = provider.open(parsed, reach);
   return { ...bind(provider, parsed, opened, keep), close: opened.close };
+}
+
+/** A provider's callbacks with its settings applied. */
+export interface BoundCallbacks {
+  verify(request: CallbackRequest): boolean | Promise<boolean>;
+  parse(request: CallbackRequest): Notice[];
+  confirm(url: string): Promise<void>;
+  answer: { contentType: string; body: string } | undefined;
+}
+
+/** How a provider's callbacks are read; null when it has none. `invalid` names each wrong setting. */
+export function callbacksOf(channel: SendingChannel, name: string, settings: unknown): BoundCallbacks | null {
+  const { provider, parsed } = read(channel, name, settings);
+  const { callbacks } = provider;
+  if (!callbacks) return null;
+  return {
+    verify: (request) => callbacks.verify(parsed, request),
+    parse: (request) => callbacks.parse(parsed, request),
+    confirm: async (url) => callbacks.confirm?.(parsed, url),
+    answer: callbacks.answer,
+  };
 }
 
 /** Refuses settings that the provider does not take, naming each. */

@@ -6,15 +6,7 @@ import { takeOverOptOuts } from "#tools/consent/vendor-opt-outs.ts";
 import { keepMessages } from "#tools/mailbox/keep.ts";
 import { type Candidate, chooseProviders } from "#tools/providers/choose.ts";
 import { type Allowance, release, reserve } from "#tools/providers/limits.ts";
-import {
-  handedBack,
-  noteHealth,
-  openRoutes,
-  type Route,
-  type Routes,
-  type Verdict,
-  verdictOn,
-} from "#tools/providers/routes.ts";
+import { handedBack, openRoutes, type Route, type Routes, verdictOn } from "#tools/providers/routes.ts";
 import { sendingChannel } from "./addresses.ts";
 import { type Campaign, findCampaign } from "./campaign.ts";
 import cancelSends from "./cancel-sends.job.ts";
@@ -76,6 +68,7 @@ async function deliver(job: JobContext, campaignId: string): Promise<void> {
   });
   if (delivery) {
     const lanes = await Promise.allSettled(Array.from({ length: LANES }, () => runOrStop(delivery)));
+    await delivery.routes.noted();
     const broken = lanes.find((lane) => lane.status === "rejected");
     if (broken) throw broken.reason;
   }
@@ -205,12 +198,11 @@ async function handOver<C extends SendingChannel>(
   const { messages, refused } = await renderMessages(content, recipients, linkOf, deadline);
   const signed = messages.map((message) => content.sentBy(candidate, message));
   const answered = signed.length > 0 ? await sender.send(signed, { signal: job.signal }) : [];
-  const { sent, verdict, refusal } = judged(delivery, route, answered);
+  const { sent, refusal } = judged(delivery, route, answered);
   const outcomes = [...refused, ...sent];
   await job.transact(async (context) => {
     await recordOutcomes(context, job.jobId, { outcomes, messages });
     await takeOverOptOuts(context, delivery.channel, answered);
-    await noteHealth(context, candidate, verdict, answered);
     if (refusal) await failRefused(context, delivery, refusal);
   });
   return refused.some((outcome) => outcome.status === "retry");
@@ -221,17 +213,18 @@ function judged<C extends SendingChannel>(
   delivery: Delivery<C>,
   route: Route<C>,
   answered: SendOutcome[],
-): { sent: SendOutcome[]; verdict: Verdict | null; refusal: SendOutcome | undefined } {
+): { sent: SendOutcome[]; refusal: SendOutcome | undefined } {
   const verdict = verdictOn(answered);
-  if (verdict === null || verdict === "ok") return { sent: answered, verdict, refusal: undefined };
-  if (delivery.routes.leave(route)) return { sent: handedBack(answered), verdict, refusal: undefined };
+  delivery.routes.note(route, verdict, answered);
+  if (verdict === null || verdict === "ok") return { sent: answered, refusal: undefined };
+  if (delivery.routes.leave(route)) return { sent: handedBack(answered), refusal: undefined };
   const refusal = answered.find((outcome) => outcome.status === "retry" && outcome.fatal);
   if (refusal) delivery.stopped = true;
   else if (answered.some(({ status }) => status === "unknown")) {
     delivery.stopped = true;
     delivery.resumeIn = REST_SECONDS;
   }
-  return { sent: answered, verdict, refusal };
+  return { sent: answered, refusal };
 }
 
 /** The provider refuses the sender: no message will pass until its settings are repaired. */

@@ -3,6 +3,7 @@ import type { Context } from "#runtime/operation.ts";
 import type { Channel } from "#tools/compliance/gate.ts";
 import { keptAddress, type ListedAddress } from "#tools/compliance/listed-address.ts";
 import { cancelOpenSends } from "#tools/compliance/open-sends.ts";
+import type { SuppressionReason } from "#tools/compliance/suppressions.table.ts";
 import { addressHash } from "#tools/players/address.ts";
 import { type LedgerRow, record } from "./ledger.ts";
 
@@ -17,12 +18,18 @@ export const REVOCATION_METHODS = [
   "api",
 ] as const;
 
-/** Who takes consent back (one of `playerId` and `address`), and for what. */
+/** An address that lists know; without its text where nobody knows that any more. */
+type KnownAddress = Pick<ListedAddress, "hash"> & { address: string | null };
+
+/** Who takes consent back (one of `playerId`, `address` and `many`), and for what. */
 export interface Revocation {
   playerId?: string;
   address?: ListedAddress;
+  /** The addresses with everyone who has them, and players beside; those that are not there are passed over. */
+  many?: { addresses: KnownAddress[]; playerIds: string[] };
   channels: Channel[];
-  method: (typeof REVOCATION_METHODS)[number];
+  /** `complaint` and `provider` (unsubscribed there) are what vendors tell. */
+  method: (typeof REVOCATION_METHODS)[number] | "complaint" | "provider";
   reason?: string | undefined;
   source?: string | undefined;
   requestedAt?: string | undefined;
@@ -85,16 +92,27 @@ async function readTimes({ sql, property }: Context, requestedAt: string | undef
 }
 
 /** The player named, or everyone who has the address, deleted players too: one may be restored. */
-async function playersOf({ sql, property }: Context, { playerId, address }: Revocation): Promise<string[]> {
-  const players = address
+async function playersOf(
+  { sql, property }: Context,
+  { playerId, address, many }: Revocation,
+): Promise<string[]> {
+  const addresses = many?.addresses ?? (address && [address]);
+  const rows = addresses?.map(({ hash }) => ({ hash: hash.toString("hex") }));
+  const others = (many?.playerIds ?? []).map((id) => ({ id }));
+  const players = rows
     ? await sql<{ id: string }[]>`
-        select id from players where property_id = ${property.id} and email_hash = ${address.hash}
+        with wanted as materialized (
+          select decode(hash, 'hex') as hash from jsonb_to_recordset(${rows as never}::jsonb) as w(hash text))
+        select p.id from wanted w join players p on p.property_id = ${property.id} and p.email_hash = w.hash
         union
-        select id from players where property_id = ${property.id} and phone_hash = ${address.hash}
+        select p.id from wanted w join players p on p.property_id = ${property.id} and p.phone_hash = w.hash
+        union
+        select p.id from jsonb_to_recordset(${others as never}::jsonb) as o(id uuid)
+          join players p on p.property_id = ${property.id} and p.id = o.id and p.status <> 'erased'
         order by id`
     : await sql<{ id: string }[]>`
         select id from players where property_id = ${property.id} and id = ${playerId!} and deleted_at is null`;
-  if (!address && players.length === 0) {
+  if (!rows && players.length === 0) {
     throw new Fault("not_found", { message: `No player with the id ${playerId} in this property.` });
   }
   return players.map((player) => player.id);
@@ -106,14 +124,18 @@ async function playersOf({ sql, property }: Context, { playerId, address }: Revo
  */
 async function suppress(context: Context, revocation: Revocation, rows: LedgerRow[]): Promise<void> {
   const { sql, property } = context;
-  const { address, channels, method, source } = revocation;
-  const named = address && {
-    hash: address.hash.toString("hex"),
-    address: await keptAddress(context, address),
+  const { address: given, channels, method, source } = revocation;
+  // What vendors tell of is known by its hash alone.
+  const addresses = given
+    ? [{ hash: given.hash, address: await keptAddress(context, given) }]
+    : (revocation.many?.addresses ?? []);
+  const named = addresses.map(({ hash, address }) => ({
+    hash: hash.toString("hex"),
+    address,
     player_id: null,
-  };
+  }));
   const wanted = [
-    ...(named ? channels.map((channel) => ({ channel, ...named })) : []),
+    ...channels.flatMap((channel) => named.map((one) => ({ channel, ...one }))),
     ...rows.map(({ channel, player_id, address_hash }) => ({
       channel,
       player_id,
@@ -125,7 +147,7 @@ async function suppress(context: Context, revocation: Revocation, rows: LedgerRo
     insert into suppressions (property_id, id, channel, address, address_hash, reason, source, player_id)
     select ${property.id}, uuid_v7(), w.channel,
       coalesce(w.address, case w.channel when 'email' then p.email when 'push' then null else p.phone end),
-      decode(w.hash, 'hex'), ${method === "stop_keyword" ? "stop_keyword" : "unsubscribed"}, ${source ?? method},
+      decode(w.hash, 'hex'), ${reasonOf(method)}, ${source ?? method},
       w.player_id
     from (
       select channel, hash, max(address) as address,
@@ -138,6 +160,10 @@ async function suppress(context: Context, revocation: Revocation, rows: LedgerRo
     on conflict (property_id, address_hash, channel, reason) where lifted_at is null
     do update set expires_at = null, player_id = coalesce(suppressions.player_id, excluded.player_id),
       updated_at = now()`;
+}
+
+function reasonOf(method: Revocation["method"]): SuppressionReason {
+  return method === "stop_keyword" || method === "complaint" ? method : "unsubscribed";
 }
 
 function announce({ emit }: Context, { channels, method }: Revocation, rows: LedgerRow[]): void {

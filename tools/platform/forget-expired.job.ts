@@ -3,7 +3,10 @@ import { job } from "#runtime/operation.ts";
 
 const BATCH = 10_000;
 
-/** Removes what has run out: recorded answers after their 24 hours, counts of windows and reset links long past. */
+/**
+ * Removes what has run out: recorded answers after their 24 hours, counts of windows and reset links long past, and
+ * the vendors' notices that none of them repeats any more.
+ */
 export default job({
   name: "forget_expired",
   attempts: 3,
@@ -18,6 +21,9 @@ export default job({
       await sql`delete from password_resets where expires_at < now()`;
       await sql`delete from platform_messages where created_at < now() - interval '1 day'`;
     });
+    await transactSystem(
+      (sql) => sql`delete from provider_notices where received_at < now() - interval '30 days'`,
+    );
     for (let removed = BATCH; removed === BATCH && !signal.aborted; ) {
       const rows = await transactSystem(
         (sql) => sql`

@@ -5,6 +5,8 @@ import { invalid } from "#runtime/faults.ts";
 
 const text = (most: number) => z.string().trim().min(1).max(most).nullable();
 
+const limit = (what: string) => z.int().min(1).max(100).describe(what);
+
 /** An IANA time zone that this machine knows. */
 const zone = z.string().refine(isTimeZone, "must be an IANA time zone, such as America/New_York");
 
@@ -34,6 +36,9 @@ export const settings = {
   tracking: z
     .enum(["on", "off"])
     .describe("Whether opens and clicks of emails are counted; off also leaves their links as they are"),
+  hard_bounce_limit: limit("An address is suppressed after so many permanent bounces"),
+  complaint_limit: limit("Consent is taken back after so many complaints"),
+  soft_bounce_limit: limit("An address is suppressed after so many passing bounces within 7 days"),
   from_email: z.email().nullable(),
   from_name: text(200),
   privacy_deadlines: z

@@ -5,7 +5,7 @@ import { createOnly, readable, timestamp, writable, writeOnly } from "#runtime/c
 import { Fault, invalid } from "#runtime/faults.ts";
 import { type Change, type Context, type Row, table } from "#runtime/operation.ts";
 import { refuseHost } from "#runtime/outgoing.ts";
-import { callbackPath } from "./provider.ts";
+import { callbackPath, type VendorChannel } from "./provider.ts";
 
 /** How a provider did when it was last used. */
 export const HEALTH = {
@@ -16,10 +16,10 @@ export const HEALTH = {
 } as const;
 export type Health = keyof typeof HEALTH;
 
-type Channel = Exclude<SendingChannel, "inbox">;
-
-// No vendor carries the branded inbox.
-const CHANNELS = Object.keys(PROVIDERS).filter((channel) => channel !== "inbox") as [Channel, ...Channel[]];
+const CHANNELS = Object.keys(PROVIDERS).filter((channel) => channel !== "inbox") as [
+  VendorChannel,
+  ...VendorChannel[],
+];
 const KINDS = [...new Set(CHANNELS.flatMap((channel) => Object.keys(PROVIDERS[channel])))] as [string];
 
 export default table({

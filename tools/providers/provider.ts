@@ -3,10 +3,13 @@ import type { Config } from "#runtime/config.ts";
 import { Fault } from "#runtime/faults.ts";
 import { placeOf, unseal } from "#runtime/sealing.ts";
 
+/** The channels that vendors carry; the branded inbox is ours alone. */
+export type VendorChannel = Exclude<SendingChannel, "inbox">;
+
 /** A provider's record: what choosing and sending need of it. */
 export interface ProviderRecord {
   id: string;
-  channel: SendingChannel;
+  channel: VendorChannel;
   kind: string;
   name: string;
   from_address: string | null;

@@ -15,16 +15,21 @@ export interface Routes<C extends SendingChannel> {
   current(): Route<C>;
   /** Leaves a provider that takes nothing. Answers whether another is used from now on. */
   leave(route: Route<C>): boolean;
+  /** Notes how a provider does, when that has changed: one after another, so that the last word stands. */
+  note(route: Route<C>, verdict: Verdict | null, outcomes: readonly SendOutcome[]): void;
+  /** Resolves when everything is noted. */
+  noted(): Promise<void>;
 }
 
 export function openRoutes<C extends SendingChannel>(
-  { runtime }: Pick<JobContext, "runtime">,
+  { runtime, transact, log }: Pick<JobContext, "runtime" | "transact" | "log">,
   channel: C,
   candidates: readonly Candidate[],
   keep: Keep,
 ): Routes<C> {
   const all = candidates.map((candidate) => ({ candidate, sender: runtime.open(channel, candidate, keep) }));
   let place = 0;
+  let noting = Promise.resolve();
   return {
     all,
     current: () => all[place]!,
@@ -33,6 +38,17 @@ export function openRoutes<C extends SendingChannel>(
       if (all[place] === route && place + 1 < all.length) place += 1;
       return all[place] !== route;
     },
+    note: (route, verdict, outcomes) => {
+      const { id, health } = route.candidate;
+      // What a provider took before it was left says nothing new.
+      const isLate = verdict === "ok" && all[place] !== route;
+      if (id === null || verdict === null || verdict === health || isLate) return;
+      route.candidate.health = verdict;
+      noting = noting
+        .then(() => transact((context) => writeHealth(context, id, verdict, outcomes)))
+        .catch((error: unknown) => log.warn({ err: error, provider: id }, "health not noted"));
+    },
+    noted: () => noting,
   };
 }
 
@@ -55,19 +71,16 @@ export function handedBack<O extends SendOutcome>(outcomes: readonly O[]): O[] {
   return outcomes.map((one) => (one.status === "retry" ? { ...one, fatal: true as const } : one));
 }
 
-/** Notes how a provider does, when that has changed. */
-export async function noteHealth(
-  { sql, property }: Pick<Context, "sql" | "property">,
-  candidate: Candidate,
-  verdict: Verdict | null,
+async function writeHealth(
+  { sql, property }: Context,
+  id: string,
+  verdict: Verdict,
   outcomes: readonly SendOutcome[],
 ): Promise<void> {
-  if (candidate.id === null || verdict === null || verdict === candidate.health) return;
-  candidate.health = verdict;
   const [trouble] = outcomes.flatMap((one) => (one.status === "sent" ? [] : [`${one.code}: ${one.message}`]));
   const words = verdict === "ok" ? null : trouble;
   await sql`
     update message_providers set health = ${verdict}, last_error = ${words?.slice(0, 500) ?? null},
       health_changed_at = now()
-    where property_id = ${property.id} and id = ${candidate.id} and deleted_at is null`;
+    where property_id = ${property.id} and id = ${id} and deleted_at is null`;
 }

@@ -2,6 +2,7 @@ import { z } from "zod";
 import { type EmailMessage, provider, type SendOutcome } from "../channel.ts";
 import { ask, textAt, trouble } from "../vendor-api.ts";
 import { flaw } from "./flaws.ts";
+import { resendCallbacks } from "./resend-callbacks.ts";
 
 const settings = z.strictObject({
   api_key: z.string().min(1).max(512),
@@ -19,6 +20,7 @@ export default provider({
   settings,
   repeatable: true,
   concurrency: () => 40,
+  callbacks: resendCallbacks,
   open: ({ api_key }) => ({
     send: (messages) => Promise.all(messages.map((message) => transmit(api_key, message))),
     close: async () => {},

@@ -3,6 +3,7 @@ import { z } from "zod";
 import { type EmailMessage, provider, type SendOutcome } from "../channel.ts";
 import { ask, textAt, trouble } from "../vendor-api.ts";
 import { flaw } from "./flaws.ts";
+import { sendgridCallbacks } from "./sendgrid-callbacks.ts";
 
 const settings = z.strictObject({
   api_key: z.string().min(1).max(512),
@@ -21,6 +22,7 @@ export default provider({
   settings,
   repeatable: false,
   concurrency: () => 40,
+  callbacks: sendgridCallbacks,
   open: ({ api_key }) => ({
     send: (messages) => Promise.all(messages.map((message) => transmit(api_key, message))),
     close: async () => {},

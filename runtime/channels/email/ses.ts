@@ -3,6 +3,7 @@ import { z } from "zod";
 import { type EmailMessage, provider, type SendOutcome } from "../channel.ts";
 import { ask, textAt, trouble } from "../vendor-api.ts";
 import { flaw } from "./flaws.ts";
+import { sesCallbacks } from "./ses-callbacks.ts";
 
 const settings = z.strictObject({
   region: z.string().regex(/^[a-z]{2}(-[a-z]+)+-\d$/, "must be an AWS region, such as us-east-1"),
@@ -27,6 +28,7 @@ export default provider({
   settings,
   repeatable: false,
   concurrency: () => 40,
+  callbacks: sesCallbacks,
   open: (given) => {
     const { access_key_id: accessKeyId, secret_access_key: secretAccessKey, session_token, region } = given;
     const aws = new AwsClient({

@@ -44,7 +44,12 @@ export function parse(_: TwilioSettings, { url, body }: CallbackRequest): Notice
   };
   if (status === "delivered") return [{ ...told, kind: "delivered" }];
   if (status !== "undelivered" && status !== "failed") return [];
-  if (code === OPTED_OUT) return [{ ...told, kind: "unsubscribed" }];
+  if (code === OPTED_OUT) {
+    return [
+      { ...told, kind: "failed" },
+      { ...told, kind: "unsubscribed", eventId: `${told.eventId}:list` },
+    ];
+  }
   if (code !== null && UNREACHABLE.has(code)) return [{ ...told, kind: "bounced", permanent: true }];
   return [{ ...told, kind: "failed" }];
 }

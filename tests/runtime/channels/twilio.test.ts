@@ -194,7 +194,7 @@ describe("a callback", () => {
     [
       "opted out",
       { ...form, MessageStatus: "failed", ErrorCode: "21610" },
-      [{ kind: "unsubscribed", address: "+17025550101" }],
+      [{ kind: "failed" }, { kind: "unsubscribed", address: "+17025550101" }],
     ],
     [
       "written by a player",

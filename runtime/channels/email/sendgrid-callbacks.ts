@@ -1,0 +1,78 @@
+import { createPublicKey, createVerify, hash } from "node:crypto";
+import type { Callbacks, Notice } from "../channel.ts";
+import { objectsIn, timeAt } from "../notices.ts";
+import { textAt } from "../vendor-api.ts";
+
+type Settings = { webhook_public_key?: string | undefined };
+
+const SIGNATURE = "x-twilio-email-event-webhook-signature";
+const TIMESTAMP = "x-twilio-email-event-webhook-timestamp";
+
+/** SendGrid's event webhook: ECDSA over the timestamp and the raw body, and several events in one request. */
+export const sendgridCallbacks: Callbacks<Settings> = {
+  verify({ webhook_public_key }, { headers, body }) {
+    const signature = headers[SIGNATURE];
+    const timestamp = headers[TIMESTAMP];
+    if (webhook_public_key === undefined || signature === undefined || timestamp === undefined) return false;
+    const key = createPublicKey({
+      key: Buffer.from(webhook_public_key, "base64"),
+      format: "der",
+      type: "spki",
+    });
+    return createVerify("sha256").update(timestamp).update(body).verify(key, signature, "base64");
+  },
+  parse: (_settings, { body }) => objectsIn(body).flatMap(noticesOf),
+};
+
+function noticesOf(event: Record<string, unknown>): Notice[] {
+  const sendId = textAt(event, "send_id");
+  // `<X-Message-Id>.<where it went>`
+  const providerMessageId = textAt(event, "sg_message_id").split(".")[0]!;
+  const eventId = textAt(event, "sg_event_id") || hash("sha256", JSON.stringify(event), "hex");
+  const reason = textAt(event, "reason");
+  const status = textAt(event, "status");
+  const told = {
+    eventId,
+    at: timeAt(typeof event.timestamp === "number" ? event.timestamp : ""),
+    address: textAt(event, "email"),
+    providerMessageId,
+    ...(sendId !== "" && { sendId }),
+  };
+  switch (textAt(event, "event")) {
+    case "delivered":
+      return [{ ...told, kind: "delivered" }];
+    case "bounce": {
+      // A block is of the sender or the moment, and not of the address.
+      const permanent = textAt(event, "type") !== "blocked" && !status.startsWith("4");
+      return [{ ...told, kind: "bounced", permanent, code: status || "bounce", message: reason }];
+    }
+    case "dropped":
+      return dropped(told, reason);
+    case "spamreport":
+      return [{ ...told, kind: "complained", code: "spamreport" }];
+    case "unsubscribe":
+    case "group_unsubscribe":
+      return [{ ...told, kind: "unsubscribed" }];
+    case "open":
+    case "click":
+      return [
+        {
+          ...told,
+          kind: event.event === "open" ? "opened" : "clicked",
+          userAgent: event.sg_machine_open === true ? "" : textAt(event, "useragent"),
+        },
+      ];
+    default:
+      return [];
+  }
+}
+
+/** What SendGrid has not even tried to deliver, and what it knows of the address. */
+function dropped(told: Omit<Notice, "kind">, reason: string): Notice[] {
+  const failed: Notice = { ...told, kind: "failed", code: "dropped", message: reason };
+  const more = { ...told, eventId: `${told.eventId}:list`, code: "dropped", message: reason };
+  if (/bounced address/i.test(reason)) return [{ ...more, kind: "bounced", permanent: true }];
+  if (/spam reporting/i.test(reason)) return [failed, { ...more, kind: "complained" }];
+  if (/unsubscribed address/i.test(reason)) return [failed, { ...more, kind: "unsubscribed" }];
+  return [failed];
+}

@@ -1,0 +1,422 @@
+import { createHmac, randomUUID } from "node:crypto";
+import { HttpResponse, http, passthrough } from "msw";
+import { setupServer } from "msw/node";
+import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
+import type { EmailMessage, SendOutcome } from "#runtime/channels/channel.ts";
+import { type House, startHouse } from "../../support/house.ts";
+import { type Casino, casino, vendor } from "../campaigns/casino.ts";
+import { amazon, CERTIFICATE_URL, type Posted, sendgrid, TOPIC } from "./vendor-signing.ts";
+
+type Place = Casino & { id: string };
+
+const grid = sendgrid();
+const aws = amazon();
+let confirmed = 0;
+const server = setupServer(
+  http.all(/^http:\/\/127\.0\.0\.1:/, () => passthrough()),
+  http.get(CERTIFICATE_URL, () => HttpResponse.text(aws.certificate)),
+  http.get("https://sns.us-east-1.amazonaws.com/", () => {
+    confirmed += 1;
+    return HttpResponse.text("<ok/>");
+  }),
+);
+let house: House;
+let place: Place;
+let provider: string;
+
+beforeAll(async () => {
+  server.listen({ onUnhandledFrame: "error" });
+  house = await startHouse({ role: "web" });
+});
+afterAll(async () => {
+  await house?.stop();
+  server.close();
+});
+beforeEach(async () => {
+  place = await newPlace();
+  provider = await newProvider(place, "sendgrid", { api_key: "SG", webhook_public_key: grid.publicKey });
+});
+
+async function newPlace(): Promise<Place> {
+  const { id } = await house.newTenant({ from_email: "offers@casino.example" });
+  return { ...casino(house, id), id };
+}
+
+async function newProvider(of: Place, kind: string, credentials: object): Promise<string> {
+  const record = { channel: "email", kind, name: kind, credentials, allows_gaming: true };
+  return (await of.call("create_message_provider", record)).id;
+}
+
+const sent = ({ id }: EmailMessage): SendOutcome => ({ id, status: "sent", providerMessageId: `v-${id}` });
+
+/** A campaign that went to so many players, by what the vendor answered. */
+async function campaign(
+  answer = sent,
+  of = place,
+): Promise<{ id: string; sends: { id: string; player: string }[] }> {
+  const id = await of.campaign();
+  await of.send(id);
+  await of.work({ open: () => vendor({ answer }).sender });
+  return { id, sends: (await of.sends(id)).filter(({ status }) => status !== "skipped") };
+}
+
+async function post({ body, headers }: Posted, id = provider, kind = "sendgrid") {
+  const response = await fetch(`${house.baseUrl}/api/callbacks/${kind}/${id}`, {
+    method: "POST",
+    body,
+    headers,
+  });
+  return {
+    status: response.status,
+    body: (await response.json()) as { error?: string; success?: boolean },
+    headers: response.headers,
+  };
+}
+
+let events = 0;
+function event(kind: string, send: { id: string }, more: object = {}) {
+  events += 1;
+  const about = {
+    sg_event_id: `e${events}`,
+    sg_message_id: `v-${send.id}.f0`,
+    timestamp: Math.floor(Date.now() / 1000),
+  };
+  return { event: kind, send_id: send.id, ...about, ...more };
+}
+const hard = { type: "bounce", status: "5.1.1", reason: "no such user" };
+const soft = { type: "bounce", status: "4.2.2", reason: "mailbox full" };
+
+/** Tells by SendGrid, and works on it. */
+async function tell(...list: object[]): Promise<void> {
+  const { status, body } = await post(grid.post(list));
+  expect([status, body]).toEqual([200, { success: true }]);
+  await place.work({ only: "receive_notices" });
+}
+
+const row = async (id: string) =>
+  (
+    await place.query(
+      (sql) => sql`select * from campaign_sends where property_id = ${place.id} and id = ${id}`,
+    )
+  )[0]!;
+const suppressions = async (of = place) =>
+  (
+    await of.query(
+      (sql) => sql`select channel, reason, source, address from suppressions
+        where property_id = ${of.id} and lifted_at is null order by channel, reason`,
+    )
+  ).map((one) => ({ ...one }));
+const waiting = () =>
+  house.service.db.asSystem(
+    (sql) => sql`select id from queue where name = 'receive_notices' and property_id = ${place.id}`,
+  );
+const emitted = async (type: string) =>
+  (
+    await place.query(
+      (sql) => sql`select data from outbox where property_id = ${place.id} and type = ${type} order by id`,
+    )
+  ).map(({ data }) => data.object);
+
+test("a permanent bounce suppresses the address at once, and tells of it", async () => {
+  await place.call("create_webhook_endpoint", { url: "https://receiver.example/hook", events: ["*"] });
+  await place.crowd(2);
+  const { id, sends } = await campaign();
+  await tell(event("bounce", sends[0]!, hard), event("delivered", sends[1]!));
+  expect(await row(sends[0]!.id)).toMatchObject({
+    status: "bounced",
+    bounce_type: "hard",
+    error_code: "5.1.1",
+    error_message: "no such user",
+  });
+  expect(await row(sends[1]!.id)).toMatchObject({ status: "delivered", delivered_at: expect.any(String) });
+  expect(await suppressions()).toEqual([
+    { channel: "email", reason: "hard_bounce", source: "sendgrid", address: "p1@example.com" },
+  ]);
+  expect(await place.stats(id)).toMatchObject({ bounced: 1, delivered: 1, sent: 0 });
+  expect(await emitted("campaign.message_bounced")).toMatchObject([
+    { id: sends[0]!.id, bounce_type: "hard" },
+  ]);
+  expect(await emitted("campaign.message_delivered")).toMatchObject([{ id: sends[1]!.id, campaign_id: id }]);
+  expect(await emitted("player.suppressed")).toMatchObject([{ reason: "hard_bounce" }]);
+  expect(JSON.stringify(await emitted("player.suppressed"))).not.toContain("example.com");
+  const next = await place.campaign();
+  await place.send(next);
+  await place.work({ only: "plan_campaign" });
+  expect((await place.sends(next)).map(({ status, skip_reasons }) => [status, ...skip_reasons])).toEqual([
+    ["skipped", "suppressed"],
+    ["pending"],
+  ]);
+});
+
+test("the third passing bounce within a week suppresses, by the property's own limit", async () => {
+  await place.crowd(1);
+  for (const expected of [[], [], ["soft_bounce_limit"]]) {
+    const { sends } = await campaign();
+    await tell(event("bounce", sends[0]!, soft));
+    expect((await suppressions()).map(({ reason }) => reason)).toEqual(expected);
+  }
+  place = await newPlace();
+  provider = await newProvider(place, "sendgrid", { api_key: "SG", webhook_public_key: grid.publicKey });
+  await place.call("update_property", { propertyId: place.id, soft_bounce_limit: 2, hard_bounce_limit: 2 });
+  await place.crowd(1);
+  const first = await campaign();
+  await tell(event("bounce", first.sends[0]!, soft));
+  await place.query((sql) => sql`update campaign_sends set bounced_at = now() - interval '8 days'`);
+  const second = await campaign();
+  await tell(event("bounce", second.sends[0]!, soft));
+  expect(await suppressions()).toEqual([]);
+  const third = await campaign();
+  await tell(event("bounce", third.sends[0]!, soft));
+  expect((await suppressions()).map(({ reason }) => reason)).toEqual(["soft_bounce_limit"]);
+});
+
+test("a complaint, and unsubscribing at the vendor, take consent back and cancel what is open", async () => {
+  await place.crowd(2);
+  const { sends } = await campaign();
+  const next = await place.campaign();
+  await place.send(next);
+  await place.work({ only: "plan_campaign" });
+  await tell(event("spamreport", sends[0]!), event("unsubscribe", sends[1]!));
+  expect((await suppressions()).map(({ reason, address }) => [reason, address])).toEqual([
+    ["complaint", "p1@example.com"],
+    ["unsubscribed", "p2@example.com"],
+  ]);
+  expect((await place.sends(next)).map(({ status }) => status)).toEqual(["cancelled", "cancelled"]);
+  const ledger = await place.query(
+    (sql) => sql`
+      select action, collection_method, consent_source from consent_records
+      where property_id = ${place.id} order by collection_method`,
+  );
+  expect(ledger.map((one) => ({ ...one }))).toEqual([
+    { action: "revoked", collection_method: "complaint", consent_source: "sendgrid" },
+    { action: "revoked", collection_method: "provider", consent_source: "sendgrid" },
+  ]);
+  expect(await row(sends[0]!.id)).toMatchObject({ status: "delivered", complained_at: expect.any(String) });
+});
+
+test("what comes late or in another order undoes nothing that is known better", async () => {
+  await place.crowd(3);
+  const { sends } = await campaign();
+  const [one, two, three] = [sends[0]!, sends[1]!, sends[2]!];
+  await tell(event("delivered", one));
+  const known = await row(one.id);
+  await tell(event("dropped", one, { reason: "Invalid" }), event("processed", one), event("delivered", one));
+  expect(await row(one.id)).toMatchObject({ status: "delivered", delivered_at: known.delivered_at });
+  await tell(event("bounce", two, hard), event("delivered", two));
+  await tell(event("delivered", two), event("bounce", two, soft));
+  expect(await row(two.id)).toMatchObject({ status: "bounced", bounce_type: "hard", error_code: "5.1.1" });
+  await tell(event("dropped", three, { reason: "Invalid" }));
+  await tell(event("delivered", three));
+  expect(await row(three.id)).toMatchObject({ status: "failed", error_code: "dropped" });
+});
+
+test("a send of which nobody could tell is settled, and one that was given back is not sent again", async () => {
+  await place.crowd(3);
+  const told: Record<string, SendOutcome["status"]> = {
+    "p1@example.com": "unknown",
+    "p2@example.com": "unknown",
+  };
+  const { id, sends } = await campaign((message) => {
+    const trouble = { id: message.id, code: "http_500", message: "?" };
+    return told[message.to] === "unknown"
+      ? { ...trouble, status: "unknown" }
+      : { ...trouble, status: "retry", retryAfter: 60 };
+  });
+  expect((await place.sends(id)).map(({ status }) => status)).toEqual(["unknown", "unknown", "pending"]);
+  await tell(
+    event("delivered", sends[0]!),
+    event("dropped", sends[1]!, { reason: "Invalid" }),
+    event("open", sends[2]!),
+  );
+  expect((await place.sends(id)).map(({ status }) => status)).toEqual(["delivered", "failed", "delivered"]);
+  await house.service.db.asSystem(
+    (sql) => sql`update queue set run_at = now() where property_id = ${place.id}`,
+  );
+  const after = vendor();
+  await place.work({ open: () => after.sender });
+  expect(after.given).toEqual([]);
+});
+
+test("opens and clicks at the vendor count as our own do", async () => {
+  await place.crowd(1);
+  const { sends } = await campaign();
+  await place.query((sql) => sql`update campaign_sends set sent_at = now() - interval '1 hour'`);
+  const browser = { useragent: "Mozilla/5.0 (Windows NT 10.0; Win64; x64) Chrome/140.0" };
+  await tell(
+    event("open", sends[0]!, { ...browser, sg_machine_open: true }),
+    event("click", sends[0]!, browser),
+  );
+  expect(await row(sends[0]!.id)).toMatchObject({
+    opens: 1,
+    clicks: 1,
+    opened_at: expect.any(String),
+    first_human_open_at: null,
+    first_human_click_at: expect.any(String),
+  });
+});
+
+test("the same notice again changes nothing, at once or later", async () => {
+  await place.call("create_webhook_endpoint", { url: "https://receiver.example/hook", events: ["*"] });
+  await place.crowd(1);
+  const { sends } = await campaign();
+  const posted = grid.post([event("bounce", sends[0]!, soft), event("delivered", { id: randomUUID() })]);
+  const answers = await Promise.all([post(posted), post(posted), post(posted)]);
+  expect(answers.map(({ status }) => status)).toEqual([200, 200, 200]);
+  expect(await waiting()).toHaveLength(1);
+  await place.work({ only: "receive_notices" });
+  expect((await post(posted)).status).toBe(200);
+  expect(await waiting()).toHaveLength(0);
+  expect(await emitted("campaign.message_bounced")).toHaveLength(1);
+});
+
+test("a callback that the vendor did not sign is refused, and changes nothing", async () => {
+  await place.crowd(1);
+  const { sends } = await campaign();
+  const list = [event("bounce", sends[0]!, hard)];
+  const good = grid.post(list);
+  const refused = await post({ ...good, body: good.body.replace("5.1.1", "5.1.2") });
+  expect([refused.status, refused.body.error]).toEqual([401, "invalid_credential"]);
+  for (const name of ["API-Version", "X-RateLimit-Limit", "X-RateLimit-Reset"]) {
+    expect(refused.headers.get(name), name).toBeTruthy();
+  }
+  expect((await post(sendgrid().post(list))).status).toBe(401);
+  expect((await post({ body: good.body, headers: {} })).status).toBe(401);
+  expect((await post(good, randomUUID())).status).toBe(404);
+  expect((await post(good, "x")).status).toBe(404);
+  expect((await post(good, provider, "resend")).status).toBe(404);
+  expect((await post({ ...good, body: "x".repeat(1_100_000) })).status).toBe(413);
+  await place.call("delete_message_provider", { id: provider });
+  expect((await post(good)).status).toBe(404);
+  expect(await waiting()).toHaveLength(0);
+});
+
+test("a provider tells of its own sends alone, not of another provider's or another property's", async () => {
+  await place.crowd(1);
+  const { sends } = await campaign();
+  const theirs = grid.post([event("bounce", sends[0]!, hard)]);
+  const rival = await newPlace();
+  const foreign = await newProvider(rival, "sendgrid", { api_key: "SG", webhook_public_key: grid.publicKey });
+  expect((await post(theirs, foreign)).status).toBe(200);
+  await rival.work({ only: "receive_notices" });
+  const second = await place.call("create_message_provider", {
+    channel: "email",
+    kind: "sendgrid",
+    name: "second",
+    credentials: { api_key: "SG", webhook_public_key: grid.publicKey },
+    allows_gaming: true,
+  });
+  expect((await post(grid.post([event("spamreport", sends[0]!)]), second.id)).status).toBe(200);
+  await place.work({ only: "receive_notices" });
+  expect(await row(sends[0]!.id)).toMatchObject({ status: "sent", complained_at: null });
+  expect([await suppressions(), await suppressions(rival)]).toEqual([[], []]);
+});
+
+test("without our id a message is found by the vendor's own, among its recipient's", async () => {
+  await place.crowd(2);
+  const { sends } = await campaign();
+  const about = { send_id: undefined, email: "P1@Example.com" };
+  await tell(event("delivered", sends[0]!, about), event("bounce", sends[1]!, { ...hard, ...about }));
+  expect((await row(sends[0]!.id)).status).toBe("delivered");
+  expect((await row(sends[1]!.id)).status).toBe("sent");
+});
+
+test("hostile words in a callback are kept harmless", async () => {
+  await place.crowd(1);
+  const { sends } = await campaign();
+  const words = {
+    status: "5.1.1\u0000",
+    reason: `\u0000\ud800'; drop table players; --${"x".repeat(5_000)}`,
+  };
+  const odd = event(
+    "bounce",
+    { id: "'; --" },
+    { sg_event_id: "e\u0000".repeat(500), timestamp: 1e300, ...hard },
+  );
+  await tell(event("bounce", sends[0]!, { ...hard, ...words, timestamp: 9_999_999_999 }), odd);
+  const { error_message: message, bounced_at: at } = await row(sends[0]!.id);
+  expect(message).toHaveLength(500);
+  expect(Date.parse(at)).toBeLessThanOrEqual(Date.now());
+});
+
+test("what players text arrives by Twilio's callback, once, and STOP is heard", async () => {
+  const settings = { account_sid: `AC${"0".repeat(32)}`, auth_token: "token" };
+  const { id } = await place.call("create_message_provider", {
+    channel: "sms",
+    kind: "twilio",
+    name: "twilio",
+    credentials: settings,
+  });
+  const form = { Body: "Stop!", From: "+17025550199", MessageSid: "SM1", To: "+17025550100" };
+  const url = `${house.service.config.baseUrl}/api/callbacks/twilio/${id}`;
+  const signed = url + Object.entries(form).flat().join("");
+  const headers = {
+    "content-type": "application/x-www-form-urlencoded",
+    "x-twilio-signature": createHmac("sha1", settings.auth_token).update(signed).digest("base64"),
+  };
+  const texting = async (body: string) => {
+    const address = `${house.baseUrl}/api/callbacks/twilio/${id}`;
+    const response = await fetch(address, { method: "POST", body, headers });
+    return [response.status, await response.text()];
+  };
+  const body = new URLSearchParams(form).toString();
+  expect(await texting(body)).toEqual([200, "<Response/>"]);
+  expect(await texting(body)).toEqual([200, "<Response/>"]);
+  expect((await texting(body.replace("Stop", "Start")))[0]).toBe(401);
+  expect(await waiting()).toHaveLength(1);
+  await place.work({ only: "receive_notices" });
+  expect((await suppressions()).map(({ channel, reason }) => [channel, reason])).toEqual([
+    ["sms", "stop_keyword"],
+    ["voice", "stop_keyword"],
+  ]);
+});
+
+test("Amazon's bounces arrive signed by either version, and its subscription is confirmed", async () => {
+  const credentials = {
+    region: "us-east-1",
+    access_key_id: "AKIA",
+    secret_access_key: "s",
+    topic_arn: TOPIC,
+  };
+  place = await newPlace();
+  const ses = await newProvider(place, "ses", credentials);
+  await place.crowd(2);
+  const { sends } = await campaign();
+  const SubscribeURL = "https://sns.us-east-1.amazonaws.com/?Action=ConfirmSubscription&Token=t";
+  const asking = aws.post({ Type: "SubscriptionConfirmation", Message: "x", Token: "t", SubscribeURL });
+  const bounce = (send: { id: string }, bounceType: string) => ({
+    eventType: "Bounce",
+    mail: { messageId: `v-${send.id}`, tags: { send_id: [send.id] } },
+    bounce: { bounceType, bouncedRecipients: [{ emailAddress: "p1@example.com", status: "5.1.1" }] },
+  });
+  const answers = [
+    await post(asking, ses, "ses"),
+    await post(aws.event(bounce(sends[0]!, "Permanent"), "1"), ses, "ses"),
+    await post(aws.event(bounce(sends[1]!, "Transient"), "2"), ses, "ses"),
+    await post(aws.post({ Message: "x", TopicArn: TOPIC.replace("feedback", "other") }), ses, "ses"),
+  ];
+  expect(answers.map(({ status }) => status)).toEqual([200, 200, 200, 401]);
+  await place.work({ only: "receive_notices" });
+  expect(confirmed).toBe(1);
+  expect((await row(sends[0]!.id)).bounce_type).toBe("hard");
+  expect((await row(sends[1]!.id)).bounce_type).toBe("soft");
+});
+
+test("a flood of wrong signatures is cut off, and takes no other provider's feedback from the same address with it", async () => {
+  await place.crowd(1);
+  const { sends } = await campaign();
+  const wrong = { body: "[]", headers: { "content-type": "application/json" } };
+  const other = await place.call("create_message_provider", {
+    channel: "email",
+    kind: "sendgrid",
+    name: "misconfigured",
+    credentials: { api_key: "SG" },
+  });
+  const statuses: number[] = [];
+  for (let round = 0; round < 31; round += 1) {
+    const flood = await Promise.all(Array.from({ length: 20 }, () => post(wrong, other.id)));
+    statuses.push(...flood.map(({ status }) => status));
+  }
+  expect(new Set(statuses)).toEqual(new Set([401, 429]));
+  await tell(event("delivered", sends[0]!));
+  expect((await row(sends[0]!.id)).status).toBe("delivered");
+});

@@ -1,0 +1,219 @@
+import type { Notice } from "#runtime/channels/channel.ts";
+import type { EventName } from "#runtime/events.ts";
+import type { Context } from "#runtime/operation.ts";
+import { ADDRESSES } from "#tools/campaigns/addresses.ts";
+import { addressHash, normalizeEmail, normalizePhone } from "#tools/players/address.ts";
+import { recordEngagement } from "#tools/tracking/engagement.ts";
+import { isMachine } from "#tools/tracking/machine.ts";
+import { type Consequence, drawConsequences } from "./consequences.ts";
+import type { VendorChannel } from "./provider.ts";
+
+/** The record whose vendor tells. */
+export interface Teller {
+  id: string;
+  channel: VendorChannel;
+  kind: string;
+}
+
+/**
+ * Writes what a provider tells of its sends into them, once, whatever the order: what is known better is never
+ * undone, and a send of which nobody could tell is settled. Then draws the consequences. Sends of other
+ * providers, and of other properties, are not found.
+ */
+export async function applyNotices(
+  context: Context,
+  teller: Teller,
+  notices: readonly Notice[],
+): Promise<void> {
+  const changes = await writeNotices(
+    context,
+    teller,
+    notices.map((notice) => toRow(context, teller, notice)),
+  );
+  announce(context, changes);
+  await drawConsequences(context, teller, changes.flatMap(consequencesOf));
+  await engage(context, notices, changes);
+}
+
+interface Row {
+  kind: string;
+  send_id: string | null;
+  message_id: string | null;
+  /** Hex. */
+  hash: string | null;
+  at: string;
+  permanent: boolean;
+  code: string | null;
+  message: string | null;
+  n: number;
+}
+
+function toRow({ property }: Context, { channel }: Teller, notice: Notice): Omit<Row, "n"> {
+  const { kind, sendId, providerMessageId, address, at, code, message } = notice;
+  const normalized =
+    channel === "email"
+      ? normalizeEmail(address ?? "")
+      : normalizePhone(address ?? "", property.default_country);
+  return {
+    kind,
+    send_id: sendId ?? null,
+    message_id: providerMessageId || null,
+    hash: normalized === null ? null : addressHash(property.pepper, normalized).toString("hex"),
+    at,
+    permanent: kind === "bounced" && notice.permanent,
+    code: code || null,
+    message: message || null,
+  };
+}
+
+/** What the notices have changed in one send: each flag is set by the first notice of its kind alone. */
+interface Changed {
+  id: string;
+  campaign_id: string | null;
+  player_id: string | null;
+  channel: VendorChannel;
+  status: string;
+  /** Hex. */
+  hash: string | null;
+  error_code: string | null;
+  delivered: boolean;
+  hard: boolean;
+  soft: boolean;
+  failed: boolean;
+  complained: boolean;
+  unsubscribed: boolean;
+  /** Places, in what was given, of the notices of it. */
+  told: number[];
+}
+
+// A person who reads, complains or leaves has got the message.
+const ARRIVED = ["delivered", "opened", "clicked", "complained", "unsubscribed"];
+
+/** A vendor that gives our id back is believed; else the message's own id finds it, by its recipient's sends. */
+function matched({ sql, property }: Context, { id, channel }: Teller, rows: readonly Row[]) {
+  const hash = sql.unsafe(ADDRESSES[channel].hash);
+  return sql`
+    told as materialized (
+      select n, kind, send_id, message_id, decode(hash, 'hex') as hash, least(at, now()) as at, permanent, code, message
+      from jsonb_to_recordset(${rows as never}::jsonb) as t(n int, kind text, send_id uuid, message_id text, hash text,
+        at timestamptz, permanent boolean, code text, message text)
+    ), matched as materialized (
+      select t.*, s.id from told t join campaign_sends s
+        on s.property_id = ${property.id} and s.id = t.send_id and s.provider_id = ${id} and s.channel = ${channel}
+      union
+      select t.*, s.id from told t
+      join players p on p.property_id = ${property.id} and ${hash} = t.hash
+      join campaign_sends s on s.property_id = ${property.id} and s.player_id = p.id and s.provider_id = ${id}
+        and s.channel = ${channel} and s.provider_message_id = t.message_id
+      where t.send_id is null
+    ), summed as materialized (
+      select id, array_agg(n) as told, min(at) filter (where kind = 'delivered') as delivered,
+        min(at) filter (where kind = any(${ARRIVED}::text[])) as arrived,
+        min(at) filter (where kind = 'bounced') as bounced,
+        bool_or(kind = 'bounced' and permanent) as hard, min(at) filter (where kind = 'failed') as failed,
+        min(at) filter (where kind = 'complained') as complained,
+        min(at) filter (where kind = 'unsubscribed') as unsubscribed, max(message_id) as message_id,
+        (array_agg(code order by permanent desc, n) filter (where kind in ('bounced', 'failed')))[1] as code,
+        (array_agg(message order by permanent desc, n) filter (where kind in ('bounced', 'failed')))[1] as message
+      from matched group by id
+    )`;
+}
+
+async function writeNotices(
+  context: Context,
+  teller: Teller,
+  unnumbered: readonly Omit<Row, "n">[],
+): Promise<Changed[]> {
+  const { sql, property } = context;
+  const rows = unnumbered.map((row, n) => ({ ...row, n }));
+  const changed = await sql<Changed[]>`
+    with ${matched(context, teller, rows)}, before as materialized (
+      select t.*, s.status, s.sent_at, s.delivered_at, s.complained_at, s.unsubscribed_at, s.bounce_type,
+        case
+          when s.status in ('skipped', 'bounced') then s.status
+          when t.bounced is not null then 'bounced'
+          when s.status = 'delivered' then s.status
+          -- Failed by our own reckoning, for want of any word.
+          when s.status = 'failed' and s.sent_at is not null then s.status
+          when t.failed is not null and t.delivered is null then 'failed'
+          when t.arrived is not null then 'delivered'
+          else s.status
+        end as next
+      from summed t join campaign_sends s on s.property_id = ${property.id} and s.id = t.id
+      order by s.id for no key update of s
+    ), written as (
+      update campaign_sends s set status = b.next, provider_message_id = coalesce(s.provider_message_id, b.message_id),
+        sent_at = case when b.next in ('delivered', 'bounced') or b.failed is not null
+          then coalesce(s.sent_at, b.arrived, b.bounced, b.failed) else s.sent_at end,
+        delivered_at = case when b.next = 'delivered' then coalesce(s.delivered_at, b.delivered, b.arrived)
+          else coalesce(s.delivered_at, b.delivered) end,
+        bounced_at = case when b.next = 'bounced' then coalesce(s.bounced_at, b.bounced) else s.bounced_at end,
+        bounce_type = case when b.bounced is null then s.bounce_type when b.hard then 'hard'
+          else coalesce(s.bounce_type, 'soft') end,
+        complained_at = coalesce(s.complained_at, b.complained),
+        unsubscribed_at = coalesce(s.unsubscribed_at, b.unsubscribed),
+        error_code = case when b.next = s.status then s.error_code when b.next = 'delivered' then null else b.code end,
+        error_message = case when b.next = s.status then s.error_message when b.next = 'delivered' then null
+          else b.message end,
+        updated_at = now()
+      from before b where s.property_id = ${property.id} and s.id = b.id
+      returning s.id, s.campaign_id, s.player_id, s.channel, s.status, encode(s.address_hash, 'hex') as hash,
+        s.error_code, s.bounce_type
+    )
+    select w.id, w.campaign_id, w.player_id, w.channel, w.status, w.hash, w.error_code, b.told,
+      w.status = 'delivered' and b.status <> 'delivered' as delivered,
+      w.bounce_type = 'hard' and b.bounce_type is distinct from 'hard' as hard,
+      coalesce(w.bounce_type = 'soft' and b.bounce_type is null, false) as soft,
+      w.status = 'failed' and b.status <> 'failed' as failed,
+      b.complained is not null and b.complained_at is null as complained,
+      b.unsubscribed is not null and b.unsubscribed_at is null as unsubscribed
+    from written w join before b on b.id = w.id order by w.id`;
+  return [...changed];
+}
+
+const EVENTS = {
+  delivered: "campaign.message_delivered",
+  failed: "campaign.message_failed",
+  complained: "campaign.message_complained",
+  unsubscribed: "campaign.unsubscribed",
+} as const satisfies Record<string, EventName>;
+
+/** A test's sends are nobody's business. */
+function announce({ emit }: Context, changes: readonly Changed[]): void {
+  for (const change of changes) {
+    const { id, campaign_id, player_id, channel, status, error_code } = change;
+    if (campaign_id === null) continue;
+    const object = { id, campaign_id, player_id, channel, status };
+    for (const [kind, name] of Object.entries(EVENTS)) {
+      if (change[kind as keyof typeof EVENTS])
+        emit(name, { ...object, ...(kind === "failed" && { error_code }) });
+    }
+    if (change.hard || change.soft) {
+      emit("campaign.message_bounced", { ...object, bounce_type: change.hard ? "hard" : "soft", error_code });
+    }
+  }
+}
+
+function consequencesOf({ hash, player_id, campaign_id, ...change }: Changed): Consequence[] {
+  if (hash === null) return [];
+  const about = { hash, playerId: player_id, campaignId: campaign_id };
+  return (["hard", "soft", "complained", "unsubscribed"] as const)
+    .filter((kind) => change[kind])
+    .map((kind) => ({ kind, ...about }));
+}
+
+/** Vendors' opens and clicks count as our own do. */
+async function engage(
+  context: Context,
+  notices: readonly Notice[],
+  changes: readonly Changed[],
+): Promise<void> {
+  const engagements = changes.flatMap(({ id, told }) =>
+    told.flatMap((place) => {
+      const notice = notices[place]!;
+      if (notice.kind !== "opened" && notice.kind !== "clicked") return [];
+      return { kind: notice.kind, sendId: id, machine: isMachine("GET", notice.userAgent), at: notice.at };
+    }),
+  );
+  if (engagements.length > 0) await recordEngagement(context, engagements);
+}

@@ -1,0 +1,142 @@
+import type { Context } from "#runtime/operation.ts";
+import { ADDRESSES } from "#tools/campaigns/addresses.ts";
+import { cancelOpenSends } from "#tools/compliance/open-sends.ts";
+import { revoke, revokedWith } from "#tools/consent/revoke.ts";
+import type { VendorChannel } from "./provider.ts";
+
+/** What a notice says of an address, beside its message. */
+export interface Consequence {
+  kind: "hard" | "soft" | "complained" | "unsubscribed";
+  /** Of the address that was written to, in hex. */
+  hash: string;
+  playerId: string | null;
+  campaignId: string | null;
+}
+
+interface Reached {
+  hash: string;
+  address: string | null;
+  reason: "hard_bounce" | "soft_bounce_limit" | "complaint";
+}
+
+const SOFT_WITHIN_DAYS = 7;
+
+/**
+ * Bounces and complaints become suppressions when the property's limit is reached; complaints and unsubscribing
+ * take consent back as well. What is still open to the address is cancelled.
+ */
+export async function drawConsequences(
+  context: Context,
+  { channel, kind }: { channel: VendorChannel; kind: string },
+  all: readonly Consequence[],
+): Promise<void> {
+  const counted = all.filter((one) => one.kind !== "unsubscribed");
+  const reached = counted.length > 0 ? await limitsReached(context, channel, counted) : [];
+  const bounced = reached.filter(({ reason }) => reason !== "complaint");
+  if (bounced.length > 0) await suppress(context, { channel, source: kind }, bounced, counted);
+  const complaints = new Set(reached.filter(({ reason }) => reason === "complaint").map(({ hash }) => hash));
+  const complained = all.filter((one) => one.kind === "complained" && complaints.has(one.hash));
+  await takeBack(context, { channel, source: kind, method: "complaint" }, complained);
+  const left = all.filter((one) => one.kind === "unsubscribed");
+  await takeBack(context, { channel, source: kind, method: "provider" }, left);
+}
+
+/** Counted over what the address has been sent, by whichever player has it or had it. */
+function limitsReached(
+  { sql, property }: Context,
+  channel: VendorChannel,
+  counted: readonly Consequence[],
+): Promise<Reached[]> {
+  const column = sql.unsafe(ADDRESSES[channel].hash);
+  const address = sql.unsafe(ADDRESSES[channel].address);
+  const rows = counted.map(({ kind, hash, playerId }) => ({ kind, hash, player_id: playerId }));
+  return sql<Reached[]>`
+    with hit as materialized (
+      select kind, decode(hash, 'hex') as hash, player_id
+      from jsonb_to_recordset(${rows as never}::jsonb) as h(kind text, hash text, player_id uuid)
+    ), owner as materialized (
+      select h.hash, p.id, ${address} as address from hit h
+        join players p on p.property_id = ${property.id} and ${column} = h.hash
+      union select hash, player_id, null from hit where player_id is not null
+    ), counted as (
+      select o.hash, count(distinct s.id) filter (where s.bounce_type = 'hard') as hard,
+        count(distinct s.id) filter (where s.bounce_type = 'soft'
+          and s.bounced_at > now() - make_interval(days => ${SOFT_WITHIN_DAYS})) as soft,
+        count(distinct s.id) filter (where s.complained_at is not null) as complained
+      from owner o join campaign_sends s
+        on s.property_id = ${property.id} and s.player_id = o.id and s.address_hash = o.hash and s.channel = ${channel}
+      group by o.hash
+    )
+    select distinct encode(h.hash, 'hex') as hash,
+      (select max(o.address) from owner o where o.hash = h.hash) as address,
+      case h.kind when 'hard' then 'hard_bounce' when 'soft' then 'soft_bounce_limit' else 'complaint' end as reason
+    from hit h left join counted c on c.hash = h.hash, properties l
+    where l.id = ${property.id} and case h.kind
+      when 'hard' then greatest(c.hard, 1) >= l.hard_bounce_limit
+      when 'soft' then greatest(c.soft, 1) >= l.soft_bounce_limit
+      else greatest(c.complained, 1) >= l.complaint_limit end`;
+}
+
+async function suppress(
+  { sql, property, emit }: Context,
+  { channel, source }: { channel: VendorChannel; source: string },
+  reached: readonly Reached[],
+  counted: readonly Consequence[],
+): Promise<void> {
+  const rows = reached.map((one) => {
+    const cause = counted.find(({ hash }) => hash === one.hash);
+    return { ...one, player_id: cause?.playerId ?? null, campaign_id: cause?.campaignId ?? null };
+  });
+  const suppressed = await sql<{ fresh: boolean }[]>`
+    insert into suppressions (property_id, id, channel, address, address_hash, reason, source, campaign_id, player_id)
+    select ${property.id}, uuid_v7(), ${channel}, address, decode(hash, 'hex'), reason, ${source}, campaign_id, player_id
+    from jsonb_to_recordset(${rows as never}::jsonb)
+      as r(hash text, address text, reason text, player_id uuid, campaign_id uuid)
+    order by hash, reason
+    on conflict (property_id, address_hash, channel, reason) where lifted_at is null
+    do update set expires_at = null, updated_at = now()
+    returning id, channel, reason, source, campaign_id, player_id, xmax = 0 as fresh`;
+  for (const { fresh, ...suppression } of suppressed) if (fresh) emit("player.suppressed", suppression);
+  await cancelOpenSends(
+    sql,
+    property,
+    await playersWith({ sql, property }, channel, rows),
+    [channel],
+    "suppressed",
+  );
+}
+
+/** Those who have one of the addresses now. */
+async function playersWith(
+  { sql, property }: Pick<Context, "sql" | "property">,
+  channel: VendorChannel,
+  rows: readonly { hash: string }[],
+): Promise<string[]> {
+  const column = sql.unsafe(ADDRESSES[channel].hash);
+  const players = await sql<{ id: string }[]>`
+    select distinct p.id from jsonb_to_recordset(${rows as never}::jsonb) as r(hash text)
+    join players p on p.property_id = ${property.id} and ${column} = decode(r.hash, 'hex')`;
+  return players.map(({ id }) => id);
+}
+
+/** As when the person had asked for it: by the ledger, for the address and for the player who was written to. */
+async function takeBack(
+  context: Context,
+  how: { channel: VendorChannel; source: string; method: "complaint" | "provider" },
+  all: readonly Consequence[],
+): Promise<void> {
+  if (all.length === 0) return;
+  const { channel, source, method } = how;
+  await revoke(context, {
+    many: {
+      addresses: [...new Set(all.map(({ hash }) => hash))].map((hash) => ({
+        address: null,
+        hash: Buffer.from(hash, "hex"),
+      })),
+      playerIds: [...new Set(all.flatMap(({ playerId }) => (playerId === null ? [] : [playerId])))],
+    },
+    channels: revokedWith(context, channel),
+    method,
+    source,
+  });
+}

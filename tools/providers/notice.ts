@@ -1,0 +1,42 @@
+import { z } from "zod";
+import type { Notice } from "#runtime/channels/channel.ts";
+
+const told = {
+  eventId: z.string(),
+  at: z.iso.datetime(),
+  // What is no id of ours is no send of ours.
+  sendId: z.uuid().optional().catch(undefined),
+  providerMessageId: z.string().optional(),
+  address: z.string().optional(),
+  code: z.string().optional(),
+  message: z.string().optional(),
+};
+
+/** A notice as it waits on the queue. */
+export const QueuedNotice: z.ZodType<Notice> = z.discriminatedUnion("kind", [
+  z.object({ ...told, kind: z.enum(["delivered", "failed", "complained", "unsubscribed"]) }),
+  z.object({ ...told, kind: z.literal("bounced"), permanent: z.boolean() }),
+  z.object({ ...told, userAgent: z.string().optional(), kind: z.enum(["opened", "clicked"]) }),
+  z.object({ ...told, kind: z.literal("subscription"), url: z.string() }),
+  z.object({
+    ...told,
+    kind: z.literal("inbound"),
+    from: z.string(),
+    to: z.string(),
+    text: z.string(),
+    optOut: z.enum(["stop", "start", "help"]).optional(),
+  }),
+]);
+
+const LONGEST = { eventId: 200, message: 500, text: 5_000, url: 2_000, userAgent: 500 };
+const LONGEST_OTHER = 320;
+
+/** A notice whose texts PostgreSQL can store: no NUL, no half of a character, none without end. */
+export function clean(notice: Notice): Notice {
+  const fields = Object.entries(notice).map(([name, value]) => {
+    if (typeof value !== "string") return [name, value];
+    const most = LONGEST[name as keyof typeof LONGEST] ?? LONGEST_OTHER;
+    return [name, value.replaceAll("\0", "").slice(0, most).toWellFormed()];
+  });
+  return Object.fromEntries(fields) as Notice;
+}
