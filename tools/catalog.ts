@@ -23,6 +23,8 @@ import savePreferences from "./campaigns/save-preferences.ts";
 import scheduleCampaign from "./campaigns/schedule-campaign.ts";
 import sendCampaign from "./campaigns/send-campaign.ts";
 import sendSmsCampaign from "./campaigns/send-sms-campaign.ts";
+import sendTest from "./campaigns/send-test.job.ts";
+import sendTestMessage from "./campaigns/send-test-message.ts";
 import settleSends from "./campaigns/settle-sends.job.ts";
 import unscheduleCampaign from "./campaigns/unschedule-campaign.ts";
 import unsubscribe from "./campaigns/unsubscribe.ts";
@@ -141,10 +143,11 @@ export const CATALOG = catalog([
       scheduleCampaign,
       sendCampaign,
       sendSmsCampaign,
+      sendTestMessage,
       unscheduleCampaign,
       unsubscribe,
     ],
-    jobs: [cancelSends, deliverCampaign, fireCampaign, planCampaign, refreshStats, settleSends],
+    jobs: [cancelSends, deliverCampaign, fireCampaign, planCampaign, refreshStats, sendTest, settleSends],
   },
   { name: "providers", title: "Message providers", tables: [messageProviders], jobs: [receiveNotices] },
   { name: "inbox", title: "Branded inbox", tables: [inboxMessages] },

@@ -50,6 +50,10 @@ export default table({
     first_human_click_at: readable(timestamp().nullable()),
     clicks: readable(z.int()),
     bounced_at: time(),
+    bounce_type: readable(z.enum(["hard", "soft"]).nullable()),
+    test_of: readable(
+      z.uuid().nullable().describe("The campaign whose message was tested; its figures do not count it"),
+    ),
     complained_at: time(),
     unsubscribed_at: time(),
     converted_at: time(),

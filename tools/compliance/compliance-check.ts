@@ -3,17 +3,9 @@ import { timestamp } from "#runtime/columns.ts";
 import { Fault, invalid } from "#runtime/faults.ts";
 import { type Context, tool } from "#runtime/operation.ts";
 import { addressHash, normalizeEmail, normalizePhone } from "#tools/players/address.ts";
-import { capsText } from "./frequency.ts";
-import {
-  asFragment,
-  BLOCK_REASONS,
-  type BlockReason,
-  CHANNELS,
-  type Channel,
-  gateReasons,
-  strangerText,
-} from "./gate.ts";
-import { DEFER_REASONS, type DeferReason, hoursText, nextOpening } from "./hours.ts";
+import { BLOCK_REASONS, type BlockReason, CHANNELS } from "./gate.ts";
+import { DEFER_REASONS, type DeferReason } from "./hours.ts";
+import { type Asked, type Verdict, verdictsOn } from "./verdicts.ts";
 
 const MOST_CHECKED = 1000;
 const phone = z.string().max(60);
@@ -82,7 +74,7 @@ export default tool({
         message: `${asked.length} are asked about; ${MOST_CHECKED} at the most in one call.`,
       });
     }
-    const verdicts = await judge(context, channel, asked, at);
+    const verdicts = await verdictsOn(context, channel, asked, at);
     const results = verdicts.map(({ defer_reasons, retry_at, ...verdict }, index) => ({
       ...asked[index]!.shown,
       ...verdict,
@@ -107,12 +99,9 @@ function deferOf(waiting: Verdict[]) {
   };
 }
 
-interface Question {
+interface Question extends Asked {
   /** The field as it was asked. */
   shown: { phone?: string; email?: string };
-  address: string | null;
-  hash: string | null;
-  player: string | null;
 }
 
 interface Given {
@@ -145,82 +134,4 @@ function questions({ property }: Context, given: Given): Question[] {
       player: id,
     })),
   ];
-}
-
-interface Verdict {
-  player_id: string | null;
-  allowed: boolean;
-  reasons: BlockReason[];
-  defer_reasons: DeferReason[];
-  retry_at: string | null;
-  checked_at: string;
-}
-
-/**
- * One statement for all of them, in their order. The gate stands in a lateral subquery, so that the planner
- * probes for these few players and does not read all of them, or whole lists.
- */
-async function judge(
-  { sql, property }: Context,
-  channel: Channel,
-  asked: Question[],
-  at: string | undefined,
-): Promise<Verdict[]> {
-  const gate = gateReasons(sql, { property, channel, at });
-  const stranger = asFragment(sql, (bind) => strangerText(bind, { property, channel, at }, "a.hash"));
-  const options = { property, channel, at };
-  const waits = asFragment(
-    sql,
-    (bind) =>
-      `${hoursText(bind, options, "subject")}, ${capsText(bind, { ...options, tags: [] }, "subject")}`,
-  );
-  const moment = at === undefined ? sql`statement_timestamp()` : sql`${at}::timestamptz`;
-  return sql<Verdict[]>`
-    with asked as materialized (
-      select place, address, decode(hash, 'hex') as hash, player
-      from unnest(${asked.map((one) => one.address)}::text[], ${asked.map((one) => one.hash)}::text[],
-        ${asked.map((one) => one.player)}::uuid[]) with ordinality as a(address, hash, player, place)
-    ), holder as materialized (
-      select a.place, p.id from asked a
-      join players p on p.property_id = ${property.id} and p.phone_hash = a.hash and p.deleted_at is null
-      union all
-      select a.place, p.id from asked a
-      join players p on p.property_id = ${property.id} and p.email_hash = a.hash and p.deleted_at is null
-      union all
-      select a.place, p.id from asked a
-      join players p on p.property_id = ${property.id} and p.id = a.player
-        and (p.deleted_at is null or p.status = 'erased')
-    ), found as materialized (
-      select h.place, h.id, g.* from holder h, lateral (
-        select ${gate} as reasons, p.zones, p.region from players p where p.property_id = ${property.id} and p.id = h.id offset 0) g
-    ), strictest as (
-      select distinct on (place) place, id, reasons from found order by place, cardinality(reasons) desc, id
-    ), subject as materialized (
-      select place, id, zones, region from found
-      union all
-      select a.place, null, player_zones(null, null, null, null, a.address), player_region(null, null, null, a.address)
-      from asked a where not exists (select from found f where f.place = a.place)
-    ), ${waits}, waiting as (
-      select s.place, bool_or(not h.is_open) as is_quiet, bool_or(c.free_at is not null) as is_capped,
-        max(coalesce(n.next, 'infinity')) as retry_at
-      from subject s
-        left join hours h on h.zones = s.zones and h.region = s.region
-        left join caps c on c.id = s.id
-        cross join lateral (select greatest(${moment}, c.free_at) as from_) b
-        cross join lateral (select ${sql.unsafe(nextOpening("h.open", "b.from_"))} as next) n
-      where not h.is_open or c.free_at is not null
-      group by s.place
-    ), verdict as (
-      select a.place, coalesce(s.id, a.player) as player_id,
-        case when s.place is not null then s.reasons
-          when a.player is not null then array['no_consent']
-          else ${stranger} end as reasons
-      from asked a left join strictest s on s.place = a.place
-    )
-    select player_id, reasons = '{}' as allowed, reasons,
-      array_remove(array[case when is_capped then 'frequency_capped' end, case when is_quiet then 'quiet_hours' end],
-        null) as defer_reasons,
-      case when retry_at < 'infinity' then to_json(retry_at) #>> '{}' end as retry_at,
-      to_json(now()) #>> '{}' as checked_at
-    from verdict left join waiting using (place) order by place`;
 }

@@ -200,7 +200,8 @@ test("what comes late or in another order undoes nothing that is known better", 
   const [one, two, three] = [sends[0]!, sends[1]!, sends[2]!];
   await tell(event("delivered", one));
   const known = await row(one.id);
-  await tell(event("dropped", one, { reason: "Invalid" }), event("processed", one), event("delivered", one));
+  await tell(event("dropped", one, { reason: "Invalid" }));
+  await tell(event("processed", one), event("delivered", one));
   expect(await row(one.id)).toMatchObject({ status: "delivered", delivered_at: known.delivered_at });
   await tell(event("bounce", two, hard), event("delivered", two));
   await tell(event("delivered", two), event("bounce", two, soft));

@@ -1,0 +1,50 @@
+import { randomUUIDv7 } from "node:crypto";
+import { z } from "zod";
+import { tool } from "#runtime/operation.ts";
+import { maskAddress } from "#tools/players/address.ts";
+import { findCampaign } from "./campaign.ts";
+import { notReady } from "./readiness.ts";
+import sendTest from "./send-test.job.ts";
+import { assertAllowed, recipientOf, testContent } from "./test-message.ts";
+
+export default tool({
+  name: "send_test_message",
+  title: "Send one test of a campaign",
+  description:
+    "Sends the campaign's message as it is now to one address, with \"[Test]\" before an email's subject. The address is that of a user of the property, or of a player whom the compliance gate lets pass now, quiet hours and frequency rules included: nobody else is written to. It counts in none of the campaign's figures.",
+  scope: "write",
+  effect: "contact",
+  property: "propertyId",
+  input: {
+    campaignId: z.uuid().describe("From list_campaigns"),
+    propertyId: z.uuid(),
+    to: z.string().max(320).optional().describe("An email address, or a phone number for sms"),
+    playerId: z
+      .uuid()
+      .optional()
+      .describe("From list_players. Who gets it; beside a user's address, whose values fill the message"),
+  },
+  output: z.object({
+    success: z.literal(true),
+    send_id: z.uuid().describe("What became of it: get_campaign_send"),
+  }),
+  faults: ["invalid", "not_found", "conflict"],
+  async handler(context, { campaignId, to, playerId }) {
+    const { sql, property, enqueue, audit } = context;
+    const campaign = await findCampaign(context, campaignId);
+    const { channel, content, problems } = await testContent(context, campaign);
+    if (!content) throw notReady(problems);
+    const recipient = await recipientOf(context, channel, { to, playerId });
+    await assertAllowed(context, channel, recipient);
+    const id = randomUUIDv7();
+    await sql`
+      insert into campaign_sends (property_id, id, test_of, player_id, channel, status, address_hash, address_masked,
+        dedupe_key)
+      values (${property.id}, ${id}, ${campaignId}, ${recipient.staff ? null : recipient.playerId}, ${channel},
+        'pending', ${recipient.hash}, ${maskAddress(recipient.address)},
+        sha256(convert_to(${`test|${id}`}, 'UTF8')))`;
+    enqueue(sendTest, { sendId: id, to: recipient.address, playerId: recipient.playerId });
+    audit({ entity: "campaign_sends", entityId: id });
+    return { success: true as const, send_id: id };
+  },
+});

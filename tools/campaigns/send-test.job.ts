@@ -1,0 +1,103 @@
+import { z } from "zod";
+import type { Messages, SendOutcome } from "#runtime/channels/channel.ts";
+import { type Context, type JobContext, job } from "#runtime/operation.ts";
+import { keepMessages } from "#tools/mailbox/keep.ts";
+import { chooseProviders } from "#tools/providers/choose.ts";
+import { reserve } from "#tools/providers/limits.ts";
+import type { VendorChannel } from "#tools/providers/provider.ts";
+import { openRoutes, type Routes, verdictOn } from "#tools/providers/routes.ts";
+import { findCampaign } from "./campaign.ts";
+import { renderMessages } from "./message.ts";
+import { notReady } from "./readiness.ts";
+import { recordOutcomes } from "./record.ts";
+import { reasonsAgainst, recipientOf, testContent, valuesFor } from "./test-message.ts";
+import { unsubscribeLinks } from "./unsubscribe.ts";
+
+type Input = z.output<typeof Input>;
+const Input = z.object({ sendId: z.uuid(), to: z.string(), playerId: z.uuid().nullable() });
+
+/** Hands one test to the provider, at most once. The gate is asked again in the transaction that claims it. */
+export default job({
+  name: "send_test",
+  attempts: 5,
+  input: Input,
+  async handler(job, input) {
+    const ready = await job.transact((context) => claim(context, job, input));
+    if (!ready) return;
+    const { routes, message } = ready;
+    const route = routes.current();
+    const [answered] = await route.sender.send([message], { signal: job.signal });
+    await job.transact((context) =>
+      recordOutcomes(context, job.jobId, { outcomes: [settled(answered!)], messages: [message] }),
+    );
+    routes.note(route, verdictOn([answered!]), [answered!]);
+    await routes.noted();
+  },
+});
+
+interface Ready {
+  routes: Routes<VendorChannel>;
+  message: Messages[VendorChannel];
+}
+
+/** Null when it is not to be sent: its row then says why. */
+async function claim(
+  context: Context,
+  job: JobContext,
+  { sendId, to, playerId }: Input,
+): Promise<Ready | null> {
+  const { sql, property } = context;
+  const [row] = await sql<{ status: string; test_of: string }[]>`
+    select status, test_of from campaign_sends
+    where property_id = ${property.id} and id = ${sendId} for no key update`;
+  // Taken up by an attempt that broke off: the vendor may have it.
+  if (row?.status === "sending")
+    return end(context, sendId, { status: "unknown", error_code: "interrupted" });
+  if (row?.status !== "pending") return null;
+  const campaign = await findCampaign(context, row.test_of);
+  const { channel, content, problems } = await testContent(context, campaign);
+  if (!content) throw notReady(problems);
+  const recipient = await recipientOf(context, channel, { to, playerId });
+  const { reasons } = await reasonsAgainst(context, channel, recipient);
+  if (reasons.length > 0) return end(context, sendId, { status: "skipped", skip_reasons: reasons });
+  const candidates = await chooseProviders(context, channel, campaign.provider_id);
+  const routes = openRoutes<VendorChannel>(job, channel, candidates.slice(0, 1), (messages) =>
+    job.transact((inside) => keepMessages(inside, messages)),
+  );
+  const { candidate } = routes.current();
+  const { granted } = await reserve(context, candidate, 1);
+  if (granted === 0) return end(context, sendId, { status: "failed", error_code: "provider_limit" });
+  const linkOf = (id: string) => unsubscribeLinks(context.config)(property.id, id);
+  const values = await valuesFor(context, sendId, recipient);
+  const { messages, refused } = await renderMessages(content, [values], linkOf, Number.POSITIVE_INFINITY);
+  const [trouble] = refused.flatMap((one) => (one.status === "failed" ? [one] : []));
+  if (trouble) {
+    return end(context, sendId, {
+      status: "failed",
+      error_code: trouble.code,
+      error_message: trouble.message,
+    });
+  }
+  const { id, name } = candidate;
+  await sql`
+    update campaign_sends set status = 'sending', claimed_by = ${job.jobId}, claimed_at = clock_timestamp(),
+      provider = ${name}, provider_id = ${id}, updated_at = now()
+    where property_id = ${property.id} and id = ${sendId}`;
+  return { routes, message: marked(content.sentBy(candidate, messages[0]!)) };
+}
+
+async function end({ sql, property }: Context, sendId: string, values: object): Promise<null> {
+  await sql`
+    update campaign_sends set ${sql({ ...values, updated_at: "now" } as never)}
+    where property_id = ${property.id} and id = ${sendId}`;
+  return null;
+}
+
+function marked(message: Messages[VendorChannel]): Messages[VendorChannel] {
+  return "subject" in message ? { ...message, subject: `[Test] ${message.subject}` } : message;
+}
+
+/** A test is tried once: who wants to know how the provider does is told at once. */
+function settled(outcome: SendOutcome): SendOutcome {
+  return outcome.status === "retry" ? { ...outcome, status: "failed" } : outcome;
+}

@@ -1,0 +1,90 @@
+import type { Context } from "#runtime/operation.ts";
+import { capsText } from "./frequency.ts";
+import { asFragment, type BlockReason, type Channel, gateReasons, strangerText } from "./gate.ts";
+import { type DeferReason, hoursText, nextOpening } from "./hours.ts";
+
+/** A player, or an address with its hash in hex; an address that cannot exist has none. */
+export interface Asked {
+  address: string | null;
+  hash: string | null;
+  player: string | null;
+}
+
+/** What the gate says of one of those asked about. */
+export interface Verdict {
+  player_id: string | null;
+  allowed: boolean;
+  reasons: BlockReason[];
+  defer_reasons: DeferReason[];
+  retry_at: string | null;
+  checked_at: string;
+}
+
+/**
+ * One statement for all of them, in their order. The gate stands in a lateral subquery, so that the planner
+ * probes for these few players and does not read all of them, or whole lists.
+ */
+export async function verdictsOn(
+  { sql, property }: Context,
+  channel: Channel,
+  asked: readonly Asked[],
+  at?: string,
+): Promise<Verdict[]> {
+  const gate = gateReasons(sql, { property, channel, at });
+  const stranger = asFragment(sql, (bind) => strangerText(bind, { property, channel, at }, "a.hash"));
+  const options = { property, channel, at };
+  const waits = asFragment(
+    sql,
+    (bind) =>
+      `${hoursText(bind, options, "subject")}, ${capsText(bind, { ...options, tags: [] }, "subject")}`,
+  );
+  const moment = at === undefined ? sql`statement_timestamp()` : sql`${at}::timestamptz`;
+  return sql<Verdict[]>`
+    with asked as materialized (
+      select place, address, decode(hash, 'hex') as hash, player
+      from unnest(${asked.map((one) => one.address)}::text[], ${asked.map((one) => one.hash)}::text[],
+        ${asked.map((one) => one.player)}::uuid[]) with ordinality as a(address, hash, player, place)
+    ), holder as materialized (
+      select a.place, p.id from asked a
+      join players p on p.property_id = ${property.id} and p.phone_hash = a.hash and p.deleted_at is null
+      union all
+      select a.place, p.id from asked a
+      join players p on p.property_id = ${property.id} and p.email_hash = a.hash and p.deleted_at is null
+      union all
+      select a.place, p.id from asked a
+      join players p on p.property_id = ${property.id} and p.id = a.player
+        and (p.deleted_at is null or p.status = 'erased')
+    ), found as materialized (
+      select h.place, h.id, g.* from holder h, lateral (
+        select ${gate} as reasons, p.zones, p.region from players p where p.property_id = ${property.id} and p.id = h.id offset 0) g
+    ), strictest as (
+      select distinct on (place) place, id, reasons from found order by place, cardinality(reasons) desc, id
+    ), subject as materialized (
+      select place, id, zones, region from found
+      union all
+      select a.place, null, player_zones(null, null, null, null, a.address), player_region(null, null, null, a.address)
+      from asked a where not exists (select from found f where f.place = a.place)
+    ), ${waits}, waiting as (
+      select s.place, bool_or(not h.is_open) as is_quiet, bool_or(c.free_at is not null) as is_capped,
+        max(coalesce(n.next, 'infinity')) as retry_at
+      from subject s
+        left join hours h on h.zones = s.zones and h.region = s.region
+        left join caps c on c.id = s.id
+        cross join lateral (select greatest(${moment}, c.free_at) as from_) b
+        cross join lateral (select ${sql.unsafe(nextOpening("h.open", "b.from_"))} as next) n
+      where not h.is_open or c.free_at is not null
+      group by s.place
+    ), verdict as (
+      select a.place, coalesce(s.id, a.player) as player_id,
+        case when s.place is not null then s.reasons
+          when a.player is not null then array['no_consent']
+          else ${stranger} end as reasons
+      from asked a left join strictest s on s.place = a.place
+    )
+    select player_id, reasons = '{}' as allowed, reasons,
+      array_remove(array[case when is_capped then 'frequency_capped' end, case when is_quiet then 'quiet_hours' end],
+        null) as defer_reasons,
+      case when retry_at < 'infinity' then to_json(retry_at) #>> '{}' end as retry_at,
+      to_json(now()) #>> '{}' as checked_at
+    from verdict left join waiting using (place) order by place`;
+}
