@@ -21,7 +21,7 @@ import { median, type Report } from "./figure.ts";
 
 const ROWS = 100_000;
 const MANY = Number(process.env.BENCH_MANY_ROWS ?? 1_000_000);
-const ROUNDS = 3;
+const ROUNDS = Number(process.env.BENCH_ROUNDS ?? 3);
 const COLUMNS = [
   "player_id",
   "email",
@@ -47,7 +47,7 @@ export default async function bench(report: Report): Promise<void> {
     await writeFile(many, csv(MANY));
     const clear = async () => {
       await admin`truncate players, import_errors, import_jobs, uploads, upload_chunks, consent_records, suppressions,
-        self_exclusions, segment_members, campaign_sends`;
+        self_exclusions, segment_members, campaign_sends cascade`;
       await admin`checkpoint`;
     };
     const rounds: { ours: Run; peer: number }[] = [];

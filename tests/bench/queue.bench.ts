@@ -14,6 +14,7 @@ import { job } from "#runtime/operation.ts";
 import { outgoing } from "#runtime/outgoing.ts";
 import { openSessions } from "#runtime/sessions.ts";
 import { startWorker } from "#runtime/worker.ts";
+import { benchServer } from "./database.ts";
 
 export interface Line {
   name: string;
@@ -35,8 +36,8 @@ interface Contender {
   put(): Promise<void>;
 }
 
-const JOBS = 100_000;
-const ROUNDS = 5;
+const JOBS = Number(process.env.BENCH_JOBS ?? 100_000);
+const ROUNDS = Number(process.env.BENCH_ROUNDS ?? 5);
 const LATENCIES = 50;
 /** A control whose slowest and fastest rounds differ by more than this has moved, and its figure is void. */
 const STEADY = 1.5;
@@ -52,7 +53,7 @@ const STARTING = [{ concurrentJobs: 10 }, { concurrentJobs: 10, size: 500 }];
 
 /** S10 and S11: jobs a second, and enqueue to start, beside graphile-worker on the same server. */
 export default async function bench(report: (line: Line) => void): Promise<void> {
-  const server = process.env.BENCH_DATABASE_URL ?? "postgres://postgres@127.0.0.1:5432/postgres";
+  const server = await benchServer();
   const admin = postgres(server, { max: 1, onnotice: () => {} });
   const databases = [`bench_${randomUUID().slice(0, 8)}`, `bench_${randomUUID().slice(0, 8)}`];
   for (const name of databases) await admin.unsafe(`create database ${name}`);
@@ -71,7 +72,7 @@ export default async function bench(report: (line: Line) => void): Promise<void>
     const cpu = `CPU ${cpuOf(drains.ours)} and ${cpuOf(fastest)} us a job in this process`;
     report(
       line(
-        "S10 queue: 100,000 jobs, jobs/s",
+        `S10 queue: ${JOBS.toLocaleString("en")} jobs, jobs/s`,
         rates(drains.ours),
         rates(fastest),
         (ratio) => ratio >= 1.5,
