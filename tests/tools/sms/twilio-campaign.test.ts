@@ -1,6 +1,7 @@
 import { HttpResponse, http, passthrough } from "msw";
 import { setupServer } from "msw/node";
-import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
+import twilio from "twilio";
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { type House, startHouse } from "../../support/house.ts";
 import { type Texting, texting } from "./texting.ts";
 
@@ -107,4 +108,87 @@ test("without a contract that allows gaming nothing is sent, and with one the ca
     expect.stringContaining("most US carriers, and Twilio's own policy, forbid gambling content"),
     "a link is not https",
   ]);
+});
+
+describe("a text that Twilio brings", () => {
+  /** As Twilio posts it, signed with the token. */
+  const bring = (providerId: string, form: Record<string, string>, token = "secret") => {
+    const path = `/api/callbacks/twilio/${providerId}`;
+    return fetch(`${house.baseUrl}${path}`, {
+      method: "POST",
+      headers: {
+        "content-type": "application/x-www-form-urlencoded",
+        "x-twilio-signature": twilio.getExpectedTwilioSignature(token, `https://casino.example${path}`, form),
+      },
+      body: new URLSearchParams(form),
+    });
+  };
+  const text = (Body: string, more: object = {}) => ({
+    MessageSid: "SM900",
+    SmsStatus: "received",
+    From: "+17025550101",
+    To: "+18005551111",
+    Body,
+    ...more,
+  });
+  const reasons = async () => {
+    const about = { propertyId: house.tenant.id, channel: "sms", phone: "+17025550101" };
+    return (await place.call("compliance_check", about)).reasons;
+  };
+
+  test("is taken in once, does what it says, and is answered from the number that was written to", async () => {
+    const { id } = await provider();
+    await place.player("ana", "+17025550101");
+    const answers = await Promise.all([1, 2, 3].map(() => bring(id, text("Stop."))));
+    expect(await answers[0]!.text()).toBe("<Response/>");
+    expect(answers.map(({ status, headers }) => [status, headers.get("content-type")])).toEqual(
+      Array(3).fill([200, "text/xml"]),
+    );
+    await house.idle();
+    expect(await reasons()).toEqual(["no_consent", "suppressed"]);
+    expect(given).toMatchObject([{ to: "+17025550101", from: "+18005551111" }]);
+    expect((await place.get("/api/inbound_messages")).body).toMatchObject([
+      { action: "stop", provider: "twilio", provider_message_id: "SM900", reply_status: "sent" },
+    ]);
+  });
+
+  test("is not answered where Twilio has answered, and START lifts what Twilio has lifted", async () => {
+    const { id } = await provider();
+    await place.player("ana", "+17025550101");
+    await bring(id, text("arrete", { OptOutType: "STOP" }));
+    await house.idle();
+    expect(await reasons()).toContain("suppressed");
+    await bring(id, text("START", { MessageSid: "SM901", OptOutType: "START" }));
+    await house.idle();
+    expect(await reasons()).toEqual([]);
+    expect(given).toEqual([]);
+  });
+
+  test("is refused without Twilio's signature, and changes nothing", async () => {
+    const { id } = await provider();
+    await place.player("ana", "+17025550101");
+    expect((await bring(id, text("STOP"), "a guess")).status).toBe(401);
+    await house.idle();
+    expect(await reasons()).toEqual([]);
+  });
+
+  test("settles a send whose own answer was lost", async () => {
+    const { id: providerId } = await provider();
+    await place.player("ana", "+17025550101");
+    const id = await place.campaign("Double points!");
+    await place.send(id);
+    await house.idle();
+    const { searchParams } = new URL(given[0]!.callback!);
+    const path = `/api/callbacks/twilio/${providerId}?send_id=${searchParams.get("send_id")}`;
+    const form = { MessageSid: "SM+17025550101", MessageStatus: "delivered", To: "+17025550101" };
+    const signature = twilio.getExpectedTwilioSignature("secret", `https://casino.example${path}`, form);
+    const answer = await fetch(`${house.baseUrl}${path}`, {
+      method: "POST",
+      headers: { "x-twilio-signature": signature },
+      body: new URLSearchParams(form),
+    });
+    expect(answer.status).toBe(200);
+    await house.idle();
+    expect(await place.outcomes(id)).toEqual({ ana: "delivered" });
+  });
 });
