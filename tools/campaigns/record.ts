@@ -1,18 +1,22 @@
 import type { Messages, SendingChannel, SendOutcome } from "#runtime/channels/channel.ts";
 import type { Context } from "#runtime/operation.ts";
+import { emitMany } from "#runtime/outbox.ts";
 import { NOT_TRIED } from "#tools/providers/routes.ts";
 
 const MOST_ATTEMPTS = 5;
 
+const EVENTS = { sent: "campaign.message_sent", failed: "campaign.message_failed" } as const;
+
 /**
- * Writes what became of the messages that this job had claimed, in one statement. What may be tried again waits
- * a minute, doubled each time, or as long as the vendor says; the fifth refusal is final.
+ * Writes what became of the messages that this job had claimed, in one statement, and tells who has asked. What
+ * may be tried again waits a minute, doubled each time, or as long as the vendor says; the fifth refusal is final.
  */
 export async function recordOutcomes(
-  { sql, property }: Context,
+  context: Context,
   jobId: string,
   { outcomes, messages }: { outcomes: readonly SendOutcome[]; messages: readonly Messages[SendingChannel][] },
 ): Promise<void> {
+  const { sql, property } = context;
   const segments = new Map(
     messages.map((message) => [message.id, "segments" in message ? message.segments : null]),
   );
@@ -27,7 +31,7 @@ export async function recordOutcomes(
     code: outcome.status === "sent" ? null : outcome.code,
     message: outcome.status === "sent" ? null : outcome.message.slice(0, 500),
   }));
-  await sql`
+  const recorded = await sql<Recorded[]>`
     update campaign_sends s
     set status = case
         when o.status <> 'retry' then o.status
@@ -43,5 +47,30 @@ export async function recordOutcomes(
       error_code = o.code, error_message = o.message, updated_at = now()
     from json_to_recordset(${rows as never}::json) as o(id uuid, status text, tried boolean, fatal boolean,
       wait double precision, segments int, message_id text, code text, message text)
-    where s.property_id = ${property.id} and s.id = o.id and s.status = 'sending' and s.claimed_by = ${jobId}`;
+    where s.property_id = ${property.id} and s.id = o.id and s.status = 'sending' and s.claimed_by = ${jobId}
+    returning s.id, s.status`;
+  await announce(context, recorded);
+}
+
+interface Recorded {
+  id: string;
+  status: string;
+}
+
+/** A test's sends belong to no campaign, and are nobody's business. */
+async function announce({ sql, property }: Context, recorded: Recorded[]): Promise<void> {
+  for (const [wanted, event] of Object.entries(EVENTS)) {
+    const ids = recorded.filter(({ status }) => status === wanted).map(({ id }) => ({ id }));
+    if (ids.length === 0) continue;
+    await emitMany(
+      sql,
+      property.id,
+      event,
+      sql`
+        select jsonb_build_object('id', s.id, 'campaign_id', s.campaign_id, 'player_id', s.player_id,
+          'channel', s.channel, 'status', s.status, 'error_code', s.error_code) as object
+        from json_to_recordset(${ids as never}::json) as i(id uuid)
+        join campaign_sends s on s.property_id = ${property.id} and s.id = i.id and s.campaign_id is not null`,
+    );
+  }
 }

@@ -260,3 +260,29 @@ function serial<A extends unknown[], R>(call: (...given: A) => Promise<R>): (...
     return result;
   };
 }
+
+test("an endpoint that has asked hears of each message that is sent, and of each that fails", async () => {
+  await place.call("create_webhook_endpoint", {
+    url: "https://receiver.example/hook",
+    events: ["campaign.message_sent", "campaign.message_failed"],
+  });
+  const id = await planned(5);
+  let left = 2;
+  const { sender } = vendor({
+    answer: (message) =>
+      left-- > 0
+        ? { id: message.id, status: "failed", code: "smtp_550", message: "no such mailbox" }
+        : sent(message),
+  });
+  await place.work({ open: () => sender, only: "deliver_campaign" });
+  const told = await place.query(
+    (sql) => sql<{ type: string; object: Record<string, unknown> }[]>`
+      select o.type, o.data -> 'object' as object from webhook_deliveries d
+      join outbox o on o.property_id = d.property_id and o.id = d.event_id
+      where d.property_id = ${place.id}`,
+  );
+  const of = (type: string) => told.filter((one) => one.type === type).map(({ object }) => object);
+  expect(of("campaign.message_sent")).toHaveLength(3);
+  expect(of("campaign.message_failed")).toHaveLength(2);
+  expect(of("campaign.message_failed")[0]).toMatchObject({ campaign_id: id, error_code: "smtp_550" });
+});
