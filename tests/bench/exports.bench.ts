@@ -1,6 +1,7 @@
 import { execFile } from "node:child_process";
 import { request } from "node:http";
 import { Readable } from "node:stream";
+import { setTimeout as pause } from "node:timers/promises";
 import { promisify } from "node:util";
 import { playersCsv } from "#tools/players/csv.ts";
 import { median, type Report } from "./figure.ts";
@@ -81,7 +82,11 @@ async function exported(service: Peer, world: World, limit: number): Promise<Exp
   let most = 0;
   let watching = true;
   const watch = (async () => {
-    while (watching) most = Math.max(most, await service.memory());
+    while (watching) {
+      most = Math.max(most, await service.memory());
+      // Asking without a pause would be load of its own.
+      await pause(25);
+    }
   })();
   const startedAt = performance.now();
   const taken = await new Promise<Omit<Export, "most">>((resolve, reject) => {
