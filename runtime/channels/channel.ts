@@ -66,6 +66,8 @@ export type SendOutcome =
 export interface SendOptions {
   /** Aborted: what has not started comes back as `retry`; of what is on its way, whatever is known. */
   signal: AbortSignal;
+  /** performance.now() after which no message may start, because its compliance check is too old; those come back as `retry`. */
+  startBy?: number;
   keep: Keep;
 }
 

@@ -9,6 +9,7 @@ import type {
   Provider,
   Reach,
   SendingChannel,
+  SendOptions,
   SendOutcome,
 } from "./channel.ts";
 import mailbox from "./email/mailbox.ts";
@@ -43,7 +44,7 @@ export interface Sender<C extends SendingChannel = SendingChannel> {
   /** The most messages to hand to one `send`. */
   concurrency: number;
   /** One outcome a message, in any order; never rejects for a vendor failure. */
-  send(messages: Messages[C][], options: { signal: AbortSignal }): Promise<SendOutcome[]>;
+  send(messages: Messages[C][], options: Omit<SendOptions, "keep">): Promise<SendOutcome[]>;
 }
 
 /** The process's open providers. */
@@ -136,7 +137,7 @@ function bind<C extends SendingChannel>(
   return {
     repeatable,
     concurrency: concurrency(settings),
-    send: (messages, { signal }) => opened.send(messages, { signal, keep }),
+    send: (messages, options) => opened.send(messages, { ...options, keep }),
   };
 }
 

@@ -120,7 +120,7 @@ async function claimUpTo(context: Context, jobId: string, wanted: Wanted): Promi
     ), claimed as (
       update campaign_sends s
       set status = d.status, skip_reasons = d.reasons, scheduled_for = coalesce(d.until, s.scheduled_for),
-        claimed_by = ${jobId}, claimed_at = clock_timestamp(), updated_at = now(),
+        claimed_by = ${jobId}, claimed_at = case when s.repeats then s.claimed_at else clock_timestamp() end, updated_at = now(),
         provider = ${provider.name}, provider_id = ${provider.id}
       from decided d
       where s.property_id = ${property.id} and s.id = d.send_id
@@ -191,12 +191,21 @@ function exempt({ is_transactional, ignore_frequency_cap }: Exempting): boolean 
   return is_transactional || ignore_frequency_cap;
 }
 
+/**
+ * Whether a provider would know a send again that it may have, as SQL. `claimed_at` of what is to be repeated stays
+ * that of its first claim, however often it waits in between.
+ */
+function knows(sql: Context["sql"], { name, id }: Handed) {
+  return sql`(s.provider is not distinct from ${name}::text and s.provider_id is not distinct from ${id}::uuid
+    and (s.provider_id is null or s.claimed_at > now() - make_interval(hours => ${KNOWN_FOR_HOURS})))`;
+}
+
 /** The campaign's rows that are due after the last claim, as the rest of a select over `campaign_sends s`. */
 function dueSends({ sql, property }: Context, { campaign, provider, after }: Wanted) {
   return sql`from campaign_sends s
     where s.property_id = ${property.id} and s.campaign_id = ${campaign.id} and s.id > ${after ?? FIRST}
       and s.status in ('pending', 'deferred')
-      and (not s.repeats or (s.provider = ${provider.name} and s.provider_id is not distinct from ${provider.id}))
+      and (not s.repeats or ${knows(sql, provider)})
       and (s.scheduled_for is null or s.scheduled_for <= now() or exists (
         select from campaigns c where c.property_id = ${property.id} and c.id = ${campaign.id}
           and c.started_at <= now() - make_interval(hours => ${EXPIRES_AFTER_HOURS})))`;
@@ -233,10 +242,7 @@ export async function recoverSends(
   jobId: string,
   { campaignId, repeatable }: { campaignId: string; repeatable: Handed | null },
 ): Promise<void> {
-  // null is distinct from every vendor's name: without a repeatable one nothing is repeated.
-  const known = sql`(s.provider is not distinct from ${repeatable?.name ?? null}::text and s.provider is not null
-    and s.provider_id is not distinct from ${repeatable?.id ?? null}::uuid
-    and (s.provider_id is null or s.claimed_at > now() - make_interval(hours => ${KNOWN_FOR_HOURS})))`;
+  const known = repeatable ? knows(sql, repeatable) : sql`false`;
   await sql`
     update campaign_sends s
     set status = case when r.known then 'pending' else 'unknown' end, repeats = r.known,
@@ -247,7 +253,7 @@ export async function recoverSends(
       where s.property_id = ${property.id} and s.campaign_id = ${campaignId}
         and ((s.status = 'sending' and (s.claimed_by = ${jobId}
             or not exists (select 1 from queue q where q.id = s.claimed_by and q.state <> 'dead')))
-          or (s.status = 'pending' and s.repeats and not ${known}))
+          or (s.status in ('pending', 'deferred') and s.repeats and not ${known}))
       for update of s
     ) r
     where s.property_id = ${property.id} and s.id = r.id`;

@@ -32,8 +32,10 @@ const LANES = 2;
 const REST_SECONDS = 60;
 // A wait for a provider's rate that is longer than this is left to the queue.
 const MOST_WAIT_SECONDS = 2;
-// From the check to the hand-over; a vendor then has to start within a second of the check.
+// From the check to the hand-over, and to the start of the last message at the vendor.
 const READY_WITHIN_MS = 700;
+const STARTED_WITHIN_MS = 1000;
+const TOO_LATE = ["late", "not_started"];
 
 /** Hands the pending sends of a planned campaign to the provider, each at most once. */
 const deliverCampaign = job({
@@ -142,7 +144,7 @@ async function run<C extends SendingChannel>(delivery: Delivery<C>): Promise<voi
     }
     if (claim.taken === 0 && after === null) return;
     after = claim.last;
-    const late = await handOver(delivery, route, claim.recipients, checkedAt + READY_WITHIN_MS);
+    const late = await handOver(delivery, route, claim.recipients, checkedAt);
     limit = late ? Math.max(1, Math.floor(limit / 2)) : limit * 2;
   }
 }
@@ -185,19 +187,23 @@ async function awaitAllowance<C extends SendingChannel>(
   delivery.resumeIn = wait;
 }
 
-/** Answers whether some had to be given back because rendering took too long. */
+/** Answers whether some had to be given back because they would have started too long after their check. */
 async function handOver<C extends SendingChannel>(
   delivery: Delivery<C>,
   route: Route<C>,
   recipients: Recipient[],
-  deadline: number,
+  checkedAt: number,
 ): Promise<boolean> {
   if (recipients.length === 0) return false;
   const { job, content, linkOf } = delivery;
   const { candidate, sender } = route;
-  const { messages, refused } = await renderMessages(content, recipients, linkOf, deadline);
+  const readyBy = checkedAt + READY_WITHIN_MS;
+  const { messages, refused } = await renderMessages(content, recipients, linkOf, readyBy);
   const signed = messages.map((message) => content.sentBy(candidate, message));
-  const answered = signed.length > 0 ? await sender.send(signed, { signal: job.signal }) : [];
+  const answered =
+    signed.length > 0
+      ? await sender.send(signed, { signal: job.signal, startBy: checkedAt + STARTED_WITHIN_MS })
+      : [];
   const { sent, refusal } = judged(delivery, route, answered);
   const outcomes = [...refused, ...sent];
   await job.transact(async (context) => {
@@ -205,7 +211,7 @@ async function handOver<C extends SendingChannel>(
     await takeOverOptOuts(context, delivery.channel, answered);
     if (refusal) await failRefused(context, delivery, refusal);
   });
-  return refused.some((outcome) => outcome.status === "retry");
+  return outcomes.some((outcome) => outcome.status === "retry" && TOO_LATE.includes(outcome.code));
 }
 
 /** Leaves a provider that takes nothing: to the next one, which is given what is known not to be sent; or for a while. */

@@ -271,6 +271,17 @@ test("an email that waited a second for its turn goes back to be checked again",
   expect(outcomes.map(bare)).toEqual([{ status: "sent" }, { status: "retry", code: "not_started" }]);
 });
 
+test("an email whose check grew old before its turn came goes back to be checked again", async () => {
+  const { port, received } = await smtpServer({
+    onMailFrom: (_address, _session, done) => void setTimeout(done, received.length === 0 ? 350 : 0),
+  });
+  const outcomes = await open(port, { maxConnections: 1 }).send([email(), email()], {
+    signal: never,
+    startBy: performance.now() + 300,
+  });
+  expect(outcomes.map(bare)).toEqual([{ status: "sent" }, { status: "retry", code: "not_started" }]);
+});
+
 function fail(): never {
   throw new Error("nothing was received");
 }

@@ -119,6 +119,24 @@ test("two jobs of one campaign send each message once, and finish it once", asyn
   expect(events[0]!.stats).toMatchObject({ audience: 60, sent: 60, pending: 0 });
 });
 
+test("a vendor is told to start no message later than a second after its check", async () => {
+  const id = await planned(6);
+  const { sender } = vendor({ concurrency: 4 });
+  const latest: number[] = [];
+  const send: typeof sender.send = async (messages, options) => {
+    latest.push(performance.timeOrigin + (options.startBy ?? Number.POSITIVE_INFINITY));
+    return sender.send(messages, options);
+  };
+  await place.work({ open: () => ({ ...sender, send }) });
+  const [last] = await place.query(
+    (sql) => sql<{ claimed: number }[]>`
+      select extract(epoch from max(claimed_at))::float8 * 1000 as claimed from campaign_sends
+      where property_id = ${place.id} and campaign_id = ${id}`,
+  );
+  expect(latest.length).toBeGreaterThan(1);
+  expect(Math.max(...latest)).toBeLessThanOrEqual(last!.claimed + 1_000);
+});
+
 describe("in the middle of a campaign", () => {
   test("pausing stops it, and resuming goes on with what has been edited meanwhile", async () => {
     const id = await planned(40);

@@ -191,6 +191,35 @@ test("what a repeatable provider was given when the process died goes to it agai
   expect(await tally(alone)).toEqual({ sent: 4 });
 });
 
+test("what a provider may have had is not given to it again once it has forgotten it, whatever it waited for", async () => {
+  await provider("resend", { is_default: true });
+  const one = vendors({ resend: sent }, { repeatable: true });
+  const id = await planned(12);
+  await expect(place.work({ ...one, killedAfter: { left: 3 } })).rejects.toBeInstanceOf(Killed);
+  const before = one.given("resend").map((message) => message.id);
+  expect(before.length).toBeGreaterThan(0);
+  await loseWorker(house, place.id);
+  const otherDay = (new Date().getUTCDay() + 3) % 7;
+  const hours = { channel: ["email"], days: [otherDay], open_local: "08:00", close_local: "21:00" };
+  const rule = await place.call("create_quiet_hours_rule", hours);
+  await place.work(one);
+  expect(await tally(id)).toEqual({ deferred: 12 });
+
+  await place.call("delete_quiet_hours_rule", { id: rule.id });
+  await place.query(
+    (sql) => sql`
+      update campaign_sends set claimed_at = claimed_at - interval '30 hours', scheduled_for = now()
+      where property_id = ${place.id}`,
+  );
+  await house.service.db.asSystem(
+    (sql) => sql`update queue set run_at = now() where property_id = ${place.id}`,
+  );
+  await place.work(one);
+  const after = one.given("resend").map((message) => message.id);
+  expect(new Set(after).size).toBe(after.length);
+  expect(await tally(id)).toEqual({ unknown: before.length, sent: 12 - before.length });
+});
+
 test("a provider that may not carry gaming content stops the campaign before anything is sent", async () => {
   const { id } = await provider("sendgrid", { allows_gaming: false });
   await place.crowd(1);
