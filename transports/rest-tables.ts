@@ -107,6 +107,12 @@ export function selection(operation: Operation, query: URLSearchParams): string[
   return text === null || !operation.crud ? null : parseSelect(shapeOf(operation.crud.table), text);
 }
 
+/** How many rows were written, for who asks to have them counted. */
+export function countHeader({ count }: Preferences, { status, body }: Outcome): Record<string, string> {
+  if (!count || status >= 400) return {};
+  return { "Content-Range": `*/${[JSON.parse(body) as unknown].flat().length}` };
+}
+
 /** A write's outcome in the shape that the headers ask for; without them, the specification's. */
 export function shaped(outcome: Outcome, { wants, many, create, select }: Shaping): Outcome {
   if (outcome.status >= 400) return outcome;

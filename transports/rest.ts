@@ -15,7 +15,7 @@ import { fingerprint, queryOf, readBody, readJson } from "./body.ts";
 import { attachment, bodyOf } from "./files.ts";
 import { callOf, type Gate, idempotencyKey, pass } from "./gate.ts";
 import { noteFields } from "./rest-fields.ts";
-import { expectOne, list, OPTIONS, preferences, selection, shaped } from "./rest-tables.ts";
+import { countHeader, expectOne, list, OPTIONS, preferences, selection, shaped } from "./rest-tables.ts";
 
 type Env = { Bindings: HttpBindings };
 export type Http = Hono<Env>;
@@ -250,19 +250,22 @@ async function create(
   if (many && wants.single) expectOne(body.length);
   const chosen = wants.duplicates ? upsert(operation, change, wants.duplicates, query) : operation;
   const outcome = await invoke(service, chosen, keyed(request, bytes, call), body, { many });
+  const written = wants.duplicates === "ignore" ? newOnes(outcome) : outcome;
+  const plural = many || written.body === "[]";
   const headers = {
     ...(outcome.status === 202 && !many && { Location: `${c.req.path}/${JSON.parse(outcome.body).id}` }),
-    ...(!many && etagHeader(operation, outcome)),
+    ...(!plural && etagHeader(operation, written)),
+    ...countHeader(wants, written),
   };
-  const shaping = { wants, many, create: !wants.duplicates, select };
-  const written = wants.duplicates === "ignore" ? newOnes(outcome) : outcome;
+  const shaping = { wants, many: plural, create: !wants.duplicates, select };
   return answerOutcome(request, shaped(written, shaping), { headers });
 }
 
-/** Without the rows that were left as they are. */
+/** Without the rows that were left as they are. One record that was left is no row at all. */
 function newOnes(outcome: Outcome): Outcome {
-  const rows = JSON.parse(outcome.body) as unknown;
-  if (!Array.isArray(rows)) return outcome;
+  if (outcome.status >= 400) return outcome;
+  const rows = JSON.parse(outcome.body) as Partial<Row> | (Row | null)[];
+  if (!Array.isArray(rows)) return rows.id === undefined ? { ...outcome, body: "[]" } : outcome;
   return { ...outcome, body: JSON.stringify(rows.filter((row) => row !== null)) };
 }
 
@@ -308,7 +311,7 @@ async function matching(service: Service, operation: Operation, request: Passed)
   const hides = operation.crud?.verb === "delete" && !wants.representation;
   const answered = hides && outcome.status < 400 ? { ...outcome, body: successes(outcome.body) } : outcome;
   const shaping = { wants, many: true, create: false, select: hides ? null : select };
-  return answerOutcome(request, shaped(answered, shaping));
+  return answerOutcome(request, shaped(answered, shaping), { headers: countHeader(wants, outcome) });
 }
 
 function successes(rows: string): string {

@@ -73,6 +73,27 @@ test("a PostgREST client changes and deletes what its filters match, and only th
   expect((await house.request("DELETE", "/api/players")).status).toBe(400);
 });
 
+test("a PostgREST client counts what it has written, and nothing of what was left as it is", async () => {
+  const players = client.from("players");
+  const rows = [
+    { player_id: "counted-1", tier: "Counted" },
+    { player_id: "counted-2", tier: "Counted" },
+  ];
+  const count = "exact";
+  expect(await players.insert(rows, { count })).toMatchObject({ error: null, count: 2 });
+  const more = [...rows, { player_id: "counted-3", tier: "Counted" }];
+  const unique = { onConflict: "player_id", count } as const;
+  expect(await players.upsert(more, { ...unique, ignoreDuplicates: true })).toMatchObject({ count: 1 });
+  expect(await players.upsert(more[0]!, { ...unique, ignoreDuplicates: true })).toMatchObject({ count: 0 });
+  const left = await players.upsert(more[0]!, { ...unique, ignoreDuplicates: true }).select();
+  expect(left).toMatchObject({ error: null, data: [], count: 0 });
+  expect(await players.upsert(more, unique)).toMatchObject({ count: 3 });
+  const changed = await players.update({ tier: "Gone" }, { count }).eq("tier", "Counted").select("player_id");
+  expect(changed).toMatchObject({ error: null, count: 3 });
+  expect(await players.delete({ count }).eq("tier", "Gone")).toMatchObject({ error: null, count: 3 });
+  expect(await players.delete({ count }).eq("tier", "Gone")).toMatchObject({ error: null, count: 0 });
+}, 30_000);
+
 test("a PostgREST client upserts by the table's key or by the id, with events and audit row by row", async () => {
   const tenant = await house.newTenant();
   const own = new PostgrestClient(`${house.baseUrl}/api`, { headers: { "X-Api-Key": tenant.key } });
