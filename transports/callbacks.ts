@@ -41,7 +41,7 @@ export function mountCallbacks(app: Http, gate: Gate, service: Service): void {
       };
       await verify(service, reader, request);
       const notices = reader.callbacks.parse(request);
-      if (await takeIn(service.db, reader, notices)) service.wake();
+      await takeIn(service, reader, notices);
       const { contentType, body } = reader.callbacks.answer ?? SUCCESS;
       return answer(frame([`callbacks:${id}`, SIGNED_LIMIT]), 200, body, { contentType });
     } catch (error) {

@@ -1,9 +1,12 @@
-import type { Database } from "#db/client.ts";
+import { randomUUID } from "node:crypto";
 import type { Notice } from "#runtime/channels/channel.ts";
 import { type BoundCallbacks, callbacksOf } from "#runtime/channels/index.ts";
 import { Fault } from "#runtime/faults.ts";
 import type { Service } from "#runtime/invoke.ts";
-import { flush, type PendingJob } from "#runtime/outbox.ts";
+import type { Context } from "#runtime/operation.ts";
+import { inBackground } from "#runtime/worker-context.ts";
+import { receiveInbound } from "#tools/sms/inbound.ts";
+import { applyNotices } from "./apply-notices.ts";
 import { clean } from "./notice.ts";
 import { openCredentials, type VendorChannel } from "./provider.ts";
 import receiveNotices from "./receive-notices.job.ts";
@@ -15,6 +18,8 @@ const AT_ONCE = 200;
 export interface CallbackReader {
   id: string;
   propertyId: string;
+  channel: VendorChannel;
+  kind: string;
   callbacks: BoundCallbacks;
 }
 
@@ -39,7 +44,7 @@ export async function callbackReader(
     : [];
   const callbacks = found && bound(config, kind, id, found);
   if (!callbacks) throw new Fault("not_found", { message: "No provider has its callbacks here." });
-  return { id, propertyId: found.property_id, callbacks };
+  return { id, propertyId: found.property_id, channel: found.channel, kind, callbacks };
 }
 
 /** What cannot be opened now may be later: the vendor is to try again. */
@@ -52,26 +57,57 @@ function bound(config: Service["config"], kind: string, id: string, found: Found
   }
 }
 
-/** Puts the notices that are new on the queue, in the transaction that remembers them. Answers whether there were any. */
+// Whose answer says that nothing more is sent: these do not wait behind the property's other jobs.
+const URGENT = ["inbound", "complained", "unsubscribed"];
+
+/**
+ * Takes in the notices that are new. What asks to stop is carried out before the vendor has its answer; the rest goes
+ * on the queue, in the same transaction. All of it does where the first cannot be done now: no notice is lost.
+ */
 export async function takeIn(
-  db: Database,
-  { id, propertyId }: CallbackReader,
+  service: Service,
+  reader: CallbackReader,
   notices: readonly Notice[],
-): Promise<boolean> {
-  if (notices.length === 0) return false;
-  const given = new Map(notices.map(clean).map((notice) => [notice.eventId, notice]));
-  return db.asProperty(propertyId, async (sql) => {
-    const fresh = await sql<{ event_id: string }[]>`
-      insert into provider_notices (property_id, provider_id, event_id)
-      select ${propertyId}, ${id}, event_id from unnest(${[...given.keys()]}::text[]) as event_id order by event_id
-      on conflict do nothing returning event_id`;
-    const taken = fresh.map(({ event_id }) => given.get(event_id)!);
-    const jobs: PendingJob[] = [];
-    for (let start = 0; start < taken.length; start += AT_ONCE) {
-      const input = { providerId: id, notices: taken.slice(start, start + AT_ONCE) };
-      jobs.push({ name: receiveNotices.name, attempts: receiveNotices.attempts, input });
+): Promise<void> {
+  if (notices.length === 0) return;
+  const property = await service.directory.property(reader.propertyId);
+  if (!property) throw new Fault("not_found", { message: "No provider has its callbacks here." });
+  const given = [...new Map(notices.map(clean).map((notice) => [notice.eventId, notice])).values()];
+  const urgent = given.filter(({ kind }) => URGENT.includes(kind)).slice(0, AT_ONCE);
+  const about = { property, requestId: randomUUID() };
+  const queueAll = () => inBackground(service, about, (context) => write(context, reader, given, []));
+  if (urgent.length === 0) return queueAll();
+  try {
+    await inBackground(service, about, (context) => write(context, reader, given, urgent));
+  } catch (error) {
+    service.log.warn({ err: error, provider: reader.id }, "a notice waits for the queue");
+    await queueAll();
+  }
+}
+
+async function write(
+  context: Context,
+  reader: CallbackReader,
+  given: readonly Notice[],
+  urgent: readonly Notice[],
+): Promise<void> {
+  const { sql, property, enqueue } = context;
+  const { id, channel, kind } = reader;
+  const rows = await sql<{ event_id: string }[]>`
+    insert into provider_notices (property_id, provider_id, event_id)
+    select ${property.id}, ${id}, event_id from unnest(${given.map(({ eventId }) => eventId)}::text[]) as event_id
+    order by event_id
+    on conflict do nothing returning event_id`;
+  const fresh = new Set(rows.map(({ event_id }) => event_id));
+  const now = urgent.filter(({ eventId }) => fresh.has(eventId));
+  const later = given.filter((notice) => fresh.has(notice.eventId) && !now.includes(notice));
+  for (let start = 0; start < later.length; start += AT_ONCE) {
+    enqueue(receiveNotices, { providerId: id, notices: later.slice(start, start + AT_ONCE) });
+  }
+  if (now.length > 0) await applyNotices(context, { id, channel, kind }, now);
+  for (const notice of now) {
+    if (notice.kind === "inbound") {
+      await receiveInbound(context, notice, { provider: kind, providerId: id });
     }
-    if (jobs.length > 0) await flush(sql, propertyId, [], jobs);
-    return jobs.length > 0;
-  });
+  }
 }

@@ -363,13 +363,30 @@ test("what players text arrives by Twilio's callback, once, and STOP is heard", 
   expect(await texting(body)).toEqual([200, "<Response/>"]);
   expect(await texting(body)).toEqual([200, "<Response/>"]);
   expect((await texting(body.replace("Stop", "Start")))[0]).toBe(401);
-  expect(await waiting()).toHaveLength(1);
-  await place.work({ only: "receive_notices" });
+  // Before the answer, and not behind other jobs.
+  expect(await waiting()).toEqual([]);
   expect((await suppressions()).map(({ channel, reason }) => [channel, reason])).toEqual([
     ["sms", "stop_keyword"],
     ["voice", "stop_keyword"],
   ]);
 });
+
+test("a person who complains is left alone before the vendor has its answer, or as soon as nobody holds them", async () => {
+  await place.crowd(2);
+  const { sends } = await campaign();
+  expect((await post(grid.post([event("spamreport", sends[0]!)]))).status).toBe(200);
+  expect((await suppressions()).map(({ address }) => address)).toEqual([`${addressee(sends[0]!)}`]);
+  await place.query(async (sql) => {
+    await sql`select from players where property_id = ${place.id} for update`;
+    expect((await post(grid.post([event("spamreport", sends[1]!)]))).status).toBe(200);
+  });
+  expect(await suppressions()).toHaveLength(1);
+  expect(await waiting()).toHaveLength(1);
+  await place.work({ only: "receive_notices" });
+  expect(await suppressions()).toHaveLength(2);
+});
+
+const addressee = ({ player }: { player: string }) => `${player.replace("-", "")}@example.com`;
 
 test("Amazon's bounces arrive signed by either version, and its subscription is confirmed", async () => {
   const credentials = {

@@ -39,8 +39,8 @@ beforeEach(async () => {
   await place.neverQuiet();
 });
 
-const provider = (more: object = {}) =>
-  place.call("create_message_provider", {
+const provider = (more: object = {}, at = place) =>
+  at.call("create_message_provider", {
     channel: "sms",
     kind: "twilio",
     name: "Twilio",
@@ -112,9 +112,13 @@ test("without a contract that allows gaming nothing is sent, and with one the ca
 
 describe("a text that Twilio brings", () => {
   /** As Twilio posts it, signed with the token. */
-  const bring = (providerId: string, form: Record<string, string>, token = "secret") => {
+  const bring = (
+    providerId: string,
+    form: Record<string, string>,
+    { token = "secret", to = house }: { token?: string; to?: House } = {},
+  ) => {
     const path = `/api/callbacks/twilio/${providerId}`;
-    return fetch(`${house.baseUrl}${path}`, {
+    return fetch(`${to.baseUrl}${path}`, {
       method: "POST",
       headers: {
         "content-type": "application/x-www-form-urlencoded",
@@ -152,6 +156,23 @@ describe("a text that Twilio brings", () => {
     ]);
   });
 
+  test("that says STOP has stopped everything when Twilio has its answer, whatever jobs are before it", async () => {
+    const busy = await startHouse({ role: "web", baseUrl: "https://casino.example" });
+    try {
+      const there = texting(busy);
+      await there.neverQuiet();
+      const twilioThere = await provider({}, there);
+      await there.player("ana", "+17025550101");
+      const id = await there.campaign("Double points!");
+      await there.send(id);
+      expect((await bring(twilioThere.id, text("Stop."), { to: busy })).status).toBe(200);
+      const about = { propertyId: busy.tenant.id, channel: "sms", phone: "+17025550101" };
+      expect((await there.call("compliance_check", about)).reasons).toEqual(["no_consent", "suppressed"]);
+    } finally {
+      await busy.stop();
+    }
+  });
+
   test("is not answered where Twilio has answered, and START lifts what Twilio has lifted", async () => {
     const { id } = await provider();
     await place.player("ana", "+17025550101");
@@ -167,7 +188,7 @@ describe("a text that Twilio brings", () => {
   test("is refused without Twilio's signature, and changes nothing", async () => {
     const { id } = await provider();
     await place.player("ana", "+17025550101");
-    expect((await bring(id, text("STOP"), "a guess")).status).toBe(401);
+    expect((await bring(id, text("STOP"), { token: "a guess" })).status).toBe(401);
     await house.idle();
     expect(await reasons()).toEqual([]);
   });
