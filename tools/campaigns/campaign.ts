@@ -45,6 +45,7 @@ export interface Campaign {
   throttle_per_minute: number | null;
   ignore_frequency_cap: boolean;
   is_transactional: boolean;
+  holdout_percent: number;
   tags: string[];
   goal: Goal | null;
   plan_cursor: string | null;
@@ -62,7 +63,7 @@ export async function findCampaign(
     select id, name, channel, status, template_id, subject, preheader, from_name, from_email, reply_to,
       provider_id, body_html, body_text, segment_id, exclude_segment_ids, audience, conditions, logic, scheduled_at,
       fires_at, send_in_player_timezone, throttle_per_minute, ignore_frequency_cap, is_transactional, tags, utm,
-      goal, plan_cursor, planned_at, version
+      goal, holdout_percent, plan_cursor, planned_at, version
     from campaigns
     where property_id = ${property.id} and id = ${id} and deleted_at is null
     ${options.lock ? sql`for no key update` : sql``}`;

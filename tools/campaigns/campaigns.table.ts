@@ -83,6 +83,14 @@ const campaigns = table({
     is_transactional: writable(
       z.boolean().default(false).describe("Exempt from frequency rules, and not counted by them"),
     ),
+    holdout_percent: writable(
+      z
+        .int()
+        .min(0)
+        .max(100)
+        .default(0)
+        .describe("Of those who could be sent to, the share that gets nothing, by chance of their address"),
+    ),
     tags: writable(z.array(z.string().trim().min(1).max(100)).max(50).default([])),
     utm: writable(
       Utm.nullable()
@@ -130,7 +138,7 @@ const EDITABLE: Record<string, readonly string[]> = {
   // It decides when a scheduled campaign starts.
   send_in_player_timezone: ["draft"],
   // Once recipients are planned, another audience would reach nobody.
-  ...Object.fromEntries(AUDIENCE.map((name) => [name, ["draft", "scheduled"]])),
+  ...Object.fromEntries([...AUDIENCE, "holdout_percent"].map((name) => [name, ["draft", "scheduled"]])),
 };
 const DEFAULTS = {
   segment_id: null,

@@ -28,6 +28,7 @@ async function judgedPage(
   const { address, hash } = ADDRESSES[channel];
   const gate = gateText(bind, { property: context.property, channel });
   // Who is held may be released before the claim, which asks again.
+  const held = heldOut(bind, campaign);
   const pending = options.plan ? "when reasons = '{needs_review}' then '{}'" : "";
   return {
     bind,
@@ -39,18 +40,30 @@ async function judgedPage(
       values.push(...rules.params);
       return `judged as materialized (
         select id, address, hash, zones, region,
-          case when reasons = '{}' and hash is null then '{invalid_address}' ${pending} else reasons end as reasons
+          case when reasons = '{}' and ${held} then '{holdout}' else reasons end as reasons
         from (
-          select p.id, ${address} as address, ${hash} as hash, p.zones, p.region, ${gate} as reasons
+          select id, address, hash, zones, region,
+            case when reasons = '{}' and hash is null then '{invalid_address}' ${pending} else reasons end as reasons
           from (
-            select p.* from players p
-            where p.property_id = ${property} and p.id > ${after} and ${rules.text}
-            order by p.id limit ${most}
-          ) p
-        ) g
+            select p.id, ${address} as address, ${hash} as hash, p.zones, p.region, ${gate} as reasons
+            from (
+              select p.* from players p
+              where p.property_id = ${property} and p.id > ${after} and ${rules.text}
+              order by p.id limit ${most}
+            ) p
+          ) g
+        ) a
       )`;
     },
   };
+}
+
+/** Whether chance keeps an address out of this campaign: the same each time, and for all players who share it. */
+function heldOut(bind: Bind, { id, holdout_percent: percent }: Campaign): string {
+  if (percent === 0) return "false";
+  const drawn = `sha256(convert_to(${bind(`${id}|holdout|`, "text")}, 'UTF8') || hash)`;
+  const share = `${bind(percent, "int")} * 65536 / 100.0`;
+  return `get_byte(${drawn}, 0) * 256 + get_byte(${drawn}, 1) < ${share}`;
 }
 
 export interface Planned {

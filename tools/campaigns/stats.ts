@@ -62,6 +62,7 @@ const REASONS = [
   "underage",
   "invalid_address",
   "reassigned_number",
+  "holdout",
   "duplicate_address",
   "address_changed",
   "quiet_hours",
