@@ -8,6 +8,7 @@ const SOURCE_TAGS = 5_000;
 /** Characters written and list items made in one render. */
 const RENDER_SIZE = 1_000_000;
 const RENDER_MS = 250;
+const OUT_OF_TIME = "template render limit exceeded";
 // The analysis of variables is quadratic in an expression's depth and length.
 const TAG_CHARACTERS = 1_000;
 const TAG_BRACKETS = 20;
@@ -119,6 +120,11 @@ const ESCAPES: Record<string, string> = {
 
 function escapeHtml(text: string): string {
   return text.replace(/[&<>"']/g, (character) => ESCAPES[character] ?? character);
+}
+
+/** Whether a render was broken off by the clock: on a busy machine that says nothing of the template. */
+export function ranOutOfTime({ cause }: Fault): boolean {
+  return cause instanceof Error && cause.message.startsWith(OUT_OF_TIME);
 }
 
 function namesIn(liquid: Liquid, template: Template[]): string[] {

@@ -3,10 +3,11 @@ import type { Messages, SendingChannel, SendOutcome } from "#runtime/channels/ch
 import { toFault } from "#runtime/faults.ts";
 import type { Recipient } from "./claim.ts";
 import type { Content } from "./content.ts";
+import { ranOutOfTime } from "./liquid.ts";
 
 export interface Rendered<C extends SendingChannel> {
   messages: Messages[C][];
-  /** What cannot be rendered has failed; what the time did not suffice for is given back. */
+  /** What cannot be rendered has failed; what the time did not suffice for is given back, to be tried again. */
   refused: SendOutcome[];
 }
 
@@ -38,7 +39,12 @@ export async function renderMessages<C extends SendingChannel>(
     } catch (error) {
       const fault = toFault(error);
       if (fault.code !== "invalid") throw error;
-      rendered.refused.push({ id, status: "failed", code: "template_error", message: fault.message });
+      const { message } = fault;
+      rendered.refused.push(
+        ranOutOfTime(fault)
+          ? { id, status: "retry", code: "template_slow", message }
+          : { id, status: "failed", code: "template_error", message },
+      );
     }
   }
   return rendered;

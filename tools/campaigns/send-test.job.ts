@@ -70,7 +70,7 @@ async function claim(
   const linkOf = (id: string) => unsubscribeLinks(context.config)(property.id, id);
   const values = await valuesFor(context, sendId, recipient);
   const { messages, refused } = await renderMessages(content, [values], linkOf, Number.POSITIVE_INFINITY);
-  const [trouble] = refused.flatMap((one) => (one.status === "failed" ? [one] : []));
+  const [trouble] = refused.flatMap((one) => (one.status === "sent" ? [] : [one]));
   if (trouble) {
     return end(context, sendId, {
       status: "failed",

@@ -1,6 +1,8 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import type { EmailMessage, Keep, SendOutcome } from "#runtime/channels/channel.ts";
 import { openProvider } from "#runtime/channels/index.ts";
+import { parsePart } from "#tools/campaigns/liquid.ts";
+import { renderMessages } from "#tools/campaigns/message.ts";
 import { type House, startHouse } from "../../support/house.ts";
 import { type Casino, casino, Killed, loseWorker, vendor } from "./casino.ts";
 
@@ -135,6 +137,28 @@ test("a vendor is told to start no message later than a second after its check",
   );
   expect(latest.length).toBeGreaterThan(1);
   expect(Math.max(...latest)).toBeLessThanOrEqual(last!.claimed + 1_000);
+});
+
+test("a message whose rendering the machine was too busy for is tried again, and one that cannot be rendered is not", async () => {
+  const part = parsePart("html", "{{ name }}{{ tier }}", "html");
+  const slow = {
+    toString: () => {
+      for (const until = performance.now() + 300; performance.now() < until; );
+      return "Ana";
+    },
+  };
+  const values: Record<string, object> = { late: { name: slow, tier: "Gold" }, wrong: { name: "Ana" } };
+  const content = {
+    messageTo: ({ send_id }: { send_id: string }) =>
+      ({ id: send_id, html: part.render(values[send_id] as never) }) as never,
+  } as never;
+  const recipients = ["late", "wrong"].map((id) => ({ send_id: id, address: "ana@example.com" }));
+  const { messages, refused } = await renderMessages(content, recipients, () => "", Number.POSITIVE_INFINITY);
+  expect(messages).toEqual([]);
+  expect(refused).toMatchObject([
+    { id: "late", status: "retry", code: "template_slow" },
+    { id: "wrong", status: "failed", code: "template_error" },
+  ]);
 });
 
 describe("in the middle of a campaign", () => {
