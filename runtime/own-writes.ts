@@ -6,7 +6,7 @@ import { flush, type PendingEvent, type PendingJob } from "./outbox.ts";
 
 /**
  * One transaction of the service itself in a property, with the events and jobs that it leaves: for what is
- * counted and not asked for. It has no audit row, which is why no operation goes this way.
+ * counted and not asked for, or told by a vendor. It has no audit row, which is why no operation goes this way.
  */
 export async function writeAsService<T>(
   service: Service,

@@ -1,6 +1,6 @@
-import type { Database, Sql, TransactionOptions } from "#db/client.ts";
+import type { Database, Sql } from "#db/client.ts";
 import type { Config } from "./config.ts";
-import type { Directory, Property } from "./directory.ts";
+import type { Directory } from "./directory.ts";
 import { Fault, toFault } from "./faults.ts";
 import type { Log } from "./log.ts";
 import type { Call, Context, JobContext, JobRuntime } from "./operation.ts";
@@ -21,43 +21,6 @@ export interface Surroundings {
 
 const TRANSACTION_DEADLINE = 60_000;
 
-/** Runs `work` that no caller asked for in one transaction, and writes its events and jobs with it. */
-export async function inBackground<T>(
-  { db, config, sessions, log, wake }: Omit<Surroundings, "jobRuntime" | "directory"> & { wake(): void },
-  { property, requestId }: { property: Property; requestId: string },
-  work: (context: Context) => Promise<T>,
-  options: TransactionOptions = {},
-): Promise<T> {
-  const events: PendingEvent[] = [];
-  const jobs: PendingJob[] = [];
-  const call: Call = { actor: { type: "system", id: null }, transport: "job", requestId };
-  const context = (sql: Sql): Context => ({
-    sql,
-    property,
-    call,
-    config,
-    log,
-    issueToken: sessions.issue,
-    signDetached: sessions.signDetached,
-    emit: (type, object, previous) => void events.push({ type, object, previous }),
-    enqueue: (job, input, options) =>
-      void jobs.push({ name: job.name, attempts: job.attempts, input: job.input.parse(input), ...options }),
-    // The audit log tells of requests; what a job did is in the records that it wrote.
-    audit: () => {},
-  });
-  const result = await db.asProperty(
-    property.id,
-    async (sql) => {
-      const value = await work(context(sql));
-      if (events.length > 0 || jobs.length > 0) await flush(sql, property.id, events, jobs);
-      return value;
-    },
-    options,
-  );
-  if (events.length > 0 || jobs.length > 0) wake();
-  return result;
-}
-
 /** Makes the contexts of jobs. `wake` is called after a commit that left jobs on the queue. */
 export function jobContexts(
   { db, jobRuntime, config, directory, sessions, log }: Surroundings,
@@ -76,9 +39,34 @@ export function jobContexts(
     const property = held.property_id && (await directory.property(held.property_id));
     if (!property)
       throw new Fault("not_found", { message: `job ${held.name}: it has no property to work in` });
-    const around = { db, config, sessions, log, wake };
-    const options = { before: fence(held), deadline: TRANSACTION_DEADLINE };
-    return inBackground(around, { property, requestId: held.id }, work, options);
+    const events: PendingEvent[] = [];
+    const jobs: PendingJob[] = [];
+    const call: Call = { actor: { type: "system", id: null }, transport: "job", requestId: held.id };
+    const context = (sql: Sql): Context => ({
+      sql,
+      property,
+      call,
+      config,
+      log,
+      issueToken: sessions.issue,
+      signDetached: sessions.signDetached,
+      emit: (type, object, previous) => void events.push({ type, object, previous }),
+      enqueue: (job, input, options) =>
+        void jobs.push({ name: job.name, attempts: job.attempts, input: job.input.parse(input), ...options }),
+      // The audit log tells of requests; what a job did is in the records that it wrote.
+      audit: () => {},
+    });
+    const result = await db.asProperty(
+      property.id,
+      async (sql) => {
+        const value = await work(context(sql));
+        if (events.length > 0 || jobs.length > 0) await flush(sql, property.id, events, jobs);
+        return value;
+      },
+      { before: fence(held), deadline: TRANSACTION_DEADLINE },
+    );
+    if (events.length > 0 || jobs.length > 0) wake();
+    return result;
   };
 
   return {

@@ -1,10 +1,9 @@
-import { randomUUID } from "node:crypto";
 import type { Notice } from "#runtime/channels/channel.ts";
 import { type BoundCallbacks, callbacksOf } from "#runtime/channels/index.ts";
 import { Fault } from "#runtime/faults.ts";
 import type { Service } from "#runtime/invoke.ts";
 import type { Context } from "#runtime/operation.ts";
-import { inBackground } from "#runtime/worker-context.ts";
+import { writeAsService } from "#runtime/own-writes.ts";
 import { receiveInbound } from "#tools/sms/inbound.ts";
 import { applyNotices } from "./apply-notices.ts";
 import { clean } from "./notice.ts";
@@ -74,11 +73,10 @@ export async function takeIn(
   if (!property) throw new Fault("not_found", { message: "No provider has its callbacks here." });
   const given = [...new Map(notices.map(clean).map((notice) => [notice.eventId, notice])).values()];
   const urgent = given.filter(({ kind }) => URGENT.includes(kind)).slice(0, AT_ONCE);
-  const about = { property, requestId: randomUUID() };
-  const queueAll = () => inBackground(service, about, (context) => write(context, reader, given, []));
+  const queueAll = () => writeAsService(service, property, (context) => write(context, reader, given, []));
   if (urgent.length === 0) return queueAll();
   try {
-    await inBackground(service, about, (context) => write(context, reader, given, urgent));
+    await writeAsService(service, property, (context) => write(context, reader, given, urgent));
   } catch (error) {
     service.log.warn({ err: error, provider: reader.id }, "a notice waits for the queue");
     await queueAll();
