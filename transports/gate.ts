@@ -3,7 +3,7 @@ import type { IncomingMessage } from "node:http";
 import { isIP } from "node:net";
 import { ANONYMOUS, authenticate } from "#runtime/credentials.ts";
 import type { Directory } from "#runtime/directory.ts";
-import { Fault, toFault } from "#runtime/faults.ts";
+import { Fault, invalid, toFault } from "#runtime/faults.ts";
 import { readIdempotencyKey } from "#runtime/idempotency.ts";
 import type { Actor, Call } from "#runtime/operation.ts";
 import type { RateLimiter } from "#runtime/rate-limit.ts";
@@ -54,11 +54,22 @@ export async function pass(gate: Gate, incoming: IncomingMessage): Promise<Passa
     return { frame, actor, fault: new Fault("rate_limited", { retryAfter: seconds }) };
   }
   try {
+    // RFC 9112, section 3.2: of two, a proxy before us may have believed the other one.
+    if (hasTwoHosts(incoming)) throw invalid("Host", "is given twice");
     frame.version = readVersion(header(headers["api-version"]));
   } catch (error) {
     fault ??= toFault(error);
   }
   return { frame, actor, fault };
+}
+
+function hasTwoHosts({ rawHeaders }: IncomingMessage): boolean {
+  let hosts = 0;
+  for (let at = 0; at < rawHeaders.length; at += 2) {
+    const name = rawHeaders[at]!;
+    if (name.length === 4 && name.toLowerCase() === "host") hosts += 1;
+  }
+  return hosts > 1;
 }
 
 /** The call that a passed request makes. */

@@ -9,7 +9,8 @@ import exportValidationResults from "#tools/validation/export-validation-results
 import listValidationResults from "#tools/validation/list-validation-results.ts";
 import { answer } from "./answer.ts";
 import type { Gate } from "./gate.ts";
-import { answerFile, guarded, type Http, type Passed } from "./rest.ts";
+import { answerFile, guarded, type Http, notAllowed, type Passed } from "./rest.ts";
+import { acceptsCsv } from "./rest-tables.ts";
 
 interface Place {
   path: string;
@@ -28,9 +29,14 @@ export const JOB_ROWS: readonly Place[] = [
 export function mountJobRows(app: Http, gate: Gate, service: Service, catalog: Catalog): void {
   for (const place of JOB_ROWS) {
     if (!catalog.operations.has(place.list.name)) continue;
+    const path = place.path.replace("{id}", ":id");
     app.get(
-      place.path.replace("{id}", ":id"),
+      path,
       guarded(gate, (request) => listRows(service, place, request)),
+    );
+    app.all(
+      path,
+      guarded(gate, async () => notAllowed(["GET"])),
     );
   }
 }
@@ -41,8 +47,7 @@ async function listRows(service: Service, { list, csv }: Place, request: Passed)
   if (format !== undefined && format !== "json" && format !== "csv")
     throw invalid("format", "must be json or csv");
   const input = { ...page, id: c.req.param("id") };
-  const accepts = (c.req.header("accept") ?? "").includes("text/csv");
-  const asCsv = format === "csv" || (format === undefined && accepts);
+  const asCsv = format === "csv" || (format === undefined && acceptsCsv(c));
   if (asCsv && "handler" in csv) return answerFile(request, await invoke(service, csv, call, input));
   const { status, body } = await invoke(service, list, call, input);
   if (!asCsv || "handler" in csv) return answer(frame, status, body);

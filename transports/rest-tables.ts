@@ -1,17 +1,25 @@
 import { stringify } from "csv-stringify/sync";
+import { accepts } from "hono/accepts";
 import { safeCell } from "#db/csv.ts";
 import { parseSelect } from "#db/filters.ts";
+import { quote } from "#db/filters-values.ts";
 import type { Page } from "#db/reader.ts";
 import { shapeOf } from "#runtime/columns.ts";
 import { Fault, invalid } from "#runtime/faults.ts";
 import { checkKey } from "#runtime/input.ts";
 import { invoke, type Outcome, type Service } from "#runtime/invoke.ts";
-import type { Operation } from "#runtime/operation.ts";
+import type { Operation, Row } from "#runtime/operation.ts";
 import { answer } from "./answer.ts";
 import type { HttpContext, Passed } from "./rest.ts";
 import { noteFields } from "./rest-fields.ts";
 
+const JSON_TYPE = "application/json";
 const OBJECT = "application/vnd.pgrst.object+json";
+const CSV = "text/csv";
+const SUPPORTED = [JSON_TYPE, OBJECT, CSV];
+/** The preferences that are obeyed, and those that say what is done anyway. */
+const OBEYED =
+  /^(return=(representation|minimal)|count=(exact|planned|estimated)|resolution=(merge|ignore)-duplicates|max-affected=\d{1,9}|handling=(strict|lenient)|missing=default|tx=commit)$/;
 /** Query keys that are no filters. */
 export const OPTIONS = new Set(["select", "order", "limit", "offset", "cursor"]);
 
@@ -25,19 +33,39 @@ export interface Preferences {
   csv: boolean;
   /** Rows that are there already are changed, or left as they are, instead of refused. */
   duplicates: "merge" | "ignore" | undefined;
+  /** A change of more rows than that is refused. */
+  mostAffected: number;
 }
 
+/** Throws `invalid` where a write would be kept that was to be undone, or strictness is asked for and cannot be. */
 export function preferences(c: HttpContext): Preferences {
   const prefer = c.req.header("prefer") ?? "";
-  const accept = c.req.header("accept") ?? "";
+  const words = prefer.split(",").map((word) => word.trim());
+  if (words.includes("tx=rollback")) throw invalid("Prefer", "tx=rollback is not offered: writes are kept");
+  const unknown = words.find((word) => word !== "" && !OBEYED.test(word));
+  if (unknown !== undefined && words.includes("handling=strict")) {
+    throw invalid("Prefer", `${quote(unknown)} is not offered, and handling=strict asks to be told`);
+  }
+  const most = /\bmax-affected=(\d{1,9})\b/.exec(prefer)?.[1];
+  const type = acceptedType(c);
   return {
     count: /\bcount=(exact|planned|estimated)\b/.exec(prefer)?.[1],
     representation: /\breturn=representation\b/.test(prefer),
     minimal: /\breturn=minimal\b/.test(prefer),
-    single: accept.includes(OBJECT),
-    csv: accept.includes("text/csv"),
+    single: type === OBJECT,
+    csv: type === CSV,
     duplicates: /\bresolution=(merge|ignore)-duplicates\b/.exec(prefer)?.[1] as Preferences["duplicates"],
+    mostAffected: most === undefined ? Number.POSITIVE_INFINITY : Number(most),
   };
+}
+
+/** Of the types that are offered the one that the caller likes most. */
+function acceptedType(c: HttpContext): string {
+  return accepts(c, { header: "Accept", supports: SUPPORTED, default: JSON_TYPE });
+}
+
+export function acceptsCsv(c: HttpContext): boolean {
+  return acceptedType(c) === CSV;
 }
 
 /** GET on a collection. */
@@ -66,7 +94,7 @@ export async function list(service: Service, operation: Operation, request: Pass
     const shape = shapeOf(operation.crud!.table);
     const columns = parseSelect(shape, query.get("select") ?? "*") ?? Object.keys(shape.columns);
     const text = toCsv(outcome.body, [...new Set(columns)]);
-    return answer(frame, 200, text, { contentType: "text/csv; charset=utf-8", headers });
+    return answer(frame, 200, text, { contentType: `${CSV}; charset=utf-8`, headers });
   }
   const shapedOutcome = wants.single ? { ...outcome, body: single(outcome.body) } : outcome;
   return answer(frame, 200, shapedOutcome.body, { headers });
@@ -123,6 +151,14 @@ export function shaped(outcome: Outcome, { wants, many, create, select }: Shapin
   return { ...outcome, body };
 }
 
+/** An upsert's outcome without the rows that were left as they are. One record that was left is no row at all. */
+export function newOnes(outcome: Outcome): Outcome {
+  if (outcome.status >= 400) return outcome;
+  const rows = JSON.parse(outcome.body) as Partial<Row> | (Row | null)[];
+  if (!Array.isArray(rows)) return rows.id === undefined ? { ...outcome, body: "[]" } : outcome;
+  return { ...outcome, body: JSON.stringify(rows.filter((row) => row !== null)) };
+}
+
 function projected(body: string, select: string[]): string {
   const one = (row: Record<string, unknown>) => Object.fromEntries(select.map((name) => [name, row[name]]));
   const value = JSON.parse(body) as Record<string, unknown> | Record<string, unknown>[];
@@ -133,6 +169,12 @@ function single(body: string): string {
   const rows = JSON.parse(body) as unknown[];
   expectOne(rows.length);
   return JSON.stringify(rows[0]);
+}
+
+/** Throws `invalid` where a change would touch more rows than the caller has said. */
+export function expectMost({ mostAffected }: Preferences, rows: number): void {
+  if (rows <= mostAffected) return;
+  throw invalid("Prefer", `max-affected is ${mostAffected}, and the filters match ${rows} rows`);
 }
 
 /** Throws `not_acceptable` where one object was asked for and there is another number. */

@@ -15,7 +15,17 @@ import { fingerprint, queryOf, readBody, readJson } from "./body.ts";
 import { attachment, bodyOf } from "./files.ts";
 import { callOf, type Gate, idempotencyKey, pass } from "./gate.ts";
 import { noteFields } from "./rest-fields.ts";
-import { countHeader, expectOne, list, OPTIONS, preferences, selection, shaped } from "./rest-tables.ts";
+import {
+  countHeader,
+  expectMost,
+  expectOne,
+  list,
+  newOnes,
+  OPTIONS,
+  preferences,
+  selection,
+  shaped,
+} from "./rest-tables.ts";
 
 type Env = { Bindings: HttpBindings };
 export type Http = Hono<Env>;
@@ -105,7 +115,8 @@ export function methodsOf(operation: Operation): string[] {
   return operation.name === "me" ? ["POST", "GET"] : ["POST"];
 }
 
-function notAllowed(methods: string[]): never {
+/** Throws `method_not_allowed`, naming those that are. */
+export function notAllowed(methods: string[]): never {
   throw new Fault("method_not_allowed", { message: `Use ${methods.join(" or ")} here.`, allow: methods });
 }
 
@@ -261,14 +272,6 @@ async function create(
   return answerOutcome(request, shaped(written, shaping), { headers });
 }
 
-/** Without the rows that were left as they are. One record that was left is no row at all. */
-function newOnes(outcome: Outcome): Outcome {
-  if (outcome.status >= 400) return outcome;
-  const rows = JSON.parse(outcome.body) as Partial<Row> | (Row | null)[];
-  if (!Array.isArray(rows)) return rows.id === undefined ? { ...outcome, body: "[]" } : outcome;
-  return { ...outcome, body: JSON.stringify(rows.filter((row) => row !== null)) };
-}
-
 function upsert(
   create: Operation,
   change: Operation | undefined,
@@ -304,6 +307,7 @@ async function matching(service: Service, operation: Operation, request: Passed)
     choose: async (context) => {
       const rows = await lockMatching(context, operation.crud!.table, filters);
       if (wants.single) expectOne(rows.length);
+      expectMost(wants, rows.length);
       return rows;
     },
   });

@@ -56,6 +56,11 @@ describe("every response under /api", () => {
     expect(record.headers.get("Allow")).toBe("GET, PATCH, DELETE");
     const read = await refused(405, "method_not_allowed", house.post("/api/audit_logs", {}));
     expect(read.headers.get("Allow")).toBe("GET");
+    for (const rows of ["import_jobs/:id/errors", "validation_jobs/:id/results"]) {
+      const path = `/api/${rows.replace(":id", NOWHERE)}`;
+      const { headers: given } = await refused(405, "method_not_allowed", house.post(path, {}));
+      expect(given.get("Allow"), rows).toBe("GET");
+    }
   });
 
   test("honors a version that it knows, and lists them for one that it does not", async () => {

@@ -94,6 +94,30 @@ test("a PostgREST client counts what it has written, and nothing of what was lef
   expect(await players.delete({ count }).eq("tier", "Gone")).toMatchObject({ error: null, count: 0 });
 }, 30_000);
 
+test("a caller who says how many rows are meant changes no more, and one who wants a write undone is refused", async () => {
+  const players = client.from("players");
+  await players.insert([1, 2, 3].map((n) => ({ player_id: `meant-${n}`, tier: "Meant" })));
+  const two = { headers: { Prefer: "handling=strict, max-affected=2" } };
+  for (const method of ["DELETE", "PATCH"]) {
+    const body = method === "PATCH" ? { body: { tier: "Other" } } : {};
+    const { status } = await house.request(method, "/api/players?tier=eq.Meant", { ...two, ...body });
+    expect(status, method).toBe(400);
+  }
+  for (const write of [
+    players.delete().eq("tier", "Meant").rollback(),
+    players.update({ tier: "Other" }).eq("tier", "Meant").rollback(),
+    players.insert({ player_id: "meant-4", tier: "Meant" }).rollback(),
+  ]) {
+    expect((await write).status).toBe(400);
+  }
+  const unknown = { Prefer: "handling=strict, timezone=America/Denver" };
+  expect((await house.get("/api/players", unknown)).body.details[0].field).toBe("Prefer");
+  expect((await house.get("/api/players", { Prefer: "timezone=America/Denver" })).status).toBe(200);
+  expect((await players.select("id").eq("tier", "Meant")).data).toHaveLength(3);
+  const three = { headers: { Prefer: "handling=strict, max-affected=3" } };
+  expect((await house.request("DELETE", "/api/players?tier=eq.Meant", three)).body).toHaveLength(3);
+});
+
 test("a PostgREST client upserts by the table's key or by the id, with events and audit row by row", async () => {
   const tenant = await house.newTenant();
   const own = new PostgrestClient(`${house.baseUrl}/api`, { headers: { "X-Api-Key": tenant.key } });
@@ -293,6 +317,21 @@ test("pages by cursor are linked, and a cursor that somebody made is refused", a
   ]) {
     const { status, body } = await house.get(`/api/players?cursor=${cursor}`);
     expect({ status, field: body.details[0].field }).toEqual({ status: 400, field: "cursor" });
+  }
+});
+
+test("of what an Accept header names, that is answered which it likes most", async () => {
+  const types = {
+    "application/json, text/csv": "application/json",
+    "text/csv;q=0.1, application/json": "application/json",
+    "text/csv;q=0": "application/json",
+    "text/html, */*": "application/json",
+    "application/json;q=0.5, text/csv": "text/csv",
+    "text/csv; charset=utf-8": "text/csv",
+  };
+  for (const [accept, type] of Object.entries(types)) {
+    const { headers } = await house.get("/api/players?limit=1", { Accept: accept });
+    expect(headers.get("content-type")?.split(";")[0], accept).toBe(type);
   }
 });
 
