@@ -32,6 +32,7 @@ export interface Campaign {
   reply_to: string | null;
   provider_id: string | null;
   body_html: string | null;
+  body_mjml: string | null;
   body_text: string | null;
   segment_id: string | null;
   exclude_segment_ids: string[];
@@ -61,7 +62,7 @@ export async function findCampaign(
 ): Promise<Campaign> {
   const [campaign] = await sql<Campaign[]>`
     select id, name, channel, status, template_id, subject, preheader, from_name, from_email, reply_to,
-      provider_id, body_html, body_text, segment_id, exclude_segment_ids, audience, conditions, logic, scheduled_at,
+      provider_id, body_html, body_mjml, body_text, segment_id, exclude_segment_ids, audience, conditions, logic, scheduled_at,
       fires_at, send_in_player_timezone, throttle_per_minute, ignore_frequency_cap, is_transactional, tags, utm,
       goal, holdout_percent, plan_cursor, planned_at, version
     from campaigns
@@ -75,7 +76,7 @@ export async function findCampaign(
 
 /** A campaign record without its bodies and figures, as events carry it: they must stay small. */
 export function thin(record: Record<string, unknown>): Record<string, unknown> {
-  const { body_html: _html, body_text: _text, stats: _stats, ...rest } = record;
+  const { body_html: _html, body_mjml: _mjml, body_text: _text, stats: _stats, ...rest } = record;
   return rest;
 }
 

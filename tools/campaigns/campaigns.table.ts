@@ -4,6 +4,7 @@ import { changedFields } from "#runtime/crud.ts";
 import { Fault, invalid } from "#runtime/faults.ts";
 import { type Change, type Context, type Row, table } from "#runtime/operation.ts";
 import { Condition } from "#tools/segments/conditions.ts";
+import { mjmlChange } from "#tools/templates/mjml.ts";
 import { Utm } from "#tools/tracking/utm.ts";
 import { audienceSql, checkOneAudience } from "./audience.ts";
 import { type Campaign, CHANNELS, STATUSES, thin } from "./campaign.ts";
@@ -35,6 +36,9 @@ const campaigns = table({
       z.uuid().nullable().optional().describe("From list_message_providers. Default: the property's choice"),
     ),
     body_html: writable(body().describe("Liquid. Goes before the template's bodies")),
+    body_mjml: writable(
+      body().describe("MJML with Liquid in it, in place of body_html, which is then made of it"),
+    ),
     body_text: writable(body().describe("Liquid. Made from the HTML when left out")),
     segment_id: writable(z.uuid().nullable().optional().describe("From list_segments")),
     exclude_segment_ids: writable(
@@ -130,7 +134,7 @@ const CONTENT = [
 ];
 const EDITABLE: Record<string, readonly string[]> = {
   ...Object.fromEntries(
-    [...CONTENT, "body_text", "is_transactional", "utm"].map((name) => [
+    [...CONTENT, "body_mjml", "body_text", "is_transactional", "utm"].map((name) => [
       name,
       ["draft", "scheduled", "paused"],
     ]),
@@ -164,9 +168,10 @@ async function beforeWrite(
   if (AUDIENCE.some((name) => name in input)) await audienceSql(context, next, 0);
   if (input.template_id) await checkTemplate(context, next);
   if (input.provider_id) await checkProvider(context, next);
-  if (!current) return input;
+  const made = await mjmlChange(context, { source: "body_mjml", html: "body_html" }, input, current);
+  if (!current) return { ...input, ...made };
   const back = input.scheduled_at === null && current.status === "scheduled";
-  return { ...input, version: Number(current.version) + 1, ...(back && { status: "draft" }) };
+  return { ...input, ...made, version: Number(current.version) + 1, ...(back && { status: "draft" }) };
 }
 
 function checkEditable(input: Record<string, unknown>, current: Row): void {

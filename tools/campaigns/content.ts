@@ -5,25 +5,26 @@ import type { Context } from "#runtime/operation.ts";
 import type { Candidate } from "#tools/providers/choose.ts";
 import type { Campaign } from "./campaign.ts";
 import type { Recipient } from "./claim.ts";
-import { parsePart } from "./liquid.ts";
+import { type Engine, parsePart } from "./liquid.ts";
 import type { PropertyVariables } from "./render.ts";
 
 /** The fields of a campaign or a template that hold Liquid, and the engine that each is for. */
-const PARTS = {
+const PARTS: Record<string, Engine> = {
   subject: "text",
   preheader: "html",
   body_html: "html",
   body_text: "text",
   html: "html",
   text: "text",
-} as const;
+};
 
-/** Refuses Liquid that does not parse, naming the field. */
-export function checkSyntax(record: Record<string, unknown>): void {
-  for (const [field, engine] of Object.entries(PARTS)) {
+/** Refuses Liquid that does not parse, naming the field. Answers the variables that it takes, sorted. */
+export function checkSyntax(record: Record<string, unknown>): string[] {
+  const names = Object.entries(PARTS).flatMap(([field, engine]) => {
     const source = record[field];
-    if (typeof source === "string") parsePart(field, source, engine);
-  }
+    return typeof source === "string" ? parsePart(field, source, engine).variables : [];
+  });
+  return [...new Set(names)].sort();
 }
 
 /** What a campaign sends by a channel: compiled once, the same for all recipients. */
@@ -56,7 +57,7 @@ export async function templateOf(
 ): Promise<{ template: TemplateRow | null; deleted: FaultDetail[] }> {
   if (template_id === null) return { template: null, deleted: [] };
   const [template] = await sql<TemplateRow[]>`
-    select subject, html, text from templates
+    select subject, html, mjml, text from templates
     where property_id = ${property.id} and id = ${template_id} and deleted_at is null`;
   if (template) return { template, deleted: [] };
   return {
@@ -68,6 +69,7 @@ export async function templateOf(
 interface TemplateRow {
   subject: string | null;
   html: string | null;
+  mjml: string | null;
   text: string | null;
 }
 

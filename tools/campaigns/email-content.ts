@@ -14,7 +14,7 @@ import {
   type Setting,
   templateOf,
 } from "./content.ts";
-import { SOURCE_CHARACTERS } from "./liquid.ts";
+import { parsePart, SOURCE_CHARACTERS } from "./liquid.ts";
 import { completePlayer } from "./player-fields.ts";
 import {
   type CompiledEmail,
@@ -133,7 +133,8 @@ async function compile(
       },
     ];
   }
-  const own: Record<string, string> = hasBody(campaign) ? { html: "body_html", text: "body_text" } : {};
+  const mjml = hasBody(campaign) ? campaign.body_mjml : (template?.mjml ?? null);
+  const own = fieldsOf(campaign, mjml);
   return compiledOr(() => {
     const whole = withFooter({ ...content, subject });
     const compiled = compileEmail(whole);
@@ -148,7 +149,10 @@ async function compile(
       ...propertyVariables(context.property),
       postal_address: context.property.postal_address ?? "-",
     };
-    compiled.render(playerVariables(player, property, links));
+    const variables = playerVariables(player, property, links);
+    // First, because it has the lines that the author knows.
+    if (mjml !== null) parsePart("html", mjml, "html").render(variables);
+    compiled.render(variables);
     return { template: whole, compiled };
   }, own);
 }
@@ -165,6 +169,12 @@ function partsOf(
     html: own ? campaign.body_html : (template?.html ?? null),
     text: own ? campaign.body_text : (template?.text ?? null),
   };
+}
+
+/** What the parts of the mail are called in the record that they come from. */
+function fieldsOf(campaign: Campaign, mjml: string | null): Record<string, string> {
+  if (!hasBody(campaign)) return mjml === null ? {} : { html: "mjml" };
+  return { html: mjml === null ? "body_html" : "body_mjml", text: "body_text" };
 }
 
 function hasBody({ body_html, body_text }: Campaign): boolean {

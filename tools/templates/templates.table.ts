@@ -1,9 +1,10 @@
 import { z } from "zod";
 import { readable, writable } from "#runtime/columns.ts";
-import { Fault } from "#runtime/faults.ts";
+import { Fault, invalid } from "#runtime/faults.ts";
 import { type Change, type Context, type Row, table } from "#runtime/operation.ts";
 import { CHANNELS } from "#tools/campaigns/campaign.ts";
 import { checkSyntax } from "#tools/campaigns/content.ts";
+import { mjmlChange } from "./mjml.ts";
 
 const body = () => z.string().min(1).max(500_000).nullable().optional();
 
@@ -17,10 +18,21 @@ export default table({
   columns: {
     name: writable(z.string().trim().min(1).max(200)),
     channel: writable(z.enum(CHANNELS).default("email")),
-    engine: writable(z.enum(["liquid"]).default("liquid")),
+    engine: writable(
+      z.enum(["liquid", "mjml"]).default("liquid").describe("What the layout is written in: html or mjml"),
+    ),
     subject: writable(z.string().trim().min(1).max(500).nullable().optional()),
-    html: writable(body()),
+    html: writable(body().describe("With the engine mjml it is made of mjml")),
+    mjml: writable(body().describe("MJML with Liquid in it, for the engine mjml")),
     text: writable(body().describe("Made from the HTML when left out")),
+    variables: readable(
+      z
+        .array(z.string())
+        .nullable()
+        .describe(
+          "What it takes of a recipient, those with a default too; null for one written by an older version",
+        ),
+    ),
     version: readable(z.int()),
   },
   beforeWrite,
@@ -35,7 +47,25 @@ async function beforeWrite(
     return {};
   }
   checkSyntax(input);
-  return current ? { ...input, version: Number(current.version) + 1 } : input;
+  const made = await engineChange(context, input, current);
+  const { subject, html, text } = { ...current, ...input, ...made };
+  const written = { ...input, ...made, variables: checkSyntax({ subject, html, text }) };
+  return current ? { ...written, version: Number(current.version) + 1 } : written;
+}
+
+/** What follows from the engine: of mjml comes the HTML; back from there, the MJML goes and the HTML stays. */
+async function engineChange(
+  context: Context,
+  input: Record<string, unknown>,
+  current: Row | null,
+): Promise<Record<string, unknown>> {
+  const { engine, mjml } = { ...current, ...input };
+  if (engine === "mjml") {
+    if (typeof mjml !== "string") throw invalid("mjml", "the engine mjml needs it");
+    return mjmlChange(context, { source: "mjml", html: "html" }, input, current);
+  }
+  if (typeof input.mjml === "string") throw invalid("mjml", "is for the engine mjml");
+  return { mjml: null };
 }
 
 async function checkUnused({ sql, property }: Context, template: Row): Promise<void> {

@@ -1,0 +1,128 @@
+import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { htmlOf } from "#tools/templates/mjml.ts";
+import { type House, startHouse } from "../../support/house.ts";
+import { type Casino, casino } from "../campaigns/casino.ts";
+
+let house: House;
+let property: string;
+let place: Casino;
+beforeAll(async () => {
+  house = await startHouse();
+  property = (await house.newTenant()).id;
+  place = casino(house, property);
+  await started();
+}, 120_000);
+afterAll(() => house?.stop());
+
+/** The thread's first start may take longer than a request has. */
+async function started(): Promise<void> {
+  await vi.waitFor(() => htmlOf("mjml", mail(""), property), { timeout: 60_000 });
+}
+
+const mail = (body: string) => `<mjml><mj-body>\n${body}\n</mj-body></mjml>`;
+const section = (text: string) =>
+  `<mj-section><mj-column><mj-text>${text}</mj-text></mj-column></mj-section>`;
+
+describe("a campaign in MJML", () => {
+  test("goes out laid out for each recipient, with counted links, the footer and its Liquid", async () => {
+    for (const [first_name, tier] of [
+      ["<Ana>", "Gold"],
+      ["Bo", "Silver"],
+    ]) {
+      await place.player({ player_id: first_name, first_name, tier, email: `${tier}@example.com` });
+    }
+    const id = await place.campaign({
+      body_html: null,
+      body_mjml: mail(`${section("Hi {{ first_name }}")}
+        {% if tier == "Gold" %}${section('<a href="https://casino.example/gold">Gold</a>')}{% endif %}`),
+    });
+    expect(await place.preflight(id)).toMatchObject({ ok: true, errors: [] });
+    await place.send(id);
+    await house.idle();
+    const [gold, silver] = await place.mailbox();
+    expect(gold!.html).toContain("Hi &lt;Ana&gt;</div>");
+    expect(gold!.html).toMatch(/<a href="[^"]+\/c\/[^"]+">Gold<\/a>/);
+    expect(gold!.html).not.toContain("casino.example/gold");
+    expect(silver!.html).toContain("Hi Bo</div>");
+    expect(silver!.html).not.toContain("Gold");
+    for (const { html, text } of [gold!, silver!]) {
+      expect(html).toContain("1 Main Street, Reno, NV 89501");
+      expect(html).toMatch(/>Unsubscribe<\/a>/);
+      expect(html).not.toMatch(/<mj-|\{[{%]|lq[0-9a-f]{12}n/);
+      expect(html).not.toContain("fonts.googleapis.com");
+      expect(text).toContain("Hi ");
+    }
+    const { campaign } = await place.call("duplicate_campaign", { campaignId: id, propertyId: property });
+    const { body_mjml, body_html } = await place.get(id);
+    expect(campaign).toMatchObject({ body_mjml, body_html });
+  });
+
+  test("names the line of a variable that no player has and that has no default", async () => {
+    const id = await place.campaign({ body_html: null, body_mjml: mail(section("{{ player.shoe }}")) });
+    const { errors } = await place.preflight(id);
+    expect(errors).toEqual([{ field: "body_mjml", message: expect.stringMatching(/player\.shoe.*line:2/s) }]);
+    await expect(place.send(id)).rejects.toThrow("shoe");
+  });
+
+  test("has no HTML but what is made of its MJML", async () => {
+    const id = await place.campaign({ body_html: null, body_mjml: mail(section("One")) });
+    await expect(place.call("update_campaign", { id, body_html: "<p>x</p>" })).rejects.toThrow("body_mjml");
+    const changed = await place.call("update_campaign", { id, body_mjml: mail(section("Two")) });
+    expect(changed.body_html).toContain(">Two</div>");
+    const without = await place.call("update_campaign", { id, body_mjml: null });
+    expect(without).toMatchObject({ body_html: null, body_mjml: null });
+  });
+});
+
+describe("a template in MJML", () => {
+  test("tells its variables, and becomes one in HTML when its engine does", async () => {
+    const created = await place.call("create_template", {
+      name: "Layout",
+      engine: "mjml",
+      subject: "{{ player.city | default: 'you' }}",
+      mjml: mail(section("{{ first_name }}")),
+    });
+    expect(created.variables).toEqual(["first_name", "player.city"]);
+    const id = created.id;
+    const changed = await place.call("update_template", { id, subject: "Hi" });
+    expect(changed).toMatchObject({ variables: ["first_name"], html: created.html });
+    await expect(place.call("update_template", { id, mjml: null })).rejects.toThrow("mjml");
+    const plain = await place.call("update_template", { id, engine: "liquid", html: "<p>{{ tier }}</p>" });
+    expect(plain).toMatchObject({ mjml: null, html: "<p>{{ tier }}</p>", variables: ["tier"] });
+    await expect(place.call("create_template", { name: "x", mjml: mail("") })).rejects.toThrow("engine mjml");
+  });
+
+  const REFUSED: [string, string, RegExp][] = [
+    ["an unknown component", "<mj-foo/>", /line 2.*mj-foo/],
+    [
+      "a value for a width",
+      '<mj-section><mj-column width="{{ player.city }}"/></mj-section>',
+      /line 2.*width/,
+    ],
+    ["another file", '<mj-include path="/etc/passwd" type="html"/>', /line 2.*mj-include/],
+    [
+      "a condition between columns",
+      "<mj-section>\n{% if tier %}<mj-column/>{% endif %}</mj-section>",
+      /line 3.*\{% if tier %\}/,
+    ],
+    ["Liquid in place of an attribute", "<mj-section {{ tier }}></mj-section>", /tier|Attribute/],
+    ["Liquid that does not parse", "\n{% if tier %}", /if tier/],
+    ["no MJML", "</mj-body></mjml><p>", /mjml/],
+  ];
+  test.each(REFUSED)("is refused with %s", async (_, body, message) => {
+    const call = place.call("create_template", { name: "Bad", engine: "mjml", mjml: mail(body) });
+    await expect(call).rejects.toMatchObject({ code: "invalid", message: expect.stringMatching(message) });
+  });
+
+  test("that takes too long is refused, while another property's is laid out", async () => {
+    const styles = `<mj-style inline="inline">${"div div td{top:0}".repeat(3_000)}</mj-style>`;
+    const columns = `<mj-section>${"<mj-column/>".repeat(8_000)}</mj-section>`;
+    const slow = `<mjml><mj-head>${styles}</mj-head><mj-body>${columns}</mj-body></mjml>`;
+    const rival = (await house.newTenant()).id;
+    const outcome = expect(htmlOf("mjml", slow, property)).rejects.toThrow("takes too long");
+    await expect(htmlOf("mjml", mail(""), property)).rejects.toMatchObject({ code: "unavailable" });
+    const other = await vi.waitFor(() => htmlOf("mjml", mail(section("Rival")), rival), { timeout: 60_000 });
+    expect(other).toContain("Rival");
+    await outcome;
+  });
+});
