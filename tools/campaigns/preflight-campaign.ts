@@ -3,6 +3,10 @@ import { tool } from "#runtime/operation.ts";
 import { findCampaign } from "./campaign.ts";
 import { Preflight, preflight } from "./preflight.ts";
 
+// Counting is linear in the audience: a million players take their time, and a busy machine longer.
+const DEADLINE_MS = 30_000;
+const COUNT_FOR_MS = 15_000;
+
 export default tool({
   name: "preflight_campaign",
   title: "Check a campaign before sending",
@@ -14,5 +18,7 @@ export default tool({
   input: { campaignId: z.uuid().describe("From list_campaigns"), propertyId: z.uuid() },
   output: Preflight,
   faults: ["not_found"],
-  handler: async (context, { campaignId }) => preflight(context, await findCampaign(context, campaignId)),
+  deadline: DEADLINE_MS,
+  handler: async (context, { campaignId }) =>
+    preflight(context, await findCampaign(context, campaignId), COUNT_FOR_MS),
 });
