@@ -1,5 +1,6 @@
 const WIDEST = 40;
 const NARROWEST = 6;
+const INLINE = 80;
 const GAP = 2;
 
 export interface Paper {
@@ -22,10 +23,15 @@ export function asTable(value: unknown, paper: Paper = {}): string {
 }
 
 function lines(value: unknown, indent: number, { width }: Paper): string {
-  const nested = Array.isArray(value) && value.length > 0 && typeof value[0] === "object";
-  if (!nested) return cell(value);
+  if (!isNested(value)) return cell(value);
   const inner = { width: width && width - Math.min(indent, 2) };
   return `\n${asTable(value, inner)}`.replaceAll("\n", `\n${" ".repeat(Math.min(indent, 2))}`);
+}
+
+/** Rows, or a record that would be a long line of JSON. */
+function isNested(value: unknown): boolean {
+  if (Array.isArray(value)) return value.length > 0 && typeof value[0] === "object";
+  return typeof value === "object" && value !== null && cell(value).length > INLINE;
 }
 
 function rows(list: Record<string, unknown>[], { width, order }: Paper): string {

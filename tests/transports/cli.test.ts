@@ -77,6 +77,13 @@ describe("a table for people", () => {
     expect(asTable(rows, { order: ["note", "id"] }).split("\n")[0]).toMatch(/^note +id$/);
   });
 
+  test("shows a record within a record as lines of its own, unless it is short", () => {
+    const campaign = { id: rows[0]!.id, subject: "s".repeat(60) };
+    const text = asTable({ success: true, skipped: { no_consent: 1 }, campaign });
+    expect(text).toContain('skipped   {"no_consent":1}');
+    expect(text).toContain(`campaign  \n  id       ${campaign.id}\n  subject  ${campaign.subject}`);
+  });
+
   test("is as wide as it needs where there is no terminal", () => {
     expect(asTable(rows).split("\n")[2]).toContain(rows[0]!.id);
   });

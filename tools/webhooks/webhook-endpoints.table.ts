@@ -8,6 +8,7 @@ import { newSigningSecret } from "#runtime/signature.ts";
 import { DeliverWebhooks } from "./endpoint.ts";
 
 const MOST_EVENTS = 100;
+const DEVELOPMENT = "WEBHOOK_ALLOW_PRIVATE=on lets it be, for development.";
 
 export default table({
   name: "webhook_endpoints",
@@ -59,7 +60,8 @@ export default table({
 function checkUrl({ config }: Context, url: string): void {
   const open = config.webhooksAllowPrivate;
   const refusal = refuseUrl(url, { allowPrivate: open, allowHttp: open });
-  if (refusal !== null) throw invalid("url", refusal);
+  if (refusal === null) return;
+  throw invalid("url", open ? refusal : `${refusal} ${DEVELOPMENT}`);
 }
 
 function knownEvents(names: Change["input"][string] & unknown[]): string[] {

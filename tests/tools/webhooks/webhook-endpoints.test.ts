@@ -170,7 +170,7 @@ describe("where private addresses are closed", () => {
   afterAll(() => closed.close());
 
   test.each([
-    ["http://receiver.example.com/", /https:/],
+    ["http://receiver.example.com/", /https:.*WEBHOOK_ALLOW_PRIVATE/],
     ["https://127.0.0.1/", /not on the public internet/],
     ["https://169.254.169.254/latest/meta-data/", /not on the public internet/],
     ["https://localhost:8443/", /not on the public internet/],
