@@ -84,6 +84,18 @@ export function invalid(field: string, message: string): Fault {
   return new Fault("invalid", { message: `${field}: ${message}`, details: [{ field, message }] });
 }
 
+/** What was thrown about one record of several; a fault tells which one, as `[2].email`. */
+export function thrownAt(index: number, error: unknown): unknown {
+  if (!(error instanceof Fault) || error.keepWrites || error.status >= 500) return error;
+  const details = error.details?.map(({ field, message }) => ({ field: `[${index}].${field}`, message }));
+  return new Fault(error.code, {
+    message: `Record [${index}]: ${error.message}`,
+    ...(details && { details }),
+    ...(error.retryAfter !== undefined && { retryAfter: error.retryAfter }),
+    cause: error.cause,
+  });
+}
+
 const CONNECTION_ERRORS = new Set([
   "CONNECTION_CLOSED",
   "CONNECTION_ENDED",

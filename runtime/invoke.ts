@@ -4,7 +4,7 @@ import type { Page, Reader } from "#db/reader.ts";
 import { checkScope, resolveProperty } from "./access.ts";
 import type { Config } from "./config.ts";
 import type { Directory, Property } from "./directory.ts";
-import { type Fault, toFault } from "./faults.ts";
+import { type Fault, thrownAt, toFault } from "./faults.ts";
 import { asObject, foldCasing, parseInput } from "./input.ts";
 import type { Log } from "./log.ts";
 import type { Call, Context, File, Operation, Row } from "./operation.ts";
@@ -54,7 +54,7 @@ export async function invoke(
 ): Promise<Outcome> {
   try {
     checkScope(operation, call.actor);
-    const inputs = (options.many ? (raw as unknown[]) : [raw]).map((one) =>
+    const inputs = each(options.many ? (raw as unknown[]) : [raw], options, (one) =>
       foldCasing(operation, asObject(one)),
     );
     const property = needsProperty(operation)
@@ -63,7 +63,7 @@ export async function invoke(
     const unparsed = { service, operation, call, property, ...options };
     let parsed: Record<string, unknown>[];
     try {
-      parsed = inputs.map((input) =>
+      parsed = each(inputs, options, (input) =>
         parseInput(operation, options.choose ? { ...input, id: NOBODY } : input),
       );
     } catch (error) {
@@ -75,6 +75,16 @@ export async function invoke(
   } catch (error) {
     throw explained(service, operation, call, error);
   }
+}
+
+function each<T, R>(inputs: T[], { many }: { many?: boolean }, read: (input: T) => R): R[] {
+  return inputs.map((input, index) => {
+    try {
+      return read(input);
+    } catch (error) {
+      throw many ? thrownAt(index, error) : error;
+    }
+  });
 }
 
 /** Whether the operation works in a property. */

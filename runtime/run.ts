@@ -1,7 +1,7 @@
 import type { Sql, TransactionOptions, Work } from "#db/client.ts";
 import { type AuditRow, auditPart, auditRow } from "./audit.ts";
 import type { Property } from "./directory.ts";
-import { faultBody, toFault } from "./faults.ts";
+import { faultBody, thrownAt, toFault } from "./faults.ts";
 import {
   findRecorded,
   isLockTimeout,
@@ -153,9 +153,11 @@ async function handleAll(running: Running, context: Context, inputs: object[]) {
     results.push(...(await operation.many(context, inputs as never)));
     return { results, audited: [auditOf(running, null)] };
   }
-  for (const input of inputs) {
+  for (const [index, input] of inputs.entries()) {
     effects.about = {};
-    const result = await operation.handler(context, input as never);
+    const result = await operation.handler(context, input as never).catch((error: unknown) => {
+      throw many ? thrownAt(index, error) : error;
+    });
     results.push(result);
     // Null: the record was left as it is.
     if (result !== null) audited.push(auditOf(running, result));

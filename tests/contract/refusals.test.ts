@@ -52,6 +52,27 @@ test("what is refused for being more than one row has changed nothing", async ()
   expect((await house.get("/api/players?player_id=in.(n1,n2)")).body).toEqual([]);
 });
 
+test("of several records in one request the refused one is named, and none is stored", async () => {
+  const good = { player_id: "several-0" };
+  await player({ player_id: "several-taken" });
+  for (const [bad, status, field] of [
+    [{ adt: "much" }, 400, "[1].adt"],
+    [{ email: "nobody" }, 400, "[1].email"],
+    [{ no_such_field: 1 }, 400, "[1].no_such_field"],
+    ["text", 400, undefined],
+    [{ player_id: "several-taken" }, 409, undefined],
+  ] as const) {
+    const { body, ...answer } = await house.post("/api/players", [good, bad]);
+    expect(answer.status, JSON.stringify(bad)).toBe(status);
+    expect(body.error).toMatch(/^Record \[1\]: /);
+    expect(body.details?.[0].field).toBe(field);
+  }
+  const changed = [good, { player_id: "several-taken", status: "erased" }];
+  const merged = await house.post("/api/players", changed, { Prefer: "resolution=merge-duplicates" });
+  expect(merged.body.details[0].field).toBe("[1].status");
+  expect((await house.get("/api/players?player_id=eq.several-0")).body).toEqual([]);
+});
+
 test("who excluded themselves by name is excluded by every address that they have", async () => {
   const person = { first_name: "Yan", last_name: "Zed", birth_date: "1980-02-03" };
   await house.post("/api/self_exclusions", person);
