@@ -55,12 +55,13 @@ interface Trouble {
  * What became of one message.
  * `failed`: refused for good. `retry`: known not to be sent, may be tried again. `unknown`: nobody can tell
  * whether the vendor took it. `fatal` says that the vendor refuses the sender and not this message: no other
- * message will pass until the settings are repaired. `optedOut`: the vendor keeps the recipient's STOP.
+ * message will pass until the settings are repaired. `busy`: it takes
+ * no more for now, whichever message it is. `optedOut`: the vendor keeps the recipient's STOP.
  */
 export type SendOutcome =
   | { id: string; status: "sent"; providerMessageId: string }
   | (Trouble & { status: "failed"; optedOut?: true })
-  | (Trouble & { status: "retry"; retryAfter?: number; fatal?: true })
+  | (Trouble & { status: "retry"; retryAfter?: number; fatal?: true; busy?: true })
   | (Trouble & { status: "unknown" });
 
 export interface SendOptions {

@@ -53,8 +53,9 @@ export function trouble(
 ): Unsent {
   const words = (text: string) => text.replaceAll(to, "<recipient>").slice(0, 500);
   if ("reached" in reply) {
-    const status = reply.reached ? "unknown" : "retry";
-    return { id, status, code: reply.reached ? "no_answer" : "not_connected", message: words(reply.message) };
+    const message = words(reply.message);
+    if (reply.reached) return { id, status: "unknown", code: "no_answer", message };
+    return { id, status: "retry", code: "not_connected", message, busy: true };
   }
   const { status, headers } = reply;
   const about = {
@@ -64,7 +65,9 @@ export function trouble(
   };
   if (status === 401 || status === 403)
     return { ...about, status: "retry", code: "provider_auth", fatal: true };
-  if (status === 429 || status === 503) return { ...about, status: "retry", ...retryAfter(headers) };
+  if (status === 429 || status === 503) {
+    return { ...about, status: "retry", busy: true, ...retryAfter(headers) };
+  }
   return { ...about, status: status >= 500 || status < 400 ? "unknown" : "failed" };
 }
 

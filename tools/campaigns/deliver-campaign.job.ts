@@ -23,13 +23,15 @@ import { renderMessages } from "./message.ts";
 import { fail, finishIfDone, orFail } from "./move.ts";
 import { secondsToRoom } from "./pace.ts";
 import { notReady, readinessOn } from "./readiness.ts";
-import { recordOutcomes } from "./record.ts";
+import { BUSY_SECONDS, recordOutcomes } from "./record.ts";
 import { unsubscribeLinks } from "./unsubscribe.ts";
 
 // While one batch is on its way to the vendor, another is claimed or recorded.
 const LANES = 2;
 // A provider that takes nothing is left alone for so many seconds.
 const REST_SECONDS = 60;
+// One that took none of a batch, and did not say how long that lasts.
+const DOWN_SECONDS = 15;
 // A wait for a provider's rate that is longer than this is left to the queue.
 const MOST_WAIT_SECONDS = 2;
 // From the check to the hand-over, and to the start of the last message at the vendor.
@@ -222,8 +224,10 @@ function judged<C extends SendingChannel>(
 ): { sent: SendOutcome[]; refusal: SendOutcome | undefined } {
   const verdict = verdictOn(answered);
   delivery.routes.note(route, verdict, answered);
-  if (verdict === null || verdict === "ok") return { sent: answered, refusal: undefined };
-  if (delivery.routes.leave(route)) return { sent: handedBack(answered), refusal: undefined };
+  const isDown = verdict === "failing" || verdict === "refused";
+  if (isDown && delivery.routes.leave(route)) return { sent: handedBack(answered), refusal: undefined };
+  restIfBusy(delivery, answered, isDown ? DOWN_SECONDS : BUSY_SECONDS);
+  if (!isDown) return { sent: answered, refusal: undefined };
   const refusal = answered.find((outcome) => outcome.status === "retry" && outcome.fatal);
   if (refusal) delivery.stopped = true;
   else if (answered.some(({ status }) => status === "unknown")) {
@@ -231,6 +235,20 @@ function judged<C extends SendingChannel>(
     delivery.resumeIn = REST_SECONDS;
   }
   return { sent: answered, refusal };
+}
+
+/** A provider that takes no more for now is asked again when it says, and not with the rest of the campaign before. */
+function restIfBusy<C extends SendingChannel>(
+  delivery: Delivery<C>,
+  answered: SendOutcome[],
+  seconds: number,
+): void {
+  const waits = answered.flatMap((one) =>
+    one.status === "retry" && one.busy ? [one.retryAfter ?? seconds] : [],
+  );
+  if (waits.length === 0) return;
+  delivery.stopped = true;
+  delivery.resumeIn = Math.max(delivery.resumeIn ?? 0, ...waits);
 }
 
 /** The provider refuses the sender: no message will pass until its settings are repaired. */

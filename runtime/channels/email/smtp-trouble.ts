@@ -4,6 +4,8 @@ import type { SendOutcome } from "../channel.ts";
 export interface SmtpError {
   code?: string;
   responseCode?: number;
+  /** What the system was asked for when it failed. */
+  syscall?: string;
   message: string;
 }
 
@@ -29,6 +31,8 @@ export function troubleOf(id: string, error: SmtpError, bodyStarted: boolean): U
   // A refused greeting or a lost connection says nothing about this message.
   const aboutMessage = MESSAGE_CODES.has(error.code ?? "");
   const final = aboutMessage && (error.responseCode === undefined || isPermanent(error.responseCode));
+  if (error.syscall === "connect" || error.code === "EDNS")
+    return { ...trouble, status: "retry", busy: true };
   return { ...trouble, status: final ? "failed" : "retry" };
 }
 

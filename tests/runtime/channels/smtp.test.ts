@@ -235,6 +235,7 @@ test("a server that is not there has sent nothing", async () => {
   expect(bare(await sendOne(port))).toEqual({
     status: "retry",
     code: "smtp_esocket",
+    busy: true,
   });
 });
 

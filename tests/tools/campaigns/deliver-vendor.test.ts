@@ -71,6 +71,45 @@ describe("a vendor", () => {
     expect(await place.get(id)).toMatchObject({ status: "sent" });
   });
 
+  test("that takes but a few at a time gets the others later, and no message fails for it", async () => {
+    const id = await planned(20);
+    let taken = 0;
+    const { sender, given } = vendor({
+      answer: (message) =>
+        taken++ < 3
+          ? sent(message)
+          : { id: message.id, status: "retry", code: "http_429", message: "too many", busy: true },
+    });
+    for (let round = 1; round <= 7; round += 1) {
+      taken = 0;
+      await place.work({ open: () => sender });
+      // Not the whole campaign is shown to a vendor that takes no more.
+      expect(given.splice(0).length).toBeLessThanOrEqual(10);
+      await later();
+    }
+    expect(await tally(id)).toEqual({ sent: 20 });
+    expect(await place.get(id)).toMatchObject({ status: "sent" });
+  });
+
+  test("that is down for hours costs no message", async () => {
+    const id = await planned(12);
+    let down = true;
+    const { sender, given } = vendor({
+      answer: (message) =>
+        down
+          ? { id: message.id, status: "retry", code: "not_connected", message: "down", busy: true }
+          : sent(message),
+    });
+    for (let round = 1; round <= 6; round += 1) {
+      await place.work({ open: () => sender });
+      expect(given.splice(0).length).toBeLessThanOrEqual(10);
+      await later();
+    }
+    down = false;
+    await place.work({ open: () => sender });
+    expect(await tally(id)).toEqual({ sent: 12 });
+  });
+
   test("that refuses us fails the campaign, and sending it again goes on without repeating anything", async () => {
     const id = await planned(20);
     let repaired = false;
