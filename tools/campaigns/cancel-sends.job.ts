@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { job } from "#runtime/operation.ts";
+import { settleLater } from "./settle-sends.job.ts";
 
 const CHUNK = 10_000;
 const FIRST = "00000000-0000-0000-0000-000000000000";
@@ -29,5 +30,6 @@ export default job({
         return marked?.last ?? null;
       });
     }
+    await transact((context) => settleLater(context, campaignId));
   },
 });

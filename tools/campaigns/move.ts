@@ -6,7 +6,7 @@ import { absent, type Campaign, findCampaign, type Status, thin } from "./campai
 import campaigns from "./campaigns.table.ts";
 import { keepStats } from "./kept-stats.ts";
 import refreshStats, { REFRESH_EVERY } from "./refresh-campaign-stats.job.ts";
-import settleSends, { SETTLE_AFTER_SECONDS } from "./settle-sends.job.ts";
+import { settleLater } from "./settle-sends.job.ts";
 import { countSends } from "./stats.ts";
 
 interface Action {
@@ -72,7 +72,8 @@ export async function move(
 }
 
 /** A locked campaign that can never be sent as it is, with the reason. */
-export function fail(context: Context, id: string, reason: string): Promise<Row> {
+export async function fail(context: Context, id: string, reason: string): Promise<Row> {
+  await settleLater(context, id);
   return move(context, id, "fail", { status_reason: reason.slice(0, 1000), finished_at: "now" });
 }
 
@@ -89,9 +90,7 @@ export async function finishIfDone(context: Context, id: string): Promise<boolea
   const { by_link: _links, ...totals } = stats;
   await move(context, id, "finish", { finished_at: "now" }, { stats: totals });
   context.enqueue(refreshStats, { campaignId: id }, { dedupe: id, runAt: REFRESH_EVERY });
-  if (stats.unknown > 0) {
-    context.enqueue(settleSends, { campaignId: id }, { dedupe: id, runAt: SETTLE_AFTER_SECONDS });
-  }
+  await settleLater(context, id);
   return true;
 }
 

@@ -55,7 +55,9 @@ export const params = {
       occurred_at_column: z.string().max(500).optional(),
     })
     .optional()
-    .describe("Evidence of the opt-in. Without it an import turns no consent on."),
+    .describe(
+      "Evidence of the opt-in. Without it an import turns no consent on; without occurred_at_column it turns none on that a player has refused.",
+    ),
   dry_run: z.boolean().default(false).describe("Checks and counts everything, and writes no player."),
 };
 

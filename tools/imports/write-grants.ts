@@ -11,11 +11,13 @@ interface Person {
   player_id: string;
   email_hash: string | null;
   phone_hash: string | null;
+  consents: Record<string, boolean>;
 }
 
 /**
  * Appends the grants of the written rows to the ledger, and sets these players' consents to what the ledger
- * says last: a later revocation stays. Suppressions stay too. The rows' players are locked by having been written.
+ * says last: a later refusal or revocation stays, and so does any against a grant that has no date, because
+ * nobody can tell which came first. Suppressions stay too. The rows' players are locked by having been written.
  */
 export async function writeGrants(
   { sql, property }: Context,
@@ -28,14 +30,15 @@ export async function writeGrants(
   );
   if (granting.size === 0) return;
   const people = await sql<Person[]>`
-    select r.row, p.id as player_id, encode(p.email_hash, 'hex') as email_hash, encode(p.phone_hash, 'hex') as phone_hash
+    select r.row, p.id as player_id, encode(p.email_hash, 'hex') as email_hash, encode(p.phone_hash, 'hex') as phone_hash,
+      p.consents
     from import_rows r join players p on p.property_id = ${property.id} and p.id = coalesce(r.target, r.id)
     where r.verdict is null and r.row = any(${[...granting.keys()]}::int[])`;
   const [clock] = await sql<{ now: string }[]>`select clock_timestamp() as now`;
   const entries = people.flatMap((person) =>
-    (granting.get(person.row) ?? []).map((grant) =>
-      ledgerRow(property.id, evidence, requester, person, grant, clock!.now),
-    ),
+    (granting.get(person.row) ?? [])
+      .filter(({ channel, occurredAt }) => occurredAt !== null || person.consents[channel] !== false)
+      .map((grant) => ledgerRow(property.id, evidence, requester, person, grant, clock!.now)),
   );
   if (entries.length === 0) return;
   await appendConsents(sql, entries);

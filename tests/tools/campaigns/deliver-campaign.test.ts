@@ -328,3 +328,27 @@ test("an endpoint that has asked hears of each message that is sent, and of each
   expect(of("campaign.message_failed")).toHaveLength(2);
   expect(of("campaign.message_failed")[0]).toMatchObject({ campaign_id: id, error_code: "smtp_550" });
 });
+
+test("what nobody can tell of a cancelled campaign is settled a day later too", async () => {
+  const id = await planned(4);
+  let cancelled: Promise<unknown> | undefined;
+  const { sender } = vendor({
+    concurrency: 2,
+    answer: async (message) => {
+      cancelled ??= place.call("cancel_campaign", { campaignId: id, propertyId: place.id });
+      await cancelled;
+      return { id: message.id, status: "unknown", code: "cut", message: "no answer" };
+    },
+  });
+  await place.work({ open: () => sender });
+  expect(await tally(id)).toEqual({ unknown: expect.any(Number), cancelled: expect.any(Number) });
+  await place.query(
+    (sql) => sql`
+      update campaign_sends set claimed_at = claimed_at - interval '25 hours' where property_id = ${place.id}`,
+  );
+  await house.service.db.asSystem(
+    (sql) => sql`update queue set run_at = now() where property_id = ${place.id} and name = 'settle_sends'`,
+  );
+  await place.work();
+  expect(await tally(id)).toEqual({ failed: expect.any(Number), cancelled: expect.any(Number) });
+});

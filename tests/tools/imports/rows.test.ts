@@ -245,6 +245,24 @@ test("an import turns no consent on by itself; with its evidence each grant is i
   });
 });
 
+test("who has refused stays refused against a consent that nobody can date", async () => {
+  const { tenant, call } = imports.house;
+  await imports.run({ csv: "player_id,email\nD1,d1@example.com\n" });
+  const [player] = await imports.players();
+  const refusal = { playerId: player!.id, channel: "email", consentGiven: false };
+  await call("consent_record", { propertyId: tenant.id, ...refusal });
+  const consent = { channel: ["email"], consentSource: "old list" };
+  await imports.run({ csv: "player_id,email\nD1,d1@example.com\nD2,d2@example.com\n", consent });
+  expect((await imports.players()).map(({ consents }) => consents)).toEqual([
+    { email: false },
+    { email: true },
+  ]);
+  const dated = { ...consent, occurred_at_column: "at" };
+  const today = new Date().toISOString();
+  await imports.run({ csv: `player_id,email,at\nD1,d1@example.com,${today}\n`, consent: dated });
+  expect((await imports.players())[0]!.consents).toEqual({ email: true });
+});
+
 test("who revoked after the time of the consent stays revoked, and suppressions stay", async () => {
   const { tenant, call } = imports.house;
   await imports.run({ csv: "player_id,email\nR1,r1@example.com\n" });
