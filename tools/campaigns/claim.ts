@@ -120,7 +120,7 @@ async function claimUpTo(context: Context, jobId: string, wanted: Wanted): Promi
     ), claimed as (
       update campaign_sends s
       set status = d.status, skip_reasons = d.reasons, scheduled_for = coalesce(d.until, s.scheduled_for),
-        claimed_by = ${jobId}, claimed_at = case when s.repeats then s.claimed_at else clock_timestamp() end, updated_at = now(),
+        claimed_by = ${jobId}, claimed_at = case when s.repeats then s.claimed_at else statement_timestamp() end, updated_at = now(),
         provider = ${provider.name}, provider_id = ${provider.id}
       from decided d
       where s.property_id = ${property.id} and s.id = d.send_id
