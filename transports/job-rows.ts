@@ -9,7 +9,7 @@ import exportValidationResults from "#tools/validation/export-validation-results
 import listValidationResults from "#tools/validation/list-validation-results.ts";
 import { answer } from "./answer.ts";
 import type { Gate } from "./gate.ts";
-import { answerFile, guarded, type Http, notAllowed, type Passed } from "./rest.ts";
+import { answerFile, guarded, type Http, notAllowed, type Passed, refuseOptions } from "./rest.ts";
 import { acceptsCsv } from "./rest-tables.ts";
 
 interface Place {
@@ -43,6 +43,7 @@ export function mountJobRows(app: Http, gate: Gate, service: Service, catalog: C
 
 async function listRows(service: Service, { list, csv }: Place, request: Passed): Promise<Response> {
   const { c, call, query, frame } = request;
+  refuseOptions(query, new Set(["format", ...Object.keys(list.input.omit({ id: true }).shape)]));
   const { format, ...page } = Object.fromEntries(query);
   if (format !== undefined && format !== "json" && format !== "csv")
     throw invalid("format", "must be json or csv");

@@ -120,13 +120,28 @@ export function notAllowed(methods: string[]): never {
   throw new Fault("method_not_allowed", { message: `Use ${methods.join(" or ")} here.`, allow: methods });
 }
 
+const NO_OPTIONS: ReadonlySet<string> = new Set();
+
 async function callFunction(service: Service, operation: Operation, request: Passed): Promise<Response> {
-  const { c, call } = request;
+  const { c, call, query } = request;
+  refuseOptions(query);
   const bytes = c.req.method === "GET" ? Buffer.alloc(0) : await readBody(c.req.raw);
   const input = readJson(c.req.header("content-type") ?? null, bytes);
   noteFields(request, operation, input);
   const outcome = await invoke(service, operation, keyed(request, bytes, call), input);
   return outcome.file ? answerFile(request, outcome) : answerOutcome(request, outcome);
+}
+
+/** Throws `invalid` where the address says more than the route reads there: a `dry_run` that is passed over sends. */
+export function refuseOptions(query: URLSearchParams, known: ReadonlySet<string> = NO_OPTIONS): void {
+  for (const key of query.keys()) {
+    if (!known.has(key)) {
+      const beside =
+        known.size > 0 ? `; known: ${[...known].join(", ")}` : "; arguments belong into the body";
+      throw invalid(key, `unknown option in the address${beside}`);
+    }
+    if (query.getAll(key).length > 1) throw invalid(key, "is given twice");
+  }
 }
 
 /** An outcome that is a file, at the receiver's pace. */
@@ -206,7 +221,7 @@ async function one(service: Service, operation: Operation, request: Passed): Pro
   const bytes = reads ? Buffer.alloc(0) : await readBody(c.req.raw);
   const body = asObject(readJson(c.req.header("content-type") ?? null, bytes));
   if (Object.hasOwn(body, "id")) throw invalid("id", "is named by the address, not by the body");
-  for (const key of query.keys()) throw invalid(key, "unknown option");
+  refuseOptions(query);
   noteFields(request, operation, body);
   const condition = c.req.header("if-match");
   const versioned = operation.crud !== undefined && isVersioned(operation.crud.table);
@@ -246,8 +261,7 @@ async function create(
   request: Passed,
 ): Promise<Response> {
   const { c, call, query } = request;
-  const unknown = [...query.keys()].find((key) => !CREATE_OPTIONS.has(key));
-  if (unknown !== undefined) throw invalid(unknown, "unknown option");
+  refuseOptions(query, CREATE_OPTIONS);
   if (c.req.header("if-match") !== undefined) throw noEtag();
   const select = selection(operation, query);
   const bytes = await readBody(c.req.raw);
@@ -300,6 +314,7 @@ async function matching(service: Service, operation: Operation, request: Passed)
     throw new Fault("invalid", { message: `A ${c.req.method} on a collection needs at least one filter.` });
   }
   for (const [key] of filters) checkKey(key);
+  if (query.getAll("select").length > 1) throw invalid("select", "is given twice");
   const select = selection(operation, query);
   noteFields(request, operation, body, select);
   const wants = preferences(c);

@@ -13,6 +13,34 @@ const player = (input: object) => house.post("/api/players", input);
 const count = async () => (await house.get("/api/players?limit=1000")).body.length;
 const OBJECT = { Accept: "application/vnd.pgrst.object+json" };
 
+test("what an address says beside its arguments is refused, and nothing is done", async () => {
+  const { body: campaign } = await house.post("/api/campaigns", {
+    ...{ name: "Not yet", channel: "email", subject: "Hi", body_text: "Hi", audience: "all" },
+  });
+  const sending = { campaignId: campaign.id, propertyId: house.tenant.id };
+  for (const path of ["send-campaign?dry_run=true", "send-campaign?propertyId="]) {
+    const { status, body } = await house.post(`/api/functions/${path}`, sending);
+    expect([status, body.details[0].field], path).toEqual([400, path.split(/[?=]/)[1]]);
+    expect((await house.get(`/api/campaigns/${campaign.id}`)).body.status, path).toBe("draft");
+  }
+  const { body: kept } = await player({ player_id: "address-1" });
+  for (const [method, path, input] of [
+    ["POST", "/api/players?dry_run=true", {}],
+    ["POST", "/api/players?select=id&select=email", {}],
+    ["PATCH", `/api/players/${kept.id}?dry_run=true`, { tier: "X" }],
+    ["DELETE", `/api/players/${kept.id}?dry_run=true`, undefined],
+    ["GET", `/api/players/${kept.id}?select=id`, undefined],
+    ["PATCH", "/api/players?player_id=eq.address-1&select=id&select=tier", { tier: "X" }],
+    ["POST", "/api/auth/login?email=a@example.com", { email: "a@example.com", password: "x" }],
+    ["GET", `/api/import_jobs/${randomUUID()}/errors?id=1`, undefined],
+    ["GET", `/api/validation_jobs/${randomUUID()}/results?limit=1&limit=2`, undefined],
+  ] as const) {
+    const answer = await house.request(method, path, input ? { body: input } : {});
+    expect([answer.status, answer.body.code], path).toEqual([400, "invalid"]);
+  }
+  expect((await house.get("/api/players?player_id=eq.address-1")).body).toEqual([kept]);
+});
+
 test("an option is no filter: a change of a whole collection is refused", async () => {
   await player({ player_id: "stay-1" });
   await player({ player_id: "stay-2" });
