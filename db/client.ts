@@ -1,5 +1,5 @@
 import postgres from "postgres";
-import { type FlowLimits, type Lane, openLane } from "./flow.ts";
+import { FLOW_LIMITS, type FlowLimits, LANES, type Lane, openLanes } from "./lanes.ts";
 import { type Client, ConnectionLost, DeadlineExceeded, openPool, type Pool } from "./pool.ts";
 import { openShared, SHORT } from "./shared.ts";
 import { gatheringSocket } from "./socket.ts";
@@ -49,9 +49,6 @@ export interface Database {
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
 const REQUEST_DEADLINE = 5_000;
-/** Flows at once in one process: slow receivers hold connections, and requests must not wait for them. */
-const LANES = 2;
-const FLOW_LIMITS: FlowLimits = { stall: 30_000, whole: 300_000 };
 const MOST_PREPARED = 1_000;
 
 export interface ConnectOptions {
@@ -90,7 +87,11 @@ export function connect(url: string, options: ConnectOptions = {}): Database {
     types: jsonAsText as never,
   });
   const shared = openShared(url, { ...settings("app_reader", SHORT), types: jsonAsText as never });
-  const lanes = openPool(url, LANES, settings("app_idle"));
+  const lanes = openLanes(
+    openPool(url, LANES, settings("app_idle")),
+    options.flowLimits ?? FLOW_LIMITS,
+    (backend) => stopQuery(writers, backend),
+  );
   const listener = postgres(url, { ...settings("app_idle"), max: 1 });
   const prepared = new Set<string>();
 
@@ -115,10 +116,7 @@ export function connect(url: string, options: ConnectOptions = {}): Database {
       }
       return withClient(readers, deadline - (performance.now() - startedAt), ({ sql }) => run(sql));
     },
-    lane: async (property) =>
-      openLane(lanes, tenantRole(property), options.flowLimits ?? FLOW_LIMITS, (backend) =>
-        stopQuery(writers, backend),
-      ),
+    lane: async (property) => lanes.open(property, tenantRole(property)),
     listen: async (channel, onNotify, onListen) => {
       await listener.listen(channel, onNotify, onListen);
     },

@@ -1,6 +1,7 @@
 import { Readable } from "node:stream";
 import { setTimeout as later } from "node:timers/promises";
 import type postgres from "postgres";
+import type { FlowLimits } from "./lanes.ts";
 import { type Client, ConnectionLost, DeadlineExceeded, type Pool } from "./pool.ts";
 
 /** Makes the bytes: one read-only transaction of the tenant, one snapshot. `copy` takes a query's text for COPY. */
@@ -15,51 +16,15 @@ export interface Flow {
   next(): Promise<Buffer | null>;
   /** Stops what runs in the database and gives the connection back. Harmless at the end. */
   cancel(): Promise<void>;
+  /** Milliseconds that its receiver is behind the pace. */
+  lag(): number;
 }
 
-/** A connection that is kept for a flow. It is given back by its flow, or by `release` when there is none. */
-export interface Lane {
-  start(source: Source): Flow;
-  release(): void;
-}
-
-/** Milliseconds. */
-export interface FlowLimits {
-  /** A receiver who takes nothing for this long has gone. */
-  stall: number;
-  /** All of it, however it moves. */
-  whole: number;
-}
-
-const TURN_DEADLINE = 5_000;
-
-/** Waits for a lane, which are few: a flow holds one for as long as its receiver reads. Throws DeadlineExceeded. */
-export async function openLane(
-  pool: Pool,
-  role: string,
-  limits: FlowLimits,
-  stopQuery: (backend: number) => Promise<void>,
-): Promise<Lane> {
-  const taking = pool.take();
-  const client = await inTime(taking).catch((error: unknown) => {
-    void taking.then(pool.give);
-    throw error;
-  });
-  return {
-    start: (source) => startFlow({ pool, client, role, limits, stopQuery }, source),
-    release: () => pool.give(client),
-  };
-}
-
-function inTime<T>(promise: Promise<T>): Promise<T> {
-  return new Promise((resolve, reject) => {
-    const timer = setTimeout(
-      () => reject(new DeadlineExceeded(`no lane within ${TURN_DEADLINE} ms`)),
-      TURN_DEADLINE,
-    );
-    promise.then(resolve, reject).finally(() => clearTimeout(timer));
-  });
-}
+const ROLLBACK_DEADLINE = 5_000;
+/** Bytes a millisecond that a receiver is expected to take. */
+const PACE = 65;
+/** Milliseconds that who was quick may be ahead of it: nobody earns a long rest. */
+const MOST_AHEAD = 1_000;
 
 interface Running {
   pool: Pool;
@@ -67,21 +32,25 @@ interface Running {
   role: string;
   limits: FlowLimits;
   stopQuery: (backend: number) => Promise<void>;
+  /** Gives the client up. */
+  leave(how: (client: Client) => void): void;
 }
 
-function startFlow({ pool, client, role, limits, stopQuery }: Running, source: Source): Flow {
+/** Begins a flow on a client, which it gives up at its end, whatever that is. */
+export function startFlow(running: Running, source: Source): Flow {
+  const { pool, client, role, limits, stopQuery, leave } = running;
   const { sql } = client;
   let backend = 0;
   let state: "open" | "done" | Error = "open";
   let interrupt: (error: Error) => void = () => {};
   let drop: () => void = () => {};
-  let stall: NodeJS.Timeout | undefined;
+  const receiver = receiverOf(limits, () => void fail(new DeadlineExceeded("nobody takes what flows")));
   const whole = setTimeout(() => void fail(new DeadlineExceeded("it flowed for too long")), limits.whole);
   const settle = (how: "done" | Error) => {
     state = how;
     client.onLost = null;
     clearTimeout(whole);
-    clearTimeout(stall);
+    receiver.end();
   };
   const fail = async (error: Error): Promise<void> => {
     if (state !== "open") return;
@@ -89,8 +58,7 @@ function startFlow({ pool, client, role, limits, stopQuery }: Running, source: S
     interrupt(error);
     if (backend > 0 && !client.lost) await stopQuery(backend);
     if (!client.lost) drop();
-    if (await rolledBack(client)) pool.give(client);
-    else pool.discard(client);
+    leave((await rolledBack(client)) ? pool.give : pool.discard);
   };
   client.onLost = () => void fail(new ConnectionLost());
   const pieces = (async function* () {
@@ -109,15 +77,15 @@ function startFlow({ pool, client, role, limits, stopQuery }: Running, source: S
     next: async () => {
       if (state === "done") return null;
       if (state !== "open") throw state;
-      clearTimeout(stall);
+      receiver.asks();
       try {
         const { value, done } = await next();
         if (!done) {
-          stall = setTimeout(() => void fail(new DeadlineExceeded("nobody takes what flows")), limits.stall);
+          receiver.has(value.length);
           return value;
         }
         settle("done");
-        pool.give(client);
+        leave(pool.give);
         return null;
       } catch (error) {
         await fail(error as Error);
@@ -125,13 +93,39 @@ function startFlow({ pool, client, role, limits, stopQuery }: Running, source: S
       }
     },
     cancel: () => fail(new DeadlineExceeded("nobody takes what flows")),
+    lag: () => (state === "open" ? receiver.lag() : 0),
+  };
+}
+
+/** Watches over how a receiver takes what flows. It is expected to ask from the beginning. */
+function receiverOf({ stall }: FlowLimits, onStall: () => void) {
+  let timer: NodeJS.Timeout | undefined;
+  /** When it was its turn, or null while it waits for us. */
+  let since: number | null = null;
+  let behind = 0;
+  const lag = () => behind + (since === null ? 0 : performance.now() - since);
+  const has = (bytes: number) => {
+    behind = Math.max(behind - bytes / PACE, -MOST_AHEAD);
+    since = performance.now();
+    timer = setTimeout(onStall, stall);
+  };
+  has(0);
+  return {
+    has,
+    lag,
+    asks: () => {
+      clearTimeout(timer);
+      behind = lag();
+      since = null;
+    },
+    end: () => clearTimeout(timer),
   };
 }
 
 /** Whether the connection can be used again: it answers, and holds no transaction. */
 async function rolledBack({ sql, lost }: Client): Promise<boolean> {
   if (lost) return false;
-  const late = later(TURN_DEADLINE, false, { ref: false });
+  const late = later(ROLLBACK_DEADLINE, false, { ref: false });
   const done = sql.unsafe("rollback").then(
     () => true,
     () => false,

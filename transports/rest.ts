@@ -54,7 +54,11 @@ export function guarded(
     if (passage.fault) return answerFault(passage.frame, passage.fault);
     try {
       const call = callOf(gate, incoming, passage, "rest");
-      return await work({ c, frame: passage.frame, call, query: queryOf(incoming.url ?? "/"), deprecations });
+      const query = queryOf(incoming.url ?? "/");
+      const response = await work({ c, frame: passage.frame, call, query, deprecations });
+      // hono answers HEAD by the route of GET, and lets the body go by unread: what flows into it would never end.
+      if (incoming.method === "HEAD") await response.body?.cancel();
+      return response;
     } catch (error) {
       return answerFault(passage.frame, toFault(error));
     }

@@ -7,7 +7,8 @@ import { testDatabase } from "../support/database.ts";
 
 const PROPERTY = "01900000-0000-7000-8000-00000000000a";
 const RIVAL = "01900000-0000-7000-8000-00000000000b";
-const PATIENT = { stall: 60_000, whole: 60_000 };
+const THIRD = "01900000-0000-7000-8000-00000000000c";
+const PATIENT = { stall: 60_000, whole: 60_000, lag: 60_000 };
 
 const database = await testDatabase();
 const admin = postgres(database.url, { max: 1, onnotice: () => {} });
@@ -113,7 +114,7 @@ test("a receiver who goes away stops the query, whether it has rows to give or n
 });
 
 test("a receiver who takes nothing for long is cut off, and one who is slow is not", async () => {
-  const impatient = open({ stall: 150, whole: 60_000 });
+  const impatient = open({ ...PATIENT, stall: 150 });
   const gone = await flowing(impatient, large);
   await gone.next();
   await vi.waitFor(async () => expect(await working()).toBe(0), 5_000);
@@ -129,9 +130,50 @@ test("a receiver who takes nothing for long is cut off, and one who is slow is n
 });
 
 test("a flow that takes too long as a whole is cut off", async () => {
-  const flow = await flowing(open({ stall: 60_000, whole: 150 }), endless);
+  const flow = await flowing(open({ ...PATIENT, whole: 150 }), endless);
   await expect(flow.next()).rejects.toThrow(/too long/);
   await vi.waitFor(async () => expect(await working()).toBe(0), 30_000);
+});
+
+test("one property never holds all lanes, and what it waits for is not waited for by others", async () => {
+  const first = await db.lane(PROPERTY);
+  const second = await db.lane(PROPERTY);
+  let entered = false;
+  const third = db.lane(PROPERTY).then((lane) => {
+    entered = true;
+    return lane;
+  });
+  const others = await Promise.all([db.lane(RIVAL), db.lane(THIRD)]);
+  expect(entered).toBe(false);
+  for (const lane of [first, second, ...others]) lane.release();
+  (await third).release();
+});
+
+test("who reads slowly gives way to whoever waits, and who reads is left alone", async () => {
+  const crowded = open({ ...PATIENT, lag: 300 });
+  const slow = [];
+  for (const property of [RIVAL, RIVAL, THIRD]) {
+    const flow = (await crowded.lane(property)).start(large);
+    await flow.next();
+    slow.push(flow);
+  }
+  const busy = (await crowded.lane(THIRD)).start(endless);
+  const reading = busy.next().catch((error: unknown) => error);
+  const lane = await crowded.lane(PROPERTY);
+  const cut = (await Promise.allSettled(slow.map((flow) => flow.next()))).filter(
+    ({ status }) => status === "rejected",
+  );
+  expect(cut).toHaveLength(1);
+  expect(await Promise.race([reading, Promise.resolve("reads")])).toBe("reads");
+  expect((await read(lane.start(players))).length).toBeGreaterThan(10_000_000);
+  await Promise.all([...slow, busy].map((flow) => flow.cancel()));
+  await reading;
+});
+
+test("a flow that is never asked for anything ends as one that is not read on", async () => {
+  const flow = await flowing(open({ ...PATIENT, stall: 150 }), large);
+  await vi.waitFor(() => expect(flow.lag()).toBe(0), 5_000);
+  await expect(flow.next()).rejects.toThrow(/nobody takes/);
 });
 
 test("a flow that nobody reads holds no more than a few pieces in memory", async () => {

@@ -330,3 +330,19 @@ test("a cancelled validation is failed with that word, and judges nothing more",
   expect(await stateOf(body.id)).toEqual({ status: "failed", error: "cancelled", processed: 0 });
   expect((await house.get(`/api/validation_jobs/${body.id}/results`)).body).toEqual([]);
 }, 60_000);
+
+test("a HEAD of a job's file says what it is, and keeps nothing busy", async () => {
+  const { body: job } = await start({ emails: ["head@good.example"] });
+  await house.idle();
+  const path = `/api/validation_jobs/${job.id}/results?format=csv`;
+  const startedAt = performance.now();
+  for (let turn = 0; turn < 6; turn++) {
+    const head = await house.request("HEAD", path);
+    expect(head).toMatchObject({ status: 200, text: "" });
+    expect(head.headers.get("content-disposition")).toMatch(/attachment/);
+  }
+  // Less than the pace allows to who is too slow to read.
+  expect(performance.now() - startedAt).toBeLessThan(2_000);
+  const { status, text } = await house.get(path);
+  expect({ status, text }).toMatchObject({ status: 200, text: expect.stringContaining("head@good.example") });
+});
