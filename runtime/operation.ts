@@ -86,6 +86,8 @@ export interface Context {
   enqueue<Input>(job: JobReference<Input>, input: Input, options?: EnqueueOptions): void;
   /** In a call for one row: leaves its insertion to the last statement, whose row is the answer. */
   insertLast?(insertion: Insertion): { id: string };
+  /** Says of a list that there are more rows, and by which cursor they are asked for. */
+  goOn?(cursor: string): void;
   /** Names what the audit row is about, when the result's `id` does not. */
   audit(about: {
     /** Default: the operation's name. */
@@ -131,6 +133,8 @@ export interface Operation {
   readonly recorded: boolean;
   /** Milliseconds that a call may take, where it has much to look through. Default: as any request. */
   readonly deadline?: number;
+  /** Bytes that its body may have over REST, where what it takes needs more than the usual megabyte. */
+  readonly mostBytes?: number;
   /** A file instead of JSON: its handler checks everything and says what is to flow. */
   readonly file?: { readonly contentType: string };
 }
@@ -158,6 +162,7 @@ interface ToolDefinition<I extends Shape, O extends z.ZodType> {
   crud?: { table: Table; verb: Verb };
   recorded?: boolean;
   deadline?: number;
+  mostBytes?: number;
   handler(context: Context, input: In<I>): Promise<z.input<O>>;
   many?(context: Context, inputs: In<I>[]): Promise<z.input<O>[]>;
 }

@@ -39,6 +39,8 @@ interface Effects {
   events: PendingEvent[];
   jobs: PendingJob[];
   insertion: Insertion | null;
+  /** Where a list goes on. */
+  nextCursor: string | null;
   /** Of the input that is handled now. */
   about: Parameters<Context["audit"]>[0];
 }
@@ -59,6 +61,7 @@ export async function run(call: Run): Promise<Outcome> {
     events: [],
     jobs: [],
     insertion: null,
+    nextCursor: null,
     about: {},
   };
   const keyed = keyedCall(call);
@@ -227,6 +230,9 @@ function contextOf({ service, call, property, many, choose, effects, sql }: Runn
         input: job.input.parse(input),
         ...options,
       }),
+    goOn: (cursor) => {
+      effects.nextCursor = cursor;
+    },
     audit: (about) => void Object.assign(effects.about, about),
     ...(!many && !choose && { insertLast }),
   };
@@ -249,6 +255,9 @@ function finish(running: Running, audited: AuditRow[], result: unknown): Outcome
   const { about, events, jobs, insertion } = effects;
   const { secrets, status } = operation;
   const outcome: Outcome = { status, body: insertion ? "" : JSON.stringify(result ?? {}), replayed: false };
+  if (Array.isArray(result) && effects.nextCursor !== null) {
+    outcome.page = { body: outcome.body, rows: result.length, nextCursor: effects.nextCursor };
+  }
   if (!writesRows(operation)) return outcome;
   if (audited[0]) outcome.auditId = audited[0].id;
   const propertyId = about.propertyId ?? property?.id ?? null;

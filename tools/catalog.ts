@@ -45,6 +45,7 @@ import createPlayerEvent from "./events/create-player-event.ts";
 import playerEvents from "./events/player-events.table.ts";
 import createImportJob from "./imports/create-import-job.ts";
 import deleteImportJob from "./imports/delete-import-job.ts";
+import exportImportErrors from "./imports/export-import-errors.ts";
 import importJobs from "./imports/import-jobs.table.ts";
 import importPlayers from "./imports/import-players.job.ts";
 import listImportErrors from "./imports/list-import-errors.ts";
@@ -163,7 +164,7 @@ export const CATALOG = catalog([
     name: "imports",
     title: "Imports",
     tables: [importJobs],
-    tools: [createImportJob, deleteImportJob, listImportErrors],
+    tools: [createImportJob, deleteImportJob, exportImportErrors, listImportErrors],
     jobs: [importPlayers, sweepImports],
   },
   {

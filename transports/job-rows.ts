@@ -1,27 +1,26 @@
-import { stringify } from "csv-stringify/sync";
-import { safeCell } from "#db/csv.ts";
 import type { Catalog } from "#runtime/catalog.ts";
 import { invalid } from "#runtime/faults.ts";
 import { invoke, type Service } from "#runtime/invoke.ts";
 import type { Operation } from "#runtime/operation.ts";
-import listImportErrors, { RowErrorView } from "#tools/imports/list-import-errors.ts";
+import exportImportErrors from "#tools/imports/export-import-errors.ts";
+import listImportErrors from "#tools/imports/list-import-errors.ts";
 import exportValidationResults from "#tools/validation/export-validation-results.ts";
 import listValidationResults from "#tools/validation/list-validation-results.ts";
 import { answer } from "./answer.ts";
 import type { Gate } from "./gate.ts";
 import { answerFile, guarded, type Http, notAllowed, type Passed, refuseOptions } from "./rest.ts";
-import { acceptsCsv } from "./rest-tables.ts";
+import { acceptsCsv, pageHeaders } from "./rest-tables.ts";
 
 interface Place {
   path: string;
   list: Operation;
-  /** The operation that gives all of them as a file, or the columns of a page of them. */
-  csv: Operation | readonly string[];
+  /** The operation that gives all of them as a file. */
+  csv: Operation;
 }
 
 /** Where they are, and by which operation. */
 export const JOB_ROWS: readonly Place[] = [
-  { path: "/api/import_jobs/{id}/errors", list: listImportErrors, csv: Object.keys(RowErrorView.shape) },
+  { path: "/api/import_jobs/{id}/errors", list: listImportErrors, csv: exportImportErrors },
   { path: "/api/validation_jobs/{id}/results", list: listValidationResults, csv: exportValidationResults },
 ];
 
@@ -49,13 +48,7 @@ async function listRows(service: Service, { list, csv }: Place, request: Passed)
     throw invalid("format", "must be json or csv");
   const input = { ...page, id: c.req.param("id") };
   const asCsv = format === "csv" || (format === undefined && acceptsCsv(c));
-  if (asCsv && "handler" in csv) return answerFile(request, await invoke(service, csv, call, input));
-  const { status, body } = await invoke(service, list, call, input);
-  if (!asCsv || "handler" in csv) return answer(frame, status, body);
-  const text = stringify(JSON.parse(body), {
-    header: true,
-    columns: [...csv],
-    cast: { string: safeCell, object: (value) => safeCell(JSON.stringify(value)) },
-  });
-  return answer(frame, status, text, { contentType: "text/csv; charset=utf-8" });
+  if (asCsv) return answerFile(request, await invoke(service, csv, call, input));
+  const { status, body, page: shown } = await invoke(service, list, call, input);
+  return answer(frame, status, body, { headers: pageHeaders(c.req.path, query, shown) });
 }

@@ -176,8 +176,7 @@ function prepare(
     key = readKey(input.idempotency_key, metaKey);
     delete input.idempotency_key;
   }
-  if (operation.crud?.verb === "list" && input.offset === undefined) input.cursor ??= "";
-  if (operation.crud?.verb === "list" && input.offset !== undefined) input.count = true;
+  if (operation.crud?.verb === "list") settlePlace(input);
   const tenant = operation.property;
   if (tenant !== null && input[tenant] === undefined) {
     const only =
@@ -186,6 +185,13 @@ function prepare(
     if (own !== undefined) input[tenant] = own;
   }
   return { input, key, format };
+}
+
+/** Pages are gone through by cursor. Where somebody pages by offset, only the total tells whether there is more. */
+function settlePlace(input: Record<string, unknown>): void {
+  if (input.offset === 0 || input.offset === "0") delete input.offset;
+  if (input.offset === undefined) input.cursor ??= "";
+  else input.count = true;
 }
 
 function readFormat(given: unknown): Format {
@@ -214,8 +220,8 @@ async function fitting(
   const whole = resultOf(operation, outcome, options);
   const size = JSON.stringify(whole.structuredContent).length;
   if (size <= MOST_CHARACTERS) return whole;
-  const rows = outcome.page?.rows ?? 1;
-  if (operation.crud?.verb !== "list" || rows <= 1) {
+  const rows = isList(operation) ? (JSON.parse(outcome.body) as unknown[]).length : 1;
+  if (!Object.hasOwn(operation.input.shape, "limit") || rows <= 1) {
     throw new Fault("too_large", {
       message: `The result has ${size} characters, more than the ${MOST_CHARACTERS} that an agent is given. Narrow it, or take it over REST.`,
     });

@@ -64,7 +64,8 @@ function listResult(
 ): CallToolResult {
   const next = page?.nextCursor ?? null;
   const total = page?.total;
-  const more = next !== null || (total !== undefined && offset > 0 && offset + rows.length < total);
+  const passed = offset + rows.length;
+  const more = next !== null || (offset > 0 && total !== undefined && passed < total);
   const records = rows.every(isRecord) ? rows : null;
   const structured = {
     ...(format === "columns" && records ? columnar(records) : { format: "items", items: rows }),
@@ -73,8 +74,9 @@ function listResult(
     ...added,
   };
   const counted = `${rows.length} ${rows.length === 1 ? "row" : "rows"}`;
+  const onward = next === null ? `offset = ${passed}` : "cursor = page.next_cursor";
   const lines = [
-    `${operation.title}: ${counted}${total === undefined ? "" : ` of ${total}`}.${more ? " There are more: call again with cursor = page.next_cursor." : ""}`,
+    `${operation.title}: ${counted}${total === undefined ? "" : ` of ${total}`}.${more ? ` There are more: call again with ${onward}.` : ""}`,
     ...idLine(rows),
     ...warnings,
   ];

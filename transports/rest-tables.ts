@@ -85,10 +85,7 @@ export async function list(service: Service, operation: Operation, request: Pass
   const { page } = outcome;
   const headers = {
     ...(wants.count && page && { "Content-Range": rangeOf(page, query) }),
-    ...(page?.nextCursor && {
-      "X-Next-Cursor": page.nextCursor,
-      Link: `<${c.req.path}?${following(query, page.nextCursor)}>; rel="next"`,
-    }),
+    ...pageHeaders(c.req.path, query, page),
   };
   if (wants.csv) {
     const shape = shapeOf(operation.crud!.table);
@@ -107,10 +104,17 @@ function rangeOf({ rows, total }: Page, query: URLSearchParams): string {
   return `${known ? `${offset}-${offset + rows - 1}` : "*"}/${total ?? "*"}`;
 }
 
-function following(query: URLSearchParams, cursor: string): URLSearchParams {
+/** Where a list goes on. */
+export function pageHeaders(
+  path: string,
+  query: URLSearchParams,
+  page: Page | undefined,
+): Record<string, string> {
+  if (!page?.nextCursor) return {};
   const next = new URLSearchParams(query);
-  next.set("cursor", cursor);
-  return next;
+  next.delete("offset");
+  next.set("cursor", page.nextCursor);
+  return { "X-Next-Cursor": page.nextCursor, Link: `<${path}?${next}>; rel="next"` };
 }
 
 /** Query pairs as the filters of a list operation: each key with all of its values. */

@@ -268,7 +268,7 @@ async function create(
   refuseOptions(query, CREATE_OPTIONS);
   if (c.req.header("if-match") !== undefined) throw noEtag();
   const select = selection(operation, query);
-  const bytes = await readBody(c.req.raw);
+  const bytes = await readBody(c.req.raw, operation.mostBytes);
   const body = readJson(c.req.header("content-type") ?? null, bytes);
   const many = Array.isArray(body);
   if (many && (body.length === 0 || body.length > 1000)) {

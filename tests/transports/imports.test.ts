@@ -1,7 +1,9 @@
 import { once } from "node:events";
 import { connect } from "node:net";
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
+import listImportErrors from "#tools/imports/list-import-errors.ts";
 import { MOST_FILE } from "#tools/imports/upload.ts";
+import { overMcp } from "../contract/asking.ts";
 import { type Imports, manyPlayers, openImports } from "../tools/imports/importing.ts";
 
 let imports: Imports;
@@ -173,6 +175,35 @@ test("refused rows are paged, and come as CSV when asked", async () => {
   for (const query of ["?format=xml", "?limit=0", "?nope=1"])
     expect((await imports.house.get(path + query)).status).toBe(400);
   expect((await imports.house.get(`/api/import_jobs/${crypto.randomUUID()}/errors`)).status).toBe(404);
+});
+
+test("refused rows by the hundred are never cut silently: pages go on by cursor, and the file is whole", async () => {
+  const { house } = imports;
+  const lines = Array.from({ length: 120 }, (_, row) => `C${row},bad\n`);
+  const { job } = await imports.send(`player_id,email\n${lines.join("")}`);
+  const path = `/api/import_jobs/${job.id}/errors`;
+  const seen: number[] = [];
+  let next: string | null = `${path}?limit=50`;
+  while (next) {
+    const page: Awaited<ReturnType<typeof house.get>> = await house.get(next);
+    expect(page.body.length, page.text).toBeLessThanOrEqual(50);
+    seen.push(...page.body.map(({ row }: { row: number }) => row));
+    next = /^<([^>]+)>; rel="next"$/.exec(page.headers.get("link") ?? "")?.[1] ?? null;
+  }
+  expect(seen).toEqual(lines.map((_, row) => row + 1));
+  expect((await house.get(`${path}?format=csv`)).text.trim().split("\n")).toHaveLength(121);
+  const told = await overMcp(house, listImportErrors, { id: job.id, format: "items" });
+  const { page, items } = told.data as { page: { next_cursor: string; has_more: boolean }; items: unknown[] };
+  expect([items.length, page.has_more]).toEqual([50, true]);
+  const rest = await overMcp(house, listImportErrors, { id: job.id, limit: 70, cursor: page.next_cursor });
+  expect(rest.data).toMatchObject({ page: { next_cursor: null, has_more: false } });
+  for (const query of [
+    "cursor=nonsense",
+    "cursor=1.2&offset=1",
+    "cursor=99999999999.1",
+    "format=csv&limit=1",
+  ])
+    expect((await house.get(`${path}?${query}`)).status, query).toBe(400);
 });
 
 test("a file of many chunks comes in whole", async () => {

@@ -71,10 +71,12 @@ describe("a list", () => {
   test("by offset says whether there is more", async () => {
     for (const first_name of ["O", "O", "O"]) await newPlayer({ first_name });
     const filters = { "first_name.eq": "O" };
-    const pages = [1, 2].map(
-      async (offset) => (await call("list_players", { filters, limit: 1, offset })).data.page,
-    );
-    expect(await Promise.all(pages)).toMatchObject([{ has_more: true }, { has_more: false }]);
+    const pages = [0, 1, 2].map(async (offset) => call("list_players", { filters, limit: 1, offset }));
+    const [first, second, third] = await Promise.all(pages);
+    expect(first!.data.page).toMatchObject({ has_more: true, next_cursor: expect.any(String) });
+    expect(second!.data.page).toMatchObject({ has_more: true, next_cursor: null });
+    expect(second!.text).toContain("call again with offset = 2");
+    expect(third!.data.page).toMatchObject({ has_more: false });
   });
 
   test("that would fill an agent's memory is shortened, and says so", async () => {

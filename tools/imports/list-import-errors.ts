@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { tool } from "#runtime/operation.ts";
 import { checkJob } from "#tools/jobs/async-job.ts";
+import { pageOf, paging, placeOf } from "#tools/jobs/places.ts";
 import importJobs from "./import-jobs.table.ts";
 
 /** Why a row was refused. `self_excluded` alone is a notice: the row came in, with that status. */
@@ -35,18 +36,20 @@ export default tool({
   effect: "read",
   input: {
     id: z.uuid().describe("The import job's id, from list_import_jobs"),
-    limit: z.coerce.number().int().min(1).max(1000).default(50),
-    offset: z.coerce.number().int().min(0).max(10_000_000).default(0),
+    ...paging,
   },
   output: z.array(RowErrorView),
   faults: ["invalid", "not_found"],
-  async handler(context, { id, limit, offset }) {
+  async handler(context, { id, limit, offset, cursor }) {
     const { sql, property } = context;
-    const rows = await sql<RowErrorView[]>`
-      select row, "column", code, message, value, original_row from import_errors
+    const after = placeOf(cursor, offset, 2);
+    const rows = await sql<(RowErrorView & { seq: number })[]>`
+      select row, "column", code, message, value, original_row, seq from import_errors
       where property_id = ${property.id} and job_id = ${id}
-      order by row, seq limit ${limit} offset ${offset}`;
+        ${after ? sql`and (row, seq) > (${after[0]!}, ${after[1]!})` : sql``}
+      order by row, seq limit ${limit + 1} offset ${offset}`;
     if (rows.length === 0) await checkJob(context, importJobs, id);
-    return [...rows];
+    const page = pageOf(context, rows, limit, ({ row, seq }) => [row, seq]);
+    return page.map(({ seq: _, ...error }) => error);
   },
 });

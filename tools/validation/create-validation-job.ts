@@ -10,6 +10,7 @@ import { audienceOf } from "#tools/segments/conditions-segments.ts";
 import {
   forgetErased,
   MOST_ADDRESSES,
+  MOST_BYTES,
   settings,
   ValidateEmails,
   type ValidationParams,
@@ -38,6 +39,8 @@ export default tool({
   },
   output: viewOf(validationJobs),
   status: 202,
+  mostBytes: MOST_BYTES,
+  deadline: 60_000,
   faults: ["invalid", "not_found"],
   crud: { table: validationJobs, verb: "create" },
   async handler(context, { type, emails, segment_id, player_ids, all_players, ...told }) {

@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { tool } from "#runtime/operation.ts";
 import { checkJob } from "#tools/jobs/async-job.ts";
+import { pageOf, paging, placeOf } from "#tools/jobs/places.ts";
 import validationJobs from "./validation-jobs.table.ts";
 import { Checks, REASONS, RESULTS, RISKS } from "./verdict.ts";
 
@@ -24,19 +25,20 @@ export default tool({
   input: {
     id: z.uuid().describe("The validation job's id, from list_validation_jobs"),
     result: z.enum(RESULTS).optional().describe("Only addresses with this result"),
-    limit: z.coerce.number().int().min(1).max(1000).default(50),
-    offset: z.coerce.number().int().min(0).max(1_000_000).default(0).describe("Addresses to pass over"),
+    ...paging,
   },
   output: z.array(ResultView),
   faults: ["invalid", "not_found"],
-  async handler(context, { id, result, limit, offset }) {
+  async handler(context, { id, result, limit, offset, cursor }) {
     const { sql, property } = context;
-    const rows = await sql<z.output<typeof ResultView>[]>`
-      select email, player_id, result, risk, reasons, checks, did_you_mean from validation_results
+    const after = placeOf(cursor, offset, 1);
+    const rows = await sql<(z.output<typeof ResultView> & { seq: number })[]>`
+      select email, player_id, result, risk, reasons, checks, did_you_mean, seq from validation_results
       where property_id = ${property.id} and job_id = ${id} and result is not null
-        ${result ? sql`and result = ${result}` : sql``}
-      order by seq limit ${limit} offset ${offset}`;
+        ${result ? sql`and result = ${result}` : sql``} ${after ? sql`and seq > ${after[0]!}` : sql``}
+      order by seq limit ${limit + 1} offset ${offset}`;
     if (rows.length === 0) await checkJob(context, validationJobs, id);
-    return [...rows];
+    const page = pageOf(context, rows, limit, ({ seq }) => [seq]);
+    return page.map(({ seq: _, ...judged }) => judged);
   },
 });

@@ -3,6 +3,8 @@ import type { Context } from "#runtime/operation.ts";
 
 /** The most addresses of a job. */
 export const MOST_ADDRESSES = 100_000;
+/** So many of them, at 80 bytes each. */
+export const MOST_BYTES = 8 * 1_048_576;
 
 export const LEVELS = ["syntax", "dns", "full"] as const;
 

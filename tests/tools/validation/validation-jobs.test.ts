@@ -3,6 +3,8 @@ import { parse } from "csv-parse/sync";
 import postgres from "postgres";
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import { addressHash } from "#tools/players/address.ts";
+import listValidationResults from "#tools/validation/list-validation-results.ts";
+import { overMcp } from "../../contract/asking.ts";
 import { dnsServer } from "../../support/dns.ts";
 import { type House, startHouse, type Tenant } from "../../support/house.ts";
 
@@ -276,7 +278,13 @@ test("the results are read as JSON pages or as one CSV, chosen by result, and by
     { email: "z@nowhere.example", reasons: "domain_not_found", mx: "false" },
   ]);
   expect((await house.get(`${path}?result=risky`)).body).toHaveLength(1);
-  expect((await house.get(`${path}?limit=1&offset=1`)).body).toMatchObject([{ email: "info@good.example" }]);
+  const second = await house.get(`${path}?limit=1&offset=1`);
+  expect(second.body).toMatchObject([{ email: "info@good.example" }]);
+  const third = await house.get(`${path}?limit=1&cursor=${second.headers.get("x-next-cursor")}`);
+  expect(third.body).toMatchObject([{ email: "z@nowhere.example" }]);
+  expect(third.headers.get("x-next-cursor")).toBeNull();
+  const { data } = await overMcp(house, listValidationResults, { id: job.id, limit: 2 });
+  expect(data.page).toEqual({ next_cursor: "2", has_more: true });
   expect((await house.get(`${path}?format=xml`)).status).toBe(400);
   const theirs = { "X-Api-Key": rival.key };
   for (const query of ["", "?format=csv"]) expect((await house.get(path + query, theirs)).status).toBe(404);
@@ -284,6 +292,16 @@ test("the results are read as JSON pages or as one CSV, chosen by result, and by
   const removal = await house.request("DELETE", `/api/validation_jobs/${job.id}`, { headers: theirs });
   expect(removal.status).toBe(404);
   expect((await house.request("DELETE", `/api/validation_jobs/${job.id}`)).status).toBe(409);
+});
+
+test("as many addresses as a job may have fit into one request, and no more", async () => {
+  const addresses = (count: number) =>
+    Array.from({ length: count }, (_, n) => `guest.number.${n}@good.example`);
+  const answer = await start({ emails: addresses(100_000), level: "syntax" });
+  expect([answer.status, answer.body.total], answer.text.slice(0, 200)).toEqual([202, 100_000]);
+  expect((await house.request("DELETE", `/api/validation_jobs/${answer.body.id}`)).status).toBe(200);
+  expect((await start({ emails: addresses(100_001) })).status).toBe(400);
+  expect((await start({ emails: [`${"x".repeat(9_000_000)}@good.example`] })).status).toBe(413);
 });
 
 const many = (count: number) => Array.from({ length: count }, (_, n) => `m${n}@many-${n % 400}.example`);

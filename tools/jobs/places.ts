@@ -1,0 +1,38 @@
+import { z } from "zod";
+import { invalid } from "#runtime/faults.ts";
+import type { Context } from "#runtime/operation.ts";
+
+const MOST_PLACE = 2 ** 31 - 1;
+
+/** How the rows that a job found are paged: by the place of the last one, or by how many to pass over. */
+export const paging = {
+  limit: z.coerce.number().int().min(1).max(1000).default(50).describe("Rows to return. Default 50."),
+  offset: z.coerce.number().int().min(0).max(10_000_000).default(0).describe("Rows to pass over."),
+  cursor: z
+    .string()
+    .optional()
+    .describe("Empty for the first page, then the last answer's next_cursor (over REST: X-Next-Cursor)."),
+};
+
+/** The place that a cursor names, as so many whole numbers; null for the first page. Throws `invalid`. */
+export function placeOf(cursor: string | undefined, offset: number, parts: number): number[] | null {
+  if (cursor === undefined || cursor === "") return null;
+  if (offset > 0) throw invalid("cursor", "a page starts at a cursor or at an offset, not both");
+  const place = cursor.split(".").map((part) => (/^\d{1,10}$/.test(part) ? Number(part) : Number.NaN));
+  if (place.length !== parts || !place.every((part) => part <= MOST_PLACE)) {
+    throw invalid("cursor", "this is no cursor of this list; start again with an empty one");
+  }
+  return place;
+}
+
+/** Of one row more than the page holds, the page. The last one's place is where the next page begins. */
+export function pageOf<Row>(
+  { goOn }: Pick<Context, "goOn">,
+  rows: readonly Row[],
+  limit: number,
+  place: (row: Row) => readonly number[],
+): Row[] {
+  const page = rows.slice(0, limit);
+  if (rows.length > limit) goOn?.(place(page.at(-1)!).join("."));
+  return page;
+}
