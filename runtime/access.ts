@@ -1,6 +1,6 @@
 import type { Directory, Property } from "./directory.ts";
 import { Fault, invalid } from "./faults.ts";
-import type { Actor, Call, Operation, Scope } from "./operation.ts";
+import type { Access, Actor, Call, Operation, Scope } from "./operation.ts";
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
 
@@ -12,12 +12,22 @@ export function checkScope(operation: Operation, actor: Actor): void {
   if (actor.type === "anonymous") throw new Fault("missing_credential");
   if (actor.type === "api_key") {
     if (isPersonal(operation)) throw new Fault("invalid_credential");
-    if (operation.access !== "property" || !actor.scopes.includes(operation.scope)) {
-      throw new Fault("insufficient_scope");
-    }
+    if (!actor.scopes.includes(operation.scope)) throw new Fault("insufficient_scope");
+    if (operation.access !== "property") throw roleFault(operation.access);
     return;
   }
-  if (operation.access === "operator" && !actor.isPlatformAdmin) throw new Fault("insufficient_scope");
+  if (operation.access === "operator" && !actor.isPlatformAdmin) throw roleFault(operation.access);
+}
+
+const WHO: Record<Exclude<Access, "property" | "public">, string> = {
+  manager: "a signed-in admin or manager of the property",
+  operator: "a platform admin",
+  user: "a signed-in user",
+};
+
+/** No scope is missing: an API key with all of them may not do it either. */
+function roleFault(access: keyof typeof WHO): Fault {
+  return new Fault("forbidden", { message: `Only ${WHO[access]} may do this, whatever a key's scopes are.` });
 }
 
 /** What the specification declares for a signed-in user: an API key is no credential there, whatever it may do. */
@@ -68,7 +78,7 @@ export async function resolveProperty(
 function requireManager(user: User, propertyId: string): void {
   if (user.isPlatformAdmin) return;
   const role = user.memberships.find((membership) => membership.property_id === propertyId)?.role;
-  if (role !== "admin" && role !== "manager") throw new Fault("forbidden");
+  if (role !== "admin" && role !== "manager") throw roleFault("manager");
 }
 
 async function onlyProperty(actor: Actor): Promise<string> {

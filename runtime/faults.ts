@@ -6,7 +6,6 @@ export const FAULTS = {
   missing_credential: { status: 401, message: "missing_credential" },
   invalid_credential: { status: 401, message: "invalid_credential" },
   credential_expired: { status: 401, message: "credential_expired" },
-  invalid_login: { status: 401, message: "The email or the password is not right." },
   insufficient_scope: { status: 403, message: "insufficient_scope" },
   wrong_property: { status: 403, message: "wrong_property" },
   forbidden: { status: 403, message: "This credential may not do that." },

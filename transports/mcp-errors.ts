@@ -85,11 +85,7 @@ function suggestionFor(
   { code, details = [] }: Failure,
   { tool, operation }: { tool?: OfferedTool | undefined; operation?: Operation | undefined },
 ): string {
-  if (
-    operation &&
-    operation.access !== "property" &&
-    /^(insufficient_scope|invalid_credential)$/.test(code)
-  ) {
+  if (operation && operation.access !== "property" && /^(forbidden|invalid_credential)$/.test(code)) {
     return "This needs a signed-in user; an API key cannot do it.";
   }
   if (code === "insufficient_scope") {

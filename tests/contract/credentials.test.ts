@@ -114,11 +114,13 @@ describe("signing in", () => {
 
   test("fails with the same words for a wrong password and an unknown account, and the sixth try waits", async () => {
     const { email } = await house.signIn();
-    const wrong = await refused(401, "invalid_login", login(email, "not the password"));
-    const unknown = await refused(401, "invalid_login", login("nobody@example.com", "not the password"));
+    const wrong = await refused(401, "invalid_credential", login(email, "not the password"));
+    const unknown = await refused(401, "invalid_credential", login("nobody@example.com", "not the password"));
     expect(wrong.text).toBe(unknown.text);
+    expect(wrong.body.error).toBe("invalid_credential");
+    expect(wrong.body.details[0].message).toContain("password");
     for (let tries = 2; tries <= 5; tries++)
-      await refused(401, "invalid_login", login(email, "not the password"));
+      await refused(401, "invalid_credential", login(email, "not the password"));
     const { body, headers } = await refused(429, "rate_limited", login(email, "not the password"));
     expect(body.retry_after).toBeGreaterThan(0);
     expect(headers.get("Retry-After")).toBe(String(body.retry_after));

@@ -141,8 +141,11 @@ describe("a do-not-call entry", () => {
 
   test("is lifted by a manager with an audit row that says what it was, and by no key", async () => {
     const id = await entry();
-    await refused(403, "insufficient_scope", house.request("DELETE", `/api/dnc_entries/${id}`));
-    await refused(403, "insufficient_scope", house.request("DELETE", `/api/dnc_entries?id=eq.${id}`));
+    const { body: told } = await refused(403, "forbidden", house.request("DELETE", `/api/dnc_entries/${id}`));
+    expect(told.error).toContain("admin or manager");
+    await refused(403, "forbidden", house.request("DELETE", `/api/dnc_entries?id=eq.${id}`));
+    const reading = { headers: { "X-Api-Key": house.tenant.readKey } };
+    await refused(403, "insufficient_scope", house.request("DELETE", `/api/dnc_entries/${id}`, reading));
     const analyst = await house.signIn({ role: "analyst" });
     const as = (token: string) => ({ headers: { "X-Api-Key": null, Authorization: `Bearer ${token}` } });
     expect((await house.request("DELETE", `/api/dnc_entries/${id}`, as(analyst.token))).status).toBe(403);

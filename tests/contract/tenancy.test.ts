@@ -258,8 +258,8 @@ test("what a manager may do, an analyst and a key may not", async () => {
     // A key whose own id decides the property is looked up first, and is not there.
     expect([403, 404], operation.name).toContain(asAnalyst.status);
     const asKey = await overRest(house, operation, input);
-    const token = isPersonal(operation) ? "invalid_credential" : "insufficient_scope";
-    expect(asKey.body, operation.name).toMatchObject({ error: token });
+    const code = isPersonal(operation) ? "invalid_credential" : "forbidden";
+    expect(asKey.body, operation.name).toMatchObject({ code });
   }
   const platform = OPERATIONS.filter(({ access }) => access === "operator");
   for (const operation of platform) {
@@ -269,7 +269,7 @@ test("what a manager may do, an analyst and a key may not", async () => {
       { id: randomUUID(), ...inputFor(operation) },
       { "X-Api-Key": null, Authorization: manager },
     );
-    expect(body, operation.name).toMatchObject({ error: "insufficient_scope" });
+    expect(body, operation.name).toMatchObject({ code: "forbidden" });
   }
   expect(managed.length).toBeGreaterThan(1);
 });

@@ -237,7 +237,7 @@ describe("an error", () => {
     expect(data).toMatchObject({ code: "insufficient_scope", suggestion: expect.stringContaining("write") });
     const manager = await call("rename_property", { name: "x" });
     expect(manager.data).toMatchObject({
-      code: "insufficient_scope",
+      code: "forbidden",
       suggestion: expect.stringContaining("user"),
     });
   });

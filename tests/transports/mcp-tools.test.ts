@@ -183,7 +183,7 @@ describe("where there are more tools than an agent should read", () => {
       retryable: false,
     });
     expect((await call("rename_property", { name: "x" })).structuredContent).toMatchObject({
-      code: "insufficient_scope",
+      code: "forbidden",
     });
   });
 

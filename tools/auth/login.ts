@@ -17,7 +17,7 @@ export default tool({
   realm: "system",
   input: { email: z.email().max(320), password: z.string().min(1).max(1024) },
   output: z.object({ token: z.string(), user: UserView, expires_in: z.int().describe("Seconds") }),
-  faults: ["invalid_login", "rate_limited"],
+  faults: ["invalid_credential", "rate_limited"],
   secrets: ["token"],
   async handler({ sql, call, audit, issueToken }, { email, password }) {
     const account = email.toLowerCase();
@@ -28,7 +28,7 @@ export default tool({
       from users where email = ${account} and is_active
       for share`;
     const right = await verifyPassword(password, user?.password_hash ?? null);
-    if (!user || !right) throw new Fault("invalid_login", { keepWrites: true });
+    if (!user || !right) throw wrongLogin();
     await forgive(sql, "login", account, call.ip);
     if (needsRehash(user.password_hash)) {
       await sql`update users set password_hash = ${await hashPassword(password)} where id = ${user.id}`;
@@ -41,3 +41,11 @@ export default tool({
     };
   },
 });
+
+/** The same words for an unknown account. */
+function wrongLogin(): Fault {
+  return new Fault("invalid_credential", {
+    details: [{ field: "password", message: "The email or the password is not right." }],
+    keepWrites: true,
+  });
+}

@@ -9,7 +9,7 @@ export default tool({
     "Lists a property's keys, revoked ones too: names, prefixes, scopes, states, last use. No secrets.",
   scope: "read",
   effect: "read",
-  access: "manager",
+  access: "user",
   realm: "system",
   property: "property_id",
   input: { property_id: z.uuid().describe("From list_properties") },

@@ -156,7 +156,7 @@ describe("Authentication and keys", () => {
     const { email } = await house.signIn();
     const wrong = await house.post("/api/auth/login", { email, password: "not it" }, { "X-Api-Key": null });
     expect(wrong.status).toBe(401);
-    expect(typeof wrong.body.error).toBe("string");
+    expect(wrong.body.error).toBe("invalid_credential");
   });
 
   test("POST /api/auth/login: 429 with retry_after", async () => {
@@ -196,6 +196,15 @@ describe("Authentication and keys", () => {
     expect(body.keys.map(({ name }: { name: string }) => name)).toContain("listed");
     expect(text).not.toContain(made.api_key);
     expect((await fn("list-api-keys", {}, admin)).status).toBe(400);
+    const analyst = session((await house.signIn({ role: "analyst" })).token);
+    const read = await fn("list-api-keys", { property_id: house.tenant.id }, analyst);
+    expect([read.status, read.body]).toEqual([200, body]);
+    const other = await house.newTenant();
+    const foreign = await fn("list-api-keys", { property_id: other.id }, analyst);
+    expect([foreign.status, foreign.body.error]).toEqual([403, "wrong_property"]);
+    expect((await fn("create-api-key", { property_id: house.tenant.id, name: "k" }, analyst)).status).toBe(
+      403,
+    );
     expect((await fn("list-api-keys", { property_id: house.tenant.id }, { "X-Api-Key": null })).status).toBe(
       401,
     );

@@ -48,7 +48,7 @@ describe("a password reset", () => {
     expectFrame(done, "confirm");
     expect({ status: done.status, body: done.body }).toEqual({ status: 200, body: { success: true } });
     await expect.poll(async () => (await me(user.token)).status).toBe(401);
-    await refused(401, "invalid_login", login(user.email, user.password));
+    await refused(401, "invalid_credential", login(user.email, user.password));
     const signedIn = await login(user.email, "a new and long password");
     expect(signedIn.status).toBe(200);
     expect((await me(signedIn.body.token)).status).toBe(200);

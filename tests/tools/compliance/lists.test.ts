@@ -97,7 +97,7 @@ test("a do-not-call entry names a number once a list", async () => {
   await expect(casino.run("create_dnc_entry", { phone: "12" })).rejects.toMatchObject({ code: "invalid" });
   expect(await casino.run("update_dnc_entry", { id: entry.id, note: null })).toMatchObject({ note: null });
   const remove = (call: Partial<Call> = {}) => casino.run("delete_dnc_entry", { id: entry.id }, { call });
-  await expect(remove()).rejects.toMatchObject({ code: "insufficient_scope" });
+  await expect(remove()).rejects.toMatchObject({ code: "forbidden" });
   await remove(manager());
 });
 
