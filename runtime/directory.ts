@@ -1,4 +1,4 @@
-import type { Database, Sql } from "#db/client.ts";
+import type { Database, Sql, Work } from "#db/client.ts";
 import type { Log } from "./log.ts";
 import type { Membership, Scope } from "./operation.ts";
 
@@ -47,9 +47,11 @@ const CHECK_EVERY = 400;
 const TRUSTED_FOR = 1_000;
 const USED_EVERY = 5_000;
 const MOST_ENTRIES = 50_000;
+/** Those whose transaction, which runs on now, changes what a directory keeps. */
+const changing = new WeakSet<Sql>();
 
 /**
- * Keys, users and properties, cached until another process says that one changed. A check every 400 ms
+ * Keys, users and properties, cached until one is changed here, or another process says so. A check every 400 ms
  * stands behind the notifications, and what was not checked within a second is read from the database.
  */
 export async function openDirectory(db: Database, log: Log) {
@@ -87,6 +89,20 @@ export async function openDirectory(db: Database, log: Log) {
       log.debug({ err: error }, "directory upkeep failed; it is tried again"),
     );
 
+  const thenForget = async <T>(work: Work<T>, run: (watched: Work<T>) => Promise<T>): Promise<T> => {
+    let changed = false;
+    try {
+      return await run((sql, last) =>
+        work(sql, last).finally(() => {
+          changed = changing.delete(sql);
+        }),
+      );
+    } finally {
+      // Also where nobody can tell whether it was committed.
+      if (changed) forget();
+    }
+  };
+
   await check();
   await db.listen(CHANNEL, forget, forget);
   const checking = setInterval(quietly(check), CHECK_EVERY);
@@ -115,7 +131,13 @@ export async function openDirectory(db: Database, log: Log) {
     now: () => performance.now() + clockOffset,
     /** Notes that a key was used; written in batches. */
     markUsed: (keyId: string) => void used.add(keyId),
-    forget,
+    /** The database by which a change is forgotten here before whoever made it is told that it is done. */
+    forgetting: (): Database => ({
+      ...db,
+      asProperty: (property, work, options) =>
+        thenForget(work, (watched) => db.asProperty(property, watched, options)),
+      asSystem: (work, options) => thenForget(work, (watched) => db.asSystem(watched, options)),
+    }),
     close: async () => {
       clearInterval(checking);
       clearInterval(using);
@@ -126,8 +148,9 @@ export async function openDirectory(db: Database, log: Log) {
 
 export type Directory = Awaited<ReturnType<typeof openDirectory>>;
 
-/** Tells every process that a key, a user, a membership or a property changes with this transaction. */
+/** Tells this process and every other that a key, a user, a membership or a property changes with this transaction. */
 export async function directoryChanged(sql: Sql): Promise<void> {
+  changing.add(sql);
   await sql`update directory_version set version = version + 1`;
   await sql`select pg_notify(${CHANNEL}, '')`;
 }

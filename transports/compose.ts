@@ -35,8 +35,9 @@ export async function openService(options: {
   log: Log;
 }): Promise<Service & { close(): Promise<void> }> {
   const { config, databaseUrl, log } = options;
-  const db = connect(databaseUrl, { size: config.databasePool });
-  const directory = await openDirectory(db, log);
+  const bare = connect(databaseUrl, { size: config.databasePool });
+  const directory = await openDirectory(bare, log);
+  const db = directory.forgetting();
   const sessions = await openSessions(db, directory, config);
   // Without a worker of our own, the others are told.
   const notify = queueNotifier(db, log);
