@@ -12,15 +12,19 @@ export interface CredentialHeaders {
 
 export const ANONYMOUS: Actor = { type: "anonymous", id: null };
 
-/** Who sends this request. Without any credential: anonymous. Throws the specification's 401 tokens. */
+/**
+ * Who sends this request. Without any credential: anonymous. Throws the specification's 401 tokens, and what
+ * `beforeLookUp` throws, which is asked before the database is about a key that was never seen here.
+ */
 export async function authenticate(
   directory: Directory,
   verifier: TokenVerifier,
   headers: CredentialHeaders,
+  beforeLookUp: () => void,
 ): Promise<Actor> {
   const credential = readCredential(headers);
   if (credential === null) return ANONYMOUS;
-  if (credential.startsWith("pk_")) return apiKeyActor(directory, credential);
+  if (credential.startsWith("pk_")) return apiKeyActor(directory, credential, beforeLookUp);
   return verifier.verify(credential);
 }
 
@@ -39,9 +43,10 @@ function readCredential({ apiKey, authorization }: CredentialHeaders): string | 
   return bearer;
 }
 
-async function apiKeyActor(directory: Directory, secret: string): Promise<Actor> {
+async function apiKeyActor(directory: Directory, secret: string, beforeLookUp: () => void): Promise<Actor> {
   const read = readApiKey(secret);
   if (!read) throw new Fault("invalid_credential");
+  if (!directory.hasSeenKey(read.hash)) beforeLookUp();
   const key = await directory.key(read.hash);
   if (!key?.is_active) throw new Fault("invalid_credential");
   if (key.expires_at !== null && key.expires_at <= directory.now()) throw new Fault("credential_expired");

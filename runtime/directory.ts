@@ -47,7 +47,7 @@ const CHECK_EVERY = 400;
 const TRUSTED_FOR = 1_000;
 const USED_EVERY = 5_000;
 const MOST_ENTRIES = 50_000;
-/** Those whose transaction, which runs on now, changes what a directory keeps. */
+/** Those whose transaction, which runs now, changes what a directory keeps. */
 const changing = new WeakSet<Sql>();
 
 /**
@@ -55,17 +55,11 @@ const changing = new WeakSet<Sql>();
  * stands behind the notifications, and what was not checked within a second is read from the database.
  */
 export async function openDirectory(db: Database, log: Log) {
-  const cache = new Map<string, unknown>();
+  const memory = openMemory();
   const used = new Set<string>();
   let version = -1;
-  let checkedAt = Number.NEGATIVE_INFINITY;
   let clockOffset = 0;
-  let generation = 0;
 
-  const forget = () => {
-    generation++;
-    cache.clear();
-  };
   const check = async () => {
     const startedAt = performance.now();
     const [row] = await db.asSystem(
@@ -73,10 +67,10 @@ export async function openDirectory(db: Database, log: Log) {
       select version, extract(epoch from clock_timestamp())::double precision * 1000 as now from directory_version`,
     );
     if (!row) return;
-    if (row.version !== version) forget();
+    if (row.version !== version) memory.forget();
     version = row.version;
     clockOffset = row.now - performance.now();
-    checkedAt = startedAt;
+    memory.checkedAt(startedAt);
   };
   const flushUsed = async () => {
     if (used.size === 0) return;
@@ -89,10 +83,83 @@ export async function openDirectory(db: Database, log: Log) {
       log.debug({ err: error }, "directory upkeep failed; it is tried again"),
     );
 
-  const thenForget = async <T>(work: Work<T>, run: (watched: Work<T>) => Promise<T>): Promise<T> => {
+  await check();
+  await db.listen(CHANNEL, memory.forget, memory.forget);
+  const checking = setInterval(quietly(check), CHECK_EVERY);
+  const using = setInterval(quietly(flushUsed), USED_EVERY);
+
+  return {
+    key: (hash: Buffer) => memory.recall(keyName(hash), () => db.asSystem((sql) => loadKey(sql, hash))),
+    /** Whether there was such a key, or it is being looked for: whoever asks for it costs no look-up of their own. */
+    hasSeenKey: (hash: Buffer): boolean => memory.hasSeen(keyName(hash)),
+    property: (id: string) => memory.recall(`p${id}`, () => db.asSystem((sql) => loadProperty(sql, id))),
+    user: (id: string) => memory.recall(`u${id}`, () => db.asSystem((sql) => loadUser(sql, id))),
+    /** The database's clock, in milliseconds since 1970. */
+    now: () => performance.now() + clockOffset,
+    /** Notes that a key was used; written in batches. */
+    markUsed: (keyId: string) => void used.add(keyId),
+    /** The database by which a change is forgotten here before whoever made it is told that it is done. */
+    forgetting: () => thatForgets(db, memory.forget),
+    close: async () => {
+      clearInterval(checking);
+      clearInterval(using);
+      await flushUsed().catch((error: unknown) => log.warn({ err: error }, "last_used_at not written"));
+    },
+  };
+}
+
+/** What was loaded, for as long as it may be believed. */
+function openMemory() {
+  const cache = new Map<string, unknown>();
+  const loading = new Map<string, { generation: number; value: Promise<unknown> }>();
+  // Outlives what is forgotten: it says that there was such a thing, not that there is.
+  const seen = new Set<string>();
+  let generation = 0;
+  let checked = Number.NEGATIVE_INFINITY;
+
+  const keep = (name: string, value: unknown, since: number) => {
+    if (seen.size >= MOST_ENTRIES) seen.clear();
+    seen.add(name);
+    if (generation !== since) return;
+    if (cache.size >= MOST_ENTRIES) cache.clear();
+    cache.set(name, value);
+  };
+  return {
+    forget: () => {
+      generation++;
+      cache.clear();
+    },
+    checkedAt: (moment: number) => {
+      checked = moment;
+    },
+    hasSeen: (name: string) => seen.has(name) || loading.get(name)?.generation === generation,
+    recall: async <T>(name: string, load: () => Promise<T | null>): Promise<T | null> => {
+      if (performance.now() - checked < TRUSTED_FOR) {
+        const hit = cache.get(name);
+        if (hit !== undefined) return hit as T;
+      }
+      const since = generation;
+      const begun = loading.get(name);
+      // What was begun before a change may know nothing of it.
+      if (begun?.generation === since) return (await begun.value) as T | null;
+      const value = load();
+      loading.set(name, { generation: since, value });
+      try {
+        const loaded = await value;
+        if (loaded !== null) keep(name, loaded, since);
+        return loaded;
+      } finally {
+        if (loading.get(name)?.value === value) loading.delete(name);
+      }
+    },
+  };
+}
+
+function thatForgets(db: Database, forget: () => void): Database {
+  const run = async <T>(work: Work<T>, transact: (watched: Work<T>) => Promise<T>): Promise<T> => {
     let changed = false;
     try {
-      return await run((sql, last) =>
+      return await transact((sql, last) =>
         work(sql, last).finally(() => {
           changed = changing.delete(sql);
         }),
@@ -102,47 +169,11 @@ export async function openDirectory(db: Database, log: Log) {
       if (changed) forget();
     }
   };
-
-  await check();
-  await db.listen(CHANNEL, forget, forget);
-  const checking = setInterval(quietly(check), CHECK_EVERY);
-  const using = setInterval(quietly(flushUsed), USED_EVERY);
-
-  const cached = async <T>(key: string, load: () => Promise<T | null>): Promise<T | null> => {
-    if (performance.now() - checkedAt < TRUSTED_FOR) {
-      const hit = cache.get(key);
-      if (hit !== undefined) return hit as T;
-    }
-    const before = generation;
-    const value = await load();
-    if (value !== null && generation === before) {
-      if (cache.size >= MOST_ENTRIES) cache.clear();
-      cache.set(key, value);
-    }
-    return value;
-  };
-
   return {
-    key: (hash: Buffer) =>
-      cached<KeyRecord>(`k${hash.toString("latin1")}`, () => db.asSystem((sql) => loadKey(sql, hash))),
-    property: (id: string) => cached<Property>(`p${id}`, () => db.asSystem((sql) => loadProperty(sql, id))),
-    user: (id: string) => cached<UserRecord>(`u${id}`, () => db.asSystem((sql) => loadUser(sql, id))),
-    /** The database's clock, in milliseconds since 1970. */
-    now: () => performance.now() + clockOffset,
-    /** Notes that a key was used; written in batches. */
-    markUsed: (keyId: string) => void used.add(keyId),
-    /** The database by which a change is forgotten here before whoever made it is told that it is done. */
-    forgetting: (): Database => ({
-      ...db,
-      asProperty: (property, work, options) =>
-        thenForget(work, (watched) => db.asProperty(property, watched, options)),
-      asSystem: (work, options) => thenForget(work, (watched) => db.asSystem(watched, options)),
-    }),
-    close: async () => {
-      clearInterval(checking);
-      clearInterval(using);
-      await flushUsed().catch((error: unknown) => log.warn({ err: error }, "last_used_at not written"));
-    },
+    ...db,
+    asProperty: (property, work, options) =>
+      run(work, (watched) => db.asProperty(property, watched, options)),
+    asSystem: (work, options) => run(work, (watched) => db.asSystem(watched, options)),
   };
 }
 
@@ -154,6 +185,8 @@ export async function directoryChanged(sql: Sql): Promise<void> {
   await sql`update directory_version set version = version + 1`;
   await sql`select pg_notify(${CHANNEL}, '')`;
 }
+
+const keyName = (hash: Buffer) => `k${hash.toString("latin1")}`;
 
 async function loadKey(sql: Sql, hash: Buffer): Promise<KeyRecord | null> {
   const [row] = await sql<KeyRecord[]>`

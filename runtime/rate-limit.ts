@@ -45,6 +45,12 @@ export function rateLimiter(options: { db: Database; now: () => number; log: Log
     return { allowed, limit, remaining, reset: window + WINDOW };
   };
 
+  /** Takes back what was taken in this window. */
+  const giveBack = (bucket: string): void => {
+    const counter = counters.get(bucket);
+    if (counter) counter.own--;
+  };
+
   /** Whether a bucket has nothing left in this window; takes nothing of it. */
   const isSpent = (bucket: string, limit: number): boolean => {
     const seconds = Math.floor(now() / 1000);
@@ -90,6 +96,7 @@ export function rateLimiter(options: { db: Database; now: () => number; log: Log
 
   return {
     take,
+    giveBack,
     isSpent,
     close: async () => {
       clearInterval(timer);

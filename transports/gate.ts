@@ -6,7 +6,7 @@ import type { Directory } from "#runtime/directory.ts";
 import { Fault, invalid, toFault } from "#runtime/faults.ts";
 import { readIdempotencyKey } from "#runtime/idempotency.ts";
 import type { Actor, Call } from "#runtime/operation.ts";
-import type { RateLimiter } from "#runtime/rate-limit.ts";
+import type { Allowance, RateLimiter } from "#runtime/rate-limit.ts";
 import type { Sessions } from "#runtime/sessions.ts";
 import { CURRENT_VERSION, readVersion } from "#runtime/versions.ts";
 import type { Frame } from "./answer.ts";
@@ -37,17 +37,9 @@ export async function pass(gate: Gate, incoming: IncomingMessage): Promise<Passa
   const { headers } = incoming;
   const given = headers["x-request-id"];
   const requestId = typeof given === "string" && REQUEST_ID.test(given) ? given : randomUUID();
-  let actor: Actor = ANONYMOUS;
-  let fault: Fault | null = null;
-  try {
-    actor = await authenticate(gate.directory, gate.sessions, {
-      apiKey: header(headers["x-api-key"]),
-      authorization: headers.authorization && header(incoming.headersDistinct.authorization),
-    });
-  } catch (error) {
-    fault = toFault(error);
-  }
-  const allowance = gate.limiter.take(...bucketOf(actor, addressOf(gate, incoming)));
+  const address = `ip:${addressOf(gate, incoming) ?? "unknown"}`;
+  const { actor, fault: refusal, allowance } = await admit(gate, incoming, address);
+  let fault = refusal;
   const frame: Frame = { requestId, version: CURRENT_VERSION, allowance, metadataUrl: gate.metadataUrl };
   if (!allowance.allowed) {
     const seconds = Math.max(1, allowance.reset - Math.floor(gate.directory.now() / 1000));
@@ -61,6 +53,33 @@ export async function pass(gate: Gate, incoming: IncomingMessage): Promise<Passa
     fault ??= toFault(error);
   }
   return { frame, actor, fault };
+}
+
+/**
+ * Who it is, and what is left to them. A key that was never seen here is looked for at the cost of its address,
+ * which a good one gets back: guesses reach the database no more often than strangers may ask. Of those behind one
+ * address, only keys that are new to this process have to wait with whoever guesses.
+ */
+async function admit(gate: Gate, incoming: IncomingMessage, address: string) {
+  const { headers } = incoming;
+  let stranger: Allowance | null = null;
+  let actor: Actor = ANONYMOUS;
+  let fault: Fault | null = null;
+  const given = {
+    apiKey: header(headers["x-api-key"]),
+    authorization: headers.authorization && header(incoming.headersDistinct.authorization),
+  };
+  try {
+    actor = await authenticate(gate.directory, gate.sessions, given, () => {
+      stranger = gate.limiter.take(address, ADDRESS_LIMIT);
+      if (!stranger.allowed) throw new Fault("rate_limited");
+    });
+  } catch (error) {
+    fault = toFault(error);
+  }
+  if (stranger && actor.type === "anonymous") return { actor, fault, allowance: stranger as Allowance };
+  if (stranger) gate.limiter.giveBack(address);
+  return { actor, fault, allowance: gate.limiter.take(...bucketOf(actor, address)) };
 }
 
 function hasTwoHosts({ rawHeaders }: IncomingMessage): boolean {
@@ -110,10 +129,10 @@ export function addressOf(
   return isIP(address) ? address : remoteAddress;
 }
 
-function bucketOf(actor: Actor, address: string | undefined): [string, number] {
+function bucketOf(actor: Actor, address: string): [string, number] {
   if (actor.type === "api_key") return [actor.id, actor.rateLimit];
   if (actor.type === "user") return [actor.id, USER_LIMIT];
-  return [`ip:${address ?? "unknown"}`, ADDRESS_LIMIT];
+  return [address, ADDRESS_LIMIT];
 }
 
 function header(value: string | string[] | undefined): string | undefined {

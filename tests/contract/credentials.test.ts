@@ -1,4 +1,6 @@
+import postgres from "postgres";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { newApiKey } from "#runtime/keys.ts";
 import { type Answer, type House, startHouse } from "../support/house.ts";
 import { expectFrame, raw, refused } from "./answers.ts";
 
@@ -148,4 +150,40 @@ describe("the rate limit", () => {
     expect(headers.get("X-RateLimit-Remaining")).toBe("0");
     expect(Number(headers.get("X-RateLimit-Reset"))).toBeGreaterThan(Date.now() / 1000 - 2);
   });
+
+  test("of an address keeps its guesses at keys from the database, and leaves the good keys behind it alone", async () => {
+    const guess = () => house.get("/api/players?limit=1", { "X-Api-Key": newApiKey().secret });
+    const fresh = (await house.newTenant()).key;
+    expect((await house.get("/api/players", { "X-Api-Key": fresh })).status).toBe(200);
+    const spend = async () => {
+      for (let turn = 0; turn < 100; turn++) {
+        const answers = await Promise.all(Array.from({ length: 25 }, guess));
+        if (answers.some(({ status }) => status === 429)) return;
+      }
+    };
+    await spend();
+    const { promise: done, resolve: end } = Promise.withResolvers<void>();
+    const admin = postgres(house.database.url, { max: 1, onnotice: () => {} });
+    const locking = admin.begin(async (sql) => {
+      await sql`lock table api_keys in access exclusive mode`;
+      // Whatever looks for a key now has to wait for two seconds.
+      try {
+        const refusal = await guess();
+        // A window may have ended meanwhile.
+        if (refusal.status !== 429) await spend();
+        const askedAt = performance.now();
+        const { body, headers } = await refused(429, "rate_limited", guess());
+        expect(performance.now() - askedAt).toBeLessThan(1_500);
+        expect(body.retry_after).toBeGreaterThan(0);
+        expect(headers.get("X-RateLimit-Remaining")).toBe("0");
+      } finally {
+        end();
+      }
+    });
+    await done;
+    await locking;
+    await admin.end();
+    await house.call("create_api_key", { property_id: house.tenant.id, name: "forgets all that is cached" });
+    expect((await house.get("/api/players", { "X-Api-Key": fresh })).status).toBe(200);
+  }, 60_000);
 });
