@@ -125,7 +125,12 @@ async function openPlace(players: number) {
       await owner`update campaigns set status = 'sending', planned_at = now() where id = ${campaignId}`;
       const bare = () =>
         context(around, id, () => null as never).then((made) => bareBatches(made, campaignId));
-      const seconds = await timed(open ? () => run(deliverCampaign, open, { campaignId }) : bare);
+      const shifts = async (sender: Parameters<typeof context>[2]) => {
+        for (let input: Shift | undefined = { campaignId }; input; input = await nextShift(owner)) {
+          await run(deliverCampaign, sender, input);
+        }
+      };
+      const seconds = await timed(open ? () => shifts(open) : bare);
       await clear(owner, campaignId);
       return seconds;
     },
@@ -135,6 +140,18 @@ async function openPlace(players: number) {
       await owner.end();
     },
   };
+}
+
+interface Shift {
+  campaignId: string;
+  after?: string;
+}
+
+/** What a delivery has left to the next job. */
+async function nextShift(owner: postgres.Sql): Promise<Shift | undefined> {
+  const [row] = await owner<{ input: Shift }[]>`
+    delete from queue where name = ${deliverCampaign.name} and state = 'ready' and run_at <= now() returning input`;
+  return row?.input;
 }
 
 /** The peer of S14: the same batches in two lanes, rendered and recorded too, with no gate and no provider. */

@@ -12,12 +12,14 @@ export interface Candidate extends ChosenProvider {
   fromAddress: string | null;
   limits: { perSecond: number | null; perDay: number | null } | null;
   health: string;
+  /** Of the record: another one after each change that somebody made. */
+  revision: string | null;
 }
 
 /** The operator's own provider of a channel: what a property without one sends by, and the platform itself. */
 export function configuredProvider(config: Config, channel: SendingChannel): Candidate {
   const { provider, smtpUrl, from } = config.email;
-  const own = { id: null, trusted: true, fromAddress: null, limits: null, health: "unknown" };
+  const own = { id: null, trusted: true, fromAddress: null, limits: null, health: "unknown", revision: null };
   if (channel === "email" && provider === "smtp") {
     return { ...own, name: "smtp", settings: { url: smtpUrl, ...(from && { from }) } };
   }
@@ -33,18 +35,23 @@ export async function ownProviders(
   // A refused one is asked last: each further refusal brings a lock-out nearer.
   const found = await sql<ProviderRecord[]>`
     select id, channel, kind, name, from_address, credentials, rate_per_second, daily_limit, allows_gaming,
-      is_active, health
+      is_active, health, updated_at::text as revision
     from message_providers
     where property_id = ${property.id} and deleted_at is null and channel = ${channel}
-      and ${named === null ? sql`is_active` : sql`id = ${named}`}
+      ${named === null ? sql`` : sql`and id = ${named}`}
     order by health = 'refused', is_default desc, priority, id`;
   if (named !== null && !found[0]?.is_active) {
     const what = found[0] ? "is not active" : "has been deleted, or is for another channel";
     return { providers: [], problems: [{ field: "provider_id", message: `provider ${named} ${what}` }] };
   }
-  const providers = found.filter(({ allows_gaming }) => allows_gaming);
+  const active = found.filter(({ is_active }) => is_active);
+  const providers = active.filter(({ allows_gaming }) => allows_gaming);
   if (found.length === 0 || providers.length > 0) return { providers, problems: [] };
-  const names = found.map(({ name }) => name).join(", ");
+  const names = (active.length > 0 ? active : found).map(({ name }) => name).join(", ");
+  if (active.length === 0) {
+    const message = `${names} is not active; activate it with update_message_provider, or delete it to send by the service's own`;
+    return { providers: [], problems: [{ field: "provider_id", message }] };
+  }
   const message = `${names} does not allow gaming content; where the vendor's contract does, set allows_gaming with update_message_provider`;
   return { providers: [], problems: [{ field: "provider_id", message }] };
 }
@@ -72,7 +79,21 @@ export async function chooseProviders(
         ? null
         : { perSecond: one.rate_per_second, perDay: one.daily_limit },
     health: one.health,
+    revision: one.revision,
   }));
+}
+
+/** Whether a provider is still what it was when it was chosen: active, with the same settings and limits. */
+export async function stands(
+  { sql, property }: Setting,
+  { id, revision }: Pick<Candidate, "id" | "revision">,
+): Promise<boolean> {
+  if (id === null) return true;
+  const [same] = await sql`
+    select from message_providers
+    where property_id = ${property.id} and id = ${id} and is_active and deleted_at is null
+      and updated_at = ${revision}::text::timestamptz`;
+  return same !== undefined;
 }
 
 /** Vendors call back over the public internet alone. */

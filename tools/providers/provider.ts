@@ -19,6 +19,8 @@ export interface ProviderRecord {
   allows_gaming: boolean;
   is_active: boolean;
   health: string;
+  /** When somebody changed it last. */
+  revision: string;
 }
 
 /** Where a vendor posts its callbacks, as SQL over the names of its columns. */

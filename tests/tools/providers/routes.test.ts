@@ -231,6 +231,11 @@ test("a provider that may not carry gaming content stops the campaign before any
   ]);
   await expect(place.send(campaign)).rejects.toThrow(/gaming/);
   await place.call("update_message_provider", { id, allows_gaming: true, is_active: false });
+  // Put out of use, it is not replaced by the service's own.
+  expect((await place.preflight(campaign)).errors).toEqual([
+    { field: "provider_id", message: expect.stringMatching(/is not active/) },
+  ]);
+  await place.call("update_message_provider", { id, is_active: true });
   expect((await place.preflight(campaign)).ok).toBe(true);
 });
 
