@@ -10,6 +10,9 @@ import { unsubscribe } from "./unsubscribe.ts";
 
 const channels = z.array(z.enum(CHANNELS)).max(CHANNELS.length).default([]);
 const SOURCE = "preference_page";
+/** Grants a day by the links of one player: whoever has a message could write the ledger full. Off is never refused. */
+const MOST_GRANTS = 10;
+const DAY = 86_400;
 
 /** Behind the link of a message. The page reads the link's token, which names the property and the send. */
 export default tool({
@@ -26,7 +29,7 @@ export default tool({
     on: channels.describe("The player agrees anew to the words that the page shows"),
   },
   output: z.object({ preferences: z.array(Preference) }),
-  faults: ["not_found", "conflict"],
+  faults: ["not_found", "conflict", "rate_limited"],
   async handler(context, { sendId, off, on }) {
     const player = asPlayer(context);
     const before = await preferencesOf(context, sendId);
@@ -59,6 +62,7 @@ async function turnOn(context: Context, who: Recipient, channel: Channel): Promi
   if (!preference?.can_turn_on || who.player_id === null || text === undefined) {
     throw new Fault("conflict", { message: `This link cannot turn ${channel} on.` });
   }
+  await refuseWavering(context, who.player_id, channel);
   const [row] = await record(context, {
     playerIds: [who.player_id],
     channels: [channel],
@@ -80,4 +84,12 @@ async function turnOn(context: Context, who: Recipient, channel: Channel): Promi
     consent_version,
     occurred_at,
   });
+}
+
+async function refuseWavering({ sql, property }: Context, playerId: string, channel: Channel): Promise<void> {
+  const [grants] = await sql<{ count: number }[]>`
+    select count(*)::int from consent_records
+    where property_id = ${property.id} and player_id = ${playerId} and channel = ${channel} and action = 'granted'
+      and consent_source = ${SOURCE} and occurred_at > now() - make_interval(secs => ${DAY})`;
+  if (grants!.count >= MOST_GRANTS) throw new Fault("rate_limited", { retryAfter: DAY });
 }

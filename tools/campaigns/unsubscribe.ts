@@ -54,6 +54,34 @@ export async function unsubscribe(
   return { success: true };
 }
 
+/**
+ * Whether all that unsubscribing this send would do stands already: it is marked, the address is suppressed, and of
+ * those who have it, or whom it was sent to, the ledger says last that they want none. Then a repeat has nothing to add.
+ */
+export async function isUnsubscribed(
+  { sql, property }: Pick<Context, "sql" | "property">,
+  sendId: string,
+): Promise<boolean> {
+  const isRefused = sql`coalesce(p.consents -> 'email' = 'false', false) and exists (
+    select from suppressions y where y.property_id = ${property.id} and y.lifted_at is null and y.expires_at is null
+      and y.channel = 'email' and y.reason = 'unsubscribed'
+      and (y.address_hash = p.email_hash or p.email_hash is null and y.player_id = p.id))`;
+  const [row] = await sql<{ done: boolean }[]>`
+    select s.unsubscribed_at is not null
+      and (s.address_hash is null or exists (
+        select from suppressions x where x.property_id = ${property.id} and x.address_hash = s.address_hash
+          and x.channel = 'email' and x.reason = 'unsubscribed' and x.lifted_at is null and x.expires_at is null))
+      and not exists (
+        select from players p where p.property_id = ${property.id} and p.email_hash = s.address_hash
+          and not (${isRefused}))
+      and not exists (
+        select from players p where p.property_id = ${property.id} and p.id = s.player_id and p.deleted_at is null
+          and not (${isRefused})) as done
+    from campaign_sends s
+    where s.property_id = ${property.id} and s.id = ${sendId}`;
+  return row?.done ?? false;
+}
+
 async function findRecipient({ sql, property }: Context, sendId: string): Promise<Recipient> {
   const [recipient] = await sql<Recipient[]>`
     select s.campaign_id, s.player_id, s.address_hash, s.unsubscribed_at, (

@@ -3,6 +3,7 @@ import type { Catalog } from "#runtime/catalog.ts";
 import type { Property } from "#runtime/directory.ts";
 import { toFault } from "#runtime/faults.ts";
 import { invoke, type Service } from "#runtime/invoke.ts";
+import type { Context } from "#runtime/operation.ts";
 import { readUnsubscribeToken } from "#tools/campaigns/unsubscribe.ts";
 import { addressOf, type Gate } from "../gate.ts";
 import type { Http, HttpContext } from "../rest.ts";
@@ -12,6 +13,9 @@ import { escapeHtml, page } from "./page.ts";
 export interface MessageLink {
   property: Property;
   token: string;
+  sendId: string;
+  /** Asks something about it, in a transaction that changes nothing and leaves no record. */
+  ask<T>(question: (about: Pick<Context, "sql" | "property">) => Promise<T>): Promise<T>;
   /** Runs an operation about the message's send. */
   run<T>(operation: string, input?: object): Promise<T>;
 }
@@ -44,7 +48,9 @@ export function mountMessageLink(
           const { body } = await invoke(service, operation, call, { ...input, sendId: about.sendId });
           return JSON.parse(body);
         };
-        return await answers[method]({ property, token, run }, c);
+        const ask: MessageLink["ask"] = (question) =>
+          service.db.asProperty(property.id, (sql) => question({ sql, property }), { readOnly: true });
+        return await answers[method]({ property, token, sendId: about.sendId, ask, run }, c);
       } catch (error) {
         const { status } = toFault(error);
         return status === 404 ? unknownLink() : failed(status);
@@ -73,5 +79,6 @@ function unknownLink(): Response {
 }
 
 function failed(status: number): Response {
-  return page("Try again", "<h1>That did not work</h1><p>Please try the link again in a minute.</p>", status);
+  const when = status === 429 ? "tomorrow" : "in a minute";
+  return page("Try again", `<h1>That did not work</h1><p>Please try the link again ${when}.</p>`, status);
 }

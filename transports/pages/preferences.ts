@@ -12,6 +12,8 @@ const NAMES: Record<Channel, string> = {
   push: "Notifications in your browser",
 };
 
+const SAVED = "Saved. It takes effect at once.";
+
 /** What a player gets by each channel: GET shows it and changes nothing, POST saves. Needs no JavaScript. */
 export function mountPreferences(place: Parameters<typeof mountMessageLink>[0]): void {
   mountMessageLink(place, "/preferences", {
@@ -24,8 +26,10 @@ export function mountPreferences(place: Parameters<typeof mountMessageLink>[0]):
       const form = await readForm(c);
       if (!form) return preferencesPage(link, before, "Nothing was saved. Please try again.");
       const wanted = wishesOf(form, before);
+      const changes = wanted.off.length > 0 || wanted.on.length > 0;
+      if (!changes) return preferencesPage(link, before, SAVED);
       const { preferences } = await link.run<{ preferences: Preference[] }>("save_preferences", wanted);
-      return preferencesPage(link, preferences, "Saved. It takes effect at once.");
+      return preferencesPage(link, preferences, SAVED);
     },
   });
 }

@@ -1,4 +1,5 @@
 import type { Preference } from "#tools/campaigns/preferences.ts";
+import { isUnsubscribed } from "#tools/campaigns/unsubscribe.ts";
 import { type MessageLink, mountMessageLink, propertyPage } from "./message-link.ts";
 import { escapeHtml } from "./page.ts";
 
@@ -14,7 +15,8 @@ export function mountUnsubscribe(place: Parameters<typeof mountMessageLink>[0]):
       return email?.on ? askPage(link) : donePage(link);
     },
     async post(link) {
-      await link.run("unsubscribe");
+      // Anybody who has the message may ask again and again: a repeat leaves nothing in the ledgers.
+      if (!(await link.ask((about) => isUnsubscribed(about, link.sendId)))) await link.run("unsubscribe");
       return donePage(link);
     },
   });

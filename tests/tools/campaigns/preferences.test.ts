@@ -95,6 +95,65 @@ describe("the unsubscribe link", () => {
   });
 });
 
+describe("a link that is sent again and again", () => {
+  const written = () =>
+    place.query(
+      (sql) => sql`
+      select (select count(*)::int from consent_records where property_id = ${place.id}) as consents,
+        (select count(*)::int from audit_logs where property_id = ${place.id}) as audits,
+        (select count(*)::int from suppressions where property_id = ${place.id}) as suppressions`,
+    );
+
+  test("adds nothing to any ledger while what it asked for stands", async () => {
+    await visit(unsubscribe, "");
+    await save([["on", "sms"]]);
+    const before = [...(await written())];
+    for (let turn = 0; turn < 3; turn++) {
+      expect(await visit(unsubscribe, "")).toMatchObject({
+        status: 200,
+        html: expect.stringContaining("You are unsubscribed"),
+      });
+      expect((await save([["on", "sms"]])).html).toContain("Saved");
+    }
+    expect([...(await written())]).toEqual(before);
+  });
+
+  test.each([
+    ["a later grant", () => consent(player, "email")],
+    [
+      "a suppression that was lifted",
+      () =>
+        place.query((sql) => sql`update suppressions set lifted_at = now() where property_id = ${place.id}`),
+    ],
+    ["another player with the address", () => place.player({ player_id: "twin", email: "ana@example.com" })],
+    [
+      "another address of the same player",
+      () => place.call("update_player", { id: player, email: "ana.new@example.com" }),
+    ],
+  ])("acts anew after %s", async (_, change) => {
+    await visit(unsubscribe, "");
+    const before = (await ledger()).length;
+    await change();
+    await visit(unsubscribe, "");
+    expect((await ledger()).length).toBeGreaterThan(before);
+    expect(await reasons("email")).toEqual(["no_consent", "suppressed"]);
+  });
+
+  test("turns email on no more than ten times a day, and off every time", async () => {
+    const on: [string, string][] = [
+      ["on", "email"],
+      ["was_off", "email"],
+    ];
+    for (let turn = 0; turn < 10; turn++) {
+      await visit(unsubscribe, "");
+      expect((await save(on)).status).toBe(200);
+    }
+    expect((await visit(unsubscribe, "")).status).toBe(200);
+    expect((await save(on)).status).toBe(429);
+    expect(await reasons("email")).toEqual(["no_consent", "suppressed"]);
+  });
+});
+
 describe("the preference page", () => {
   test("shows what the player gets by each channel, in the property's name", async () => {
     const { status, html } = await visit(preferences);
