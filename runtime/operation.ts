@@ -139,6 +139,14 @@ export interface Operation {
   readonly file?: { readonly contentType: string };
 }
 
+/**
+ * Whether an answer is kept under its Idempotency-Key. Not that of a plain read, which would be stale: a check of
+ * consent from before a STOP. Nor a file, whose every download is recorded.
+ */
+export function keepsAnswer({ effect, recorded, file }: Operation): boolean {
+  return effect !== "read" || (recorded && !file);
+}
+
 /** What a file's operation answers, once it has checked everything: the bytes flow after its transaction. */
 export interface File {
   filename: string;

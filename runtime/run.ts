@@ -14,7 +14,7 @@ import {
   refuseRecorded,
 } from "./idempotency.ts";
 import type { Choose, Outcome, Service } from "./invoke.ts";
-import type { Call, Context, Insertion, Operation } from "./operation.ts";
+import { type Call, type Context, type Insertion, keepsAnswer, type Operation } from "./operation.ts";
 import { atOnce, effectParts, type PendingEvent, type PendingJob } from "./outbox.ts";
 
 /** Stands for a property where there is none. */
@@ -100,7 +100,7 @@ function transact<T>(
 /** Strangers share no key, and what they are refused is not kept. */
 export function keyedCall({ operation, call, property }: Omit<Run, "inputs">): Keyed | null {
   const { idempotency } = call;
-  if (!idempotency || operation.effect === "read" || operation.access === "public") return null;
+  if (!idempotency || !keepsAnswer(operation) || operation.access === "public") return null;
   return { scope: property?.id ?? call.actor.id ?? NOBODY, ...idempotency };
 }
 

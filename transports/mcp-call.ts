@@ -6,7 +6,7 @@ import { Fault, invalid, toFault } from "#runtime/faults.ts";
 import { readIdempotencyKey } from "#runtime/idempotency.ts";
 import { foldCasing, inputFault } from "#runtime/input.ts";
 import { invoke, type Outcome, type Service } from "#runtime/invoke.ts";
-import type { Call, Operation } from "#runtime/operation.ts";
+import { type Call, keepsAnswer, type Operation } from "#runtime/operation.ts";
 import { startOf } from "./files.ts";
 import { errorResult, failureOf, recordedFailure } from "./mcp-errors.ts";
 import { type Format, MOST_CHARACTERS, resultOf } from "./mcp-results.ts";
@@ -172,7 +172,7 @@ function prepare(
     delete input.format;
   }
   let key: string | undefined;
-  if (operation.effect !== "read" && !Object.hasOwn(shape, "idempotency_key")) {
+  if (keepsAnswer(operation) && !Object.hasOwn(shape, "idempotency_key")) {
     key = readKey(input.idempotency_key, metaKey);
     delete input.idempotency_key;
   }

@@ -1,6 +1,6 @@
 import type { CallToolResult } from "@modelcontextprotocol/server";
 import type { Outcome } from "#runtime/invoke.ts";
-import type { Operation } from "#runtime/operation.ts";
+import { keepsAnswer, type Operation } from "#runtime/operation.ts";
 import { type FORMATS, isList } from "./mcp-schemas.ts";
 
 export type Format = (typeof FORMATS)[number];
@@ -29,7 +29,7 @@ export function readVisible(json: string): unknown {
 
 /** What a write adds to its result. */
 function written(operation: Operation, outcome: Outcome): Record<string, unknown> {
-  if (operation.effect === "read") return {};
+  if (!keepsAnswer(operation)) return {};
   return {
     ...(outcome.auditId && { audit_id: outcome.auditId }),
     ...(outcome.replayed && { replayed: true }),

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import type { Operation } from "#runtime/operation.ts";
+import { keepsAnswer, type Operation } from "#runtime/operation.ts";
 
 /** A JSON Schema of dialect 2020-12, which is what MCP assumes where `$schema` is absent. */
 export type JsonSchema = Record<string, unknown>;
@@ -44,7 +44,7 @@ export function inputSchemaOf(operation: Operation): ObjectSchema {
     Object.entries(properties).filter(([name]) => name !== operation.property && !HIDDEN(operation, name)),
   );
   if (isList(operation)) shown.format ??= FORMAT;
-  if (operation.effect !== "read") shown.idempotency_key ??= IDEMPOTENCY;
+  if (keepsAnswer(operation)) shown.idempotency_key ??= IDEMPOTENCY;
   const needed = required.filter((name) => name in shown);
   return { ...rest, type: "object", properties: shown, ...(needed.length > 0 && { required: needed }) };
 }
@@ -64,7 +64,7 @@ export function outputSchemaOf(operation: Operation): ObjectSchema {
     type: "object",
     properties: {
       ...(type === "object" ? properties : { text: { type: "string" } }),
-      ...(operation.effect !== "read" && { audit_id: AUDIT_ID, replayed: REPLAYED }),
+      ...(keepsAnswer(operation) && { audit_id: AUDIT_ID, replayed: REPLAYED }),
     },
   };
 }

@@ -3,7 +3,7 @@ import { type Catalog, deprecationsOf } from "#runtime/catalog.ts";
 import { columnsOf } from "#runtime/columns.ts";
 import { isVersioned } from "#runtime/etag.ts";
 import { FAULTS, type FaultCode } from "#runtime/faults.ts";
-import type { Operation, Table, Verb } from "#runtime/operation.ts";
+import { keepsAnswer, type Operation, type Table, type Verb } from "#runtime/operation.ts";
 import { CURRENT_VERSION, type Deprecation, deprecationWords } from "#runtime/versions.ts";
 import { JOB_ROWS } from "./job-rows.ts";
 import { withDeprecations } from "./mcp-tools.ts";
@@ -86,11 +86,11 @@ function describe(
 ): Json {
   const { crud } = operation;
   const isRows = !crud && path.includes("{id}");
-  const writes = operation.effect !== "read";
+  const keyed = keepsAnswer(operation) && method !== "get";
   const parameterNames = [
     "PropertyId",
     "ApiVersion",
-    ...(writes ? ["IdempotencyKey"] : []),
+    ...(keyed ? ["IdempotencyKey"] : []),
     ...(crud && isVersioned(crud.table) && (crud.verb === "update" || crud.verb === "delete")
       ? ["IfMatch"]
       : []),
@@ -209,8 +209,9 @@ function errorResponses(operation: Operation): Json {
     "internal",
     "unavailable",
   ];
-  const writes: FaultCode[] =
-    operation.effect === "read" ? [] : ["conflict", "too_large", "idempotency_key_reused"];
+  const writes: FaultCode[] = keepsAnswer(operation)
+    ? ["conflict", "too_large", "idempotency_key_reused"]
+    : [];
   const statuses = new Set([...common, ...writes, ...operation.faults].map((code) => FAULTS[code].status));
   return Object.fromEntries(
     [...[...statuses].sort(), "default"].map((status) => [

@@ -104,6 +104,45 @@ describe("an Idempotency-Key", () => {
     );
   });
 
+  test("on an export of a person's data gives the same one, asks for none again, and goes with the person", async () => {
+    const email = "exported@example.com";
+    const { body: person } = await player({ email });
+    const input = { propertyId: house.tenant.id, playerId: person.id };
+    const fn = (name: string, key: string, more: object = {}) =>
+      house.post(`/api/functions/${name}`, { ...input, ...more }, { "Idempotency-Key": key });
+    const answers = [await fn("data-export", "export-1"), await fn("data-export", "export-1")];
+    expect(answers.map(({ status }) => status)).toEqual([200, 200]);
+    expect(answers[0]!.text).toBe(answers[1]!.text);
+    expect(answers.map(({ headers }) => headers.get("Idempotency-Replayed"))).toEqual([null, "true"]);
+    const requests = await house.get(`/api/privacy_requests?player_id=eq.${person.id}`);
+    const audited = await house.get(`/api/audit_logs?entity_id=eq.${person.id}&action=eq.data_export`);
+    expect([requests.body.length, audited.body.length]).toEqual([1, 1]);
+    await refused(422, "idempotency_key_reused", fn("data-export", "export-1", { playerId: NOWHERE }));
+    expect((await fn("data-deletion", "deletion-1")).status).toBe(200);
+    const left = await house.database.db.asProperty(
+      house.tenant.id,
+      (sql) => sql`select key from idempotency_records where body like ${`%${email}%`}`,
+    );
+    expect([...left]).toEqual([]);
+    expect((await fn("data-export", "export-1")).text).not.toContain(email);
+  });
+
+  test("makes no answer to a check outlive the consent that it tells of", async () => {
+    const { body: person } = await player({ email: "checked@example.com" });
+    const property = { propertyId: house.tenant.id };
+    const about = { ...property, playerId: person.id, channel: "email" };
+    await house.post("/api/functions/consent-record", { ...about, consentGiven: true });
+    const check = () =>
+      house.post(
+        "/api/functions/compliance-check",
+        { ...property, channel: "email", playerId: person.id },
+        { "Idempotency-Key": "check-1" },
+      );
+    expect((await check()).body.allowed).toBe(true);
+    await house.post("/api/functions/consent-revoke", about);
+    expect((await check()).body.allowed).toBe(false);
+  });
+
   test("does not show a secret again", async () => {
     const { token } = await house.signIn();
     const manager = { "X-Api-Key": null, Authorization: `Bearer ${token}`, "Idempotency-Key": "secret" };
