@@ -70,6 +70,17 @@ export async function revoke(context: Context, revocation: Revocation): Promise<
   return { revoked: channels, playerIds, ...times };
 }
 
+/**
+ * The suppressions alone of a revocation whose players somebody holds: nothing is sent from now on. The revocation
+ * itself must follow.
+ */
+export function barRevoked(
+  context: Context,
+  revocation: Pick<Revocation, "address" | "many" | "channels" | "method" | "source">,
+): Promise<void> {
+  return suppress(context, revocation, []);
+}
+
 /** Who takes one kind of contact by phone back means both, unless the property says otherwise. */
 export function revokedWith({ property }: Pick<Context, "property">, channel: Channel): Channel[] {
   const byPhone = channel === "sms" || channel === "voice";
@@ -158,8 +169,8 @@ async function suppress(context: Context, revocation: Revocation, rows: LedgerRo
     left join players p on p.property_id = ${property.id} and p.id = w.player_id
     order by w.hash, w.channel
     on conflict (property_id, address_hash, channel, reason) where lifted_at is null
-    do update set expires_at = null, player_id = coalesce(suppressions.player_id, excluded.player_id),
-      updated_at = now()`;
+    do update set expires_at = null, address = coalesce(suppressions.address, excluded.address),
+      player_id = coalesce(suppressions.player_id, excluded.player_id), updated_at = now()`;
 }
 
 function reasonOf(method: Revocation["method"]): SuppressionReason {

@@ -1,7 +1,6 @@
 import type { Notice } from "#runtime/channels/channel.ts";
 import type { EventName } from "#runtime/events.ts";
 import type { Context } from "#runtime/operation.ts";
-import { ADDRESSES } from "#tools/campaigns/addresses.ts";
 import { addressHash, normalizeEmail, normalizePhone } from "#tools/players/address.ts";
 import { recordEngagement } from "#tools/tracking/engagement.ts";
 import { isMachine } from "#tools/tracking/machine.ts";
@@ -25,13 +24,11 @@ export async function applyNotices(
   teller: Teller,
   notices: readonly Notice[],
 ): Promise<void> {
-  const changes = await writeNotices(
-    context,
-    teller,
-    notices.map((notice) => toRow(context, teller, notice)),
-  );
+  const rows = notices.map((notice) => toRow(context, teller, notice));
+  const changes = await writeNotices(context, teller, rows);
   announce(context, changes);
-  await drawConsequences(context, teller, changes.flatMap(consequencesOf));
+  const consequences = [...changes.flatMap(consequencesOf), ...ofNoSend(rows, changes)];
+  await drawConsequences(context, teller, consequences);
   await engage(context, notices, changes);
 }
 
@@ -48,7 +45,12 @@ interface Row {
   n: number;
 }
 
-function toRow({ property }: Context, { channel }: Teller, notice: Notice): Omit<Row, "n"> {
+/** A notice as statements read it; its address by the hash alone. */
+export function toRow(
+  { property }: Context,
+  { channel }: Pick<Teller, "channel">,
+  notice: Notice,
+): Omit<Row, "n"> {
   const { kind, sendId, providerMessageId, address, at, code, message } = notice;
   const normalized =
     channel === "email"
@@ -89,9 +91,8 @@ interface Changed {
 // A person who reads, complains or leaves has got the message.
 const ARRIVED = ["delivered", "opened", "clicked", "complained", "unsubscribed"];
 
-/** A vendor that gives our id back is believed; else the message's own id finds it, by its recipient's sends. */
+/** A vendor that gives our id back is believed; else the message's own id finds it, among what the address was sent. */
 function matched({ sql, property }: Context, { id, channel }: Teller, rows: readonly Row[]) {
-  const hash = sql.unsafe(ADDRESSES[channel].hash);
   return sql`
     told as materialized (
       select n, kind, send_id, message_id, decode(hash, 'hex') as hash, least(at, now()) as at, permanent, code, message
@@ -102,8 +103,7 @@ function matched({ sql, property }: Context, { id, channel }: Teller, rows: read
         on s.property_id = ${property.id} and s.id = t.send_id and s.provider_id = ${id} and s.channel = ${channel}
       union
       select t.*, s.id from told t
-      join players p on p.property_id = ${property.id} and ${hash} = t.hash
-      join campaign_sends s on s.property_id = ${property.id} and s.player_id = p.id and s.provider_id = ${id}
+      join campaign_sends s on s.property_id = ${property.id} and s.address_hash = t.hash and s.provider_id = ${id}
         and s.channel = ${channel} and s.provider_message_id = t.message_id
       where t.send_id is null
     ), summed as materialized (
@@ -200,6 +200,19 @@ function consequencesOf({ hash, player_id, campaign_id, ...change }: Changed): C
   return (["hard", "soft", "complained", "unsubscribed"] as const)
     .filter((kind) => change[kind])
     .map((kind) => ({ kind, ...about }));
+}
+
+/**
+ * Who complains or leaves is left alone, though we know no such message. What names a send of ours that is not the
+ * teller's says nothing.
+ */
+function ofNoSend(rows: readonly Omit<Row, "n">[], changes: readonly Changed[]): Consequence[] {
+  const found = new Set(changes.flatMap(({ told }) => told));
+  return rows.flatMap(({ kind, hash, send_id }, place) => {
+    if (hash === null || send_id !== null || found.has(place)) return [];
+    if (kind !== "complained" && kind !== "unsubscribed") return [];
+    return [{ kind, hash, playerId: null, campaignId: null, uncounted: true }];
+  });
 }
 
 /** Vendors' opens and clicks count as our own do. */

@@ -6,6 +6,7 @@ import type { Context } from "#runtime/operation.ts";
 import { writeAsService } from "#runtime/own-writes.ts";
 import { receiveInbound } from "#tools/sms/inbound.ts";
 import { applyNotices } from "./apply-notices.ts";
+import { barAddresses } from "./bar-addresses.ts";
 import { clean } from "./notice.ts";
 import { openCredentials, type VendorChannel } from "./provider.ts";
 import receiveNotices from "./receive-notices.job.ts";
@@ -61,7 +62,8 @@ const URGENT = ["inbound", "complained", "unsubscribed"];
 
 /**
  * Takes in the notices that are new. What asks to stop is carried out before the vendor has its answer; the rest goes
- * on the queue, in the same transaction. All of it does where the first cannot be done now: no notice is lost.
+ * on the queue, in the same transaction. Where somebody holds its players all of it does, and the addresses are
+ * barred at once: no notice is lost, and none is answered that is not in force.
  */
 export async function takeIn(
   service: Service,
@@ -72,22 +74,30 @@ export async function takeIn(
   const property = await service.directory.property(reader.propertyId);
   if (!property) throw new Fault("not_found", { message: "No provider has its callbacks here." });
   const given = [...new Map(notices.map(clean).map((notice) => [notice.eventId, notice])).values()];
-  const urgent = given.filter(({ kind }) => URGENT.includes(kind)).slice(0, AT_ONCE);
-  const queueAll = () => writeAsService(service, property, (context) => write(context, reader, given, []));
-  if (urgent.length === 0) return queueAll();
+  const urgent = given.filter(isUrgent).slice(0, AT_ONCE);
+  const take = (now: readonly Notice[], bar = true) =>
+    writeAsService(service, property, (context) => write(context, reader, { given, now, bar }));
+  if (urgent.length === 0) return take([]);
   try {
-    await writeAsService(service, property, (context) => write(context, reader, given, urgent));
+    await take(urgent);
   } catch (error) {
     service.log.warn({ err: error, provider: reader.id }, "a notice waits for the queue");
-    await queueAll();
+    await take([]).catch(async (cause: unknown) => {
+      // Not every vendor repeats what it gets no answer for.
+      await take([], false);
+      throw new Fault("unavailable", { cause });
+    });
   }
+}
+
+function isUrgent({ kind }: Notice): boolean {
+  return URGENT.includes(kind);
 }
 
 async function write(
   context: Context,
   reader: CallbackReader,
-  given: readonly Notice[],
-  urgent: readonly Notice[],
+  { given, now: urgent, bar }: { given: readonly Notice[]; now: readonly Notice[]; bar: boolean },
 ): Promise<void> {
   const { sql, property, enqueue } = context;
   const { id, channel, kind } = reader;
@@ -102,6 +112,7 @@ async function write(
   for (let start = 0; start < later.length; start += AT_ONCE) {
     enqueue(receiveNotices, { providerId: id, notices: later.slice(start, start + AT_ONCE) });
   }
+  if (bar) await barAddresses(context, { id, channel, kind }, later.filter(isUrgent));
   if (now.length > 0) await applyNotices(context, { id, channel, kind }, now);
   for (const notice of now) {
     if (notice.kind === "inbound") {

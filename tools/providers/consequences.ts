@@ -11,6 +11,8 @@ export interface Consequence {
   hash: string;
   playerId: string | null;
   campaignId: string | null;
+  /** Of a message that we do not know: no limit is waited for, because it would never be reached. */
+  uncounted?: boolean;
 }
 
 interface Reached {
@@ -30,12 +32,14 @@ export async function drawConsequences(
   { channel, kind }: { channel: VendorChannel; kind: string },
   all: readonly Consequence[],
 ): Promise<void> {
-  const counted = all.filter((one) => one.kind !== "unsubscribed");
+  const counted = all.filter((one) => one.kind !== "unsubscribed" && !one.uncounted);
   const reached = counted.length > 0 ? await limitsReached(context, channel, counted) : [];
   const bounced = reached.filter(({ reason }) => reason !== "complaint");
   if (bounced.length > 0) await suppress(context, { channel, source: kind }, bounced, counted);
   const complaints = new Set(reached.filter(({ reason }) => reason === "complaint").map(({ hash }) => hash));
-  const complained = all.filter((one) => one.kind === "complained" && complaints.has(one.hash));
+  const complained = all.filter(
+    (one) => one.kind === "complained" && (one.uncounted || complaints.has(one.hash)),
+  );
   await takeBack(context, { channel, source: kind, method: "complaint" }, complained);
   const left = all.filter((one) => one.kind === "unsubscribed");
   await takeBack(context, { channel, source: kind, method: "provider" }, left);
@@ -49,26 +53,21 @@ function limitsReached(
 ): Promise<Reached[]> {
   const column = sql.unsafe(ADDRESSES[channel].hash);
   const address = sql.unsafe(ADDRESSES[channel].address);
-  const rows = counted.map(({ kind, hash, playerId }) => ({ kind, hash, player_id: playerId }));
+  const rows = counted.map(({ kind, hash }) => ({ kind, hash }));
   return sql<Reached[]>`
     with hit as materialized (
-      select kind, decode(hash, 'hex') as hash, player_id
-      from jsonb_to_recordset(${rows as never}::jsonb) as h(kind text, hash text, player_id uuid)
-    ), owner as materialized (
-      select h.hash, p.id, ${address} as address from hit h
-        join players p on p.property_id = ${property.id} and ${column} = h.hash
-      union select hash, player_id, null from hit where player_id is not null
+      select kind, decode(hash, 'hex') as hash from jsonb_to_recordset(${rows as never}::jsonb) as h(kind text, hash text)
     ), counted as (
-      select o.hash, count(distinct s.id) filter (where s.bounce_type = 'hard') as hard,
-        count(distinct s.id) filter (where s.bounce_type = 'soft'
+      select s.address_hash as hash, count(*) filter (where s.bounce_type = 'hard') as hard,
+        count(*) filter (where s.bounce_type = 'soft'
           and s.bounced_at > now() - make_interval(days => ${SOFT_WITHIN_DAYS})) as soft,
-        count(distinct s.id) filter (where s.complained_at is not null) as complained
-      from owner o join campaign_sends s
-        on s.property_id = ${property.id} and s.player_id = o.id and s.address_hash = o.hash and s.channel = ${channel}
-      group by o.hash
+        count(*) filter (where s.complained_at is not null) as complained
+      from campaign_sends s
+      where s.property_id = ${property.id} and s.address_hash in (select hash from hit) and s.channel = ${channel}
+      group by s.address_hash
     )
     select distinct encode(h.hash, 'hex') as hash,
-      (select max(o.address) from owner o where o.hash = h.hash) as address,
+      (select max(${address}) from players p where p.property_id = ${property.id} and ${column} = h.hash) as address,
       case h.kind when 'hard' then 'hard_bounce' when 'soft' then 'soft_bounce_limit' else 'complaint' end as reason
     from hit h left join counted c on c.hash = h.hash, properties l
     where l.id = ${property.id} and case h.kind

@@ -1,10 +1,10 @@
 import type { Notice } from "#runtime/channels/channel.ts";
 import type { Context } from "#runtime/operation.ts";
 import type { ListedAddress } from "#tools/compliance/listed-address.ts";
-import { revoke, revokedWith } from "#tools/consent/revoke.ts";
+import { barRevoked, revoke, revokedWith } from "#tools/consent/revoke.ts";
 import { addressHash, normalizePhone } from "#tools/players/address.ts";
 import { keywordsOf, type Reading, readText } from "./keywords.ts";
-import { hold, settleReviews } from "./reviews.ts";
+import { hold, settleReviews, UNREAD } from "./reviews.ts";
 import sendSmsReply from "./send-sms-reply.job.ts";
 import { resume } from "./start.ts";
 
@@ -51,6 +51,19 @@ export async function receiveInbound(
   return inbound;
 }
 
+/**
+ * Bars the number of a text that waits to be taken in, if it asks to stop or may do so. The text itself must follow:
+ * what it asks for is not carried out by this.
+ */
+export async function barSender(context: Context, notice: InboundNotice): Promise<void> {
+  const sender = senderOf(context, notice.from);
+  const { action } = readAs(notice, readText(notice.text, await keywordsOf(context)));
+  if (action === "review") await hold(context, sender, { source: UNREAD });
+  if (action !== "stop") return;
+  const channels = revokedWith(context, "sms");
+  await barRevoked(context, { address: sender, channels, method: "stop_keyword", source: UNREAD });
+}
+
 /** The vendor has acted on its own list already; a STOP of ours stands whatever it says. */
 function readAs({ optOut }: InboundNotice, reading: Reading): Reading {
   if (optOut === undefined || reading.action === "stop") return reading;
@@ -64,8 +77,11 @@ function senderOf({ property }: Context, from: string): ListedAddress {
   return { address, hash: addressHash(property.pepper, address) };
 }
 
-/** Two texts of one number are read one after the other. */
-async function lockNumber({ sql, property }: Context, { hash }: ListedAddress): Promise<void> {
+/** Two texts of one number are read one after the other, and none while its reviews are decided. */
+export async function lockNumber(
+  { sql, property }: Context,
+  { hash }: Pick<ListedAddress, "hash">,
+): Promise<void> {
   const number = `sms ${property.id} ${hash.toString("hex")}`;
   await sql`select pg_advisory_xact_lock(hashtextextended(${number}, 0))`;
 }
@@ -128,20 +144,26 @@ async function act(
     case "start":
       return resume(context, sender, received_at);
     case "review":
-      await hold(context, sender, id);
+      await hold(context, sender, { source: "sms", messageId: id });
       return false;
     default:
       return action === "help";
   }
 }
 
-/** A number that has stopped already gets no second confirmation. */
+/** A number that has stopped already gets no second confirmation. By what is unread yet it has not. */
 async function hasStopped({ sql, property }: Context, { hash }: ListedAddress): Promise<boolean> {
-  const [row] = await sql`
-    select 1 from suppressions
-    where property_id = ${property.id} and address_hash = ${hash} and channel = 'sms'
-      and reason = 'stop_keyword' and lifted_at is null`;
-  return row !== undefined;
+  const [row] = await sql<{ stopped: boolean }[]>`
+    with stops as (
+      select id, source from suppressions
+      where property_id = ${property.id} and address_hash = ${hash} and reason = 'stop_keyword' and lifted_at is null
+        and channel = 'sms'
+    ), read as (
+      update suppressions set source = 'sms' where property_id = ${property.id} and address_hash = ${hash}
+        and reason = 'stop_keyword' and lifted_at is null and source = ${UNREAD}
+    )
+    select exists (select from stops where source is distinct from ${UNREAD}) as stopped`;
+  return row!.stopped;
 }
 
 /** Two machines that answer each other's answers must come to an end. */

@@ -2,6 +2,7 @@ import { z } from "zod";
 import { Fault } from "#runtime/faults.ts";
 import { type Context, tool } from "#runtime/operation.ts";
 import { revoke, revokedWith } from "#tools/consent/revoke.ts";
+import { lockNumber } from "./inbound.ts";
 import { REVIEW_DECISIONS, settleReviews } from "./reviews.ts";
 
 export default tool({
@@ -47,7 +48,12 @@ interface Waiting {
   received_at: string;
 }
 
-async function waiting({ sql, property }: Context, id: string): Promise<Waiting> {
+/** Locks the number before its text, as a new text of it does. */
+async function waiting(context: Context, id: string): Promise<Waiting> {
+  const { sql, property } = context;
+  const [known] = await sql<{ hash: Buffer | null }[]>`
+    select sender_hash as hash from inbound_messages where property_id = ${property.id} and id = ${id}`;
+  if (known?.hash) await lockNumber(context, { hash: known.hash });
   const [message] = await sql<Waiting[]>`
     select coalesce(sender, '') as sender, sender_hash, needs_review, to_json(received_at) #>> '{}' as received_at
     from inbound_messages where property_id = ${property.id} and id = ${id} for update`;

@@ -1,19 +1,27 @@
 import type { Context } from "#runtime/operation.ts";
-import type { ListedAddress } from "#tools/compliance/listed-address.ts";
+import { keptAddress, type ListedAddress } from "#tools/compliance/listed-address.ts";
 import { revokedWith } from "#tools/consent/revoke.ts";
 
 export const REVIEW_DECISIONS = ["revoke", "release"] as const;
 
+/** The source of what bars a number whose text waits to be taken in: neither START nor a release lifts it. */
+export const UNREAD = "sms_unread";
+
 /** Nothing is sent to the number until somebody has read what it wrote. */
-export async function hold(context: Context, sender: ListedAddress, messageId: string): Promise<void> {
+export async function hold(
+  context: Context,
+  sender: ListedAddress,
+  { source, messageId = null }: { source: string; messageId?: string | null },
+): Promise<void> {
   const { sql, property } = context;
+  const address = await keptAddress(context, sender);
   await sql`
     insert into suppressions (property_id, id, channel, address, address_hash, reason, source, player_id)
-    select ${property.id}, uuid_v7(), w.held, ${sender.address}, ${sender.hash}, 'needs_review', 'sms', m.player_id
+    select ${property.id}, uuid_v7(), w.held, ${address}, ${sender.hash}, 'needs_review', ${source}, m.player_id
     from jsonb_array_elements_text(${revokedWith(context, "sms") as never}::jsonb) as w(held)
     left join inbound_messages m on m.property_id = ${property.id} and m.id = ${messageId}
     on conflict (property_id, address_hash, channel, reason) where lifted_at is null
-    do update set updated_at = now()`;
+    do update set source = excluded.source, updated_at = now()`;
 }
 
 /** Closes a message's review, or all of the number's, and lifts the hold once none is open. */
@@ -32,7 +40,7 @@ export async function settleReviews(
   const lifted = await sql<{ id: string; channel: string; reason: string; player_id: string | null }[]>`
     update suppressions set lifted_at = now(), lifted_by = ${by}, updated_at = now()
     where property_id = ${property.id} and address_hash = ${hash} and reason = 'needs_review' and lifted_at is null
-      and not exists (select 1 from inbound_messages m
+      and source is distinct from ${UNREAD} and not exists (select 1 from inbound_messages m
         where m.property_id = ${property.id} and m.sender_hash = ${hash} and m.needs_review)
     returning id, channel, reason, player_id`;
   for (const one of lifted) emit("player.suppression_lifted", one);

@@ -1,6 +1,7 @@
 import type { Context } from "#runtime/operation.ts";
 import type { ListedAddress } from "#tools/compliance/listed-address.ts";
 import { record } from "#tools/consent/ledger.ts";
+import { UNREAD } from "./reviews.ts";
 
 /**
  * START after STOP: lifts the number's stop_keyword suppression for texts, and nothing else, and writes a new grant
@@ -13,6 +14,7 @@ export async function resume(context: Context, sender: ListedAddress, receivedAt
     update suppressions set lifted_at = now(), updated_at = now()
     where property_id = ${property.id} and address_hash = ${sender.hash} and channel = 'sms'
       and reason = 'stop_keyword' and lifted_at is null
+      and (source is distinct from ${UNREAD} or updated_at <= ${receivedAt}::timestamptz)
       and not exists (select 1 from inbound_messages m
         where m.property_id = ${property.id} and m.sender_hash = ${sender.hash} and m.action = 'stop'
           and m.received_at > ${receivedAt}::timestamptz)

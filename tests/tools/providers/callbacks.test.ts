@@ -321,6 +321,29 @@ test("without our id a message is found by the vendor's own, among its recipient
   expect((await row(sends[1]!.id)).status).toBe("sent");
 });
 
+test("what names no message of ours still stops what goes to the address, and is found though its player has moved", async () => {
+  await place.call("update_property", { propertyId: place.id, complaint_limit: 2 });
+  await place.crowd(2);
+  const { sends } = await campaign();
+  const of = (email: string) => ({ send_id: undefined, sg_message_id: "elsewhere.f0", email });
+  await tell(
+    event("spamreport", { id: randomUUID() }, of("stranger@example.com")),
+    event("unsubscribe", { id: randomUUID() }, of("p1@example.com")),
+  );
+  expect((await suppressions()).map(({ reason, address }) => [reason, address])).toEqual([
+    ["complaint", null],
+    ["unsubscribed", "p1@example.com"],
+  ]);
+  await place.query(
+    (sql) => sql`update players set email = null, email_hash = null where property_id = ${place.id}`,
+  );
+  const moved = sends.find(({ player }) => player === "p-2")!;
+  await tell(event("unsubscribe", moved, { send_id: undefined, email: "p2@example.com" }));
+  expect(await row(moved.id)).toMatchObject({ unsubscribed_at: expect.any(String) });
+  // The address, and the player who was written to.
+  expect(await suppressions()).toHaveLength(4);
+});
+
 test("hostile words in a callback are kept harmless", async () => {
   await place.crowd(1);
   const { sends } = await campaign();
@@ -339,7 +362,8 @@ test("hostile words in a callback are kept harmless", async () => {
   expect(Date.parse(at)).toBeLessThanOrEqual(Date.now());
 });
 
-test("what players text arrives by Twilio's callback, once, and STOP is heard", async () => {
+/** Twilio, which brings a text to a provider of its own. */
+async function newTwilio() {
   const settings = { account_sid: `AC${"0".repeat(32)}`, auth_token: "token" };
   const { id } = await place.call("create_message_provider", {
     channel: "sms",
@@ -347,22 +371,30 @@ test("what players text arrives by Twilio's callback, once, and STOP is heard", 
     name: "twilio",
     credentials: settings,
   });
-  const form = { Body: "Stop!", From: "+17025550199", MessageSid: "SM1", To: "+17025550100" };
-  const url = `${house.service.config.baseUrl}/api/callbacks/twilio/${id}`;
-  const signed = url + Object.entries(form).flat().join("");
-  const headers = {
-    "content-type": "application/x-www-form-urlencoded",
-    "x-twilio-signature": createHmac("sha1", settings.auth_token).update(signed).digest("base64"),
-  };
-  const texting = async (body: string) => {
-    const address = `${house.baseUrl}/api/callbacks/twilio/${id}`;
-    const response = await fetch(address, { method: "POST", body, headers });
+  const path = `/api/callbacks/twilio/${id}`;
+  return async (
+    message: { Body: string; MessageSid: string; From?: string },
+    tampered = (body: string) => body,
+  ) => {
+    const form = { From: "+17025550199", To: "+17025550100", ...message };
+    const pairs = Object.entries(form).sort(([a], [b]) => (a < b ? -1 : 1));
+    const signed = house.service.config.baseUrl + path + pairs.flat().join("");
+    const headers = {
+      "content-type": "application/x-www-form-urlencoded",
+      "x-twilio-signature": createHmac("sha1", settings.auth_token).update(signed).digest("base64"),
+    };
+    const body = tampered(new URLSearchParams(form).toString());
+    const response = await fetch(house.baseUrl + path, { method: "POST", body, headers });
     return [response.status, await response.text()];
   };
-  const body = new URLSearchParams(form).toString();
-  expect(await texting(body)).toEqual([200, "<Response/>"]);
-  expect(await texting(body)).toEqual([200, "<Response/>"]);
-  expect((await texting(body.replace("Stop", "Start")))[0]).toBe(401);
+}
+
+test("what players text arrives by Twilio's callback, once, and STOP is heard", async () => {
+  const texting = await newTwilio();
+  const stop = { Body: "Stop!", MessageSid: "SM1" };
+  expect(await texting(stop)).toEqual([200, "<Response/>"]);
+  expect(await texting(stop)).toEqual([200, "<Response/>"]);
+  expect((await texting(stop, (body) => body.replace("Stop", "Start")))[0]).toBe(401);
   // Before the answer, and not behind other jobs.
   expect(await waiting()).toEqual([]);
   expect((await suppressions()).map(({ channel, reason }) => [channel, reason])).toEqual([
@@ -371,20 +403,97 @@ test("what players text arrives by Twilio's callback, once, and STOP is heard", 
   ]);
 });
 
-test("a person who complains is left alone before the vendor has its answer, or as soon as nobody holds them", async () => {
-  await place.crowd(2);
+test("a STOP is in force when Twilio has its answer, though an import holds the player, and is then carried out", async () => {
+  const texting = await newTwilio();
+  const phone = "+17025550199";
+  const player = await place.call("create_player", { player_id: "ana", phone });
+  const ask = () =>
+    place.call("compliance_check", { propertyId: place.id, channel: "sms", playerId: player.id });
+  const consent = { propertyId: place.id, playerId: player.id, channel: "sms", consentGiven: true };
+  await place.call("consent_record", consent);
+  await whileHeld(async () => {
+    expect(await texting({ Body: "STOP", MessageSid: "SM1" })).toEqual([200, "<Response/>"]);
+    expect((await ask()).reasons).toEqual(["suppressed"]);
+    expect(await texting({ Body: "Should I stop?", MessageSid: "SM2", From: "+17025550198" })).toEqual([
+      200,
+      "<Response/>",
+    ]);
+    expect(
+      (await place.call("compliance_check", { propertyId: place.id, channel: "sms", phone: "+17025550198" }))
+        .reasons,
+    ).toEqual(["needs_review", "no_consent"]);
+  });
+  expect(await waiting()).toHaveLength(1);
+  await place.work({ only: "receive_notices" });
+  expect((await ask()).reasons).toEqual(["no_consent", "suppressed"]);
+  expect(
+    await place.query(
+      (sql) =>
+        sql`select action, reply_status from inbound_messages where property_id = ${place.id} order by id`,
+    ),
+  ).toEqual([expect.objectContaining({ action: "review" }), { action: "stop", reply_status: "queued" }]);
+  expect((await suppressions()).filter(({ source }) => source === "sms_unread")).toEqual([]);
+});
+
+test("a person who complains or leaves is left alone before the vendor has its answer, whoever holds their record", async () => {
+  await place.crowd(4);
   const { sends } = await campaign();
   expect((await post(grid.post([event("spamreport", sends[0]!)]))).status).toBe(200);
   expect((await suppressions()).map(({ address }) => address)).toEqual([`${addressee(sends[0]!)}`]);
-  await place.query(async (sql) => {
-    await sql`select from players where property_id = ${place.id} for update`;
-    expect((await post(grid.post([event("spamreport", sends[1]!)]))).status).toBe(200);
+  await whileHeld(async () => {
+    const told = [
+      event("spamreport", sends[1]!),
+      event("unsubscribe", sends[2]!),
+      event("unsubscribe", { id: randomUUID() }, { send_id: undefined, email: addressee(sends[3]!) }),
+    ];
+    expect((await post(grid.post(told))).status).toBe(200);
+    expect(await waiting()).toHaveLength(1);
+    expect((await suppressions()).map(({ reason }) => reason)).toEqual([
+      "complaint",
+      "complaint",
+      "unsubscribed",
+      "unsubscribed",
+    ]);
   });
-  expect(await suppressions()).toHaveLength(1);
-  expect(await waiting()).toHaveLength(1);
+  const barred = await suppressions();
+  const ledger = () =>
+    place.query(
+      (sql) => sql`select from consent_records where property_id = ${place.id} and action = 'revoked'`,
+    );
+  expect(await ledger()).toHaveLength(1);
   await place.work({ only: "receive_notices" });
-  expect(await suppressions()).toHaveLength(2);
+  expect(await ledger()).toHaveLength(4);
+  expect(await suppressions()).toHaveLength(barred.length);
 });
+
+test("more people than are taken in at once are barred before the vendor has its answer", async () => {
+  const many = Array.from({ length: 450 }, (_, n) =>
+    event("unsubscribe", { id: randomUUID() }, { send_id: undefined, email: `m${n}@example.com` }),
+  );
+  expect((await post(grid.post(many))).status).toBe(200);
+  expect(await suppressions()).toHaveLength(many.length);
+});
+
+test("what complaints a property bears it bears while somebody holds the record, too", async () => {
+  await place.call("update_property", { propertyId: place.id, complaint_limit: 2 });
+  await place.crowd(1);
+  const sends = [(await campaign()).sends[0]!, (await campaign()).sends[0]!];
+  const complain = (send: { id: string }) =>
+    whileHeld(async () => expect((await post(grid.post([event("spamreport", send)]))).status).toBe(200));
+  await complain(sends[0]!);
+  expect(await suppressions()).toEqual([]);
+  await place.work({ only: "receive_notices" });
+  expect(await suppressions()).toEqual([]);
+  await complain(sends[1]!);
+  expect(await suppressions()).toHaveLength(1);
+});
+
+/** As a batch of an import holds its players. */
+const whileHeld = (work: () => Promise<unknown>) =>
+  place.query(async (sql) => {
+    await sql`select from players where property_id = ${place.id} for update`;
+    await work();
+  });
 
 const addressee = ({ player }: { player: string }) => `${player.replace("-", "")}@example.com`;
 

@@ -1,4 +1,7 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import postgres from "postgres";
+import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
+import { writeAsService } from "#runtime/own-writes.ts";
+import { receiveInbound } from "#tools/sms/inbound.ts";
 import { type House, startHouse } from "../../support/house.ts";
 import { loseWorker } from "../campaigns/casino.ts";
 import { type Texting, texting } from "./texting.ts";
@@ -249,6 +252,36 @@ describe("a text that may mean STOP", () => {
     expect(await reasons()).toEqual(["no_consent", "suppressed"]);
     await say("START");
     expect(await reasons()).toEqual([]);
+  });
+
+  test("holds the number though another of its texts is released at that moment", async () => {
+    await place.player("ana", ANA);
+    const { message_id: messageId } = await say("don't stop");
+    const { service } = house;
+    const property = (await service.directory.property(house.tenant.id))!;
+    const notice = {
+      kind: "inbound",
+      eventId: "SM2",
+      at: new Date().toISOString(),
+      to: "",
+      from: ANA,
+    } as const;
+    const source = { provider: "twilio", providerId: null };
+    const admin = postgres(house.database.url, { max: 1 });
+    let releasing: Promise<unknown> | undefined;
+    await writeAsService(service, property, async (context) => {
+      await receiveInbound(context, { ...notice, text: "can this stop somehow" }, source);
+      const about = { propertyId: property.id, messageId, decision: "release" };
+      releasing = place.call("resolve_sms_review", about);
+      await vi.waitFor(async () => {
+        const blocked = await admin`
+          select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`;
+        expect(blocked).toHaveLength(1);
+      });
+    });
+    await releasing;
+    await admin.end();
+    expect(await reasons()).toEqual(["needs_review"]);
   });
 
   test("is settled by a STOP in so many words", async () => {

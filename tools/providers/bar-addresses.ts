@@ -1,0 +1,59 @@
+import type { Notice } from "#runtime/channels/channel.ts";
+import type { Context } from "#runtime/operation.ts";
+import { barRevoked, revokedWith } from "#tools/consent/revoke.ts";
+import { barSender } from "#tools/sms/inbound.ts";
+import { type Teller, toRow } from "./apply-notices.ts";
+
+const METHODS = { complained: "complaint", unsubscribed: "provider" } as const;
+
+/**
+ * Bars the addresses of notices that ask to stop and whose rest waits on the queue: by the lists alone, which
+ * needs no lock of a player whom somebody else may be writing.
+ */
+export async function barAddresses(
+  context: Context,
+  teller: Teller,
+  notices: readonly Notice[],
+): Promise<void> {
+  for (const notice of notices) if (notice.kind === "inbound") await barSender(context, notice);
+  const hashes = await addressed(
+    context,
+    teller,
+    notices.filter(({ kind }) => kind !== "inbound"),
+  );
+  for (const [kind, method] of Object.entries(METHODS)) {
+    const addresses = hashes.filter((one) => one.kind === kind);
+    await barRevoked(context, {
+      many: { addresses: addresses.map(({ hash }) => ({ hash, address: null })), playerIds: [] },
+      channels: revokedWith(context, teller.channel),
+      method,
+      source: teller.kind,
+    });
+  }
+}
+
+/** The addresses that were written to, or are told of; of complaints those by which the property's limit is reached. */
+async function addressed(
+  context: Context,
+  { id, channel }: Teller,
+  notices: readonly Notice[],
+): Promise<{ kind: string; hash: Buffer }[]> {
+  if (notices.length === 0) return [];
+  const { sql, property } = context;
+  const rows = notices.map((notice) => toRow(context, { channel }, notice));
+  return sql<{ kind: string; hash: Buffer }[]>`
+    with told as (
+      select distinct t.kind, coalesce(s.address_hash, decode(t.hash, 'hex')) as hash,
+        case when t.send_id is null then t.message_id end as message_id
+      from jsonb_to_recordset(${rows as never}::jsonb) as t(kind text, send_id uuid, hash text, message_id text)
+      left join campaign_sends s on s.property_id = ${property.id} and s.id = t.send_id and s.provider_id = ${id}
+        and s.channel = ${channel}
+      where t.send_id is null or s.id is not null
+    )
+    select distinct kind, hash from told, properties l
+    where l.id = ${property.id} and hash is not null and (kind <> 'complained' or exists (
+      select from campaign_sends s
+      where s.property_id = ${property.id} and s.address_hash = told.hash and s.channel = ${channel}
+      having l.complaint_limit <= 1 + count(*) filter (where s.complained_at is not null)
+        or message_id is not null and not coalesce(bool_or(s.provider_message_id = message_id), false)))`;
+}
