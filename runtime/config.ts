@@ -59,7 +59,9 @@ const Environment = z.object({
     .string()
     .min(1)
     .optional()
-    .describe("An outside identity provider whose tokens are accepted."),
+    .describe(
+      "An outside identity provider whose tokens are accepted, of users of ours: by their email, and only where the token says email_verified: true.",
+    ),
   JWT_AUDIENCE: z.string().min(1).optional().describe("The audience that its tokens must name."),
   JWKS_URL: url.optional().describe("Its public keys."),
   EMAIL_PROVIDER: z

@@ -17,6 +17,9 @@ import {
 /** Seconds that a sign-in lasts. */
 export const SESSION_SECONDS = 12 * 3600;
 const RELOAD_AFTER = 5_000;
+const RELOAD_EVERY = 60_000;
+/** Seconds that a retired key's tokens are taken: their life, and the time until every process signs with another. */
+const VERIFIES_FOR = SESSION_SECONDS + 3600;
 
 export interface TokenVerifier {
   /** The user behind a JWT, ours or the identity provider's. */
@@ -25,19 +28,39 @@ export interface TokenVerifier {
 
 /** Our own signing keys, kept in the database and shared by all processes, and the identity provider's. */
 export async function openSessions(db: Database, directory: Directory, config: Config) {
-  let keys = await loadKeys(db, config);
-  if (!keys.some(signs)) keys = await firstKey(db, config, keys);
-  let loadedAt = performance.now();
+  let keys: KnownKey[] = [];
+  let verifying: KnownKey[] = [];
+  let loadedAt = 0;
+  let loading: Promise<void> | null = null;
+  const reload = (): Promise<void> => {
+    loading ??= usableKeys(db, config)
+      .then((loaded) => {
+        keys = loaded;
+        verifying = loaded.filter(({ verifies }) => verifies);
+        loadedAt = performance.now();
+      })
+      .finally(() => {
+        loading = null;
+      });
+    return loading;
+  };
+  await reload();
+  // Nobody waits: some who ask hold a transaction open.
+  const refresh = () => {
+    if (performance.now() - loadedAt > RELOAD_EVERY) void reload().catch(() => {});
+  };
+  const signing = (): SigningKey => {
+    refresh();
+    return keys.find(signs)!;
+  };
   const own = { issuer: config.baseUrl, audience: config.baseUrl };
   const external = config.identityProvider ? remoteVerifier(config.identityProvider) : null;
 
   const verifyOwn = async (token: string) => {
+    refresh();
     const kid = readKid(token);
-    if (!keys.some((key) => key.kid === kid) && performance.now() - loadedAt > RELOAD_AFTER) {
-      keys = await loadKeys(db, config);
-      loadedAt = performance.now();
-    }
-    return verifyToken(token, { ...own, keys });
+    if (!keys.some((key) => key.kid === kid) && performance.now() - loadedAt > RELOAD_AFTER) await reload();
+    return verifyToken(token, { ...own, keys: verifying });
   };
 
   return {
@@ -53,34 +76,55 @@ export async function openSessions(db: Database, directory: Directory, config: C
     // By the database's clock, which is also the one that ends sessions.
     issue: (userId: string, from = 0) => {
       const issuedAt = Math.max(Math.floor(directory.now() / 1000), from);
-      return issueToken(keys.find(signs)!, { ...own, subject: userId, issuedAt, expiresIn: SESSION_SECONDS });
+      return issueToken(signing(), { ...own, subject: userId, issuedAt, expiresIn: SESSION_SECONDS });
     },
     /** The detached JWS (RFC 7515, appendix F) of these bytes, by the key that signs now. */
-    signDetached: (bytes: Uint8Array) => signDetached(keys.find(signs)!, bytes),
-    jwks: () => ({ keys: keys.map((key) => key.publicJwk) }),
+    signDetached: (bytes: Uint8Array) => signDetached(signing(), bytes),
+    /** All that ever signed: a receipt is verified years later. A key that must not be believed is removed. */
+    jwks: async () => {
+      if (performance.now() - loadedAt > RELOAD_EVERY) await reload().catch(() => {});
+      return { keys: keys.map((key) => key.publicJwk) };
+    },
   };
 }
 
 export type Sessions = Awaited<ReturnType<typeof openSessions>>;
 
-/** A key that was sealed with another APP_SECRET still verifies what it has signed. */
-type KnownKey = PublicKey & { privateJwk: SigningKey["privateJwk"] | null };
+/** One that is retired, or was sealed with another APP_SECRET, signs no more, and verifies what it has signed. */
+type KnownKey = PublicKey & { privateJwk: SigningKey["privateJwk"] | null; verifies: boolean };
 
-function signs(key: KnownKey): key is SigningKey {
+function signs(key: KnownKey): key is KnownKey & SigningKey {
   return key.privateJwk !== null;
 }
 
 const placeOf = (kid: string) => `signing_keys.private_jwk ${kid}`;
 
+/** All keys, and among them one that signs. */
+async function usableKeys(db: Database, config: Config): Promise<KnownKey[]> {
+  const keys = await loadKeys(db, config);
+  return keys.some(signs) ? keys : firstKey(db, config, keys);
+}
+
+interface StoredKey {
+  kid: string;
+  private_jwk: object | string;
+  public_jwk: object;
+  retired: boolean;
+  verifies: boolean;
+}
+
 async function loadKeys(db: Database, config: Config): Promise<KnownKey[]> {
   const rows = await db.asSystem(
-    (sql) => sql<{ kid: string; private_jwk: object | string; public_jwk: object }[]>`
-    select kid, private_jwk, public_jwk from signing_keys where retired_at is null order by created_at desc`,
+    (sql) => sql<StoredKey[]>`
+    select kid, private_jwk, public_jwk, coalesce(retired_at <= now(), false) as retired,
+      coalesce(retired_at > now() - make_interval(secs => ${VERIFIES_FOR}), true) as verifies
+    from signing_keys order by created_at desc`,
   );
-  return rows.map((row) => ({
-    kid: row.kid,
-    privateJwk: openJwk(config, row.kid, row.private_jwk),
-    publicJwk: row.public_jwk,
+  return rows.map(({ kid, private_jwk, public_jwk, retired, verifies }) => ({
+    kid,
+    privateJwk: retired ? null : openJwk(config, kid, private_jwk),
+    publicJwk: public_jwk,
+    verifies,
   }));
 }
 
@@ -102,13 +146,15 @@ async function firstKey(db: Database, config: Config, known: KnownKey[]): Promis
     await sql`
       insert into signing_keys (kid, private_jwk, public_jwk)
       select ${key.kid}, ${sealed}::text::jsonb, ${key.publicJwk as never}
-      where not exists (select from signing_keys where retired_at is null and kid <> all(${closed}::text[]))`;
+      where not exists (
+        select from signing_keys where coalesce(retired_at > now(), true) and kid <> all(${closed}::text[]))`;
   });
   return loadKeys(db, config);
 }
 
+/** Only by an address that the provider has seen proved: what somebody merely writes there may be anybody's. */
 async function userByEmail(db: Database, email: unknown, verified: unknown): Promise<string | null> {
-  if (typeof email !== "string" || verified === false) return null;
+  if (typeof email !== "string" || verified !== true) return null;
   const rows = await db.asSystem(
     (sql) => sql<{ id: string }[]>`
     select id from users where email = ${email.toLowerCase()} and is_active`,

@@ -20,8 +20,8 @@ export function mountDiscovery(app: Http, gate: Gate, service: Service, catalog:
   document("/.well-known/mcp.json", mcpDiscovery(service.config, catalog));
   document("/.well-known/ai-catalog.json", aiCatalog(baseUrl, siteUrl));
   document("/.well-known/api-catalog", apiCatalog(baseUrl), "application/linkset+json");
-  app.get("/.well-known/jwks.json", () =>
-    Response.json(service.sessions.jwks(), { headers: publicHeaders() }),
+  app.get("/.well-known/jwks.json", async () =>
+    Response.json(await service.sessions.jwks(), { headers: publicHeaders() }),
   );
   app.get("/.well-known/security.txt", () => text(securityText(siteUrl)));
   app.get("/llms.txt", () => text(llms(baseUrl, catalog)));
