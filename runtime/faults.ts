@@ -48,6 +48,8 @@ export interface FaultOptions {
   details?: FaultDetail[];
   /** Seconds to wait before another try. */
   retryAfter?: number;
+  /** The limit that was met, where it is not the credential's own, and the Unix second at which it begins anew. */
+  window?: { limit: number; reset: number };
   /** The transaction is committed all the same: a refused sign-in counts. */
   keepWrites?: boolean;
   /** The methods that the address answers, for `method_not_allowed`. */
@@ -55,20 +57,27 @@ export interface FaultOptions {
   cause?: unknown;
 }
 
+/** An answer does not grow with what was wrong with the question. */
+const MOST_DETAILS = 20;
+const MOST_FIELD = 200;
+const MOST_SAID = 4_000;
+
 /** A failure meant for the caller. Anything else that is thrown becomes `internal`. */
 export class Fault extends Error {
   readonly code: FaultCode;
   readonly details: FaultDetail[] | undefined;
   readonly retryAfter: number | undefined;
+  readonly window: FaultOptions["window"];
   readonly keepWrites: boolean;
   readonly allow: string[] | undefined;
 
   constructor(code: FaultCode, options: FaultOptions = {}) {
-    super(options.message ?? FAULTS[code].message, { cause: options.cause });
+    super(cut(options.message ?? FAULTS[code].message, MOST_SAID), { cause: options.cause });
     this.name = "Fault";
     this.code = code;
-    this.details = options.details;
+    this.details = options.details && mostTelling(options.details);
     this.retryAfter = options.retryAfter;
+    this.window = options.window;
     this.keepWrites = options.keepWrites ?? false;
     this.allow = options.allow;
   }
@@ -76,6 +85,26 @@ export class Fault extends Error {
   get status(): number {
     return FAULTS[this.code].status;
   }
+}
+
+function mostTelling(details: FaultDetail[]): FaultDetail[] {
+  // One more stands for the rest.
+  const kept = details.length > MOST_DETAILS + 1 ? details.slice(0, MOST_DETAILS) : details;
+  const bounded = kept.map(({ field, message }) => ({
+    field: cut(field, MOST_FIELD),
+    message: cut(message, MOST_SAID),
+  }));
+  if (kept.length < details.length) {
+    bounded.push({ field: "body", message: `and ${details.length - kept.length} more that are wrong` });
+  }
+  return bounded;
+}
+
+function cut(text: string, most: number): string {
+  if (text.length <= most) return text;
+  const kept = text.slice(0, most - 1);
+  // Not through the middle of a character.
+  return `${kept.isWellFormed() ? kept : kept.slice(0, -1)}…`;
 }
 
 /** A 400 that names one field. */

@@ -44,7 +44,9 @@ export function answer(
 
 /** A fault as JSON, with the header that its status asks for. */
 export function answerFault(frame: Frame, fault: Fault, headers: Record<string, string> = {}): Response {
-  return answer(frame, fault.status, JSON.stringify(faultBody(fault)), {
+  const { window } = fault;
+  const met = window ? { ...frame, allowance: { allowed: false, remaining: 0, ...window } } : frame;
+  return answer(met, fault.status, JSON.stringify(faultBody(fault)), {
     headers: { ...headers, ...faultHeaders(frame, fault) },
   });
 }

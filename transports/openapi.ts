@@ -248,6 +248,7 @@ const ERROR = {
     code: { type: "string", enum: Object.keys(FAULTS), description: "Stable; safe to branch on." },
     details: {
       type: "array",
+      description: "The first 20; where there are more, the last one says how many.",
       items: {
         type: "object",
         required: ["field", "message"],

@@ -126,6 +126,9 @@ describe("signing in", () => {
     const { body, headers } = await refused(429, "rate_limited", login(email, "not the password"));
     expect(body.retry_after).toBeGreaterThan(0);
     expect(headers.get("Retry-After")).toBe(String(body.retry_after));
+    expect(Number(headers.get("X-RateLimit-Reset")) - Date.now() / 1000).toBeCloseTo(body.retry_after, -1);
+    expect(headers.get("X-RateLimit-Limit")).toBe("5");
+    expect(headers.get("X-RateLimit-Remaining")).toBe("0");
   });
 });
 

@@ -149,3 +149,59 @@ test("a replay of several new endpoints does not show their secrets", async () =
   expect(again.text).not.toContain("whsec_");
   expect(again.body).toHaveLength(2);
 });
+
+test("a refusal stays small and quick however much is wrong, and says how much more is", async () => {
+  const keys = (many: number, size = 0) =>
+    Object.fromEntries(Array.from({ length: many }, (_, n) => [`${"k".repeat(size)}${n}`, 1]));
+  const texts = (many: number) => Array.from({ length: many }, () => "x");
+  const rows = Array.from({ length: 1_000 }, (_, n) => ({ [`u${n}`]: 1 }));
+  const functions = "/api/functions";
+  const large: [string, unknown][] = [
+    ["/api/auth/login", keys(90_000)],
+    ["/api/auth/login", { email: "x".repeat(900_000), password: "x" }],
+    ["/api/auth/login", keys(1, 900_000)],
+    ["/api/auth/login", keys(20, 40_000)],
+    ["/api/players", { custom: keys(60_000) }],
+    ["/api/players", rows],
+    ["/api/players", { tags: texts(200_000).map(() => 1) }],
+    ["/api/player_events", rows],
+    ["/api/segments", { name: "S", type: "dynamic", conditions: texts(200_000) }],
+    ["/api/import_jobs", { type: "player_import", rows }],
+    [
+      `${functions}/compliance-check`,
+      { propertyId: house.tenant.id, channel: "sms", phones: texts(200_000) },
+    ],
+    [`${functions}/consent-record`, { propertyId: "x", ...keys(80_000) }],
+    [`${functions}/create-api-key`, `${"[".repeat(500_000)}${"]".repeat(500_000)}`],
+    ["/api/players", `{"custom":${'{"a":'.repeat(100_000)}1${"}".repeat(100_000)}}`],
+  ];
+  for (const [path, body] of large) {
+    const askedAt = performance.now();
+    const headers = path.startsWith("/api/auth") ? { "X-Api-Key": null } : {};
+    const { status, text } = await house.post(path, body, headers);
+    const about = `${path} ${JSON.stringify(body).slice(0, 60)}`;
+    expect(status, about).toBeGreaterThanOrEqual(400);
+    expect(status, about).toBeLessThan(500);
+    expect(text.length, about).toBeLessThan(30_000);
+    expect(performance.now() - askedAt, about).toBeLessThan(5_000);
+  }
+  const { body } = await house.post("/api/auth/login", {
+    email: "a@b.example",
+    password: "x",
+    ...keys(1_000),
+  });
+  expect(body.details).toHaveLength(21);
+  expect(body.details.at(-1)).toEqual({ field: "body", message: "and 980 more that are wrong" });
+  expect(body.error).toContain("and 995 more");
+});
+
+test("an address with very many filters is answered or refused quickly", async () => {
+  for (const part of ["a&", "a.eq=1&", "tier.eq=a&", "adt.gt=1&", "select=id&", "tier.in=(a,b)&"]) {
+    const path = `/api/players?${part.repeat(Math.floor(14_000 / part.length)).slice(0, -1)}`;
+    const askedAt = performance.now();
+    const { status, text } = await house.get(path);
+    expect(status, part).toBeLessThan(500);
+    expect(text.length, part).toBeLessThan(30_000);
+    expect(performance.now() - askedAt, part).toBeLessThan(5_000);
+  }
+});

@@ -15,14 +15,20 @@ export async function countTry(
   account: string,
   ip: string | undefined,
 ): Promise<void> {
-  const rows = await sql<{ bucket: string; used: number; wait: number }[]>`
+  const rows = await sql<{ bucket: string; used: number; reset: number; wait: number }[]>`
     insert into rate_windows (bucket, window_start, used)
     select bucket, ${windowStart(sql)}, 1 from unnest(${buckets(what, account, ip)}::text[]) as bucket order by 1
     on conflict (bucket, window_start) do update set used = rate_windows.used + 1
-    returning bucket, used,
+    returning bucket, used, (window_start + ${WINDOW})::double precision as reset,
       ceil(window_start + ${WINDOW} - extract(epoch from clock_timestamp()))::int as wait`;
-  const over = rows.find((row) => row.used > (row.bucket.includes(":ip:") ? LIMITS.address : LIMITS.account));
-  if (over) throw new Fault("rate_limited", { retryAfter: Math.max(1, over.wait), keepWrites: true });
+  const over = rows.find(({ bucket, used }) => used > limitOf(bucket));
+  if (!over) return;
+  const { bucket, reset, wait } = over;
+  throw new Fault("rate_limited", {
+    retryAfter: Math.max(1, wait),
+    window: { limit: limitOf(bucket), reset },
+    keepWrites: true,
+  });
 }
 
 /** A good try does not count. */
@@ -35,6 +41,10 @@ export async function forgive(
   await sql`
     update rate_windows set used = case when bucket like '%:ip:%' then greatest(used - 1, 0) else 0 end
     where bucket = any(${buckets(what, account, ip)}::text[]) and window_start = ${windowStart(sql)}`;
+}
+
+function limitOf(bucket: string): number {
+  return bucket.includes(":ip:") ? LIMITS.address : LIMITS.account;
 }
 
 function windowStart(sql: Sql) {

@@ -87,9 +87,13 @@ async function turnOn(context: Context, who: Recipient, channel: Channel): Promi
 }
 
 async function refuseWavering({ sql, property }: Context, playerId: string, channel: Channel): Promise<void> {
-  const [grants] = await sql<{ count: number }[]>`
-    select count(*)::int from consent_records
+  const [grants] = await sql<{ count: number; reset: number; wait: number }[]>`
+    select count(*)::int, ceil(extract(epoch from min(occurred_at)) + ${DAY})::double precision as reset,
+      ceil(extract(epoch from min(occurred_at) - now()) + ${DAY})::int as wait
+    from consent_records
     where property_id = ${property.id} and player_id = ${playerId} and channel = ${channel} and action = 'granted'
       and consent_source = ${SOURCE} and occurred_at > now() - make_interval(secs => ${DAY})`;
-  if (grants!.count >= MOST_GRANTS) throw new Fault("rate_limited", { retryAfter: DAY });
+  const { count, reset, wait } = grants!;
+  if (count < MOST_GRANTS) return;
+  throw new Fault("rate_limited", { retryAfter: Math.max(1, wait), window: { limit: MOST_GRANTS, reset } });
 }
