@@ -76,6 +76,7 @@ import listProperties from "./properties/list-properties.ts";
 import updateProperty from "./properties/update-property.ts";
 import messageProviders from "./providers/message-providers.table.ts";
 import receiveNotices from "./providers/receive-notices.job.ts";
+import refreshSegment from "./segments/refresh-segment.job.ts";
 import segmentMembers from "./segments/segment-members.table.ts";
 import segmentPreview from "./segments/segment-preview.ts";
 import segments from "./segments/segments.table.ts";
@@ -127,7 +128,13 @@ export const CATALOG = catalog([
     tables: [dncEntries, frequencyRules, quietHoursRules, selfExclusions, suppressions],
     tools: [complianceCheck, createSelfExclusion, deleteDncEntry, deleteSuppression],
   },
-  { name: "segments", title: "Segments", tables: [segmentMembers, segments], tools: [segmentPreview] },
+  {
+    name: "segments",
+    title: "Segments",
+    tables: [segmentMembers, segments],
+    tools: [segmentPreview],
+    jobs: [refreshSegment],
+  },
   {
     name: "campaigns",
     title: "Campaigns and templates",

@@ -1,5 +1,6 @@
 import type { Context } from "#runtime/operation.ts";
 import { emitMany } from "#runtime/outbox.ts";
+import refreshSegment from "#tools/segments/refresh-segment.job.ts";
 import type { ImportParams } from "./import-job.ts";
 import { type Judged, KEPT_STATUSES } from "./verdicts.ts";
 
@@ -89,10 +90,20 @@ async function createPlayers(
   return result.count;
 }
 
-async function joinSegment({ sql, property }: Context, segmentId: string): Promise<void> {
-  await sql`
+async function joinSegment({ sql, property, enqueue }: Context, segmentId: string): Promise<void> {
+  const joined = await sql`
     insert into segment_members (property_id, segment_id, player_id, source)
     select distinct ${property.id}::uuid, ${segmentId}::uuid, coalesce(target, id), 'import'
     from import_rows where verdict is null
     on conflict (property_id, segment_id, player_id) do nothing`;
+  if (joined.count === 0) return;
+  enqueue(refreshSegment, { segmentId }, { dedupe: segmentId });
+  // now() is the transaction's, so these are the rows that it has added.
+  await emitMany(
+    sql,
+    property.id,
+    "player.segment_entered",
+    sql`select to_jsonb(m) as object from segment_members m
+      where m.property_id = ${property.id} and m.segment_id = ${segmentId} and m.added_at = now()`,
+  );
 }

@@ -2,28 +2,41 @@ import { z } from "zod";
 import { createOnly, readable, timestamp } from "#runtime/columns.ts";
 import { Fault } from "#runtime/faults.ts";
 import { table } from "#runtime/operation.ts";
+import refreshSegment from "./refresh-segment.job.ts";
+
+/** Seconds within which a list that is filled one by one is counted once. */
+const SOON = 5;
 
 export default table({
   name: "segment_members",
   noun: "segment_member",
-  description: "A segment member puts one player on a static segment's list.",
+  description:
+    "A segment member puts one player on a static segment's list. Those of source rule are a dynamic segment's, kept only while an endpoint asks to be told who enters and exits.",
   verbs: ["list", "get", "create", "delete"],
+  events: { create: "player.segment_entered", delete: "player.segment_exited" },
   columns: {
     segment_id: createOnly(z.uuid().describe("A static segment, from list_segments")),
     player_id: createOnly(z.uuid().describe("The player's id, from list_players")),
     source: readable(z.enum(["manual", "import", "rule"])),
     added_at: readable(timestamp()),
   },
-  async beforeWrite({ sql, property }, { verb, input }) {
-    if (verb !== "create") return {};
+  async beforeWrite({ sql, property }, { input, current }) {
+    if (current?.source === "rule") throw follows();
+    if (current) return {};
     const [segment] = await sql<{ type: string }[]>`
       select type from segments
       where property_id = ${property.id} and id = ${input.segment_id as string} and deleted_at is null`;
     if (!segment)
       throw new Fault("not_found", { message: `segment_id: no such segment. See list_segments.` });
-    if (segment.type !== "static") {
-      throw new Fault("conflict", { message: "A dynamic segment's members follow from its rules." });
-    }
+    if (segment.type !== "static") throw follows();
     return input;
   },
+  async afterWrite({ enqueue }, { row }) {
+    const segmentId = String(row.segment_id);
+    enqueue(refreshSegment, { segmentId }, { dedupe: segmentId, runAt: SOON });
+  },
 });
+
+function follows(): Fault {
+  return new Fault("conflict", { message: "A dynamic segment's members follow from its rules." });
+}

@@ -4,6 +4,7 @@ import { invalid } from "#runtime/faults.ts";
 import { type Change, type Context, type Row, table } from "#runtime/operation.ts";
 import { Condition, Group } from "./conditions.ts";
 import { audienceOf } from "./conditions-segments.ts";
+import refreshSegment, { forgetMembers } from "./refresh-segment.job.ts";
 
 const MOST_EXCLUDED = 50;
 
@@ -34,10 +35,16 @@ export default table({
         .default([])
         .describe("Segments whose players are left out, from list_segments"),
     ),
-    member_count: readable(z.int().nullable()),
-    state: readable(z.enum(["ready", "computing", "failed"])),
+    member_count: readable(
+      z.int().nullable().describe("As of last_computed_at; segment_preview counts at the moment"),
+    ),
+    state: readable(
+      z
+        .enum(["ready", "computing", "failed"])
+        .describe("failed: the rules refer to what is not there any more, and nobody can be sent to"),
+    ),
     version: readable(z.int()),
-    last_computed_at: readable(timestamp().nullable()),
+    last_computed_at: readable(timestamp().nullable().describe("null before the first counting")),
     estimated: readable(z.boolean()),
   },
   beforeWrite,
@@ -57,10 +64,17 @@ async function beforeWrite(_: Context, { verb, input, current }: Change): Promis
   if (next.type === "static" && next.conditions.length + next.groups.length > 0) {
     throw invalid("conditions", "belong to dynamic segments; a static one has members");
   }
-  return verb === "update" ? { ...input, version: Number(current?.version) + 1 } : input;
+  const values = { ...input, state: "computing" };
+  return verb === "update" ? { ...values, version: Number(current?.version) + 1 } : values;
 }
 
 /** What is stored can be used: its rules compile, what they refer to is there, and nothing goes in a circle. */
-async function afterWrite({ sql, property }: Context, { verb, row }: Change & { row: Row }): Promise<void> {
-  if (verb !== "delete") await audienceOf(sql, property.id, row.id);
+async function afterWrite(
+  { sql, property, enqueue }: Context,
+  { verb, current, row }: Change & { row: Row },
+): Promise<void> {
+  if (verb === "delete") return;
+  if (row.type === "static" && current?.type === "dynamic") await forgetMembers(sql, property.id, row.id);
+  await audienceOf(sql, property.id, row.id);
+  enqueue(refreshSegment, { segmentId: row.id }, { dedupe: row.id });
 }

@@ -1,0 +1,120 @@
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { type House, startHouse } from "../../support/house.ts";
+import { webhookReceiver } from "../../support/receivers.ts";
+
+let house: House;
+let receiver: Awaited<ReturnType<typeof webhookReceiver>>;
+beforeAll(async () => {
+  house = await startHouse();
+  receiver = await webhookReceiver();
+});
+afterAll(async () => {
+  await house.stop();
+  await receiver.stop();
+});
+
+const player = async (player_id: string, tier: string) =>
+  (await house.post("/api/players", { player_id, tier })).body as { id: string };
+const gold = (name: string) => ({
+  name,
+  type: "dynamic",
+  conditions: [{ field: "tier", operator: "eq", value: "Gold" }],
+});
+const segment = async (input: object) => (await house.post("/api/segments", input)).body;
+const read = async (id: string) => (await house.get(`/api/segments/${id}`)).body;
+
+/** The next counting, now. */
+async function refreshed(): Promise<void> {
+  await house.idle();
+  await house.database.db.asSystem(
+    (sql) => sql`update queue set run_at = now() where name = 'refresh_segment' and state = 'ready'`,
+  );
+  house.service.wake();
+  await house.idle();
+}
+
+test("a segment is counted when it is written, when its list changes, and from time to time", async () => {
+  for (const n of [1, 2, 3]) await player(`count-${n}`, "Gold");
+  const dynamic = await segment(gold("Counted"));
+  expect(dynamic).toMatchObject({ state: "computing", member_count: null, last_computed_at: null });
+  await house.idle();
+  const counted = await read(dynamic.id);
+  expect(counted).toMatchObject({ state: "ready", member_count: 3, last_computed_at: expect.any(String) });
+  await player("count-4", "Gold");
+  await refreshed();
+  expect(await read(dynamic.id)).toMatchObject({ state: "ready", member_count: 4, version: dynamic.version });
+  const fixed = await segment({ name: "Fixed", type: "static" });
+  const member = { segment_id: fixed.id, player_id: (await player("count-5", "Silver")).id };
+  expect((await house.post("/api/segment_members", member)).status).toBe(201);
+  await refreshed();
+  expect(await read(fixed.id)).toMatchObject({ state: "ready", member_count: 1 });
+});
+
+test("a segment whose rules refer to what is gone has failed, and keeps its last count", async () => {
+  const inner = await segment(gold("Inner"));
+  const outer = await segment({
+    name: "Outer",
+    conditions: [{ field: `segment.${inner.id}`, operator: "in_segment" }],
+  });
+  await house.idle();
+  const before = await read(outer.id);
+  expect(before.state).toBe("ready");
+  await house.request("DELETE", `/api/segments/${inner.id}`);
+  await refreshed();
+  expect(await read(outer.id)).toMatchObject({ state: "failed", member_count: before.member_count });
+});
+
+test("who enters and who exits is told once to those who ask, and who was there before is not", async () => {
+  const stays = await player("told-stays", "Gold");
+  const leaves = await player("told-leaves", "Gold");
+  await house.post("/api/webhook_endpoints", {
+    url: receiver.url,
+    events: ["player.segment_entered", "player.segment_exited"],
+  });
+  const { id } = await segment({
+    ...gold("Told"),
+    groups: [{ conditions: [{ field: "player_id", operator: "starts_with", value: "told-" }] }],
+  });
+  await refreshed();
+  expect(receiver.callbacks).toEqual([]);
+  const enters = await player("told-enters", "Gold");
+  await house.request("PATCH", `/api/players/${leaves.id}`, { body: { tier: "Silver" } });
+  await refreshed();
+  await refreshed();
+  const told = receiver.callbacks
+    .map(({ raw }) => JSON.parse(raw))
+    .filter(({ data }) => data.object.segment_id === id)
+    .map(({ type, data }) => [type, data.object.player_id]);
+  expect(told.sort()).toEqual([
+    ["player.segment_entered", enters.id],
+    ["player.segment_exited", leaves.id],
+  ]);
+  const { body: kept } = await house.get(`/api/segment_members?segment_id=eq.${id}&order=created_at.asc`);
+  expect(kept.map((one: { player_id: string }) => one.player_id).sort()).toEqual(
+    [stays.id, enters.id].sort(),
+  );
+  const removal = await house.request("DELETE", `/api/segment_members/${kept[0].id}`);
+  expect(removal.status).toBe(409);
+  const another = await segment({ ...gold("Turns into a list") });
+  await refreshed();
+  await house.request("PATCH", `/api/segments/${another.id}`, { body: { type: "static", conditions: [] } });
+  expect((await house.get(`/api/segment_members?segment_id=eq.${another.id}`)).body).toEqual([]);
+  const [endpoint] = (await house.get("/api/webhook_endpoints")).body;
+  await house.request("DELETE", `/api/webhook_endpoints/${endpoint.id}`);
+  await refreshed();
+  expect((await house.get(`/api/segment_members?segment_id=eq.${id}`)).body).toEqual([]);
+});
+
+test("a player who is put on a list has entered it, by hand or by an import", async () => {
+  await house.post("/api/webhook_endpoints", { url: receiver.url, events: ["player.segment_entered"] });
+  receiver.callbacks.length = 0;
+  const { id } = await segment({ name: "List", type: "static" });
+  const byHand = await player("list-1", "Gold");
+  await house.post("/api/segment_members", { segment_id: id, player_id: byHand.id });
+  await house.post("/api/import_jobs", { csv: "player_id\nlist-1\nlist-2\nlist-3\n", segment_id: id });
+  await house.idle();
+  const told = receiver.callbacks.map(({ raw }) => JSON.parse(raw).data.object);
+  expect(told.filter(({ segment_id }) => segment_id === id)).toHaveLength(3);
+  await refreshed();
+  expect((await read(id)).member_count).toBe(3);
+});
