@@ -41,6 +41,7 @@ import consentReceipt from "./consent/consent-receipt.ts";
 import consentRecord from "./consent/consent-record.ts";
 import consentRecords from "./consent/consent-records.table.ts";
 import consentRevoke from "./consent/consent-revoke.ts";
+import takeOverOptOuts from "./consent/take-over-opt-outs.job.ts";
 import createPlayerEvent from "./events/create-player-event.ts";
 import playerEvents from "./events/player-events.table.ts";
 import createImportJob from "./imports/create-import-job.ts";
@@ -121,6 +122,7 @@ export const CATALOG = catalog([
     title: "Consent",
     tables: [consentRecords],
     tools: [consentReceipt, consentRecord, consentRevoke],
+    jobs: [takeOverOptOuts],
   },
   {
     name: "compliance",

@@ -81,6 +81,14 @@ const campaigns = table({
         .optional()
         .describe("Messages a minute at the most. What is not handed over in 72 hours expires"),
     ),
+    max_send_errors: writable(
+      z
+        .int()
+        .min(1)
+        .max(1_000_000)
+        .default(1000)
+        .describe("More messages in a row than this that fail pause it"),
+    ),
     ignore_frequency_cap: writable(
       z.boolean().default(false).describe("Goes out whatever the frequency rules say, and counts for others"),
     ),

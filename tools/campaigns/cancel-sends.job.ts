@@ -23,13 +23,13 @@ export default job({
               and s.status in ('pending', 'deferred')
             order by s.id limit ${CHUNK} for update of s
           ), marked as (
-            update campaign_sends s set status = 'cancelled', updated_at = now()
+            update campaign_sends s set status = case when s.repeats then 'unknown' else 'cancelled' end, updated_at = now()
             from picked where s.property_id = ${property.id} and s.id = picked.id
           )
           select (array_agg(id order by id))[${CHUNK}::int] as last from picked`;
         return marked?.last ?? null;
       });
     }
-    await transact((context) => settleLater(context, campaignId));
+    await transact(async (context) => settleLater(context, { campaignId }));
   },
 });

@@ -7,6 +7,7 @@ import { ADDRESSES } from "./addresses.ts";
 import type { Campaign, Status } from "./campaign.ts";
 import { noteClaim, roomToClaim } from "./pace.ts";
 import { PLAYER_FIELDS } from "./player-fields.ts";
+import { settleLater } from "./settle-sends.job.ts";
 
 // Resend forgets an Idempotency-Key after a day; the mailbox forgets none.
 const KNOWN_FOR_HOURS = 23;
@@ -29,6 +30,8 @@ export interface Claim {
   /** Where the next claim goes on, so that it need not pass over all that is done. */
   last: string | null;
   recipients: Recipient[];
+  /** Where a throttled campaign's claim is counted. */
+  noted: string | null;
 }
 
 /** The provider that messages are handed to; `id` is that of its record. */
@@ -74,8 +77,8 @@ export async function claimSends(context: Context, jobId: string, wanted: Wanted
   if (throttle === null) return claimUpTo(context, jobId, wanted);
   const room = await roomToClaim(context, { campaignId: campaign.id, throttle });
   const claim = await claimUpTo(context, jobId, { ...wanted, limit: Math.min(wanted.limit, room) });
-  await noteClaim(context, campaign.id, claim.recipients.length);
-  return claim;
+  const noted = await noteClaim(context, campaign.id, claim.recipients.length);
+  return { ...claim, noted };
 }
 
 async function claimUpTo(context: Context, jobId: string, wanted: Wanted): Promise<Claim> {
@@ -88,9 +91,9 @@ async function claimUpTo(context: Context, jobId: string, wanted: Wanted): Promi
   const live = sql`exists (select 1 from live where status = 'sending' and version = ${campaign.version}
     and (not has_hours or ${rules.hours}) and (not has_caps or ${rules.caps}))`;
   const picked = held
-    ? sql`select s.id, s.player_id, s.address_hash from unnest(${held}::uuid[]) h(id)
+    ? sql`select s.id, s.player_id, s.address_hash, s.repeats from unnest(${held}::uuid[]) h(id)
         join campaign_sends s on s.property_id = ${property.id} and s.id = h.id where ${live}`
-    : sql`select s.id, s.player_id, s.address_hash ${dueSends(context, wanted)} and ${live}
+    : sql`select s.id, s.player_id, s.address_hash, s.repeats ${dueSends(context, wanted)} and ${live}
         order by s.id limit ${wanted.limit} for update of s skip locked`;
   const rows = await sql<(Omit<Claim, "recipients"> & Recipient & { send_id: string | null })[]>`
     with live as materialized (
@@ -101,7 +104,7 @@ async function claimUpTo(context: Context, jobId: string, wanted: Wanted): Promi
       where property_id = ${property.id} and id = ${campaign.id} and deleted_at is null
       for share
     ), picked as materialized (${picked}), judged as materialized (
-      select k.id as send_id, ${sql.unsafe(address)} as address, ${fields}, p.id as player, p.zones, p.region, case
+      select k.id as send_id, k.repeats, ${sql.unsafe(address)} as address, ${fields}, p.id as player, p.zones, p.region, case
           when (select is_late from live) then '{expired}'
           when p.id is null then '{erased}'
           when ${sql.unsafe(hash)} is distinct from k.address_hash then '{address_changed}'
@@ -112,24 +115,28 @@ async function claimUpTo(context: Context, jobId: string, wanted: Wanted): Promi
       select send_id, player as id, zones, region from judged where reasons = '{}'
     ), ${waiting(sql, rules, caps)}, decided as materialized (
       select j.send_id, case when j.reasons = '{needs_review}' then 'deferred'
-          when j.reasons <> '{}' or w.skips then 'skipped'
+          when j.reasons <> '{}' or w.skips then case when j.repeats then 'unknown' else 'skipped' end
           when w.send_id is not null then 'deferred' else 'sending' end as status,
         coalesce(w.reasons, j.reasons) as reasons,
         case when j.reasons = '{needs_review}' then statement_timestamp() + ${REVIEW_AGAIN}::interval else w.until end as until
       from judged j left join waiting w on w.send_id = j.send_id
     ), claimed as (
       update campaign_sends s
-      set status = d.status, skip_reasons = d.reasons, scheduled_for = coalesce(d.until, s.scheduled_for),
+      set status = d.status, skip_reasons = case when d.status = 'unknown' then '{}' else d.reasons end, scheduled_for = coalesce(d.until, s.scheduled_for),
         claimed_by = ${jobId}, claimed_at = case when s.repeats then s.claimed_at else statement_timestamp() end, updated_at = now(),
+        error_code = case when d.status = 'unknown' then 'interrupted' else s.error_code end,
         provider = ${provider.name}, provider_id = ${provider.id}
       from decided d
       where s.property_id = ${property.id} and s.id = d.send_id
     )
-    select l.status as campaign_status, l.version, l.has_hours, l.has_caps, (select count(*)::int from picked) as taken,
+    select l.status as campaign_status, l.version, l.has_hours, l.has_caps,
+      exists (select from decided where status = 'unknown') as unsettled, (select count(*)::int from picked) as taken,
       (select id from picked order by id desc limit 1) as last, j.*
     from live l left join (
       select j.* from judged j join decided d on d.send_id = j.send_id and d.status = 'sending') j on true`;
-  return claimOf(rows as unknown as ClaimedRow[]);
+  const claimed = rows as unknown as ClaimedRow[];
+  if (claimed[0]?.unsettled) settleLater(context, { campaignId: campaign.id });
+  return claimOf(claimed);
 }
 
 type ClaimedRow = Recipient & {
@@ -138,6 +145,8 @@ type ClaimedRow = Recipient & {
   version: number;
   has_hours: boolean;
   has_caps: boolean;
+  /** Some that the vendor may have are not to be repeated: nobody can tell what became of them. */
+  unsettled: boolean;
   taken: number;
   last: string | null;
 };
@@ -146,7 +155,8 @@ function claimOf(rows: ClaimedRow[]): Claim {
   const [first] = rows;
   if (!first) {
     const rules = { hours: false, caps: false };
-    return { status: "cancelled", version: 0, rules, taken: 0, last: null, recipients: [] };
+    const none = { taken: 0, last: null, recipients: [], noted: null };
+    return { status: "cancelled", version: 0, rules, ...none };
   }
   return {
     status: first.campaign_status,
@@ -154,6 +164,7 @@ function claimOf(rows: ClaimedRow[]): Claim {
     rules: { hours: first.has_hours, caps: first.has_caps },
     taken: first.taken,
     last: first.last,
+    noted: null,
     recipients: rows.filter((row) => row.send_id !== null),
   };
 }
@@ -238,14 +249,15 @@ async function holdPlayers(context: Context, wanted: Wanted): Promise<string[]> 
  * knows the message again it is sent once more, by the same vendor and no other; else it is never repeated.
  */
 export async function recoverSends(
-  { sql, property }: Context,
+  context: Context,
   jobId: string,
   { campaignId, repeatable }: { campaignId: string; repeatable: Handed | null },
 ): Promise<void> {
+  const { sql, property } = context;
   const known = repeatable ? knows(sql, repeatable) : sql`false`;
-  await sql`
+  const recovered = await sql<{ status: string }[]>`
     update campaign_sends s
-    set status = case when r.known then 'pending' else 'unknown' end, repeats = r.known,
+    set status = case when r.known then 'pending' else 'unknown' end, repeats = r.known, claimed_by = null,
       error_code = case when not r.known then 'interrupted' end, updated_at = now()
     from (
       select s.id, ${known} and c.status <> 'cancelled' as known
@@ -256,5 +268,7 @@ export async function recoverSends(
           or (s.status in ('pending', 'deferred') and s.repeats and not ${known}))
       for update of s
     ) r
-    where s.property_id = ${property.id} and s.id = r.id`;
+    where s.property_id = ${property.id} and s.id = r.id
+    returning s.status`;
+  if (recovered.some(({ status }) => status === "unknown")) settleLater(context, { campaignId });
 }

@@ -73,6 +73,7 @@ async function prepare<C extends SendingChannel>(
     campaign,
     rules: { hours: false, caps: false },
     linkOf: (sendId) => links(job.propertyId!, sendId),
+    repeatable: repeatable !== null,
     after: input.after ?? null,
     stopped: false,
     resumeIn: null,

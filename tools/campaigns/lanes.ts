@@ -1,16 +1,18 @@
 import { setTimeout } from "node:timers/promises";
 import type { SendingChannel, SendOutcome } from "#runtime/channels/channel.ts";
 import type { Context, JobContext } from "#runtime/operation.ts";
-import { takeOverOptOuts } from "#tools/consent/vendor-opt-outs.ts";
 import { type Candidate, stands } from "#tools/providers/choose.ts";
 import { type Allowance, release, reserve } from "#tools/providers/limits.ts";
-import { handedBack, type Route, type Routes, verdictOn } from "#tools/providers/routes.ts";
+import { handedBack, NOT_TRIED, type Route, type Routes, verdictOn } from "#tools/providers/routes.ts";
 import { type Campaign, findCampaign } from "./campaign.ts";
-import { type Claim, claimSends, type Recipient, type Rules } from "./claim.ts";
+import { type Claim, claimSends, type Rules } from "./claim.ts";
 import type { Content } from "./content.ts";
+import { insist } from "./insist.ts";
 import { renderMessages } from "./message.ts";
 import { fail } from "./move.ts";
+import { giveBackClaim } from "./pace.ts";
 import { BUSY_SECONDS, recordOutcomes } from "./record.ts";
+import { countErrors, failedInRow } from "./send-errors.ts";
 
 // While one batch is on its way to the vendor, another is claimed or recorded.
 const LANES = 2;
@@ -39,6 +41,8 @@ export interface Delivery<C extends SendingChannel> {
   /** What bears on the campaign, as far as a claim has told. */
   rules: Rules;
   linkOf(sendId: string): string;
+  /** What the vendor may have is sent once more, by the same vendor. */
+  repeatable: boolean;
   /** The send after which the lanes begin. */
   after: string | null;
   /** Set when nothing more may be claimed. */
@@ -95,7 +99,7 @@ async function run<C extends SendingChannel>(delivery: Delivery<C>, until: numbe
     }
     if (claim.taken === 0 && after === null) return;
     after = claim.last;
-    const late = await handOver(delivery, route, claim.recipients, checkedAt);
+    const late = await handOver(delivery, { route, claim, allowance, checkedAt });
     limit = late ? Math.max(1, Math.floor(limit / 2)) : limit * 2;
   }
 }
@@ -133,7 +137,7 @@ async function claimWithin<C extends SendingChannel>(
   if (limit === 0) return { claim: null, allowance };
   const wanted = { campaign, channel, provider, rules, after, limit };
   const claim = await claimSends(context, job.jobId, wanted);
-  await release(context, provider, limit - claim.recipients.length);
+  await release(context, provider, { ...allowance, granted: limit - claim.recipients.length });
   return { claim, allowance };
 }
 
@@ -153,31 +157,67 @@ async function awaitAllowance<C extends SendingChannel>(
   delivery.resumeIn = wait;
 }
 
+/** What was claimed at once, for whom and from when on. */
+interface Batch<C extends SendingChannel> {
+  route: Route<C>;
+  claim: Claim;
+  allowance: Allowance;
+  /** performance.now() before the claim. */
+  checkedAt: number;
+}
+
 /** Answers whether some had to be given back because they would have started too long after their check. */
-async function handOver<C extends SendingChannel>(
-  delivery: Delivery<C>,
-  route: Route<C>,
-  recipients: Recipient[],
-  checkedAt: number,
-): Promise<boolean> {
+async function handOver<C extends SendingChannel>(delivery: Delivery<C>, batch: Batch<C>): Promise<boolean> {
+  const { recipients } = batch.claim;
   if (recipients.length === 0) return false;
-  const { job, content, linkOf } = delivery;
-  const { candidate, sender } = route;
-  const readyBy = checkedAt + READY_WITHIN_MS;
+  const { job, content, linkOf, repeatable } = delivery;
+  const { candidate, sender } = batch.route;
+  const readyBy = batch.checkedAt + READY_WITHIN_MS;
   const { messages, refused } = await renderMessages(content, recipients, linkOf, readyBy);
   const signed = messages.map((message) => content.sentBy(candidate, message));
   const answered =
     signed.length > 0
-      ? await sender.send(signed, { signal: job.signal, startBy: checkedAt + STARTED_WITHIN_MS })
+      ? await sender.send(signed, { signal: job.signal, startBy: batch.checkedAt + STARTED_WITHIN_MS })
       : [];
-  const { sent, refusal } = judged(delivery, route, answered);
+  const { sent, refusal } = judged(delivery, batch.route, answered);
   const outcomes = [...refused, ...sent];
-  await job.transact(async (context) => {
-    await recordOutcomes(context, job.jobId, { outcomes, messages });
-    await takeOverOptOuts(context, delivery.channel, answered);
+  const failed = await insist(job, async (context) => {
+    const recorded = await recordOutcomes(context, job.jobId, { outcomes, messages, repeatable });
+    return failedInRow(context, delivery.campaignId, recorded);
+  });
+  await settle(delivery, batch, { unsent: outcomes.filter(isUnsent).length, failed, refusal });
+  return outcomes.some((outcome) => outcome.status === "retry" && TOO_LATE.includes(outcome.code));
+}
+
+/** Whether a message was certainly not taken, and counts against no limit. */
+function isUnsent(outcome: SendOutcome): boolean {
+  if (outcome.status === "failed") return outcome.code === "template_error";
+  if (outcome.status !== "retry") return false;
+  return (
+    outcome.busy === true || outcome.fatal === true || [...NOT_TRIED, "template_slow"].includes(outcome.code)
+  );
+}
+
+interface Account {
+  unsent: number;
+  /** Since the last that was sent. */
+  failed: number;
+  refusal: SendOutcome | undefined;
+}
+
+/** What follows from a recorded batch for the provider's limits, the pace and the campaign. */
+async function settle<C extends SendingChannel>(
+  delivery: Delivery<C>,
+  { route, claim, allowance }: Batch<C>,
+  { unsent, failed, refusal }: Account,
+): Promise<void> {
+  if (unsent === 0 && failed === 0 && !refusal) return;
+  await insist(delivery.job, async (context) => {
+    await release(context, route.candidate, { ...allowance, granted: unsent });
+    await giveBackClaim(context, claim.noted, unsent);
+    if (failed > 0) await countErrors(context, delivery.campaignId, failed);
     if (refusal) await failRefused(context, delivery, refusal);
   });
-  return outcomes.some((outcome) => outcome.status === "retry" && TOO_LATE.includes(outcome.code));
 }
 
 /** Leaves a provider that takes nothing: to the next one, which is given what is known not to be sent; or for a while. */

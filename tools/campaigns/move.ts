@@ -73,7 +73,7 @@ export async function move(
 
 /** A locked campaign that can never be sent as it is, with the reason. */
 export async function fail(context: Context, id: string, reason: string): Promise<Row> {
-  await settleLater(context, id);
+  settleLater(context, { campaignId: id });
   return move(context, id, "fail", { status_reason: reason.slice(0, 1000), finished_at: "now" });
 }
 
@@ -90,7 +90,7 @@ export async function finishIfDone(context: Context, id: string): Promise<boolea
   const { by_link: _links, ...totals } = stats;
   await move(context, id, "finish", { finished_at: "now" }, { stats: totals });
   context.enqueue(refreshStats, { campaignId: id }, { dedupe: id, runAt: REFRESH_EVERY });
-  await settleLater(context, id);
+  if (stats.unknown > 0) settleLater(context, { campaignId: id });
   return true;
 }
 

@@ -27,15 +27,29 @@ export async function roomToClaim({ sql, property }: Setting, wanted: Throttled)
   return room!.left;
 }
 
-/** Notes messages that were claimed under `roomToClaim`, in the same transaction. */
+/** Notes messages that were claimed under `roomToClaim`, in the same transaction. Answers the note's id. */
 export async function noteClaim(
   { sql, property }: Setting,
   campaignId: string,
   count: number,
+): Promise<string | null> {
+  if (count === 0) return null;
+  const [note] = await sql<{ id: string }[]>`
+    insert into campaign_claims (property_id, campaign_id, count) values (${property.id}, ${campaignId}, ${count})
+    returning id`;
+  return note!.id;
+}
+
+/** Takes messages out of a note that were not sent after all. */
+export async function giveBackClaim(
+  { sql, property }: Setting,
+  note: string | null,
+  count: number,
 ): Promise<void> {
-  if (count === 0) return;
+  if (note === null || count === 0) return;
   await sql`
-    insert into campaign_claims (property_id, campaign_id, count) values (${property.id}, ${campaignId}, ${count})`;
+    update campaign_claims set count = greatest(0, count - ${count}::int)
+    where property_id = ${property.id} and id = ${note}`;
 }
 
 /** Seconds until a throttled campaign may claim again. */

@@ -4,29 +4,34 @@ import { type Context, job } from "#runtime/operation.ts";
 /** How long a provider may take to tell what became of a message. */
 const SETTLE_AFTER_SECONDS = 24 * 3600;
 
-/** A send that nobody could tell about for a day has failed; it is not sent again. */
+type Subject = z.output<typeof Subject>;
+/** A campaign, or one send that is of none: a test. */
+const Subject = z.union([z.object({ campaignId: z.uuid() }), z.object({ sendId: z.uuid() })]);
+
+/** A send that nobody could tell about for a day has failed; it is not sent again. Looks again while any is left. */
 const settleSends = job({
   name: "settle_sends",
   attempts: 20,
-  input: z.object({ campaignId: z.uuid() }),
-  handler: ({ transact }, { campaignId }) =>
-    transact(async ({ sql, property }) => {
+  input: Subject,
+  handler: ({ transact }, subject) =>
+    transact(async (context) => {
+      const { sql, property } = context;
+      const ofSubject =
+        "sendId" in subject ? sql`id = ${subject.sendId}` : sql`campaign_id = ${subject.campaignId}`;
       await sql`
         update campaign_sends set status = 'failed', updated_at = now()
-        where property_id = ${property.id} and campaign_id = ${campaignId} and status = 'unknown'
+        where property_id = ${property.id} and ${ofSubject} and status in ('unknown', 'sending')
           and claimed_at <= now() - make_interval(secs => ${SETTLE_AFTER_SECONDS})`;
+      const [left] = await sql<{ age: number | null }[]>`
+        select extract(epoch from now() - min(claimed_at))::double precision as age from campaign_sends
+        where property_id = ${property.id} and ${ofSubject} and status in ('unknown', 'sending')`;
+      if (typeof left?.age === "number") settleLater(context, subject, left.age);
     }),
 });
 export default settleSends;
 
-/** Of a campaign that ends with messages of which nobody can tell what became. */
-export async function settleLater(
-  { sql, property, enqueue }: Pick<Context, "sql" | "property" | "enqueue">,
-  campaignId: string,
-): Promise<void> {
-  const [open] = await sql`
-    select from campaign_sends
-    where property_id = ${property.id} and campaign_id = ${campaignId} and status in ('unknown', 'sending')
-    limit 1`;
-  if (open) enqueue(settleSends, { campaignId }, { dedupe: campaignId, runAt: SETTLE_AFTER_SECONDS + 60 });
+/** Of messages of which nobody can tell what became; the oldest was claimed `age` seconds ago. */
+export function settleLater({ enqueue }: Pick<Context, "enqueue">, subject: Subject, age = 0): void {
+  const dedupe = "sendId" in subject ? subject.sendId : subject.campaignId;
+  enqueue(settleSends, subject, { dedupe, runAt: Math.max(0, SETTLE_AFTER_SECONDS - age) + 60 });
 }

@@ -10,6 +10,8 @@ export interface Allowance {
   wait: number;
   /** The day's limit is reached, and not only the rate. */
   spent: boolean;
+  /** The day (UTC) that it counts for. */
+  day: string | null;
 }
 
 /** Reserves up to `wanted` messages of what the provider may be given, against every other delivery. */
@@ -18,7 +20,7 @@ export async function reserve(
   { id, limits }: Limited,
   wanted: number,
 ): Promise<Allowance> {
-  if (id === null || limits === null) return { granted: wanted, wait: 0, spent: false };
+  if (id === null || limits === null) return { granted: wanted, wait: 0, spent: false, day: null };
   const { perSecond, perDay } = limits;
   await sql`
     insert into provider_usage (property_id, provider_id, tokens)
@@ -44,7 +46,7 @@ export async function reserve(
         tokens = coalesce(g.tokens - g.granted, u.tokens)
       from granted g where u.property_id = ${property.id} and u.provider_id = ${id}
     )
-    select granted, coalesce(used >= ${perDay}::int, false) as spent,
+    select granted, today::text as day, coalesce(used >= ${perDay}::int, false) as spent,
       case when used >= ${perDay}::int
         then extract(epoch from ((today + 1)::timestamp at time zone 'utc') - at)
         else greatest(0, (1 - tokens) / ${perSecond}::double precision) end::double precision as wait
@@ -52,14 +54,15 @@ export async function reserve(
   return allowance!;
 }
 
-/** Gives back what was reserved and is not handed over. */
+/** Gives back what was reserved and is not handed over: `granted` of what that day's allowance was. */
 export async function release(
   { sql, property }: Setting,
   { id, limits }: Limited,
-  count: number,
+  { granted: count, day }: Pick<Allowance, "granted" | "day">,
 ): Promise<void> {
   if (id === null || limits === null || count <= 0) return;
   await sql`
-    update provider_usage set tokens = tokens + ${count}, used = greatest(0, used - ${count})
+    update provider_usage set tokens = tokens + ${count}::int,
+      used = case when day = ${day}::text::date then greatest(0, used - ${count}::int) else used end
     where property_id = ${property.id} and provider_id = ${id}`;
 }
