@@ -56,6 +56,7 @@ const REASONS = [
   "vip_hold",
   "dnc",
   "suppressed",
+  "shared_address",
   "needs_review",
   "no_consent",
   "consent_expired",

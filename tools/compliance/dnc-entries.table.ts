@@ -10,7 +10,7 @@ export default table({
   name: "dnc_entries",
   noun: "dnc_entry",
   description:
-    "A do-not-call entry keeps messages from whoever has the phone number, once for each list that names it. The house's own list (internal) and litigator bar every channel; the registries of numbers bar calls and texts. A signed-in admin or manager alone lifts one, or lets it end sooner.",
+    "A do-not-call entry keeps messages from whoever has the phone number, once for each list that names it. Every list bars every channel, but reassigned: that bars calls and texts, because another person may have the number now. A signed-in admin or manager alone lifts one, or lets it end sooner.",
   own: ["delete"],
   columns: {
     phone: createOnly(

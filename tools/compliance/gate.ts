@@ -13,13 +13,14 @@ export const BLOCK_REASONS = {
   consent_expired: "The consent had an end, and it has passed.",
   deceased: "The player has died.",
   deleted: "The player's record is deleted.",
-  dnc: "The number is on a do-not-call list: the property's own and litigators' bar every channel, registries of numbers bar calls and texts.",
+  dnc: "The player's phone number is on a do-not-call list, which bars every channel.",
   erased: "The person had their data erased.",
   invalid_address: "There is no address for the channel, or it cannot be delivered to.",
   needs_review: "A text from the number waits to be read, because it may mean stop.",
   no_consent: "There is no consent for the channel.",
   reassigned_number: "The number may belong to someone else now.",
   self_excluded: "The person has excluded themselves from gambling.",
+  shared_address: "Another player who has the same address may not be written to, or has refused.",
   suppressed: "The address is suppressed for the channel.",
   underage: "The player is younger than the property's minimum age.",
   vip_hold: "The player's host has asked that nothing be sent.",
@@ -69,6 +70,7 @@ export function gateText(bind: Bind, options: GateOptions): string {
     self_excluded: ["p.status = 'self_excluded'", lists.excludedPlayer, ...hashes.map(lists.excluded)].join(
       " or ",
     ),
+    shared_address: lists.shared ?? "false",
     suppressed: [lists.suppressedPlayer, ...hashes.map(lists.suppressed)].join(" or "),
     underage: `p.birth_date > ${youngest}`,
     vip_hold: "p.status = 'vip_hold'",
@@ -114,6 +116,13 @@ const UNREACHABLE: Record<GatedChannel, string> = {
   inbox: "false",
 };
 
+/** By which column players share the channel's address, and which of them bar it for all. */
+export const SHARED: Partial<Record<GatedChannel, { hash: string; bars: string }>> = {
+  email: { hash: "email_hash", bars: "bars_email" },
+  sms: { hash: "phone_hash", bars: "bars_sms" },
+  voice: { hash: "phone_hash", bars: "bars_voice" },
+};
+
 function noConsent({ property, channel }: GateOptions): string {
   if (channel === "inbox") return "false";
   const given = `p.consents ->> '${channel}'`;
@@ -138,6 +147,7 @@ function listsOver(bind: Bind, { property, channel }: GateOptions, now: string) 
     `exists (select 1 from dnc_entries d where d.property_id = ${own} and d.phone_hash = ${hash}
       and (d.expires_at is null or d.expires_at > ${now}) and ${more})`;
   const here = `s.channel in ('${channel}', 'all')`;
+  const shared = SHARED[channel];
   return {
     erased: (hash: string) => suppression(`s.address_hash = ${hash}`, "s.reason = 'erased'"),
     excluded: (hash: string) => suppression(`s.address_hash = ${hash}`, "s.reason = 'self_excluded'"),
@@ -155,9 +165,13 @@ function listsOver(bind: Bind, { property, channel }: GateOptions, now: string) 
     ),
     excludedPlayer: `exists (select 1 from self_exclusions x where x.property_id = ${own} and x.player_id = p.id
       and x.starts_at <= ${now} and (x.ends_at is null or x.ends_at > ${now}))`,
-    // Whoever told the house not to call gets no email either. A registry speaks of the number alone.
-    dnc: (hash: string) =>
-      dnc(hash, onPhone(channel, "d.list <> 'reassigned'", "d.list in ('internal', 'litigator')")),
+    // Of one who is barred it is said by the player's own reasons. That another has not been asked is no refusal.
+    shared:
+      shared &&
+      `not p.${shared.bars} and exists (select 1 from players o
+      where o.property_id = ${own} and o.${shared.hash} = p.${shared.hash} and o.${shared.bars})`,
+    // Every recipient is checked against the list, an email's too. Who has a reassigned number now is another person.
+    dnc: (hash: string) => dnc(hash, "d.list <> 'reassigned'"),
     reassigned: (hash: string) => dnc(hash, "d.list = 'reassigned'"),
   };
 }

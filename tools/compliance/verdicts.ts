@@ -1,6 +1,6 @@
 import type { Context } from "#runtime/operation.ts";
 import { capsText } from "./frequency.ts";
-import { asFragment, type BlockReason, type Channel, gateReasons, strangerText } from "./gate.ts";
+import { asFragment, type BlockReason, type Channel, gateReasons, SHARED, strangerText } from "./gate.ts";
 import { type DeferReason, hoursText, nextOpening } from "./hours.ts";
 
 /** A player, or an address with its hash in hex; an address that cannot exist has none. */
@@ -21,11 +21,13 @@ export interface Verdict {
 }
 
 /**
- * One statement for all of them, in their order. The gate stands in a lateral subquery, so that the planner
+ * One statement for all of them, in their order. Of those who share an address a message goes by the one who may be
+ * written to, if the address is the channel's: the others have not been asked, or are barred and bar them all. Else
+ * the most restricted one counts. The gate stands in a lateral subquery, so that the planner
  * probes for these few players and does not read all of them, or whole lists.
  */
 export async function verdictsOn(
-  { sql, property }: Context,
+  { sql, property }: Pick<Context, "sql" | "property">,
   channel: Channel,
   asked: readonly Asked[],
   at?: string,
@@ -38,6 +40,7 @@ export async function verdictsOn(
     (bind) =>
       `${hoursText(bind, options, "subject")}, ${capsText(bind, { ...options, tags: [] }, "subject")}`,
   );
+  const shared = sql.unsafe(SHARED[channel] ? `p.${SHARED[channel].hash}` : "null::bytea");
   const moment = at === undefined ? sql`statement_timestamp()` : sql`${at}::timestamptz`;
   return sql<Verdict[]>`
     with asked as materialized (
@@ -56,9 +59,11 @@ export async function verdictsOn(
         and (p.deleted_at is null or p.status = 'erased')
     ), found as materialized (
       select h.place, h.id, g.* from holder h, lateral (
-        select ${gate} as reasons, p.zones, p.region from players p where p.property_id = ${property.id} and p.id = h.id offset 0) g
+        select ${gate} as reasons, p.zones, p.region, ${shared} as hash from players p where p.property_id = ${property.id} and p.id = h.id offset 0) g
     ), strictest as (
-      select distinct on (place) place, id, reasons from found order by place, cardinality(reasons) desc, id
+      select distinct on (f.place) f.place, f.id, f.reasons from found f join asked a on a.place = f.place
+      order by f.place, coalesce(f.hash = a.hash, false) and f.reasons = '{}' desc, cardinality(f.reasons) desc,
+        'shared_address' = any(f.reasons), f.id
     ), subject as materialized (
       select place, id, zones, region from found
       union all

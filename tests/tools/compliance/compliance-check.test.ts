@@ -80,14 +80,17 @@ test("a phone that nobody has is blocked by what the lists know of it", async ()
   expect((await check(known, casino.rival)).reasons).toEqual(["no_consent"]);
 });
 
-test("the house's own do-not-call list bars every channel, and a registry of numbers calls and texts", async () => {
-  const asked = { phone: "+12025551150" };
-  const reasons = async (channel: string) => (await check({ ...asked, channel })).reasons;
-  await casino.run("create_dnc_entry", { ...asked, list: "national" });
-  expect(await reasons("sms")).toContain("dnc");
-  expect(await reasons("email")).not.toContain("dnc");
-  await casino.run("create_dnc_entry", { ...asked, list: "internal" });
-  for (const channel of ["sms", "voice", "email", "push"]) expect(await reasons(channel)).toContain("dnc");
+test("each do-not-call list bars every channel, and that of reassigned numbers calls and texts", async () => {
+  for (const [index, list] of ["internal", "national", "state", "litigator", "wireless"].entries()) {
+    const { phone } = await newPlayer(casino, { phone: `+1202555115${index}` });
+    await casino.run("create_dnc_entry", { phone, list });
+    for (const channel of ["sms", "voice", "email", "push"])
+      expect((await check({ phone, channel })).reasons, `${list} ${channel}`).toContain("dnc");
+  }
+  const reassigned = { phone: "+12025551159" };
+  await casino.run("create_dnc_entry", { ...reassigned, list: "reassigned" });
+  expect((await check({ ...reassigned, channel: "voice" })).reasons).toContain("reassigned_number");
+  expect((await check({ ...reassigned, channel: "email" })).reasons).toEqual(["no_consent"]);
 });
 
 test("a bulk check answers in the order asked, repeats included", async () => {
@@ -125,6 +128,21 @@ test("emails and players can be asked about too", async () => {
     [undefined, deleted.id, ["no_consent"]],
     [undefined, foreign.id, ["no_consent"]],
   ]);
+});
+
+test("who has not been asked bars nobody, and who has refused bars whoever has the address", async () => {
+  const phone = "+12025551310";
+  const silent = await newPlayer(casino, { phone });
+  const willing = await consented({ phone });
+  expect(await check({ phone })).toMatchObject({ allowed: true, results: [{ player_id: willing.id }] });
+  await casino.run("consent_record", { playerId: silent.id, channel: "sms", consentGiven: false });
+  expect(await check({ phone })).toMatchObject({
+    results: [{ player_id: silent.id, reasons: ["no_consent"] }],
+  });
+  expect((await check({ playerId: willing.id })).reasons).toEqual(["shared_address"]);
+  expect((await check({ playerId: willing.id, channel: "voice" })).reasons).toEqual(["no_consent"]);
+  await casino.run("delete_player", { id: silent.id });
+  expect((await check({ phone })).allowed).toBe(true);
 });
 
 test("of several players with one phone the most restricted one counts", async () => {

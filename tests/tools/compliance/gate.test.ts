@@ -2,9 +2,11 @@ import { randomUUIDv7 } from "node:crypto";
 import fc from "fast-check";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { BLOCK_REASONS, CHANNELS, gateReasons, gateText } from "#tools/compliance/gate.ts";
+import { verdictsOn } from "#tools/compliance/verdicts.ts";
+import { addressHash } from "#tools/players/address.ts";
 import { type Casino, newPlayer, openCasino } from "./casino.ts";
-import { reasonsFor, type World } from "./oracle.ts";
-import { AT, load, worlds } from "./worlds.ts";
+import { mayReach, reasonsFor, type World } from "./oracle.ts";
+import { AT, EMAILS, load, PHONES, worlds } from "./worlds.ts";
 
 let casino: Casino;
 beforeAll(async () => {
@@ -14,8 +16,22 @@ afterAll(() => casino.close());
 
 class Undo extends Error {}
 
-/** The gate's answers for a world, by channel, in a transaction that leaves nothing behind. */
-async function judged(world: World): Promise<string[][][]> {
+/** What a campaign of each channel could be addressed to. */
+const REACHED = [
+  ["email", EMAILS],
+  ["sms", PHONES],
+  ["voice", PHONES],
+] as const;
+
+interface Judged {
+  /** By channel and player. */
+  answers: string[][][];
+  /** Whether a check of the address allows it, in the order of `REACHED`. */
+  checks: boolean[][];
+}
+
+/** The gate's answers for a world, in a transaction that leaves nothing behind. */
+async function judged(world: World): Promise<Judged> {
   const property = {
     ...casino.property,
     timezone: world.timezone,
@@ -24,6 +40,7 @@ async function judged(world: World): Promise<string[][][]> {
   };
   const at = new Date(AT).toISOString();
   let answers: string[][][] = [];
+  const checks: boolean[][] = [];
   const work = casino.sql(async (sql) => {
     const ids = await load(sql, property, world, randomUUIDv7);
     const [row] = await sql<{ answers: Record<string, string[]>[] }[]>`
@@ -33,21 +50,36 @@ async function judged(world: World): Promise<string[][][]> {
           from players p where p.property_id = ${property.id})`,
       )}] as answers`;
     answers = row!.answers.map((byId) => ids.map((id) => byId[id]!));
+    for (const [channel, addresses] of REACHED) {
+      const asked = addresses.map((address) => {
+        const hash = addressHash(property.pepper, address).toString("hex");
+        return { address, hash, player: null };
+      });
+      const verdicts = await verdictsOn({ sql, property }, channel, asked, at);
+      checks.push(verdicts.map(({ allowed }) => allowed));
+    }
     throw new Undo();
   });
   await expect(work).rejects.toThrow(Undo);
-  return answers;
+  return { answers, checks };
 }
 
-test("the gate says what a plain reading of the rules says, for any players, ledgers, lists and exclusions", async () => {
+test("the gate says what a plain reading of the rules says, for any players, ledgers, lists and exclusions, and a check allows what a campaign would reach", async () => {
   const seen = new Map<string, number>();
   await fc.assert(
     fc.asyncProperty(worlds, async (world) => {
-      const answers = await judged(world);
+      const { answers, checks } = await judged(world);
       const expected = CHANNELS.map((channel) =>
         world.players.map((_, index) => reasonsFor(world, index, channel, AT)),
       );
       expect(answers).toEqual(expected);
+      expect(checks).toEqual(
+        REACHED.map(([channel, addresses]) =>
+          addresses.map((address) => mayReach(world, channel, address, AT)),
+        ),
+      );
+      const reached = checks.flat().filter(Boolean).length;
+      seen.set("reached", (seen.get("reached") ?? 0) + reached);
       for (const reason of expected.flat().flatMap((all) => (all.length === 0 ? ["allowed"] : all))) {
         seen.set(reason, (seen.get(reason) ?? 0) + 1);
       }
@@ -55,7 +87,7 @@ test("the gate says what a plain reading of the rules says, for any players, led
     { numRuns: 60 },
   );
   // A property over worlds in which a rule never matters would prove nothing about it.
-  for (const reason of ["allowed", ...Object.keys(BLOCK_REASONS)])
+  for (const reason of ["allowed", "reached", ...Object.keys(BLOCK_REASONS)])
     expect(seen.get(reason) ?? 0).toBeGreaterThan(20);
 }, 60_000);
 

@@ -69,8 +69,8 @@ export function reasonsFor(world: World, index: number, channel: Channel, at: Ti
   }
   for (const one of world.dnc) {
     if (one.phone !== player.phone || !lasts(one.expires)) continue;
-    if (one.list === "internal" || one.list === "litigator") reasons.add("dnc");
-    else if (byPhone) reasons.add(one.list === "reassigned" ? "reassigned_number" : "dnc");
+    if (one.list !== "reassigned") reasons.add("dnc");
+    else if (byPhone) reasons.add("reassigned_number");
   }
   if (byPhone) {
     if (player.phone === null) reasons.add("invalid_address");
@@ -79,15 +79,50 @@ export function reasonsFor(world: World, index: number, channel: Channel, at: Ti
     reasons.add("invalid_address");
   }
 
-  const acts = world.ledger.filter((act) => act.player === index && act.channel === channel);
-  const last = acts.toSorted((a, b) => a.occurred - b.occurred).at(-1);
+  const last = lastWord(world, index, channel);
   const assumed = channel === "email" && world.emailConsentMode === "opt_out";
   if (last ? !last.given : !assumed) reasons.add("no_consent");
   if (last?.given && last.expires !== null && last.expires <= at) reasons.add("consent_expired");
 
   if (player.birthDate !== null && ageOn(at, world.timezone, player.birthDate) < world.minAge)
     reasons.add("underage");
+  const sharers = holdersOf(world, channel, addressOn(channel, player));
+  if (!barsFor(world, index, channel) && sharers.some((other) => barsFor(world, other, channel)))
+    reasons.add("shared_address");
   return [...reasons].sort();
+}
+
+/** Whether a campaign of the channel would reach the address: by one of those who have it. */
+export function mayReach(world: World, channel: Channel, address: string, at: Time): boolean {
+  return holdersOf(world, channel, address).some(
+    (index) => reasonsFor(world, index, channel, at).length === 0,
+  );
+}
+
+export function addressOn(channel: Channel, { email, phone }: OraclePlayer): string | null {
+  if (channel === "push") return null;
+  return channel === "email" ? email : phone;
+}
+
+function holdersOf(world: World, channel: Channel, address: string | null): number[] {
+  if (address === null) return [];
+  return world.players.flatMap((one, index) =>
+    !one.deleted && addressOn(channel, one) === address ? [index] : [],
+  );
+}
+
+/** One who may not be written to at all, or has refused, bars what they share with others. */
+function barsFor(world: World, index: number, channel: Channel): boolean {
+  const { status, deleted, emailStatus } = world.players[index]!;
+  if (deleted) return false;
+  if (!["active", "inactive"].includes(status)) return true;
+  if (channel === "email" && emailStatus === "undeliverable") return true;
+  return lastWord(world, index, channel)?.given === false;
+}
+
+function lastWord(world: World, index: number, channel: Channel) {
+  const acts = world.ledger.filter((act) => act.player === index && act.channel === channel);
+  return acts.toSorted((a, b) => a.occurred - b.occurred).at(-1);
 }
 
 /** Whole years; who is born on a 29 February is a year older on 1 March in years that have none. */

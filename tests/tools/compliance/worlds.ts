@@ -12,8 +12,11 @@ const DAY = 86_400_000;
 export const AT = Date.parse("2026-06-15T03:30:00Z");
 export const MOST_PLAYERS = 40;
 
-const emails = fc.nat(11).map((n) => `e${n}@example.com`);
-const phones = fc.nat(11).map((n) => `+1202555${String(n).padStart(4, "0")}`);
+// Few enough that players share them, and enough that some have one to themselves.
+export const EMAILS = Array.from({ length: 24 }, (_, n) => `e${n}@example.com`);
+export const PHONES = Array.from({ length: 24 }, (_, n) => `+1202555${String(n).padStart(4, "0")}`);
+const emails = fc.constantFrom(...EMAILS);
+const phones = fc.constantFrom(...PHONES);
 const channel = fc.constantFrom(...CHANNELS);
 const someone = fc.nat(MOST_PLAYERS - 1);
 /** Long ago, just before, at, just after, much later than the time that is asked about; or never. */
@@ -94,7 +97,11 @@ export const worlds: fc.Arbitrary<World> = fc
       selector: (one) => [one.address, one.player, one.channel, one.reason].join(),
     }),
     dnc: fc.uniqueArray(
-      fc.record({ phone: phones, list: fc.constantFrom("internal", "national", "reassigned"), expires: end }),
+      fc.record({
+        phone: phones,
+        list: fc.constantFrom("internal", "national", "litigator", "wireless", "reassigned"),
+        expires: end,
+      }),
       { maxLength: 6, selector: (one) => one.phone + one.list },
     ),
     exclusions: fc.array(
