@@ -16,7 +16,7 @@ export const ID_PARAMETER = {
 export function listParameters(table: Table): Json[] {
   const columns = Object.keys(shapeOf(table).columns);
   return [
-    query("select", `Columns to return, separated by commas. Of: ${columns.join(", ")}.`, { type: "string" }),
+    selectParameter(columns),
     query("order", "Such as created_at.desc,id.asc.", { type: "string" }),
     query("limit", "Rows to return.", { type: "integer", minimum: 0, maximum: 1000, default: 50 }),
     query("offset", "Rows to pass over.", { type: "integer", minimum: 0, default: 0 }),
@@ -25,17 +25,30 @@ export function listParameters(table: Table): Json[] {
       "Empty for the first page, then the last answer's X-Next-Cursor, or its Link with rel=next.",
       { type: "string" },
     ),
-    {
-      ...query("filters", "Filters: column.operator=value or column=operator.value.", {
-        type: "object",
-        additionalProperties: { type: "string" },
-      }),
-      style: "form",
-      explode: true,
-      example: { "created_at.gte": "2026-01-01T00:00:00Z" },
-    },
+    FILTERS,
   ];
 }
+
+/** Of a change of all records that match. */
+export function filterParameters(table: Table): Json[] {
+  const columns = Object.keys(shapeOf(table).columns);
+  return [selectParameter(columns), FILTERS];
+}
+
+function selectParameter(columns: string[]): Json {
+  const words = `Columns to return, separated by commas. Of: ${columns.join(", ")}.`;
+  return query("select", words, { type: "string" });
+}
+
+const FILTERS: Json = {
+  ...query("filters", "Filters: column.operator=value or column=operator.value.", {
+    type: "object",
+    additionalProperties: { type: "string" },
+  }),
+  style: "form",
+  explode: true,
+  example: { "created_at.gte": "2026-01-01T00:00:00Z" },
+};
 
 /** Of the rows that a job found: the operation's own options, and the format. */
 export function rowParameters(operation: Operation): Json[] {

@@ -2,12 +2,19 @@ import { z } from "zod";
 import { type Catalog, deprecationsOf } from "#runtime/catalog.ts";
 import { columnsOf } from "#runtime/columns.ts";
 import { isVersioned } from "#runtime/etag.ts";
-import { FAULTS, type FaultCode } from "#runtime/faults.ts";
 import { keepsAnswer, type Operation, type Table, type Verb } from "#runtime/operation.ts";
 import { CURRENT_VERSION, type Deprecation, deprecationWords } from "#runtime/versions.ts";
 import { JOB_ROWS } from "./job-rows.ts";
 import { withDeprecations } from "./mcp-tools.ts";
-import { ID_PARAMETER, listParameters, parameters, rowParameters } from "./openapi-parameters.ts";
+import { CALLBACKS_PATH, callbacksPath } from "./openapi-callbacks.ts";
+import {
+  filterParameters,
+  ID_PARAMETER,
+  listParameters,
+  parameters,
+  rowParameters,
+} from "./openapi-parameters.ts";
+import { ERROR, errorResponses, headerReferences, headers, responses } from "./openapi-responses.ts";
 import { methodsOf, pathOf } from "./rest.ts";
 
 type Json = Record<string, unknown>;
@@ -21,6 +28,9 @@ export function openApi(catalog: Catalog, baseUrl: string): Json {
       paths[path] ??= {};
       paths[path][method] = describe(operation, catalog, [path, method], schemas);
     }
+  }
+  if (catalog.domains.some(({ name }) => name === "providers")) {
+    paths[CALLBACKS_PATH] = callbacksPath(headerReferences());
   }
   const records = recordSchemas(catalog, schemas);
   return {
@@ -68,14 +78,21 @@ export function placesOf(operation: Operation): [string, string][] {
   }
   const { table, verb } = operation.crud;
   const collection = `/api/${table.name}`;
-  const places: Record<Verb, [string, string]> = {
-    list: [collection, "get"],
-    create: [collection, "post"],
-    get: [`${collection}/{id}`, "get"],
-    update: [`${collection}/{id}`, "patch"],
-    delete: [`${collection}/{id}`, "delete"],
+  const record = `${collection}/{id}`;
+  const places: Record<Verb, [string, string][]> = {
+    list: [[collection, "get"]],
+    create: [[collection, "post"]],
+    get: [[record, "get"]],
+    update: [
+      [record, "patch"],
+      [collection, "patch"],
+    ],
+    delete: [
+      [record, "delete"],
+      [collection, "delete"],
+    ],
   };
-  return [places[verb]];
+  return places[verb];
 }
 
 function describe(
@@ -85,25 +102,33 @@ function describe(
   schemas: Schemas,
 ): Json {
   const { crud } = operation;
+  const onRecord = crud !== undefined && path.includes("{id}");
   const isRows = !crud && path.includes("{id}");
+  const isMatching = crud !== undefined && !onRecord && (crud.verb === "update" || crud.verb === "delete");
   const keyed = keepsAnswer(operation) && method !== "get";
   const parameterNames = [
     "PropertyId",
     "ApiVersion",
     ...(keyed ? ["IdempotencyKey"] : []),
-    ...(crud && isVersioned(crud.table) && (crud.verb === "update" || crud.verb === "delete")
-      ? ["IfMatch"]
-      : []),
+    ...(onRecord && isVersioned(crud.table) && crud.verb !== "get" ? ["IfMatch"] : []),
   ];
-  const onRecord = crud && (crud.verb === "get" || crud.verb === "update" || crud.verb === "delete");
   const deprecations = deprecationsOf(catalog, operation);
   const whole = deprecations.find(({ input, output }) => input === undefined && output === undefined);
-  const versioned = crud !== undefined && isVersioned(crud.table) && crud.verb !== "list";
+  const hasEtag =
+    crud !== undefined &&
+    isVersioned(crud.table) &&
+    (crud.verb === "create" || (onRecord && crud.verb !== "delete"));
   const hasBody = method !== "get" && crud?.verb !== "delete";
   return {
-    operationId: method === "get" && !crud ? `${operation.name}_get` : operation.name,
-    summary: operation.title,
-    description: whole ? `${operation.description} ${deprecationWords(whole)}` : operation.description,
+    operationId: operationId(operation, method, isMatching),
+    summary: isMatching ? `${operation.title} (all that match)` : operation.title,
+    description: [
+      operation.description,
+      ...(isMatching
+        ? ["Here: every record that the filters match, in one transaction. At least one filter."]
+        : []),
+      ...(whole ? [deprecationWords(whole)] : []),
+    ].join(" "),
     ...(whole && { deprecated: true }),
     tags: [catalog.domainOf.get(operation.name)],
     ...(operation.access === "public" && { security: [] }),
@@ -111,21 +136,27 @@ function describe(
       ...(onRecord || isRows ? [ID_PARAMETER] : []),
       ...(isRows ? rowParameters(operation) : []),
       ...(crud?.verb === "list" ? listParameters(crud.table) : []),
+      ...(isMatching ? filterParameters(crud.table) : []),
       ...parameterNames.map((name) => ({ $ref: `#/components/parameters/${name}` })),
     ],
     ...(hasBody && { requestBody: requestBody(operation, deprecations, schemas) }),
     responses: {
       [operation.status]: {
         description: "Success.",
-        headers: headerReferences(versioned && crud.verb !== "delete" ? ["ETag"] : []),
+        headers: headerReferences(hasEtag ? ["ETag"] : []),
         content: {
-          ...resultContent(operation, deprecations, schemas),
+          ...resultContent(operation, deprecations, schemas, isMatching),
           ...(isRows && { "text/csv": { schema: { type: "string" } } }),
         },
       },
       ...errorResponses(operation),
     },
   };
+}
+
+function operationId({ name, crud }: Operation, method: string, isMatching: boolean): string {
+  if (isMatching) return `${name}_matching`;
+  return method === "get" && !crud ? `${name}_get` : name;
 }
 
 function requestBody(operation: Operation, deprecations: readonly Deprecation[], schemas: Schemas): Json {
@@ -135,10 +166,16 @@ function requestBody(operation: Operation, deprecations: readonly Deprecation[],
   return { required, content: { "application/json": { schema } } };
 }
 
-function resultContent(operation: Operation, deprecations: readonly Deprecation[], schemas: Schemas): Json {
+function resultContent(
+  operation: Operation,
+  deprecations: readonly Deprecation[],
+  schemas: Schemas,
+  isMatching: boolean,
+): Json {
   const { file } = operation;
-  if (!file) return { "application/json": { schema: resultSchema(operation, deprecations, schemas) } };
-  return { [file.contentType.split(";")[0]!]: { schema: { type: "string" } } };
+  if (file) return { [file.contentType.split(";")[0]!]: { schema: { type: "string" } } };
+  const schema = resultSchema(operation, deprecations, schemas);
+  return { "application/json": { schema: isMatching ? { type: "array", items: schema } : schema } };
 }
 
 function resultSchema(operation: Operation, deprecations: readonly Deprecation[], schemas: Schemas): Json {
@@ -198,85 +235,4 @@ function jsonSchema(schema: z.ZodType, io: "input" | "output", schemas: Schemas)
 /** What is filled in on the way in is always there on the way out. */
 function named(name: string, io: "input" | "output"): string {
   return io === "input" ? `${name}Input` : name;
-}
-
-function errorResponses(operation: Operation): Json {
-  const common: FaultCode[] = [
-    "invalid",
-    "missing_credential",
-    "insufficient_scope",
-    "rate_limited",
-    "internal",
-    "unavailable",
-  ];
-  const writes: FaultCode[] = keepsAnswer(operation)
-    ? ["conflict", "too_large", "idempotency_key_reused"]
-    : [];
-  const statuses = new Set([...common, ...writes, ...operation.faults].map((code) => FAULTS[code].status));
-  return Object.fromEntries(
-    [...[...statuses].sort(), "default"].map((status) => [
-      status,
-      { $ref: `#/components/responses/E${status}` },
-    ]),
-  );
-}
-
-function responses(catalog: Catalog): Json {
-  const used = new Set([...catalog.operations.values()].flatMap((one) => Object.keys(errorResponses(one))));
-  const byStatus = new Map<number, FaultCode[]>();
-  for (const [code, { status }] of Object.entries(FAULTS)) {
-    if (used.has(String(status))) byStatus.set(status, [...(byStatus.get(status) ?? []), code as FaultCode]);
-  }
-  const refused = (description: string): Json => ({
-    description,
-    headers: headerReferences(),
-    content: { "application/json": { schema: { $ref: "#/components/schemas/Error" } } },
-  });
-  return {
-    ...Object.fromEntries(
-      [...byStatus].map(([status, codes]) => [`E${status}`, refused(`Refused: ${codes.join(", ")}.`)]),
-    ),
-    Edefault: refused("Refused before the operation began."),
-  };
-}
-
-const ERROR = {
-  type: "object",
-  required: ["error"],
-  properties: {
-    error: { type: "string", description: "For people; on authentication failures the token itself." },
-    code: { type: "string", enum: Object.keys(FAULTS), description: "Stable; safe to branch on." },
-    details: {
-      type: "array",
-      description: "The first 20; where there are more, the last one says how many.",
-      items: {
-        type: "object",
-        required: ["field", "message"],
-        properties: { field: { type: "string" }, message: { type: "string" } },
-      },
-    },
-    retry_after: { type: "integer", description: "Seconds to wait." },
-  },
-};
-
-const HEADERS = {
-  "API-Version": ["The version of this response.", { type: "string" }],
-  "X-RateLimit-Limit": ["Requests a window.", { type: "integer" }],
-  "X-RateLimit-Remaining": ["Requests left in the window.", { type: "integer" }],
-  "X-RateLimit-Reset": ["Unix second at which the window ends.", { type: "integer" }],
-  ETag: ["The record's entity tag, for If-Match.", { type: "string" }],
-} as const;
-
-const EVERYWHERE = Object.keys(HEADERS).filter((name) => name !== "ETag");
-
-function headers(): Json {
-  return Object.fromEntries(
-    Object.entries(HEADERS).map(([name, [description, schema]]) => [name, { description, schema }]),
-  );
-}
-
-function headerReferences(beside: string[] = []): Json {
-  return Object.fromEntries(
-    [...EVERYWHERE, ...beside].map((name) => [name, { $ref: `#/components/headers/${name}` }]),
-  );
 }

@@ -3,7 +3,10 @@ import spectralCore from "@stoplight/spectral-core";
 import rulesets from "@stoplight/spectral-rulesets";
 import { expect, test } from "vitest";
 import { CATALOG } from "#tools/catalog.ts";
+import type { Gate } from "#transports/gate.ts";
+import { createApp } from "#transports/http.ts";
 import { openApi } from "#transports/openapi.ts";
+import type { OpenCounter } from "#transports/pages/opens.ts";
 import { undescribed } from "../support/described.ts";
 import { startHouse } from "../support/house.ts";
 
@@ -58,6 +61,25 @@ test("the viewer at /docs needs no other host", async () => {
     expect(files).toContain("/docs/swagger-ui-bundle.js");
     for (const file of files) expect((await house.get(file)).status, file).toBe(200);
     expect(text.match(/(?:src|href)="https?:/)).toBeNull();
+  } finally {
+    await house.stop();
+  }
+});
+
+test("every route under /api is described, and nothing is described that is not there", async () => {
+  const house = await startHouse({ role: "worker" });
+  try {
+    const app = createApp(house.service, CATALOG, {} as Gate, {} as OpenCounter);
+    const answered = app.routes
+      .filter(({ method, path }) => method !== "ALL" && path.startsWith("/api/"))
+      .map(({ method, path }) => `${method} ${path.replaceAll(/:(\w+)/g, "{$1}")}`);
+    const described = Object.entries(document.paths as Record<string, object>).flatMap(([path, methods]) =>
+      Object.keys(methods).map((method) => `${method.toUpperCase()} ${path}`),
+    );
+    // What describes the others, by standards of its own.
+    const documents = ["GET /api/openapi.json", "GET /api/mcp/server-card"];
+    expect(answered.filter((route) => !described.includes(route) && !documents.includes(route))).toEqual([]);
+    expect(described.filter((route) => !answered.includes(route))).toEqual([]);
   } finally {
     await house.stop();
   }
