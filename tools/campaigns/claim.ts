@@ -223,24 +223,29 @@ function dueSends({ sql, property }: Context, { campaign, provider, after }: Wan
 }
 
 /**
- * The next due sends with their players, all locked to the end of the transaction: no other campaign can count
- * and claim for these players until then. Nobody waits here; whose player is held is left for a later claim.
+ * The next due sends with all players who have their addresses, locked to the end of the transaction: no other
+ * campaign can count and claim for these until then. Nobody waits here; what somebody holds is left for a later claim.
  */
 async function holdPlayers(context: Context, wanted: Wanted): Promise<string[]> {
   const { sql, property } = context;
+  const hash = sql.unsafe(ADDRESSES[wanted.channel].hash);
   const rows = await sql<{ id: string }[]>`
     with picked as materialized (
-      select s.id, s.player_id ${dueSends(context, wanted)}
+      select s.id, s.player_id, s.address_hash ${dueSends(context, wanted)}
       order by s.id limit ${wanted.limit}
       for update of s skip locked
+    ), holders as materialized (
+      select id as send_id, player_id as id from picked where player_id is not null
+      union
+      select k.id, p.id from picked k join players p on p.property_id = ${property.id} and ${hash} = k.address_hash
     ), held as materialized (
       select p.id from players p
-      where p.property_id = ${property.id} and p.id in (select player_id from picked)
+      where p.property_id = ${property.id} and p.id in (select id from holders)
       for no key update of p skip locked
     )
-    select k.id from picked k
-    where k.player_id is null or k.player_id in (select id from held)
-    order by k.id`;
+    select id from picked
+    where id not in (select send_id from holders where id not in (select id from held))
+    order by id`;
   return rows.map(({ id }) => id);
 }
 

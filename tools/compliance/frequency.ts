@@ -22,6 +22,9 @@ export interface CapOptions extends WaitOptions {
   tags: readonly string[];
 }
 
+/** What was sent to a player `c`, each found by one plain equality. */
+const SENT_BY = ["s.player_id = c.id", "s.address_hash = c.phone_hash", "s.address_hash = c.email_hash"];
+
 /** Whether any frequency rule bears on a channel and a campaign's tags, as SQL. */
 export function capsApply(bind: Bind, options: CapOptions): string {
   return `exists (select from frequency_rules r where ${applicable(bind, options)})`;
@@ -40,14 +43,22 @@ function applicable(bind: Bind, { property, channel, tags }: CapOptions): string
  * The frequency rules as CTEs over a relation of players with `id`, `zones` and `region`, ending in `caps (id,
  * free_at)`: who has had as many messages as a rule allows, and when the last of these rules lets one more go.
  *
- * A message counts from its claim on, unless it failed or was transactional. Two claims at once are kept apart by
- * a lock on the players, taken in a statement before the one that holds this.
+ * A message counts from its claim on, unless it failed or was transactional; what went to the player's addresses
+ * under another record, or before there was this one, counts as the player's. Two claims at once are kept apart by a
+ * lock on all who share an address, taken in a statement before the one that holds this.
  */
 export function capsText(bind: Bind, options: CapOptions, source: string): string {
   const { property, at } = options;
   const now = at === undefined ? "statement_timestamp()" : bind(at, "timestamptz");
   const own = bind(property.id, "uuid");
   const campaign = `select from campaigns k where k.property_id = ${own} and k.id = s.campaign_id`;
+  const counted = (match: string) => `select s.id, s.claimed_at from campaign_sends s
+    where s.property_id = ${own} and ${match} and s.claimed_at > ${now} - interval '31 days'
+      and s.status in ('sending', 'sent', 'delivered', 'bounced', 'unknown')
+      and (s.channel = c.channel or c.channel = 'any' and s.channel <> 'inbox'
+        or c.channel = 'phone' and s.channel in ('sms', 'voice'))
+      and not exists (${campaign} and k.is_transactional)
+      and (c.tag is null or exists (${campaign} and c.tag = any(k.tags)))`;
   return `cap_rules as materialized (
       select r.channel, r.tag, r.country, r.state, r.max_sends, r.mode, r.window_unit as unit,
         r.window_count * ('1 ' || r.window_unit)::interval as units,
@@ -55,8 +66,9 @@ export function capsText(bind: Bind, options: CapOptions, source: string): strin
           as span
       from frequency_rules r where ${applicable(bind, options)}
     ), cap_players as materialized (
-      select p.id, r.*, case when p.zones = '{}' then array[home.zone] else p.zones end as zones
+      select p.id, h.email_hash, h.phone_hash, r.*, case when p.zones = '{}' then array[home.zone] else p.zones end as zones
       from ${source} p
+        join players h on h.property_id = ${own} and h.id = p.id
         cross join (select ${bind(property.timezone, "text")} as zone, ${bind(property.default_country, "text")} as country) home
         join cap_rules r on r.country is null
           or r.country = coalesce(nullif(split_part(p.region, '-', 1), ''), home.country)
@@ -65,14 +77,8 @@ export function capsText(bind: Bind, options: CapOptions, source: string): strin
       select c.id, max(w.ends) as free_at
       from cap_players c
         cross join lateral (
-          select s.claimed_at from campaign_sends s
-          where s.property_id = ${own} and s.player_id = c.id and s.claimed_at > ${now} - interval '31 days'
-            and s.status in ('sending', 'sent', 'delivered', 'bounced', 'unknown')
-            and (s.channel = c.channel or c.channel = 'any' and s.channel <> 'inbox'
-              or c.channel = 'phone' and s.channel in ('sms', 'voice'))
-            and not exists (${campaign} and k.is_transactional)
-            and (c.tag is null or exists (${campaign} and c.tag = any(k.tags)))
-          order by s.claimed_at desc offset c.max_sends - 1 limit 1) last
+          select claimed_at from (${SENT_BY.map((match) => counted(match)).join(" union ")}) s
+          order by claimed_at desc offset c.max_sends - 1 limit 1) last
         cross join lateral (
           select case when c.mode = 'rolling' then last.claimed_at + c.span else (
             select max((date_trunc(c.unit, last.claimed_at at time zone z.zone) + c.units) at time zone z.zone)

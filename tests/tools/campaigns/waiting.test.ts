@@ -229,6 +229,26 @@ describe("frequency rules", () => {
     expect(Math.abs(waiting!.wait! - 86_400)).toBeLessThan(120);
   });
 
+  test("two records of one address share its last place, though two campaigns take them at once", async () => {
+    await place.call("create_frequency_rule", { channel: "email", max_sends: 1 });
+    await place.crowd(40);
+    await place.query(
+      (sql) => sql`
+        insert into players (property_id, player_id, email, email_hash, first_name, consents)
+        select property_id, 'twin-' || player_id, email, email_hash, first_name, consents from players
+        where property_id = ${place.id}`,
+    );
+    for (const value of ["p-", "twin-"]) {
+      const conditions = [{ field: "player_id", operator: "starts_with", value }];
+      await place.send(await place.campaign({ name: value, audience: null, conditions }));
+    }
+    await place.work({ only: "plan_campaign" });
+    const { sender, given } = vendor({ concurrency: 14 });
+    await Promise.all([1, 2, 3].map(() => place.work({ open: () => sender })));
+    expect(given).toHaveLength(40);
+    expect(new Set(to(given)).size).toBe(40);
+  });
+
   test("a rule that comes while a campaign is on its way holds for the rest of it", async () => {
     await place.crowd(30);
     const before = await planned({ name: "Before" });

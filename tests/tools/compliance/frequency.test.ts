@@ -3,6 +3,7 @@ import fc from "fast-check";
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import { capsText } from "#tools/compliance/frequency.ts";
 import { asFragment } from "#tools/compliance/gate.ts";
+import { addressHash } from "#tools/players/address.ts";
 import { type Casino, newPlayer, openCasino } from "./casino.ts";
 import { type CapRule, freeAt, type Past } from "./frequency-oracle.ts";
 
@@ -37,7 +38,9 @@ const PLAIN = { channel: "sms", tag: null, transactional: false, status: "sent" 
 async function remember(
   player: string,
   past: readonly (Past & { campaign: string | null })[],
+  address?: string,
 ): Promise<void> {
+  const { pepper } = casino.property;
   const rows = past.map(({ at, channel, status, campaign: of }) => ({
     property_id: casino.property.id,
     id: randomUUID(),
@@ -47,6 +50,7 @@ async function remember(
     status,
     dedupe_key: randomBytes(16),
     claimed_at: iso(at),
+    address_hash: address === undefined ? null : addressHash(pepper, address),
   }));
   if (rows.length > 0) await casino.sql((sql) => sql`insert into campaign_sends ${sql(rows as never)}`);
 }
@@ -182,6 +186,26 @@ test("the third message of a day to Florida is the last, over calls and texts to
     { allowed: true, defer_reasons: ["frequency_capped"], retry_at: "2027-07-01T20:00:00+00:00" },
     { allowed: true },
   ]);
+});
+
+test("a second record of a number, and a new one after the first is deleted, share its cap", async () => {
+  await casino.sql((sql) => sql`select seed_sending_rules(${casino.property.id})`);
+  const noon = Date.parse("2027-07-01T16:00:00Z");
+  const phone = "+13055550180";
+  const first = await newPlayer(casino, { phone });
+  const past = [1, 2, 3].map((hours) => ({ ...PLAIN, at: noon - hours * HOUR, campaign: null }));
+  await remember(first.id, past, phone);
+  const twin = await newPlayer(casino, { phone });
+  const capped = async (playerId: string) =>
+    (await casino.run("compliance_check", { channel: "sms", playerId, at: iso(noon) })).defer;
+  expect(await capped(twin.id)).toEqual({
+    reasons: ["frequency_capped"],
+    retry_at: "2027-07-02T13:00:00+00:00",
+  });
+  await casino.run("delete_player", { id: first.id });
+  expect(await capped(twin.id)).toBeDefined();
+  await casino.run("update_player", { id: twin.id, phone: "+13055550181" });
+  expect(await capped(twin.id)).toBeUndefined();
 });
 
 test("a cap that ends at night gives the morning", async () => {
