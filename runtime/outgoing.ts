@@ -1,6 +1,6 @@
-import { promises as dns, type LookupAddress } from "node:dns";
 import { BlockList, isIP, type LookupFunction } from "node:net";
 import { Agent, type Dispatcher } from "undici";
+import { openNames, type Resolve } from "./names.ts";
 
 export interface OutgoingOptions {
   /** Also reaches loopback and private addresses: for development and tests only. */
@@ -31,9 +31,6 @@ export interface Outgoing {
   close(): Promise<void>;
 }
 
-/** Every address of a name, as `dns.lookup(name, { all: true })` gives them. */
-export type Resolve = (hostname: string) => Promise<LookupAddress[]>;
-
 /** The receiver's address is one that we do not call. */
 export class AddressRefused extends Error {
   constructor(message: string) {
@@ -42,6 +39,7 @@ export class AddressRefused extends Error {
   }
 }
 
+const resolveAll = openNames();
 const TIMEOUT_MS = 15_000;
 const CONNECTIONS_PER_ORIGIN = 16;
 const MAX_URL = 2048;
@@ -148,10 +146,6 @@ function guardedLookup(options: Pick<OutgoingOptions, "allowPrivate">, resolve: 
         (error: Error) => callback(error, []),
       );
   };
-}
-
-function resolveAll(hostname: string): Promise<LookupAddress[]> {
-  return dns.lookup(hostname, { all: true });
 }
 
 // https://www.iana.org/assignments/iana-ipv4-special-registry, and 168.63.129.16: Azure's metadata.

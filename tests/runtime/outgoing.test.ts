@@ -1,9 +1,14 @@
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { createServer, type RequestListener, type Server } from "node:http";
 import { createServer as createTlsServer } from "node:https";
 import type { AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { getCACertificates, setDefaultCACertificates } from "node:tls";
 import { afterEach, describe, expect, test } from "vitest";
-import { AddressRefused, type OutgoingOptions, outgoing, type Resolve } from "#runtime/outgoing.ts";
+import { openNames, type Resolve } from "#runtime/names.ts";
+import { AddressRefused, type OutgoingOptions, outgoing } from "#runtime/outgoing.ts";
+import { dnsServer } from "../support/dns.ts";
 
 const PLAIN: OutgoingOptions = { allowPrivate: false, allowHttp: true };
 const LOCAL: OutgoingOptions = { allowPrivate: true, allowHttp: true };
@@ -274,3 +279,37 @@ CgYIKoZIzj0EAwIDSQAwRgIhAOwBYwwry9S9ub1asKLnv6PJf6Ywwxf8VyQOLzDY
 hXwCAiEA6iUIhYySLnJKHjS8x9PwccCMNuFZnRWLdlDR61RVtoA=
 -----END CERTIFICATE-----
 `;
+
+describe("names whose servers do not answer", () => {
+  test("hold up no other receiver, and each is asked for once however many wait for it", async () => {
+    const there = await receiver();
+    const silent = Array.from({ length: 8 }, (_, n) => `silent${n}.example.com`);
+    const zones = Object.fromEntries(silent.map((name) => [name, { silent: true } as const]));
+    const server = await dnsServer({ ...zones, "there.example.com": { a: "127.0.0.1" } });
+    cleanups.push(server.stop);
+    const target = client(LOCAL, openNames({ servers: [server.address] }));
+    const send = (name: string) =>
+      target.post({ url: `http://${name}:${there.port}/`, ...post, timeoutMs: 1_000 });
+    const stuck = silent.flatMap((name) => [send(name), send(name)]).map((one) => one.catch(() => "stuck"));
+    expect((await send("there.example.com")).status).toBe(200);
+    expect(await Promise.all(stuck)).toEqual(Array(16).fill("stuck"));
+    expect(server.asked.filter((question) => question === "a silent3.example.com")).toHaveLength(1);
+  });
+
+  test("are not asked of the DNS when the hosts file has them, and are checked all the same", async () => {
+    const there = await receiver();
+    const folder = await mkdtemp(join(tmpdir(), "hosts-"));
+    cleanups.push(() => rm(folder, { recursive: true }));
+    const hosts = join(folder, "hosts");
+    await writeFile(hosts, "# ours\n127.0.0.1 other.example.com Listed.example.com # both\n");
+    const server = await dnsServer({});
+    cleanups.push(server.stop);
+    const names = openNames({ servers: [server.address], hosts });
+    const url = `http://listed.example.com:${there.port}/`;
+    expect((await client(LOCAL, names).post({ url, ...post })).status).toBe(200);
+    await expect(client(PLAIN, names).post({ url, ...post })).rejects.toThrow(AddressRefused);
+    expect(server.asked).toEqual([]);
+    await expect(names("missing.example.com")).rejects.toMatchObject({ code: "ENOTFOUND" });
+    expect(await openNames()("localhost")).toContainEqual({ address: "127.0.0.1", family: 4 });
+  });
+});

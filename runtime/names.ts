@@ -1,0 +1,56 @@
+import { promises as dns, type LookupAddress } from "node:dns";
+import { readFile } from "node:fs/promises";
+import { isIP } from "node:net";
+
+/** Every address of a name, as `dns.lookup(name, { all: true })` gives them. */
+export type Resolve = (hostname: string) => Promise<LookupAddress[]>;
+
+/** Milliseconds that a name server has to answer in, at first; with each try it has longer. */
+const TIMEOUT = 2_000;
+const TRIES = 2;
+const HOSTS = process.platform === "win32" ? "C:\\Windows\\System32\\drivers\\etc\\hosts" : "/etc/hosts";
+
+/**
+ * Resolves names without the threads that `dns.lookup` waits in: of these there are two for the whole process, and
+ * two names whose servers do not answer would hold up every other connection. A name that is asked for already is
+ * not asked for again. The hosts file comes first; names without a dot are the machine's own to resolve.
+ */
+export function openNames({ servers = [] as readonly string[], hosts = HOSTS } = {}): Resolve {
+  const resolver = new dns.Resolver({ timeout: TIMEOUT, tries: TRIES });
+  if (servers.length > 0) resolver.setServers(servers);
+  const asked = new Map<string, Promise<LookupAddress[]>>();
+  const ask = async (name: string) => {
+    const own = await hostsOf(hosts, name);
+    if (own.length > 0) return own;
+    return name.includes(".") ? queried(resolver, name) : dns.lookup(name, { all: true });
+  };
+  return (hostname) => {
+    const name = hostname.toLowerCase().replace(/\.$/, "");
+    const known = asked.get(name);
+    if (known !== undefined) return known;
+    const answer = ask(name).finally(() => asked.delete(name));
+    asked.set(name, answer);
+    return answer;
+  };
+}
+
+/** IPv4 first: who has no way to IPv6 is not to try it. Throws the DNS' error when neither kind is there. */
+async function queried(resolver: dns.Resolver, name: string): Promise<LookupAddress[]> {
+  const [four, six] = await Promise.allSettled([resolver.resolve4(name), resolver.resolve6(name)]);
+  const addresses = [four, six].flatMap((found) => (found.status === "fulfilled" ? found.value : []));
+  if (addresses.length === 0 && four.status === "rejected") throw four.reason;
+  return addresses.map(withFamily);
+}
+
+/** What the hosts file says of a name. Without such a file it says nothing. */
+async function hostsOf(file: string, name: string): Promise<LookupAddress[]> {
+  const text = await readFile(file, "utf8").catch(() => "");
+  return text.split("\n").flatMap((line) => {
+    const [address = "", ...names] = line.replace(/#.*/, "").trim().toLowerCase().split(/\s+/);
+    return isIP(address) !== 0 && names.includes(name) ? [withFamily(address)] : [];
+  });
+}
+
+function withFamily(address: string): LookupAddress {
+  return { address, family: isIP(address) };
+}
