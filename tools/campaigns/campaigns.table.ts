@@ -201,7 +201,7 @@ function checkEditable(input: Record<string, unknown>, current: Row): void {
 async function checkTemplate({ sql, property }: Context, { template_id, channel }: Campaign): Promise<void> {
   const [template] = await sql<{ channel: string }[]>`
     select channel from templates
-    where property_id = ${property.id} and id = ${template_id} and deleted_at is null`;
+    where property_id = ${property.id} and id = ${template_id} and deleted_at is null for share`;
   if (!template) {
     throw new Fault("not_found", { message: `template_id: no template ${template_id} in this property.` });
   }

@@ -66,6 +66,15 @@ export async function templateOf(
   };
 }
 
+/** Keeps the campaign's template as it is to the end of the transaction. */
+export async function holdTemplate(
+  { sql, property }: Pick<Context, "sql" | "property">,
+  { template_id }: Pick<Campaign, "template_id">,
+): Promise<void> {
+  if (template_id === null) return;
+  await sql`select from templates where property_id = ${property.id} and id = ${template_id} for share`;
+}
+
 interface TemplateRow {
   subject: string | null;
   html: string | null;

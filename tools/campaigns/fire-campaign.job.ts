@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { type Context, job } from "#runtime/operation.ts";
 import { findCampaign } from "./campaign.ts";
+import { holdTemplate } from "./content.ts";
 import { fail, move } from "./move.ts";
 import planCampaign from "./plan-campaign.job.ts";
 import { readiness } from "./readiness.ts";
@@ -21,7 +22,9 @@ async function fire(context: Context, campaignId: string): Promise<void> {
       and status = 'scheduled' and coalesce(fires_at, scheduled_at) <= clock_timestamp()
     for no key update`;
   if (!due) return;
-  const { problems } = await readiness(context, await findCampaign(context, campaignId));
+  const campaign = await findCampaign(context, campaignId);
+  await holdTemplate(context, campaign);
+  const { problems } = await readiness(context, campaign);
   if (problems.length > 0) {
     await fail(context, campaignId, problems.map(({ field, message }) => `${field}: ${message}`).join("; "));
     return;

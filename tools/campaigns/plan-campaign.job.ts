@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { type Context, type JobContext, job } from "#runtime/operation.ts";
+import { plannedRules } from "./audience.ts";
 import { findCampaign } from "./campaign.ts";
 import deliverCampaign from "./deliver-campaign.job.ts";
 import { finishIfDone, move, orFail } from "./move.ts";
@@ -33,7 +34,9 @@ async function planChunk(context: Context, campaignId: string): Promise<boolean>
   if (campaign.status === "queued") await move(context, campaignId, "start", { started_at: "now" });
   else if (campaign.status !== "sending") return false;
   if (campaign.planned_at === null) {
-    const { count, last } = await planPage(context, campaign, CHUNK);
+    // All chunks are of one audience, whatever becomes of its segments in between.
+    const rules = await plannedRules(context, campaign);
+    const { count, last } = await planPage(context, campaign, CHUNK, rules);
     const done = count < CHUNK;
     await sql`
       update campaigns set plan_cursor = coalesce(${last}, plan_cursor), audience_count = audience_count + ${count},

@@ -1,6 +1,7 @@
 import type { Context } from "#runtime/operation.ts";
 import { type Bind, gateText } from "#tools/compliance/gate.ts";
 import { hoursText, nextOpening } from "#tools/compliance/hours.ts";
+import type { Referred } from "#tools/segments/conditions-segments.ts";
 import { ADDRESSES, sendingChannel } from "./addresses.ts";
 import { audienceSql } from "./audience.ts";
 import type { Campaign } from "./campaign.ts";
@@ -17,7 +18,7 @@ async function judgedPage(
   campaign: Campaign,
   cursor: string | null,
   limit: number,
-  options: { plan?: boolean } = {},
+  options: { plan?: boolean; planned?: Referred | undefined } = {},
 ) {
   const values: unknown[] = [];
   const bind: Bind = (value, type) => `$${values.push(value)}::${type}`;
@@ -36,7 +37,7 @@ async function judgedPage(
     property,
     // Without the hash no list can be asked about the address.
     text: async () => {
-      const rules = await audienceSql(context, campaign, values.length);
+      const rules = await audienceSql(context, campaign, values.length, options.planned);
       values.push(...rules.params);
       return `judged as materialized (
         select id, address, hash, zones, region,
@@ -75,8 +76,13 @@ export interface Planned {
  * Writes the send rows of the next `limit` players after the campaign's cursor, one for each: pending, deferred to
  * the player's own time or their next open hour, or skipped with every reason. An address that has its row already, by whichever player, gets no second message.
  */
-export async function planPage(context: Setting, campaign: Campaign, limit: number): Promise<Planned> {
-  const page = await judgedPage(context, campaign, campaign.plan_cursor, limit, { plan: true });
+export async function planPage(
+  context: Setting,
+  campaign: Campaign,
+  limit: number,
+  planned?: Referred,
+): Promise<Planned> {
+  const page = await judgedPage(context, campaign, campaign.plan_cursor, limit, { plan: true, planned });
   const { bind, property } = page;
   const id = bind(campaign.id, "uuid");
   const channel = sendingChannel(campaign);
@@ -106,8 +112,8 @@ export async function planPage(context: Setting, campaign: Campaign, limit: numb
       on conflict (property_id, dedupe_key) do nothing
     )
     select count(*)::int as count, (array_agg(id order by id))[count(*)::int] as last from judged`;
-  const [planned] = await context.sql.unsafe<[Planned]>(text, page.values as never[]);
-  return planned;
+  const [written] = await context.sql.unsafe<[Planned]>(text, page.values as never[]);
+  return written;
 }
 
 /**

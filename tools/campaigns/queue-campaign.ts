@@ -5,6 +5,7 @@ import type { Context } from "#runtime/operation.ts";
 import { sendingChannelOf } from "./addresses.ts";
 import { type Campaign, findCampaign } from "./campaign.ts";
 import { CampaignView } from "./campaigns.table.ts";
+import { holdTemplate } from "./content.ts";
 import { checkState, move } from "./move.ts";
 import planCampaign from "./plan-campaign.job.ts";
 import { Preflight, preflight } from "./preflight.ts";
@@ -33,6 +34,7 @@ export async function queueCampaign(
   if (!channel || !channels.includes(channel)) throw wrongChannel(campaign.channel, channels);
   if (dry_run) return { success: true as const, preflight: await preflight(context, campaign) };
   checkState(campaign, "send");
+  await holdTemplate(context, campaign);
   const { problems } = await readinessOn(channel, context, campaign);
   if (problems.length > 0) throw notReady(problems);
   const row = await move(context, campaignId, "send", { finished_at: null, fires_at: null });

@@ -1,6 +1,6 @@
 import type { Sql } from "#db/client.ts";
 import { Fault, invalid } from "#runtime/faults.ts";
-import { customFields } from "#tools/players/custom.ts";
+import { type CustomField, customFields } from "#tools/players/custom.ts";
 import { type Audience, compileConditions, Group, MAX_NESTING } from "./conditions.ts";
 import { customNamed, segmentNamed } from "./conditions-fields.ts";
 import type { Fragment } from "./conditions-statement.ts";
@@ -30,6 +30,13 @@ export async function audienceOf(
   return audienceMatching(sql, property, rules, after);
 }
 
+/** What rules refer to, as it is at one moment; it can be kept as JSON. */
+export interface Referred {
+  segments: Audience[];
+  customs: CustomField[];
+  tiers: string[];
+}
+
 /** The rules' audience as one boolean over `players p`, with the segments that they refer to. */
 export async function audienceMatching(
   sql: Sql,
@@ -37,13 +44,32 @@ export async function audienceMatching(
   rules: Partial<Group>,
   after = 0,
 ): Promise<Fragment> {
-  const segments = await loadSegments(sql, property, segmentsIn(rules));
-  const fields = [rules, ...segments.values()].flatMap(fieldsIn);
-  const customs = fields.some(customNamed)
-    ? await customFields({ sql, property: { id: property } })
-    : new Map();
+  return audienceBy(property, rules, await referredBy(sql, property, rules), after);
+}
+
+/** What the rules refer to now: segments, and the fields and tiers that these and the rules name. */
+export async function referredBy(sql: Sql, property: string, rules: Partial<Group>): Promise<Referred> {
+  const segments = [...(await loadSegments(sql, property, segmentsIn(rules))).values()];
+  const fields = [rules, ...segments].flatMap(fieldsIn);
+  const customs = fields.some(customNamed) ? await customFields({ sql, property: { id: property } }) : [];
   const tiers = fields.includes("tier") ? await tiersOf(sql, property) : [];
-  return compileConditions(rules, { property, segments, customs, tiers, after });
+  return { segments, customs: [...customs.values()], tiers };
+}
+
+/** As `audienceMatching`, by what the rules have referred to at that moment. */
+export function audienceBy(
+  property: string,
+  rules: Partial<Group>,
+  { segments, customs, tiers }: Referred,
+  after: number,
+): Fragment {
+  return compileConditions(rules, {
+    property,
+    segments: new Map(segments.map((segment) => [segment.id, segment])),
+    customs: new Map(customs.map((field) => [field.key, field])),
+    tiers,
+    after,
+  });
 }
 
 async function tiersOf(sql: Sql, property: string): Promise<string[]> {

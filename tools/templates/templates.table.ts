@@ -38,6 +38,8 @@ export default table({
   beforeWrite,
 });
 
+const CONTENT = ["channel", "engine", "subject", "html", "mjml", "text"];
+
 async function beforeWrite(
   context: Context,
   { verb, input, current }: Change,
@@ -46,11 +48,28 @@ async function beforeWrite(
     await checkUnused(context, current!);
     return {};
   }
+  if (current && CONTENT.some((name) => name in input)) await checkNotSending(context, current);
   checkSyntax(input);
   const made = await engineChange(context, input, current);
   const { subject, html, text } = { ...current, ...input, ...made };
   const written = { ...input, ...made, variables: checkSyntax({ subject, html, text }) };
   return current ? { ...written, version: Number(current.version) + 1 } : written;
+}
+
+/**
+ * One campaign says one thing: what is on its way keeps its content. Whoever queues a campaign, or gives it another
+ * template, holds the template's row meanwhile, so that one of the two sees the other.
+ */
+async function checkNotSending({ sql, property }: Context, template: Row): Promise<void> {
+  const [campaign] = await sql<{ name: string; status: string }[]>`
+    select name, status from campaigns
+    where property_id = ${property.id} and template_id = ${template.id} and deleted_at is null
+      and status in ('queued', 'sending', 'paused')
+    limit 1`;
+  if (!campaign) return;
+  throw new Fault("conflict", {
+    message: `The campaign "${campaign.name}", which is ${campaign.status}, is sending this template; change the content when it is through, or give it another template while it is paused.`,
+  });
 }
 
 /** What follows from the engine: of mjml comes the HTML; back from there, the MJML goes and the HTML stays. */
