@@ -7,10 +7,11 @@ export interface Reply {
   body: unknown;
 }
 
-/** The vendor's own words for a refusal. */
+/** The vendor's words for a refusal. `own` says that it is in its documented form, and so no gateway's on the way. */
 export interface Refusal {
   code: string;
   message: string;
+  own: boolean;
 }
 
 type Unsent = Exclude<SendOutcome, { status: "sent" }>;
@@ -43,13 +44,14 @@ export async function ask(request: Request): Promise<Reply | { reached: boolean;
 }
 
 /**
- * What becomes of a message that the API did not take. Refused credentials stop everything; too many requests
- * and 503 are known not to be sent; after any other 5xx, or without an answer, nobody can tell.
+ * What becomes of a message that the API did not take. Refused credentials stop everything; too many requests are
+ * known not to be sent, and so is a 503 that is the vendor's own: a gateway says it too when the vendor behind it has
+ * taken the message. After any other 5xx, or without an answer, nobody can tell.
  */
 export function trouble(
   { id, to }: { id: string; to: string },
   reply: Awaited<ReturnType<typeof ask>>,
-  refusal: Refusal = { code: "", message: "" },
+  refusal: Refusal = { code: "", message: "", own: false },
 ): Unsent {
   const words = (text: string) => text.replaceAll(to, "<recipient>").slice(0, 500);
   if ("reached" in reply) {
@@ -65,7 +67,7 @@ export function trouble(
   };
   if (status === 401 || status === 403)
     return { ...about, status: "retry", code: "provider_auth", fatal: true };
-  if (status === 429 || status === 503) {
+  if (status === 429 || (status === 503 && refusal.own)) {
     return { ...about, status: "retry", busy: true, ...retryAfter(headers) };
   }
   return { ...about, status: status >= 500 || status < 400 ? "unknown" : "failed" };

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { type EmailMessage, provider, type SendOutcome } from "../channel.ts";
+import { type EmailMessage, provider, type SendOptions, type SendOutcome } from "../channel.ts";
 import { ask, textAt, trouble } from "../vendor-api.ts";
 import { flaw } from "./flaws.ts";
 import { resendCallbacks } from "./resend-callbacks.ts";
@@ -22,17 +22,22 @@ export default provider({
   concurrency: () => 40,
   callbacks: resendCallbacks,
   open: ({ api_key }) => ({
-    send: (messages) => Promise.all(messages.map((message) => transmit(api_key, message))),
+    send: (messages, options) => Promise.all(messages.map((message) => transmit(api_key, message, options))),
     close: async () => {},
   }),
 });
 
-async function transmit(key: string, message: EmailMessage): Promise<SendOutcome> {
+async function transmit(
+  key: string,
+  message: EmailMessage,
+  { signal, startBy = Number.POSITIVE_INFINITY }: Pick<SendOptions, "signal" | "startBy">,
+): Promise<SendOutcome> {
   const refused = flaw(message);
   if (refused) return refused;
   const first = await attempt(key, message);
-  // Whatever became of it, the same key asked again answers what became of it.
-  return first.status === "unknown" ? await attempt(key, message) : first;
+  // Whatever became of it, the same key asked again answers what became of it; or sends it, which needs a new check by then.
+  const isFresh = !signal.aborted && performance.now() <= startBy;
+  return first.status === "unknown" && isFresh ? await attempt(key, message) : first;
 }
 
 async function attempt(key: string, message: EmailMessage): Promise<SendOutcome> {
@@ -55,6 +60,7 @@ async function attempt(key: string, message: EmailMessage): Promise<SendOutcome>
   const outcome = trouble(message, reply, {
     code: name === "" ? "" : `resend_${name}`,
     message: textAt(reply.body, "message"),
+    own: name !== "",
   });
   // The key was used before: by a request that still runs, or for another text that it has taken.
   return reply.status === 409 ? { ...outcome, status: "unknown" } : outcome;

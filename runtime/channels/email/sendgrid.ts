@@ -44,7 +44,7 @@ async function transmit(key: string, message: EmailMessage): Promise<SendOutcome
     return { id: message.id, status: "sent", providerMessageId };
   }
   const words = "status" in reply ? textAt(reply.body, "errors", 0, "message") : "";
-  return trouble(message, reply, { code: "", message: words });
+  return trouble(message, reply, { code: "", message: words, own: words !== "" });
 }
 
 function compose(message: EmailMessage) {

@@ -77,7 +77,11 @@ function judge(message: EmailMessage, reply: Awaited<ReturnType<typeof ask>>): S
   const named = reply.headers.get("x-amzn-errortype") ?? textAt(reply.body, "__type");
   const code = named.split(":")[0]!.split("#").at(-1)!;
   const words = textAt(reply.body, "message") || textAt(reply.body, "Message");
-  const outcome = trouble(message, reply, { code: code === "" ? "" : `ses_${code}`, message: words });
+  const outcome = trouble(message, reply, {
+    code: code === "" ? "" : `ses_${code}`,
+    message: words,
+    own: code !== "",
+  });
   if (reply.status >= 500 || outcome.status !== "failed") return outcome;
   const { id, message: text } = outcome;
   if (OF_THE_ACCOUNT.has(code) || /not verified/i.test(words)) {

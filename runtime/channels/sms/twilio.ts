@@ -58,10 +58,11 @@ async function transmit(
   const named = code === 0 ? `http_${reply.status}` : `twilio_${code}`;
   if (code === OPTED_OUT) return { id, status: "failed", code: "opted_out", message: words, optedOut: true };
   if (REFUSES_US.has(code)) return { id, status: "retry", code: named, message: words, fatal: true };
-  if (BUSY.has(code)) return trouble(message, { ...reply, status: 429 }, { code: named, message: words });
+  const refusal = { code: named, message: words, own: code !== 0 };
+  if (BUSY.has(code)) return trouble(message, { ...reply, status: 429 }, refusal);
   // 403 is also said of a single number, such as one in a country that the account does not send to.
   if (reply.status === 403 && code !== 0) return { id, status: "failed", code: named, message: words };
-  return trouble(message, reply, { code: named, message: words });
+  return trouble(message, reply, refusal);
 }
 
 function requestFor(

@@ -100,6 +100,13 @@ describe("a text to Twilio", () => {
       { status: "retry", code: "twilio_20429", retryAfter: 7 },
     ],
     ["a full queue", 400, { code: 21611, message: "queue" }, { status: "retry", code: "twilio_21611" }],
+    ["a 503 of a gateway", 503, {}, { status: "unknown", code: "http_503" }],
+    [
+      "a 503 of their own",
+      503,
+      { code: 20503, message: "overload" },
+      { status: "retry", code: "twilio_20503", busy: true },
+    ],
     ["an error of their own", 500, {}, { status: "unknown", code: "http_500" }],
     ["an answer that is no JSON", 201, { strange: true }, { status: "unknown" }],
   ];

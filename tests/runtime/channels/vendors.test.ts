@@ -138,8 +138,13 @@ describe.each(NAMES)("%s", (name) => {
   test("that is given too much is asked again when it says", async () => {
     answering(429, { "Retry-After": "7" });
     expect(bare(await send(name))).toMatchObject({ status: "retry", retryAfter: 7 });
-    answering(503);
-    expect(bare(await send(name))).toMatchObject({ status: "retry" });
+    const own: Record<Name, object> = {
+      ses: { __type: "ServiceUnavailableException" },
+      sendgrid: { errors: [{ message: "service not available" }] },
+      resend: { name: "service_unavailable" },
+    };
+    server.use(http.post(url, () => HttpResponse.json(own[name], { status: 503 })));
+    expect(bare(await send(name))).toMatchObject({ status: "retry", busy: true });
   });
 
   test("that refuses a message for good has failed it, and its words do not name the recipient", async () => {
@@ -150,7 +155,8 @@ describe.each(NAMES)("%s", (name) => {
   });
 
   test("whose fault comes after it may have taken the message leaves it unknown", async () => {
-    for (const status of [500, 502, 504]) {
+    // 503 in words that are not the vendor's: a gateway in front of it.
+    for (const status of [500, 502, 503, 504]) {
       answering(status);
       expect((await send(name)).status).toBe("unknown");
     }
@@ -199,6 +205,20 @@ test("Resend is asked once more, with the same key, what became of a message", a
   );
   expect(await send("resend")).toMatchObject({ status: "sent", providerMessageId: "vendor-1" });
   expect(keys).toEqual([message.id, message.id]);
+});
+
+test("Resend is not asked again for a message whose check has grown old meanwhile", async () => {
+  let asked = 0;
+  server.use(
+    http.post(RESEND, () => {
+      asked += 1;
+      return HttpResponse.error();
+    }),
+  );
+  const vendor = openProvider("email", "resend", VENDORS.resend.settings, keepNothing);
+  const [outcome] = await vendor.send([message], { signal: never, startBy: performance.now() });
+  expect(outcome!.status).toBe("unknown");
+  expect(asked).toBe(1);
 });
 
 test("settings are checked, and what is wrong is told without their values", () => {
