@@ -1,6 +1,6 @@
 import { createHash, randomUUIDv7 } from "node:crypto";
-import type { Sql } from "#db/client.ts";
-import { appendRows } from "./ledgers.ts";
+import type { Part } from "#db/statement.ts";
+import { appendText } from "./ledgers.ts";
 import type { Call } from "./operation.ts";
 
 export interface AuditRow {
@@ -36,14 +36,17 @@ export function auditRow(
   };
 }
 
+const SEALED_ROWS = `audited as (${appendText("audit_logs")})`;
+const PLATFORM_ROWS = `audited as (
+  insert into system_audit_logs (id, actor_type, actor_id, action, entity, entity_id, diff, ip, request_id)
+  select * from jsonb_to_recordset($rows::jsonb)
+    as j(id uuid, actor_type text, actor_id uuid, action text, entity text, entity_id uuid, diff jsonb, ip text,
+      request_id text))`;
+
 /** The part of a statement that writes audit rows: a property's sealed ones, or the platform's. */
-export function auditPart(sql: Sql, propertyId: string | null, rows: AuditRow[]) {
-  if (propertyId === null) {
-    const bare = rows.map(({ client: _, ...row }) => row);
-    return sql`audited as (insert into system_audit_logs ${sql(bare as never)})`;
-  }
-  const owned = rows.map((row) => ({ ...row, property_id: propertyId }));
-  return sql`audited as (${appendRows(sql, "audit_logs", owned)})`;
+export function auditPart(propertyId: string | null, rows: AuditRow[]): Part {
+  if (propertyId === null) return { text: PLATFORM_ROWS, values: { rows } };
+  return { text: SEALED_ROWS, values: { rows: rows.map((row) => ({ ...row, property_id: propertyId })) } };
 }
 
 /** SHA-256 over a value's canonical JSON. */

@@ -48,11 +48,18 @@ export function sealedColumns(table: Table): string[] {
   return [...hidden, ...Object.keys(table.secrets)];
 }
 
+const selectLists = new WeakMap<Table, string>();
+
 /** The columns as a select list, computed ones with their expression. All of it is text from our own code. */
 export function columnNames(table: Table): string {
-  return Object.entries(columnsOf(table))
-    .map(([name, { sql }]) => (sql ? `${sql} as "${name}"` : `"${name}"`))
-    .join(", ");
+  let list = selectLists.get(table);
+  if (list === undefined) {
+    list = Object.entries(columnsOf(table))
+      .map(([name, { sql }]) => (sql ? `${sql} as "${name}"` : `"${name}"`))
+      .join(", ");
+    selectLists.set(table, list);
+  }
+  return list;
 }
 
 const shapes = new WeakMap<Table, Shape>();

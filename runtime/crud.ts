@@ -136,10 +136,11 @@ function createOperation(table: Table): Operation {
       const values = table.beforeWrite ? await table.beforeWrite(context, change) : input;
       const secrets = Object.fromEntries(Object.keys(table.secrets).map((name) => [name, values[name]]));
       const event = table.events.create;
-      if (context.insertLast && (!table.afterWrite || table.isPlain?.(values))) {
+      if (context.insertLast) {
         if (event) context.emit(event, "answered");
         return context.insertLast(insertion(context, table, values, secrets));
       }
+      await table.lookup?.apply(context, values, null);
       const row = await insert(context, table, values);
       if (event) context.emit(event, row);
       await table.afterWrite?.(context, { ...change, row });
@@ -169,6 +170,7 @@ function updateOperation(table: Table): Operation {
       const change: Change = { verb: "update", input, current };
       const values = table.beforeWrite ? await table.beforeWrite(context, change) : input;
       if (isVersioned(table)) checkUnchanged(context.call, current, known);
+      await table.lookup?.apply(context, values, current);
       const row = await update(context, table, rowId as string, values);
       const event = table.events.update;
       if (event) context.emit(event, row, changedFields(current, row));

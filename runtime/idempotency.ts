@@ -1,13 +1,13 @@
 import { hash } from "node:crypto";
-import type postgres from "postgres";
 import type { Sql } from "#db/client.ts";
+import type { Part } from "#db/statement.ts";
 import { Fault, invalid } from "./faults.ts";
 
 /** What a keyed call is answered with. */
 export interface Recorded {
   status: number;
-  /** JSON text, or where the statement that keeps it finds it. */
-  body: string | postgres.Fragment;
+  /** JSON text. `answered`: what the statement itself answers. */
+  body: string;
 }
 
 const VISIBLE_ASCII = /^[\x21-\x7e]{1,255}$/;
@@ -69,10 +69,18 @@ export async function findRecorded(
  * The part that keeps an answer under its key. An expired record gives way; over one that stands, which only a
  * writer on another server can have left, the null key undoes the transaction.
  */
-export function recordPart(sql: Sql, keyed: Keyed, operation: string, { status, body }: Recorded) {
-  return sql`recorded as (
+export function recordPart(keyed: Keyed, operation: string, { status, body }: Recorded): Part {
+  const { scope, key, fingerprint } = keyed;
+  return {
+    text: recording(body === "answered" ? "(select body from answered)" : "$kept_body"),
+    values: { scope, key, fingerprint, operation, kept_status: status, kept_body: body },
+  };
+}
+
+function recording(body: string): string {
+  return `recorded as (
     insert into idempotency_records as r (property_id, key, fingerprint, operation, status, body)
-    values (${keyed.scope}, ${keyed.key}, ${keyed.fingerprint}, ${operation}, ${status}, ${body})
+    values ($scope, $key, $fingerprint, $operation, $kept_status, ${body})
     on conflict (property_id, key) do update
       set key = case when r.expires_at <= now() then excluded.key end, fingerprint = excluded.fingerprint,
         operation = excluded.operation, status = excluded.status, body = excluded.body,

@@ -1,4 +1,5 @@
 import type { Sql } from "#db/client.ts";
+import { statement } from "#db/statement.ts";
 
 type Columns = Readonly<Record<string, string>>;
 
@@ -75,20 +76,25 @@ export function recordHashText(ledger: LedgerName, row: string): string {
 
 /** A statement that appends rows to a ledger, with their hashes. bytea as `\x…`. */
 export function appendRows(sql: Sql, ledger: LedgerName, rows: readonly object[]) {
+  return statement(sql, { text: appendText(ledger), values: { rows } });
+}
+
+/** The text of that statement, whose rows are `$rows`. */
+export function appendText(ledger: LedgerName): string {
   const { sealed, personal, written } = LEDGERS[ledger];
   const types = Object.entries({ ...sealed, ...personal });
   const names = types.map(([name]) => `"${name}"`).join(", ");
-  const all = sql.unsafe(`${names}, ${written.join(", ")}, salt, detail_hash`);
+  const all = `${names}, ${written.join(", ")}, salt, detail_hash`;
   const salt = "sha256(uuid_send(gen_random_uuid()) || uuid_send(gen_random_uuid())) as salt";
-  return sql`
-    insert into ${sql(ledger)} (${all}, record_hash)
-    select ${all}, ${sql.unsafe(recordHashText(ledger, "r"))}
+  return `
+    insert into ${ledger} (${all}, record_hash)
+    select ${all}, ${recordHashText(ledger, "r")}
     from (
-      select d.*, ${sql.unsafe(detailHashText(ledger, "d"))} as detail_hash
+      select d.*, ${detailHashText(ledger, "d")} as detail_hash
       from (
-        select ${sql.unsafe(`${names}, ${written.map((name) => `now() as ${name}`).join(", ")}, ${salt}`)}
-        from jsonb_to_recordset(${rows as never}::jsonb)
-          as j(${sql.unsafe(types.map(([name, type]) => `"${name}" ${type}`).join(", "))})
+        select ${names}, ${written.map((name) => `now() as ${name}`).join(", ")}, ${salt}
+        from jsonb_to_recordset($rows::jsonb)
+          as j(${types.map(([name, type]) => `"${name}" ${type}`).join(", ")})
       ) d
     ) r`;
 }

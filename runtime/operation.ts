@@ -1,8 +1,8 @@
-import type postgres from "postgres";
 import { z } from "zod";
 import type { Sql } from "#db/client.ts";
 import type { Source } from "#db/flow.ts";
 import type { Page, Reader } from "#db/reader.ts";
+import type { Part } from "#db/statement.ts";
 import type { Channels } from "./channels/index.ts";
 import type { Config } from "./config.ts";
 import type { Property } from "./directory.ts";
@@ -62,11 +62,21 @@ export interface EnqueueOptions {
 export interface Insertion {
   id: string;
   /** They end with `answered`, whose `body` is the row's JSON text. */
-  parts: postgres.Fragment[];
+  parts: Part[];
   /** That text as the caller is shown it. */
   shown(body: string): string;
   /** What the statement's failure means. */
   explain(error: unknown): unknown;
+  /** Whether it has failed because the row is not all that is to be written. */
+  isMore(error: unknown): boolean;
+}
+
+/** What only the database knows of values that are to be written. */
+export interface Lookup {
+  /** SQL that is true where it has nothing to say of a new row, and `afterWrite` has nothing to do for it. */
+  clear(context: Context, values: Record<string, unknown>): Part;
+  /** Changes the values in view of it, or refuses them. */
+  apply(context: Context, values: Record<string, unknown>, current: Row | null): Promise<void>;
 }
 
 export interface Context {
@@ -84,7 +94,7 @@ export interface Context {
   emit(type: EventName, object: object | "answered", previous?: object): void;
   /** Puts a job on the queue in this transaction. */
   enqueue<Input>(job: JobReference<Input>, input: Input, options?: EnqueueOptions): void;
-  /** In a call for one row: leaves its insertion to the last statement, whose row is the answer. */
+  /** Leaves a new row to the last statement, whose row is the answer. Absent where more may have to be written. */
   insertLast?(insertion: Insertion): { id: string };
   /** Says of a list that there are more rows, and by which cursor they are asked for. */
   goOn?(cursor: string): void;
@@ -265,8 +275,8 @@ export interface Table {
   readonly secrets: Readonly<Record<string, z.ZodType>>;
   /** The values to write, from the caller's; may add columns that callers do not write. */
   beforeWrite?(context: Context, change: Change): Promise<Record<string, unknown>>;
-  /** Whether `afterWrite` has nothing to do for a new row of these values. */
-  isPlain?(values: Record<string, unknown>): boolean;
+  /** Runs behind `beforeWrite`. */
+  lookup?: Lookup;
   /** Runs in the same transaction once the row is written. */
   afterWrite?(context: Context, change: Change & { row: Row }): Promise<void>;
 }

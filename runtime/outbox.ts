@@ -1,6 +1,6 @@
 import { randomUUIDv7 } from "node:crypto";
-import type postgres from "postgres";
 import type { Sql } from "#db/client.ts";
+import { atOnce, type Part } from "#db/statement.ts";
 import { type EventName, subscriptionsFor } from "./events.ts";
 
 export interface PendingEvent {
@@ -23,101 +23,95 @@ export const DELIVER_WEBHOOKS = { name: "deliver_webhooks", attempts: 20 } as co
 
 /** Writes a transaction's events with their deliveries, and its jobs. */
 export function flush(sql: Sql, property: string | null, events: PendingEvent[], jobs: PendingJob[]) {
-  return atOnce(sql, effectParts(sql, property, events, jobs));
+  return atOnce(sql, effectParts(property, events, jobs));
 }
-
-/** One statement of several parts, each `name as (insert …)`: a round trip and a plan instead of many. */
-export function atOnce<Row extends object>(sql: Sql, parts: Fragment[], result = sql`1`) {
-  return sql<
-    Row[]
-  >`with ${parts.map((part, index) => (index === 0 ? part : sql`, ${part}`))} select ${result}`;
-}
-
-type Fragment = postgres.Fragment;
 
 /**
  * The parts that write events with their deliveries, and jobs. An event that no active endpoint has asked for
  * is not stored.
  */
-export function effectParts(
-  sql: Sql,
-  property: string | null,
-  events: PendingEvent[],
-  jobs: PendingJob[],
-): Fragment[] {
-  const told = events.length > 0 ? eventParts(sql, property, events) : [];
-  const wanted = [
-    ...(events.length > 0
-      ? [
-          sql`
-          select ${DELIVER_WEBHOOKS.name}::text as name, jsonb_build_object('endpointId', endpoint_id) as input,
-            null::text as dedupe, ${DELIVER_WEBHOOKS.attempts}::int as attempts, now() as run_at
-          from (select distinct endpoint_id from receiver) r`,
-        ]
-      : []),
-    ...(jobs.length > 0 ? [wantedJobs(sql, jobs)] : []),
-  ];
+export function effectParts(property: string | null, events: PendingEvent[], jobs: PendingJob[]): Part[] {
+  const told = events.length > 0 ? eventParts(events) : [];
+  const wanted = [...(events.length > 0 ? [DELIVERIES] : []), ...(jobs.length > 0 ? [WANTED_JOBS] : [])];
   if (wanted.length === 0) return [];
-  const all = wanted.map((part, index) => (index === 0 ? part : sql`union all ${part}`));
-  return [
-    ...told,
-    sql`queued as (
-      insert into queue (id, name, property_id, input, dedupe, max_attempts, run_at)
-      select uuid_v7(), name, ${property}, input, dedupe, attempts, run_at from (${all}) w
-      on conflict (name, dedupe) where state = 'ready' and dedupe is not null
-        do update set run_at = least(queue.run_at, excluded.run_at)
-    )`,
-  ];
+  const text = `queued as (
+    insert into queue (id, name, property_id, input, dedupe, max_attempts, run_at)
+    select uuid_v7(), name, $property::uuid, input, dedupe, attempts, run_at from (${wanted.join(" union all ")}) w
+    on conflict (name, dedupe) where state = 'ready' and dedupe is not null
+      do update set run_at = least(queue.run_at, excluded.run_at)
+  )`;
+  return [...told, { text, values: { property, ...(jobs.length > 0 && { jobs: jobs.map(jobRow) }) } }];
 }
 
-function eventParts(sql: Sql, property: string | null, events: PendingEvent[]): Fragment[] {
-  const rows = events.map((event) => ({
-    id: randomUUIDv7(),
-    type: event.type,
-    data:
-      event.object === "answered"
-        ? null
-        : { object: event.object, ...(event.previous && { previous: event.previous }) },
-    wanted: subscriptionsFor(event.type),
-  }));
-  const data = events.some(({ object }) => object === "answered")
-    ? sql`coalesce(data, (select jsonb_build_object('object', body::jsonb) from answered)) as data`
-    : sql`data`;
-  return [
-    sql`event as materialized (
-      select id, type, ${data}, wanted from jsonb_to_recordset(${rows as never}::jsonb)
-        as e(id uuid, type text, data jsonb, wanted text[])
-    )`,
-    sql`receiver as materialized (
-      select e.id as event_id, e.type, w.id as endpoint_id
-      from webhook_endpoints w join event e on w.events && e.wanted
-      where w.property_id = ${property} and w.is_active
-    )`,
-    sql`stored as (
-      insert into outbox (property_id, id, type, data)
-      select ${property}, id, type, data from event where id in (select event_id from receiver)
-    )`,
-    sql`delivery as (
-      insert into webhook_deliveries (property_id, id, event_id, event_type, endpoint_id)
-      select ${property}, uuid_v7(), event_id, type, endpoint_id from receiver
-    )`,
-  ];
-}
+const DELIVERIES = `
+  select '${DELIVER_WEBHOOKS.name}' as name, jsonb_build_object('endpointId', endpoint_id) as input,
+    null::text as dedupe, ${DELIVER_WEBHOOKS.attempts} as attempts, now() as run_at
+  from (select distinct endpoint_id from receiver) r`;
 
-function wantedJobs(sql: Sql, jobs: PendingJob[]): Fragment {
-  const rows = jobs.map((job) => ({
+const WANTED_JOBS = `
+  select name, input, dedupe, attempts, coalesce(run_at, now() + make_interval(secs => delay)) as run_at
+  from jsonb_to_recordset($jobs::jsonb)
+    as j(name text, input jsonb, dedupe text, attempts int, delay double precision, run_at timestamptz)`;
+
+function jobRow(job: PendingJob) {
+  return {
     name: job.name,
     input: job.input,
     dedupe: job.dedupe ?? null,
     attempts: job.attempts,
     delay: typeof job.runAt === "number" ? job.runAt : 0,
     run_at: typeof job.runAt === "string" ? job.runAt : null,
-  }));
-  return sql`
-    select name, input, dedupe, attempts, coalesce(run_at, now() + make_interval(secs => delay)) as run_at
-    from jsonb_to_recordset(${rows as never}::jsonb)
-      as j(name text, input jsonb, dedupe text, attempts int, delay double precision, run_at timestamptz)`;
+  };
 }
+
+const GIVEN_EVENTS = `
+  select id, type, data, wanted from jsonb_to_recordset($events::jsonb)
+    as e(id uuid, type text, data jsonb, wanted text[])`;
+
+const ANSWERED_EVENT = `
+  select $event_id::uuid as id, $event_type::text as type, jsonb_build_object('object', body::jsonb) as data,
+    $event_wanted::text[] as wanted
+  from answered`;
+
+function eventParts(events: PendingEvent[]): Part[] {
+  const answered = events.find(({ object }) => object === "answered");
+  const given = events.filter(({ object }) => object !== "answered");
+  const sources = [...(answered ? [ANSWERED_EVENT] : []), ...(given.length > 0 ? [GIVEN_EVENTS] : [])];
+  const values = {
+    ...(answered && {
+      event_id: randomUUIDv7(),
+      event_type: answered.type,
+      event_wanted: subscriptionsFor(answered.type),
+    }),
+    ...(given.length > 0 && { events: given.map(eventRow) }),
+  };
+  return [{ text: `event as materialized (${sources.join(" union all ")})`, values }, TOLD];
+}
+
+function eventRow({ type, object, previous }: PendingEvent) {
+  return {
+    id: randomUUIDv7(),
+    type,
+    data: { object, ...(previous && { previous }) },
+    wanted: subscriptionsFor(type),
+  };
+}
+
+const TOLD: Part = {
+  text: `
+    receiver as materialized (
+      select e.id as event_id, e.type, w.id as endpoint_id
+      from webhook_endpoints w join event e on w.events && e.wanted
+      where w.property_id = $property::uuid and w.is_active
+    ), stored as (
+      insert into outbox (property_id, id, type, data)
+      select $property::uuid, id, type, data from event where id in (select event_id from receiver)
+    ), delivery as (
+      insert into webhook_deliveries (property_id, id, event_id, event_type, endpoint_id)
+      select $property::uuid, uuid_v7(), event_id, type, endpoint_id from receiver
+    )`,
+  values: {},
+};
 
 /**
  * Writes one event for each row of a query, whose one column is `object` (jsonb), for set-based writers. The

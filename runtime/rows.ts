@@ -1,5 +1,6 @@
 import { randomUUIDv7 } from "node:crypto";
 import type { Sql } from "#db/client.ts";
+import type { Part } from "#db/statement.ts";
 import { columnNames, sealedColumns } from "./columns.ts";
 import { Fault } from "./faults.ts";
 import type { Context, Insertion, Table } from "./operation.ts";
@@ -12,20 +13,45 @@ export function insertion(
   values: Record<string, unknown>,
   secrets: object,
 ): Insertion {
-  const { sql, property } = context;
   const id = typeof values.id === "string" ? values.id : randomUUIDv7();
-  const row = { ...sealedValues(context, table, null, { ...values, id }), property_id: property.id };
+  const row = { ...sealedValues(context, table, null, { ...values, id }), property_id: context.property.id };
+  const clear = table.lookup?.clear(context, values);
   return {
     id,
-    parts: [
-      sql`inserted as (insert into ${sql(table.name)} ${sql(row as never)} returning *)`,
-      sql`answered as (
-        select row_to_json(v)::text as body from (select ${printed(sql, table)} from inserted) v)`,
-    ],
+    parts: [insertPart(table, row, clear), { text: answerText(table), values: {} }],
     shown: (body) =>
       Object.keys(secrets).length === 0 ? body : JSON.stringify({ ...JSON.parse(body), ...secrets }),
     explain: (error) => takenKey(table, values, error),
+    isMore: (error) => clear !== undefined && isWithoutId(table, error),
   };
+}
+
+/** Without an id, which undoes the transaction, unless the lookup is clear. */
+function insertPart(table: Table, row: Record<string, unknown>, clear: Part | undefined): Part {
+  const names = Object.keys(row);
+  const places = names.map((name) =>
+    clear && name === "id" ? `case when ${clear.text} then $row_id::uuid end` : `$row_${name}`,
+  );
+  const columns = names.map((name) => `"${name}"`).join(", ");
+  return {
+    text: `inserted as (insert into ${table.name} (${columns}) values (${places.join(", ")}) returning *)`,
+    values: {
+      ...Object.fromEntries(names.map((name) => [`row_${name}`, row[name]])),
+      ...clear?.values,
+    },
+  };
+}
+
+function answerText(table: Table): string {
+  return `answered as (
+    select row_to_json(v)::text as body from (select ${columnNames(table)} from inserted) v)`;
+}
+
+function isWithoutId(table: Table, error: unknown): boolean {
+  if (typeof error !== "object" || error === null || !("code" in error) || error.code !== "23502")
+    return false;
+  if (!("table_name" in error) || !("column_name" in error)) return false;
+  return error.table_name === table.name && error.column_name === "id";
 }
 
 /** The refusal of a key that another row has, which names it; any other error as it is. */

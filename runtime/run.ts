@@ -1,4 +1,5 @@
 import type { Sql, TransactionOptions, Work } from "#db/client.ts";
+import { atOnce } from "#db/statement.ts";
 import { type AuditRow, auditPart, auditRow } from "./audit.ts";
 import type { Property } from "./directory.ts";
 import { faultBody, thrownAt, toFault } from "./faults.ts";
@@ -15,7 +16,7 @@ import {
 } from "./idempotency.ts";
 import type { Choose, Outcome, Service } from "./invoke.ts";
 import { type Call, type Context, type Insertion, keepsAnswer, type Operation } from "./operation.ts";
-import { atOnce, effectParts, type PendingEvent, type PendingJob } from "./outbox.ts";
+import { effectParts, type PendingEvent, type PendingJob } from "./outbox.ts";
 
 /** Stands for a property where there is none. */
 export const NOBODY = "00000000-0000-0000-0000-000000000000";
@@ -29,6 +30,8 @@ export interface Run {
   inputs: Record<string, unknown>[];
   many?: boolean | undefined;
   choose?: Choose | undefined;
+  /** A new row is written before what is written beside it. */
+  rowFirst?: boolean;
 }
 
 interface Effects {
@@ -65,18 +68,14 @@ export async function run(call: Run): Promise<Outcome> {
     about: {},
   };
   const keyed = keyedCall(call);
+  // A lone row needs no lock: its twin waits at the record of the key, which is written in the same statement.
+  const opening = keyed && !isLoneRow(call) ? locking(keyed, effects) : {};
   const outcome = await transact(
     call,
     (sql, last) => keyedWork({ ...call, effects, keyed, sql, last }),
-    keyed
-      ? {
-          before: lockText(keyed),
-          onBegun: () => {
-            effects.owned = true;
-          },
-        }
-      : {},
+    opening,
   ).catch((error: unknown) => {
+    if (effects.insertion?.isMore(error)) return run({ ...call, rowFirst: true });
     const explained = effects.insertion?.explain(error) ?? error;
     if (keyed) return answeredOtherwise(call, keyed, effects, explained);
     throw explained;
@@ -84,6 +83,22 @@ export async function run(call: Run): Promise<Outcome> {
   if (outcome.fault) throw outcome.fault;
   if (!outcome.replayed && (effects.jobs.length > 0 || effects.events.length > 0)) call.service.wake();
   return outcome;
+}
+
+function locking(keyed: Keyed, effects: Effects) {
+  return {
+    before: lockText(keyed),
+    onBegun: () => {
+      effects.owned = true;
+    },
+  };
+}
+
+/** Whether the call creates one row, which its last statement can insert. */
+function isLoneRow({ operation, many, choose, rowFirst }: Omit<Run, "inputs">): boolean {
+  if (operation.crud?.verb !== "create" || many || choose || rowFirst) return false;
+  const { afterWrite, lookup } = operation.crud.table;
+  return !afterWrite || lookup !== undefined;
 }
 
 function transact<T>(
@@ -113,8 +128,8 @@ function writesRows({ effect, recorded }: Operation): boolean {
  * lone row is not worth the question: the statement that inserts it keeps the answer too, or fails.
  */
 async function keyedWork(running: Running): Promise<Outcome> {
-  const { keyed, effects, operation, many, sql } = running;
-  if (!keyed || (operation.crud?.verb === "create" && !many)) return handle(running);
+  const { keyed, effects, sql } = running;
+  if (!keyed || isLoneRow(running)) return handle(running);
   const asked = refuseRecorded(sql, keyed).then(
     () => null,
     (error: unknown) => {
@@ -194,7 +209,7 @@ async function answeredOtherwise(
   const record: Work<Outcome> = async (sql) => {
     const recorded = await findRecorded(sql, keyed);
     if (recorded) return { ...recorded, replayed: true };
-    await atOnce(sql, [recordPart(sql, keyed, call.operation.name, answer)]);
+    await atOnce(sql, [recordPart(keyed, call.operation.name, answer)]);
     return { ...answer, replayed: false };
   };
   return transact(call, record, { before: lockText(keyed) }).catch((failure: unknown) => {
@@ -208,7 +223,8 @@ export async function findAnswer(call: Omit<Run, "inputs">, keyed: Keyed): Promi
   return recorded && { ...recorded, replayed: true };
 }
 
-function contextOf({ service, call, property, many, choose, effects, sql }: Running): Context {
+function contextOf(running: Running): Context {
+  const { service, call, property, effects, sql } = running;
   const insertLast = (insertion: Insertion) => {
     effects.insertion = insertion;
     return { id: insertion.id };
@@ -234,7 +250,7 @@ function contextOf({ service, call, property, many, choose, effects, sql }: Runn
       effects.nextCursor = cursor;
     },
     audit: (about) => void Object.assign(effects.about, about),
-    ...(!many && !choose && { insertLast }),
+    ...(isLoneRow(running) && { insertLast }),
   };
 }
 
@@ -262,15 +278,15 @@ function finish(running: Running, audited: AuditRow[], result: unknown): Outcome
   if (audited[0]) outcome.auditId = audited[0].id;
   const propertyId = about.propertyId ?? property?.id ?? null;
   const kept = secrets.length > 0 ? JSON.stringify(without(result, secrets)) : outcome.body;
-  const recorded: Recorded = { status, body: insertion ? sql`(select body from answered)` : kept };
+  const recorded: Recorded = { status, body: insertion ? "answered" : kept };
   const parts = [
     ...(insertion?.parts ?? []),
-    ...effectParts(sql, property?.id ?? propertyId, events, jobs),
-    ...(keyed ? [recordPart(sql, keyed, operation.name, recorded)] : []),
-    ...(audited.length > 0 ? [auditPart(sql, propertyId, audited)] : []),
+    ...effectParts(property?.id ?? propertyId, events, jobs),
+    ...(keyed ? [recordPart(keyed, operation.name, recorded)] : []),
+    ...(audited.length > 0 ? [auditPart(propertyId, audited)] : []),
   ];
   if (insertion) {
-    const answered = atOnce<{ body: string }>(sql, parts, sql`body from answered`).then(([row]) => {
+    const answered = atOnce<{ body: string }>(sql, parts, "body from answered").then(([row]) => {
       outcome.body = insertion.shown(row!.body);
     });
     last(answered);

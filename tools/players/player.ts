@@ -1,3 +1,4 @@
+import { type Part, statement } from "#db/statement.ts";
 import { Fault, invalid } from "#runtime/faults.ts";
 import type { Context } from "#runtime/operation.ts";
 import { addressHash, normalizeEmail, normalizePhone } from "./address.ts";
@@ -48,28 +49,48 @@ export function storedAddresses(
   return values;
 }
 
+// Each address by an equality of its own: row-level security lets `in` use no index.
+const listed = (hash: string) => `
+  select reason from suppressions
+  where property_id = $property and address_hash = ${hash} and lifted_at is null
+    and (reason = 'erased' or reason = 'self_excluded' and (expires_at is null or expires_at > now()))`;
+const LISTED = `${listed("$email_hash")} union all ${listed("$phone_hash")}`;
+const EXCLUDED_BY_NAME = `
+  select from self_exclusions x
+  where x.property_id = $property and x.identity_hash = $identity and x.starts_at <= now()
+    and (x.ends_at is null or x.ends_at > now())`;
+const MATCHES = `
+  select coalesce(bool_or(s.reason = 'erased'), false) as erased,
+    coalesce(bool_or(s.reason = 'self_excluded'), false) or exists (${EXCLUDED_BY_NAME}) as excluded
+  from (${LISTED}) s`;
+
 /** What the property's lists say about values that are about to be written. */
 export async function matchLists(
-  { sql, property }: Context,
+  context: Context,
   values: PlayerValues,
 ): Promise<{ erased: boolean; excluded: boolean }> {
-  const [email, phone] = [values.email_hash, values.phone_hash].map(
-    (hash) => (hash ?? null) as Buffer | null,
-  );
-  const identity = identityHash(property.pepper, values);
-  // Each address by an equality of its own: row-level security lets `in` use no index.
-  const listed = (hash: Buffer | null) => sql`
-    select reason from suppressions
-    where property_id = ${property.id} and address_hash = ${hash} and lifted_at is null
-      and (reason = 'erased' or reason = 'self_excluded' and (expires_at is null or expires_at > now()))`;
-  const [row] = await sql<{ erased: boolean; excluded: boolean }[]>`
-    select coalesce(bool_or(s.reason = 'erased'), false) as erased,
-      coalesce(bool_or(s.reason = 'self_excluded'), false)
-      or exists (select from self_exclusions x where x.property_id = ${property.id}
-        and x.identity_hash = ${identity} and x.starts_at <= now()
-        and (x.ends_at is null or x.ends_at > now())) as excluded
-    from (${listed(email ?? null)} union all ${listed(phone ?? null)}) s`;
+  const [row] = await statement<{ erased: boolean; excluded: boolean }>(context.sql, {
+    text: MATCHES,
+    values: hashesOf(context, values),
+  });
   return row!;
+}
+
+/** SQL that is true where they say nothing. */
+export function notListed(context: Context, values: PlayerValues): Part {
+  return {
+    text: `not exists (${LISTED}) and not exists (${EXCLUDED_BY_NAME})`,
+    values: hashesOf(context, values),
+  };
+}
+
+function hashesOf({ property }: Context, values: PlayerValues) {
+  return {
+    property: property.id,
+    email_hash: values.email_hash ?? null,
+    phone_hash: values.phone_hash ?? null,
+    identity: identityHash(property.pepper, values),
+  };
 }
 
 /** Refuses a status that is set, or left, by functions alone. */

@@ -5,7 +5,14 @@ import { Fault, invalid } from "#runtime/faults.ts";
 import { type Change, type Context, type Row, table } from "#runtime/operation.ts";
 import { suppressAddressesOf } from "#tools/compliance/exclude.ts";
 import { mergedCustom } from "./custom.ts";
-import { checkStatus, matchLists, PLAYER_STATUSES, type PlayerValues, storedAddresses } from "./player.ts";
+import {
+  checkStatus,
+  matchLists,
+  notListed,
+  PLAYER_STATUSES,
+  type PlayerValues,
+  storedAddresses,
+} from "./player.ts";
 
 const text = (most: number) => z.string().trim().min(1).max(most).nullish();
 const amount = () => z.number().nullish();
@@ -74,7 +81,7 @@ export default table({
     deleted_at: readable(timestamp().nullable()),
   },
   beforeWrite,
-  isPlain: ({ status }) => status !== "self_excluded",
+  lookup: { clear: notListed, apply: checkLists },
   afterWrite,
 });
 
@@ -101,7 +108,6 @@ async function beforeWrite(context: Context, { verb, input, current }: Change): 
   if (current && values.email !== undefined && values.email !== current.email) {
     Object.assign(values, { email_status: "unknown", email_validated_at: null });
   }
-  await checkLists(context, values, current);
   return values;
 }
 
