@@ -100,6 +100,25 @@ async function insteadOf(error: unknown, call: Omit<Run, "inputs">): Promise<Out
   throw error;
 }
 
+/** Why a call is refused that could not be read: its key was answered, which was of another request, or `refusal`. */
+export async function refusedUnread(
+  service: Service,
+  operation: Operation,
+  call: Call,
+  refusal: Fault,
+): Promise<Fault> {
+  try {
+    const property = needsProperty(operation)
+      ? await resolveProperty(service.directory, operation, call, {})
+      : null;
+    await insteadOf(refusal, { service, operation, call, property });
+  } catch (error) {
+    const fault = toFault(error);
+    if (fault.code === "idempotency_key_reused") return fault;
+  }
+  return refusal;
+}
+
 async function read(
   service: Service,
   operation: Operation,

@@ -8,7 +8,7 @@ import { type CallbackReader, callbackReader, takeIn } from "#tools/providers/ca
 import { answer, answerFault, type Frame } from "./answer.ts";
 import { readBody } from "./body.ts";
 import { addressOf, type Gate } from "./gate.ts";
-import type { Http } from "./rest.ts";
+import type { Http } from "./guarded.ts";
 
 /** What a vendor has signed is counted for its headers, and never refused: all properties' feedback comes from few addresses. */
 const SIGNED_LIMIT = 1_000_000;

@@ -3,9 +3,9 @@ import type { Service } from "#runtime/invoke.ts";
 import { CURRENT_VERSION } from "#runtime/versions.ts";
 import { answer } from "./answer.ts";
 import type { Gate } from "./gate.ts";
+import { guarded, type Http } from "./guarded.ts";
 import { mcpDiscovery, mcpServerCard } from "./mcp-discovery.ts";
 import { openApi } from "./openapi.ts";
-import { guarded, type Http } from "./rest.ts";
 
 /** The documents by which programs and agents find the service. None of them needs a credential. */
 export function mountDiscovery(app: Http, gate: Gate, service: Service, catalog: Catalog): void {

@@ -12,6 +12,7 @@ import { answerFault, rawAnswer } from "./answer.ts";
 import { mountCallbacks } from "./callbacks.ts";
 import { mountDiscovery } from "./discovery.ts";
 import { ADDRESS_LIMIT, type Gate, pass } from "./gate.ts";
+import { guarded, type Http } from "./guarded.ts";
 import { mountImports } from "./imports.ts";
 import { mountJobRows } from "./job-rows.ts";
 import { mcpFace } from "./mcp.ts";
@@ -22,7 +23,7 @@ import { mountPasswordReset } from "./pages/password-reset.ts";
 import { mountPreferences } from "./pages/preferences.ts";
 import { mountTracking } from "./pages/tracking.ts";
 import { mountUnsubscribe } from "./pages/unsubscribe.ts";
-import { guarded, type Http, mountRest } from "./rest.ts";
+import { mountRest } from "./rest.ts";
 
 /** The whole HTTP surface over one service. */
 export function createApp(service: Service, catalog: Catalog, gate: Gate, opens: OpenCounter): Http {

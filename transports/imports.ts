@@ -11,8 +11,8 @@ import { receiveFile } from "#tools/imports/upload.ts";
 import { answer, answerFault } from "./answer.ts";
 import { checkCharset } from "./body.ts";
 import { type Gate, idempotencyKey } from "./gate.ts";
+import { type Http, type Passed, route } from "./guarded.ts";
 import { checkDeclared, receiveParts, receiveText, type Store } from "./imports-body.ts";
-import { type Http, type Passed, route } from "./rest.ts";
 import { noteFields } from "./rest-fields.ts";
 
 const COLLECTION = "/api/import_jobs";
@@ -25,7 +25,7 @@ const STRUCTURED = new Set(["mapping", "consent"]);
 export function mountImports(app: Http, gate: Gate, service: Service, catalog: Catalog): void {
   const create = catalog.operations.get(createImportJob.name);
   if (!create) return;
-  const receive = route(gate, catalog, create, (request) => receiveImport(service, create, request));
+  const receive = route(gate, service, catalog, create, (request) => receiveImport(service, create, request));
   app.post(COLLECTION, (c, next) =>
     FILE_TYPES.test(c.req.header("content-type") ?? "") ? receive(c) : next(),
   );

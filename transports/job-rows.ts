@@ -8,7 +8,8 @@ import exportValidationResults from "#tools/validation/export-validation-results
 import listValidationResults from "#tools/validation/list-validation-results.ts";
 import { answer } from "./answer.ts";
 import type { Gate } from "./gate.ts";
-import { answerFile, guarded, type Http, notAllowed, type Passed, refuseOptions } from "./rest.ts";
+import { guarded, type Http, notAllowed, type Passed } from "./guarded.ts";
+import { answerFile, refuseOptions } from "./rest.ts";
 import { acceptsCsv, pageHeaders } from "./rest-tables.ts";
 
 interface Place {

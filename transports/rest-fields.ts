@@ -1,7 +1,7 @@
 import { asObject, foldCasing } from "#runtime/input.ts";
 import type { Operation } from "#runtime/operation.ts";
 import { deprecationHeaders, touchedBy } from "#runtime/versions.ts";
-import type { Passed } from "./rest.ts";
+import type { Passed } from "./guarded.ts";
 
 /** Notes on the answer which deprecated fields the request touches. `select` are the columns asked for. */
 export function noteFields(

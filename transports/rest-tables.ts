@@ -10,7 +10,7 @@ import { checkKey } from "#runtime/input.ts";
 import { invoke, type Outcome, type Service } from "#runtime/invoke.ts";
 import type { Operation, Row } from "#runtime/operation.ts";
 import { answer } from "./answer.ts";
-import type { HttpContext, Passed } from "./rest.ts";
+import type { HttpContext, Passed } from "./guarded.ts";
 import { noteFields } from "./rest-fields.ts";
 
 const JSON_TYPE = "application/json";

@@ -1,19 +1,16 @@
-import type { HttpBindings } from "@hono/node-server";
-import type { Hono, Context as HonoContext } from "hono";
-import { checkScope } from "#runtime/access.ts";
-import { type Catalog, deprecationsOf } from "#runtime/catalog.ts";
+import type { Catalog } from "#runtime/catalog.ts";
 import { etagOf, isVersioned, readIfMatch } from "#runtime/etag.ts";
-import { Fault, invalid, toFault } from "#runtime/faults.ts";
+import { Fault, invalid } from "#runtime/faults.ts";
 import { asObject, checkKey, checkValue } from "#runtime/input.ts";
 import { invoke, type Outcome, type Service } from "#runtime/invoke.ts";
 import { lockMatching } from "#runtime/matching.ts";
 import type { Call, Operation, Row, Table, Verb } from "#runtime/operation.ts";
 import { upsertOperation } from "#runtime/upsert.ts";
-import { type Deprecation, deprecationHeaders, touchedBy } from "#runtime/versions.ts";
-import { answer, answerFault, type Extra, type Frame } from "./answer.ts";
-import { fingerprint, queryOf, readBody, readJson } from "./body.ts";
+import { answer, type Extra } from "./answer.ts";
+import { fingerprint, readBody, readJson } from "./body.ts";
 import { attachment, bodyOf } from "./files.ts";
-import { callOf, type Gate, idempotencyKey, pass } from "./gate.ts";
+import { type Gate, idempotencyKey } from "./gate.ts";
+import { guarded, type Http, type HttpContext, notAllowed, type Passed, route } from "./guarded.ts";
 import { noteFields } from "./rest-fields.ts";
 import {
   countHeader,
@@ -27,61 +24,6 @@ import {
   shaped,
 } from "./rest-tables.ts";
 
-type Env = { Bindings: HttpBindings };
-export type Http = Hono<Env>;
-export type HttpContext = HonoContext<Env>;
-
-/** One request that has passed the gate. */
-export interface Passed {
-  c: HttpContext;
-  frame: Frame;
-  call: Call;
-  query: URLSearchParams;
-  deprecations: readonly Deprecation[];
-}
-
-/** Runs `work` behind the gate, and answers its faults. `deprecations` are those of its operation. */
-export function guarded(
-  gate: Gate,
-  work: (request: Passed) => Promise<Response>,
-  deprecations: readonly Deprecation[] = [],
-) {
-  const notices = deprecationHeaders(touchedBy(deprecations, [], () => false));
-  return async (c: HttpContext): Promise<Response> => {
-    const { incoming } = c.env;
-    const passage = await pass(gate, incoming);
-    if (notices) passage.frame.notices = notices;
-    if (passage.fault) return answerFault(passage.frame, passage.fault);
-    try {
-      const call = callOf(gate, incoming, passage, "rest");
-      const query = queryOf(incoming.url ?? "/");
-      const response = await work({ c, frame: passage.frame, call, query, deprecations });
-      // hono answers HEAD by the route of GET, and lets the body go by unread: what flows into it would never end.
-      if (incoming.method === "HEAD") await response.body?.cancel();
-      return response;
-    } catch (error) {
-      return answerFault(passage.frame, toFault(error));
-    }
-  };
-}
-
-/** A route of an operation: who may not run it anywhere is told so before anything else is read. */
-export function route(
-  gate: Gate,
-  catalog: Catalog,
-  operation: Operation,
-  work: (request: Passed) => Promise<Response>,
-) {
-  return guarded(
-    gate,
-    (request) => {
-      checkScope(operation, request.call.actor);
-      return work(request);
-    },
-    deprecationsOf(catalog, operation),
-  );
-}
-
 /** Every operation of the catalog as a route under /api. */
 export function mountRest(app: Http, gate: Gate, service: Service, catalog: Catalog): void {
   for (const operation of catalog.operations.values()) {
@@ -90,7 +32,7 @@ export function mountRest(app: Http, gate: Gate, service: Service, catalog: Cata
     app.on(
       methodsOf(operation),
       path,
-      route(gate, catalog, operation, (request) => callFunction(service, operation, request)),
+      route(gate, service, catalog, operation, (request) => callFunction(service, operation, request)),
     );
     app.all(
       path,
@@ -117,11 +59,6 @@ export function pathOf(operation: Operation): string {
 
 export function methodsOf(operation: Operation): string[] {
   return operation.name === "me" ? ["POST", "GET"] : ["POST"];
-}
-
-/** Throws `method_not_allowed`, naming those that are. */
-export function notAllowed(methods: string[]): never {
-  throw new Fault("method_not_allowed", { message: `Use ${methods.join(" or ")} here.`, allow: methods });
 }
 
 const NO_OPTIONS: ReadonlySet<string> = new Set();
@@ -208,7 +145,7 @@ function mountTable(app: Http, gate: Gate, service: Service, catalog: Catalog, t
     app.on(
       method,
       path,
-      route(gate, catalog, operation, (request) => work(operation, request)),
+      route(gate, service, catalog, operation, (request) => work(operation, request)),
     );
   }
   for (const [path, methods] of allowed)

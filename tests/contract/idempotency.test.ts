@@ -44,7 +44,15 @@ describe("an Idempotency-Key", () => {
     await refused(422, "idempotency_key_reused", player({ phone: "12" }, keyed));
     await refused(422, "idempotency_key_reused", house.post("/api/templates", { nonsense: 1 }, keyed));
     await refused(422, "idempotency_key_reused", house.post("/api/functions/consent-record", {}, keyed));
-    await refused(400, "invalid", player({ phone: "12" }, { "Idempotency-Key": "unused-and-wrong" }));
+    await refused(422, "idempotency_key_reused", player('{"first_name":', keyed));
+    await refused(422, "idempotency_key_reused", player([], keyed));
+    await refused(422, "idempotency_key_reused", house.post("/api/functions/consent-record", "[", keyed));
+    const text = { ...keyed, "Content-Type": "text/plain" };
+    await refused(422, "idempotency_key_reused", player("Ivy", text));
+    const unused = { "Idempotency-Key": "unused-and-wrong" };
+    await refused(400, "invalid", player({ phone: "12" }, unused));
+    await refused(400, "invalid", player('{"first_name":', unused));
+    await refused(400, "invalid", player('{"first_name":', { "Idempotency-Key": "no key" }));
   });
 
   test("on a taken player_id is answered with the same refusal again, even once it is free", async () => {

@@ -21,8 +21,8 @@ import { rateLimiter } from "#runtime/rate-limit.ts";
 import { openSessions } from "#runtime/sessions.ts";
 import { answerFault } from "#transports/answer.ts";
 import { callOf, pass } from "#transports/gate.ts";
+import type { Http } from "#transports/guarded.ts";
 import { mcpFace } from "#transports/mcp.ts";
-import type { Http } from "#transports/rest.ts";
 import { testDatabase } from "../support/database.ts";
 
 const players = table({

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { gzipSync } from "node:zlib";
-import type { Http } from "../rest.ts";
+import type { Http } from "../guarded.ts";
 
 const { resolve } = createRequire(import.meta.url);
 

@@ -1,6 +1,6 @@
 import { checkValue } from "#runtime/input.ts";
 import { readBody } from "../body.ts";
-import type { HttpContext } from "../rest.ts";
+import type { HttpContext } from "../guarded.ts";
 
 const MOST_FORM = 16_384;
 

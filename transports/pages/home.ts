@@ -1,4 +1,4 @@
-import type { Http } from "../rest.ts";
+import type { Http } from "../guarded.ts";
 import { page } from "./page.ts";
 
 /** Where somebody lands who opens the service's address in a browser. */

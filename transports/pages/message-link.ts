@@ -6,7 +6,7 @@ import { invoke, type Service } from "#runtime/invoke.ts";
 import type { Context } from "#runtime/operation.ts";
 import { readUnsubscribeToken } from "#tools/campaigns/unsubscribe.ts";
 import { addressOf, type Gate } from "../gate.ts";
-import type { Http, HttpContext } from "../rest.ts";
+import type { Http, HttpContext } from "../guarded.ts";
 import { escapeHtml, page } from "./page.ts";
 
 /** What the link of a message leads to, for whoever has the message. */

@@ -3,7 +3,7 @@ import type { Catalog } from "#runtime/catalog.ts";
 import { type Fault, toFault } from "#runtime/faults.ts";
 import { invoke, type Service } from "#runtime/invoke.ts";
 import { addressOf, type Gate } from "../gate.ts";
-import type { Http, HttpContext } from "../rest.ts";
+import type { Http, HttpContext } from "../guarded.ts";
 import { readForm } from "./form.ts";
 import { escapeHtml, page } from "./page.ts";
 

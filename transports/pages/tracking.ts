@@ -6,7 +6,7 @@ import { linkAddress } from "#tools/tracking/link-address.ts";
 import { isMachine } from "#tools/tracking/machine.ts";
 import { type ClickToken, readClickToken, readOpenToken } from "#tools/tracking/tokens.ts";
 import { ADDRESS_LIMIT, addressOf, type Gate } from "../gate.ts";
-import type { Http, HttpContext } from "../rest.ts";
+import type { Http, HttpContext } from "../guarded.ts";
 import type { OpenCounter } from "./opens.ts";
 import { page } from "./page.ts";
 

@@ -5,8 +5,8 @@ import { rateLimiter } from "#runtime/rate-limit.ts";
 import { answer } from "#transports/answer.ts";
 import { openService } from "#transports/compose.ts";
 import type { Gate } from "#transports/gate.ts";
+import { guarded, type Http } from "#transports/guarded.ts";
 import { listen } from "#transports/http.ts";
-import { guarded, type Http } from "#transports/rest.ts";
 import { serve } from "./serve.ts";
 
 // One route behind the gate of the service, and nothing behind the route.
