@@ -1,3 +1,4 @@
+import { isIP } from "node:net";
 import type { Database } from "#db/client.ts";
 import type { Log } from "./log.ts";
 
@@ -19,6 +20,20 @@ interface Counter {
   shared: number;
   /** What this process counted since. */
   own: number;
+}
+
+/** What a limit by address counts: of IPv6 a network of 64 bits, which is the least that one subscriber is given. */
+export function networkOf(address: string): string {
+  const plain = address.replace(/%.*$/, "").replace(/^::ffff:(?=\d+\.)/i, "");
+  if (isIP(plain) !== 6) return plain;
+  const [head = [], tail = []] = plain
+    .split("::")
+    .map((half) => half.split(":").filter((group) => group !== ""));
+  // An IPv4 address at the end stands for two groups.
+  const given = head.length + tail.length + (plain.includes(".") ? 1 : 0);
+  const groups = [...head, ...Array<string>(Math.max(0, 8 - given)).fill("0"), ...tail];
+  const network = groups.slice(0, 4).map((group) => Number.parseInt(group, 16).toString(16));
+  return `${network.join(":")}::/64`;
 }
 
 /**

@@ -3,6 +3,7 @@ import type { IncomingMessage } from "node:http";
 import type { CallbackRequest } from "#runtime/channels/channel.ts";
 import { Fault, toFault } from "#runtime/faults.ts";
 import type { Service } from "#runtime/invoke.ts";
+import { networkOf } from "#runtime/rate-limit.ts";
 import { CURRENT_VERSION } from "#runtime/versions.ts";
 import { type CallbackReader, callbackReader, takeIn } from "#tools/providers/callbacks.ts";
 import { answer, answerFault, type Frame } from "./answer.ts";
@@ -21,7 +22,7 @@ export function mountCallbacks(app: Http, gate: Gate, service: Service): void {
   app.post("/api/callbacks/:provider/:id", async (c) => {
     const { provider, id } = c.req.param();
     const { incoming } = c.env;
-    const address = addressOf(gate, incoming) ?? "unknown";
+    const address = networkOf(addressOf(gate, incoming) ?? "unknown");
     const refused: Bucket = [`callbacks:${address}:${id}`, REFUSED_LIMIT];
     const unknown: Bucket = [`callbacks:${address}`, UNKNOWN_LIMIT];
     const frame = (bucket: Bucket): Frame => ({

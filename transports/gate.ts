@@ -6,7 +6,7 @@ import type { Directory } from "#runtime/directory.ts";
 import { Fault, invalid, toFault } from "#runtime/faults.ts";
 import { readIdempotencyKey } from "#runtime/idempotency.ts";
 import type { Actor, Call } from "#runtime/operation.ts";
-import type { Allowance, RateLimiter } from "#runtime/rate-limit.ts";
+import { type Allowance, networkOf, type RateLimiter } from "#runtime/rate-limit.ts";
 import type { Sessions } from "#runtime/sessions.ts";
 import { CURRENT_VERSION, readVersion } from "#runtime/versions.ts";
 import type { Frame } from "./answer.ts";
@@ -37,7 +37,7 @@ export async function pass(gate: Gate, incoming: IncomingMessage): Promise<Passa
   const { headers } = incoming;
   const given = headers["x-request-id"];
   const requestId = typeof given === "string" && REQUEST_ID.test(given) ? given : randomUUID();
-  const address = `ip:${addressOf(gate, incoming) ?? "unknown"}`;
+  const address = `ip:${networkOf(addressOf(gate, incoming) ?? "unknown")}`;
   const { actor, fault: refusal, allowance } = await admit(gate, incoming, address);
   let fault = refusal;
   const frame: Frame = { requestId, version: CURRENT_VERSION, allowance, metadataUrl: gate.metadataUrl };

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { networkOf } from "#runtime/rate-limit.ts";
 import { type House, startHouse } from "../support/house.ts";
 
 let direct: House;
@@ -41,4 +42,26 @@ test("what came past the proxies, or is no address, counts as the connection's o
   ]) {
     expect(await addressSeen(behindTwo, forwarded), String(forwarded)).toMatch(/127\.0\.0\.1$/);
   }
+});
+
+test("a stranger's limit is that of the network of 64 bits that a subscriber has, and of one IPv4 address", async () => {
+  const remaining = async (address: string) => {
+    const headers = { "X-Forwarded-For": `${address}, 10.0.0.1` };
+    const response = await fetch(`${behindTwo.baseUrl}/api/players`, { headers });
+    return Number(response.headers.get("x-ratelimit-remaining"));
+  };
+  const full = await remaining("2001:db8:0:8::1");
+  expect(await remaining("2001:db8:0:7::1")).toBe(full);
+  expect(await remaining("2001:db8:0:7:ffff:ffff:ffff:ffff")).toBe(full - 1);
+  expect(await remaining("198.51.100.1")).toBe(full);
+  expect(await remaining("198.51.100.2")).toBe(full);
+  expect(await remaining("::ffff:198.51.100.2")).toBe(full - 1);
+  const written = ["2001:0DB8:0:7::9", "2001:db8::7:0:0:1.2.3.4", "::1", "fe80::1%eth0", "unknown"];
+  expect(written.map(networkOf)).toEqual([
+    "2001:db8:0:7::/64",
+    "2001:db8:0:7::/64",
+    "0:0:0:0::/64",
+    "fe80:0:0:0::/64",
+    "unknown",
+  ]);
 });

@@ -1,5 +1,6 @@
 import type { Sql } from "#db/client.ts";
 import { Fault } from "#runtime/faults.ts";
+import { networkOf } from "#runtime/rate-limit.ts";
 
 /** Failures allowed in a quarter of an hour: an account's, and an address's. */
 const LIMITS = { account: 5, address: 20 };
@@ -52,5 +53,5 @@ function windowStart(sql: Sql) {
 }
 
 function buckets(what: string, account: string, ip: string | undefined): string[] {
-  return [`${what}:account:${account}`, `${what}:ip:${ip ?? "local"}`];
+  return [`${what}:account:${account}`, `${what}:ip:${networkOf(ip ?? "local")}`];
 }
