@@ -105,6 +105,7 @@ import deliverWebhooks from "./webhooks/deliver-webhooks.job.ts";
 import redeliverWebhook from "./webhooks/redeliver-webhook.ts";
 import replayWebhooks from "./webhooks/replay-webhooks.ts";
 import rotateWebhookSecret from "./webhooks/rotate-webhook-secret.ts";
+import sendWebhookNotice from "./webhooks/send-webhook-notice.job.ts";
 import testWebhook from "./webhooks/test-webhook.ts";
 import webhookDeliveries from "./webhooks/webhook-deliveries.table.ts";
 import webhookEndpoints from "./webhooks/webhook-endpoints.table.ts";
@@ -188,7 +189,7 @@ export const CATALOG = catalog([
     title: "Webhooks",
     tables: [webhookDeliveries, webhookEndpoints],
     tools: [redeliverWebhook, replayWebhooks, rotateWebhookSecret, testWebhook],
-    jobs: [deliverWebhooks],
+    jobs: [deliverWebhooks, sendWebhookNotice],
   },
   {
     name: "privacy",

@@ -5,6 +5,7 @@ import { appendRows } from "#runtime/ledgers.ts";
 import type { Context } from "#runtime/operation.ts";
 import { DELIVER_WEBHOOKS } from "#runtime/outbox.ts";
 import { placeOf } from "#runtime/sealing.ts";
+import sendWebhookNotice from "./send-webhook-notice.job.ts";
 
 /** Wakes the delivery of one endpoint: what `enqueue` needs of the job. */
 export const DeliverWebhooks = { ...DELIVER_WEBHOOKS, input: z.object({ endpointId: z.uuid() }) };
@@ -36,8 +37,12 @@ export function unknownEndpoint(id: string): Fault {
   return new Fault("not_found", { message: `No webhook endpoint with the id ${id} in this property.` });
 }
 
-/** Switches an endpoint off because of how its receiver answers, and leaves an audit row. */
-export async function switchOff({ sql, property, call }: Context, id: string, reason: string): Promise<void> {
+/**
+ * Switches an endpoint off because of how its receiver answers, leaves an audit row, and has the property's admins
+ * and managers told.
+ */
+export async function switchOff(context: Context, id: string, reason: string): Promise<void> {
+  const { sql, property, call, enqueue } = context;
   const row = auditRow(call, "disable_webhook_endpoint", {
     entity: "webhook_endpoints",
     entityId: id,
@@ -47,4 +52,6 @@ export async function switchOff({ sql, property, call }: Context, id: string, re
     update webhook_endpoints set is_active = false, disabled_reason = ${reason}, updated_at = now()
     where property_id = ${property.id} and id = ${id}`;
   await appendRows(sql, "audit_logs", [{ ...row, property_id: property.id }]);
+  const managers = await sql<{ id: string }[]>`select id from property_managers() as id order by id`;
+  for (const { id: userId } of managers) enqueue(sendWebhookNotice, { endpointId: id, userId });
 }
