@@ -24,22 +24,28 @@ export function answer(
   body: string | ReadableStream | null,
   extra: Extra = {},
 ): Response {
-  const { allowance } = frame;
   return new Response(body, {
     status,
     headers: {
       ...(body !== null && { "content-type": extra.contentType ?? "application/json" }),
-      "API-Version": frame.version,
-      "X-RateLimit-Limit": String(allowance.limit),
-      "X-RateLimit-Remaining": String(allowance.remaining),
-      "X-RateLimit-Reset": String(allowance.reset),
-      "X-Request-Id": frame.requestId,
-      "Cache-Control": "no-store",
-      "X-Content-Type-Options": "nosniff",
-      ...frame.notices,
+      ...headersOf(frame),
       ...extra.headers,
     },
   });
+}
+
+/** The headers that every response carries. */
+export function headersOf({ version, allowance, requestId, notices }: Frame): Record<string, string> {
+  return {
+    "API-Version": version,
+    "X-RateLimit-Limit": String(allowance.limit),
+    "X-RateLimit-Remaining": String(allowance.remaining),
+    "X-RateLimit-Reset": String(allowance.reset),
+    "X-Request-Id": requestId,
+    "Cache-Control": "no-store",
+    "X-Content-Type-Options": "nosniff",
+    ...notices,
+  };
 }
 
 /** A fault as JSON, with the header that its status asks for. */

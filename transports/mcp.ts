@@ -13,7 +13,7 @@ import type { Catalog } from "#runtime/catalog.ts";
 import { Fault, toFault } from "#runtime/faults.ts";
 import type { Service } from "#runtime/invoke.ts";
 import type { Call } from "#runtime/operation.ts";
-import { answer, type Frame } from "./answer.ts";
+import { answer, type Frame, headersOf } from "./answer.ts";
 import { readBody, readJson } from "./body.ts";
 import { callTool, type Machine } from "./mcp-call.ts";
 import { hostFault, ownHosts } from "./mcp-hosts.ts";
@@ -172,9 +172,17 @@ function carriedBy({ method, url, headers }: Request): Request {
 
 /** The SDK's answer with the headers that every response carries, and the list in its place. */
 async function framed(frame: Frame, response: Response, list: string | null): Promise<Response> {
+  if (list === null) {
+    const { headers } = response;
+    for (const [name, value] of Object.entries(headersOf(frame))) headers.set(name, value);
+    return response;
+  }
   const text = await response.text();
-  const whole = list === null ? text : text.replace(EMPTY_LIST, () => `"tools":${list}`);
-  return answer(frame, response.status, whole === "" ? null : whole);
+  return answer(
+    frame,
+    response.status,
+    text.replace(EMPTY_LIST, () => `"tools":${list}`),
+  );
 }
 
 async function readMessage(request: Request): Promise<unknown> {
