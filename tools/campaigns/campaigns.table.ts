@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { readable, timestamp, viewOf, writable } from "#runtime/columns.ts";
+import { pastTime, readable, timestamp, viewOf, writable } from "#runtime/columns.ts";
 import { changedFields } from "#runtime/crud.ts";
 import { Fault, invalid } from "#runtime/faults.ts";
 import { type Change, type Context, type Row, table } from "#runtime/operation.ts";
@@ -119,7 +119,11 @@ const campaigns = table({
     version: readable(z.int()),
     started_at: readable(timestamp().nullable()),
     finished_at: readable(timestamp().nullable()),
-    archived_at: readable(timestamp().nullable()),
+    archived_at: writable(
+      pastTime()
+        .nullish()
+        .describe("A time puts the campaign away, null brings it back. Nothing else changes"),
+    ),
   },
   beforeWrite,
   afterWrite,
@@ -147,6 +151,7 @@ const EDITABLE: Record<string, readonly string[]> = {
       ["draft", "scheduled", "paused"],
     ]),
   ),
+  archived_at: ["draft", "sent", "cancelled", "failed"],
   // It decides when a scheduled campaign starts.
   send_in_player_timezone: ["draft"],
   // Once recipients are planned, another audience would reach nobody.
@@ -226,13 +231,15 @@ async function checkProvider({ sql, property }: Context, { provider_id, channel 
 }
 
 /** What waits to be sent must be stopped in words first; what only could be sent is cancelled with it. */
-function beforeDelete({ enqueue }: Context, current: Row): Record<string, unknown> {
+async function beforeDelete({ sql, emit, enqueue }: Context, current: Row): Promise<Record<string, unknown>> {
   const status = String(current.status);
   if (status === "queued" || status === "sending") {
     throw new Fault("conflict", { message: `The campaign is ${status}; cancel it before deleting it.` });
   }
   if (status !== "paused" && status !== "scheduled") return {};
   enqueue(cancelSends, { campaignId: current.id });
+  const [clock] = await sql<{ at: string }[]>`select to_json(now()) #>> '{}' as at`;
+  emit("campaign.cancelled", thin({ ...current, status: "cancelled", finished_at: clock!.at }));
   return { status: "cancelled", finished_at: "now" };
 }
 

@@ -4,6 +4,7 @@ import { type CapOptions, capsApply, capsText } from "#tools/compliance/frequenc
 import { asFragment, gateReasons } from "#tools/compliance/gate.ts";
 import { hoursApply, hoursText, nextOpening } from "#tools/compliance/hours.ts";
 import { ADDRESSES } from "./addresses.ts";
+import { announceSends, withIds } from "./announce.ts";
 import type { Campaign, Status } from "./campaign.ts";
 import { noteClaim, roomToClaim } from "./pace.ts";
 import { PLAYER_FIELDS } from "./player-fields.ts";
@@ -130,12 +131,17 @@ async function claimUpTo(context: Context, jobId: string, wanted: Wanted): Promi
       where s.property_id = ${property.id} and s.id = d.send_id
     )
     select l.status as campaign_status, l.version, l.has_hours, l.has_caps,
-      exists (select from decided where status = 'unknown') as unsettled, (select count(*)::int from picked) as taken,
+      exists (select from decided where status = 'unknown') as unsettled,
+      array(select send_id from decided where status = 'skipped') as skipped, (select count(*)::int from picked) as taken,
       (select id from picked order by id desc limit 1) as last, j.*
     from live l left join (
       select j.* from judged j join decided d on d.send_id = j.send_id and d.status = 'sending') j on true`;
   const claimed = rows as unknown as ClaimedRow[];
-  if (claimed[0]?.unsettled) settleLater(context, { campaignId: campaign.id });
+  const [first] = claimed;
+  if (first?.unsettled) settleLater(context, { campaignId: campaign.id });
+  if (first && first.skipped.length > 0) {
+    await announceSends(context, "campaign.message_skipped", withIds(context, first.skipped));
+  }
   return claimOf(claimed);
 }
 
@@ -147,6 +153,8 @@ type ClaimedRow = Recipient & {
   has_caps: boolean;
   /** Some that the vendor may have are not to be repeated: nobody can tell what became of them. */
   unsettled: boolean;
+  /** Sends that nobody gets any more. */
+  skipped: string[];
   taken: number;
   last: string | null;
 };

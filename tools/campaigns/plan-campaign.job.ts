@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { type Context, type JobContext, job } from "#runtime/operation.ts";
+import { announceSkipped } from "./announce.ts";
 import { plannedRules } from "./audience.ts";
 import { findCampaign } from "./campaign.ts";
 import deliverCampaign from "./deliver-campaign.job.ts";
@@ -37,6 +38,7 @@ async function planChunk(context: Context, campaignId: string): Promise<boolean>
     // All chunks are of one audience, whatever becomes of its segments in between.
     const rules = await plannedRules(context, campaign);
     const { count, last } = await planPage(context, campaign, CHUNK, rules);
+    await announceSkipped(context, campaignId);
     const done = count < CHUNK;
     await sql`
       update campaigns set plan_cursor = coalesce(${last}, plan_cursor), audience_count = audience_count + ${count},

@@ -1,3 +1,4 @@
+import type { FaultDetail } from "#runtime/faults.ts";
 import type { Context } from "#runtime/operation.ts";
 import { configuredProvider, ownProviders } from "#tools/providers/choose.ts";
 import { lettersBeyondGsm } from "#tools/sms/segments.ts";
@@ -26,13 +27,17 @@ export async function gamingTraffic(context: Context, campaign: Campaign): Promi
 }
 
 /** Our own unsubscribe link is as safe as the address that the service was given. */
-export function plainLinks(samples: Sample[], ours: string): string[] {
-  const found = samples.some(({ html, text }) =>
-    html === null
-      ? text.replaceAll(ours, "").includes("http://")
-      : /href\s*=\s*["']?http:/i.test(html.replaceAll(ours, "")),
+export function plainLinks(samples: Sample[], ours: string): FaultDetail[] {
+  const inText = samples.some(
+    ({ html, text }) => html === null && /http:\/\//i.test(text.replaceAll(ours, "")),
   );
-  return found ? ["a link is not https"] : [];
+  const inHtml = samples.some(
+    ({ html }) => html !== null && /href\s*=\s*["']?\s*http:/i.test(html.replaceAll(ours, "")),
+  );
+  return [...(inHtml ? ["body_html"] : []), ...(inText ? ["body_text"] : [])].map((field) => ({
+    field,
+    message: "a link is not https",
+  }));
 }
 
 /** One letter outside GSM-7 more than halves what a segment holds. */

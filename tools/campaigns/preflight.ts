@@ -61,13 +61,13 @@ export async function preflight(
   errors.push(...problems);
   const counted = await countAudience(context, campaign, errors, countForMs);
   const samples = content ? await renderSamples(context, campaign, content, errors) : [];
+  errors.push(...plainLinks(samples, context.config.baseUrl));
   const { audience, allowed, blocked } = counted;
   const noOne = "nobody in the audience may be sent to now; see blocked";
   const warnings = [
     ...counted.warnings,
     ...(await gamingTraffic(context, campaign)),
     ...costlyLetters(samples),
-    ...plainLinks(samples, context.config.baseUrl),
     ...(audience > 0 && allowed === 0 ? [noOne] : []),
   ];
   const segments = allSegments(samples, allowed);

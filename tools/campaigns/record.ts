@@ -1,9 +1,9 @@
 import type { Messages, SendingChannel, SendOutcome } from "#runtime/channels/channel.ts";
 import type { EventName } from "#runtime/events.ts";
 import type { Context } from "#runtime/operation.ts";
-import { emitMany } from "#runtime/outbox.ts";
 import takeOverOptOuts from "#tools/consent/take-over-opt-outs.job.ts";
 import { NOT_TRIED } from "#tools/providers/routes.ts";
+import { announceSends, withIds } from "./announce.ts";
 import { settleLater } from "./settle-sends.job.ts";
 
 const MOST_ATTEMPTS = 5;
@@ -109,8 +109,7 @@ function follow(context: Context, recorded: readonly Recorded[]): void {
   context.enqueue(takeOverOptOuts, { channel: stop.channel, sendIds: stops.map(({ id }) => id) });
 }
 
-/** A test's sends belong to no campaign, and are nobody's business. */
-async function announce({ sql, property }: Context, recorded: readonly Recorded[]): Promise<void> {
+async function announce(context: Context, recorded: readonly Recorded[]): Promise<void> {
   const sent = recorded.filter(({ outcome }) => outcome === "sent");
   const failed = recorded.filter(({ was, status }) => was === "sending" && status === "failed");
   const told: [EventName, Recorded[]][] = [
@@ -118,17 +117,7 @@ async function announce({ sql, property }: Context, recorded: readonly Recorded[
     ["campaign.message_failed", failed],
   ];
   for (const [event, sends] of told) {
-    const ids = sends.map(({ id }) => ({ id }));
-    if (ids.length === 0) continue;
-    await emitMany(
-      sql,
-      property.id,
-      event,
-      sql`
-        select jsonb_build_object('id', s.id, 'campaign_id', s.campaign_id, 'player_id', s.player_id,
-          'channel', s.channel, 'status', s.status, 'error_code', s.error_code) as object
-        from json_to_recordset(${ids as never}::json) as i(id uuid)
-        join campaign_sends s on s.property_id = ${property.id} and s.id = i.id and s.campaign_id is not null`,
-    );
+    const ids = sends.map(({ id }) => id);
+    if (ids.length > 0) await announceSends(context, event, withIds(context, ids));
   }
 }

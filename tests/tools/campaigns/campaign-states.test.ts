@@ -76,7 +76,8 @@ describe("the states of a campaign", () => {
     ["subject", "New", ["draft", "scheduled", "paused"]],
     ["audience", "all", ["draft", "scheduled"]],
     ["name", "New", STATUSES],
-  ])("%s can be edited only while that still reaches everyone", async (field, value, allowed) => {
+    ["archived_at", "2026-01-02T03:04:05+00:00", ["draft", "sent", "cancelled", "failed"]],
+  ])("%s can be edited only while that is of use and reaches everyone", async (field, value, allowed) => {
     for (const status of STATUSES) {
       const id = await place.campaign();
       await put(id, status);
@@ -101,6 +102,25 @@ describe("the states of a campaign", () => {
       else expect(await removal).toEqual({ success: true });
     }
   });
+});
+
+test("deleting a campaign that was still to be sent tells that it is cancelled", async () => {
+  await place.call("create_webhook_endpoint", {
+    url: "https://receiver.example/hook",
+    events: ["campaign.cancelled"],
+  });
+  for (const status of ["draft", "paused", "sent"]) {
+    const id = await place.campaign();
+    await put(id, status);
+    await place.call("delete_campaign", { id });
+  }
+  const told = await place.query(
+    (sql) => sql<{ object: Record<string, unknown> }[]>`
+      select data -> 'object' as object from outbox where property_id = ${place.id}`,
+  );
+  expect(told).toEqual([
+    { object: expect.objectContaining({ status: "cancelled", finished_at: expect.any(String) }) },
+  ]);
 });
 
 describe("scheduling", () => {

@@ -324,3 +324,23 @@ test("what was not handed over, or was not taken, counts against no limit", asyn
   );
   expect(usage).toEqual({ used: 20 });
 });
+
+test("an endpoint that has asked hears of each player who gets nothing, and why, once", async () => {
+  await place.call("create_webhook_endpoint", {
+    url: "https://receiver.example/hook",
+    events: ["campaign.message_skipped"],
+  });
+  await place.player({ player_id: "no", email: "no@example.com" }, false);
+  const banned = await place.player({ player_id: "banned", email: "banned@example.com" });
+  const id = await planned(3);
+  await place.query(
+    (sql) => sql`update players set status = 'banned' where property_id = ${place.id} and id = ${banned}`,
+  );
+  await place.work();
+  expect(await tally(id)).toEqual({ sent: 3, skipped: 2 });
+  const reasons = (await told("campaign.message_skipped")).map(({ object }) => object);
+  expect(reasons.map(({ campaign_id, skip_reasons }) => [campaign_id, skip_reasons]).sort()).toEqual([
+    [id, ["banned"]],
+    [id, ["no_consent"]],
+  ]);
+});
