@@ -187,7 +187,7 @@ interface ToolDefinition<I extends Shape, O extends z.ZodType> {
 
 /** An operation of the service: one file, one name, every face. */
 export function tool<I extends Shape, O extends z.ZodType>(definition: ToolDefinition<I, O>): Operation {
-  return {
+  const operation: Operation = {
     access: "property",
     property: null,
     realm: "property",
@@ -198,6 +198,31 @@ export function tool<I extends Shape, O extends z.ZodType>(definition: ToolDefin
     kind: "tool",
     input: z.strictObject(definition.input),
     handler: definition.handler as Operation["handler"],
+  };
+  return canBeTried(operation) ? tried(operation) : operation;
+}
+
+const DRY_RUN = z.boolean().default(false).describe("Only says what would happen, and changes nothing");
+const WAS_DRY = z.literal(true).optional().describe("Nothing was changed: this is what would have happened");
+
+/** Whether it reaches people or cannot be taken back: the funnel then undoes a call that says `dry_run`. */
+export function canBeTried({ effect, access }: Operation): boolean {
+  return (effect === "contact" || effect === "destroy") && access !== "public";
+}
+
+/** The operation with `dry_run`, which its handler is given only where it has more to say of it. */
+function tried(operation: Operation): Operation {
+  const { input, output } = operation;
+  const own = Object.hasOwn(input.shape, "dry_run");
+  const handler = (context: Context, given: Record<string, unknown>) => {
+    const { dry_run: _, ...rest } = given;
+    return operation.handler(context, (own ? given : rest) as never);
+  };
+  return {
+    ...operation,
+    input: z.strictObject({ dry_run: DRY_RUN, ...input.shape }),
+    output: output instanceof z.ZodObject ? output.extend({ dry_run: WAS_DRY }) : output,
+    handler,
   };
 }
 

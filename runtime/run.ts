@@ -2,6 +2,7 @@ import type { Sql, TransactionOptions, Work } from "#db/client.ts";
 import { atOnce } from "#db/statement.ts";
 import { type AuditRow, auditPart, auditRow } from "./audit.ts";
 import type { Property } from "./directory.ts";
+import { dryOutcome, isDry, Undone, without } from "./dry-run.ts";
 import { faultBody, thrownAt, toFault } from "./faults.ts";
 import {
   findRecorded,
@@ -67,7 +68,8 @@ export async function run(call: Run): Promise<Outcome> {
     nextCursor: null,
     about: {},
   };
-  const keyed = keyedCall(call);
+  // What is undone is no answer for later.
+  const keyed = isDry(call) ? null : keyedCall(call);
   // A lone row needs no lock: its twin waits at the record of the key, which is written in the same statement.
   const opening = keyed && !isLoneRow(call) ? locking(keyed, effects) : {};
   const outcome = await transact(
@@ -75,6 +77,7 @@ export async function run(call: Run): Promise<Outcome> {
     (sql, last) => keyedWork({ ...call, effects, keyed, sql, last }),
     opening,
   ).catch((error: unknown) => {
+    if (error instanceof Undone) return error.outcome;
     if (effects.insertion?.isMore(error)) return run({ ...call, rowFirst: true });
     const explained = effects.insertion?.explain(error) ?? error;
     if (keyed) return answeredOtherwise(call, keyed, effects, explained);
@@ -154,6 +157,7 @@ async function handle(running: Running): Promise<Outcome> {
     const inputs = rows ? rows.map(({ id }) => ({ ...running.inputs[0], id })) : running.inputs;
     const { results, audited } = await handleAll(running, context, inputs);
     const result = rows && operation.crud?.verb === "delete" ? rows : many || rows ? results : results[0];
+    if (isDry(running)) throw new Undone(dryOutcome(operation, result));
     return finish(running, audited, result);
   } catch (error) {
     const fault = toFault(error);
@@ -250,7 +254,7 @@ function contextOf(running: Running): Context {
       effects.nextCursor = cursor;
     },
     audit: (about) => void Object.assign(effects.about, about),
-    ...(isLoneRow(running) && { insertLast }),
+    ...(isLoneRow(running) && !isDry(running) && { insertLast }),
   };
 }
 
@@ -297,10 +301,4 @@ function finish(running: Running, audited: AuditRow[], result: unknown): Outcome
 function idOf(result: unknown): string | null {
   if (typeof result !== "object" || result === null || !("id" in result)) return null;
   return typeof result.id === "string" ? result.id : null;
-}
-
-function without(result: unknown, secrets: readonly string[]): unknown {
-  if (Array.isArray(result)) return result.map((one) => without(one, secrets));
-  if (typeof result !== "object" || result === null) return result;
-  return Object.fromEntries(Object.entries(result).filter(([key]) => !secrets.includes(key)));
 }

@@ -9,7 +9,8 @@ import listValidationResults from "#tools/validation/list-validation-results.ts"
 import { answer } from "./answer.ts";
 import type { Gate } from "./gate.ts";
 import { guarded, type Http, notAllowed, type Passed } from "./guarded.ts";
-import { answerFile, refuseOptions } from "./rest.ts";
+import { answerFile } from "./rest.ts";
+import { refuseOptions } from "./rest-options.ts";
 import { acceptsCsv, pageHeaders } from "./rest-tables.ts";
 
 interface Place {

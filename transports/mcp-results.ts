@@ -44,8 +44,13 @@ export function resultOf(operation: Operation, outcome: Outcome, options: Result
   const structured = isRecord(value) ? { ...value, ...added } : { text: value, ...added };
   return {
     structuredContent: structured,
-    content: [{ type: "text", text: [`${operation.title}: done.`, ...facts(structured)].join("\n") }],
+    content: [{ type: "text", text: [saidOf(operation, structured), ...facts(structured)].join("\n") }],
   };
+}
+
+function saidOf({ title }: Operation, structured: Record<string, unknown>): string {
+  if (structured.dry_run !== true) return `${title}: done.`;
+  return `${title}: a dry run. Nothing was changed or sent. Call again without dry_run to do it.`;
 }
 
 export interface ResultOptions {

@@ -13,6 +13,12 @@ export const ID_PARAMETER = {
   schema: { type: "string", format: "uuid" },
 };
 
+export const DRY_RUN_PARAMETER = query(
+  "dry_run",
+  "Only says what would happen, and changes nothing. It may stand in the body, too.",
+  { type: "boolean", default: false },
+);
+
 export function listParameters(table: Table): Json[] {
   const columns = Object.keys(shapeOf(table).columns);
   return [

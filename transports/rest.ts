@@ -12,6 +12,7 @@ import { attachment, bodyOf } from "./files.ts";
 import { type Gate, idempotencyKey } from "./gate.ts";
 import { guarded, type Http, type HttpContext, notAllowed, type Passed, route } from "./guarded.ts";
 import { noteFields } from "./rest-fields.ts";
+import { refuseOptions, tryingOf } from "./rest-options.ts";
 import {
   countHeader,
   expectMost,
@@ -61,8 +62,6 @@ export function methodsOf(operation: Operation): string[] {
   return operation.name === "me" ? ["POST", "GET"] : ["POST"];
 }
 
-const NO_OPTIONS: ReadonlySet<string> = new Set();
-
 async function callFunction(service: Service, operation: Operation, request: Passed): Promise<Response> {
   const { c, call, query } = request;
   refuseOptions(query);
@@ -71,18 +70,6 @@ async function callFunction(service: Service, operation: Operation, request: Pas
   noteFields(request, operation, input);
   const outcome = await invoke(service, operation, keyed(request, bytes, call), input);
   return outcome.file ? answerFile(request, outcome) : answerOutcome(request, outcome);
-}
-
-/** Throws `invalid` where the address says more than the route reads there: a `dry_run` that is passed over sends. */
-export function refuseOptions(query: URLSearchParams, known: ReadonlySet<string> = NO_OPTIONS): void {
-  for (const key of query.keys()) {
-    if (!known.has(key)) {
-      const beside =
-        known.size > 0 ? `; known: ${[...known].join(", ")}` : "; arguments belong into the body";
-      throw invalid(key, `unknown option in the address${beside}`);
-    }
-    if (query.getAll(key).length > 1) throw invalid(key, "is given twice");
-  }
 }
 
 /** An outcome that is a file, at the receiver's pace. */
@@ -156,13 +143,14 @@ function mountTable(app: Http, gate: Gate, service: Service, catalog: Catalog, t
 }
 
 async function one(service: Service, operation: Operation, request: Passed): Promise<Response> {
-  const { c, call, query } = request;
+  const { c, call } = request;
   const id = recordId(c);
   const reads = c.req.method === "GET";
   const bytes = reads ? Buffer.alloc(0) : await readBody(c.req.raw);
   const body = asObject(readJson(c.req.header("content-type") ?? null, bytes));
   if (Object.hasOwn(body, "id")) throw invalid("id", "is named by the address, not by the body");
-  refuseOptions(query);
+  const { dry, rest } = tryingOf(operation, request, body);
+  refuseOptions(rest);
   noteFields(request, operation, body);
   const condition = c.req.header("if-match");
   const versioned = operation.crud !== undefined && isVersioned(operation.crud.table);
@@ -172,7 +160,7 @@ async function one(service: Service, operation: Operation, request: Passed): Pro
     service,
     operation,
     { ...keyed(request, bytes, call), ifMatch },
-    { ...body, id },
+    { ...dry, ...body, id },
   );
   return answerOutcome(request, outcome, { headers: etagHeader(operation, outcome) });
 }
@@ -248,7 +236,8 @@ async function matching(service: Service, operation: Operation, request: Passed)
   const body = asObject(readJson(c.req.header("content-type") ?? null, bytes));
   if (Object.hasOwn(body, "id")) throw invalid("id", "is named by the filters, not by the body");
   if (c.req.header("if-match") !== undefined) throw noEtag();
-  const filters = [...query].filter(([key]) => key !== "select" && key !== "columns");
+  const { dry, rest } = tryingOf(operation, request, body);
+  const filters = [...rest].filter(([key]) => key !== "select" && key !== "columns");
   const option = filters.find(([key]) => OPTIONS.has(key));
   if (option) throw invalid(option[0], "does not go with a change of many rows");
   if (filters.length === 0) {
@@ -259,14 +248,20 @@ async function matching(service: Service, operation: Operation, request: Passed)
   const select = selection(operation, query);
   noteFields(request, operation, body, select);
   const wants = preferences(c);
-  const outcome = await invoke(service, operation, keyed(request, bytes, call), body, {
-    choose: async (context) => {
-      const rows = await lockMatching(context, operation.crud!.table, filters);
-      if (wants.single) expectOne(rows.length);
-      expectMost(wants, rows.length);
-      return rows;
+  const outcome = await invoke(
+    service,
+    operation,
+    keyed(request, bytes, call),
+    { ...dry, ...body },
+    {
+      choose: async (context) => {
+        const rows = await lockMatching(context, operation.crud!.table, filters);
+        if (wants.single) expectOne(rows.length);
+        expectMost(wants, rows.length);
+        return rows;
+      },
     },
-  });
+  );
   // A removal's recorded answer is what was removed, for who asks to see it.
   const hides = operation.crud?.verb === "delete" && !wants.representation;
   const answered = hides && outcome.status < 400 ? { ...outcome, body: successes(outcome.body) } : outcome;
@@ -275,5 +270,6 @@ async function matching(service: Service, operation: Operation, request: Passed)
 }
 
 function successes(rows: string): string {
-  return JSON.stringify((JSON.parse(rows) as unknown[]).map(() => ({ success: true })));
+  const shown = ({ dry_run }: { dry_run?: true }) => ({ success: true, ...(dry_run && { dry_run }) });
+  return JSON.stringify((JSON.parse(rows) as { dry_run?: true }[]).map(shown));
 }

@@ -6,6 +6,7 @@ import { audienceSql } from "./audience.ts";
 import { CampaignView } from "./campaigns.table.ts";
 import fireCampaign from "./fire-campaign.job.ts";
 import { lockFor, move } from "./move.ts";
+import { Preflight, preflight } from "./preflight.ts";
 import { readiness } from "./readiness.ts";
 
 const SCHEDULED_CHANNELS = ["email", "loyaltyvip", "inbox"];
@@ -23,14 +24,16 @@ export default tool({
     scheduled_at: timestamp().describe("In the future, with an offset, such as 2027-01-31T18:00:00-05:00"),
     segment_id: z.uuid().describe("From list_segments"),
     property_id: z.uuid().optional().describe("The campaign's property, where the credential has several"),
+    dry_run: z.boolean().default(false).describe("Only check, and answer what would happen"),
   },
   output: z.object({
     success: z.literal(true),
     campaign: CampaignView,
     warnings: z.array(z.string()).describe("What would make it fail when the time comes, as it is now"),
+    preflight: Preflight.optional().describe("Of a dry run: as if it were sent now"),
   }),
   faults: ["invalid", "not_found", "conflict", "wrong_property"],
-  async handler(context, { campaign_id, scheduled_at, segment_id }) {
+  async handler(context, { campaign_id, scheduled_at, segment_id, dry_run }) {
     const campaign = await lockFor(context, campaign_id, "schedule");
     if (!SCHEDULED_CHANNELS.includes(campaign.channel)) {
       throw invalid("channel", `is ${campaign.channel}; email and loyaltyvip campaigns can be scheduled`);
@@ -47,6 +50,7 @@ export default tool({
       success: true as const,
       campaign: row,
       warnings: problems.map(({ field, message }) => `${field}: ${message}`),
+      ...(dry_run && { preflight: await preflight(context, { ...campaign, ...target }) }),
     };
   },
 });

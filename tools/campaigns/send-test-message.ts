@@ -23,28 +23,32 @@ export default tool({
       .uuid()
       .optional()
       .describe("From list_players. Who gets it; beside a user's address, whose values fill the message"),
+    dry_run: z.boolean().default(false).describe("Only check, and answer to whom it would go"),
   },
   output: z.object({
     success: z.literal(true),
-    send_id: z.uuid().describe("What became of it: get_campaign_send"),
+    send_id: z.uuid().optional().describe("What became of it: get_campaign_send. Not in a dry run"),
+    to: z.string().describe("Masked"),
   }),
   faults: ["invalid", "not_found", "conflict"],
-  async handler(context, { campaignId, to, playerId }) {
+  async handler(context, { campaignId, to, playerId, dry_run }) {
     const { sql, property, enqueue, audit } = context;
     const campaign = await findCampaign(context, campaignId);
     const { channel, content, problems } = await testContent(context, campaign);
     if (!content) throw notReady(problems);
     const recipient = await recipientOf(context, channel, { to, playerId });
     await assertAllowed(context, channel, recipient);
+    const masked = maskAddress(recipient.address);
+    if (dry_run) return { success: true as const, to: masked };
     const id = randomUUIDv7();
     await sql`
       insert into campaign_sends (property_id, id, test_of, player_id, channel, status, address_hash, address_masked,
         dedupe_key)
       values (${property.id}, ${id}, ${campaignId}, ${recipient.staff ? null : recipient.playerId}, ${channel},
-        'pending', ${recipient.hash}, ${maskAddress(recipient.address)},
+        'pending', ${recipient.hash}, ${masked},
         sha256(convert_to(${`test|${id}`}, 'UTF8')))`;
     enqueue(sendTest, { sendId: id, to: recipient.address, playerId: recipient.playerId });
     audit({ entity: "campaign_sends", entityId: id });
-    return { success: true as const, send_id: id };
+    return { success: true as const, send_id: id, to: masked };
   },
 });

@@ -285,6 +285,28 @@ test("a template's content is sent unless the campaign has its own, and cannot b
   });
 });
 
+test("scheduling and resuming can be tried: whom it would reach is said, and the campaign stays as it is", async () => {
+  await place.player({ player_id: "ana", first_name: "Ana", email: "ana@example.com" });
+  const id = await place.campaign();
+  const tried = await schedule(id, { dry_run: true });
+  expect(tried).toMatchObject({
+    dry_run: true,
+    campaign: { status: "scheduled" },
+    preflight: { ok: true, audience: 1, allowed: 1 },
+  });
+  expect(await place.get(id)).toMatchObject({ status: "draft", scheduled_at: null });
+  await place.send(id);
+  await place.work({ only: "plan_campaign" });
+  await put(id, "paused");
+  const resumed = await place.call("resume_campaign", {
+    campaignId: id,
+    propertyId: place.id,
+    dry_run: true,
+  });
+  expect(resumed).toMatchObject({ dry_run: true, remaining: 1 });
+  expect((await place.get(id)).status).toBe("paused");
+});
+
 test("a copy is a draft with the same content and audience", async () => {
   const id = await place.campaign({
     tags: ["spring"],

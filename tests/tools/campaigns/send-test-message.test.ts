@@ -29,6 +29,8 @@ const row = async (id: string) =>
 
 test("a user of the property gets the message filled with samples, marked as a test, and no figure counts it", async () => {
   const id = await place.campaign({ audience: null });
+  const tried: unknown = await send(id, { to: staff, dry_run: true });
+  expect(tried).toEqual({ success: true, to: expect.stringContaining("***"), dry_run: true });
   const { send_id } = await send(id, { to: staff.toUpperCase() });
   const { sender, given } = vendor();
   await place.work({ open: () => sender });

@@ -1,0 +1,41 @@
+import { invalid } from "./faults.ts";
+import type { Outcome } from "./invoke.ts";
+import { canBeTried, type Operation } from "./operation.ts";
+
+/** Ends a dry run: its transaction is rolled back, and this is what it would have answered. */
+export class Undone extends Error {
+  readonly outcome: Outcome;
+
+  constructor(outcome: Outcome) {
+    super("a dry run is undone");
+    this.outcome = outcome;
+  }
+}
+
+/** Throws `invalid` where only some of several records are to be tried. */
+export function isDry({
+  operation,
+  inputs,
+}: {
+  operation: Operation;
+  inputs: Record<string, unknown>[];
+}): boolean {
+  if (!canBeTried(operation)) return false;
+  const dry = inputs.filter((input) => input.dry_run === true).length;
+  if (dry === 0 || dry === inputs.length) return dry > 0;
+  throw invalid("dry_run", "is for all records of a request, or for none");
+}
+
+/** What the call would have answered, marked as such. */
+export function dryOutcome({ status, secrets }: Operation, result: unknown): Outcome {
+  const marked = (one: unknown) => ({ ...(without(one, secrets) as object), dry_run: true });
+  const value = Array.isArray(result) ? result.map(marked) : marked(result);
+  return { status, body: JSON.stringify(value), replayed: false };
+}
+
+/** Without the fields that are shown once. */
+export function without(result: unknown, secrets: readonly string[]): unknown {
+  if (Array.isArray(result)) return result.map((one) => without(one, secrets));
+  if (typeof result !== "object" || result === null) return result;
+  return Object.fromEntries(Object.entries(result).filter(([key]) => !secrets.includes(key)));
+}
