@@ -25,7 +25,7 @@ export default tool({
     type: z.literal("player_import").default("player_import"),
     csv: z.string().optional().describe("The file's text. Exactly one of csv, rows and upload_id"),
     rows: z.array(z.record(z.string(), z.unknown())).optional().describe("Objects by column name"),
-    upload_id: z.uuid().optional().describe("A file that was sent before"),
+    upload_id: z.uuid().optional().describe("The file of a dry run, from get_import_job"),
     ...params,
   },
   output: viewOf(importJobs),
@@ -43,7 +43,7 @@ export default tool({
     checkParams(settings, await customFields(context));
     await checkSegment(context, settings.segment_id);
     const uploadId = upload_id ?? randomUUIDv7();
-    if (upload_id) await checkUpload(context, upload_id);
+    if (upload_id) await takeUpload(context, upload_id);
     else
       await keepFile(
         context.sql,
@@ -76,14 +76,19 @@ async function checkSegment({ sql, property }: Context, segmentId: string | unde
     throw invalid("segment_id", "is a dynamic segment: its members follow from its rules");
 }
 
-async function checkUpload({ sql, property }: Context, uploadId: string): Promise<void> {
-  const [upload] = await sql<{ complete: boolean; used: boolean }[]>`
-    select complete, exists (
-      select from import_jobs j where j.property_id = u.property_id and j.upload_id = u.id) as used
-    from uploads u where property_id = ${property.id} and id = ${uploadId}`;
+/** Takes over the file that a dry run has left. */
+async function takeUpload({ sql, property }: Context, uploadId: string): Promise<void> {
+  const [upload] = await sql<{ complete: boolean }[]>`
+    select complete from uploads where property_id = ${property.id} and id = ${uploadId} for update`;
   if (!upload?.complete)
     throw new Fault("not_found", { message: "upload_id: no such file, or not all of it has arrived." });
-  if (upload.used) throw new Fault("conflict", { message: "upload_id: the file belongs to another import." });
+  await sql`
+    update import_jobs set upload_id = null
+    where property_id = ${property.id} and upload_id = ${uploadId} and status = 'completed'`;
+  const used = await sql`
+    select from import_jobs where property_id = ${property.id} and upload_id = ${uploadId}`;
+  if (used.length > 0)
+    throw new Fault("conflict", { message: "upload_id: the file belongs to another import." });
 }
 
 /** The rows as a file: their columns in the order in which they first appear. */

@@ -14,6 +14,13 @@ export default table({
     ...asyncJobColumns("player_import"),
     created_count: readable(z.int()),
     errors_url: readable(z.string().describe("The rows that were refused, as JSON or with ?format=csv")),
+    upload_id: readable(
+      z
+        .uuid()
+        .nullable()
+        .describe("Of a completed dry run: create_import_job imports its file by this, up to 24 hours later"),
+      "case when status = 'completed' and (params ->> 'dry_run')::boolean then upload_id end",
+    ),
     result_url: readable(
       z.string().describe("The players whose last import it was"),
       "replace(status_url, '/api/import_jobs/', '/api/players?import_job_id.eq=')",

@@ -149,7 +149,8 @@ async function complete(
   await context.transact(async (inner) => {
     if (!(await endJob(inner, importJobs, importJob.id, { summary }))) return;
     if (layout) await keepErrors(inner, importJob.id, layout, columnErrors(layout));
-    await dropUpload(inner.sql, inner.property.id, importJob.upload_id);
+    // A file that was only tried is kept for the import itself, until the sweep.
+    if (!importJob.params.dry_run) await dropUpload(inner.sql, inner.property.id, importJob.upload_id);
   });
 }
 

@@ -131,6 +131,22 @@ test("a dry run checks and counts, and writes no player", async () => {
     [3, "invalid_email"],
   ]);
   expect(await imports.players()).toEqual([]);
+  const again = { upload_id: job.upload_id };
+  const both = await Promise.all([1, 2].map(() => imports.house.post("/api/import_jobs", again)));
+  expect(both.map(({ status }) => status).sort()).toEqual([202, 409]);
+  const taken = both.find(({ status }) => status === 202)!.body;
+  const { job: done } = await imports.result(taken.id);
+  expect(done).toMatchObject({ status: "completed", created_count: 1, failed: 2, upload_id: null });
+  expect((await imports.players()).map(({ player_id }) => player_id)).toEqual(["D1"]);
+  expect((await imports.house.post("/api/import_jobs", again)).status).toBe(404);
+  const { job: tried } = await imports.run({ csv: "player_id\nD9\n", dry_run: true });
+  const rival = await imports.house.newTenant();
+  const theirs = await imports.house.post(
+    "/api/import_jobs",
+    { upload_id: tried.upload_id },
+    { "X-Api-Key": rival.key },
+  );
+  expect(theirs.status).toBe(404);
 });
 
 test("the quick readings of phones and emails agree with the library", () => {
