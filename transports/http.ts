@@ -7,6 +7,7 @@ import { Hono } from "hono";
 import type { Catalog } from "#runtime/catalog.ts";
 import { Fault, type FaultCode, toFault } from "#runtime/faults.ts";
 import type { Service } from "#runtime/invoke.ts";
+import { networkOf } from "#runtime/rate-limit.ts";
 import { CURRENT_VERSION } from "#runtime/versions.ts";
 import { answerFault, rawAnswer } from "./answer.ts";
 import { mountCallbacks } from "./callbacks.ts";
@@ -69,7 +70,9 @@ export function createApp(service: Service, catalog: Catalog, gate: Gate, opens:
 
 /** Answers where there is no request that could be: on the connection itself, which ends. */
 function refuse({ limiter }: Gate, socket: Socket, fault: Fault): void {
-  socket.end(rawAnswer(fault, limiter.take(`ip:${socket.remoteAddress ?? "unknown"}`, ADDRESS_LIMIT)));
+  socket.end(
+    rawAnswer(fault, limiter.take(`ip:${networkOf(socket.remoteAddress ?? "unknown")}`, ADDRESS_LIMIT)),
+  );
 }
 
 const PARSER_FAULTS: Record<string, FaultCode> = {

@@ -1,6 +1,7 @@
 import type { Property } from "#runtime/directory.ts";
 import type { Service } from "#runtime/invoke.ts";
 import { writeAsService } from "#runtime/own-writes.ts";
+import { networkOf } from "#runtime/rate-limit.ts";
 import { recordEngagement } from "#tools/tracking/engagement.ts";
 import { linkAddress } from "#tools/tracking/link-address.ts";
 import { isMachine } from "#tools/tracking/machine.ts";
@@ -27,7 +28,7 @@ export function mountTracking(app: Http, gate: Gate, service: Service, opens: Op
     const token = readClickToken(service.config, tokenOf(c));
     const property = token && (await service.directory.property(token.propertyId));
     if (!token || !property) return noLink();
-    const address = addressOf(gate, c.env.incoming);
+    const address = networkOf(addressOf(gate, c.env.incoming) ?? "unknown");
     const counted =
       property.tracking === "on" && gate.limiter.take(`clicks:${address}`, ADDRESS_LIMIT).allowed;
     const place = `${token.propertyId}${token.linkId}`;
