@@ -44,6 +44,7 @@ export interface Campaign {
   fires_at: string | null;
   send_in_player_timezone: boolean;
   throttle_per_minute: number | null;
+  max_send_errors: number;
   ignore_frequency_cap: boolean;
   is_transactional: boolean;
   holdout_percent: number;
@@ -63,7 +64,7 @@ export async function findCampaign(
   const [campaign] = await sql<Campaign[]>`
     select id, name, channel, status, template_id, subject, preheader, from_name, from_email, reply_to,
       provider_id, body_html, body_mjml, body_text, segment_id, exclude_segment_ids, audience, conditions, logic, scheduled_at,
-      fires_at, send_in_player_timezone, throttle_per_minute, ignore_frequency_cap, is_transactional, tags, utm,
+      fires_at, send_in_player_timezone, throttle_per_minute, max_send_errors, ignore_frequency_cap, is_transactional, tags, utm,
       goal, holdout_percent, plan_cursor, planned_at, version
     from campaigns
     where property_id = ${property.id} and id = ${id} and deleted_at is null

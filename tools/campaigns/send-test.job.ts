@@ -7,6 +7,7 @@ import { reserve } from "#tools/providers/limits.ts";
 import type { VendorChannel } from "#tools/providers/provider.ts";
 import { openRoutes, type Routes, verdictOn } from "#tools/providers/routes.ts";
 import { findCampaign } from "./campaign.ts";
+import { insist } from "./insist.ts";
 import { renderMessages } from "./message.ts";
 import { notReady } from "./readiness.ts";
 import { recordOutcomes } from "./record.ts";
@@ -27,7 +28,7 @@ export default job({
     const { routes, message } = ready;
     const route = routes.current();
     const [answered] = await route.sender.send([message], { signal: job.signal });
-    await job.transact((context) =>
+    await insist(job, (context) =>
       recordOutcomes(context, job.jobId, { outcomes: [settled(answered!)], messages: [message] }),
     );
     routes.note(route, verdictOn([answered!]), [answered!]);

@@ -266,14 +266,14 @@ describe("a message of which nobody can tell", () => {
   });
 
   test("is tried again after a new check where the vendor knows it again, and by the same id", async () => {
-    const id = await planned(3);
+    const id = await planned(4);
     let tried = 0;
     const { sender, given } = vendor({
       repeatable: true,
-      answer: (message) => (++tried <= 3 ? unclear(message) : sent(message)),
+      answer: (message) => (++tried <= 4 ? unclear(message) : sent(message)),
     });
     await place.work({ open: () => sender });
-    expect(await tally(id)).toEqual({ pending: 3 });
+    expect(await tally(id)).toEqual({ pending: 4 });
     const [out] = await place.query(
       (sql) =>
         sql<{ id: string }[]>`select id from players where property_id = ${place.id} order by email limit 1`,
@@ -281,12 +281,14 @@ describe("a message of which nobody can tell", () => {
     await place.query(
       (sql) => sql`update players set status = 'banned' where property_id = ${place.id} and id = ${out!.id}`,
     );
+    const revoking = { propertyId: place.id, email: "p2@example.com", channel: "email" };
+    await place.call("consent_revoke", revoking);
     await dueNow();
     await place.work({ open: () => sender });
     // Who is blocked by now may have got it all the same.
-    expect(await tally(id)).toEqual({ sent: 2, unknown: 1 });
-    expect(given).toHaveLength(5);
-    expect(new Set(given.map((one) => one.id)).size).toBe(3);
+    expect(await tally(id)).toEqual({ sent: 2, unknown: 2 });
+    expect(given).toHaveLength(6);
+    expect(new Set(given.map((one) => one.id)).size).toBe(4);
   });
 });
 
