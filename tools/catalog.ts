@@ -41,6 +41,7 @@ import consentReceipt from "./consent/consent-receipt.ts";
 import consentRecord from "./consent/consent-record.ts";
 import consentRecords from "./consent/consent-records.table.ts";
 import consentRevoke from "./consent/consent-revoke.ts";
+import expireConsents from "./consent/expire-consents.job.ts";
 import takeOverOptOuts from "./consent/take-over-opt-outs.job.ts";
 import createPlayerEvent from "./events/create-player-event.ts";
 import playerEvents from "./events/player-events.table.ts";
@@ -123,7 +124,7 @@ export const CATALOG = catalog([
     title: "Consent",
     tables: [consentRecords],
     tools: [consentReceipt, consentRecord, consentRevoke],
-    jobs: [takeOverOptOuts],
+    jobs: [expireConsents, takeOverOptOuts],
   },
   {
     name: "compliance",

@@ -53,6 +53,10 @@ export default tool({
       .max(MOST_CHECKED)
       .optional()
       .describe("A bulk check of players, by the ids of list_players"),
+    purpose: z
+      .enum(["marketing"])
+      .default("marketing")
+      .describe("What the message is for: each message is held to what is required of marketing"),
     at: timestamp().optional().describe("Evaluate for this time instead of now"),
   },
   output: z.object({

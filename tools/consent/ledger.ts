@@ -1,9 +1,13 @@
 import { createHash, randomUUIDv7 } from "node:crypto";
+import { z } from "zod";
 import type { Sql } from "#db/client.ts";
 import { Fault, invalid } from "#runtime/faults.ts";
 import { appendRows } from "#runtime/ledgers.ts";
 import type { Actor, Context } from "#runtime/operation.ts";
 import type { Channel } from "#tools/compliance/gate.ts";
+
+/** Milliseconds. */
+const HOUR = 3_600_000;
 
 export const CONSENT_ACTIONS = ["granted", "denied", "revoked", "expired"] as const;
 export type ConsentAction = (typeof CONSENT_ACTIONS)[number];
@@ -70,7 +74,17 @@ export async function record(context: Context, act: ConsentAct): Promise<LedgerR
   );
   await appendConsents(sql, rows);
   await refreshConsents(sql, property, act.playerIds);
+  if (act.expiresAt !== undefined) expireLater(context, act.expiresAt);
   return rows;
+}
+
+/** What `enqueue` needs of the job that writes down what has expired. */
+export const EXPIRE_CONSENTS = { name: "expire_consents", attempts: 20, input: z.object({}) };
+
+/** All that expires in one hour is written down together, at its end. The gate does not wait for it. */
+function expireLater({ property, enqueue }: Context, expiresAt: string): void {
+  const runAt = new Date(Math.ceil(Date.parse(expiresAt) / HOUR) * HOUR).toISOString();
+  enqueue(EXPIRE_CONSENTS, {}, { dedupe: `${property.id} ${runAt}`, runAt });
 }
 
 /** Sets the players' consents to what the ledger says last, channel by channel. The caller has locked them. */
@@ -89,6 +103,8 @@ export async function refreshConsents(
         select distinct on (player_id, channel) player_id, channel, consent_given, expires_at
         from consent_records
         where property_id = ${property.id} and player_id = any(${playerIds}::uuid[]) and purpose = 'marketing'
+          -- What has expired is known by its own end.
+          and action <> 'expired'
         order by player_id, channel, occurred_at desc, id desc) last
       group by player_id) l
     where p.property_id = ${property.id} and p.id = l.player_id
@@ -99,11 +115,13 @@ interface LockedPlayer {
   id: string;
   email_hash: string | null;
   phone_hash: string | null;
+  /** By ISO 3166, as far as it is known: US-NV, or DE. */
+  region: string;
 }
 
 async function lockPlayers({ sql, property }: Context, ids: string[]): Promise<LockedPlayer[]> {
   const players = await sql<LockedPlayer[]>`
-    select id, encode(email_hash, 'hex') as email_hash, encode(phone_hash, 'hex') as phone_hash from players
+    select id, encode(email_hash, 'hex') as email_hash, encode(phone_hash, 'hex') as phone_hash, region from players
     where property_id = ${property.id} and id = any(${ids}::uuid[]) order by id for update`;
   if (players.length === new Set(ids).size) return players;
   const missing = ids.find((id) => !players.some((player) => player.id === id.toLowerCase()));
@@ -150,7 +168,7 @@ function ledgerRow(
       act.text === undefined ? null : createHash("sha256").update(act.text, "utf8").digest("hex"),
     consent_version: act.version ?? null,
     collection_method: act.method ?? call.transport,
-    jurisdiction: null,
+    jurisdiction: player.region || property.default_country,
     ip_address: act.ip ?? call.ip ?? null,
     user_agent: call.userAgent?.slice(0, 1000) ?? null,
     address_hash: hashes[channel],

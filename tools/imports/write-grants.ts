@@ -12,6 +12,7 @@ interface Person {
   email_hash: string | null;
   phone_hash: string | null;
   consents: Record<string, boolean>;
+  region: string;
 }
 
 /**
@@ -31,14 +32,14 @@ export async function writeGrants(
   if (granting.size === 0) return;
   const people = await sql<Person[]>`
     select r.row, p.id as player_id, encode(p.email_hash, 'hex') as email_hash, encode(p.phone_hash, 'hex') as phone_hash,
-      p.consents
+      p.consents, p.region
     from import_rows r join players p on p.property_id = ${property.id} and p.id = coalesce(r.target, r.id)
     where r.verdict is null and r.row = any(${[...granting.keys()]}::int[])`;
   const [clock] = await sql<{ now: string }[]>`select clock_timestamp() as now`;
   const entries = people.flatMap((person) =>
     (granting.get(person.row) ?? [])
       .filter(({ channel, occurredAt }) => occurredAt !== null || person.consents[channel] !== false)
-      .map((grant) => ledgerRow(property.id, evidence, requester, person, grant, clock!.now)),
+      .map((grant) => ledgerRow(property, evidence, requester, person, grant, clock!.now)),
   );
   if (entries.length === 0) return;
   await appendConsents(sql, entries);
@@ -46,7 +47,7 @@ export async function writeGrants(
 }
 
 function ledgerRow(
-  propertyId: string,
+  property: Context["property"],
   evidence: Evidence,
   requester: Requester,
   person: Person,
@@ -56,7 +57,7 @@ function ledgerRow(
   const text = evidence.consentText ?? null;
   const hashes = { email: person.email_hash, sms: person.phone_hash, voice: person.phone_hash, push: null };
   return {
-    property_id: propertyId,
+    property_id: property.id,
     id: randomUUIDv7(),
     player_id: person.player_id,
     channel: grant.channel,
@@ -69,7 +70,7 @@ function ledgerRow(
     consent_text_sha256: text === null ? null : createHash("sha256").update(text, "utf8").digest("hex"),
     consent_version: evidence.consentVersion ?? null,
     collection_method: "import",
-    jurisdiction: null,
+    jurisdiction: person.region || property.default_country,
     ip_address: null,
     user_agent: null,
     address_hash: hashes[grant.channel],

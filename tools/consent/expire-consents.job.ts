@@ -1,0 +1,60 @@
+import { randomUUIDv7 } from "node:crypto";
+import { type Context, job } from "#runtime/operation.ts";
+import { appendConsents, EXPIRE_CONSENTS, type LedgerRow } from "./ledger.ts";
+
+const BATCH = 1_000;
+/** A consent that had ended so long before it was recorded was never in force. */
+const WITHIN_DAYS = 30;
+
+/** Writes into the ledger which consents have expired, and tells of it. The gate has refused them since their end. */
+export default job({
+  ...EXPIRE_CONSENTS,
+  async handler({ transact, signal }) {
+    while (!signal.aborted && (await transact(expireNext)) === BATCH) {}
+  },
+});
+
+type Expired = Pick<
+  LedgerRow,
+  "player_id" | "channel" | "consent_level" | "consent_version" | "jurisdiction" | "address_hash"
+> & { at: string };
+
+/** Of each player and channel the last word, if it is a consent whose end has passed. Answers how many there were. */
+async function expireNext({ sql, property, emit }: Context): Promise<number> {
+  const expired = await sql<Expired[]>`
+    select g.player_id, g.channel, g.consent_level, g.consent_version, g.jurisdiction,
+      encode(g.address_hash, 'hex') as address_hash, to_json(g.expires_at) #>> '{}' as at
+    from consent_records g join players p on p.property_id = ${property.id} and p.id = g.player_id
+    where g.property_id = ${property.id} and g.action = 'granted' and g.purpose = 'marketing'
+      and g.expires_at <= now() and g.expires_at > now() - make_interval(days => ${WITHIN_DAYS})
+      and not exists (select from consent_records n
+        where n.property_id = ${property.id} and n.player_id = g.player_id and n.channel = g.channel
+          and n.purpose = 'marketing' and (n.occurred_at, n.id) > (g.occurred_at, g.id))
+    order by g.player_id, g.channel limit ${BATCH}
+    for no key update of p`;
+  const rows = expired.map(
+    ({ at, ...consent }): LedgerRow => ({
+      property_id: property.id,
+      id: randomUUIDv7(),
+      ...consent,
+      action: "expired",
+      consent_given: false,
+      purpose: "marketing",
+      consent_source: null,
+      consent_text: null,
+      consent_text_sha256: null,
+      collection_method: "expiry",
+      ip_address: null,
+      user_agent: null,
+      occurred_at: at,
+      expires_at: at,
+      actor_type: "system",
+      actor_id: null,
+    }),
+  );
+  await appendConsents(sql, rows);
+  for (const { id, player_id, channel, action, occurred_at } of rows) {
+    emit("consent.expired", { id, player_id, channel, action, occurred_at });
+  }
+  return rows.length;
+}
