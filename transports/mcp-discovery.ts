@@ -20,7 +20,7 @@ export function mcpDiscovery({ baseUrl, siteUrl }: Addresses, catalog: Catalog):
     url,
     transport: { type: "streamable-http", url },
     protocol_versions: REVISIONS,
-    capabilities: { tools: {} },
+    capabilities: { tools: {}, resources: {}, prompts: {}, completions: {} },
     authentication: {
       required: true,
       schemes: ["api_key"],

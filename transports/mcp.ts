@@ -3,6 +3,8 @@ import {
   createMcpHandler,
   isLegacyRequest,
   PROTOCOL_VERSION_META_KEY,
+  ProtocolError,
+  ProtocolErrorCode,
   Server,
   type ServerContext,
   WebStandardStreamableHTTPServerTransport,
@@ -19,6 +21,8 @@ import { callTool, type Machine } from "./mcp-call.ts";
 import { hostFault, ownHosts } from "./mcp-hosts.ts";
 import { NAME, REVISIONS, TITLE, VERSION } from "./mcp-identity.ts";
 import { readOptions } from "./mcp-options.ts";
+import { complete, getPrompt, listPrompts } from "./mcp-prompts.ts";
+import { listResources, listTemplates, type Reading, readResource } from "./mcp-resources.ts";
 import { visible } from "./mcp-results.ts";
 import { type Surface, surfaces } from "./mcp-surface.ts";
 
@@ -39,6 +43,8 @@ export interface McpFace {
 interface Exchange {
   call: Call;
   surface: Surface;
+  /** What is asked; null for a batch, which may ask anything. */
+  method: string | null;
   /** The list is put into the answer as text that was made once, so the SDK only carries an empty one. */
   listAsText: boolean;
 }
@@ -46,6 +52,7 @@ interface Exchange {
 const BATCH_REVISION = "2025-03-26";
 const MOST_BATCHED = 10;
 const LIST_TTL = 300_000;
+const LISTS = ["tools/list", "resources/list", "resources/templates/list", "prompts/list"];
 const EMPTY_LIST = '"tools":[]';
 const UNSUPPORTED_VERSION = -32_022;
 const INVALID_PARAMS = -32_602;
@@ -77,7 +84,12 @@ export function mcpFace(service: Service, catalog: Catalog): McpFace {
     const body = parsedBody === undefined ? await readMessage(request) : parsedBody;
     refuseBatch(request, body);
     const method = methodOf(body);
-    const exchange: Exchange = { call, surface, listAsText: method === "tools/list" };
+    const exchange: Exchange = {
+      call,
+      surface,
+      method: Array.isArray(body) ? null : String(method),
+      listAsText: method === "tools/list",
+    };
     const list = exchange.listAsText ? surface.listedJson : null;
     if (method === "subscriptions/listen") return rpcError(frame, 404, -32_601, "Method not found", body);
     const carried = carriedBy(request);
@@ -115,14 +127,18 @@ function serverMaker(machine: Machine): (exchange: Exchange) => Server {
   const info = { name: NAME, title: TITLE, version: VERSION };
   const { domains } = machine.catalog;
   const options = {
-    capabilities: { tools: {} },
+    capabilities: { tools: {}, resources: {}, prompts: {}, completions: {} },
     supportedProtocolVersions: [...REVISIONS],
     jsonSchemaValidator: new AjvJsonSchemaValidator(),
-    cacheHints: { "tools/list": { ttlMs: LIST_TTL, cacheScope: "private" as const } },
-    instructions: `Player marketing for one casino property: ${domains.map(({ title }) => title).join(", ")}. The property follows from your key. Lists page with cursor. Give every write an idempotency_key.`,
+    cacheHints: Object.fromEntries(
+      LISTS.map((method) => [method, { ttlMs: LIST_TTL, cacheScope: "private" as const }]),
+    ),
+    instructions: `Player marketing for one casino property: ${domains.map(({ title }) => title).join(", ")}. The property follows from your key. Lists page with cursor. Give every write an idempotency_key. Read docs://guide first.`,
   };
-  return ({ call, surface, listAsText }) => {
+  return ({ call, surface, method, listAsText }) => {
     const server = new Server(info, options);
+    const reading = { machine, surface, call: { ...call, transport: "mcp" as const } };
+    if (method === null || BESIDE_TOOLS.test(method)) addPages(server, reading);
     server.setRequestHandler("tools/list", () => ({ tools: listAsText ? [] : [...surface.listed] }) as never);
     server.setRequestHandler("tools/call", ({ params }, context) =>
       callTool(
@@ -138,6 +154,33 @@ function serverMaker(machine: Machine): (exchange: Exchange) => Server {
     );
     return server;
   };
+}
+
+const BESIDE_TOOLS = /^(?:resources|prompts|completion)\//;
+
+/** Resources, prompts and completion: only for who asks for them, because each handler costs a list its time. */
+function addPages(server: Server, reading: Reading): void {
+  const { surface } = reading;
+  server.setRequestHandler("resources/list", () => ({ resources: listResources(surface) }));
+  server.setRequestHandler("resources/templates/list", () => ({ resourceTemplates: listTemplates(surface) }));
+  server.setRequestHandler("resources/read", ({ params }) => asProtocol(readResource(reading, params.uri)));
+  server.setRequestHandler("prompts/list", () => ({ prompts: listPrompts(surface) }));
+  server.setRequestHandler("prompts/get", ({ params }) =>
+    getPrompt(surface, params.name, params.arguments ?? {}),
+  );
+  server.setRequestHandler("completion/complete", ({ params }) => asProtocol(complete(reading, params)));
+}
+
+/** A fault in the protocol's own words. */
+async function asProtocol<T>(answering: Promise<T>): Promise<T> {
+  try {
+    return await answering;
+  } catch (error) {
+    if (error instanceof ProtocolError) throw error;
+    const fault = toFault(error);
+    const code = fault.status >= 500 ? ProtocolErrorCode.InternalError : ProtocolErrorCode.InvalidParams;
+    throw new ProtocolError(code, fault.message, { code: fault.code });
+  }
 }
 
 /** The agent's name: from the request's envelope, or, in the revisions that say it only once, its User-Agent. */

@@ -221,7 +221,7 @@ describe("what is not MCP is refused", () => {
     expect(wrong).toMatchObject({ status: 400, json: { error: { code: -32_020 } } });
   });
 
-  test.each(["players/steal", "subscriptions/listen", "resources/list"])(
+  test.each(["players/steal", "subscriptions/listen", "tasks/list"])(
     "the method %s is not found",
     async (method) => {
       const { body, headers } = modernCall(method);
