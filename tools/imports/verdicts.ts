@@ -59,7 +59,10 @@ export async function judge(
     from import_file r
       left join lateral (${matches(context, used)}) p on true
       left join lateral (
-        select bool_or(s.reason = 'erased') as erased, bool_or(s.reason = 'self_excluded') as excluded
+        -- The player who is named by player_id keeps an address that somebody else has had erased.
+        select bool_or(s.reason = 'erased' and not coalesce(
+            r.match_on = 'player_id' and s.address_hash in (p.email_hash, p.phone_hash), false)) as erased,
+          bool_or(s.reason = 'self_excluded') as excluded
         from suppressions s
         where s.property_id = ${property.id} and s.address_hash in (r.email_hash, r.phone_hash)
           and s.lifted_at is null and s.reason in ('erased', 'self_excluded')
@@ -77,7 +80,7 @@ export async function judge(
 /** The row's player. Of several with one email or phone, the oldest is meant. */
 function matches({ sql, property }: Context, used: readonly MatchKey[]) {
   const byKey = (key: MatchKey) => sql`
-    select p.id, p.status, p.import_job_id, p.created_at from players p
+    select p.id, p.status, p.import_job_id, p.created_at, p.email_hash, p.phone_hash from players p
     where r.match_on = ${key} and p.property_id = ${property.id} and p.${sql(key)} = r.${sql(key)}
       and p.deleted_at is null`;
   const all = used.map(byKey).reduce((left, right) => sql`${left} union all ${right}`);

@@ -50,10 +50,11 @@ export function storedAddresses(
 }
 
 // Each address by an equality of its own: row-level security lets `in` use no index.
-const listed = (hash: string) => `
+const listed = (hash: string, isNew = "true") => `
   select reason from suppressions
   where property_id = $property and address_hash = ${hash} and lifted_at is null
-    and (reason = 'erased' or reason = 'self_excluded' and (expires_at is null or expires_at > now()))`;
+    and (reason = 'erased' and ${isNew}
+      or reason = 'self_excluded' and (expires_at is null or expires_at > now()))`;
 const LISTED = `${listed("$email_hash")} union all ${listed("$phone_hash")}`;
 const EXCLUDED_BY_NAME = `
   select from self_exclusions x
@@ -62,16 +63,25 @@ const EXCLUDED_BY_NAME = `
 const MATCHES = `
   select coalesce(bool_or(s.reason = 'erased'), false) as erased,
     coalesce(bool_or(s.reason = 'self_excluded'), false) or exists (${EXCLUDED_BY_NAME}) as excluded
-  from (${LISTED}) s`;
+  from (${listed("$email_hash", "$email_is_new")} union all ${listed("$phone_hash", "$phone_is_new")}) s`;
 
-/** What the property's lists say about values that are about to be written. */
+/**
+ * What the property's lists say about values that are about to be written. `current` keeps an address that somebody
+ * else has had erased; nobody gets it anew.
+ */
 export async function matchLists(
   context: Context,
   values: PlayerValues,
+  current: PlayerValues | null = null,
 ): Promise<{ erased: boolean; excluded: boolean }> {
+  const isNew = (name: "email" | "phone") => current === null || values[name] !== current[name];
   const [row] = await statement<{ erased: boolean; excluded: boolean }>(context.sql, {
     text: MATCHES,
-    values: hashesOf(context, values),
+    values: {
+      ...hashesOf(context, values),
+      email_is_new: isNew("email"),
+      phone_is_new: isNew("phone"),
+    },
   });
   return row!;
 }

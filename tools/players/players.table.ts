@@ -115,7 +115,7 @@ async function beforeWrite(context: Context, { verb, input, current }: Change): 
 async function checkLists(context: Context, values: PlayerValues, current: Row | null): Promise<void> {
   const person = ["email", "phone", "first_name", "last_name", "birth_date"];
   if (!person.some((name) => values[name] !== undefined)) return;
-  const found = await matchLists(context, { ...current, ...values });
+  const found = await matchLists(context, { ...current, ...values }, current);
   if (found.erased) {
     throw new Fault("conflict", {
       message: "A person with this address had their data erased, and must not be stored again.",

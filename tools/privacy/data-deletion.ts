@@ -20,6 +20,11 @@ const Result = z.object({
   retained: z
     .array(z.object({ table: z.string(), basis: z.string() }))
     .describe("What is still kept, and the legal basis for it"),
+  shared_with: z
+    .array(z.uuid())
+    .describe(
+      "Other players who have an address of this one: their records stay, and the address is barred. Told once",
+    ),
 });
 
 /** A vendor starts a message within a second of the claim; a batch is recorded soon after. */
@@ -65,14 +70,14 @@ export default tool({
       entityId: requestId,
       diff: { player_id: player.id, blanked, deleted: erased.deleted, anonymized: erased.anonymized },
     });
-    return { success: true as const, request_id: requestId, ...erased };
+    return { success: true as const, request_id: requestId, ...erased, shared_with: person.sharedWith };
   },
 });
 
 /** What the erasure answered that has been done already. */
 async function formerResult({ sql, property, audit }: Context, playerId: string) {
   const [request] = await sql<
-    { id: string; result: Omit<z.output<typeof Result>, "success" | "request_id"> }[]
+    { id: string; result: Omit<z.output<typeof Result>, "success" | "request_id" | "shared_with"> }[]
   >`
     select id, result from privacy_requests
     where property_id = ${property.id} and player_id = ${playerId} and type = 'deletion' and status = 'completed'
@@ -80,7 +85,7 @@ async function formerResult({ sql, property, audit }: Context, playerId: string)
     order by completed_at limit 1`;
   audit({ action: "data_deletion_repeated", entity: "privacy_requests", entityId: request?.id ?? null });
   if (!request) throw new Fault("conflict", { message: "This player's data was erased." });
-  return { success: true as const, request_id: request.id, ...request.result };
+  return { success: true as const, request_id: request.id, ...request.result, shared_with: [] };
 }
 
 /** Messages that are with a provider at this moment are on their way: what follows is said after they are. */

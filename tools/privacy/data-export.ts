@@ -73,13 +73,43 @@ async function exportOf(context: Context, player: KnownPlayer): Promise<Record<s
   return exported;
 }
 
-async function rowsOf(about: About, { table, rows, more }: Trace): Promise<object[]> {
+async function rowsOf(about: About, { table, rows, more, searched }: Trace): Promise<object[]> {
   const { sql, property } = about;
   const found = await sql<{ row: object }[]>`
     select to_jsonb(t) ${sql.unsafe(more ? `|| ${more}` : "")} as row
     from ${sql(table)} t where t.property_id = ${property.id} and ${rows(about)}
     order by ${sql.unsafe(ORDERS[table] ?? "t.created_at, t.id")}`;
-  return found.map(({ row }) => shown(row));
+  const all = found.map(({ row }) => row);
+  return (searched ? await withoutOthers(about, all) : all).map(shown);
+}
+
+const UUIDS = /[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/g;
+const ADDRESSES = /[^\s"'<>()[\]\\,;:=@]{1,64}@[^\s"'<>()[\]\\,;:=@]{1,253}|\+\d{6,15}/g;
+
+/** What was found by its text, is about someone else, and names another player is not shown to this one. */
+async function withoutOthers({ sql, property, person }: About, rows: object[]): Promise<object[]> {
+  const named = rows.map((row) => {
+    const text = JSON.stringify(row).toLowerCase();
+    return isAbout(row, person.id) ? [] : [...(text.match(UUIDS) ?? []), ...(text.match(ADDRESSES) ?? [])];
+  });
+  const asked = [...new Set(named.flat())];
+  if (asked.length === 0) return rows;
+  const live = sql`p.property_id = ${property.id} and p.id <> ${person.id} and p.deleted_at is null`;
+  const players = await sql<{ name: string }[]>`
+    select n as name from unnest(${asked}::text[]) as n
+    where (exists (select from players p where p.email = n and ${live})
+        or exists (select from players p where p.phone = n and ${live})
+        or exists (select from players p where p.id = case when n ~ '^[0-9a-f-]{36}$' then n::uuid end and ${live}))
+      and not exists (select from players p
+        where p.property_id = ${property.id} and p.id = ${person.id} and n in (p.email, p.phone))`;
+  const others = new Set(players.map(({ name }) => name));
+  return rows.filter((_, at) => !named[at]!.some((name) => others.has(name)));
+}
+
+/** An audit row about the player's record, or an event about it or something of it. */
+function isAbout(row: Partial<Record<string, unknown>>, id: string): boolean {
+  const { object } = (row.data ?? {}) as { object?: { id?: unknown; player_id?: unknown } };
+  return [row.entity_id, row.player_id, object?.id, object?.player_id].includes(id);
 }
 
 /** Where records have no time of their own. */

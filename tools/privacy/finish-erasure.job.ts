@@ -26,6 +26,7 @@ const finishErasure: Job<Input> = job({
         addresses: [],
         hashes,
         ownHashes: [],
+        sharedWith: [],
         identityHash: null,
         externalId: null,
       };

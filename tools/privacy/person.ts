@@ -6,12 +6,14 @@ import { identityHash } from "#tools/players/identity.ts";
 export interface Person {
   /** The id of the player's record. */
   id: string;
-  /** Addresses in their stored form: the player's own, and former ones that nobody else has by now. */
+  /** Addresses in their stored form, present and former, that no other player has: what names them is the person's. */
   addresses: string[];
   /** Hex of their hashes, and of those that stand in for a player without an address. */
   hashes: string[];
-  /** Hex. The addresses that the player has now. */
+  /** Hex. The addresses that the player has now, also those that another player has too. */
   ownHashes: string[];
+  /** Other players who have one of the present addresses too. */
+  sharedWith: string[];
   identityHash: Buffer | null;
   /** The operator's own identifier; null once it is erased. */
   externalId: string | null;
@@ -27,23 +29,50 @@ export interface KnownPlayer {
   first_name: string | null;
   last_name: string | null;
   birth_date: string | null;
-  email_hash: Buffer | null;
-  phone_hash: Buffer | null;
 }
 
 /** The person behind a player's record. */
 export async function personOf(context: Context, player: KnownPlayer): Promise<Person> {
   const { property } = context;
-  const own = [player.email_hash, player.phone_hash].filter((hash) => hash !== null);
-  const former = await formerAddresses(context, player.id);
+  const present = [player.email, player.phone]
+    .filter((address) => address !== null)
+    .map((address) => ({ address, hash: hex(addressHash(property.pepper, address)) }));
+  const all: Known[] = [...present, ...(await formerAddresses(context, player.id))];
+  const owners = await ownersOf(context, player.id, all);
+  const known = all.filter(({ hash }) => !owners.has(hash));
   return {
     id: player.id,
-    addresses: [...new Set([player.email, player.phone, ...former.addresses])].filter((one) => one !== null),
-    hashes: [...new Set([...own.map(hex), ...former.hashes, hex(standIn(property.pepper, player.id))])],
-    ownHashes: own.map(hex),
+    addresses: [...new Set(known.flatMap(({ address }) => address ?? []))],
+    hashes: [...new Set([...known.map(({ hash }) => hash), hex(standIn(property.pepper, player.id))])],
+    ownHashes: present.map(({ hash }) => hash),
+    sharedWith: [...new Set(present.flatMap(({ hash }) => owners.get(hash) ?? []))].sort(),
     identityHash: identityHash(property.pepper, player),
     externalId: player.player_id === player.id ? null : player.player_id,
   };
+}
+
+interface Known {
+  /** Null where the ledger knows the hash alone. */
+  address: string | null;
+  /** Hex. */
+  hash: string;
+}
+
+/** The other players who have an address now, by its hash: spouses share one, and a number passes on. */
+async function ownersOf(
+  { sql, property }: Context,
+  id: string,
+  known: readonly Known[],
+): Promise<Map<string, string[]>> {
+  const hashes = [...new Set(known.map(({ hash }) => hash))];
+  const live = sql`o.property_id = ${property.id} and o.id <> ${id} and o.deleted_at is null`;
+  const rows = await sql<{ hash: string; id: string }[]>`
+    select h as hash, o.id from unnest(${hashes}::text[]) as h join players o on o.email_hash = decode(h, 'hex') and ${live}
+    union
+    select h, o.id from unnest(${hashes}::text[]) as h join players o on o.phone_hash = decode(h, 'hex') and ${live}`;
+  const owners = new Map<string, string[]>();
+  for (const row of rows) owners.set(row.hash, [...(owners.get(row.hash) ?? []), row.id]);
+  return owners;
 }
 
 /** The hash by which lists know a player who has no address for a channel. */
@@ -53,9 +82,9 @@ export function standIn(pepper: Buffer, playerId: string): Buffer {
 
 const hex = (bytes: Buffer) => bytes.toString("hex");
 
-/** What the player had before. An address that is another player's by now is theirs, and left alone. */
-async function formerAddresses({ sql, property }: Context, id: string) {
-  const rows = await sql<{ hash: string | null; address: string | null }[]>`
+/** What the player had before, as far as the ledgers tell. */
+async function formerAddresses({ sql, property }: Context, id: string): Promise<Known[]> {
+  const rows = await sql<({ hash: string; address: null } | { hash: null; address: string })[]>`
     with known as (
       select address_hash as hash from consent_records
       where property_id = ${property.id} and player_id = ${id} and address_hash is not null
@@ -70,21 +99,10 @@ async function formerAddresses({ sql, property }: Context, id: string) {
       select s.address from suppressions s join known k on k.hash = s.address_hash where s.property_id = ${property.id}
     )
     select encode(hash, 'hex') as hash, null as address from known
-    where not exists (select from players p where p.property_id = ${property.id} and p.email_hash = known.hash
-        and p.id <> ${id} and p.deleted_at is null)
-      and not exists (select from players p where p.property_id = ${property.id} and p.phone_hash = known.hash
-        and p.id <> ${id} and p.deleted_at is null)
     union all
-    select null, address from said
-    where address <> ''
-      and not exists (select from players p where p.property_id = ${property.id} and p.email = said.address
-        and p.id <> ${id} and p.deleted_at is null)
-      and not exists (select from players p where p.property_id = ${property.id} and p.phone = said.address
-        and p.id <> ${id} and p.deleted_at is null)`;
-  const addresses = rows.flatMap(({ address }) => (address === null ? [] : [address]));
-  const hashes = rows.flatMap(({ hash }) => (hash === null ? [] : [hash]));
-  return {
-    addresses,
-    hashes: [...hashes, ...addresses.map((one) => hex(addressHash(property.pepper, one)))],
-  };
+    select null, address from said where address <> ''`;
+  return rows.map(({ hash, address }) => ({
+    address,
+    hash: address === null ? hash : hex(addressHash(property.pepper, address)),
+  }));
 }

@@ -9,7 +9,7 @@ export async function findPlayer(
   { lock = false }: { lock?: boolean } = {},
 ): Promise<KnownPlayer> {
   const [player] = await sql<KnownPlayer[]>`
-    select id, player_id, status, legal_hold, email, phone, first_name, last_name, birth_date, email_hash, phone_hash
+    select id, player_id, status, legal_hold, email, phone, first_name, last_name, birth_date
     from players where property_id = ${property.id} and id = ${id} ${lock ? sql`for update` : sql``}`;
   if (!player) throw new Fault("not_found", { message: `No player with the id ${id} in this property.` });
   return player;

@@ -52,49 +52,15 @@ export const BARE = ["property_id", "id", "created_at", "updated_at"] as const;
 /** Rows of the table's column `player_id`. */
 export const byPlayer = ({ sql, person }: About) => sql`t.player_id = ${person.id}`;
 
+/** A column of `t` that names another player, who is there. */
+export function ofAnother({ sql, property, person }: About, column: string): Fragment {
+  return sql`exists (select from players o where o.property_id = ${property.id} and o.id = ${sql.unsafe(column)}
+    and o.id <> ${person.id} and o.deleted_at is null)`;
+}
+
 /** Bytes among the person's hashes. */
 export function amongHashes({ sql }: About, column: string, hashes: readonly string[]): Fragment {
   return sql`${sql.unsafe(column)} in (select decode(h, 'hex') from unnest(${hashes as string[]}::text[]) as h)`;
-}
-
-/** Text, or JSON as text, that names the person. */
-export function mentions({ sql, person }: About, text: string): Fragment {
-  // ilike would put the text into lower case once for each pattern.
-  return sql`lower(${sql.unsafe(text)}) like any (
-    array(select lower(p) from unnest(${patternsOf(person)}::text[]) as p))`;
-}
-
-/** A name that callers have chosen, such as a key of theirs, with the person's own identifier as a word in it. */
-export function namedAfter(about: About, text: string): Fragment {
-  const { sql, person } = about;
-  const id = person.externalId ?? "";
-  // A short one may be a number like any other.
-  const word = id.length < 6 ? null : `(^|[^[:alnum:]])${literalPattern(id)}([^[:alnum:]]|$)`;
-  return sql`(${mentions(about, text)} or coalesce(${sql.unsafe(text)} ~* ${word}, false))`;
-}
-
-/** A text as a regular expression of PostgreSQL's. */
-export function literalPattern(text: string): string {
-  return text.replace(/[^\p{L}\p{N}]/gu, "\\$&");
-}
-
-/** Patterns, for any case, of all by which a text names the person. Never empty. */
-export function patternsOf({ id, addresses, hashes, externalId }: Person): string[] {
-  const quoted = externalId === null ? null : JSON.stringify(externalId);
-  const named =
-    quoted === null
-      ? []
-      : [
-          `"player_id":${quoted}`,
-          `"player_id": ${quoted}`,
-          `player_id ${JSON.stringify(quoted).slice(1, -1)}`,
-        ];
-  return [id, ...addresses, ...hashes, ...named].map(containing);
-}
-
-/** The pattern of ilike for texts that hold this one. */
-export function containing(text: string): string {
-  return `%${text.replace(/[\\%_]/g, "\\$&")}%`;
 }
 
 /** Rows of a ledger lose their personal part, and say by which erasure. */
@@ -105,26 +71,5 @@ export function blanked(ledger: LedgerName, more: Anonymized): Anonymized {
     ...more,
     set: { ...nothing, erased_by: "$erased_by", ...more.set },
     kept: [...Object.keys(sealed), ...written, "detail_hash", "record_hash", ...more.kept],
-  };
-}
-
-/** Takes what names the person out of the texts of records that are the operator's own. */
-export function scrubbed(table: string, columns: Readonly<Record<string, "text" | "jsonb">>) {
-  return async ({ sql, property, person }: Erasure): Promise<number> => {
-    const names = [...person.addresses, ...(person.externalId === null ? [] : [person.externalId])];
-    // A short text may be another word of the same letters.
-    const telling = names.filter((name) => name.length >= 6).map(literalPattern);
-    if (telling.length === 0) return 0;
-    const pattern = `(${telling.join("|")})`;
-    const patterns = names.filter((name) => name.length >= 6).map(containing);
-    const set = Object.entries(columns).map(
-      ([name, type]) =>
-        sql`${sql(name)} = regexp_replace(${sql(name)}::text, ${pattern}, 'erased', 'gi')::${sql.unsafe(type)}`,
-    );
-    const found = Object.keys(columns).map((name) => sql`${sql(name)}::text ilike any (${patterns}::text[])`);
-    const rows = await sql`
-      update ${sql(table)} set ${set.map((one, at) => (at === 0 ? one : sql`, ${one}`))}
-      where property_id = ${property.id} and (${found.map((one, at) => (at === 0 ? one : sql` or ${one}`))})`;
-    return rows.count;
   };
 }

@@ -1,23 +1,36 @@
 import {
-  type About,
-  amongHashes,
-  blanked,
-  byPlayer,
+  addressPattern,
+  containing,
+  dialedPattern,
+  isNumber,
+  isTelling,
   mentions,
   namedAfter,
-  patternsOf,
-  scrubbed,
-  type Trace,
-} from "./trace.ts";
+  naming,
+  wordPattern,
+} from "./naming.ts";
+import { scrubbed } from "./scrub.ts";
+import { type About, amongHashes, blanked, byPlayer, ofAnother, type Trace } from "./trace.ts";
 
-const theirSuppressions = ({ sql, property, person }: About, hashes: readonly string[]) => sql`
+const theirSuppressions = ({ sql, property, person }: About) => sql`
   select s.id from suppressions s where s.property_id = ${property.id} and s.player_id = ${person.id}
   union all
-  select s.id from suppressions s, unnest(${hashes as string[]}::text[]) as h
+  select s.id from suppressions s, unnest(${person.hashes}::text[]) as h
   where s.property_id = ${property.id} and s.address_hash = decode(h, 'hex')`;
 
 const ofTheirSends = ({ sql, property, person }: About) => sql`
   select id from campaign_sends where property_id = ${property.id} and player_id = ${person.id}`;
+
+/** Ids, because the planner finds no index for one condition or another. */
+const theirMails = (about: About) => about.sql`
+  select m.id from mailbox_messages m, unnest(${about.person.addresses}::text[]) as a
+  where m.property_id = ${about.property.id} and m.recipient = a
+  union all ${ofTheirSends(about)}`;
+
+/** Written to an address of the person's while another player had it. */
+const mailedToAnother = (about: About) => about.sql`exists (
+  select from campaign_sends s
+  where s.property_id = ${about.property.id} and s.id = t.id and ${ofAnother(about, "s.player_id")})`;
 
 /** Each by an index of its own. */
 const theirResults = ({ sql, property, person }: About) => sql`
@@ -31,6 +44,16 @@ const theirResults = ({ sql, property, person }: About) => sql`
 const theirEvents = (about: About) => about.sql`
   select t.id from outbox t
   where t.property_id = ${about.property.id} and t.type <> 'player.erased' and ${mentions(about, "t.data::text")}`;
+
+const SUPPRESSION_KEPT = [
+  "channel",
+  "address_hash",
+  "reason",
+  "campaign_id",
+  "expires_at",
+  "lifted_at",
+  "lifted_by",
+] as const;
 
 /**
  * Every table that knows persons. They are erased in this order: what is found by other rows comes before them,
@@ -54,12 +77,14 @@ export const TRACES: readonly Trace[] = [
   },
   {
     table: "mailbox_messages",
-    // Ids, because the planner finds no index for one condition or another.
-    rows: (about) => about.sql`t.id in (
-      select m.id from mailbox_messages m, unnest(${about.person.addresses}::text[]) as a
-      where m.property_id = ${about.property.id} and m.recipient = a
-      union all ${ofTheirSends(about)})`,
+    rows: (about) => about.sql`t.id in (${theirMails(about)}) and not ${mailedToAnother(about)}`,
     exported: "mailbox_messages",
+    erasure: "delete",
+  },
+  {
+    table: "mailbox_messages",
+    rows: (about) => about.sql`t.id in (${theirMails(about)}) and ${mailedToAnother(about)}`,
+    exported: null,
     erasure: "delete",
   },
   {
@@ -82,8 +107,9 @@ export const TRACES: readonly Trace[] = [
     searched: true,
     exported: null,
     erasure: async ({ sql, person }) => {
+      const { likes, names } = naming(person);
       const [row] = await sql<{ gone: number }[]>`
-        select forget_jobs(${person.id}, ${patternsOf(person)}::text[]) as gone`;
+        select forget_jobs(array(select lower(l) from unnest(${likes}::text[]) as l), ${names}) as gone`;
       return row!.gone;
     },
   },
@@ -182,22 +208,26 @@ export const TRACES: readonly Trace[] = [
     erasure: "delete",
   },
   {
-    // What lists the person's present addresses gives way to one entry that bars them for good.
+    // A refusal outlives whoever made it: it is the address's. None of them gives way to the bar.
     table: "suppressions",
-    rows: (about) => about.sql`t.reason not in ('erased', 'self_excluded')
-      and t.id in (${theirSuppressions(about, about.person.ownHashes)})`,
-    exported: null,
-    erasure: "delete",
-  },
-  {
-    table: "suppressions",
-    rows: (about) => about.sql`t.id in (${theirSuppressions(about, about.person.hashes)})`,
+    rows: (about) =>
+      about.sql`t.id in (${theirSuppressions(about)}) and not ${ofAnother(about, "t.player_id")}`,
     exported: "suppressions",
     erasure: {
       set: { address: "null", player_id: "null", source: "null" },
-      kept: ["channel", "address_hash", "reason", "campaign_id", "expires_at", "lifted_at", "lifted_by"],
+      kept: SUPPRESSION_KEPT,
       basis:
         "So that the person is not written to again: a keyed hash of the address (GDPR Art. 17(3)(b), 21(3))",
+    },
+  },
+  {
+    // Another player's refusal, made while that player had the address: it follows them.
+    table: "suppressions",
+    rows: (about) => about.sql`t.id in (${theirSuppressions(about)}) and ${ofAnother(about, "t.player_id")}`,
+    exported: null,
+    erasure: {
+      set: { address: "null" },
+      kept: ["player_id", "source", ...SUPPRESSION_KEPT],
     },
   },
   {
@@ -212,8 +242,9 @@ export const TRACES: readonly Trace[] = [
   },
   {
     table: "self_exclusions",
-    rows: (about) => about.sql`(${byPlayer(about)} or t.identity_hash = ${about.person.identityHash}
-      or t.address_hashes && array(select decode(h, 'hex') from unnest(${about.person.hashes}::text[]) as h))`,
+    rows: (about) => about.sql`(${byPlayer(about)} or not ${ofAnother(about, "t.player_id")}
+      and (t.identity_hash = ${about.person.identityHash}
+        or t.address_hashes && array(select decode(h, 'hex') from unnest(${about.person.hashes}::text[]) as h)))`,
     exported: "self_exclusions",
     erasure: {
       set: { player_id: "null", source: "null", external_ref: "null" },
@@ -390,24 +421,28 @@ function ownRecords(about: About) {
 
 /** Cells of a refused row that are the person's in another form: a phone as it is dialed, their player_id alone. */
 function cells({ sql, person }: About) {
-  const digits = person.addresses.filter((one) => one.startsWith("+")).map((one) => `%${one.slice(-10)}%`);
-  const cell = person.externalId === null ? [] : [`%: ${JSON.stringify(person.externalId)}%`];
-  return sql`(regexp_replace(coalesce(t.original_row::text, ''), '[^0-9]', '', 'g') like any (${digits}::text[])
-    or t.original_row::text like any (${cell}::text[]))`;
+  const phones = person.addresses.filter((one) => one.startsWith("+")).map(dialedPattern);
+  const dialed = phones.length === 0 ? null : phones.join("|");
+  const id = person.externalId;
+  // Digits alone are the player_id where the import read the column as that.
+  const isId = sql`(${id !== null && !isNumber(id)}::boolean or 'playerid' = regexp_replace(
+    lower(coalesce(j.params -> 'mapping' ->> c.key, c.key)), '[^a-z]', '', 'g'))`;
+  const likeId = id === null ? null : containing(JSON.stringify(id).slice(1, -1));
+  return sql`(coalesce(t.original_row::text ~ ${dialed}, false)
+    or t.original_row::text like ${likeId} and exists (
+      select from jsonb_each_text(t.original_row) c
+        left join import_jobs j on j.property_id = t.property_id and j.id = t.job_id
+      where btrim(c.value) = ${id} and ${isId}))`;
 }
 
 /** Files that no open import reads, with the person in them. A text may lie across two chunks. */
 function theirUploads(about: About) {
   const { sql, property, person } = about;
-  const names = [
-    ...person.addresses,
-    ...person.addresses.filter((one) => one.startsWith("+")).map((one) => one.slice(-10)),
-  ];
   const telling = [
-    ...names,
-    ...(person.externalId && person.externalId.length >= 6 ? [person.externalId] : []),
+    ...person.addresses.map(addressPattern),
+    ...person.addresses.filter((one) => one.startsWith("+")).map(dialedPattern),
+    ...(isTelling(person.externalId) ? [wordPattern(person.externalId)] : []),
   ];
-  const patterns = telling.map((text) => `%${text.replace(/[\\%_]/g, "\\$&")}%`);
   return sql`
     select upload_id from (
       select c.upload_id, encode(coalesce(substr(lag(c.bytes) over w, greatest(1, length(lag(c.bytes) over w) - 512)), '')
@@ -417,5 +452,5 @@ function theirUploads(about: About) {
         select from import_jobs j
         where j.property_id = ${property.id} and j.upload_id = c.upload_id and j.status in ('queued', 'processing'))
       window w as (partition by c.upload_id order by c.seq)) f
-    where f.text ilike any (${patterns}::text[])`;
+    where f.text ~* ${telling.length === 0 ? null : telling.join("|")}`;
 }

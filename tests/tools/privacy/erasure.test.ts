@@ -72,10 +72,10 @@ test("an erased player is gone; sends and consents stay without a name, and the 
   const player = await newPlayer();
   await here.call("update_player", { id: player.id, email: `second-${player.email}` });
   await here.call("create_suppression", { channel: "email", address: player.email, source: "call" });
-  await here.call("create_dnc_entry", { phone: player.phone, list: "national", note: "asked Ana" });
   const campaign = await here.campaign();
   await here.call("send_campaign", { campaignId: campaign, propertyId: propertyId() });
   await house.idle();
+  await here.call("create_dnc_entry", { phone: player.phone, list: "national", note: "asked Ana" });
   const { body, status } = await erase(player.id, { reason: "asked", requestedBy: randomUUID() });
   expect(status).toBe(200);
   expect(body).toMatchObject({

@@ -194,6 +194,35 @@ test("a complaint, and unsubscribing at the vendor, take consent back and cancel
   expect(await row(sends[0]!.id)).toMatchObject({ status: "delivered", complained_at: expect.any(String) });
 });
 
+test("what a vendor told of others is carried out, though one of them is erased while it waits", async () => {
+  await place.crowd(2);
+  await place.player({ player_id: "q-1", email: "jop1@example.com" });
+  const { sends } = await campaign();
+  const notices = [
+    { ...hard, email: "p1@example.com" },
+    { ...hard, email: "p2@example.com" },
+    { ...hard, email: "jop1@example.com" },
+  ].map((more, at) => event("bounce", sends[at]!, more));
+  expect((await post(grid.post(notices))).status).toBe(200);
+  expect(
+    (await post(grid.post([event("bounce", sends[0]!, { ...hard, email: "P1@Example.com" })]))).status,
+  ).toBe(200);
+  expect(await waiting()).toHaveLength(2);
+  const [erased] = await place.query(
+    (sql) => sql`select id from players where property_id = ${place.id} and player_id = 'p-1'`,
+  );
+  await place.call("data_deletion", { propertyId: place.id, playerId: erased!.id });
+  expect(await waiting()).toHaveLength(1);
+  const [left] = await house.service.db.asSystem(
+    (sql) => sql`select input::text as input from queue
+      where name = 'receive_notices' and property_id = ${place.id}`,
+  );
+  expect(left!.input).not.toMatch(/"p1@example/);
+  await place.work({ only: "receive_notices" });
+  const bounced = (await suppressions()).filter(({ reason }) => reason === "hard_bounce");
+  expect(bounced.map(({ address }) => address).sort()).toEqual(["jop1@example.com", "p2@example.com"]);
+});
+
 test("what comes late or in another order undoes nothing that is known better", async () => {
   await place.crowd(3);
   const { sends } = await campaign();
