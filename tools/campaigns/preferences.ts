@@ -31,7 +31,8 @@ const WISHES = ["no_consent", "consent_expired", "suppressed"];
 
 /**
  * Where the recipient of a send may be written to now, as the gate says it, for each channel that the player has an
- * address for. With no player any more, there is the send's own channel, which is off. Throws `not_found`.
+ * address for. With no player any more, there is the send's own channel: on while its address is that
+ * of another player who has not refused. Throws `not_found`.
  */
 export async function preferencesOf(
   { sql, property }: Pick<Context, "sql" | "property">,
@@ -41,7 +42,9 @@ export async function preferencesOf(
     (channel) => sql`, ${gateReasons(sql, { property, channel })} as ${sql(channel)}`,
   );
   const [row] = await sql<(Row & Record<Channel, string[] | null>)[]>`
-    select s.channel as sent_by, p.id as player_id, p.email is not null as email_known,
+    select s.channel as sent_by, exists (select 1 from players h where h.property_id = ${property.id} and h.email_hash = s.address_hash
+        and h.deleted_at is null and h.consents ->> 'email' is distinct from 'false') as passed_on,
+      p.id as player_id, p.email is not null as email_known,
       p.phone is not null as phone_known, coalesce(p.consents ? 'push', false) as push_known,
       s.address_hash = case s.channel when 'email' then p.email_hash else p.phone_hash end as is_theirs,
       exists (select 1 from suppressions x where x.property_id = ${property.id} and x.lifted_at is null
@@ -60,7 +63,7 @@ export async function preferencesOf(
     return {
       player_id: null,
       proved: null,
-      preferences: [{ channel: row.sent_by, on: false, can_turn_on: false }],
+      preferences: [{ channel: row.sent_by, on: row.passed_on, can_turn_on: false }],
     };
   }
   const proved = row.is_theirs && row.sent_by in CONSENT_TEXTS ? row.sent_by : null;
@@ -84,6 +87,7 @@ export async function preferencesOf(
 
 interface Row {
   sent_by: Channel;
+  passed_on: boolean;
   player_id: string | null;
   email_known: boolean;
   phone_known: boolean;

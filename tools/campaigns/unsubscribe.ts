@@ -22,7 +22,14 @@ export default tool({
     sendId: z.uuid().describe("The campaign send that the message belongs to"),
     method: z.enum(METHODS).default("one_click"),
   },
-  output: z.object({ success: z.literal(true) }),
+  output: z.object({
+    success: z.literal(true),
+    erased: z
+      .boolean()
+      .describe(
+        "The recipient's data was erased, the address with it: barred then, and nothing is left to record",
+      ),
+  }),
   faults: ["not_found"],
   handler: unsubscribe,
 });
@@ -42,16 +49,17 @@ interface Recipient {
 export async function unsubscribe(
   context: Context,
   { sendId, method }: { sendId: string; method: (typeof METHODS)[number] },
-): Promise<{ success: true }> {
+): Promise<{ success: true; erased: boolean }> {
   const recipient = await findRecipient(context, sendId);
+  const erased = await isErased(context, sendId);
   const { address, address_hash: hash, player_id: playerId, moved } = recipient;
   const how = { channels: ["email" as const], method, source: "unsubscribe_link" };
   if (address !== null && hash !== null) await revoke(context, { address: { address, hash }, ...how });
   else if (hash !== null) await suppressHash(context, hash);
   if (moved && playerId !== null) await revoke(context, { playerId, ...how });
-  if (recipient.unsubscribed_at === null) await mark(context, sendId, recipient);
-  context.audit({ entity: "campaign_sends", entityId: sendId });
-  return { success: true };
+  if (recipient.unsubscribed_at === null && !erased) await mark(context, sendId, recipient);
+  context.audit({ entity: "campaign_sends", entityId: sendId, ...(erased && { diff: { erased } }) });
+  return { success: true, erased };
 }
 
 /**
@@ -80,6 +88,18 @@ export async function isUnsubscribed(
     from campaign_sends s
     where s.property_id = ${property.id} and s.id = ${sendId}`;
   return row?.done ?? false;
+}
+
+/** Whether an erasure has taken the recipient out of the send, and the address with them. */
+export async function isErased(
+  { sql, property }: Pick<Context, "sql" | "property">,
+  sendId: string,
+): Promise<boolean> {
+  const found = await sql`
+    select from campaign_sends
+    where property_id = ${property.id} and id = ${sendId} and player_id is null and anon_id is not null
+      and address_hash is null`;
+  return found.length > 0;
 }
 
 async function findRecipient({ sql, property }: Context, sendId: string): Promise<Recipient> {

@@ -45,6 +45,7 @@ export async function eraseTraces(
     }
   }
   await barForGood(erasure);
+  await refuseFormer(erasure);
   if (person.ownHashes.length > 0) {
     erased.retained.push({ table: "suppressions", basis: "A keyed hash of each address bars it for good" });
   }
@@ -88,4 +89,21 @@ async function barForGood({ sql, property, person }: Erasure): Promise<void> {
     insert into suppressions (property_id, channel, address_hash, reason)
     select ${property.id}, 'all', decode(h, 'hex'), 'erased' from unnest(${person.ownHashes}::text[]) as h
     on conflict (property_id, address_hash, channel, reason) where lifted_at is null do nothing`;
+}
+
+/**
+ * A former address may be somebody else's by now whom the property does not know: nothing is sent to it, until
+ * whoever has it opts in anew.
+ */
+async function refuseFormer({ sql, property, person }: Erasure): Promise<void> {
+  const rows = person.former.flatMap(({ hash, isEmail }) =>
+    (isEmail ? ["email"] : ["sms", "voice"]).map((channel) => ({ hash, channel })),
+  );
+  await sql`
+    insert into suppressions (property_id, id, channel, address_hash, reason)
+    select distinct on (r.hash, r.channel) ${property.id}::uuid, uuid_v7(), r.channel, decode(r.hash, 'hex'),
+      'unsubscribed'
+    from jsonb_to_recordset(${rows as never}::jsonb) as r(hash text, channel text) order by r.hash, r.channel
+    on conflict (property_id, address_hash, channel, reason) where lifted_at is null
+    do update set expires_at = null, updated_at = now()`;
 }

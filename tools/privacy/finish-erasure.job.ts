@@ -26,6 +26,7 @@ const finishErasure: Job<Input> = job({
         addresses: [],
         hashes,
         ownHashes: [],
+        former: [],
         sharedWith: [],
         identityHash: null,
         externalId: null,

@@ -12,6 +12,8 @@ export interface Person {
   hashes: string[];
   /** Hex. The addresses that the player has now, also those that another player has too. */
   ownHashes: string[];
+  /** Addresses that the player had and nobody has now. */
+  former: Pick<Known, "hash" | "isEmail">[];
   /** Other players who have one of the present addresses too. */
   sharedWith: string[];
   identityHash: Buffer | null;
@@ -36,7 +38,7 @@ export async function personOf(context: Context, player: KnownPlayer): Promise<P
   const { property } = context;
   const present = [player.email, player.phone]
     .filter((address) => address !== null)
-    .map((address) => ({ address, hash: hex(addressHash(property.pepper, address)) }));
+    .map((address) => told(property, address));
   const all: Known[] = [...present, ...(await formerAddresses(context, player.id))];
   const owners = await ownersOf(context, player.id, all);
   const known = all.filter(({ hash }) => !owners.has(hash));
@@ -45,6 +47,7 @@ export async function personOf(context: Context, player: KnownPlayer): Promise<P
     addresses: [...new Set(known.flatMap(({ address }) => address ?? []))],
     hashes: [...new Set([...known.map(({ hash }) => hash), hex(standIn(property.pepper, player.id))])],
     ownHashes: present.map(({ hash }) => hash),
+    former: known.filter(({ hash }) => !present.some((one) => one.hash === hash)),
     sharedWith: [...new Set(present.flatMap(({ hash }) => owners.get(hash) ?? []))].sort(),
     identityHash: identityHash(property.pepper, player),
     externalId: player.player_id === player.id ? null : player.player_id,
@@ -56,6 +59,11 @@ interface Known {
   address: string | null;
   /** Hex. */
   hash: string;
+  isEmail: boolean;
+}
+
+function told({ pepper }: Context["property"], address: string): Known {
+  return { address, hash: hex(addressHash(pepper, address)), isEmail: address.includes("@") };
 }
 
 /** The other players who have an address now, by its hash: spouses share one, and a number passes on. */
@@ -84,12 +92,12 @@ const hex = (bytes: Buffer) => bytes.toString("hex");
 
 /** What the player had before, as far as the ledgers tell. */
 async function formerAddresses({ sql, property }: Context, id: string): Promise<Known[]> {
-  const rows = await sql<({ hash: string; address: null } | { hash: null; address: string })[]>`
+  const rows = await sql<({ hash: string; email: boolean; address: null } | { address: string })[]>`
     with known as (
-      select address_hash as hash from consent_records
+      select address_hash as hash, channel = 'email' as email from consent_records
       where property_id = ${property.id} and player_id = ${id} and address_hash is not null
       union
-      select address_hash from campaign_sends
+      select address_hash, channel = 'email' from campaign_sends
       where property_id = ${property.id} and player_id = ${id} and address_hash is not null
     ), said as (
       select diff ->> 'email' as address from audit_logs where property_id = ${property.id} and entity_id = ${id}
@@ -97,12 +105,13 @@ async function formerAddresses({ sql, property }: Context, id: string): Promise<
       select diff ->> 'phone' from audit_logs where property_id = ${property.id} and entity_id = ${id}
       union
       select s.address from suppressions s join known k on k.hash = s.address_hash where s.property_id = ${property.id}
+      union
+      select address from suppressions where property_id = ${property.id} and player_id = ${id}
     )
-    select encode(hash, 'hex') as hash, null as address from known
+    select encode(hash, 'hex') as hash, email, null as address from known
     union all
-    select null, address from said where address <> ''`;
-  return rows.map(({ hash, address }) => ({
-    address,
-    hash: address === null ? hash : hex(addressHash(property.pepper, address)),
-  }));
+    select null, null, address from said where address <> ''`;
+  return rows.map((row) =>
+    row.address === null ? { ...row, isEmail: row.email } : told(property, row.address),
+  );
 }

@@ -45,6 +45,48 @@ const theirEvents = (about: About) => about.sql`
   select t.id from outbox t
   where t.property_id = ${about.property.id} and t.type <> 'player.erased' and ${mentions(about, "t.data::text")}`;
 
+const SEND_KEPT = [
+  "campaign_id",
+  "channel",
+  "provider",
+  "claimed_by",
+  "claimed_at",
+  "scheduled_for",
+  "attempts",
+  "provider_id",
+  "repeats",
+  "bounce_type",
+  "test_of",
+  "segments",
+  "error_code",
+  "sent_at",
+  "delivered_at",
+  "opened_at",
+  "clicked_at",
+  "opens",
+  "clicks",
+  "first_human_open_at",
+  "first_human_click_at",
+  "bounced_at",
+  "complained_at",
+  "unsubscribed_at",
+  "converted_at",
+] as const;
+/** What an anonymous send has lost, or got, by then. */
+const SEND_FREED = [
+  "player_id",
+  "anon_id",
+  "status",
+  "skip_reasons",
+  "address_masked",
+  "provider_message_id",
+  "error_message",
+  "dedupe_key",
+] as const;
+
+const OTHERS_HASH = `case when exists (select from players o where o.property_id = t.property_id
+    and o.email_hash = t.address_hash and o.id <> t.player_id and o.deleted_at is null) then t.address_hash end`;
+
 const SUPPRESSION_KEPT = [
   "channel",
   "address_hash",
@@ -135,40 +177,23 @@ export const TRACES: readonly Trace[] = [
         anon_id: "$anon",
         status: "case when t.status in ('pending', 'deferred') then 'cancelled' else t.status end",
         skip_reasons: "case when t.status in ('pending', 'deferred') then '{erased}' else t.skip_reasons end",
-        address_hash: "null",
+        // By then another player's, who may be the one to use the link in that message.
+        address_hash: OTHERS_HASH,
         address_masked: "null",
         provider_message_id: "null",
         error_message: "null",
         dedupe_key: "sha256(uuid_send(gen_random_uuid()))",
       },
-      kept: [
-        "campaign_id",
-        "channel",
-        "provider",
-        "claimed_by",
-        "claimed_at",
-        "scheduled_for",
-        "attempts",
-        "provider_id",
-        "repeats",
-        "bounce_type",
-        "test_of",
-        "segments",
-        "error_code",
-        "sent_at",
-        "delivered_at",
-        "opened_at",
-        "clicked_at",
-        "opens",
-        "clicks",
-        "first_human_open_at",
-        "first_human_click_at",
-        "bounced_at",
-        "complained_at",
-        "unsubscribed_at",
-        "converted_at",
-      ],
+      kept: SEND_KEPT,
     },
+  },
+  {
+    // Nobody's any more, to an address that has become this person's.
+    table: "campaign_sends",
+    rows: (about) => about.sql`t.player_id is null and t.address_hash is not null and t.anon_id is not null
+      and ${amongHashes(about, "t.address_hash", about.person.hashes)}`,
+    exported: null,
+    erasure: { set: { address_hash: "null" }, kept: [...SEND_FREED, ...SEND_KEPT] },
   },
   {
     // Where two players have one number, a text is that of the player it was taken for.
