@@ -12,10 +12,12 @@ const MOST = 1000;
  * that ask for the same state, the second finds it gone. Throws `invalid` where there are too many.
  */
 export async function lockMatching(
-  { sql, property }: Context,
+  context: Context,
   table: Table,
   filters: [string, string][],
 ): Promise<Row[]> {
+  const { sql, property } = context;
+  await table.beforeChange?.(context);
   const shape = shapeOf(table);
   const { where } = parseQuery(shape, filters);
   const values: unknown[] = [property.id];

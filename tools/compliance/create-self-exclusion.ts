@@ -4,6 +4,7 @@ import { insert } from "#runtime/crud.ts";
 import { Fault, invalid } from "#runtime/faults.ts";
 import { type Context, tool } from "#runtime/operation.ts";
 import { identityHash } from "#tools/players/identity.ts";
+import { holdPlayers } from "#tools/players/turns.ts";
 import { carryOutExclusion } from "./exclude.ts";
 import { addressOf } from "./listed-address.ts";
 import selfExclusions from "./self-exclusions.table.ts";
@@ -41,7 +42,11 @@ export default tool({
   status: 201,
   faults: ["invalid", "not_found"],
   crud: { table: selfExclusions, verb: "create" },
+  deadline: 30_000,
   async handler(context, given) {
+    await context.sql`set local lock_timeout = '20s'`;
+    // A player who was judged before this is there, and stored after, would be found by neither.
+    await holdPlayers(context);
     await checkTimes(context, given);
     const person = await whoIs(context, given);
     const { property } = context;

@@ -4,6 +4,7 @@ import type { Context } from "#runtime/operation.ts";
 import { suppressAddressesOf } from "#tools/compliance/exclude.ts";
 import { addressHash, normalizeEmail, normalizePhone } from "#tools/players/address.ts";
 import { type CustomFields, heldCustomFields } from "#tools/players/custom.ts";
+import { importTurn } from "#tools/players/turns.ts";
 import type { ImportJob } from "./import-job.ts";
 import type { Layout } from "./layout.ts";
 import type { Refusal, Staged } from "./rows.ts";
@@ -47,7 +48,7 @@ export async function writeBatch(
   const { sql, property } = context;
   await sql`set local lock_timeout = '30s'`;
   // Imports into one property take turns, so that two of the same file find each other's players.
-  await sql`select pg_advisory_xact_lock(hashtextextended(${`import ${property.id}`}, 0))`;
+  await importTurn(context);
   const open = await sql`
     select from import_jobs
     where property_id = ${property.id} and id = ${job.id} and status = 'processing' and processed = ${batch.after}

@@ -13,6 +13,7 @@ import {
   type PlayerValues,
   storedAddresses,
 } from "./player.ts";
+import { playersTurn } from "./turns.ts";
 
 const text = (most: number) => z.string().trim().min(1).max(most).nullish();
 const amount = () => z.number().nullish();
@@ -80,6 +81,7 @@ export default table({
     import_job_id: readable(z.uuid().nullable()),
     deleted_at: readable(timestamp().nullable()),
   },
+  beforeChange: playersTurn,
   beforeWrite,
   lookup: { clear: notListed, apply: checkLists },
   afterWrite,

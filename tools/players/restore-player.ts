@@ -6,6 +6,7 @@ import { type Context, tool } from "#runtime/operation.ts";
 import { suppressAddressesOf } from "#tools/compliance/exclude.ts";
 import { matchLists, type PlayerValues } from "./player.ts";
 import players from "./players.table.ts";
+import { playersTurn } from "./turns.ts";
 
 const DAYS = 30;
 
@@ -26,6 +27,7 @@ export default tool({
   output: viewOf(players),
   faults: ["not_found", "conflict"],
   async handler(context, { playerId }) {
+    await playersTurn(context);
     const deleted = await lockDeleted(context, playerId);
     const lists = await matchLists(context, deleted);
     if (await isTaken(context, deleted.player_id)) {

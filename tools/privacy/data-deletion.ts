@@ -4,6 +4,7 @@ import { Fault } from "#runtime/faults.ts";
 import { type Context, tool } from "#runtime/operation.ts";
 import { CHANNELS } from "#tools/compliance/gate.ts";
 import { cancelOpenSends } from "#tools/compliance/open-sends.ts";
+import { importTurn } from "#tools/players/turns.ts";
 import { eraseTraces } from "./erase.ts";
 import finishErasure from "./finish-erasure.job.ts";
 import { personOf } from "./person.ts";
@@ -53,7 +54,7 @@ export default tool({
     const { sql, property, call, emit, enqueue, audit } = context;
     await sql`set local lock_timeout = '20s'`;
     // Imports take the same turns: a batch that runs is waited for, and the next one finds the person barred.
-    await sql`select pg_advisory_xact_lock(hashtextextended(${`import ${property.id}`}, 0))`;
+    await importTurn(context);
     const player = await findPlayer(context, playerId, { lock: true });
     if (player.status === "erased") return await formerResult(context, player.id);
     if (player.legal_hold) throw new Fault("legal_hold");

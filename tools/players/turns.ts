@@ -1,0 +1,26 @@
+import type { Context } from "#runtime/operation.ts";
+
+type Held = Pick<Context, "sql" | "property">;
+
+/** One at a time, to the end of the transaction: imports, and who must not meet one halfway. */
+export async function importTurn({ sql, property }: Held): Promise<void> {
+  await sql`select pg_advisory_xact_lock(hashtextextended(${`import ${property.id}`}, 0))`;
+}
+
+/**
+ * For who stores players one by one, side by side, to the end of the transaction. Before any row is locked: who
+ * waits in `holdPlayers` may want that row.
+ */
+export async function playersTurn(held: Held): Promise<void> {
+  await held.sql`select pg_advisory_xact_lock_shared(${place(held)})`;
+}
+
+/** Until the caller's transaction ends nobody stores a player; who was about to has done so, and is seen. */
+export async function holdPlayers(held: Held): Promise<void> {
+  await importTurn(held);
+  await held.sql`select pg_advisory_xact_lock(${place(held)})`;
+}
+
+function place({ sql, property }: Held) {
+  return sql`hashtextextended(${`players ${property.id}`}, 0)`;
+}
