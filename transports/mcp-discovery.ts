@@ -28,7 +28,7 @@ export function mcpDiscovery({ baseUrl, siteUrl }: Addresses, catalog: Catalog):
       resource_metadata: `${siteUrl}/.well-known/oauth-protected-resource${PATH}`,
     },
     toolsets: catalog.domains.map(({ name, title }) => ({ name, title })),
-    options: ["toolsets", "read_only", "exclude"],
+    options: ["toolsets", "read_only", "exclude", "pii"],
     server_card: `${url}/server-card`,
   };
 }

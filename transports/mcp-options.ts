@@ -7,9 +7,11 @@ export interface Options {
   toolsets: "all" | readonly string[] | null;
   readOnly: boolean;
   exclude: readonly string[];
+  /** What identifies people is masked in all that is answered. */
+  masked: boolean;
 }
 
-const QUERY = ["toolsets", "read_only", "exclude"] as const;
+const QUERY = ["toolsets", "read_only", "exclude", "pii"] as const;
 
 /** The options in the address and in the headers. Throws `invalid` for one that is not known, or misspelt. */
 export function readOptions(request: Request, catalog: Catalog): Options {
@@ -39,6 +41,7 @@ export function readOptions(request: Request, catalog: Catalog): Options {
     toolsets: toolsets.length === 0 ? null : toolsets.includes("all") ? "all" : [...new Set(toolsets)].sort(),
     readOnly: given("read_only", "X-MCP-Readonly").some(([name, text]) => toggle(name, text)),
     exclude: [...new Set(exclude)].sort(),
+    masked: given("pii", "X-MCP-PII").some(([name, text]) => masks(name, text)),
   };
 }
 
@@ -52,6 +55,12 @@ function toggle(option: string, text: string): boolean {
   const value = text.trim().toLowerCase();
   if (value !== "true" && value !== "false") throw refused(option, "is true or false");
   return value === "true";
+}
+
+function masks(option: string, text: string): boolean {
+  const value = text.trim().toLowerCase();
+  if (value !== "masked" && value !== "full") throw refused(option, "is masked or full");
+  return value === "masked";
 }
 
 function shown(text: string): string {

@@ -12,6 +12,7 @@ import { BLOCK_REASONS } from "#tools/compliance/gate.ts";
 import { describeFields } from "#tools/segments/conditions.ts";
 import type { Machine } from "./mcp-call.ts";
 import { guide } from "./mcp-guide.ts";
+import { maskedValue } from "./mcp-masking.ts";
 import { MOST_CHARACTERS, readVisible, visible } from "./mcp-results.ts";
 import type { Surface } from "./mcp-surface.ts";
 
@@ -123,7 +124,9 @@ export async function readResource(reading: Reading, uri: string): Promise<ReadR
   for (const tool of found?.tools ?? []) {
     if (!reading.surface.reach.has(tool)) continue;
     const record = await answerOf(reading, tool, { id }).catch(absent);
-    if (record !== null) return contents(uri, "application/json", JSON.stringify(record));
+    if (record === null) continue;
+    const shown = reading.surface.masked ? maskedValue(record) : record;
+    return contents(uri, "application/json", JSON.stringify(shown));
   }
   throw new ResourceNotFoundError(uri.slice(0, 200));
 }

@@ -13,6 +13,8 @@ export interface Surface {
   listed: readonly ToolText[];
   /** `listed` as JSON, so that a list costs no serialization. */
   listedJson: string;
+  /** What identifies people is masked. */
+  masked: boolean;
   /** Made at the first search. */
   index(): Index;
 }
@@ -95,13 +97,19 @@ function surfaceOf(tools: OfferedTool[], options: Options): Surface {
   return {
     reach: new Map(tools.map((tool) => [tool.operation.name, tool])),
     searchable,
+    masked: options.masked,
     listed,
     listedJson: slim ? JSON.stringify(listed) : json,
     index: () => (index ??= indexOf(tools)),
   };
 }
 
-function offers({ toolsets, readOnly, exclude }: Options, { operation, toolset }: OfferedTool): boolean {
+function offers(
+  { toolsets, readOnly, exclude, masked }: Options,
+  { operation, toolset }: OfferedTool,
+): boolean {
+  // A file is text in which nothing says whose name a word is.
+  if (masked && operation.file) return false;
   if (Array.isArray(toolsets) && !toolsets.includes(toolset)) return false;
   return !(readOnly && operation.effect !== "read") && !exclude.includes(operation.name);
 }

@@ -20,6 +20,7 @@ import { readBody, readJson } from "./body.ts";
 import { callTool, type Machine } from "./mcp-call.ts";
 import { hostFault, ownHosts } from "./mcp-hosts.ts";
 import { NAME, REVISIONS, TITLE, VERSION } from "./mcp-identity.ts";
+import { maskedResult } from "./mcp-masking.ts";
 import { readOptions } from "./mcp-options.ts";
 import { complete, getPrompt, listPrompts } from "./mcp-prompts.ts";
 import { listResources, listTemplates, type Reading, readResource } from "./mcp-resources.ts";
@@ -140,8 +141,8 @@ function serverMaker(machine: Machine): (exchange: Exchange) => Server {
     const reading = { machine, surface, call: { ...call, transport: "mcp" as const } };
     if (method === null || BESIDE_TOOLS.test(method)) addPages(server, reading);
     server.setRequestHandler("tools/list", () => ({ tools: listAsText ? [] : [...surface.listed] }) as never);
-    server.setRequestHandler("tools/call", ({ params }, context) =>
-      callTool(
+    server.setRequestHandler("tools/call", async ({ params }, context) => {
+      const result = await callTool(
         machine,
         surface,
         { ...call, transport: "mcp", client: clientOf(call, context) },
@@ -150,8 +151,9 @@ function serverMaker(machine: Machine): (exchange: Exchange) => Server {
           input: params.arguments ?? {},
           metaKey: params._meta?.["idempotency-key"],
         },
-      ),
-    );
+      );
+      return surface.masked ? maskedResult(result) : result;
+    });
     return server;
   };
 }

@@ -10,7 +10,10 @@ const propertyId = "0195a1b2-0000-7000-8000-000000000001";
 
 function surface(scopes: Scope[], toolsets: "all" | null = null) {
   const actor: Actor = { type: "api_key", id: propertyId, propertyId, scopes, rateLimit: 100 };
-  return made.of({ actor, transport: "mcp", requestId: "r" }, { toolsets, readOnly: false, exclude: [] });
+  return made.of(
+    { actor, transport: "mcp", requestId: "r" },
+    { toolsets, readOnly: false, exclude: [], masked: false },
+  );
 }
 
 test("what an agent reads first fits in 25 tools and 8,000 tokens", () => {

@@ -136,3 +136,38 @@ test("yesterday's agents read and are prompted too", async () => {
   await expect(client.readResource({ uri: "docs://nothing" })).rejects.toThrow(/not found/i);
   expect((await client.listPrompts()).prompts.length).toBe(5);
 });
+
+test("a connection that asks for it is shown no address, name or birth date, by whichever way", async () => {
+  const masked = await house.modern(house.key, "?pii=masked");
+  const person = {
+    first_name: "Zelda",
+    last_name: "Quartermaine",
+    email: "zelda.q@mailbox.example",
+    phone: "+12025550177",
+    birth_date: "1980-05-06",
+  };
+  const made = await masked.callTool({ name: "create_player", arguments: person });
+  const { id, ...shown } = made.structuredContent as Record<string, unknown>;
+  expect(shown).toMatchObject({
+    first_name: "Z•••",
+    email: "z***@m***.example",
+    phone: "+1•••••0177",
+    birth_date: "1980-••-••",
+  });
+  const tools = [
+    await masked.callTool({ name: "list_players", arguments: { filters: { "id.eq": String(id) } } }),
+    await masked.callTool({ name: "list_players", arguments: { format: "items" } }),
+    await masked.callTool({ name: "data_export", arguments: { playerId: id } }),
+    await masked.callTool({ name: "create_player", arguments: person }),
+  ];
+  const told = JSON.stringify([...tools, await masked.readResource({ uri: `player://${id}` })]);
+  for (const secret of ["Zelda", "Quartermaine", "zelda.q", "2025550177", "05-06"]) {
+    expect(told, secret).not.toContain(secret);
+  }
+  const { columns, rows } = tools[0]!.structuredContent as { columns: string[]; rows: unknown[][] };
+  expect(rows[0]![columns.indexOf("first_name")]).toBe("Z•••");
+  expect((await masked.callTool({ name: "export_players", arguments: {} })).isError).toBe(true);
+  const open = await agent.callTool({ name: "get_player", arguments: { id } });
+  expect(open.structuredContent).toMatchObject(person);
+  await expect(house.modern(house.key, "?pii=some")).rejects.toThrow();
+});
