@@ -122,6 +122,8 @@ async function openPlace(players: number) {
         insert into campaign_sends (property_id, campaign_id, player_id, channel, status, address_hash, dedupe_key)
         select ${id}, ${campaignId}, p.id, 'email', 'pending', p.email_hash, sha256(uuid_send(p.id))
         from players p order by p.id limit ${sends}`;
+      // As planning does.
+      await owner`select analyze_sends(${sends})`;
       await owner`update campaigns set status = 'sending', planned_at = now() where id = ${campaignId}`;
       const bare = () =>
         context(around, id, () => null as never).then((made) => bareBatches(made, campaignId));

@@ -110,32 +110,31 @@ async function claimUpTo(context: Context, jobId: string, wanted: Wanted): Promi
           when p.id is null then '{erased}'
           when ${sql.unsafe(hash)} is distinct from k.address_hash then '{address_changed}'
           else ${gateReasons(sql, { property, channel })}
-        end as reasons
+        end as verdict
       from picked k left join players p on p.property_id = ${property.id} and p.id = k.player_id
     ), passed as materialized (
-      select send_id, player as id, zones, region from judged where reasons = '{}'
+      select send_id, player as id, zones, region from judged where verdict = '{}'
     ), ${waiting(sql, rules, caps)}, decided as materialized (
-      select j.send_id, case when j.reasons = '{needs_review}' then 'deferred'
-          when j.reasons <> '{}' or w.skips then case when j.repeats then 'unknown' else 'skipped' end
-          when w.send_id is not null then 'deferred' else 'sending' end as status,
-        coalesce(w.reasons, j.reasons) as reasons,
-        case when j.reasons = '{needs_review}' then statement_timestamp() + ${REVIEW_AGAIN}::interval else w.until end as until
+      select j.*, case when j.verdict = '{needs_review}' then 'deferred'
+          when j.verdict <> '{}' or w.skips then case when j.repeats then 'unknown' else 'skipped' end
+          when w.send_id is not null then 'deferred' else 'sending' end as next,
+        coalesce(w.reasons, j.verdict) as reasons,
+        case when j.verdict = '{needs_review}' then statement_timestamp() + ${REVIEW_AGAIN}::interval else w.until end as until
       from judged j left join waiting w on w.send_id = j.send_id
     ), claimed as (
       update campaign_sends s
-      set status = d.status, skip_reasons = case when d.status = 'unknown' then '{}' else d.reasons end, scheduled_for = coalesce(d.until, s.scheduled_for),
+      set status = d.next, skip_reasons = case when d.next = 'unknown' then '{}' else d.reasons end, scheduled_for = coalesce(d.until, s.scheduled_for),
         claimed_by = ${jobId}, claimed_at = case when s.repeats then s.claimed_at else statement_timestamp() end, updated_at = now(),
-        error_code = case when d.status = 'unknown' then 'interrupted' else s.error_code end,
+        error_code = case when d.next = 'unknown' then 'interrupted' else s.error_code end,
         provider = ${provider.name}, provider_id = ${provider.id}
       from decided d
       where s.property_id = ${property.id} and s.id = d.send_id
     )
     select l.status as campaign_status, l.version, l.has_hours, l.has_caps,
-      exists (select from decided where status = 'unknown') as unsettled,
-      array(select send_id from decided where status = 'skipped') as skipped, (select count(*)::int from picked) as taken,
-      (select id from picked order by id desc limit 1) as last, j.*
-    from live l left join (
-      select j.* from judged j join decided d on d.send_id = j.send_id and d.status = 'sending') j on true`;
+      exists (select from decided where next = 'unknown') as unsettled,
+      array(select send_id from decided where next = 'skipped') as skipped, (select count(*)::int from picked) as taken,
+      (select id from picked order by id desc limit 1) as last, d.*
+    from live l left join decided d on d.next = 'sending'`;
   const claimed = rows as unknown as ClaimedRow[];
   const [first] = claimed;
   if (first?.unsettled) settleLater(context, { campaignId: campaign.id });

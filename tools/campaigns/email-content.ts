@@ -51,16 +51,25 @@ export const emailContent: Compile<"email"> = async (context, campaign) => {
   if (problems.length > 0 || !from || Array.isArray(compiled)) return problems;
   const property = propertyVariables(context.property);
   const mail = { ...compiled, property, from, replyTo: campaign.reply_to };
+  const senders = new WeakMap<Carrier, Mail["from"]>();
   const contentOf = (sent: Mail): Content<"email"> => ({
     channel: "email",
     messageTo: (recipient, link) => messageFor(sent, recipient, link),
-    sentBy: (provider, message) => ({ ...message, from: senderOf(context, campaign, provider) ?? from }),
+    sentBy: (provider, message) => {
+      const sender = senders.get(provider) ?? senderOf(context, campaign, provider) ?? from;
+      senders.set(provider, sender);
+      return isSame(sender, message.from) ? message : { ...message, from: sender };
+    },
   });
   return {
     ...contentOf(mail),
     outgoing: async (setting) => contentOf(await tracked(setting, campaign, mail)),
   };
 };
+
+function isSame(one: Mail["from"], other: Mail["from"]): boolean {
+  return one.email === other.email && one.name === other.name;
+}
 
 interface Mail {
   template: EmailTemplate;

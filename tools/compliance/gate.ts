@@ -44,8 +44,17 @@ export type Bind = (value: string | number, type: string) => string;
  * planner probes its index for few players and hashes it once for many.
  */
 export function gateReasons(sql: Sql, options: GateOptions): postgres.Fragment {
-  return asFragment(sql, (bind) => gateText(bind, options));
+  const { property, channel, at } = options;
+  if (at !== undefined) return asFragment(sql, (bind) => gateText(bind, options));
+  const ofProperty = gates.get(property) ?? new Map<GatedChannel, Bound>();
+  gates.set(property, ofProperty);
+  const gate = ofProperty.get(channel) ?? bound((bind) => gateText(bind, options));
+  ofProperty.set(channel, gate);
+  return fragmentOf(sql, gate);
 }
+
+// As large as it is, it is the same for every batch.
+const gates = new WeakMap<GateOptions["property"], Map<GatedChannel, Bound>>();
 
 /** The gate as text, for statements whose placeholders are numbered by hand. */
 export function gateText(bind: Bind, options: GateOptions): string {
@@ -96,15 +105,42 @@ export function strangerText(bind: Bind, options: GateOptions, hash: string): st
   });
 }
 
-/** Text with bound values as a fragment for the tagged template. */
+interface Pieces {
+  strings: TemplateStringsArray;
+  /** Which value stands behind each of them. */
+  places: number[];
+}
+
+interface Bound extends Pieces {
+  values: (string | number)[];
+}
+
+// The driver (3.4.9) keeps every template's strings that it has seen for good: the same text must be the same ones.
+const known = new Map<string, Pieces>();
+
+/** Text with bound values as a fragment for the tagged template. All that is not bound is text of our own. */
 export function asFragment(sql: Sql, write: (bind: Bind) => string): postgres.Fragment {
+  return fragmentOf(sql, bound(write));
+}
+
+function fragmentOf(sql: Sql, { strings, places, values }: Bound): postgres.Fragment {
+  return sql(strings, ...places.map((place) => values[place]!));
+}
+
+function bound(write: (bind: Bind) => string): Bound {
   const values: (string | number)[] = [];
   // No control character occurs in our SQL, so the marks cannot be mistaken for it.
   const text = write((value, type) => `\u0001${values.push(value) - 1}\u0001::${type}`);
+  const pieces = known.get(text) ?? piecesOf(text);
+  known.set(text, pieces);
+  return { ...pieces, values };
+}
+
+function piecesOf(text: string): Pieces {
   const pieces = text.split("\u0001");
   const strings = pieces.filter((_, index) => index % 2 === 0);
-  const bound = pieces.filter((_, index) => index % 2 === 1).map((index) => values[Number(index)]!);
-  return sql(Object.assign(strings, { raw: strings }) as TemplateStringsArray, ...bound);
+  const places = pieces.filter((_, index) => index % 2 === 1).map(Number);
+  return { strings: Object.assign(strings, { raw: strings }), places };
 }
 
 const UNREACHABLE: Record<GatedChannel, string> = {

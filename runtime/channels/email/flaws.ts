@@ -2,6 +2,7 @@ import type { EmailMessage, SendOutcome } from "../channel.ts";
 
 // A comma or a bracket in an address could name a second recipient.
 const ADDRESS = /^[^\s\p{Cc}<>()[\]\\,;:"@]+@[^\s\p{Cc}<>()[\]\\,;:"@]+$/u;
+const LINE_BREAK = /[\r\n\0]/;
 const HEADER_NAME = /^[!-9;-~]+$/;
 
 /** Why an email can never be sent (a header that would add another one, a bad address), or nothing. */
@@ -17,21 +18,23 @@ export function flaw(message: EmailMessage): (SendOutcome & { status: "failed" }
       };
 }
 
-function unsafe(message: EmailMessage): string | undefined {
-  const lines: [string, string | undefined][] = [
-    ["subject", message.subject],
-    ["to name", message.toName],
-    ["from name", message.from.name],
-    ...Object.entries(message.headers),
-  ];
-  for (const [name, value] of lines) {
-    if (value !== undefined && /[\r\n\0]/.test(value)) return `The ${name} holds a line break.`;
+function unsafe({ subject, toName, from, headers }: EmailMessage): string | undefined {
+  if (LINE_BREAK.test(subject)) return "The subject holds a line break.";
+  if (toName !== undefined && LINE_BREAK.test(toName)) return "The to name holds a line break.";
+  if (from.name !== undefined && LINE_BREAK.test(from.name)) return "The from name holds a line break.";
+  for (const name in headers) {
+    if (LINE_BREAK.test(headers[name]!)) return `The ${name} holds a line break.`;
+    if (!HEADER_NAME.test(name)) return `${JSON.stringify(name)} is not a header name.`;
   }
-  const header = Object.keys(message.headers).find((name) => !HEADER_NAME.test(name));
-  return header === undefined ? undefined : `${JSON.stringify(header)} is not a header name.`;
+  return undefined;
 }
 
 function badAddress({ to, from, replyTo }: EmailMessage): string | undefined {
-  const bad = [to, from.email, replyTo].find((address) => address !== undefined && !ADDRESS.test(address));
-  return bad === undefined ? undefined : `${JSON.stringify(bad)} is not one email address.`;
+  if (!ADDRESS.test(to)) return notOne(to);
+  if (!ADDRESS.test(from.email)) return notOne(from.email);
+  return replyTo === undefined || ADDRESS.test(replyTo) ? undefined : notOne(replyTo);
+}
+
+function notOne(address: string): string {
+  return `${JSON.stringify(address)} is not one email address.`;
 }
