@@ -133,11 +133,7 @@ function createOperation(table: Table): Operation {
     crud: { table, verb: "create" },
     handler: async (context, input) => {
       const change: Change = { verb: "create", input, current: null };
-      // Sent together: the first to be sent is the first to be done.
-      const [, values] = await Promise.all([
-        table.beforeChange?.(context),
-        table.beforeWrite?.(context, change) ?? input,
-      ]);
+      const values = table.beforeWrite ? await table.beforeWrite(context, change) : input;
       const secrets = Object.fromEntries(Object.keys(table.secrets).map((name) => [name, values[name]]));
       const event = table.events.create;
       if (context.insertLast) {
@@ -170,7 +166,6 @@ function updateOperation(table: Table): Operation {
     faults: ["invalid", "conflict", "not_found", ...locking(table), ...table.faults],
     crud: { table, verb: "update" },
     handler: async (context, { id: rowId, version: known, ...input }) => {
-      await table.beforeChange?.(context);
       const current = await lockRow(context, table, rowId as string);
       const change: Change = { verb: "update", input, current };
       const values = table.beforeWrite ? await table.beforeWrite(context, change) : input;

@@ -17,7 +17,6 @@ export async function lockMatching(
   filters: [string, string][],
 ): Promise<Row[]> {
   const { sql, property } = context;
-  await table.beforeChange?.(context);
   const shape = shapeOf(table);
   const { where } = parseQuery(shape, filters);
   const values: unknown[] = [property.id];

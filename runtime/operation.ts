@@ -298,8 +298,8 @@ export interface Table {
   readonly faults: readonly FaultCode[];
   /** Values that only the creation's answer shows; stored sealed. */
   readonly secrets: Readonly<Record<string, z.ZodType>>;
-  /** Runs before a row is created, or locked to be changed: for what takes turns with others. */
-  beforeChange?(context: Context): Promise<void>;
+  /** SQL that a transaction begins with which writes or changes rows of a property: for what takes turns with others. */
+  turn?(propertyId: string): string;
   /** The values to write, from the caller's; may add columns that callers do not write. */
   beforeWrite?(context: Context, change: Change): Promise<Record<string, unknown>>;
   /** Runs behind `beforeWrite`. */

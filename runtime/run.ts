@@ -70,12 +70,10 @@ export async function run(call: Run): Promise<Outcome> {
   };
   // What is undone is no answer for later.
   const keyed = isDry(call) ? null : keyedCall(call);
-  // A lone row needs no lock: its twin waits at the record of the key, which is written in the same statement.
-  const opening = keyed && !isLoneRow(call) ? locking(keyed, effects) : {};
   const outcome = await transact(
     call,
     (sql, last) => keyedWork({ ...call, effects, keyed, sql, last }),
-    opening,
+    openingOf(call, keyed, effects),
   ).catch((error: unknown) => {
     if (error instanceof Undone) return error.outcome;
     if (effects.insertion?.isMore(error)) return run({ ...call, rowFirst: true });
@@ -88,13 +86,18 @@ export async function run(call: Run): Promise<Outcome> {
   return outcome;
 }
 
-function locking(keyed: Keyed, effects: Effects) {
-  return {
-    before: lockText(keyed),
-    onBegun: () => {
-      effects.owned = true;
-    },
+/** The locks that the transaction begins with. */
+function openingOf(call: Run, keyed: Keyed | null, effects: Effects) {
+  const { operation, property } = call;
+  const { table, verb } = operation.crud ?? {};
+  // A lone row needs no lock: its twin waits at the record of the key, which is written in the same statement.
+  const key = keyed && !isLoneRow(call) ? lockText(keyed) : null;
+  const turn = verb === "create" || verb === "update" ? table?.turn?.(property!.id) : null;
+  const before = [key, turn].filter(Boolean).join("; ");
+  const onBegun = () => {
+    effects.owned = key !== null;
   };
+  return { ...(before && { before }), onBegun };
 }
 
 /** Whether the call creates one row, which its last statement can insert. */

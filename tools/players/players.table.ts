@@ -81,7 +81,7 @@ export default table({
     import_job_id: readable(z.uuid().nullable()),
     deleted_at: readable(timestamp().nullable()),
   },
-  beforeChange: playersTurn,
+  turn: playersTurn,
   beforeWrite,
   lookup: { clear: notListed, apply: checkLists },
   afterWrite,

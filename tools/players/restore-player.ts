@@ -27,7 +27,7 @@ export default tool({
   output: viewOf(players),
   faults: ["not_found", "conflict"],
   async handler(context, { playerId }) {
-    await playersTurn(context);
+    await context.sql.unsafe(playersTurn(context.property.id));
     const deleted = await lockDeleted(context, playerId);
     const lists = await matchLists(context, deleted);
     if (await isTaken(context, deleted.player_id)) {

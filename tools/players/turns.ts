@@ -8,19 +8,20 @@ export async function importTurn({ sql, property }: Held): Promise<void> {
 }
 
 /**
- * For who stores players one by one, side by side, to the end of the transaction. Before any row is locked: who
+ * SQL for who stores players one by one, side by side, to the end of the transaction. Before any row is locked: who
  * waits in `holdPlayers` may want that row.
  */
-export async function playersTurn(held: Held): Promise<void> {
-  await held.sql`select pg_advisory_xact_lock_shared(${place(held)})`;
+export function playersTurn(propertyId: string): string {
+  return `select pg_advisory_xact_lock_shared(${place(propertyId)})`;
 }
 
 /** Until the caller's transaction ends nobody stores a player; who was about to has done so, and is seen. */
 export async function holdPlayers(held: Held): Promise<void> {
   await importTurn(held);
-  await held.sql`select pg_advisory_xact_lock(${place(held)})`;
+  await held.sql.unsafe(`select pg_advisory_xact_lock(${place(held.property.id)})`);
 }
 
-function place({ sql, property }: Held) {
-  return sql`hashtextextended(${`players ${property.id}`}, 0)`;
+/** A property's id is a uuid, as the directory has it. */
+function place(propertyId: string): string {
+  return `hashtextextended('players ${propertyId}', 0)`;
 }
