@@ -2,7 +2,7 @@ import postgres from "postgres";
 import { FLOW_LIMITS, type FlowLimits, LANES, type Lane, openLanes } from "./lanes.ts";
 import { type Client, ConnectionLost, DeadlineExceeded, openPool, type Pool } from "./pool.ts";
 import { openShared, SHORT } from "./shared.ts";
-import { gatheringSocket } from "./socket.ts";
+import { cuttable, gatheringSocket } from "./socket.ts";
 import { jsonAsText, types } from "./types.ts";
 
 /** A tagged template that runs SQL in the transaction that it belongs to. */
@@ -50,6 +50,10 @@ export interface Database {
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
 const REQUEST_DEADLINE = 5_000;
 const MOST_PREPARED = 1_000;
+/** Milliseconds in which the driver fails what a lost connection was asked, if it does at all. */
+const ANSWERS_LOSS_WITHIN = 100;
+/** Seconds. Left to itself, the driver comes to wait for 20 of them, and whoever asks meanwhile waits along. */
+const LONGEST_BACKOFF = 0.25;
 
 export interface ConnectOptions {
   /** Connections a pool: 3 to 4 serve two cores best. */
@@ -67,7 +71,7 @@ export function connect(url: string, options: ConnectOptions = {}): Database {
     idle_timeout: 0,
     max_lifetime: null,
     connect_timeout: 5,
-    socket: gatheringSocket(),
+    backoff: (failures: number) => (0.5 + Math.random() / 2) * Math.min(3 ** failures / 100, LONGEST_BACKOFF),
     connection: {
       application_name: options.application ?? "marketing",
       role,
@@ -92,7 +96,9 @@ export function connect(url: string, options: ConnectOptions = {}): Database {
     options.flowLimits ?? FLOW_LIMITS,
     (backend) => stopQuery(writers, backend),
   );
-  const listener = postgres(url, { ...settings("app_idle"), max: 1 });
+  const listening = cuttable(gatheringSocket());
+  const sockets = { socket: listening.socket };
+  const listener = postgres(url, { ...settings("app_idle"), ...sockets, max: 1 });
   const prepared = new Set<string>();
 
   return {
@@ -126,7 +132,7 @@ export function connect(url: string, options: ConnectOptions = {}): Database {
         readers.close(),
         shared.close(),
         lanes.close(),
-        listener.end({ timeout: 5 }),
+        listener.end({ timeout: 5 }).finally(listening.cut),
       ]);
     },
   };
@@ -182,7 +188,7 @@ function transact<T>(
       if (isLost()) throw new ConnectionLost();
     } catch (error) {
       if (isLost()) throw error instanceof ConnectionLost ? error : new ConnectionLost({ cause: error });
-      await Promise.race([sql.unsafe("rollback").then(undefined, () => {}), loss(client)]);
+      await sql.unsafe("rollback").then(undefined, () => {});
       throw isLost() ? new ConnectionLost({ cause: error }) : error;
     }
     // The transaction ends here in any case: where a statement has failed, this rolls it back. So the next one may
@@ -196,14 +202,6 @@ function transact<T>(
     if (isLost()) throw new ConnectionLost({ cause: failed?.error });
     if (failed) throw failed.error;
     return result;
-  });
-}
-
-/** Resolves when the connection is lost: the driver answers nothing that is sent while it breaks. */
-function loss(client: Client): Promise<void> {
-  return new Promise((resolve) => {
-    if (client.lost) return resolve();
-    client.onLost = resolve;
   });
 }
 
@@ -221,7 +219,7 @@ async function settle<T>(work: Promise<T>, opened: Promise<{ error: unknown } | 
   return outcome.value;
 }
 
-/** Runs `work` on a connection of its own. One that has not answered by the deadline is cut. */
+/** Runs `work` on a connection of its own. One that has not answered by the deadline, or was lost, is cut. */
 async function withClient<T>(
   pool: Pool,
   deadline: number,
@@ -237,18 +235,43 @@ async function withClient<T>(
     throw error;
   }
   let gone = false;
+  let isCut = false;
+  const cut = () => {
+    isCut = true;
+    pool.discard(client);
+  };
   const handOver = () => {
     gone = pool.handOver(client);
   };
   try {
-    const result = await withDeadline(work(client, handOver), deadline - (performance.now() - startedAt));
+    const given = whileHeld(client, work(client, handOver), cut);
+    const result = await withDeadline(given, deadline - (performance.now() - startedAt));
     if (!gone) pool.give(client);
     return result;
   } catch (error) {
     // Whoever has it by now waits behind the same silence.
-    if (error instanceof DeadlineExceeded) pool.discard(client);
-    else if (!gone) pool.give(client);
+    if (error instanceof DeadlineExceeded) cut();
+    else if (!gone && !isCut) pool.give(client);
     throw error;
+  }
+}
+
+/** The driver answers nothing that is sent while a connection breaks, and what it kept open is gone in any case. */
+async function whileHeld<T>(client: Client, work: PromiseLike<T>, cut: () => void): Promise<T> {
+  let timer: NodeJS.Timeout | undefined;
+  const { promise: lost, reject } = Promise.withResolvers<never>();
+  const onLost = () => {
+    timer ??= setTimeout(() => {
+      cut();
+      reject(new ConnectionLost());
+    }, ANSWERS_LOSS_WITHIN);
+  };
+  client.onLost.add(onLost);
+  try {
+    return await Promise.race([work, lost]);
+  } finally {
+    clearTimeout(timer);
+    client.onLost.delete(onLost);
   }
 }
 

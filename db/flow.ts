@@ -48,7 +48,7 @@ export function startFlow(running: Running, source: Source): Flow {
   const whole = setTimeout(() => void fail(new DeadlineExceeded("it flowed for too long")), limits.whole);
   const settle = (how: "done" | Error) => {
     state = how;
-    client.onLost = null;
+    client.onLost.delete(onLost);
     clearTimeout(whole);
     receiver.end();
   };
@@ -60,7 +60,8 @@ export function startFlow(running: Running, source: Source): Flow {
     if (!client.lost) drop();
     leave((await rolledBack(client)) ? pool.give : pool.discard);
   };
-  client.onLost = () => void fail(new ConnectionLost());
+  const onLost = () => void fail(new ConnectionLost());
+  client.onLost.add(onLost);
   const pieces = (async function* () {
     const opening = `begin isolation level repeatable read read only; ${role}; select pg_backend_pid() as pid`;
     const opened = (await sql.unsafe(opening).simple()) as unknown as { pid: number }[][];

@@ -1,12 +1,5 @@
 import { Socket } from "node:net";
-
-/** Where the driver wants to be connected to. */
-interface Address {
-  path: string | false;
-  host: string[];
-  port: number[];
-  ssl: unknown;
-}
+import type { Address } from "./socket.ts";
 
 const USUAL_SIZE = 262_144;
 const HEADER = 5;

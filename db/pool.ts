@@ -1,4 +1,5 @@
 import postgres from "postgres";
+import { cuttable, gatheringSocket } from "./socket.ts";
 
 /** The database did not answer within the caller's deadline. */
 export class DeadlineExceeded extends Error {
@@ -22,7 +23,9 @@ export interface Client {
   /** How often it was lost so far: for work that outlives its turn. */
   losses: number;
   /** Called when that happens. */
-  onLost: (() => void) | null;
+  onLost: Set<() => void>;
+  /** Ends it at once, whatever it waits for, and for good. */
+  cut(): void;
 }
 
 export interface Pool {
@@ -46,17 +49,22 @@ export function openPool(url: string, size: number, options: Options): Pool {
   const idle: Client[] = [];
   const waiting: ((client: Client) => void)[] = [];
   const all = new Set<Client>();
+  const opens = gatheringSocket();
   let closed = false;
 
   const open = (): Client => {
-    const client: Client = { sql: undefined as never, lost: false, losses: 0, onLost: null };
+    const { socket, cut } = cuttable(opens);
+    const client: Client = { sql: undefined as never, lost: false, losses: 0, onLost: new Set(), cut };
+    // The driver knows the option, and its types do not.
+    const sockets = { socket };
     client.sql = postgres(url, {
       ...options,
+      ...sockets,
       max: 1,
       onclose: () => {
         client.lost = true;
         client.losses++;
-        client.onLost?.();
+        for (const tell of [...client.onLost]) tell();
       },
     });
     all.add(client);
@@ -86,12 +94,13 @@ export function openPool(url: string, size: number, options: Options): Pool {
       if (!all.delete(client)) return;
       client.lost = true;
       client.losses++;
+      client.cut();
       void client.sql.end({ timeout: 0 }).catch(() => {});
       if (!closed && waiting.length > 0) give(open());
     },
     close: async () => {
       closed = true;
-      await Promise.all([...all].map(({ sql }) => sql.end({ timeout: 5 })));
+      await Promise.all([...all].map(({ sql, cut }) => sql.end({ timeout: 5 }).finally(cut)));
     },
   };
 }

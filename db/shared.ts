@@ -1,6 +1,7 @@
 import postgres from "postgres";
 import { messageSockets } from "./messages.ts";
 import { ConnectionLost, DeadlineExceeded } from "./pool.ts";
+import { cuttable } from "./socket.ts";
 
 /** What shared connections are opened with: statements are planned once for all values, and a long one is stopped. */
 export const SHORT = { plan_cache_mode: "force_generic_plan", statement_timeout: "250ms" };
@@ -16,6 +17,7 @@ export interface Shared {
 
 interface Line {
   sql: postgres.Sql;
+  cut(): void;
   warm: boolean;
   /** In the order of their answers. */
   waiting: Set<Waiting>;
@@ -49,15 +51,16 @@ export function openShared(url: string, options: Options): Shared {
   const slow = slowOnes();
 
   const open = (): Line => {
-    const line: Line = { sql: undefined as never, warm: false, waiting: new Set() };
+    const { socket, cut } = cuttable(messageSockets());
+    const line: Line = { sql: undefined as never, cut, warm: false, waiting: new Set() };
     const onclose = () => {
       line.warm = false;
       // The driver answers nothing that is sent while a connection breaks.
       leave(line, Number.NEGATIVE_INFINITY);
     };
     // The driver knows the option, and its types do not.
-    const socket = { socket: messageSockets() };
-    line.sql = postgres(url, { ...options, max: 1, onclose, ...socket });
+    const sockets = { socket };
+    line.sql = postgres(url, { ...options, max: 1, onclose, ...sockets });
     lines.push(line);
     return line;
   };
@@ -74,6 +77,7 @@ export function openShared(url: string, options: Options): Shared {
       if (!oldest || oldest.until > now) continue;
       lines.splice(lines.indexOf(line), 1);
       leave(line, now);
+      line.cut();
       void line.sql.end({ timeout: 0 }).catch(() => {});
     }
   }, CHECK_EVERY).unref();
@@ -96,7 +100,7 @@ export function openShared(url: string, options: Options): Shared {
     },
     close: async () => {
       clearInterval(checking);
-      await Promise.all(lines.map(({ sql }) => sql.end({ timeout: 5 })));
+      await Promise.all(lines.map(({ sql, cut }) => sql.end({ timeout: 5 }).finally(cut)));
     },
   };
 }

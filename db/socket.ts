@@ -3,10 +3,34 @@ import { connect, type Socket } from "node:net";
 /** postgres.js (3.4.9) sends at once from this many bytes on, and gathers what is less until the loop's end. */
 const SENT_AT_ONCE = 1024;
 
-interface Address {
+/** Where the driver wants to be connected to. */
+export interface Address {
   host: string[];
   port: number[];
-  path?: string | false;
+  path: string | false;
+  ssl: unknown;
+}
+
+type Opens = (address: Address) => Socket;
+
+/**
+ * One connection's sockets, which can be cut for good. An instance of the driver (3.4.9) that is ended while it
+ * waits to connect does so all the same, and keeps that connection for ever.
+ */
+export function cuttable(open: Opens): { socket: Opens; cut(): void } {
+  let current: Socket | undefined;
+  let isCut = false;
+  return {
+    socket: (address) => {
+      if (isCut) throw new Error("the connection was given up");
+      current = open(address);
+      return current;
+    },
+    cut: () => {
+      isCut = true;
+      current?.destroy();
+    },
+  };
 }
 
 /**

@@ -60,10 +60,17 @@ export function rateLimiter(options: { db: Database; now: () => number; log: Log
     return { allowed, limit, remaining, reset: window + WINDOW };
   };
 
-  /** Takes back what was taken in this window. */
-  const giveBack = (bucket: string): void => {
+  /** Takes back what was taken, while its window lasts. */
+  const giveBack = (bucket: string, taken: Allowance): void => {
     const counter = counters.get(bucket);
-    if (counter) counter.own--;
+    if (taken.allowed && counter?.window === taken.reset - WINDOW) counter.own--;
+  };
+
+  /** What is left of a bucket; takes nothing of it. */
+  const look = (bucket: string, limit: number): Allowance => {
+    const taken = take(bucket, limit);
+    giveBack(bucket, taken);
+    return { ...taken, remaining: taken.remaining + (taken.allowed ? 1 : 0) };
   };
 
   /** Whether a bucket has nothing left in this window; takes nothing of it. */
@@ -112,6 +119,7 @@ export function rateLimiter(options: { db: Database; now: () => number; log: Log
   return {
     take,
     giveBack,
+    look,
     isSpent,
     close: async () => {
       clearInterval(timer);

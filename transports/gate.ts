@@ -57,8 +57,9 @@ export async function pass(gate: Gate, incoming: IncomingMessage): Promise<Passa
 
 /**
  * Who it is, and what is left to them. A key that was never seen here is looked for at the cost of its address,
- * which a good one gets back: guesses reach the database no more often than strangers may ask. Of those behind one
- * address, only keys that are new to this process have to wait with whoever guesses.
+ * which a good one gets back, and so does one that the database says nothing of: guesses reach the database no more
+ * often than strangers may ask. Of those behind one address, only keys that are new to this process have to wait with
+ * whoever guesses.
  */
 async function admit(gate: Gate, incoming: IncomingMessage, address: string) {
   const { headers } = incoming;
@@ -77,8 +78,13 @@ async function admit(gate: Gate, incoming: IncomingMessage, address: string) {
   } catch (error) {
     fault = toFault(error);
   }
-  if (stranger && actor.type === "anonymous") return { actor, fault, allowance: stranger as Allowance };
-  if (stranger) gate.limiter.giveBack(address);
+  // Nobody can tell whose request this is: it is no guess, and nobody's allowance ends here.
+  const isUntold = fault?.code === "unavailable";
+  if (stranger && actor.type === "anonymous" && !isUntold)
+    return { actor, fault, allowance: stranger as Allowance };
+  if (stranger) gate.limiter.giveBack(address, stranger);
+  if (isUntold)
+    return { actor, fault, allowance: { ...gate.limiter.look(address, ADDRESS_LIMIT), allowed: true } };
   return { actor, fault, allowance: gate.limiter.take(...bucketOf(actor, address)) };
 }
 

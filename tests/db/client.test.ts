@@ -1,3 +1,4 @@
+import { type AddressInfo, createServer } from "node:net";
 import postgres from "postgres";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { connect, type Database } from "#db/client.ts";
@@ -5,6 +6,9 @@ import { testDatabase } from "../support/database.ts";
 
 const PROPERTY = "01900000-0000-7000-8000-00000000000a";
 const RIVAL = "01900000-0000-7000-8000-00000000000b";
+
+/** That one is let in, and that the server is ready: what a connection is told before it is asked anything. */
+const GREETING = Buffer.from("5200000008000000005a0000000549", "hex");
 
 const database = await testDatabase();
 const admin = postgres(database.url, { max: 1, onnotice: () => {} });
@@ -95,4 +99,47 @@ test("a connection that breaks under a commit fails it and what has begun behind
   // The driver fails one more query with the old error, once it is connected again.
   await name(RIVAL, "after").catch(() => name(RIVAL, "after"));
   expect(await named(RIVAL)).toEqual(["after", "after last"]);
+});
+
+test("a transaction whose connection is lost is told so at once, whatever it waits for", async () => {
+  const startedAt = performance.now();
+  const lost = db.asSystem(async (sql) => {
+    const [{ pid }] = await sql<[{ pid: number }]>`select pg_backend_pid() as pid`;
+    await admin`select pg_terminate_backend(${pid})`;
+    return new Promise<never>(() => {});
+  });
+  await expect(lost).rejects.toMatchObject({ code: "CONNECTION_CLOSED" });
+  expect(performance.now() - startedAt).toBeLessThan(2_000);
+  await name(RIVAL, "next");
+  expect(await named(RIVAL)).toContain("next last");
+});
+
+test("a connection that was given up before it was made leaves none behind", async () => {
+  const { promise: found, resolve } = Promise.withResolvers<void>();
+  let open = 0;
+  const server = createServer((socket) => {
+    open++;
+    socket.on("error", () => {}).on("close", () => open--);
+    socket.once("data", () => socket.write(GREETING));
+    resolve();
+  });
+  const listen = (port: number) =>
+    new Promise<number>((listening) => {
+      server.listen(port, "127.0.0.1", () => listening((server.address() as AddressInfo).port));
+    });
+  const port = await listen(0);
+  await new Promise((closed) => server.close(closed));
+  const away = connect(`postgres://nobody@127.0.0.1:${port}/none`, { size: 1 });
+  const ask = (deadline: number) => away.asSystem((sql) => sql`select 1`, { deadline });
+  // Until the driver takes its time before it tries again.
+  for (let turn = 0; turn < 6; turn++)
+    await expect(ask(5_000)).rejects.toMatchObject({ code: expect.stringMatching("CONN") });
+  await listen(port);
+  await expect(ask(1)).rejects.toMatchObject({ code: "57014" });
+  const asking = ask(2_000).catch(() => {});
+  await found;
+  await asking;
+  await away.close();
+  await expect.poll(() => open).toBe(0);
+  await new Promise((closed) => server.close(closed));
 });
