@@ -25,10 +25,10 @@ export function mountCallbacks(app: Http, gate: Gate, service: Service): void {
     const address = networkOf(addressOf(gate, incoming) ?? "unknown");
     const refused: Bucket = [`callbacks:${address}:${id}`, REFUSED_LIMIT];
     const unknown: Bucket = [`callbacks:${address}`, UNKNOWN_LIMIT];
-    const frame = (bucket: Bucket): Frame => ({
+    const frame = (bucket: Bucket, count = gate.limiter.take): Frame => ({
       requestId: randomUUID(),
       version: CURRENT_VERSION,
-      allowance: gate.limiter.take(...bucket),
+      allowance: count(...bucket),
       metadataUrl: gate.metadataUrl,
     });
     const spent = [refused, unknown].find((bucket) => gate.limiter.isSpent(...bucket));
@@ -50,6 +50,8 @@ export function mountCallbacks(app: Http, gate: Gate, service: Service): void {
       if (fault.status >= 500) {
         service.log.error({ err: fault.cause ?? fault, provider: id }, "callback failed");
       }
+      // A record that could not be read tells nothing of who asked: what the vendor tells next must not be refused for it.
+      if (fault.code === "unavailable") return answerFault(frame(refused, gate.limiter.look), fault);
       return answerFault(frame(fault.status === 404 ? unknown : refused), fault);
     }
   });

@@ -238,5 +238,6 @@ describe("import, segment, check, send, see, be told", () => {
       return data;
     };
     await expectDelivered(await mainJob(run, "C"), "C");
-  });
+    // A dozen processes, one after another.
+  }, 600_000);
 });

@@ -4,6 +4,9 @@ import { flagOf } from "#transports/cli-arguments.ts";
 import type { House } from "../support/house.ts";
 import { ROOT } from "./sources.ts";
 
+/** Milliseconds after which a command counts as one that never ends; on a busy machine one takes 20 s. */
+const NEVER_ENDS = 100_000;
+
 export interface Printed {
   exit: number;
   // biome-ignore lint/suspicious/noExplicitAny: a test reads what it expects
@@ -27,8 +30,10 @@ export function overCli(
     house.tenant.id,
   ];
   const env = { PATH: process.env.PATH, DATABASE_URL: house.database.url, APP_SECRET: config.appSecret };
-  return new Promise((resolve) => {
-    execFile(process.execPath, [...words, ...flags], { cwd: ROOT, env }, (error, stdout, stderr) => {
+  const options = { cwd: ROOT, env, timeout: NEVER_ENDS, killSignal: "SIGKILL" } as const;
+  return new Promise((resolve, reject) => {
+    execFile(process.execPath, [...words, ...flags], options, (error, stdout, stderr) => {
+      if (error?.signal) return reject(new Error(`${operation.name} did not end: ${stdout} ${stderr}`));
       resolve({ exit: Number(error?.code ?? 0), data: stdout ? JSON.parse(stdout) : null, stderr });
     });
   });
