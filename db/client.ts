@@ -49,6 +49,8 @@ export interface Database {
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
 const REQUEST_DEADLINE = 5_000;
+/** A query that nobody waits for any more ends by itself so long after: cutting its connection does not stop it. */
+const OVERTIME = 1_000;
 const MOST_PREPARED = 1_000;
 /** Milliseconds in which the driver fails what a lost connection was asked, if it does at all. */
 const ANSWERS_LOSS_WITHIN = 100;
@@ -77,6 +79,7 @@ export function connect(url: string, options: ConnectOptions = {}): Database {
       role,
       timezone: "UTC",
       lock_timeout: "2s",
+      statement_timeout: `${REQUEST_DEADLINE + OVERTIME}ms`,
       // Rules compile to large expressions: compiling them to machine code cost 5x their running time.
       jit: "off",
       idle_in_transaction_session_timeout: "60s",
@@ -92,7 +95,7 @@ export function connect(url: string, options: ConnectOptions = {}): Database {
   });
   const shared = openShared(url, { ...settings("app_reader", SHORT), types: jsonAsText as never });
   const lanes = openLanes(
-    openPool(url, LANES, settings("app_idle")),
+    openPool(url, LANES, settings("app_idle", { statement_timeout: "0" })),
     options.flowLimits ?? FLOW_LIMITS,
     (backend) => stopQuery(writers, backend),
   );
@@ -164,14 +167,22 @@ function transact<T>(
     const { sql, losses } = client;
     const isLost = () => client.losses !== losses;
     // Not awaited: the handler's first query follows on the wire at once.
-    const opening = sql.unsafe(`begin${readOnly ? " read only" : ""}; ${before ? `${before}; ` : ""}${role}`);
-    const opened = opening.simple().then(
-      () => {
-        onBegun?.();
-        return null;
-      },
-      (error: unknown) => ({ error }),
-    );
+    const opening = [
+      `begin${readOnly ? " read only" : ""}`,
+      ...(deadline === REQUEST_DEADLINE ? [] : [`set local statement_timeout = ${timeoutOf(deadline)}`]),
+      ...(before ? [before] : []),
+      role,
+    ];
+    const opened = sql
+      .unsafe(opening.join("; "))
+      .simple()
+      .then(
+        () => {
+          onBegun?.();
+          return null;
+        },
+        (error: unknown) => ({ error }),
+      );
     const final: Promise<unknown>[] = [];
     let result: T;
     try {
@@ -203,6 +214,11 @@ function transact<T>(
     if (failed) throw failed.error;
     return result;
   });
+}
+
+/** Milliseconds for the server, where 0 is no limit. */
+function timeoutOf(deadline: number): number {
+  return Number.isFinite(deadline) ? Math.ceil(deadline) + OVERTIME : 0;
 }
 
 /** The work's result, or the error of the opening statements, which explains any that followed. */
@@ -249,8 +265,9 @@ async function withClient<T>(
     if (!gone) pool.give(client);
     return result;
   } catch (error) {
-    // Whoever has it by now waits behind the same silence.
-    if (error instanceof DeadlineExceeded) cut();
+    // Whoever has it by now waits behind the same silence. One that came back by itself may have begun what the
+    // driver had not sent yet, and nobody would end it.
+    if (error instanceof DeadlineExceeded || (error instanceof ConnectionLost && !gone && !isCut)) cut();
     else if (!gone && !isCut) pool.give(client);
     throw error;
   }

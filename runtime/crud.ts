@@ -14,7 +14,7 @@ import {
   tool,
   type Verb,
 } from "./operation.ts";
-import { insertion, printed, sealedValues, takenKey, words } from "./rows.ts";
+import { insert, insertion, printed, update, words } from "./rows.ts";
 
 const id = z.uuid();
 const version = z
@@ -220,32 +220,6 @@ export async function lockRow({ sql, property }: Context, table: Table, rowId: s
   const row = rows[0]?.row;
   if (!row) throw notFound(table, rowId);
   return row;
-}
-
-/** Inserts a row of a table and answers it as the reader prints it. */
-export async function insert(context: Context, table: Table, values: object): Promise<Row> {
-  const { sql, property } = context;
-  const row = { ...sealedValues(context, table, null, values), property_id: property.id };
-  const rows = await sql<{ row: Row }[]>`
-    with r as (insert into ${sql(table.name)} ${sql(row as never)} returning *)
-    select row_to_json(v) as row from (select ${printed(sql, table)} from r) v`.catch((error: unknown) => {
-    throw takenKey(table, values, error);
-  });
-  return rows[0]!.row;
-}
-
-/** Updates a row of a table and answers it as the reader prints it. */
-export async function update(context: Context, table: Table, rowId: string, values: object): Promise<Row> {
-  const { sql, property } = context;
-  const changes = { ...sealedValues(context, table, rowId, values), updated_at: "now" };
-  const rows = await sql<{ row: Row }[]>`
-    with r as (
-      update ${sql(table.name)} set ${sql(changes as never)}
-      where property_id = ${property.id} and id = ${rowId} returning *)
-    select row_to_json(v) as row from (select ${printed(sql, table)} from r) v`.catch((error: unknown) => {
-    throw takenKey(table, values, error);
-  });
-  return rows[0]!.row;
 }
 
 async function remove({ sql, property }: Context, table: Table, rowId: string): Promise<void> {

@@ -1,9 +1,9 @@
 import { randomUUIDv7 } from "node:crypto";
 import type { Sql } from "#db/client.ts";
-import type { Part } from "#db/statement.ts";
+import { atOnce, type Part } from "#db/statement.ts";
 import { columnNames, sealedColumns } from "./columns.ts";
 import { Fault } from "./faults.ts";
-import type { Context, Insertion, Table } from "./operation.ts";
+import type { Context, Insertion, Row, Table } from "./operation.ts";
 import { placeOf, seal } from "./sealing.ts";
 
 /** A new row as a part of the transaction's last statement. `secrets` are shown beside it. */
@@ -35,16 +35,48 @@ function insertPart(table: Table, row: Record<string, unknown>, clear: Part | un
   const columns = names.map((name) => `"${name}"`).join(", ");
   return {
     text: `inserted as (insert into ${table.name} (${columns}) values (${places.join(", ")}) returning *)`,
-    values: {
-      ...Object.fromEntries(names.map((name) => [`row_${name}`, row[name]])),
-      ...clear?.values,
-    },
+    values: { ...rowValues(row), ...clear?.values },
   };
 }
 
 function answerText(table: Table): string {
   return `answered as (
     select row_to_json(v)::text as body from (select ${columnNames(table)} from inserted) v)`;
+}
+
+/** Inserts a row of a table and answers it as the reader prints it. */
+export async function insert(context: Context, table: Table, values: object): Promise<Row> {
+  const row = { ...sealedValues(context, table, null, values), property_id: context.property.id };
+  return write(context, table, values, "inserted", insertPart(table, row, undefined));
+}
+
+/** Updates a row of a table and answers it as the reader prints it. */
+export async function update(context: Context, table: Table, rowId: string, values: object): Promise<Row> {
+  const row = { ...sealedValues(context, table, rowId, values), updated_at: "now" };
+  const changes = Object.keys(row).map((name) => `"${name}" = $row_${name}`);
+  return write(context, table, values, "updated", {
+    text: `updated as (
+      update ${table.name} set ${changes.join(", ")} where property_id = $property and id = $the_id returning *)`,
+    values: { ...rowValues(row), property: context.property.id, the_id: rowId },
+  });
+}
+
+async function write(
+  { sql }: Context,
+  table: Table,
+  values: object,
+  written: "inserted" | "updated",
+  part: Part,
+): Promise<Row> {
+  const row = `row_to_json(v) as row from (select ${columnNames(table)} from ${written}) v`;
+  const rows = await atOnce<{ row: Row }>(sql, [part], row).catch((error: unknown) => {
+    throw takenKey(table, values, error);
+  });
+  return rows[0]!.row;
+}
+
+function rowValues(row: Record<string, unknown>): Record<string, unknown> {
+  return Object.fromEntries(Object.entries(row).map(([name, value]) => [`row_${name}`, value]));
 }
 
 function isWithoutId(table: Table, error: unknown): boolean {
@@ -55,11 +87,13 @@ function isWithoutId(table: Table, error: unknown): boolean {
 }
 
 /** The refusal of a key that another row has, which names it; any other error as it is. */
-export function takenKey(table: Table, values: Partial<Record<string, unknown>>, error: unknown): unknown {
+function takenKey(table: Table, values: object, error: unknown): unknown {
   const { key, name, noun } = table;
   const constraint = typeof error === "object" && error !== null && "constraint_name" in error;
   if (!constraint || key.length === 0 || error.constraint_name !== `${name}_${key.join("_")}`) return error;
-  const named = key.map((column) => `${column} ${JSON.stringify(values[column])}`).join(" and ");
+  const named = key
+    .map((column) => `${column} ${JSON.stringify((values as Record<string, unknown>)[column])}`)
+    .join(" and ");
   return new Fault("conflict", { message: `A ${words(noun)} with ${named} exists already.`, cause: error });
 }
 

@@ -1,3 +1,4 @@
+import { randomUUID } from "node:crypto";
 import { type AddressInfo, createServer } from "node:net";
 import postgres from "postgres";
 import { afterAll, beforeAll, expect, test } from "vitest";
@@ -59,6 +60,13 @@ test("a transaction whose last statement fails leaves nothing, and takes nothing
   expect(await named(PROPERTY)).toEqual(["a", "a last", "c", "c last", "e", "e last"]);
 });
 
+const stopSleeping = async (pid: number): Promise<boolean> => {
+  const [stopped] = await admin<[{ done: boolean }?]>`
+    select pg_terminate_backend(pid) as done from pg_stat_activity
+    where pid = ${pid} and query like '%pg_sleep%' and state = 'active'`;
+  return stopped?.done === true;
+};
+
 test("transactions that follow each other in one write are each their own tenant's", async () => {
   const seen = await Promise.all(
     Array.from({ length: 200 }, async (_, index) => {
@@ -78,6 +86,26 @@ test("transactions that follow each other in one write are each their own tenant
   );
 });
 
+test("what the driver still sends after a connection broke is not committed by whoever comes next", async () => {
+  const [{ pid }] = await db.asSystem((sql) => sql<[{ pid: number }]>`select pg_backend_pid() as pid`);
+  const broken = db.asProperty(PROPERTY, async (sql, last) => {
+    await sql`select 1`;
+    last(sql`select pg_sleep(30)`);
+    // What follows a statement that is new to the connection waits in the driver.
+    last(sql`select ${randomUUID()}::uuid as new_to_the_connection`);
+  });
+  const behind = db.asProperty(PROPERTY, async (sql) => {
+    await sql`insert into segments (property_id, name) values (${PROPERTY}, 'of nobody')`;
+    throw new Error("broken off");
+  });
+  const failures = Promise.allSettled([broken, behind]);
+  await expect.poll(() => stopSleeping(pid), { timeout: 5_000 }).toBe(true);
+  expect((await failures).map(({ status }) => status)).toEqual(["rejected", "rejected"]);
+  await name(PROPERTY, "next").catch(() => name(PROPERTY, "next"));
+  await name(PROPERTY, "next but one");
+  expect(await named(PROPERTY)).not.toContain("of nobody");
+});
+
 test("a connection that breaks under a commit fails it and what has begun behind it, and is made anew", async () => {
   const [{ pid }] = await db.asSystem((sql) => sql<[{ pid: number }]>`select pg_backend_pid() as pid`);
   const broken = db.asProperty(PROPERTY, async (sql, last) => {
@@ -87,13 +115,7 @@ test("a connection that breaks under a commit fails it and what has begun behind
   });
   const behind = db.asProperty(PROPERTY, (sql) => sql`select 1`);
   const failures = Promise.allSettled([broken, behind]);
-  const stop = async () => {
-    const [stopped] = await admin<[{ done: boolean }?]>`
-      select pg_terminate_backend(pid) as done from pg_stat_activity
-      where pid = ${pid} and query like '%pg_sleep%' and state = 'active'`;
-    return stopped?.done === true;
-  };
-  await expect.poll(stop, { timeout: 5_000 }).toBe(true);
+  await expect.poll(() => stopSleeping(pid), { timeout: 5_000 }).toBe(true);
   expect((await failures).map(({ status }) => status)).toEqual(["rejected", "rejected"]);
   expect(await named(PROPERTY)).not.toContain("never");
   // The driver fails one more query with the old error, once it is connected again.
@@ -142,4 +164,14 @@ test("a connection that was given up before it was made leaves none behind", asy
   await away.close();
   await expect.poll(() => open).toBe(0);
   await new Promise((closed) => server.close(closed));
+});
+
+test("a query that nobody waits for any more is ended by the server", async () => {
+  const work = db.asProperty(PROPERTY, (sql) => sql`select pg_sleep(60)`, { deadline: 100 });
+  await expect(work).rejects.toThrow("no answer within");
+  const running = async () =>
+    (
+      await admin`select from pg_stat_activity where query like '%pg_sleep(60)%' and state = 'active' and pid <> pg_backend_pid()`
+    ).count;
+  await expect.poll(running, { timeout: 10_000 }).toBe(0);
 });

@@ -1,6 +1,6 @@
 import { z } from "zod";
-import { insert } from "#runtime/crud.ts";
 import { tool } from "#runtime/operation.ts";
+import { insert } from "#runtime/rows.ts";
 import { findCampaign, thin } from "./campaign.ts";
 import campaigns, { CampaignView } from "./campaigns.table.ts";
 

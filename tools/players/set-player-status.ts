@@ -1,8 +1,9 @@
 import { z } from "zod";
 import { viewOf } from "#runtime/columns.ts";
-import { changedFields, lockRow, update } from "#runtime/crud.ts";
+import { changedFields, lockRow } from "#runtime/crud.ts";
 import { Fault } from "#runtime/faults.ts";
 import { tool } from "#runtime/operation.ts";
+import { update } from "#runtime/rows.ts";
 import { FREE_STATUSES, type PlayerStatus } from "./player.ts";
 import players from "./players.table.ts";
 
