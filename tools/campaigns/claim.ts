@@ -87,7 +87,7 @@ async function claimUpTo(context: Context, jobId: string, wanted: Wanted): Promi
   const { campaign, channel, provider, rules } = wanted;
   const { address, hash } = ADDRESSES[channel];
   const fields = sql.unsafe(PLAYER_FIELDS.map((field) => `p."${field}"`).join(", "));
-  const caps = { property, channel, tags: campaign.tags };
+  const caps = { property, channel, tags: campaign.tags, campaignId: campaign.id };
   const held = rules.caps ? await holdPlayers(context, wanted) : null;
   const live = sql`exists (select 1 from live where status = 'sending' and version = ${campaign.version}
     and (not has_hours or ${rules.hours}) and (not has_caps or ${rules.caps}))`;

@@ -20,6 +20,8 @@ export const CAP_MODES = ["rolling", "calendar_player_tz"] as const;
 export interface CapOptions extends WaitOptions {
   /** Of the campaign that would send: a rule with a tag is about campaigns that have it. */
   tags: readonly string[];
+  /** It too, where there is one: what it sends once more is no further message. */
+  campaignId?: string;
 }
 
 /** What was sent to a player `c`, each found by one plain equality. */
@@ -43,18 +45,23 @@ function applicable(bind: Bind, { property, channel, tags }: CapOptions): string
  * The frequency rules as CTEs over a relation of players with `id`, `zones` and `region`, ending in `caps (id,
  * free_at)`: who has had as many messages as a rule allows, and when the last of these rules lets one more go.
  *
- * A message counts from its claim on, unless it failed or was transactional; what went to the player's addresses
- * under another record, or before there was this one, counts as the player's. Two claims at once are kept apart by a
- * lock on all who share an address, taken in a statement before the one that holds this.
+ * A message counts from its claim on, unless it failed or was transactional, also while it waits to be sent once more
+ * because the vendor may have it; what went to the player's addresses under another record, or before there was this
+ * one, counts as the player's. Two claims at once are kept apart by a lock on all who share an address, taken in a
+ * statement before the one that holds this.
  */
 export function capsText(bind: Bind, options: CapOptions, source: string): string {
   const { property, at } = options;
   const now = at === undefined ? "statement_timestamp()" : bind(at, "timestamptz");
   const own = bind(property.id, "uuid");
+  const others = options.campaignId
+    ? `and s.campaign_id is distinct from ${bind(options.campaignId, "uuid")}`
+    : "";
   const campaign = `select from campaigns k where k.property_id = ${own} and k.id = s.campaign_id`;
   const counted = (match: string) => `select s.id, s.claimed_at from campaign_sends s
     where s.property_id = ${own} and ${match} and s.claimed_at > ${now} - interval '31 days'
-      and s.status in ('sending', 'sent', 'delivered', 'bounced', 'unknown')
+      and (s.status in ('sending', 'sent', 'delivered', 'bounced', 'unknown')
+        or s.repeats and s.status in ('pending', 'deferred') ${others})
       and (s.channel = c.channel or c.channel = 'any' and s.channel <> 'inbox'
         or c.channel = 'phone' and s.channel in ('sms', 'voice'))
       and not exists (${campaign} and k.is_transactional)

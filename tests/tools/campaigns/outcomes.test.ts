@@ -290,6 +290,28 @@ describe("a message of which nobody can tell", () => {
     expect(given).toHaveLength(6);
     expect(new Set(given.map((one) => one.id)).size).toBe(4);
   });
+
+  test("counts against the caps of others while it waits to be tried again, and not against its own", async () => {
+    await place.query(
+      (sql) =>
+        sql`insert into frequency_rules (property_id, channel, max_sends) values (${place.id}, 'email', 1)`,
+    );
+    const first = await planned(2);
+    const lost = vendor({ repeatable: true, answer: unclear });
+    await place.work({ open: () => lost.sender });
+    expect(lost.given).toHaveLength(2);
+    expect(await tally(first)).toEqual({ pending: 2 });
+    const second = await place.campaign();
+    await place.send(second);
+    const { sender, given } = vendor({ repeatable: true });
+    await place.work({ open: () => sender });
+    expect(await tally(second)).toEqual({ deferred: 2 });
+    expect(given).toHaveLength(0);
+    await dueNow();
+    await place.work({ open: () => sender });
+    expect(await tally(first)).toEqual({ sent: 2 });
+    expect(await tally(second)).toEqual({ deferred: 2 });
+  });
 });
 
 test("what was not handed over, or was not taken, counts against no limit", async () => {
