@@ -62,19 +62,20 @@ export function gateText(bind: Bind, options: GateOptions): string {
   const now = at === undefined ? "now()" : bind(at, "timestamptz");
   const lists = listsOver(bind, options, now);
   const hashes = ["p.email_hash", "p.phone_hash"];
-  const ends = `(p.consent_expiries ->> '${channel}')::timestamptz`;
+  const expired = `(p.consent_expiries ->> '${channel}')::timestamptz <= ${now}`;
   const youngest = `(select ((${now} at time zone ${bind(property.timezone, "text")})
     - make_interval(years => ${bind(property.min_age, "int")}))::date)`;
   return reasonsArray({
     banned: "p.status = 'banned'",
-    consent_expired: `${ends} <= ${now}`,
+    consent_expired: expired,
     deceased: "p.status = 'deceased'",
     deleted: "p.deleted_at is not null",
     dnc: lists.dnc("p.phone_hash"),
     erased: ["p.status = 'erased'", ...hashes.map(lists.erased)].join(" or "),
     invalid_address: UNREACHABLE[channel],
     needs_review: onPhone(channel, lists.inReview("p.phone_hash")),
-    no_consent: noConsent(options),
+    // One that has expired is none: who knows the specification's reasons alone is told so too.
+    no_consent: `(${noConsent(options)}) or ${expired}`,
     reassigned_number: onPhone(channel, lists.reassigned("p.phone_hash")),
     self_excluded: ["p.status = 'self_excluded'", lists.excludedPlayer, ...hashes.map(lists.excluded)].join(
       " or ",

@@ -164,6 +164,7 @@ test("a check can be made for a later time", async () => {
   expect((await check({ playerId: player.id })).allowed).toBe(true);
   expect((await check({ playerId: player.id, at: "2099-01-01T00:00:00Z" })).reasons).toEqual([
     "consent_expired",
+    "no_consent",
   ]);
 });
 

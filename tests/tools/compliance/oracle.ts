@@ -82,7 +82,8 @@ export function reasonsFor(world: World, index: number, channel: Channel, at: Ti
   const last = lastWord(world, index, channel);
   const assumed = channel === "email" && world.emailConsentMode === "opt_out";
   if (last ? !last.given : !assumed) reasons.add("no_consent");
-  if (last?.given && last.expires !== null && last.expires <= at) reasons.add("consent_expired");
+  if (last?.given && last.expires !== null && last.expires <= at)
+    reasons.add("consent_expired").add("no_consent");
 
   if (player.birthDate !== null && ageOn(at, world.timezone, player.birthDate) < world.minAge)
     reasons.add("underage");

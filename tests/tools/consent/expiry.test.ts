@@ -63,7 +63,7 @@ test("a consent that has ended is written down as expired, once, told of, and st
         purpose: "marketing",
       })
     ).reasons;
-  expect(await ask()).toEqual(["consent_expired"]);
+  expect(await ask()).toEqual(["consent_expired", "no_consent"]);
   const other = await place.call("create_player", { email: "bo@example.com" });
   await consent(other.id, { occurredAt: ago(48), expiresAt: ago(2) });
   await place.work({ only: "expire_consents" });
