@@ -44,9 +44,14 @@ export function checkKey(key: string, path = ""): void {
 /** The input as the operation's schema gives it, with each wrong field named. Throws `invalid`. */
 export function parseInput(operation: Operation, raw: unknown): Record<string, unknown> {
   const folded = foldCasing(operation, asObject(raw));
-  const parsed = operation.input.safeParse(folded);
+  const parsed = operation.input.safeParse(folded, { error: saidOfMissing });
   if (!parsed.success) throw inputFault(parsed.error);
   return parsed.data;
+}
+
+/** Zod's own words name types where a field was just left out. */
+function saidOfMissing({ code, input }: { code: string; input?: unknown }): string | undefined {
+  return code === "invalid_type" && input === undefined ? "is required" : undefined;
 }
 
 /** Known fields in the other casing (campaignId, campaign_id) under the operation's own name for them. */

@@ -11,7 +11,8 @@ const ADMIN = "admin@demo.example";
 export interface Demo {
   property: { id: string; name: string };
   players: number;
-  campaignId: string;
+  /** Null once it was sent. */
+  campaignId: string | null;
   /** Null once they were shown. */
   apiKey: string | null;
   admin: { email: string; password: string | null };
@@ -53,12 +54,13 @@ interface Found {
 async function find(service: Service, property: { id: string; name: string }): Promise<Demo | null> {
   const [row] = await service.db.asProperty(
     property.id,
-    (sql) => sql<{ campaign: string; players: number }[]>`
-    select (select id from campaigns where property_id = ${property.id} and deleted_at is null
-      order by created_at, id limit 1) as campaign,
+    (sql) => sql<{ campaign: string | null; players: number }[]>`
+    select (select c.id from (select id, status from campaigns
+        where property_id = ${property.id} and deleted_at is null order by created_at, id limit 1) c
+      where c.status = 'draft') as campaign,
       (select count(*) from players where property_id = ${property.id} and deleted_at is null) as players`,
   );
-  if (!row?.campaign) return null;
+  if (!row) return null;
   return {
     property,
     players: row.players,

@@ -92,6 +92,9 @@ function once(work: () => Promise<void>): () => Promise<void> {
 /** The database that DATABASE_URL names does not answer, or does not let us in. */
 function databaseTrouble(error: unknown): string | null {
   const { code, message } = error as NodeJS.ErrnoException;
+  if (process.env.DATABASE_URL && code === "42501") {
+    return `DATABASE_URL: its user must own the database and have CREATEROLE (${message}).`;
+  }
   if (!process.env.DATABASE_URL || !/^(E[A-Z]+|CONNECT_TIMEOUT|28\w{3}|3D000)$/.test(code ?? "")) return null;
   return `DATABASE_URL: the database cannot be used (${code}: ${message}).`;
 }

@@ -22,8 +22,16 @@ export function sayStarted(options: {
   say(`  REST       ${baseUrl}/api           described in ${baseUrl}/api/openapi.json`);
   say(`  MCP        ${baseUrl}/api/mcp`);
   if (demo) sayDemo(baseUrl, demo);
-  else say("\n  Make a property and a key:  npm run tool -- create-property --help");
+  else sayFirstSteps();
   say("");
+}
+
+/** The commands read DATABASE_URL and APP_SECRET as the service does. */
+function sayFirstSteps(): void {
+  say("");
+  say("  Make a property and a key, with DATABASE_URL and APP_SECRET set as for this start:");
+  say('    npm run tool -- create-property --name "My Casino" --slug my-casino --timezone America/New_York');
+  say("    npm run tool -- create-api-key --property my-casino --name first");
 }
 
 function sayDemo(baseUrl: string, demo: Demo): void {
@@ -41,13 +49,17 @@ function sayDemo(baseUrl: string, demo: Demo): void {
   say("  Try it:");
   say(`    curl -H 'X-Api-Key: ${key}' '${baseUrl}/api/players?limit=3&order=adt.desc'`);
   say("");
+  if (demo.campaignId) sayDemoCampaign(baseUrl, key, demo.property.id, demo.campaignId);
+  say("  Connect an agent (MCP client configuration):");
+  for (const line of JSON.stringify(mcpClientConfig(baseUrl, key), null, 2).split("\n")) say(`    ${line}`);
+}
+
+function sayDemoCampaign(baseUrl: string, key: string, propertyId: string, campaignId: string): void {
   say("  Send the demo campaign, then see who got it and who was skipped, and why:");
   say(
     `    curl -X POST -H 'X-Api-Key: ${key}' -H 'Content-Type: application/json' ${baseUrl}/api/functions/send-campaign \\`,
   );
-  say(`      -d '{"campaignId":"${demo.campaignId}","propertyId":"${demo.property.id}"}'`);
-  say(`    npm run tool -- campaign-stats --property demo --campaign-id ${demo.campaignId}`);
+  say(`      -d '{"campaignId":"${campaignId}","propertyId":"${propertyId}"}'`);
+  say(`    npm run tool -- campaign-stats --property demo --campaign-id ${campaignId}`);
   say("");
-  say("  Connect an agent (MCP client configuration):");
-  for (const line of JSON.stringify(mcpClientConfig(baseUrl, key), null, 2).split("\n")) say(`    ${line}`);
 }

@@ -1,9 +1,11 @@
 import { spawn } from "node:child_process";
+import { randomUUID } from "node:crypto";
 import { once } from "node:events";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import postgres from "postgres";
 import { expect, onTestFinished, test, vi } from "vitest";
 import { startService } from "../faults/process.ts";
 import { testDatabase } from "../support/database.ts";
@@ -54,6 +56,24 @@ test("a start whose port is taken says so, and gives up what it has begun", asyn
     });
   } finally {
     await first.terminate();
+    await database.drop();
+  }
+});
+
+test("a database whose user may make no roles is named in one line, with what the user needs", async () => {
+  const database = await testDatabase();
+  const name = `guest_${randomUUID().replaceAll("-", "")}`;
+  const admin = postgres(database.url, { max: 1, onnotice: () => {} });
+  await admin.unsafe(`create role ${name} login password 'guest'; drop table migrations`);
+  await admin.unsafe(`grant create on schema public to ${name}`);
+  try {
+    const url = Object.assign(new URL(database.url), { username: name, password: "guest" });
+    const { code, said } = await failingStart({ DATABASE_URL: url.href, PORT: "0", ...SECRET });
+    expect(code).toBe(1);
+    expect(said).toMatch(/^DATABASE_URL: its user must own the database and have CREATEROLE \(.+\)\.\n$/);
+  } finally {
+    await admin.unsafe(`drop owned by ${name}; drop role ${name}`);
+    await admin.end();
     await database.drop();
   }
 });

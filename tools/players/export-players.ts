@@ -26,11 +26,13 @@ export default file({
   },
   faults: ["invalid", "not_found"],
   async handler({ sql, property, audit }, { segment_id, conditions = [], logic, limit }) {
-    const rules = {
-      logic: "and" as const,
-      conditions: segment_id ? [{ field: `segment.${segment_id}`, operator: "in_segment" as const }] : [],
-      groups: conditions.length > 0 ? [{ logic, conditions }] : [],
-    };
+    // Conditions that stand alone stand at the top, so that an error names them as the caller does.
+    const rules = segment_id
+      ? {
+          conditions: [{ field: `segment.${segment_id}`, operator: "in_segment" as const }],
+          groups: conditions.length > 0 ? [{ logic, conditions }] : [],
+        }
+      : { logic, conditions, groups: [] };
     const all = rules.conditions.length + rules.groups.length === 0;
     const audience: Audience = all
       ? { text: "p.deleted_at is null", params: [] }
