@@ -5,6 +5,7 @@ import { type Config, ConfigError, readConfig } from "#runtime/config.ts";
 import { createLog } from "#runtime/log.ts";
 import { reap } from "#runtime/queue.ts";
 import { CATALOG } from "#tools/catalog.ts";
+import { isSealedByAnother } from "#tools/ledgers/seals.ts";
 import { compose } from "./compose.ts";
 import { prepareDemo } from "./demo.ts";
 import { readConfigWithPort } from "./port.ts";
@@ -50,6 +51,10 @@ async function main({ logLevel, dataDir, databaseUrl: given }: Config): Promise<
         },
       );
     });
+    if (await running.service.db.asSystem((sql) => isSealedByAnother(sql, config))) {
+      say("APP_SECRET: not the one that this database was used with, so unsubscribe links in sent mail");
+      say("do not work, and stored credentials cannot be read. Start with the one from before.");
+    }
     const demo = config.demo ? await prepareDemo(running.service, CATALOG, running.idle) : null;
     sayStarted({ config, embedded: embedded !== null, demo, milliseconds: performance.now() - startedAt });
   } catch (error) {

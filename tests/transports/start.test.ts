@@ -7,6 +7,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import postgres from "postgres";
 import { expect, onTestFinished, test, vi } from "vitest";
+import { sealKeyId } from "#tools/ledgers/seals.ts";
 import { startService } from "../faults/process.ts";
 import { testDatabase } from "../support/database.ts";
 
@@ -73,6 +74,33 @@ test("a database whose user may make no roles is named in one line, with what th
     expect(said).toMatch(/^DATABASE_URL: its user must own the database and have CREATEROLE \(.+\)\.\n$/);
   } finally {
     await admin.unsafe(`drop owned by ${name}; drop role ${name}`);
+    await admin.end();
+    await database.drop();
+  }
+});
+
+test("a start with another APP_SECRET than the database was used with says so", async () => {
+  const database = await testDatabase();
+  const admin = postgres(database.url, { max: 1, onnotice: () => {} });
+  const saidBy = async () => {
+    const service = await startService({ DATABASE_URL: database.url, ...SECRET });
+    await service.terminate();
+    return service.output();
+  };
+  try {
+    await admin`insert into properties (name, slug) values ('Old House', 'old-house')`;
+    expect(await saidBy()).not.toContain("APP_SECRET: not the one");
+    const used = { appSecret: "another".repeat(5) };
+    for (const [seq, config, told] of [
+      [1, used, true],
+      [2, { appSecret: SECRET.APP_SECRET }, false],
+    ] as const) {
+      await admin`
+        insert into ledger_seals (property_id, ledger, seq, from_at, to_at, row_ids, row_hashes, seal_hash, mac, key_id)
+        select id, 'audit_logs', ${seq}, now(), now(), '{}', '{}', '\\x00', '\\x00', ${sealKeyId(config)} from properties`;
+      expect((await saidBy()).includes("APP_SECRET: not the one"), `seal ${seq}`).toBe(told);
+    }
+  } finally {
     await admin.end();
     await database.drop();
   }

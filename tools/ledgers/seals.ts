@@ -47,6 +47,16 @@ export function sealKeyId(config: Secret): string {
   return createHash("sha256").update("id").update(keyOf(config)).digest("hex").slice(0, 16);
 }
 
+/** Whether the database has seals, and the newest of no property is of this APP_SECRET. As the system. */
+export async function isSealedByAnother(sql: Sql, config: Secret): Promise<boolean> {
+  const [row] = await sql<{ ours: boolean | null }[]>`
+    select bool_or(last.key_id = ${sealKeyId(config)}) as ours from properties p
+    cross join lateral (
+      select s.key_id from ledger_seals s where s.property_id = p.id and s.ledger = 'audit_logs'
+      order by s.seq desc limit 1) last`;
+  return row!.ours === false;
+}
+
 function keyOf({ appSecret }: Secret): Buffer {
   return Buffer.from(hkdfSync("sha256", appSecret, "", "ledger seals", 32));
 }
