@@ -145,7 +145,7 @@ async function compile(
   const mjml = hasBody(campaign) ? campaign.body_mjml : (template?.mjml ?? null);
   const own = fieldsOf(campaign, mjml);
   return compiledOr(() => {
-    const whole = withFooter({ ...content, subject });
+    const whole = withFooter({ ...content, subject }, propertyVariables(context.property));
     const compiled = compileEmail(whole);
     // Shows a variable that no player can have; what single players lack, the preflight shows.
     const links = {

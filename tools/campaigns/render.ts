@@ -66,12 +66,12 @@ export function compileEmail(template: EmailTemplate, marked?: Marked): Compiled
 }
 
 /** The same template, with the standard footer in each of its bodies that has no unsubscribe link. */
-export function withFooter(template: EmailTemplate): EmailTemplate {
+export function withFooter(template: EmailTemplate, property: PropertyVariables): EmailTemplate {
   const { html, text } = template;
   return {
     ...template,
-    ...(lacksLink("html", html) && { html: beforeBodyEnd(html, HTML_FOOTER) }),
-    ...(lacksLink("text", text) && { text: `${text.trimEnd()}\n\n${TEXT_FOOTER}` }),
+    ...(lacksLink("html", html) && { html: beforeBodyEnd(html, htmlFooter(property)) }),
+    ...(lacksLink("text", text) && { text: `${text.trimEnd()}\n\n${textFooter(property)}` }),
   };
 }
 
@@ -134,31 +134,31 @@ function beforeBodyEnd(html: string, footer: string): string {
   return end === undefined ? html + footer : html.slice(0, end) + footer + html.slice(end);
 }
 
+// Only what the property has: to ask for the rest costs more in each message than all that is shown.
 // `raw` comes after `escape`: the address may have several lines, and nothing else of it is HTML.
-const HTML_FOOTER = `
+const htmlFooter = ({
+  responsible_gaming_footer: gaming,
+  privacy_policy_url: privacy,
+}: PropertyVariables) => `
 <div style="margin:24px auto 0;padding:16px;max-width:600px;font:12px/1.5 sans-serif;color:#666;text-align:center">
-<p>{{ property.legal_name }}<br>{{ property.postal_address | escape | newline_to_br | raw }}</p>
-{%- if property.responsible_gaming_footer %}
-<p>{{ property.responsible_gaming_footer }}</p>
-{%- endif %}
-<p><a href="{{ unsubscribe_url }}">Unsubscribe</a> · <a href="{{ preferences_url }}">Preferences</a>
-{%- if property.privacy_policy_url %} · <a href="{{ property.privacy_policy_url }}">Privacy policy</a>{% endif %}</p>
+<p>{{ property.legal_name }}<br>{{ property.postal_address | escape | newline_to_br | raw }}</p>${
+  gaming ? "\n<p>{{ property.responsible_gaming_footer }}</p>" : ""
+}
+<p><a href="{{ unsubscribe_url }}">Unsubscribe</a> · <a href="{{ preferences_url }}">Preferences</a>${
+  privacy ? ' · <a href="{{ property.privacy_policy_url }}">Privacy policy</a>' : ""
+}</p>
 </div>
 `;
 
-const TEXT_FOOTER = `--
+const textFooter = ({
+  responsible_gaming_footer: gaming,
+  privacy_policy_url: privacy,
+}: PropertyVariables) => `--
 {{ property.legal_name }}
-{{ property.postal_address }}
-{%- if property.responsible_gaming_footer %}
-
-{{ property.responsible_gaming_footer }}
-{%- endif %}
+{{ property.postal_address }}${gaming ? "\n\n{{ property.responsible_gaming_footer }}" : ""}
 
 Unsubscribe: {{ unsubscribe_url }}
-Preferences: {{ preferences_url }}
-{%- if property.privacy_policy_url %}
-Privacy policy: {{ property.privacy_policy_url }}
-{%- endif %}
+Preferences: {{ preferences_url }}${privacy ? "\nPrivacy policy: {{ property.privacy_policy_url }}" : ""}
 `;
 
 function withValues(record: object): Record<string, unknown> {

@@ -240,7 +240,7 @@ describe("a template that is refused", () => {
 describe("the footer", () => {
   test("says who sends, from where, and how to stop", () => {
     const { html = "", text } = render(
-      withFooter({ subject: "Hi", html: "<body><p>Hi</p></body>", text: "Hi" }),
+      withFooter({ subject: "Hi", html: "<body><p>Hi</p></body>", text: "Hi" }, property),
     );
     expect(html).toMatch(/Lucky Star Gaming LLC<br>1 Main Street<br \/>\nReno, NV 89501<\/p>/);
     expect(html).toContain('<a href="https://casino.example/u?t=1&amp;c=2">Unsubscribe</a>');
@@ -255,24 +255,27 @@ describe("the footer", () => {
 
   test("a body with its own link keeps it, and only the other gets the footer", () => {
     const own = { subject: "Hi", html: '<a href="{{ unsubscribe_url }}">Stop</a>', text: "Hi" };
-    const footed = withFooter(own);
+    const footed = withFooter(own, property);
     expect(footed.html).toBe(own.html);
     expect(footed.text).toContain("{{ unsubscribe_url }}");
-    expect(withFooter(footed)).toEqual(footed);
+    expect(withFooter(footed, property)).toEqual(footed);
   });
 
   test("a link in the text of a comment does not count", () => {
-    const footed = withFooter({ subject: "Hi", html: "{% comment %}{{ unsubscribe_url }}{% endcomment %}" });
+    const footed = withFooter(
+      { subject: "Hi", html: "{% comment %}{{ unsubscribe_url }}{% endcomment %}" },
+      property,
+    );
     expect(render(footed).html).toContain(">Unsubscribe</a>");
   });
 
   test("a text made from the html has the footer of the html", () => {
-    const { text } = render(withFooter({ subject: "Hi", html: "<p>Hi</p>" }));
+    const { text } = render(withFooter({ subject: "Hi", html: "<p>Hi</p>" }, property));
     expect(text).toContain("Unsubscribe (https://casino.example/u?t=1&c=2)");
   });
 
   test("a footer without a postal address is an error", () => {
-    const email = compileEmail(withFooter({ subject: "Hi", text: "Hi" }));
+    const email = compileEmail(withFooter({ subject: "Hi", text: "Hi" }, property));
     const variables = playerVariables(ana, { ...property, postal_address: null }, links);
     expect(() => email.render(variables)).toThrow("property.postal_address");
   });
