@@ -35,13 +35,16 @@ export async function openService(options: {
   log: Log;
 }): Promise<Service & { close(): Promise<void> }> {
   const { config, databaseUrl, log } = options;
-  const bare = connect(databaseUrl, { size: config.databasePool });
-  const directory = await openDirectory(bare, log);
+  // Where the rest does not open, what has been opened would keep the process.
+  await using opened = new AsyncDisposableStack();
+  const bare = opened.adopt(connect(databaseUrl, { size: config.databasePool }), (one) => one.close());
+  const directory = opened.adopt(await openDirectory(bare, log), (one) => one.close());
   const db = directory.forgetting();
   const sessions = await openSessions(db, directory, config);
   // Without a worker of our own, the others are told.
   const notify = queueNotifier(db, log);
   let telling = Promise.resolve();
+  const open = opened.move();
   return {
     db,
     reader: reader(db, createHmac("sha256", config.appSecret).update("cursors").digest()),
@@ -55,8 +58,7 @@ export async function openService(options: {
     close: async () => {
       // A pool that ends under a waiting transaction takes its whole grace of five seconds.
       await telling;
-      await directory.close();
-      await db.close();
+      await open.disposeAsync();
     },
   };
 }

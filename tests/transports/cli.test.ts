@@ -1,4 +1,6 @@
 import { execFile } from "node:child_process";
+import { once } from "node:events";
+import { type AddressInfo, connect, createServer, type Socket } from "node:net";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { asTable } from "#transports/cli-table.ts";
 import { ROOT } from "../contract/sources.ts";
@@ -10,10 +12,13 @@ beforeAll(async () => {
 });
 afterAll(() => house?.stop());
 
-function run(...words: string[]): Promise<{ exit: number; stdout: string; stderr: string }> {
+type Printed = { exit: number; stdout: string; stderr: string };
+const run = (...words: string[]): Promise<Printed> => runOver(house.database.url, ...words);
+
+function runOver(databaseUrl: string, ...words: string[]): Promise<Printed> {
   const env = {
     PATH: process.env.PATH,
-    DATABASE_URL: house.database.url,
+    DATABASE_URL: databaseUrl,
     APP_SECRET: house.service.config.appSecret,
   };
   return new Promise((resolve) => {
@@ -44,6 +49,28 @@ test("a command to a service elsewhere works in the property that the flag names
   expect(stderr).not.toContain("X-Property-Id");
   const named = await run(...there, "--property", other.id);
   expect(JSON.parse(named.stdout)).toMatchObject([{ player_id: "theirs" }]);
+});
+
+test("a command that cannot connect to all that it needs says so and ends", async () => {
+  const url = new URL(house.database.url);
+  const { port, hostname } = url;
+  const sockets: Socket[] = [];
+  let met = 0;
+  // The first connection works, and those that follow are never answered.
+  const halfway = createServer((socket) => {
+    sockets.push(socket.on("error", () => {}));
+    if (met++ > 0) return;
+    const database = connect(Number(port), hostname).on("error", () => {});
+    sockets.push(database);
+    socket.pipe(database).pipe(socket);
+  });
+  await once(halfway.listen(0, "127.0.0.1"), "listening");
+  url.port = String((halfway.address() as AddressInfo).port);
+  const { exit, stderr } = await runOver(url.href, "list-properties");
+  expect([exit, stderr]).toEqual([1, expect.stringContaining("briefly unavailable")]);
+  expect(met).toBeGreaterThan(1);
+  for (const socket of sockets) socket.destroy();
+  halfway.close();
 });
 
 test("columns stand in the order of --select", async () => {
