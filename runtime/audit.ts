@@ -37,6 +37,7 @@ export function auditRow(
 }
 
 const SEALED_ROWS = `audited as (${appendText("audit_logs")})`;
+const SEALED_ROW = `audited as (${appendText("audit_logs", { one: true })})`;
 const PLATFORM_ROWS = `audited as (
   insert into system_audit_logs (id, actor_type, actor_id, action, entity, entity_id, diff, ip, request_id)
   select * from jsonb_to_recordset($rows::jsonb)
@@ -46,7 +47,11 @@ const PLATFORM_ROWS = `audited as (
 /** The part of a statement that writes audit rows: a property's sealed ones, or the platform's. */
 export function auditPart(propertyId: string | null, rows: AuditRow[]): Part {
   if (propertyId === null) return { text: PLATFORM_ROWS, values: { rows } };
-  return { text: SEALED_ROWS, values: { rows: rows.map((row) => ({ ...row, property_id: propertyId })) } };
+  const owned = rows.map((row) => ({ ...row, property_id: propertyId }));
+  const [row] = owned;
+  if (!row || owned.length > 1) return { text: SEALED_ROWS, values: { rows: owned } };
+  const columns = Object.entries(row).map(([name, value]) => [`ledger_${name}`, value]);
+  return { text: SEALED_ROW, values: Object.fromEntries(columns) };
 }
 
 /** SHA-256 over a value's canonical JSON. */

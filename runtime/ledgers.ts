@@ -79,10 +79,14 @@ export function appendRows(sql: Sql, ledger: LedgerName, rows: readonly object[]
   return statement(sql, { text: appendText(ledger), values: { rows } });
 }
 
-/** The text of that statement, whose rows are `$rows`. */
-export function appendText(ledger: LedgerName): string {
+/** The text of that statement, whose rows are `$rows`; for one row without a detour, whose columns are `$ledger_…`. */
+export function appendText(ledger: LedgerName, { one = false } = {}): string {
   const { sealed, personal, written } = LEDGERS[ledger];
   const types = Object.entries({ ...sealed, ...personal });
+  const given = types.map(([name, type]) => `$ledger_${name}::${type} as "${name}"`).join(", ");
+  const source = one
+    ? `(select ${given}) as j`
+    : `jsonb_to_recordset($rows::jsonb) as j(${types.map(([name, type]) => `"${name}" ${type}`).join(", ")})`;
   const names = types.map(([name]) => `"${name}"`).join(", ");
   const all = `${names}, ${written.join(", ")}, salt, detail_hash`;
   const salt = "sha256(uuid_send(gen_random_uuid()) || uuid_send(gen_random_uuid())) as salt";
@@ -93,8 +97,7 @@ export function appendText(ledger: LedgerName): string {
       select d.*, ${detailHashText(ledger, "d")} as detail_hash
       from (
         select ${names}, ${written.map((name) => `now() as ${name}`).join(", ")}, ${salt}
-        from jsonb_to_recordset($rows::jsonb)
-          as j(${types.map(([name, type]) => `"${name}" ${type}`).join(", ")})
+        from ${source}
       ) d
     ) r`;
 }

@@ -31,27 +31,27 @@ export function flush(sql: Sql, property: string | null, events: PendingEvent[],
  * is not stored.
  */
 export function effectParts(property: string | null, events: PendingEvent[], jobs: PendingJob[]): Part[] {
-  const told = events.length > 0 ? eventParts(events) : [];
-  const wanted = [...(events.length > 0 ? [DELIVERIES] : []), ...(jobs.length > 0 ? [WANTED_JOBS] : [])];
-  if (wanted.length === 0) return [];
-  const text = `queued as (
-    insert into queue (id, name, property_id, input, dedupe, max_attempts, run_at)
-    select uuid_v7(), name, $property::uuid, input, dedupe, attempts, run_at from (${wanted.join(" union all ")}) w
-    on conflict (name, dedupe) where state = 'ready' and dedupe is not null
-      do update set run_at = least(queue.run_at, excluded.run_at)
-  )`;
-  return [...told, { text, values: { property, ...(jobs.length > 0 && { jobs: jobs.map(jobRow) }) } }];
+  return [
+    ...(events.length === 1 ? [onePart(property, events[0]!)] : []),
+    ...(events.length > 1 ? manyParts(property, events) : []),
+    ...(jobs.length > 0 ? [{ text: QUEUED, values: { property, jobs: jobs.map(jobRow) } }] : []),
+  ];
 }
 
-const DELIVERIES = `
-  select '${DELIVER_WEBHOOKS.name}' as name, jsonb_build_object('endpointId', endpoint_id) as input,
-    null::text as dedupe, ${DELIVER_WEBHOOKS.attempts} as attempts, now() as run_at
-  from (select distinct endpoint_id from receiver) r`;
+const calls = (endpoints: string) => `called as (
+  insert into queue (id, name, property_id, input, max_attempts)
+  select uuid_v7(), '${DELIVER_WEBHOOKS.name}', $property::uuid, jsonb_build_object('endpointId', endpoint_id),
+    ${DELIVER_WEBHOOKS.attempts}
+  from ${endpoints})`;
 
-const WANTED_JOBS = `
-  select name, input, dedupe, attempts, coalesce(run_at, now() + make_interval(secs => delay)) as run_at
+const QUEUED = `queued as (
+  insert into queue (id, name, property_id, input, dedupe, max_attempts, run_at)
+  select uuid_v7(), name, $property::uuid, input, dedupe, attempts,
+    coalesce(run_at, now() + make_interval(secs => delay))
   from jsonb_to_recordset($jobs::jsonb)
-    as j(name text, input jsonb, dedupe text, attempts int, delay double precision, run_at timestamptz)`;
+    as j(name text, input jsonb, dedupe text, attempts int, delay double precision, run_at timestamptz)
+  on conflict (name, dedupe) where state = 'ready' and dedupe is not null
+    do update set run_at = least(queue.run_at, excluded.run_at))`;
 
 function jobRow(job: PendingJob) {
   return {
@@ -64,35 +64,49 @@ function jobRow(job: PendingJob) {
   };
 }
 
-const GIVEN_EVENTS = `
-  select id, type, data, wanted from jsonb_to_recordset($events::jsonb)
-    as e(id uuid, type text, data jsonb, wanted text[])`;
+const ANSWERED = "jsonb_build_object('object', body::jsonb) from answered";
 
-const ANSWERED_EVENT = `
-  select $event_id::uuid as id, $event_type::text as type, jsonb_build_object('object', body::jsonb) as data,
-    $event_wanted::text[] as wanted
-  from answered`;
+const oneText = (data: string) => `receiver as materialized (
+    select id as endpoint_id from webhook_endpoints
+    where property_id = $property::uuid and is_active and events && $event_wanted::text[]
+  ), stored as (
+    insert into outbox (property_id, id, type, data)
+    select $property::uuid, $event_id::uuid, $event_type::text, ${data} where exists (select from receiver)
+  ), delivery as (
+    insert into webhook_deliveries (property_id, id, event_id, event_type, endpoint_id)
+    select $property::uuid, uuid_v7(), $event_id::uuid, $event_type::text, endpoint_id from receiver
+  ), ${calls("receiver")}`;
+const ANSWERED_EVENT = oneText(ANSWERED);
+const GIVEN_EVENT = oneText("$event_data::jsonb");
 
-function eventParts(events: PendingEvent[]): Part[] {
-  const answered = events.find(({ object }) => object === "answered");
-  const given = events.filter(({ object }) => object !== "answered");
-  const sources = [...(answered ? [ANSWERED_EVENT] : []), ...(given.length > 0 ? [GIVEN_EVENTS] : [])];
-  const values = {
-    ...(answered && {
-      event_id: randomUUIDv7(),
-      event_type: answered.type,
-      event_wanted: subscriptionsFor(answered.type),
-    }),
-    ...(given.length > 0 && { events: given.map(eventRow) }),
+function onePart(property: string | null, event: PendingEvent): Part {
+  const isAnswered = event.object === "answered";
+  const { id, type, wanted, data } = eventRow(event);
+  return {
+    text: isAnswered ? ANSWERED_EVENT : GIVEN_EVENT,
+    values: {
+      property,
+      event_id: id,
+      event_type: type,
+      event_wanted: wanted,
+      ...(!isAnswered && { event_data: data }),
+    },
   };
-  return [{ text: `event as materialized (${sources.join(" union all ")})`, values }, TOLD];
+}
+
+function manyParts(property: string | null, events: PendingEvent[]): Part[] {
+  const isAnswered = events.some(({ object }) => object === "answered");
+  const text = `event as materialized (
+    select id, type, ${isAnswered ? `coalesce(data, (select ${ANSWERED}))` : ""} data, wanted
+    from jsonb_to_recordset($events::jsonb) as e(id uuid, type text, data jsonb, wanted text[]))`;
+  return [{ text, values: { property, events: events.map(eventRow) } }, TOLD];
 }
 
 function eventRow({ type, object, previous }: PendingEvent) {
   return {
     id: randomUUIDv7(),
     type,
-    data: { object, ...(previous && { previous }) },
+    data: object === "answered" ? null : { object, ...(previous && { previous }) },
     wanted: subscriptionsFor(type),
   };
 }
@@ -109,7 +123,7 @@ const TOLD: Part = {
     ), delivery as (
       insert into webhook_deliveries (property_id, id, event_id, event_type, endpoint_id)
       select $property::uuid, uuid_v7(), event_id, type, endpoint_id from receiver
-    )`,
+    ), ${calls("(select distinct endpoint_id from receiver) r")}`,
   values: {},
 };
 
