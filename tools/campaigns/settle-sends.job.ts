@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { type Context, job } from "#runtime/operation.ts";
+import { refreshSoon } from "./refresh-campaign-stats.job.ts";
 
 /** How long a provider may take to tell what became of a message. */
 const SETTLE_AFTER_SECONDS = 24 * 3600;
@@ -8,7 +9,10 @@ type Subject = z.output<typeof Subject>;
 /** A campaign, or one send that is of none: a test. */
 const Subject = z.union([z.object({ campaignId: z.uuid() }), z.object({ sendId: z.uuid() })]);
 
-/** A send that nobody could tell about for a day has failed; it is not sent again. Looks again while any is left. */
+/**
+ * A send that nobody could tell about for a day has failed, and may have arrived: it is not sent again, and counts
+ * against caps. Looks again while any is left.
+ */
 const settleSends = job({
   name: "settle_sends",
   attempts: 20,
@@ -18,10 +22,11 @@ const settleSends = job({
       const { sql, property } = context;
       const ofSubject =
         "sendId" in subject ? sql`id = ${subject.sendId}` : sql`campaign_id = ${subject.campaignId}`;
-      await sql`
-        update campaign_sends set status = 'failed', updated_at = now()
+      const settled = await sql`
+        update campaign_sends set status = 'failed', repeats = true, updated_at = now()
         where property_id = ${property.id} and ${ofSubject} and status in ('unknown', 'sending')
           and claimed_at <= now() - make_interval(secs => ${SETTLE_AFTER_SECONDS})`;
+      if (settled.count > 0 && "campaignId" in subject) await refreshSoon(context, [subject.campaignId]);
       const [left] = await sql<{ age: number | null }[]>`
         select extract(epoch from now() - min(claimed_at))::double precision as age from campaign_sends
         where property_id = ${property.id} and ${ofSubject} and status in ('unknown', 'sending')`;

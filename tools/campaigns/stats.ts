@@ -1,5 +1,6 @@
 import { z } from "zod";
 import type { Context } from "#runtime/operation.ts";
+import { UNCONFIRMED } from "#tools/compliance/frequency.ts";
 
 const count = z.int();
 
@@ -23,6 +24,9 @@ export const CampaignStats = z.object({
   bounced_hard: count.describe("Of the messages handed over: refused for good"),
   bounced_soft: count.describe("Of the messages handed over: refused for the time being"),
   failed: count,
+  unconfirmed: count.describe(
+    "Of the failed: those of which the provider had not told for a day; the player may have the message",
+  ),
   unknown: count.describe("Interrupted on the way to the provider; never sent again"),
   cancelled: count,
   complained: count.describe("Recipients, of those delivered to"),
@@ -87,6 +91,7 @@ const FIGURES = {
   clicks_unique: "count(clicked_at)",
   clicks_human: "count(first_human_click_at)",
   converted: "count(converted_at)",
+  unconfirmed: `count(*) filter (where ${UNCONFIRMED})`,
   bounced_hard: "count(*) filter (where bounce_type = 'hard')",
   bounced_soft: "count(*) filter (where bounce_type = 'soft')",
 } as const;

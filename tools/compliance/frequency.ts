@@ -24,6 +24,9 @@ export interface CapOptions extends WaitOptions {
   campaignId?: string;
 }
 
+/** A send `s` that failed by our own reckoning, as SQL: the vendor has said nothing, and the player may have it. */
+export const UNCONFIRMED = "s.status = 'failed' and s.repeats and s.sent_at is null";
+
 /** What was sent to a player `c`, each found by one plain equality. */
 const SENT_BY = ["s.player_id = c.id", "s.address_hash = c.phone_hash", "s.address_hash = c.email_hash"];
 
@@ -45,8 +48,8 @@ function applicable(bind: Bind, { property, channel, tags }: CapOptions): string
  * The frequency rules as CTEs over a relation of players with `id`, `zones` and `region`, ending in `caps (id,
  * free_at)`: who has had as many messages as a rule allows, and when the last of these rules lets one more go.
  *
- * A message counts from its claim on, unless it failed or was transactional, also while it waits to be sent once more
- * because the vendor may have it; what went to the player's addresses under another record, or before there was this
+ * A message counts from its claim on, unless it failed or was transactional; also while it waits to be sent once more
+ * because the vendor may have it, and where it failed by our own reckoning, for want of any word. What went to the player's addresses under another record, or before there was this
  * one, counts as the player's. Two claims at once are kept apart by a lock on all who share an address, taken in a
  * statement before the one that holds this.
  */
@@ -61,7 +64,7 @@ export function capsText(bind: Bind, options: CapOptions, source: string): strin
   const counted = (match: string) => `select s.id, s.claimed_at from campaign_sends s
     where s.property_id = ${own} and ${match} and s.claimed_at > ${now} - interval '31 days'
       and (s.status in ('sending', 'sent', 'delivered', 'bounced', 'unknown')
-        or s.repeats and s.status in ('pending', 'deferred') ${others})
+        or s.repeats and (s.status in ('pending', 'deferred') ${others} or ${UNCONFIRMED}))
       and (s.channel = c.channel or c.channel = 'any' and s.channel <> 'inbox'
         or c.channel = 'phone' and s.channel in ('sms', 'voice'))
       and not exists (${campaign} and k.is_transactional)

@@ -268,6 +268,40 @@ test("a send of which nobody could tell is settled, and one that was given back 
   expect(after.given).toEqual([]);
 });
 
+test("a send that was settled for want of any word counts against caps, until the vendor says that it failed", async () => {
+  await place.query(
+    (sql) => sql`
+      insert into frequency_rules (property_id, channel, max_sends, window_unit) values (${place.id}, 'email', 1, 'week')`,
+  );
+  await place.crowd(3);
+  const refused = "p3@example.com";
+  const { id, sends } = await campaign((message) => ({
+    id: message.id,
+    status: message.to === refused ? "failed" : "unknown",
+    code: "http_500",
+    message: "?",
+  }));
+  expect(await place.stats(id)).toMatchObject({ unknown: 2, failed: 1, unconfirmed: 0 });
+  await place.query(
+    (sql) => sql`
+      update campaign_sends set claimed_at = claimed_at - interval '25 hours' where property_id = ${place.id}`,
+  );
+  await house.service.db.asSystem(
+    (sql) => sql`update queue set run_at = now() where property_id = ${place.id}`,
+  );
+  await place.work({ only: "settle_sends" });
+  expect(await place.stats(id)).toMatchObject({ unknown: 0, failed: 3, unconfirmed: 2 });
+  await tell(event("dropped", sends[0]!, { reason: "Invalid" }));
+  expect(await place.stats(id)).toMatchObject({ failed: 3, unconfirmed: 1 });
+  const next = await campaign();
+  expect(next.sends.map((send) => send.player)).toEqual(["p-1", "p-2", "p-3"]);
+  expect((await place.sends(next.id)).map(({ status, skip_reasons }) => [status, ...skip_reasons])).toEqual([
+    ["sent"],
+    ["deferred", "frequency_capped"],
+    ["sent"],
+  ]);
+});
+
 test("opens and clicks at the vendor count as our own do", async () => {
   await place.crowd(1);
   const { sends } = await campaign();
