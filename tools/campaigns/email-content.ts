@@ -14,6 +14,7 @@ import {
   type Setting,
   templateOf,
 } from "./content.ts";
+import { checkLinks } from "./links.ts";
 import { parsePart, SOURCE_CHARACTERS } from "./liquid.ts";
 import { completePlayer } from "./player-fields.ts";
 import {
@@ -161,7 +162,8 @@ async function compile(
     const variables = playerVariables(player, property, links);
     // First, because it has the lines that the author knows.
     if (mjml !== null) parsePart("html", mjml, "html").render(variables);
-    compiled.render(variables);
+    const { html, text } = compiled.render(variables);
+    checkLinks([whole, { html, text: whole.text && text }], context.config.baseUrl);
     return { template: whole, compiled };
   }, own);
 }

@@ -3,8 +3,8 @@ import { type Context, job } from "#runtime/operation.ts";
 import { findCampaign } from "./campaign.ts";
 import { holdTemplate } from "./content.ts";
 import { fail, move } from "./move.ts";
+import { obstacles } from "./obstacles.ts";
 import planCampaign from "./plan-campaign.job.ts";
-import { readiness } from "./readiness.ts";
 
 /** Starts a campaign that is due. One that was moved to another time has another job for it. */
 export default job({
@@ -24,7 +24,7 @@ async function fire(context: Context, campaignId: string): Promise<void> {
   if (!due) return;
   const campaign = await findCampaign(context, campaignId);
   await holdTemplate(context, campaign);
-  const { problems } = await readiness(context, campaign);
+  const { problems } = await obstacles(context, campaign);
   if (problems.length > 0) {
     await fail(context, campaignId, problems.map(({ field, message }) => `${field}: ${message}`).join("; "));
     return;

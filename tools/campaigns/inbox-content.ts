@@ -1,4 +1,5 @@
 import { type Compile, compiledOr, propertyVariables, templateOf } from "./content.ts";
+import { checkLinks } from "./links.ts";
 import { completePlayer } from "./player-fields.ts";
 import { compileEmail, playerVariables } from "./render.ts";
 
@@ -19,7 +20,14 @@ export const inboxContent: Compile<"inbox"> = async (context, campaign) => {
     () => {
       const email = compileEmail({ subject, html, text });
       // Shows a variable that no player can have; what single players lack, the preflight shows.
-      email.render(playerVariables(completePlayer(email.variables), property));
+      const tried = email.render(playerVariables(completePlayer(email.variables), property));
+      checkLinks(
+        [
+          { html, text },
+          { html: tried.html, text: text && tried.text },
+        ],
+        context.config.baseUrl,
+      );
       return email;
     },
     own ? { html: "body_html", text: "body_text" } : {},

@@ -1,10 +1,9 @@
-import type { FaultDetail } from "#runtime/faults.ts";
 import type { Context } from "#runtime/operation.ts";
 import { configuredProvider, ownProviders } from "#tools/providers/choose.ts";
 import { lettersBeyondGsm } from "#tools/sms/segments.ts";
 import { sendingChannelOf } from "./addresses.ts";
 import type { Campaign } from "./campaign.ts";
-import type { Sample } from "./preflight.ts";
+import type { Sample } from "./samples.ts";
 
 /** What vendors and carriers say of gambling, where no record says that they allow it, or where texts are concerned. */
 export async function gamingTraffic(context: Context, campaign: Campaign): Promise<string[]> {
@@ -24,20 +23,6 @@ export async function gamingTraffic(context: Context, campaign: Campaign): Promi
   return own.length > 0
     ? []
     : [`${vendors}: nothing says that the provider's contract allows gaming content`];
-}
-
-/** Our own unsubscribe link is as safe as the address that the service was given. */
-export function plainLinks(samples: Sample[], ours: string): FaultDetail[] {
-  const inText = samples.some(
-    ({ html, text }) => html === null && /http:\/\//i.test(text.replaceAll(ours, "")),
-  );
-  const inHtml = samples.some(
-    ({ html }) => html !== null && /href\s*=\s*["']?\s*http:/i.test(html.replaceAll(ours, "")),
-  );
-  return [...(inHtml ? ["body_html"] : []), ...(inText ? ["body_text"] : [])].map((field) => ({
-    field,
-    message: "a link is not https",
-  }));
 }
 
 /** One letter outside GSM-7 more than halves what a segment holds. */

@@ -7,9 +7,10 @@ import { type Campaign, findCampaign } from "./campaign.ts";
 import { CampaignView } from "./campaigns.table.ts";
 import { holdTemplate } from "./content.ts";
 import { checkState, move } from "./move.ts";
+import { obstacles } from "./obstacles.ts";
 import planCampaign from "./plan-campaign.job.ts";
 import { Preflight, preflight } from "./preflight.ts";
-import { notReady, readinessOn } from "./readiness.ts";
+import { notReady } from "./readiness.ts";
 
 /** What operations that send a campaign now take and answer. */
 export const input = {
@@ -35,7 +36,7 @@ export async function queueCampaign(
   if (dry_run) return { success: true as const, preflight: await preflight(context, campaign) };
   checkState(campaign, "send");
   await holdTemplate(context, campaign);
-  const { problems } = await readinessOn(channel, context, campaign);
+  const { problems } = await obstacles(context, campaign);
   if (problems.length > 0) throw notReady(problems);
   const row = await move(context, campaignId, "send", { finished_at: null, fires_at: null });
   context.enqueue(planCampaign, { campaignId }, { dedupe: campaignId });

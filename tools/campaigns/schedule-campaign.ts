@@ -6,8 +6,8 @@ import { audienceSql } from "./audience.ts";
 import { CampaignView } from "./campaigns.table.ts";
 import fireCampaign from "./fire-campaign.job.ts";
 import { lockFor, move } from "./move.ts";
+import { obstacles } from "./obstacles.ts";
 import { Preflight, preflight } from "./preflight.ts";
-import { readiness } from "./readiness.ts";
 
 const SCHEDULED_CHANNELS = ["email", "loyaltyvip", "inbox"];
 
@@ -45,7 +45,7 @@ export default tool({
     const fires_at = campaign.send_in_player_timezone ? await firstLocalTime(context, scheduled_at) : null;
     const row = await move(context, campaign_id, "schedule", { ...target, scheduled_at, fires_at });
     context.enqueue(fireCampaign, { campaignId: campaign_id }, { runAt: fires_at ?? scheduled_at });
-    const { problems } = await readiness(context, { ...campaign, ...target });
+    const { problems } = await obstacles(context, { ...campaign, ...target });
     return {
       success: true as const,
       campaign: row,

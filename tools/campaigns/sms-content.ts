@@ -4,6 +4,7 @@ import { withOptOut } from "#tools/sms/opt-out-words.ts";
 import { segmentsOf } from "#tools/sms/segments.ts";
 import type { Campaign } from "./campaign.ts";
 import { type Compile, compiledOr, propertyVariables, type Setting, templateOf } from "./content.ts";
+import { checkLinks } from "./links.ts";
 import { type Part, parsePart } from "./liquid.ts";
 import { completePlayer } from "./player-fields.ts";
 import { playerVariables } from "./render.ts";
@@ -13,15 +14,22 @@ const MOST_SEGMENTS = 10;
 
 /** The text message of a campaign. Each says how to opt out, because nobody can tell which one is read first. */
 export const smsContent: Compile<"sms"> = async (context, campaign) => {
-  const part = await compile(context, campaign);
-  if (Array.isArray(part)) return part;
+  const compiled = await compile(context, campaign);
+  if (Array.isArray(compiled)) return compiled;
+  const { part, source } = compiled;
   const optOut = await optOutText(context);
   const property = propertyVariables(context.property);
   const render = (player: Record<string, unknown>) =>
     rendered(part, playerVariables(player, property), optOut);
   const field = campaign.body_text === null ? "text" : "body_text";
   // Shows a variable that no player can have; what single players lack, the preflight shows.
-  const tried = compiledOr(() => render(completePlayer(part.variables)), { text: field });
+  const tried = compiledOr(
+    () => {
+      const text = render(completePlayer(part.variables));
+      checkLinks([{ text: source }, { text }], context.config.baseUrl);
+    },
+    { text: field },
+  );
   if (Array.isArray(tried)) return tried;
   return {
     channel: "sms",
@@ -36,7 +44,10 @@ export const smsContent: Compile<"sms"> = async (context, campaign) => {
   };
 };
 
-async function compile(context: Setting, campaign: Campaign): Promise<Part | FaultDetail[]> {
+async function compile(
+  context: Setting,
+  campaign: Campaign,
+): Promise<{ part: Part; source: string } | FaultDetail[]> {
   const { template, deleted } = await templateOf(context, campaign);
   if (deleted.length > 0) return deleted;
   const source = campaign.body_text ?? template?.text ?? null;
@@ -44,7 +55,7 @@ async function compile(context: Setting, campaign: Campaign): Promise<Part | Fau
     return [{ field: "body_text", message: "the campaign has no text; give body_text or template_id" }];
   }
   const field = campaign.body_text === null ? "text" : "body_text";
-  return compiledOr(() => parsePart("text", source, "text"), { text: field });
+  return compiledOr(() => ({ part: parsePart("text", source, "text"), source }), { text: field });
 }
 
 async function optOutText({ sql, property }: Setting): Promise<string> {

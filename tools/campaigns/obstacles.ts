@@ -1,0 +1,53 @@
+import { type FaultDetail, toFault } from "#runtime/faults.ts";
+import type { Context } from "#runtime/operation.ts";
+import { audienceSql } from "./audience.ts";
+import type { Campaign } from "./campaign.ts";
+import { plainLinks } from "./links.ts";
+import { readiness } from "./readiness.ts";
+import { renderSamples, type Sample } from "./samples.ts";
+
+interface Obstacles {
+  problems: FaultDetail[];
+  warnings: string[];
+  samples: Sample[];
+}
+
+/**
+ * What stands in the way of sending a campaign as it is now. The same list for who checks it, for who sends or
+ * schedules it, and when it fires: what one calls an error, none of the others lets pass.
+ */
+export async function obstacles(context: Context, campaign: Campaign): Promise<Obstacles> {
+  const { content, problems } = await readiness(context, campaign);
+  const all = [...problems, ...(await audienceTrouble(context, campaign))];
+  if (!content || all.length > 0) return { problems: all, warnings: [], samples: [] };
+  const { samples, broken } = await renderSamples(context, campaign, content);
+  const plain = samples.flatMap((sample) => plainLinks(bodiesOf(sample), context.config.baseUrl));
+  // What links the message has by itself, its content has been asked for.
+  const links = [...new Set(plain.map(({ body }) => body))].map((body) => {
+    return { field: `body_${body}`, message: "a link that it takes from a player's data is not https" };
+  });
+  // What one player lacks costs that player's message alone; what all lack is the message's own fault.
+  const isBroken = samples.length === 0;
+  return {
+    problems: [...(isBroken ? broken : []), ...links],
+    warnings: isBroken ? [] : broken.map(({ field, message }) => `${field}: ${message}`),
+    samples,
+  };
+}
+
+/** The text beside HTML is made of it. */
+function bodiesOf({ html, text }: Sample) {
+  return html === null ? { text } : { html };
+}
+
+/** A segment that is gone, or rules that do not compile. */
+async function audienceTrouble(context: Context, campaign: Campaign): Promise<FaultDetail[]> {
+  try {
+    await audienceSql(context, campaign, 0);
+    return [];
+  } catch (error) {
+    const fault = toFault(error);
+    if (fault.status >= 500) throw error;
+    return fault.details ?? [{ field: "segment_id", message: fault.message }];
+  }
+}

@@ -1,0 +1,73 @@
+import { z } from "zod";
+import type { Messages, SendingChannel } from "#runtime/channels/channel.ts";
+import { type FaultDetail, toFault } from "#runtime/faults.ts";
+import type { Context } from "#runtime/operation.ts";
+import { maskAddress } from "#tools/players/address.ts";
+import { ENCODINGS, segmentsOf } from "#tools/sms/segments.ts";
+import type { Campaign } from "./campaign.ts";
+import type { Content } from "./content.ts";
+import { ranOutOfTime } from "./liquid.ts";
+import { firstAllowed } from "./planning.ts";
+import { PLAYER_FIELDS } from "./player-fields.ts";
+import { unsubscribeLinks } from "./unsubscribe.ts";
+
+const SAMPLES = 3;
+const NO_SEND = "00000000-0000-0000-0000-000000000000";
+
+export const Sample = z.object({
+  player_id: z.uuid(),
+  to: z.string().describe("Masked"),
+  subject: z.string().nullable(),
+  html: z.string().nullable(),
+  text: z.string(),
+  segments: z.int().nullable().describe("Of a text message: how many it is paid for as"),
+  encoding: z.enum(ENCODINGS).nullable().describe("Of a text message"),
+});
+export type Sample = z.output<typeof Sample>;
+
+/** The first messages as they would go out, and why others of them cannot be rendered. */
+export interface Samples {
+  samples: Sample[];
+  broken: FaultDetail[];
+}
+
+export async function renderSamples(
+  context: Context,
+  campaign: Campaign,
+  content: Content,
+): Promise<Samples> {
+  const players = await firstAllowed(context, campaign, PLAYER_FIELDS, SAMPLES);
+  const link = unsubscribeLinks(context.config)(context.property.id, NO_SEND);
+  const rendered: Samples = { samples: [], broken: [] };
+  for (const player of players) {
+    try {
+      const recipient = { ...player, send_id: NO_SEND, address: String(player.address) };
+      rendered.samples.push({
+        player_id: String(player.id),
+        ...shown(content.messageTo(recipient, link)),
+      });
+    } catch (error) {
+      const fault = toFault(error);
+      if (fault.status >= 500) throw error;
+      // A message that the machine is too busy for is tried again when it is sent.
+      if (ranOutOfTime(fault)) continue;
+      const field = fault.details?.[0]?.field ?? "body_html";
+      const message = `cannot be rendered for player ${player.player_id}: ${fault.message}`;
+      rendered.broken.push({ field, message });
+    }
+  }
+  return rendered;
+}
+
+function shown(message: Messages[SendingChannel]): Omit<Sample, "player_id"> {
+  const { text } = message;
+  if ("title" in message) {
+    return { to: message.to, subject: message.title, html: null, text, segments: null, encoding: null };
+  }
+  const to = maskAddress(message.to);
+  if ("subject" in message) {
+    return { to, subject: message.subject, html: message.html ?? null, text, segments: null, encoding: null };
+  }
+  const { count: segments, encoding } = segmentsOf(text);
+  return { to, subject: null, html: null, text, segments, encoding };
+}
