@@ -1,26 +1,13 @@
 import { isIP } from "node:net";
 import type { Database } from "#db/client.ts";
 import type { Log } from "./log.ts";
+import { type Allowance, type Counter, count, openExchange, WINDOW } from "./rate-exchange.ts";
 
-/** Length of the window, in seconds. */
-export const WINDOW = 60;
-const SYNC_EVERY = 250;
-
-export interface Allowance {
-  allowed: boolean;
-  limit: number;
-  remaining: number;
-  /** Unix seconds at which the window ends. */
-  reset: number;
-}
-
-interface Counter {
-  window: number;
-  /** What all processes had counted at the last exchange. */
-  shared: number;
-  /** What this process counted since. */
-  own: number;
-}
+const EXCHANGE_EVERY = 250;
+/** Milliseconds for which it counts what the others are known to have counted. */
+const KNOWN_FOR = 1_000;
+/** Of what is left of a budget, what a process that knows of the others may let pass before it tells them. */
+const UNTOLD = 1 / 20;
 
 /** What a limit by address counts: of IPv6 a network of 64 bits, which is the least that one subscriber is given. */
 export function networkOf(address: string): string {
@@ -37,27 +24,39 @@ export function networkOf(address: string): string {
 }
 
 /**
- * Fixed windows counted in memory. Processes exchange their counts through one table four times a second,
- * so that they share one budget and no request waits for the database.
+ * Fixed windows counted in memory. Processes exchange their counts four times a second, and sooner where a budget
+ * is used quickly: then whoever claims waits for an exchange, which many share. One that comes alone waits for nothing.
  */
 export function rateLimiter(options: { db: Database; now: () => number; log: Log }) {
-  const { db, now, log } = options;
+  const { now } = options;
   const counters = new Map<string, Counter>();
-  let syncing: Promise<void> | null = null;
+  const exchange = openExchange(options);
 
-  const take = (bucket: string, limit: number): Allowance => {
-    const seconds = Math.floor(now() / 1000);
-    const window = seconds - (seconds % WINDOW);
-    let counter = counters.get(bucket);
-    if (!counter || counter.window !== window) {
-      counter = { window, shared: 0, own: 0 };
-      counters.set(bucket, counter);
-    }
-    const used = counter.shared + counter.own;
-    const allowed = used < limit;
-    if (allowed) counter.own++;
-    const remaining = Math.max(0, limit - used - (allowed ? 1 : 0));
-    return { allowed, limit, remaining, reset: window + WINDOW };
+  const counterOf = (bucket: string, at: number): Counter => {
+    const window = windowAt(at);
+    const known = counters.get(bucket);
+    if (known?.window === window) return known;
+    const counter = { bucket, window, shared: 0, own: 0, heardAt: Number.NEGATIVE_INFINITY };
+    counters.set(bucket, counter);
+    return counter;
+  };
+
+  /** Takes one at once: processes that have not heard of each other let pass the whole limit each. */
+  const take = (bucket: string, limit: number): Allowance => count(counterOf(bucket, now()), limit);
+
+  /** Takes one of a budget that all processes share. */
+  const claim = (bucket: string, limit: number): Allowance | Promise<Allowance> => {
+    const at = now();
+    const counter = counterOf(bucket, at);
+    const left = limit - counter.shared;
+    if (counter.own >= left) return count(counter, limit);
+    const isKnown = at - counter.heardAt < KNOWN_FOR;
+    const untold = isKnown ? Math.floor(left * UNTOLD) : 1;
+    if (counter.own >= untold) return exchange.ask(counter, limit);
+    const allowance = count(counter, limit);
+    // Before there is no more of it, so that nobody has to wait.
+    if (isKnown && counter.own > untold / 2) exchange.tellSoon(counter);
+    return allowance;
   };
 
   /** Takes back what was taken, while its window lasts. */
@@ -75,57 +74,34 @@ export function rateLimiter(options: { db: Database; now: () => number; log: Log
 
   /** Whether a bucket has nothing left in this window; takes nothing of it. */
   const isSpent = (bucket: string, limit: number): boolean => {
-    const seconds = Math.floor(now() / 1000);
     const counter = counters.get(bucket);
-    return counter?.window === seconds - (seconds % WINDOW) && counter.shared + counter.own >= limit;
-  };
-
-  const sync = async () => {
-    const current = Math.floor(now() / 1000 / WINDOW) * WINDOW;
-    const sent: { bucket: string; counter: Counter; own: number }[] = [];
-    for (const [bucket, counter] of counters) {
-      if (counter.window < current) counters.delete(bucket);
-      else if (counter.own > 0) sent.push({ bucket, counter, own: counter.own });
-    }
-    if (sent.length === 0) return;
-    for (const { counter, own } of sent) {
-      counter.own -= own;
-      counter.shared += own;
-    }
-    // Sorted, so that two processes lock the rows in one order.
-    sent.sort((a, b) => (a.bucket < b.bucket ? -1 : 1));
-    const rows = await db.asSystem(
-      (sql) => sql<{ bucket: string; used: number }[]>`
-      insert into rate_windows (bucket, window_start, used)
-      select * from unnest(${sent.map((s) => s.bucket)}::text[], ${sent.map((s) => s.counter.window)}::bigint[],
-        ${sent.map((s) => s.own)}::int[])
-      on conflict (bucket, window_start) do update set used = rate_windows.used + excluded.used
-      returning bucket, used`,
-    );
-    for (const { bucket, used } of rows) {
-      const counter = counters.get(bucket);
-      if (counter?.window === current) counter.shared = Math.max(counter.shared, used);
-    }
+    return counter?.window === windowAt(now()) && counter.shared + counter.own >= limit;
   };
 
   const timer = setInterval(() => {
-    syncing ??= sync()
-      .catch((error: unknown) => log.debug({ err: error }, "rate counts not exchanged; tried again"))
-      .finally(() => {
-        syncing = null;
-      });
-  }, SYNC_EVERY);
+    const window = windowAt(now());
+    for (const [bucket, counter] of counters) {
+      if (counter.window < window) counters.delete(bucket);
+      else if (counter.own > 0) exchange.tellSoon(counter);
+    }
+  }, EXCHANGE_EVERY);
 
   return {
     take,
+    claim,
     giveBack,
     look,
     isSpent,
     close: async () => {
       clearInterval(timer);
-      await syncing;
+      await exchange.close();
     },
   };
+}
+
+function windowAt(milliseconds: number): number {
+  const seconds = Math.floor(milliseconds / 1000);
+  return seconds - (seconds % WINDOW);
 }
 
 export type RateLimiter = ReturnType<typeof rateLimiter>;

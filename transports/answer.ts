@@ -1,5 +1,5 @@
 import { type Fault, faultBody } from "#runtime/faults.ts";
-import type { Allowance } from "#runtime/rate-limit.ts";
+import type { Allowance } from "#runtime/rate-exchange.ts";
 import { CURRENT_VERSION } from "#runtime/versions.ts";
 
 /** What every response of one request carries. */

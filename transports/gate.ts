@@ -6,7 +6,8 @@ import type { Directory } from "#runtime/directory.ts";
 import { Fault, invalid, toFault } from "#runtime/faults.ts";
 import { readIdempotencyKey } from "#runtime/idempotency.ts";
 import type { Actor, Call } from "#runtime/operation.ts";
-import { type Allowance, networkOf, type RateLimiter } from "#runtime/rate-limit.ts";
+import type { Allowance } from "#runtime/rate-exchange.ts";
+import { networkOf, type RateLimiter } from "#runtime/rate-limit.ts";
 import type { Sessions } from "#runtime/sessions.ts";
 import { CURRENT_VERSION, readVersion } from "#runtime/versions.ts";
 import type { Frame } from "./answer.ts";
@@ -85,7 +86,10 @@ async function admit(gate: Gate, incoming: IncomingMessage, address: string) {
   if (stranger) gate.limiter.giveBack(address, stranger);
   if (isUntold)
     return { actor, fault, allowance: { ...gate.limiter.look(address, ADDRESS_LIMIT), allowed: true } };
-  return { actor, fault, allowance: gate.limiter.take(...bucketOf(actor, address)) };
+  // What strangers ask waits for no database.
+  if (actor.id === null) return { actor, fault, allowance: gate.limiter.take(address, ADDRESS_LIMIT) };
+  const limit = actor.type === "api_key" ? actor.rateLimit : USER_LIMIT;
+  return { actor, fault, allowance: await gate.limiter.claim(actor.id, limit) };
 }
 
 function hasTwoHosts({ rawHeaders }: IncomingMessage): boolean {
@@ -133,12 +137,6 @@ export function addressOf(
   const said = hops.at(-trustProxy)?.trim() ?? "";
   const address = /^\[([^\]]+)\](?::\d+)?$/.exec(said)?.[1] ?? said.replace(/^([\d.]+):\d+$/, "$1");
   return isIP(address) ? address : remoteAddress;
-}
-
-function bucketOf(actor: Actor, address: string): [string, number] {
-  if (actor.type === "api_key") return [actor.id, actor.rateLimit];
-  if (actor.type === "user") return [actor.id, USER_LIMIT];
-  return [address, ADDRESS_LIMIT];
 }
 
 function header(value: string | string[] | undefined): string | undefined {

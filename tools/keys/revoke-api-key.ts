@@ -2,7 +2,7 @@ import { z } from "zod";
 import { scopesIn } from "#runtime/access.ts";
 import { directoryChanged } from "#runtime/directory.ts";
 import { Fault } from "#runtime/faults.ts";
-import { type Actor, tool } from "#runtime/operation.ts";
+import { tool } from "#runtime/operation.ts";
 
 export default tool({
   name: "revoke_api_key",
@@ -18,9 +18,11 @@ export default tool({
   async handler({ sql, call, audit }, { key_id }) {
     const [key] = await sql<{ property_id: string }[]>`
       select property_id from api_keys where id = ${key_id} for update`;
-    if (!key || !mayManage(call.actor, key.property_id)) {
+    const scopes = key ? scopesIn(call.actor, key.property_id) : [];
+    if (!key || scopes.length === 0) {
       throw new Fault("not_found", { message: `No API key with the id ${key_id}. See list_api_keys.` });
     }
+    if (!scopes.includes("write")) throw new Fault("insufficient_scope");
     await sql`
       update api_keys set is_active = false, revoked_at = coalesce(revoked_at, now()) where id = ${key_id}`;
     await directoryChanged(sql);
@@ -28,7 +30,3 @@ export default tool({
     return { success: true as const };
   },
 });
-
-function mayManage(actor: Actor, propertyId: string): boolean {
-  return scopesIn(actor, propertyId).includes("write");
-}
