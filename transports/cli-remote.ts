@@ -44,7 +44,8 @@ function planOf(operation: Operation, { input }: Arguments): Plan {
   if (verb === "list") return { method: "GET", path: `${collection}?${query(input)}` };
   if (verb === "create") return { method: "POST", path: collection, body: input };
   if (verb === "update") return { method: "PATCH", path: record, body: rest };
-  return { method: verb === "get" ? "GET" : "DELETE", path: record };
+  // What is left out of the address is not done: a removal that was only to be tried would be made.
+  return { method: verb === "get" ? "GET" : "DELETE", path: `${record}?${query(rest)}` };
 }
 
 function query({ filters = {}, count: _, ...options }: Record<string, unknown>): URLSearchParams {

@@ -51,6 +51,17 @@ test("a command to a service elsewhere works in the property that the flag names
   expect(JSON.parse(named.stdout)).toMatchObject([{ player_id: "theirs" }]);
 });
 
+test("a removal that is only tried in a service elsewhere removes nothing", async () => {
+  const kept = await house.call("create_player", { player_id: "kept" }, house.tenant.id);
+  const there = ["--url", house.baseUrl, "--key", house.tenant.key, "--json"];
+  const tried = await run("delete-player", "--id", kept.id, "--dry-run", ...there);
+  expect(JSON.parse(tried.stdout), tried.stderr).toEqual({ success: true, dry_run: true });
+  expect((await house.get(`/api/players/${kept.id}`)).status).toBe(200);
+  const done = await run("delete-player", "--id", kept.id, ...there);
+  expect(JSON.parse(done.stdout), done.stderr).toEqual({ success: true });
+  expect((await house.get(`/api/players/${kept.id}`)).status).toBe(404);
+});
+
 test("a command that cannot connect to all that it needs says so and ends", async () => {
   const url = new URL(house.database.url);
   const { port, hostname } = url;
