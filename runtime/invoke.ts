@@ -4,6 +4,7 @@ import type { Page, Reader } from "#db/reader.ts";
 import { checkScope, resolveProperty } from "./access.ts";
 import type { Config } from "./config.ts";
 import type { Directory, Property } from "./directory.ts";
+import { toToldFault } from "./failures.ts";
 import { type Fault, thrownAt, toFault } from "./faults.ts";
 import { asObject, foldCasing, parseInput } from "./input.ts";
 import type { Log } from "./log.ts";
@@ -73,7 +74,7 @@ export async function invoke(
     if (operation.file) return await flowing(service, operation, call, property!, parsed[0]!);
     return await run({ ...unparsed, inputs: parsed });
   } catch (error) {
-    throw explained(service, operation, call, error);
+    throw toToldFault(service.log, error, { operation: operation.name, requestId: call.requestId });
   }
 }
 
@@ -159,16 +160,4 @@ async function flowing(
     lane.release();
     throw error;
   }
-}
-
-function explained(service: Service, operation: Operation, call: Call, error: unknown): Fault {
-  const fault = toFault(error);
-  if (fault.status >= 500) {
-    const level = fault.code === "internal" ? "error" : "warn";
-    service.log[level](
-      { err: fault.cause ?? fault, operation: operation.name, requestId: call.requestId },
-      "operation failed",
-    );
-  }
-  return fault;
 }

@@ -1,7 +1,8 @@
 import { randomUUID } from "node:crypto";
 import type { IncomingMessage } from "node:http";
 import type { CallbackRequest } from "#runtime/channels/channel.ts";
-import { Fault, toFault } from "#runtime/faults.ts";
+import { toToldFault } from "#runtime/failures.ts";
+import { Fault } from "#runtime/faults.ts";
 import type { Service } from "#runtime/invoke.ts";
 import { networkOf } from "#runtime/rate-limit.ts";
 import { CURRENT_VERSION } from "#runtime/versions.ts";
@@ -25,8 +26,9 @@ export function mountCallbacks(app: Http, gate: Gate, service: Service): void {
     const address = networkOf(addressOf(gate, incoming) ?? "unknown");
     const refused: Bucket = [`callbacks:${address}:${id}`, REFUSED_LIMIT];
     const unknown: Bucket = [`callbacks:${address}`, UNKNOWN_LIMIT];
+    const requestId = randomUUID();
     const frame = (bucket: Bucket, count = gate.limiter.take): Frame => ({
-      requestId: randomUUID(),
+      requestId,
       version: CURRENT_VERSION,
       allowance: count(...bucket),
       metadataUrl: gate.metadataUrl,
@@ -46,10 +48,7 @@ export function mountCallbacks(app: Http, gate: Gate, service: Service): void {
       const { contentType, body } = reader.callbacks.answer ?? SUCCESS;
       return answer(frame([`callbacks:${id}`, SIGNED_LIMIT]), 200, body, { contentType });
     } catch (error) {
-      const fault = toFault(error);
-      if (fault.status >= 500) {
-        service.log.error({ err: fault.cause ?? fault, provider: id }, "callback failed");
-      }
+      const fault = toToldFault(service.log, error, { provider: id, requestId });
       // A record that could not be read tells nothing of who asked: what the vendor tells next must not be refused for it.
       if (fault.code === "unavailable") return answerFault(frame(refused, gate.limiter.look), fault);
       return answerFault(frame(fault.status === 404 ? unknown : refused), fault);

@@ -77,7 +77,7 @@ export async function compose(options: {
   const { db, directory, sessions } = service;
   const limiter = rateLimiter({ db, now: directory.now, log });
   const metadataUrl = `${config.siteUrl}/.well-known/oauth-protected-resource`;
-  const gate: Gate = { limiter, directory, sessions, metadataUrl, trustProxy: config.trustProxy };
+  const gate: Gate = { limiter, directory, sessions, log, metadataUrl, trustProxy: config.trustProxy };
   const opens = openCounter(service);
   const listening =
     config.role === "worker"

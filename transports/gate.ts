@@ -3,8 +3,10 @@ import type { IncomingMessage } from "node:http";
 import { isIP } from "node:net";
 import { ANONYMOUS, authenticate } from "#runtime/credentials.ts";
 import type { Directory } from "#runtime/directory.ts";
+import { toToldFault } from "#runtime/failures.ts";
 import { Fault, invalid, toFault } from "#runtime/faults.ts";
 import { readIdempotencyKey } from "#runtime/idempotency.ts";
+import type { Log } from "#runtime/log.ts";
 import type { Actor, Call } from "#runtime/operation.ts";
 import type { Allowance } from "#runtime/rate-exchange.ts";
 import { networkOf, type RateLimiter } from "#runtime/rate-limit.ts";
@@ -22,6 +24,7 @@ export interface Gate {
   limiter: RateLimiter;
   directory: Directory;
   sessions: Sessions;
+  log: Log;
   metadataUrl: string;
   trustProxy: number;
 }
@@ -39,7 +42,7 @@ export async function pass(gate: Gate, incoming: IncomingMessage): Promise<Passa
   const given = headers["x-request-id"];
   const requestId = typeof given === "string" && REQUEST_ID.test(given) ? given : randomUUID();
   const address = `ip:${networkOf(addressOf(gate, incoming) ?? "unknown")}`;
-  const { actor, fault: refusal, allowance } = await admit(gate, incoming, address);
+  const { actor, fault: refusal, allowance } = await admit(gate, incoming, address, requestId);
   let fault = refusal;
   const frame: Frame = { requestId, version: CURRENT_VERSION, allowance, metadataUrl: gate.metadataUrl };
   if (!allowance.allowed) {
@@ -62,7 +65,7 @@ export async function pass(gate: Gate, incoming: IncomingMessage): Promise<Passa
  * often than strangers may ask. Of those behind one address, only keys that are new to this process have to wait with
  * whoever guesses.
  */
-async function admit(gate: Gate, incoming: IncomingMessage, address: string) {
+async function admit(gate: Gate, incoming: IncomingMessage, address: string, requestId: string) {
   const { headers } = incoming;
   let stranger: Allowance | null = null;
   let actor: Actor = ANONYMOUS;
@@ -77,7 +80,7 @@ async function admit(gate: Gate, incoming: IncomingMessage, address: string) {
       if (!stranger.allowed) throw new Fault("rate_limited");
     });
   } catch (error) {
-    fault = toFault(error);
+    fault = toToldFault(gate.log, error, { requestId });
   }
   // Nobody can tell whose request this is: it is no guess, and nobody's allowance ends here.
   const isUntold = fault?.code === "unavailable";

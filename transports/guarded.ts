@@ -2,6 +2,7 @@ import type { HttpBindings } from "@hono/node-server";
 import type { Hono, Context as HonoContext } from "hono";
 import { checkScope } from "#runtime/access.ts";
 import { type Catalog, deprecationsOf } from "#runtime/catalog.ts";
+import { toToldFault } from "#runtime/failures.ts";
 import { Fault, toFault } from "#runtime/faults.ts";
 import { refusedUnread, type Service } from "#runtime/invoke.ts";
 import type { Call, Operation } from "#runtime/operation.ts";
@@ -43,7 +44,8 @@ export function guarded(
       if (incoming.method === "HEAD") await response.body?.cancel();
       return response;
     } catch (error) {
-      return answerFault(passage.frame, toFault(error));
+      const { requestId } = passage.frame;
+      return answerFault(passage.frame, toToldFault(gate.log, error, { path: c.req.path, requestId }));
     }
   };
 }

@@ -2,10 +2,11 @@ import { randomUUID } from "node:crypto";
 import { once } from "node:events";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import { type AddressInfo, Server as NetServer, type Socket } from "node:net";
-import { getRequestListener } from "@hono/node-server";
+import { getRequestListener, RequestError } from "@hono/node-server";
 import { Hono } from "hono";
 import type { Catalog } from "#runtime/catalog.ts";
-import { Fault, type FaultCode, toFault } from "#runtime/faults.ts";
+import { toToldFault } from "#runtime/failures.ts";
+import { Fault, type FaultCode } from "#runtime/faults.ts";
 import type { Service } from "#runtime/invoke.ts";
 import { networkOf } from "#runtime/rate-limit.ts";
 import { CURRENT_VERSION } from "#runtime/versions.ts";
@@ -60,10 +61,9 @@ export function createApp(service: Service, catalog: Catalog, gate: Gate, opens:
     }),
   );
   app.onError(async (error, c) => {
-    const fault = toFault(error);
-    service.log.error({ err: fault.cause ?? fault, path: c.req.path }, "request failed");
-    const passage = await pass(gate, c.env.incoming);
-    return answerFault(passage.frame, fault);
+    const { frame } = await pass(gate, c.env.incoming);
+    const { requestId } = frame;
+    return answerFault(frame, toToldFault(service.log, error, { path: c.req.path, requestId }));
   });
   return app;
 }
@@ -106,16 +106,15 @@ export async function listen(app: Http, gate: Gate, host: string, port: number):
   });
   const anyone = () => gate.limiter.take("ip:unknown", ADDRESS_LIMIT);
   const listener = getRequestListener(app.fetch as never, {
-    errorHandler: () =>
-      answerFault(
-        {
-          requestId: randomUUID(),
-          version: CURRENT_VERSION,
-          allowance: anyone(),
-          metadataUrl: gate.metadataUrl,
-        },
-        new Fault("invalid", { message: "The request's address or Host is not valid." }),
-      ),
+    errorHandler: (error) => {
+      const requestId = randomUUID();
+      const { metadataUrl } = gate;
+      const fault =
+        error instanceof RequestError
+          ? new Fault("invalid", { message: "The request's address or Host is not valid." })
+          : toToldFault(gate.log, error, { requestId });
+      return answerFault({ requestId, version: CURRENT_VERSION, allowance: anyone(), metadataUrl }, fault);
+    },
   });
   let closing = false;
   const serve = (request: IncomingMessage, response: ServerResponse) => {

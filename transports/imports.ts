@@ -1,7 +1,8 @@
 import { createHash, type Hash, randomUUIDv7 } from "node:crypto";
 import { checkScope, resolveProperty } from "#runtime/access.ts";
 import type { Catalog } from "#runtime/catalog.ts";
-import { invalid, toFault } from "#runtime/faults.ts";
+import { toToldFault } from "#runtime/failures.ts";
+import { invalid } from "#runtime/faults.ts";
 import { asObject, parseJson } from "#runtime/input.ts";
 import { invoke, type Outcome, type Service } from "#runtime/invoke.ts";
 import type { Operation } from "#runtime/operation.ts";
@@ -57,8 +58,10 @@ async function receiveImport(service: Service, operation: Operation, request: Pa
       throw error;
     }
   } catch (error) {
+    const { requestId } = frame;
+    const fault = toToldFault(service.log, error, { operation: operation.name, requestId });
     // What is left of the body is not worth reading.
-    return answerFault(frame, toFault(error), { Connection: "close" });
+    return answerFault(frame, fault, { Connection: "close" });
   }
 }
 

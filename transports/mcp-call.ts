@@ -2,7 +2,8 @@ import { type CallToolResult, ProtocolError, ProtocolErrorCode } from "@modelcon
 import { checkScope } from "#runtime/access.ts";
 import { canonicalHash } from "#runtime/audit.ts";
 import type { Catalog } from "#runtime/catalog.ts";
-import { Fault, invalid, toFault } from "#runtime/faults.ts";
+import { toToldFault } from "#runtime/failures.ts";
+import { Fault, invalid } from "#runtime/faults.ts";
 import { readIdempotencyKey } from "#runtime/idempotency.ts";
 import { foldCasing, inputFault } from "#runtime/input.ts";
 import { invoke, type Outcome, type Service } from "#runtime/invoke.ts";
@@ -109,13 +110,8 @@ async function runNamed(
     if (!tool) throw refusal(machine, call, operation);
     return await run(machine.service, tool, call, asked, about);
   } catch (error) {
-    const fault = toFault(error);
-    if (fault.code === "internal" && !(error instanceof Fault)) {
-      machine.service.log.error(
-        { err: error, operation: asked.name, requestId: call.requestId },
-        "tool failed",
-      );
-    }
+    const { requestId } = call;
+    const fault = toToldFault(machine.service.log, error, { operation: asked.name, requestId });
     return errorResult(failureOf(fault), call.requestId, about);
   }
 }

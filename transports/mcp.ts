@@ -12,7 +12,8 @@ import {
 import { AjvJsonSchemaValidator } from "@modelcontextprotocol/server/validators/ajv";
 import { z } from "zod";
 import type { Catalog } from "#runtime/catalog.ts";
-import { Fault, toFault } from "#runtime/faults.ts";
+import { toToldFault } from "#runtime/failures.ts";
+import { Fault } from "#runtime/faults.ts";
 import type { Service } from "#runtime/invoke.ts";
 import type { Call } from "#runtime/operation.ts";
 import { answer, type Frame, headersOf } from "./answer.ts";
@@ -116,8 +117,7 @@ export function mcpFace(service: Service, catalog: Catalog): McpFace {
       try {
         return await serve(request, context);
       } catch (error) {
-        const fault = toFault(error);
-        if (fault.status >= 500) service.log.error({ err: fault.cause ?? fault }, "mcp request failed");
+        const fault = toToldFault(service.log, error, { requestId: context.call.requestId });
         return faultAnswer(context.frame, fault, context.parsedBody);
       }
     },
@@ -165,21 +165,25 @@ function addPages(server: Server, reading: Reading): void {
   const { surface } = reading;
   server.setRequestHandler("resources/list", () => ({ resources: listResources(surface) }));
   server.setRequestHandler("resources/templates/list", () => ({ resourceTemplates: listTemplates(surface) }));
-  server.setRequestHandler("resources/read", ({ params }) => asProtocol(readResource(reading, params.uri)));
+  server.setRequestHandler("resources/read", ({ params }) =>
+    asProtocol(reading, readResource(reading, params.uri)),
+  );
   server.setRequestHandler("prompts/list", () => ({ prompts: listPrompts(surface) }));
   server.setRequestHandler("prompts/get", ({ params }) =>
     getPrompt(surface, params.name, params.arguments ?? {}),
   );
-  server.setRequestHandler("completion/complete", ({ params }) => asProtocol(complete(reading, params)));
+  server.setRequestHandler("completion/complete", ({ params }) =>
+    asProtocol(reading, complete(reading, params)),
+  );
 }
 
 /** A fault in the protocol's own words. */
-async function asProtocol<T>(answering: Promise<T>): Promise<T> {
+async function asProtocol<T>({ machine, call }: Reading, answering: Promise<T>): Promise<T> {
   try {
     return await answering;
   } catch (error) {
     if (error instanceof ProtocolError) throw error;
-    const fault = toFault(error);
+    const fault = toToldFault(machine.service.log, error, { requestId: call.requestId });
     const code = fault.status >= 500 ? ProtocolErrorCode.InternalError : ProtocolErrorCode.InvalidParams;
     throw new ProtocolError(code, fault.message, { code: fault.code });
   }

@@ -149,7 +149,8 @@ export async function startMcp(tools: Catalog = smallCatalog()) {
   const sessions = await openSessions(db, directory, config);
   const limiter = rateLimiter({ db, now: directory.now, log });
   const service: Service = { db, reader: reader(db), directory, sessions, config, log, wake: () => {} };
-  const gate = { limiter, directory, sessions, metadataUrl: "http://casino.example/metadata", trustProxy: 0 };
+  const metadataUrl = "http://casino.example/metadata";
+  const gate = { limiter, directory, sessions, log, metadataUrl, trustProxy: 0 };
   const face = mcpFace(service, tools);
   const app: Http = new Hono();
   app.all("/api/mcp", async (c) => {

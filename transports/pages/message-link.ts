@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import type { Catalog } from "#runtime/catalog.ts";
 import type { Property } from "#runtime/directory.ts";
-import { toFault } from "#runtime/faults.ts";
+import { toToldFault } from "#runtime/failures.ts";
 import { invoke, type Service } from "#runtime/invoke.ts";
 import type { Context } from "#runtime/operation.ts";
 import { readUnsubscribeToken } from "#tools/campaigns/unsubscribe.ts";
@@ -32,13 +32,14 @@ export function mountMessageLink(
       const token = /^[\w-]+\.[\w-]+/.exec(c.req.param("token") ?? "")?.[0] ?? "";
       const about = readUnsubscribeToken(service.config, token);
       if (!about) return unknownLink();
+      const requestId = randomUUID();
       try {
         const property = await service.directory.property(about.propertyId);
         if (!property) return unknownLink();
         const call = {
           actor: { type: "system", id: null } as const,
           transport: "page" as const,
-          requestId: randomUUID(),
+          requestId,
           propertyId: property.id,
           ip: addressOf(gate, c.env.incoming),
           userAgent: c.req.header("user-agent"),
@@ -52,7 +53,7 @@ export function mountMessageLink(
           service.db.asProperty(property.id, (sql) => question({ sql, property }), { readOnly: true });
         return await answers[method]({ property, token, sendId: about.sendId, ask, run }, c);
       } catch (error) {
-        const { status } = toFault(error);
+        const { status } = toToldFault(service.log, error, { path, requestId });
         return status === 404 ? unknownLink() : failed(status);
       }
     });

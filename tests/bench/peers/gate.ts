@@ -14,7 +14,8 @@ const config = readConfig({ ...process.env, ROLE: "web", PORT: "0", APP_SECRET: 
 const log = createLog(config.logLevel);
 const { db, directory, sessions } = await openService({ config, databaseUrl: config.databaseUrl!, log });
 const limiter = rateLimiter({ db, now: directory.now, log });
-const gate: Gate = { limiter, directory, sessions, metadataUrl: `${config.siteUrl}/metadata`, trustProxy: 0 };
+const metadataUrl = `${config.siteUrl}/metadata`;
+const gate: Gate = { limiter, directory, sessions, log, metadataUrl, trustProxy: 0 };
 const app: Http = new Hono();
 app.get(
   "/api/nothing",
