@@ -19,6 +19,8 @@ export interface Recorded {
   was: string;
   status: string;
   outcome: SendOutcome["status"];
+  /** The vendor has it, and no notice of its has said so before. */
+  newly_sent: boolean;
   opted_out: boolean;
 }
 
@@ -60,8 +62,8 @@ export async function recordOutcomes(
   }));
   const recorded = await sql<Recorded[]>`
     with told as materialized (
-      select o.*, s.status as was, s.repeats, o.tried and not o.fatal and not o.busy as counts,
-        s.attempts + 1 < ${MOST_ATTEMPTS} as has_tries
+      select o.*, s.status as was, s.repeats, o.status = 'sent' and s.sent_at is null as newly_sent,
+        o.tried and not o.fatal and not o.busy as counts, s.attempts + 1 < ${MOST_ATTEMPTS} as has_tries
       from json_to_recordset(${rows as never}::json) as o(n int, id uuid, status text, tried boolean, fatal boolean,
         busy boolean, wait double precision, segments int, message_id text, code text, message text, opted_out boolean)
       join campaign_sends s on s.property_id = ${property.id} and s.id = o.id and s.claimed_by = ${jobId}
@@ -87,9 +89,9 @@ export async function recordOutcomes(
         error_code = case when j.was = 'sending' then j.code else s.error_code end,
         error_message = case when j.was = 'sending' then j.message else s.error_message end, updated_at = now()
       from judged j where s.property_id = ${property.id} and s.id = j.id
-      returning j.n, s.id, s.campaign_id, s.channel, j.was, s.status, j.status as outcome, j.opted_out
+      returning j.n, s.id, s.campaign_id, s.channel, j.was, s.status, j.status as outcome, j.newly_sent, j.opted_out
     )
-    select id, campaign_id, channel, was, status, outcome, opted_out from written order by n`;
+    select id, campaign_id, channel, was, status, outcome, newly_sent, opted_out from written order by n`;
   follow(context, recorded);
   await announce(context, recorded);
   return [...recorded];
@@ -110,7 +112,7 @@ function follow(context: Context, recorded: readonly Recorded[]): void {
 }
 
 async function announce(context: Context, recorded: readonly Recorded[]): Promise<void> {
-  const sent = recorded.filter(({ outcome }) => outcome === "sent");
+  const sent = recorded.filter(({ newly_sent }) => newly_sent);
   const failed = recorded.filter(({ was, status }) => was === "sending" && status === "failed");
   const told: [EventName, Recorded[]][] = [
     ["campaign.message_sent", sent],

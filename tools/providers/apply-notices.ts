@@ -78,6 +78,8 @@ interface Changed {
   /** Hex. */
   hash: string | null;
   error_code: string | null;
+  /** The vendor had taken it, and nobody has told of that: the record of the sending comes later, or never. */
+  sent: boolean;
   delivered: boolean;
   hard: boolean;
   soft: boolean;
@@ -158,9 +160,11 @@ async function writeNotices(
         updated_at = now()
       from before b where s.property_id = ${property.id} and s.id = b.id
       returning s.id, s.campaign_id, s.player_id, s.channel, s.status, encode(s.address_hash, 'hex') as hash,
-        s.error_code, s.bounce_type
+        s.error_code, s.bounce_type, s.sent_at
     )
     select w.id, w.campaign_id, w.player_id, w.channel, w.status, w.hash, w.error_code, b.told,
+      b.sent_at is null and w.sent_at is not null and (w.status in ('delivered', 'bounced')
+        or w.status = 'failed' and b.status <> 'failed') as sent,
       w.status = 'delivered' and b.status <> 'delivered' as delivered,
       w.bounce_type = 'hard' and b.bounce_type is distinct from 'hard' as hard,
       coalesce(w.bounce_type = 'soft' and b.bounce_type is null, false) as soft,
@@ -172,6 +176,7 @@ async function writeNotices(
 }
 
 const EVENTS = {
+  sent: "campaign.message_sent",
   delivered: "campaign.message_delivered",
   failed: "campaign.message_failed",
   complained: "campaign.message_complained",
@@ -186,7 +191,7 @@ function announce({ emit }: Context, changes: readonly Changed[]): void {
     const object = { id, campaign_id, player_id, channel, status };
     for (const [kind, name] of Object.entries(EVENTS)) {
       if (change[kind as keyof typeof EVENTS])
-        emit(name, { ...object, ...(kind === "failed" && { error_code }) });
+        emit(name, { ...object, ...(["sent", "failed"].includes(kind) && { error_code }) });
     }
     if (change.hard || change.soft) {
       emit("campaign.message_bounced", { ...object, bounce_type: change.hard ? "hard" : "soft", error_code });

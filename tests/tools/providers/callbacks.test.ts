@@ -2,10 +2,10 @@ import { createHmac, randomUUID } from "node:crypto";
 import { HttpResponse, http, passthrough } from "msw";
 import { setupServer } from "msw/node";
 import postgres from "postgres";
-import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import type { EmailMessage, SendOutcome } from "#runtime/channels/channel.ts";
 import { type House, startHouse } from "../../support/house.ts";
-import { type Casino, casino, vendor } from "../campaigns/casino.ts";
+import { type Casino, casino, Killed, loseWorker, vendor } from "../campaigns/casino.ts";
 import { amazon, CERTIFICATE_URL, type Posted, sendgrid, TOPIC } from "./vendor-signing.ts";
 
 type Place = Casino & { id: string };
@@ -300,6 +300,77 @@ test("a send that was settled for want of any word counts against caps, until th
     ["deferred", "frequency_capped"],
     ["sent"],
   ]);
+});
+
+describe("that the vendor took a message is told of once", () => {
+  const told = async () =>
+    (await emitted("campaign.message_sent")).map(({ id }: { id: string }) => id).sort();
+  /** A campaign to five, of whom the vendor tells before it answers; it is sent as far as `life` goes. */
+  const fast = async (life: { left: number }, onTold = () => {}) => {
+    await place.call("create_webhook_endpoint", { url: "https://receiver.example/hook", events: ["*"] });
+    await place.crowd(5);
+    const id = await place.campaign();
+    await place.send(id);
+    await place.work({ only: "plan_campaign" });
+    const sends = await place.sends(id);
+    const notices = [
+      event("delivered", sends[0]!),
+      event("bounce", sends[1]!, hard),
+      event("dropped", sends[2]!, { reason: "Invalid" }),
+    ];
+    let telling: Promise<void> | undefined;
+    const answer = async (message: EmailMessage) => {
+      telling ??= tell(...notices);
+      await telling;
+      onTold();
+      return sent(message);
+    };
+    const open = () => vendor({ answer }).sender;
+    return {
+      id,
+      sends,
+      ids: sends.map((send) => send.id).sort(),
+      work: () => place.work({ open, killedAfter: life }),
+    };
+  };
+
+  test("though its notice comes before the record", async () => {
+    const { sends, ids, work } = await fast({ left: Number.POSITIVE_INFINITY });
+    await work();
+    expect(await told()).toEqual(ids);
+    await tell(event("delivered", sends[0]!), event("delivered", sends[3]!), event("open", sends[4]!));
+    expect(await told()).toEqual(ids);
+    expect(await emitted("campaign.message_delivered")).toHaveLength(3);
+  });
+
+  test("though the process was killed before the record, and only notices say so", async () => {
+    const life = { left: Number.POSITIVE_INFINITY };
+    const { id, sends, ids, work } = await fast(life, () => {
+      life.left = 0;
+    });
+    await expect(work()).rejects.toThrow(Killed);
+    await loseWorker(house, place.id);
+    await place.work();
+    const states = async () => (await place.sends(id)).map(({ status }) => status);
+    expect(await states()).toEqual(["delivered", "bounced", "failed", "unknown", "unknown"]);
+    expect(await told()).toEqual(ids.filter((one) => one !== sends[3]!.id && one !== sends[4]!.id));
+    await tell(event("delivered", sends[3]!), event("bounce", sends[4]!, soft), event("open", sends[0]!));
+    expect(await states()).toEqual(["delivered", "bounced", "failed", "delivered", "bounced"]);
+    expect(await told()).toEqual(ids);
+  });
+
+  test("and not of one that it refused, or that nobody has told of", async () => {
+    await place.call("create_webhook_endpoint", { url: "https://receiver.example/hook", events: ["*"] });
+    await place.crowd(2);
+    const { sends } = await campaign(({ id, to }) => ({
+      id,
+      status: to === "p1@example.com" ? "failed" : "unknown",
+      code: "http_500",
+      message: "?",
+    }));
+    await tell(event("dropped", sends[0]!, { reason: "Invalid" }));
+    expect(await told()).toEqual([]);
+  });
 });
 
 test("opens and clicks at the vendor count as our own do", async () => {
