@@ -181,6 +181,7 @@ export async function reap(db: System, { all = false } = {}): Promise<number> {
     (sql) => sql`
       update queue
       set state = case when attempts >= max_attempts then 'dead' else 'ready' end,
+        run_at = case when attempts >= max_attempts then now() else run_at end,
         lease = null, leased_until = null, last_error = 'lost worker'
       where id in (
         select id from queue

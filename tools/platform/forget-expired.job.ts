@@ -6,7 +6,8 @@ const BATCH = 10_000;
 
 /**
  * Removes what has run out: recorded answers after their 24 hours, counts of windows and reset links long past, the
- * vendors' notices that none of them repeats any more, and callbacks that were settled thirty days ago.
+ * vendors' notices that none of them repeats any more, and callbacks that were settled, and jobs that have failed for
+ * good, thirty days ago.
  */
 export default job({
   name: "forget_expired",
@@ -26,7 +27,7 @@ export default job({
     await transactSystem(
       (sql) => sql`delete from provider_notices where received_at < now() - interval '30 days'`,
     );
-    for (const remove of [answers, deliveries, events]) await toTheEnd(context, remove);
+    for (const remove of [answers, deliveries, events, jobs]) await toTheEnd(context, remove);
   },
 });
 
@@ -66,6 +67,12 @@ const events: Removal = (sql) => sql`
       order by x.id limit ${BATCH}) o
     limit ${BATCH}) old
   where e.property_id = old.property_id and e.id = old.id`;
+
+/** What they were about may name persons. */
+const jobs: Removal = (sql) => sql`
+  delete from queue where id in (
+    select id from queue
+    where state = 'dead' and run_at < now() - interval '30 days' limit ${BATCH})`;
 
 function firstMilliseconds(sql: Sql) {
   return sql`lpad(to_hex(floor(extract(epoch from now() - interval '30 days') * 1000)::bigint), 12, '0')`;

@@ -84,3 +84,17 @@ test("more callbacks than one transaction removes are all forgotten", async () =
   await sweep();
   expect((await left(rival)).filter(([name]) => name === "many")).toEqual([]);
 });
+
+test("a job that failed for good is forgotten thirty days later, with whomever it names, and none that is still to run", async () => {
+  const job = (name: string, state: string, age: string, run: string) => admin`
+    insert into queue (id, name, property_id, input, max_attempts, state, created_at, run_at)
+    values (uuid_v7(), ${name}, ${house.tenant.id}, '{"address": "ana@example.com"}', 1, ${state},
+      now() - ${age}::interval, now() - ${run}::interval)`;
+  await job("died long ago", "dead", "40 days", "31 days");
+  await job("died of late", "dead", "40 days", "29 days");
+  await job("died at once", "dead", "1 day", "1 day");
+  await job("nobody knows it", "ready", "40 days", "40 days");
+  await sweep();
+  const names = await admin`select name from queue where input ? 'address' order by name`;
+  expect(names.map(({ name }) => name)).toEqual(["died at once", "died of late", "nobody knows it"]);
+});

@@ -4,6 +4,7 @@ import { setupServer } from "msw/node";
 import postgres from "postgres";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import type { EmailMessage, SendOutcome } from "#runtime/channels/channel.ts";
+import { fail } from "#runtime/queue.ts";
 import { type House, startHouse } from "../../support/house.ts";
 import { type Casino, casino, Killed, loseWorker, vendor } from "../campaigns/casino.ts";
 import { amazon, CERTIFICATE_URL, type Posted, sendgrid, TOPIC } from "./vendor-signing.ts";
@@ -222,6 +223,52 @@ test("what a vendor told of others is carried out, though one of them is erased 
   await place.work({ only: "receive_notices" });
   const bounced = (await suppressions()).filter(({ reason }) => reason === "hard_bounce");
   expect(bounced.map(({ address }) => address).sort()).toEqual(["jop1@example.com", "p2@example.com"]);
+});
+
+test("an erasure reaches a vendor's notices that have failed for good, or are being worked on and fail for good then", async () => {
+  await place.crowd(2);
+  const { sends } = await campaign();
+  const tellOf = async (...players: string[]) => {
+    const notices = players.map((one) =>
+      event("bounce", sends.find(({ player }) => player === one)!, {
+        ...hard,
+        email: `${one.replace("-", "")}@example.com`,
+        reason: `550 <${one.replace("-", "")}@example.com> unknown`,
+      }),
+    );
+    expect((await post(grid.post(notices))).status).toBe(200);
+  };
+  const inState = (state: string) =>
+    house.service.db.asSystem(
+      (sql) => sql<{ id: string; lease: string }[]>`
+        update queue set state = ${state}, attempts = max_attempts, lease = ${state === "running" ? randomUUID() : null},
+          leased_until = now() + interval '1 hour'
+        where name = 'receive_notices' and property_id = ${place.id} and state = 'ready' returning id, lease`,
+    );
+  await tellOf("p-1", "p-2");
+  await tellOf("p-1");
+  await inState("dead");
+  await tellOf("p-1", "p-2");
+  await tellOf("p-1");
+  const atWork = await inState("running");
+  const [erased] = await place.query(
+    (sql) => sql`select id from players where property_id = ${place.id} and player_id = 'p-1'`,
+  );
+  await place.call("data_deletion", { propertyId: place.id, playerId: erased!.id });
+  for (const lease of atWork) {
+    const trouble = { error: "gone", interrupted: false };
+    expect(await fail(house.service.db, lease, trouble)).toBe("dead");
+  }
+  const left = await house.service.db.asSystem(
+    (sql) => sql<{ input: { notices: { address: string }[] } }[]>`
+      select input from queue where name = 'receive_notices' and property_id = ${place.id} order by id`,
+  );
+  expect(JSON.stringify(left)).not.toContain("p1@example.com");
+  expect(left.map(({ input }) => input.notices.map(({ address }) => address))).toEqual([
+    ["p2@example.com"],
+    ["p2@example.com"],
+    [],
+  ]);
 });
 
 test("what comes late or in another order undoes nothing that is known better", async () => {
