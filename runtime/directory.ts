@@ -57,6 +57,11 @@ const changing = new WeakSet<Sql>();
 export async function openDirectory(db: Database, log: Log) {
   const memory = openMemory();
   const used = new Set<string>();
+  const listeners = new Set<() => void>();
+  const forget = () => {
+    memory.forget();
+    for (const hear of listeners) hear();
+  };
   let version = -1;
   let clockOffset = 0;
 
@@ -67,7 +72,7 @@ export async function openDirectory(db: Database, log: Log) {
       select version, extract(epoch from clock_timestamp())::double precision * 1000 as now from directory_version`,
     );
     if (!row) return;
-    if (row.version !== version) memory.forget();
+    if (row.version !== version) forget();
     version = row.version;
     clockOffset = row.now - performance.now();
     memory.checkedAt(startedAt);
@@ -84,7 +89,7 @@ export async function openDirectory(db: Database, log: Log) {
     );
 
   await check();
-  await db.listen(CHANNEL, memory.forget, memory.forget);
+  await db.listen(CHANNEL, forget, forget);
   const checking = setInterval(quietly(check), CHECK_EVERY);
   const using = setInterval(quietly(flushUsed), USED_EVERY);
 
@@ -99,7 +104,9 @@ export async function openDirectory(db: Database, log: Log) {
     /** Notes that a key was used; written in batches. */
     markUsed: (keyId: string) => void used.add(keyId),
     /** The database by which a change is forgotten here before whoever made it is told that it is done. */
-    forgetting: () => thatForgets(db, memory.forget),
+    forgetting: () => thatForgets(db, forget),
+    /** Calls back whenever something may have been changed, here or by another process. */
+    onChange: (hear: () => void) => void listeners.add(hear),
     close: async () => {
       clearInterval(checking);
       clearInterval(using);

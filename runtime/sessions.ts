@@ -3,23 +3,12 @@ import type { Config } from "./config.ts";
 import type { Directory } from "./directory.ts";
 import { Fault } from "./faults.ts";
 import type { Actor } from "./operation.ts";
-import { isSealed, seal, unseal } from "./sealing.ts";
-import {
-  issueToken,
-  newSigningKey,
-  type PublicKey,
-  remoteVerifier,
-  type SigningKey,
-  signDetached,
-  verifyToken,
-} from "./tokens.ts";
+import { type KnownKey, SESSION_SECONDS, signs, usableKeys } from "./signing-keys.ts";
+import { issueToken, remoteVerifier, type SigningKey, signDetached, verifyToken } from "./tokens.ts";
 
-/** Seconds that a sign-in lasts. */
-export const SESSION_SECONDS = 12 * 3600;
-const RELOAD_AFTER = 5_000;
+/** Milliseconds in which keys that nobody knows are asked for once, whoever brings their tokens. */
+const RELOAD_AFTER = 100;
 const RELOAD_EVERY = 60_000;
-/** Seconds that a retired key's tokens are taken: their life, and the time until every process signs with another. */
-const VERIFIES_FOR = SESSION_SECONDS + 3600;
 
 export interface TokenVerifier {
   /** The user behind a JWT, ours or the identity provider's. */
@@ -31,17 +20,20 @@ export async function openSessions(db: Database, directory: Directory, config: C
   let keys: KnownKey[] = [];
   let verifying: KnownKey[] = [];
   let loadedAt = 0;
+  let changed = false;
   let loading: Promise<void> | null = null;
+  const load = async (): Promise<void> => {
+    do {
+      changed = false;
+      keys = await usableKeys(db, config);
+    } while (changed);
+    verifying = keys.filter(({ verifies }) => verifies);
+    loadedAt = performance.now();
+  };
   const reload = (): Promise<void> => {
-    loading ??= usableKeys(db, config)
-      .then((loaded) => {
-        keys = loaded;
-        verifying = loaded.filter(({ verifies }) => verifies);
-        loadedAt = performance.now();
-      })
-      .finally(() => {
-        loading = null;
-      });
+    loading ??= load().finally(() => {
+      loading = null;
+    });
     return loading;
   };
   await reload();
@@ -49,6 +41,10 @@ export async function openSessions(db: Database, directory: Directory, config: C
   const refresh = () => {
     if (performance.now() - loadedAt > RELOAD_EVERY) void reload().catch(() => {});
   };
+  directory.onChange(() => {
+    changed = true;
+    void reload().catch(() => {});
+  });
   const signing = (): SigningKey => {
     refresh();
     return keys.find(signs)!;
@@ -59,7 +55,8 @@ export async function openSessions(db: Database, directory: Directory, config: C
   const verifyOwn = async (token: string) => {
     refresh();
     const kid = readKid(token);
-    if (!keys.some((key) => key.kid === kid) && performance.now() - loadedAt > RELOAD_AFTER) await reload();
+    const mayBeNew = loading !== null || performance.now() - loadedAt > RELOAD_AFTER;
+    if (mayBeNew && !keys.some((key) => key.kid === kid)) await reload();
     return verifyToken(token, { ...own, keys: verifying });
   };
 
@@ -82,75 +79,13 @@ export async function openSessions(db: Database, directory: Directory, config: C
     signDetached: (bytes: Uint8Array) => signDetached(signing(), bytes),
     /** All that ever signed: a receipt is verified years later. A key that must not be believed is removed. */
     jwks: async () => {
-      if (performance.now() - loadedAt > RELOAD_EVERY) await reload().catch(() => {});
+      if (loading !== null || performance.now() - loadedAt > RELOAD_EVERY) await reload().catch(() => {});
       return { keys: keys.map((key) => key.publicJwk) };
     },
   };
 }
 
 export type Sessions = Awaited<ReturnType<typeof openSessions>>;
-
-/** One that is retired, or was sealed with another APP_SECRET, signs no more, and verifies what it has signed. */
-type KnownKey = PublicKey & { privateJwk: SigningKey["privateJwk"] | null; verifies: boolean };
-
-function signs(key: KnownKey): key is KnownKey & SigningKey {
-  return key.privateJwk !== null;
-}
-
-const placeOf = (kid: string) => `signing_keys.private_jwk ${kid}`;
-
-/** All keys, and among them one that signs. */
-async function usableKeys(db: Database, config: Config): Promise<KnownKey[]> {
-  const keys = await loadKeys(db, config);
-  return keys.some(signs) ? keys : firstKey(db, config, keys);
-}
-
-interface StoredKey {
-  kid: string;
-  private_jwk: object | string;
-  public_jwk: object;
-  retired: boolean;
-  verifies: boolean;
-}
-
-async function loadKeys(db: Database, config: Config): Promise<KnownKey[]> {
-  const rows = await db.asSystem(
-    (sql) => sql<StoredKey[]>`
-    select kid, private_jwk, public_jwk, coalesce(retired_at <= now(), false) as retired,
-      coalesce(retired_at > now() - make_interval(secs => ${VERIFIES_FOR}), true) as verifies
-    from signing_keys order by created_at desc`,
-  );
-  return rows.map(({ kid, private_jwk, public_jwk, retired, verifies }) => ({
-    kid,
-    privateJwk: retired ? null : openJwk(config, kid, private_jwk),
-    publicJwk: public_jwk,
-    verifies,
-  }));
-}
-
-function openJwk(config: Config, kid: string, stored: object | string): object | null {
-  if (typeof stored !== "string" || !isSealed(stored)) return stored as object;
-  try {
-    return JSON.parse(unseal(config, placeOf(kid), stored)) as object;
-  } catch {
-    return null;
-  }
-}
-
-async function firstKey(db: Database, config: Config, known: KnownKey[]): Promise<KnownKey[]> {
-  const key = await newSigningKey();
-  const sealed = JSON.stringify(seal(config, placeOf(key.kid), JSON.stringify(key.privateJwk)));
-  const closed = known.map(({ kid }) => kid);
-  await db.asSystem(async (sql) => {
-    await sql`lock table signing_keys in share row exclusive mode`;
-    await sql`
-      insert into signing_keys (kid, private_jwk, public_jwk)
-      select ${key.kid}, ${sealed}::text::jsonb, ${key.publicJwk as never}
-      where not exists (
-        select from signing_keys where coalesce(retired_at > now(), true) and kid <> all(${closed}::text[]))`;
-  });
-  return loadKeys(db, config);
-}
 
 /** Only by an address that the provider has seen proved: what somebody merely writes there may be anybody's. */
 async function userByEmail(db: Database, email: unknown, verified: unknown): Promise<string | null> {

@@ -4,6 +4,7 @@ import confirmPasswordReset from "./auth/confirm-password-reset.ts";
 import login from "./auth/login.ts";
 import me from "./auth/me.ts";
 import requestPasswordReset from "./auth/request-password-reset.ts";
+import rotateSigningKey from "./auth/rotate-signing-key.ts";
 import sendPasswordReset from "./auth/send-password-reset.job.ts";
 import campaignSends from "./campaigns/campaign-sends.table.ts";
 import campaignStats from "./campaigns/campaign-stats.ts";
@@ -211,6 +212,7 @@ export const CATALOG = catalog([
       login,
       me,
       requestPasswordReset,
+      rotateSigningKey,
       confirmPasswordReset,
       createApiKey,
       listApiKeys,
