@@ -69,7 +69,9 @@ async function callFunction(service: Service, operation: Operation, request: Pas
   const input = readJson(c.req.header("content-type") ?? null, bytes);
   noteFields(request, operation, input);
   const outcome = await invoke(service, operation, keyed(request, bytes, call), input);
-  return outcome.file ? answerFile(request, outcome) : answerOutcome(request, outcome);
+  if (outcome.file) return answerFile(request, outcome);
+  const next = outcome.page?.nextCursor;
+  return answerOutcome(request, outcome, next ? { headers: { "X-Next-Cursor": next } } : {});
 }
 
 /** An outcome that is a file, at the receiver's pace. */

@@ -192,6 +192,8 @@ test("refused rows by the hundred are never cut silently: pages go on by cursor,
   }
   expect(seen).toEqual(lines.map((_, row) => row + 1));
   expect((await house.get(`${path}?format=csv`)).text.trim().split("\n")).toHaveLength(121);
+  const asFunction = await house.post("/api/functions/list-import-errors", { id: job.id });
+  expect([asFunction.body.length, asFunction.headers.get("X-Next-Cursor")]).toEqual([50, expect.any(String)]);
   const told = await overMcp(house, listImportErrors, { id: job.id, format: "items" });
   const { page, items } = told.data as { page: { next_cursor: string; has_more: boolean }; items: unknown[] };
   expect([items.length, page.has_more]).toEqual([50, true]);

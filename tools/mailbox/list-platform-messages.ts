@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { timestamp } from "#runtime/columns.ts";
+import { invalid } from "#runtime/faults.ts";
 import { tool } from "#runtime/operation.ts";
 
 const Message = z.object({
@@ -22,13 +23,38 @@ export default tool({
   effect: "read",
   access: "operator",
   realm: "system",
-  input: { limit: z.int().min(1).max(100).default(20) },
-  output: z.object({ messages: z.array(Message) }),
-  faults: [],
-  async handler({ sql }, { limit }) {
-    const messages = await sql<z.output<typeof Message>[]>`
-      select id, channel, recipient, sender, subject, text, html, created_at
-      from platform_messages order by created_at desc, id desc limit ${limit}`;
-    return { messages: [...messages] };
+  input: {
+    limit: z.int().min(1).max(100).default(20),
+    cursor: z.string().optional().describe("Empty for the first page, then the last answer's next_cursor."),
+  },
+  output: z.object({
+    messages: z.array(Message),
+    page: z.object({ next_cursor: z.string().nullable(), has_more: z.boolean() }),
+  }),
+  faults: ["invalid"],
+  async handler({ sql }, { limit, cursor }) {
+    const before = placeOf(cursor);
+    const rows = await sql<(z.output<typeof Message> & { place: string })[]>`
+      select id, channel, recipient, sender, subject, text, html, created_at,
+        (extract(epoch from created_at) * 1000000)::bigint || '.' || id as place
+      from platform_messages
+      ${before ? sql`where (created_at, id) < ('epoch'::timestamptz + ${before.at}::bigint * interval '1 microsecond', ${before.id}::uuid)` : sql``}
+      order by created_at desc, id desc limit ${limit + 1}`;
+    const messages = rows.slice(0, limit);
+    const has_more = rows.length > limit;
+    return {
+      messages: messages.map(({ place: _, ...message }) => message),
+      page: { next_cursor: has_more ? messages.at(-1)!.place : null, has_more },
+    };
   },
 });
+
+const PLACE = /^(?<at>\d{1,17})\.(?<id>[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12})$/;
+
+/** Where a page begins: before the message that the cursor names. Null for the first one. */
+function placeOf(cursor: string | undefined): { at: string; id: string } | null {
+  if (cursor === undefined || cursor === "") return null;
+  const { at, id } = PLACE.exec(cursor)?.groups ?? {};
+  if (at && id) return { at, id };
+  throw invalid("cursor", "this is no cursor of this list; start again with an empty one");
+}
