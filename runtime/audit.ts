@@ -1,6 +1,6 @@
 import { createHash, randomUUIDv7 } from "node:crypto";
 import type { Part } from "#db/statement.ts";
-import { appendText } from "./ledgers.ts";
+import { appendText, PLATFORM_LEDGER } from "./ledgers.ts";
 import type { Call } from "./operation.ts";
 
 export interface AuditRow {
@@ -38,13 +38,9 @@ export function auditRow(
 
 const SEALED_ROWS = `audited as (${appendText("audit_logs")})`;
 const SEALED_ROW = `audited as (${appendText("audit_logs", { one: true })})`;
-const PLATFORM_ROWS = `audited as (
-  insert into system_audit_logs (id, actor_type, actor_id, action, entity, entity_id, diff, ip, request_id)
-  select * from jsonb_to_recordset($rows::jsonb)
-    as j(id uuid, actor_type text, actor_id uuid, action text, entity text, entity_id uuid, diff jsonb, ip text,
-      request_id text))`;
+const PLATFORM_ROWS = `audited as (${appendText(PLATFORM_LEDGER)})`;
 
-/** The part of a statement that writes audit rows: a property's sealed ones, or the platform's. */
+/** The part of a statement that writes audit rows: a property's, or the platform's. */
 export function auditPart(propertyId: string | null, rows: AuditRow[]): Part {
   if (propertyId === null) return { text: PLATFORM_ROWS, values: { rows } };
   const owned = rows.map((row) => ({ ...row, property_id: propertyId }));

@@ -55,9 +55,29 @@ export const LEDGERS = {
     },
     written: ["created_at", "recorded_at"],
   },
+  system_audit_logs: {
+    sealed: {
+      id: "uuid",
+      actor_type: "text",
+      actor_id: "uuid",
+      client: "text",
+      action: "text",
+      entity: "text",
+      entity_id: "uuid",
+    },
+    personal: { diff: "jsonb", ip: "text", request_id: "text" },
+    written: ["created_at"],
+  },
 } as const satisfies Record<string, Ledger>;
 
 export type LedgerName = keyof typeof LEDGERS;
+
+/** The ledger that belongs to no property. */
+export const PLATFORM_LEDGER = "system_audit_logs" satisfies LedgerName;
+export type PropertyLedger = Exclude<LedgerName, typeof PLATFORM_LEDGER>;
+export const PROPERTY_LEDGERS = (Object.keys(LEDGERS) as LedgerName[]).filter(
+  (name): name is PropertyLedger => name !== PLATFORM_LEDGER,
+);
 
 /** SQL of the hash of a row's personal part. */
 export function detailHashText(ledger: LedgerName, row: string): string {

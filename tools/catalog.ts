@@ -1,5 +1,6 @@
 import { catalog } from "#runtime/catalog.ts";
 import auditLogs from "./audit/audit-logs.table.ts";
+import listPlatformAuditLogs from "./audit/list-platform-audit-logs.ts";
 import confirmPasswordReset from "./auth/confirm-password-reset.ts";
 import login from "./auth/login.ts";
 import me from "./auth/me.ts";
@@ -59,6 +60,7 @@ import listApiKeys from "./keys/list-api-keys.ts";
 import revokeApiKey from "./keys/revoke-api-key.ts";
 import sealLedgers from "./ledgers/seal-ledgers.job.ts";
 import verifyLedger from "./ledgers/verify-ledger.ts";
+import verifyPlatformLedger from "./ledgers/verify-platform-ledger.ts";
 import listPlatformMessages from "./mailbox/list-platform-messages.ts";
 import mailboxMessages from "./mailbox/mailbox-messages.table.ts";
 import forgetExpired from "./platform/forget-expired.job.ts";
@@ -225,6 +227,12 @@ export const CATALOG = catalog([
     ],
     jobs: [sendPasswordReset],
   },
-  { name: "audit", title: "Audit", tables: [auditLogs], tools: [verifyLedger], jobs: [sealLedgers] },
+  {
+    name: "audit",
+    title: "Audit",
+    tables: [auditLogs],
+    tools: [listPlatformAuditLogs, verifyLedger, verifyPlatformLedger],
+    jobs: [sealLedgers],
+  },
   { name: "platform", title: "Platform", jobs: [forgetExpired] },
 ]);

@@ -3,6 +3,7 @@ import { z } from "zod";
 import type { Sql } from "#db/client.ts";
 import type { EmailMessage } from "#runtime/channels/channel.ts";
 import type { Config } from "#runtime/config.ts";
+import { appendRows, PLATFORM_LEDGER } from "#runtime/ledgers.ts";
 import { type JobContext, job } from "#runtime/operation.ts";
 import { sendPlatformMail } from "#tools/mailbox/platform-mail.ts";
 import { newToken, tokenHash } from "./reset-token.ts";
@@ -29,9 +30,9 @@ async function open(sql: Sql, { jobId }: JobContext, email: string, token: strin
     insert into password_resets (user_id, token_hash) values (${user.id}, ${tokenHash(token)})
     on conflict (user_id) do update
       set token_hash = excluded.token_hash, expires_at = excluded.expires_at, created_at = now()`;
-  await sql`
-    insert into system_audit_logs (actor_type, action, entity, entity_id, request_id)
-    values ('system', 'send_password_reset', 'users', ${user.id}, ${jobId})`;
+  const done = { actor_type: "system", action: "send_password_reset", request_id: jobId };
+  const row = { id: randomUUIDv7(), ...done, entity: "users", entity_id: user.id };
+  await appendRows(sql, PLATFORM_LEDGER, [row]);
   return true;
 }
 

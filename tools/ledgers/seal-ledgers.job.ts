@@ -1,12 +1,13 @@
 import { z } from "zod";
-import { LEDGERS, type LedgerName } from "#runtime/ledgers.ts";
+import { PLATFORM_LEDGER, PROPERTY_LEDGERS } from "#runtime/ledgers.ts";
 import { job } from "#runtime/operation.ts";
+import type { Chain } from "./chain.ts";
 import { safeHorizon, sealNext, unsealed } from "./seals.ts";
 
 const MOST_ROWS = 5_000;
 const MARGIN_SECONDS = 60;
 
-/** Closes what the ledgers of all properties have gained, range by range. */
+/** Closes what the ledgers of all properties and of the platform have gained, range by range. */
 export default job({
   name: "seal_ledgers",
   attempts: 3,
@@ -20,13 +21,14 @@ export default job({
       );
       return;
     }
-    for (const ledger of Object.keys(LEDGERS) as LedgerName[]) {
+    const close = async (chain: Chain) => {
+      const next = () => transactSystem((sql) => sealNext(sql, config, chain, { horizon, most: MOST_ROWS }));
+      while (!signal.aborted && (await next())) {}
+    };
+    await close({ ledger: PLATFORM_LEDGER, propertyId: null });
+    for (const ledger of PROPERTY_LEDGERS) {
       for (const propertyId of await transactSystem((sql) => unsealed(sql, ledger, horizon))) {
-        const next = () =>
-          transactSystem((sql) =>
-            sealNext(sql, config, { propertyId, ledger }, { horizon, most: MOST_ROWS }),
-          );
-        while (!signal.aborted && (await next())) {}
+        await close({ ledger, propertyId });
       }
     }
   },

@@ -2,7 +2,8 @@ import { createHash, createHmac, hkdfSync } from "node:crypto";
 import type { Sql } from "#db/client.ts";
 import { arrayLiteral } from "#db/types.ts";
 import type { Config } from "#runtime/config.ts";
-import type { LedgerName } from "#runtime/ledgers.ts";
+import type { PropertyLedger } from "#runtime/ledgers.ts";
+import { type Chain, noteHead, placeOf } from "./chain.ts";
 
 /** Before the first row of any ledger. */
 export const BEGINNING = "1970-01-01T00:00:00+00:00";
@@ -24,11 +25,11 @@ type Secret = Pick<Config, "appSecret">;
 
 /** What the hash of a seal must be: over its range, its rows, and the seal before it. */
 export function sealHash(
-  about: { propertyId: string; ledger: LedgerName },
+  chain: Chain,
   seal: Pick<Seal, "seq" | "from_at" | "to_at" | "row_ids" | "row_hashes" | "previous_hash">,
 ): Buffer {
   const { seq, from_at, to_at, row_ids, row_hashes, previous_hash } = seal;
-  const head = [about.propertyId, about.ledger, seq, from_at, to_at, previous_hash?.toString("hex") ?? null];
+  const head = [chain.propertyId, chain.ledger, seq, from_at, to_at, previous_hash?.toString("hex") ?? null];
   const hash = createHash("sha256").update(JSON.stringify(head)).update(row_ids.join());
   for (const row of row_hashes) hash.update(row);
   return hash.digest();
@@ -72,7 +73,7 @@ export async function safeHorizon(sql: Sql, margin: number): Promise<string | nu
 }
 
 /** The properties whose ledger has rows to seal. */
-export async function unsealed(sql: Sql, ledger: LedgerName, horizon: string): Promise<string[]> {
+export async function unsealed(sql: Sql, ledger: PropertyLedger, horizon: string): Promise<string[]> {
   const rows = await sql<{ id: string }[]>`
     select p.id from properties p
     left join lateral (
@@ -85,43 +86,41 @@ export async function unsealed(sql: Sql, ledger: LedgerName, horizon: string): P
 }
 
 /**
- * Closes the next range of a property's ledger, of about `most` rows: rows of one transaction share their time, and
+ * Closes the next range of a ledger, of about `most` rows: rows of one transaction share their time, and
  * are never parted. As the system. False when there was nothing to close.
  */
 export async function sealNext(
   sql: Sql,
   config: Secret,
-  about: { propertyId: string; ledger: LedgerName },
+  chain: Chain,
   { horizon, most }: { horizon: string; most: number },
 ): Promise<boolean> {
-  const { propertyId, ledger } = about;
+  const { propertyId, ledger } = chain;
+  const { rows, ownRow, seals, ownSeal } = placeOf(sql, chain);
   await sql`select pg_advisory_xact_lock(hashtextextended(${`seal ${ledger} ${propertyId}`}, 0))`;
   const [last] = await sql<{ seq: number; to_at: string; seal_hash: Buffer }[]>`
-    select seq, to_at, seal_hash from ledger_seals where property_id = ${propertyId} and ledger = ${ledger}
-    order by seq desc limit 1`;
+    select seq, to_at, seal_hash from ${seals} s where ${ownSeal("s")} order by seq desc limit 1`;
   const from = last?.to_at ?? BEGINNING;
   const [range] = await sql<Pick<Seal, "to_at" | "row_ids" | "row_hashes">[]>`
     with closing as (
       select coalesce((
-        select created_at from ${sql(ledger)}
-        where property_id = ${propertyId} and created_at > ${from} and created_at <= ${horizon}
+        select created_at from ${rows} r
+        where ${ownRow("r")} and created_at > ${from} and created_at <= ${horizon}
         order by created_at, id offset ${most - 1} limit 1), ${horizon}) as to_at
     )
     select closing.to_at, array_agg(r.id order by r.created_at, r.id) as row_ids,
       array_agg(r.record_hash order by r.created_at, r.id) as row_hashes
-    from closing join ${sql(ledger)} r on r.property_id = ${propertyId} and r.created_at > ${from}
+    from closing join ${rows} r on ${ownRow("r")} and r.created_at > ${from}
       and r.created_at <= closing.to_at
     group by closing.to_at`;
   if (!range) return false;
   const seal = { ...range, seq: (last?.seq ?? 0) + 1, from_at: from, previous_hash: last?.seal_hash ?? null };
-  const hash = sealHash(about, seal);
+  const hash = sealHash(chain, seal);
   await sql`
-    insert into ledger_seals (property_id, ledger, seq, from_at, to_at, row_ids, row_hashes, previous_hash, seal_hash,
-      mac, key_id)
-    values (${propertyId}, ${ledger}, ${seal.seq}, ${from}, ${seal.to_at}, ${seal.row_ids}::uuid[],
+    insert into ${seals} (${propertyId ? sql`property_id,` : sql``} ledger, seq, from_at, to_at, row_ids, row_hashes,
+      previous_hash, seal_hash, mac, key_id)
+    values (${propertyId ? sql`${propertyId},` : sql``} ${ledger}, ${seal.seq}, ${from}, ${seal.to_at}, ${seal.row_ids}::uuid[],
       ${arrayLiteral(seal.row_hashes)}::bytea[], ${seal.previous_hash}, ${hash}, ${sealMac(config, hash)}, ${sealKeyId(config)})`;
-  const head = { [ledger]: { seq: seal.seq, hash: hash.toString("hex") } };
-  await sql`
-    update properties set ledger_heads = ledger_heads || ${head as never}::jsonb where id = ${propertyId}`;
+  await noteHead(sql, chain, { seq: seal.seq, hash: hash.toString("hex") });
   return true;
 }

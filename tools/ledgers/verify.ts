@@ -1,6 +1,8 @@
 import type postgres from "postgres";
-import { detailHashText, LEDGERS, type LedgerName, recordHashText } from "#runtime/ledgers.ts";
-import type { Context } from "#runtime/operation.ts";
+import type { Sql } from "#db/client.ts";
+import type { Config } from "#runtime/config.ts";
+import { detailHashText, LEDGERS, recordHashText } from "#runtime/ledgers.ts";
+import { type Chain, type Head, headOf, placeOf } from "./chain.ts";
 import { BEGINNING, type Seal, sealHash, sealKeyId, sealMac } from "./seals.ts";
 
 /** What can be wrong with a ledger, each with what it means. */
@@ -19,6 +21,11 @@ export interface Flaw {
   seal: number | null;
 }
 
+export interface Verifying {
+  sql: Sql;
+  config: Pick<Config, "appSecret">;
+}
+
 export interface Verified {
   seals: number;
   /** The seal to go on with; null when all is seen. */
@@ -30,19 +37,17 @@ export interface Verified {
 
 /** Verifies `most` seals of one ledger from `seq` on, with their rows; with the last of them the rows after it. */
 export async function verifySeals(
-  context: Context,
-  ledger: LedgerName,
+  { sql, config }: Verifying,
+  chain: Chain,
   { from, most }: { from: number; most: number },
 ): Promise<Verified> {
-  const { sql, property } = context;
   // Read before the seals: a new one that comes meanwhile is then ahead of it, and none can seem to be missing.
-  const [head] = await sql<{ seq: number | null; hash: string | null }[]>`
-    select (ledger_heads -> ${ledger} ->> 'seq')::int as seq, ledger_heads -> ${ledger} ->> 'hash' as hash
-    from properties where id = ${property.id}`;
+  const head = await headOf(sql, chain);
+  const { seals, ownSeal } = placeOf(sql, chain);
   const read = await sql<Seal[]>`
     select seq, from_at, to_at, row_ids, row_hashes, previous_hash, seal_hash, mac, key_id
-    from ledger_seals
-    where property_id = ${property.id} and ledger = ${ledger} and seq >= ${from - 1}
+    from ${seals} s
+    where ${ownSeal("s")} and seq >= ${from - 1}
     order by seq limit ${most + 1 + (from > 1 ? 1 : 0)}`;
   const before = read[0]?.seq === from - 1 ? read[0] : null;
   const page = (before ? read.slice(1) : [...read]).slice(0, most);
@@ -55,10 +60,10 @@ export async function verifySeals(
     lastSeal: last?.seq ?? 0,
   };
   const broken =
-    brokenSeal(context, ledger, page, before, from) ?? (isEnd ? missingHead(last ?? null, head!) : null);
-  const flaw = await firstFlaw(context, ledger, range);
+    brokenSeal(config, chain, page, before, from) ?? (isEnd ? missingHead(last ?? null, head) : null);
+  const flaw = await firstFlaw(sql, chain, range);
   const first = earlier(flaw, broken);
-  const otherSecret = page.filter(({ key_id }) => key_id !== sealKeyId(context.config)).length;
+  const otherSecret = page.filter(({ key_id }) => key_id !== sealKeyId(config)).length;
   return {
     seals: page.length,
     next_seal: isEnd || first ? null : last!.seq + 1,
@@ -74,8 +79,8 @@ function earlier(row: Flaw | null, seal: Flaw | null): Flaw | null {
 }
 
 function brokenSeal(
-  { config, property }: Context,
-  ledger: LedgerName,
+  config: Verifying["config"],
+  chain: Chain,
   page: readonly Seal[],
   before: Seal | null,
   from: number,
@@ -89,7 +94,7 @@ function brokenSeal(
     const linked =
       seal.from_at === (previous?.to_at ?? BEGINNING) &&
       (previous === null ? seal.previous_hash === null : seal.previous_hash?.equals(previous.seal_hash));
-    const hash = sealHash({ propertyId: property.id, ledger }, seal);
+    const hash = sealHash(chain, seal);
     const keyed = seal.key_id !== sealKeyId(config) || sealMac(config, hash).equals(seal.mac);
     if (!linked || !keyed || !hash.equals(seal.seal_hash))
       return { kind: "seal_changed", row_id: null, seal: wanted };
@@ -98,7 +103,7 @@ function brokenSeal(
   return null;
 }
 
-function missingHead(last: Seal | null, head: { seq: number | null; hash: string | null }): Flaw | null {
+function missingHead(last: Seal | null, head: Head): Flaw | null {
   const [wanted, found] = [head.seq ?? 0, last?.seq ?? 0];
   if (wanted > found) return { kind: "seal_removed", row_id: null, seal: found + 1 };
   if (wanted === found && last !== null && last.seal_hash.toString("hex") !== head.hash) {
@@ -115,21 +120,22 @@ interface Range {
 }
 
 /** The first row of the range that is not what its hashes, its seal or an erasure say. */
-async function firstFlaw({ sql, property }: Context, ledger: LedgerName, range: Range): Promise<Flaw | null> {
+async function firstFlaw(sql: Sql, chain: Chain, range: Range): Promise<Flaw | null> {
+  const { rows, ownRow, seals, ownSeal } = placeOf(sql, chain);
   const [flaw] = await sql<Flaw[]>`
     with expected as materialized (
       select s.seq, e.id, e.hash, e.place
-      from ledger_seals s cross join lateral unnest(s.row_ids, s.row_hashes) with ordinality as e(id, hash, place)
-      where s.property_id = ${property.id} and s.ledger = ${ledger}
+      from ${seals} s cross join lateral unnest(s.row_ids, s.row_hashes) with ordinality as e(id, hash, place)
+      where ${ownSeal("s")}
         and s.seq between ${range.firstSeal} and ${range.lastSeal}
     ), actual as materialized (
-      select t.id, t.created_at, t.record_hash, t.erased_by, ${intact(sql, ledger)} as intact
-      from ${sql(ledger)} t
-      where t.property_id = ${property.id} and t.created_at > ${range.after} and t.created_at <= ${range.upTo}
+      select t.id, t.created_at, t.record_hash, t.erased_by, ${intact(sql, chain)} as intact
+      from ${rows} t
+      where ${ownRow("t")} and t.created_at > ${range.after} and t.created_at <= ${range.upTo}
     ), closed as (
-      select max(to_at) as until from ledger_seals
-      where property_id = ${property.id} and ledger = ${ledger} and seq = ${range.lastSeal}
-    ), erasure as materialized (${erasures(sql, property.id, ledger)}),
+      select max(to_at) as until from ${seals} s
+      where ${ownSeal("s")} and seq = ${range.lastSeal}
+    ), erasure as materialized (${erasures(sql, chain)}),
     judged as (
       select case
           when a.id is null then 'row_removed'
@@ -139,7 +145,7 @@ async function firstFlaw({ sql, property }: Context, ledger: LedgerName, range: 
           when a.erased_by is not null and not coalesce(x.lawful, false) then 'row_blanked'
         end as kind,
         coalesce(a.id, e.id) as row_id, a.created_at, e.place, coalesce(e.seq, (
-          select s.seq from ledger_seals s where s.property_id = ${property.id} and s.ledger = ${ledger}
+          select s.seq from ${seals} s where ${ownSeal("s")}
             and a.created_at > s.from_at and a.created_at <= s.to_at limit 1)) as seal
       from expected e full join actual a on a.id = e.id cross join closed
       left join erasure x on x.erased_by = a.erased_by
@@ -150,7 +156,7 @@ async function firstFlaw({ sql, property }: Context, ledger: LedgerName, range: 
 }
 
 /** Whether a row's own hashes hold, as far as it still has what they are over. */
-function intact(sql: Parameters<typeof erasures>[0], ledger: LedgerName): postgres.Fragment {
+function intact(sql: Sql, { ledger }: Chain): postgres.Fragment {
   const personal = Object.keys(LEDGERS[ledger].personal).map((name) => `t.${name}`);
   return sql.unsafe(`(t.record_hash = ${recordHashText(ledger, "t")} and coalesce(case
     when t.erased_by is null then t.detail_hash = ${detailHashText(ledger, "t")} and t.updated_at = t.created_at
@@ -158,7 +164,9 @@ function intact(sql: Parameters<typeof erasures>[0], ledger: LedgerName): postgr
 }
 
 /** The erasures that rows name, and whether one that is in the audit log blanked just these rows. */
-function erasures(sql: Context["sql"], propertyId: string, ledger: LedgerName): postgres.Fragment {
+function erasures(sql: Sql, { ledger, propertyId }: Chain): postgres.Fragment {
+  // Of the platform's rows none is ever blanked.
+  if (propertyId === null) return sql`select null::uuid as erased_by, false as lawful where false`;
   return sql`
     select b.erased_by, exists (
       select from audit_logs l

@@ -428,6 +428,8 @@ export const IMPERSONAL: Readonly<Record<string, string>> = {
   sms_keyword_defaults: "Words that every property reads texts by",
   sms_keywords: "The operator's own words",
   system_audit_logs: "What was done to keys, staff and properties",
+  system_ledger_heads: "Hashes of seals",
+  system_ledger_seals: "Ids and hashes of the platform's ledger rows",
   templates: "The operator's own words",
   users: "Staff",
   validation_jobs: "Counts, and by which rules addresses were validated",

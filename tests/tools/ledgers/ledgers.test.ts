@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import postgres from "postgres";
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
-import { LEDGERS, type LedgerName } from "#runtime/ledgers.ts";
+import { LEDGERS, PROPERTY_LEDGERS as NAMES, type PropertyLedger } from "#runtime/ledgers.ts";
 import { safeHorizon, sealNext, unsealed } from "#tools/ledgers/seals.ts";
 import { columnsIn } from "../../contract/schema-facts.ts";
 import { type House, startHouse, type Tenant } from "../../support/house.ts";
@@ -16,8 +16,6 @@ afterAll(async () => {
   await admin.end();
   await house.stop();
 });
-
-const NAMES = Object.keys(LEDGERS) as LedgerName[];
 
 /** Closes what is there now, in ranges of `most` rows, as soon as nothing older is open. */
 async function seal(tenant: Tenant, most = 100): Promise<void> {
@@ -41,7 +39,7 @@ const verify = async (tenant: Tenant, input: object = {}) =>
     )
   ).body;
 
-const firstOf = async (tenant: Tenant, ledger: LedgerName) =>
+const firstOf = async (tenant: Tenant, ledger: PropertyLedger) =>
   (await verify(tenant, { ledger })).ledgers[0].first;
 
 let made = 0;
@@ -65,7 +63,7 @@ async function sealedTenant(players = 6): Promise<{ tenant: Tenant; ids: string[
   return { tenant, ids };
 }
 
-const rowsOf = (ledger: LedgerName, tenant: Tenant) =>
+const rowsOf = (ledger: PropertyLedger, tenant: Tenant) =>
   admin<{ id: string }[]>`
     select id from ${admin(ledger)} where property_id = ${tenant.id} order by created_at, id`;
 
@@ -193,7 +191,7 @@ test("a row that is taken out, put in, or written anew with its hash is named wi
   }
 });
 
-function rehashed(ledger: LedgerName): string {
+function rehashed(ledger: PropertyLedger): string {
   const { sealed, written } = LEDGERS[ledger];
   const names = [...Object.keys(sealed), ...written, "detail_hash"];
   return `sealed_hash(jsonb_build_object(${names.map((name) => `'${name}', copied.${name}`).join(", ")}))`;

@@ -1,0 +1,48 @@
+import { z } from "zod";
+import { timestamp } from "#runtime/columns.ts";
+import { tool } from "#runtime/operation.ts";
+
+const AuditLog = z.object({
+  id: z.uuid(),
+  actor_type: z.string(),
+  actor_id: z.uuid().nullable(),
+  client: z.string().nullable(),
+  action: z.string(),
+  entity: z.string().nullable(),
+  entity_id: z.uuid().nullable(),
+  diff: z.record(z.string(), z.unknown()).nullable(),
+  ip: z.string().nullable(),
+  request_id: z.string().nullable(),
+  record_hash: z.string(),
+  created_at: timestamp(),
+});
+
+export default tool({
+  name: "list_platform_audit_logs",
+  title: "List the platform's audit log",
+  description:
+    "Lists who did what that belongs to no property: to users, memberships and the installation, newest first. Rows are never changed; what was done in a property is in its own audit_logs.",
+  scope: "read",
+  effect: "read",
+  access: "operator",
+  realm: "system",
+  input: {
+    action: z.string().optional().describe("An operation's name, such as update_user"),
+    entityId: z.uuid().optional().describe("The record that it was done to"),
+    before: z.uuid().optional().describe("For the next page: the id of the last row of this one"),
+    limit: z.int().min(1).max(1000).default(50),
+  },
+  output: z.object({ audit_logs: z.array(AuditLog) }),
+  faults: ["invalid"],
+  async handler({ sql }, { action, entityId, before, limit }) {
+    const rows = await sql<z.output<typeof AuditLog>[]>`
+      select id, actor_type, actor_id, client, action, entity, entity_id, diff, ip, request_id,
+        encode(record_hash, 'hex') as record_hash, created_at
+      from system_audit_logs
+      where true ${action === undefined ? sql`` : sql`and action = ${action}`}
+        ${entityId === undefined ? sql`` : sql`and entity_id = ${entityId}`}
+        ${before === undefined ? sql`` : sql`and id < ${before}`}
+      order by id desc limit ${limit}`;
+    return { audit_logs: [...rows] };
+  },
+});

@@ -1,0 +1,35 @@
+import { z } from "zod";
+import type { Chain } from "./chain.ts";
+import { FLAWS, type Verifying, verifySeals } from "./verify.ts";
+
+const MOST_SEALS = 20;
+
+/** What is asked of a chain beside its name. */
+export const fromSeal = z.int().min(1).default(1).describe("Where to go on: next_seal of the last answer");
+
+const Flaw = z.object({
+  kind: z.enum(Object.keys(FLAWS) as (keyof typeof FLAWS)[]),
+  meaning: z.string(),
+  row_id: z.uuid().nullable(),
+  seal: z.int().nullable().describe("The number of the seal; null for a row that is not sealed yet"),
+});
+
+/** What can be said of one chain. */
+export const Verdict = z.object({
+  intact: z.boolean(),
+  seals: z.int().describe("Seals that were looked at"),
+  next_seal: z.int().nullable().describe("Null when everything was looked at"),
+  other_secret: z
+    .int()
+    .describe(
+      "Seals made under another APP_SECRET: only their chain can be checked. 0 unless it was changed",
+    ),
+  first: Flaw.nullable().describe("The first row or seal that was touched"),
+});
+export type Verdict = z.output<typeof Verdict>;
+
+/** Looks at a page of a chain's seals, with their rows. */
+export async function judge(context: Verifying, chain: Chain, from: number): Promise<Verdict> {
+  const { first, ...seen } = await verifySeals(context, chain, { from, most: MOST_SEALS });
+  return { intact: first === null, ...seen, first: first && { ...first, meaning: FLAWS[first.kind] } };
+}
