@@ -49,15 +49,17 @@ export async function openSessions(db: Database, directory: Directory, config: C
     refresh();
     return keys.find(signs)!;
   };
+  // By the database's clock, which is also the one that ends sessions.
+  const { now } = directory;
   const own = { issuer: config.baseUrl, audience: config.baseUrl };
-  const external = config.identityProvider ? remoteVerifier(config.identityProvider) : null;
+  const external = config.identityProvider ? remoteVerifier({ ...config.identityProvider, now }) : null;
 
   const verifyOwn = async (token: string) => {
     refresh();
     const kid = readKid(token);
     const mayBeNew = loading !== null || performance.now() - loadedAt > RELOAD_AFTER;
     if (mayBeNew && !keys.some((key) => key.kid === kid)) await reload();
-    return verifyToken(token, { ...own, keys: verifying });
+    return verifyToken(token, { ...own, now, keys: verifying });
   };
 
   return {
@@ -70,9 +72,8 @@ export async function openSessions(db: Database, directory: Directory, config: C
       const { email, is_platform_admin: isPlatformAdmin, memberships } = user;
       return { type: "user", id: user.id, email, isPlatformAdmin, memberships };
     },
-    // By the database's clock, which is also the one that ends sessions.
     issue: (userId: string, from = 0) => {
-      const issuedAt = Math.max(Math.floor(directory.now() / 1000), from);
+      const issuedAt = Math.max(Math.floor(now() / 1000), from);
       return issueToken(signing(), { ...own, subject: userId, issuedAt, expiresIn: SESSION_SECONDS });
     },
     /** The detached JWS (RFC 7515, appendix F) of these bytes, by the key that signs now. */

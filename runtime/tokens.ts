@@ -27,8 +27,8 @@ export interface TokenClaims {
   issuer: string;
   audience: string;
   subject: string;
-  /** Unix seconds. Default: now, by this machine's clock. */
-  issuedAt?: number;
+  /** Unix seconds. */
+  issuedAt: number;
   /** Seconds from `issuedAt`. */
   expiresIn: number;
   /** Further claims; none of them replaces a registered one. */
@@ -38,6 +38,8 @@ export interface TokenClaims {
 export interface Expected {
   issuer: string;
   audience: string;
+  /** Milliseconds since 1970, by the clock that ends tokens. */
+  now(): number;
 }
 
 /** The claims of a verified token. */
@@ -57,14 +59,13 @@ export async function newSigningKey(): Promise<SigningKey> {
 
 /** A signed token with `iss aud sub iat exp`. */
 export function issueToken(key: Omit<SigningKey, "publicJwk">, claims: TokenClaims): Promise<string> {
-  const now = claims.issuedAt ?? Math.floor(Date.now() / 1000);
   return new SignJWT(claims.extra)
     .setProtectedHeader({ alg: ALGORITHM, typ: "JWT", kid: key.kid })
     .setIssuer(claims.issuer)
     .setAudience(claims.audience)
     .setSubject(claims.subject)
-    .setIssuedAt(now)
-    .setExpirationTime(now + claims.expiresIn)
+    .setIssuedAt(claims.issuedAt)
+    .setExpirationTime(claims.issuedAt + claims.expiresIn)
     .sign(key.privateJwk);
 }
 
@@ -82,7 +83,7 @@ export function verifyToken(
   token: string,
   options: Expected & { keys: readonly PublicKey[] },
 ): Promise<VerifiedToken> {
-  const { keys, issuer, audience } = options;
+  const { keys, issuer, audience, now } = options;
   return verify(
     token,
     ({ kid }) => {
@@ -90,7 +91,7 @@ export function verifyToken(
       if (!key) throw new Fault("invalid_credential");
       return key.publicJwk;
     },
-    { issuer, audience, algorithms: [ALGORITHM], typ: "JWT" },
+    { issuer, audience, algorithms: [ALGORITHM], typ: "JWT", currentDate: new Date(now()) },
   );
 }
 
@@ -98,7 +99,7 @@ export function verifyToken(
 export function remoteVerifier(
   options: Expected & { jwksUrl: string },
 ): (token: string) => Promise<VerifiedToken> {
-  const { issuer, audience, jwksUrl } = options;
+  const { issuer, audience, jwksUrl, now } = options;
   const keySet = createRemoteJWKSet(new URL(jwksUrl));
   const getKey: JWTVerifyGetKey = async (header, token) => {
     try {
@@ -109,7 +110,10 @@ export function remoteVerifier(
       throw new Fault("unavailable", { cause: error, retryAfter: 1 });
     }
   };
-  return (token) => verify(token, getKey, { issuer, audience, algorithms: REMOTE_ALGORITHMS });
+  return (token) => {
+    const currentDate = new Date(now());
+    return verify(token, getKey, { issuer, audience, algorithms: REMOTE_ALGORITHMS, currentDate });
+  };
 }
 
 const ALGORITHM = "ES256";

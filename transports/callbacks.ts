@@ -41,6 +41,7 @@ export function mountCallbacks(app: Http, gate: Gate, service: Service): void {
         url: `${service.config.baseUrl}${incoming.url ?? ""}`,
         headers: headersOf(incoming),
         body: await readBody(c.req.raw),
+        at: gate.directory.now(),
       };
       await verify(service, reader, request);
       const notices = reader.callbacks.parse(request);

@@ -93,6 +93,8 @@ export interface CallbackRequest {
   /** Names in lower case. */
   headers: Readonly<Record<string, string>>;
   body: Buffer;
+  /** When it came, in milliseconds since 1970 by the database's clock. */
+  at: number;
 }
 
 interface Told {

@@ -54,10 +54,15 @@ export interface Pair {
   close(): Promise<void>;
 }
 
-/** Two services over one database. */
-export async function openPair(environment: Record<string, string> = {}): Promise<Pair> {
+/** Two services over one database, which may differ. */
+export async function openPair(
+  environment: Record<string, string> = {},
+  other: Record<string, string> = environment,
+): Promise<Pair> {
   const url = await newDatabase();
-  const [first, second] = await Promise.all([1, 2].map(() => startService({ ...on(url), ...environment })));
+  const [first, second] = await Promise.all(
+    [environment, other].map((settings) => startService({ ...on(url), ...settings })),
+  );
   return {
     url,
     first: first!,
@@ -68,9 +73,11 @@ export async function openPair(environment: Record<string, string> = {}): Promis
   };
 }
 
+export const APP_SECRET = "f".repeat(32);
+
 /** The settings of a service that uses a database of this process's server. */
 function on(url: string): Record<string, string> {
-  return { DATABASE_URL: url, APP_SECRET: "f".repeat(32) };
+  return { DATABASE_URL: url, APP_SECRET };
 }
 
 function placeOf(parts: { start(): Promise<ServiceProcess>; url(): string; clear(): Promise<void> }): Place {

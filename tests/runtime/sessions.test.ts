@@ -50,7 +50,14 @@ afterAll(async () => {
 
 describe("a token of an outside identity provider", () => {
   const token = (extra: Record<string, unknown>) =>
-    issueToken(providersKey, { issuer: ISSUER, audience: "marketing", subject: "s-1", expiresIn: 60, extra });
+    issueToken(providersKey, {
+      issuer: ISSUER,
+      audience: "marketing",
+      subject: "s-1",
+      issuedAt: Math.floor(directory.now() / 1000),
+      expiresIn: 60,
+      extra,
+    });
 
   test("is its user's where the provider says that it has seen the email proved", async () => {
     const sessions = await open();

@@ -10,9 +10,10 @@ const audience = "https://service.test/api";
 const key = await newSigningKey();
 const next = await newSigningKey();
 const stranger = await newSigningKey();
-const trusted = { keys: [key, next], issuer, audience };
-const claims = { issuer, audience, subject: "user-1", expiresIn: 60 };
 const now = Math.floor(Date.now() / 1000);
+const clock = () => now * 1000;
+const trusted = { keys: [key, next], issuer, audience, now: clock };
+const claims = { issuer, audience, subject: "user-1", issuedAt: now, expiresIn: 60 };
 const complete = { iss: issuer, aud: audience, sub: "user-1", iat: now, exp: now + 60 };
 const header = { alg: "ES256", typ: "JWT", kid: key.kid };
 
@@ -201,7 +202,8 @@ describe("an outside identity provider", () => {
     return new Promise((done) => server.close(done));
   });
 
-  const verifier = (path: string) => remoteVerifier({ issuer: outside, audience, jwksUrl: origin + path });
+  const verifier = (path: string) =>
+    remoteVerifier({ issuer: outside, audience, now: clock, jwksUrl: origin + path });
   const serve = (path: string, ...keys: unknown[]) => served.set(path, () => [200, JSON.stringify({ keys })]);
 
   test.each(["ES256", "RS256", "PS256", "EdDSA"])("is believed when it signs with %s", async (alg) => {
@@ -231,7 +233,7 @@ describe("an outside identity provider", () => {
     "cannot be played by a token %s",
     async (_, make) => {
       serve("/ours", key.publicJwk, next.publicJwk);
-      const verify = remoteVerifier({ issuer, audience, jwksUrl: `${origin}/ours` });
+      const verify = remoteVerifier({ issuer, audience, now: clock, jwksUrl: `${origin}/ours` });
       await expect(verify(await make())).rejects.toMatchObject({ code: "invalid_credential" });
     },
   );
@@ -280,7 +282,12 @@ describe("an outside identity provider", () => {
 
   test("that cannot be reached is unavailable", async () => {
     // Port 0 is nobody's: the connection fails at once.
-    const verify = remoteVerifier({ issuer: outside, audience, jwksUrl: "http://127.0.0.1:0/jwks.json" });
+    const verify = remoteVerifier({
+      issuer: outside,
+      audience,
+      now: clock,
+      jwksUrl: "http://127.0.0.1:0/jwks.json",
+    });
     await expect(verify(await signed(theirs))).rejects.toMatchObject({ name: "Fault", code: "unavailable" });
   });
 });

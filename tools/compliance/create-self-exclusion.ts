@@ -47,7 +47,7 @@ export default tool({
     await context.sql`set local lock_timeout = '20s'`;
     // A player who was judged before this is there, and stored after, would be found by neither.
     await holdPlayers(context);
-    await checkTimes(context, given);
+    const { ended } = await checkTimes(context, given);
     const person = await whoIs(context, given);
     const { property } = context;
     const identity = person.identity && identityHash(property.pepper, person.identity);
@@ -57,19 +57,21 @@ export default tool({
       address_hashes: person.addressHashes.map((hash) => `\\x${hash.toString("hex")}`),
       ...pick(given, ["program", "jurisdiction", "starts_at", "ends_at", "source", "external_ref"]),
     });
-    const ended = typeof row.ends_at === "string" && Date.parse(row.ends_at) <= Date.now();
     const endsAt = given.ends_at ?? null;
     const matched = ended ? [] : await carryOutExclusion(context, { ...person, endsAt });
     return { ...row, matched_players: matched } as never;
   },
 });
 
-async function checkTimes({ sql }: Context, { starts_at, ends_at }: Input): Promise<void> {
-  const [times] = await sql<{ future: boolean; reversed: boolean }[]>`
+/** Whether it has ended already, by the database's clock. */
+async function checkTimes({ sql }: Context, { starts_at, ends_at }: Input): Promise<{ ended: boolean }> {
+  const [times] = await sql<{ future: boolean; reversed: boolean; ended: boolean }[]>`
     select coalesce(${starts_at ?? null}::timestamptz > clock_timestamp(), false) as future,
-      coalesce(${ends_at ?? null}::timestamptz <= coalesce(${starts_at ?? null}::timestamptz, now()), false) as reversed`;
+      coalesce(${ends_at ?? null}::timestamptz <= coalesce(${starts_at ?? null}::timestamptz, now()), false) as reversed,
+      coalesce(${ends_at ?? null}::timestamptz <= clock_timestamp(), false) as ended`;
   if (times?.future) throw invalid("starts_at", "must not be in the future: an exclusion holds at once");
   if (times?.reversed) throw invalid("ends_at", "must be after starts_at");
+  return { ended: times!.ended };
 }
 
 /** Everything that tells the person, from the call and from the player it names. */

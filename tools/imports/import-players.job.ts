@@ -6,7 +6,7 @@ import { MOST_ROWS, records, type Survey, survey } from "./csv.ts";
 import { dropUpload, failImport, type ImportJob, ImportPlayers } from "./import-job.ts";
 import importJobs from "./import-jobs.table.ts";
 import { type Layout, layoutOf } from "./layout.ts";
-import { type Refusal, rowReader } from "./rows.ts";
+import { type Reading, type Refusal, rowReader } from "./rows.ts";
 import { seenIdentities } from "./seen.ts";
 import { uploaded } from "./upload.ts";
 import { type Batch, keepErrors, writeBatch } from "./write-batch.ts";
@@ -45,13 +45,14 @@ async function run(context: JobContext, importJob: ImportJob): Promise<void> {
   const file = () => uploaded(context, importJob.upload_id);
   const found = await survey(file(), importJob.params);
   checkLength(found.rows);
-  const { property, customs } = await context.transact(async (inner) => {
-    await inner.sql`
+  const about = await context.transact(async (inner) => {
+    const [row] = await inner.sql<{ now: number }[]>`
       update import_jobs set total = greatest(${found.rows}::int, processed), updated_at = now()
-      where property_id = ${inner.property.id} and id = ${importJob.id}`;
-    return { property: inner.property, customs: await customFields(inner) };
+      where property_id = ${inner.property.id} and id = ${importJob.id}
+      returning extract(epoch from now())::double precision * 1000 as now`;
+    return { property: inner.property, customs: await customFields(inner), now: row!.now };
   });
-  const read = fileReader(importJob, property, customs);
+  const read = fileReader(importJob, about);
   const hasGrown = growthWatch();
   let writing: Promise<boolean> = Promise.resolve(true);
   try {
@@ -80,8 +81,9 @@ function checkLength(rows: number): void {
 }
 
 /** The file's batches that are not in yet. Those that are in are read too, for the identities in them. */
-function fileReader(importJob: ImportJob, property: Context["property"], customs: CustomFields) {
+function fileReader(importJob: ImportJob, about: Pick<Reading, "property" | "customs" | "now">) {
   const { params, processed } = importJob;
+  const { customs } = about;
   let layout: Layout | null = null;
   async function* batches(file: AsyncIterable<string[]>): AsyncGenerator<{ layout: Layout; batch: Batch }> {
     const seen = seenIdentities();
@@ -93,7 +95,7 @@ function fileReader(importJob: ImportJob, property: Context["property"], customs
       if (!layout || !readRow) {
         const header = params.has_header ? cells : cells.map((_cell, index) => String(index + 1));
         layout = layoutOf(header, params, customs);
-        readRow = rowReader({ layout, params, property, customs, seen });
+        readRow = rowReader({ layout, params, seen, ...about });
         if (params.has_header) continue;
       }
       checkLength(++row);

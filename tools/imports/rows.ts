@@ -42,6 +42,8 @@ export interface Reading {
   property: Pick<Property, "pepper" | "default_country">;
   customs: CustomFields;
   seen: Seen;
+  /** Milliseconds since 1970, by the database's clock: no consent is of a later time. */
+  now: number;
 }
 
 interface Draft {
@@ -52,11 +54,11 @@ interface Draft {
 }
 
 /** Reads the records of one file: each becomes a row to write, or what is wrong with it. */
-export function rowReader({ layout, params, property, customs, seen }: Reading) {
+export function rowReader({ layout, params, property, customs, seen, now }: Reading) {
   const country = (params.default_country ?? property.default_country).toUpperCase();
   const hashOf = hasher(property.pepper);
   const readers = layout.targets.map(
-    (target, index) => target && { column: layout.header[index]!, read: readerOf(target, customs) },
+    (target, index) => target && { column: layout.header[index]!, read: readerOf(target, customs, now) },
   );
 
   return (cells: readonly string[], row: number): Staged | Refusal[] => {
@@ -124,7 +126,7 @@ export function rowReader({ layout, params, property, customs, seen }: Reading) 
 type Wrong = Pick<Refusal, "code" | "message"> | null;
 type CellReader = (text: string, draft: Draft, country: string) => Wrong;
 
-function readerOf(target: Target, customs: CustomFields): CellReader {
+function readerOf(target: Target, customs: CustomFields, now: number): CellReader {
   switch (target.kind) {
     case "email":
       return readEmail;
@@ -139,7 +141,7 @@ function readerOf(target: Target, customs: CustomFields): CellReader {
     case "consent":
       return consentReader(target.channel);
     case "occurred_at":
-      return readOccurred;
+      return occurredReader(now);
   }
 }
 
@@ -225,16 +227,18 @@ function consentReader(channel: Channel): CellReader {
   };
 }
 
-function readOccurred(text: string, draft: Draft): Wrong {
-  const time = moment.read(text);
-  if (time === null || Date.parse(time) > Date.now()) {
-    return {
-      code: "type_mismatch",
-      message: `The time of consent must be ${moment.wants}, not in the future.`,
-    };
-  }
-  draft.occurredAt = time;
-  return null;
+function occurredReader(now: number): CellReader {
+  return (text, draft) => {
+    const time = moment.read(text);
+    if (time === null || Date.parse(time) > now) {
+      return {
+        code: "type_mismatch",
+        message: `The time of consent must be ${moment.wants}, not in the future.`,
+      };
+    }
+    draft.occurredAt = time;
+    return null;
+  };
 }
 
 function complete(draft: Draft, params: ImportParams, row: number, cells: readonly string[]): Staged | null {

@@ -13,7 +13,7 @@ export const resendCallbacks: Callbacks<Settings> = {
     const [id, timestamp, signature] = ["id", "timestamp", "signature"].map((name) => header(request, name));
     if (webhook_secret === undefined || !id || !signature || !/^\d{1,12}$/.test(timestamp ?? ""))
       return false;
-    if (Math.abs(Date.now() / 1000 - Number(timestamp)) > TOLERANCE_SECONDS) return false;
+    if (Math.abs(request.at / 1000 - Number(timestamp)) > TOLERANCE_SECONDS) return false;
     const key = Buffer.from(webhook_secret.replace(/^whsec_/, ""), "base64");
     const expected = createHmac("sha256", key).update(`${id}.${timestamp}.`).update(request.body).digest();
     return signature.split(" ").some((one) => {

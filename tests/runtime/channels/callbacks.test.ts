@@ -43,6 +43,7 @@ const request = ({ body, headers }: Posted) => ({
   url: "https://service.example/api/callbacks/x/y",
   headers: Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value])),
   body: Buffer.from(body),
+  at: Date.now(),
 });
 const changed = ({ body, headers }: Posted, from: string, to: string): Posted => ({
   body: body.replace(from, to),
