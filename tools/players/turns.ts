@@ -18,7 +18,15 @@ export function playersTurn(propertyId: string): string {
 /** Until the caller's transaction ends nobody stores a player; who was about to has done so, and is seen. */
 export async function holdPlayers(held: Held): Promise<void> {
   await importTurn(held);
-  await held.sql.unsafe(`select pg_advisory_xact_lock(${place(held.property.id)})`);
+  await haltPlayers(held);
+}
+
+/**
+ * As `holdPlayers`, for who has the import's turn, and has locked rows by now. Who stores a player and waits for such a
+ * row is the one that gives up: the server looks for deadlocks after a second, they wait for two, and began sooner.
+ */
+export async function haltPlayers({ sql, property }: Held): Promise<void> {
+  await sql.unsafe(`select pg_advisory_xact_lock(${place(property.id)})`);
 }
 
 /** A property's id is a uuid, as the directory has it. */

@@ -4,10 +4,10 @@ import { Fault } from "#runtime/faults.ts";
 import { type Context, tool } from "#runtime/operation.ts";
 import { CHANNELS } from "#tools/compliance/gate.ts";
 import { cancelOpenSends } from "#tools/compliance/open-sends.ts";
-import { importTurn } from "#tools/players/turns.ts";
+import { haltPlayers, importTurn } from "#tools/players/turns.ts";
 import { eraseTraces } from "./erase.ts";
 import finishErasure from "./finish-erasure.job.ts";
-import { personOf } from "./person.ts";
+import { personOf, sharersOf } from "./person.ts";
 import { findPlayer } from "./player.ts";
 import { completeRequest, openRequest } from "./request.ts";
 
@@ -63,6 +63,10 @@ export default tool({
     const person = await personOf(context, player);
     const requestId = await openRequest(context, "deletion", player.id, requestedBy ?? call.actor.id);
     const { blanked, ...erased } = await eraseTraces(context, person, requestId);
+    // Only now, because it keeps others from storing players. Who was judged before has stored, and is found; who
+    // comes later waits, and finds the address barred.
+    await haltPlayers(context);
+    const shared_with = await sharersOf(context, person);
     await completeRequest(context, requestId, erased);
     emit("player.erased", { id: player.id, request_id: requestId });
     enqueue(finishErasure, { playerId: player.id, hashes: person.hashes }, { runAt: LATE_SECONDS });
@@ -71,7 +75,7 @@ export default tool({
       entityId: requestId,
       diff: { player_id: player.id, blanked, deleted: erased.deleted, anonymized: erased.anonymized },
     });
-    return { success: true as const, request_id: requestId, ...erased, shared_with: person.sharedWith };
+    return { success: true as const, request_id: requestId, ...erased, shared_with };
   },
 });
 

@@ -27,7 +27,6 @@ const finishErasure: Job<Input> = job({
         hashes,
         ownHashes: [],
         former: [],
-        sharedWith: [],
         identityHash: null,
         externalId: null,
       };

@@ -14,8 +14,6 @@ export interface Person {
   ownHashes: string[];
   /** Addresses that the player had and nobody has now. */
   former: Pick<Known, "hash" | "isEmail">[];
-  /** Other players who have one of the present addresses too. */
-  sharedWith: string[];
   identityHash: Buffer | null;
   /** The operator's own identifier; null once it is erased. */
   externalId: string | null;
@@ -40,7 +38,11 @@ export async function personOf(context: Context, player: KnownPlayer): Promise<P
     .filter((address) => address !== null)
     .map((address) => told(property, address));
   const all: Known[] = [...present, ...(await formerAddresses(context, player.id))];
-  const owners = await ownersOf(context, player.id, all);
+  const owners = await ownersOf(
+    context,
+    player.id,
+    all.map(({ hash }) => hash),
+  );
   const known = all.filter(({ hash }) => !owners.has(hash));
   return {
     id: player.id,
@@ -48,10 +50,15 @@ export async function personOf(context: Context, player: KnownPlayer): Promise<P
     hashes: [...new Set([...known.map(({ hash }) => hash), hex(standIn(property.pepper, player.id))])],
     ownHashes: present.map(({ hash }) => hash),
     former: known.filter(({ hash }) => !present.some((one) => one.hash === hash)),
-    sharedWith: [...new Set(present.flatMap(({ hash }) => owners.get(hash) ?? []))].sort(),
     identityHash: identityHash(property.pepper, player),
     externalId: player.player_id === player.id ? null : player.player_id,
   };
+}
+
+/** Other players who have one of the person's present addresses too. */
+export async function sharersOf(context: Context, { id, ownHashes }: Person): Promise<string[]> {
+  const owners = await ownersOf(context, id, ownHashes);
+  return [...new Set([...owners.values()].flat())].sort();
 }
 
 interface Known {
@@ -70,9 +77,9 @@ function told({ pepper }: Context["property"], address: string): Known {
 async function ownersOf(
   { sql, property }: Context,
   id: string,
-  known: readonly Known[],
+  known: readonly string[],
 ): Promise<Map<string, string[]>> {
-  const hashes = [...new Set(known.map(({ hash }) => hash))];
+  const hashes = [...new Set(known)];
   const live = sql`o.property_id = ${property.id} and o.id <> ${id} and o.deleted_at is null`;
   const rows = await sql<{ hash: string; id: string }[]>`
     select h as hash, o.id from unnest(${hashes}::text[]) as h join players o on o.email_hash = decode(h, 'hex') and ${live}
