@@ -81,6 +81,23 @@ function requireManager(user: User, propertyId: string): void {
   if (role !== "admin" && role !== "manager") throw roleFault("manager");
 }
 
+/** The property that a call is about where it can be told without asking: its own, the one named, or the only one. */
+export function tenantOf({ actor, propertyId }: Call): string | undefined {
+  if (actor.type === "api_key") return actor.propertyId;
+  if (propertyId !== undefined || actor.type !== "user" || actor.memberships.length !== 1) return propertyId;
+  return actor.memberships[0]!.property_id;
+}
+
+/** The input with the property in the field that names it, where the caller has left that out. */
+export function withTenant(
+  { property: field }: Operation,
+  input: Record<string, unknown>,
+  propertyId: string | undefined,
+): Record<string, unknown> {
+  if (field === null || propertyId === undefined || input[field] !== undefined) return input;
+  return { ...input, [field]: propertyId };
+}
+
 async function onlyProperty(actor: Actor): Promise<string> {
   if (actor.type === "api_key") return actor.propertyId;
   if (actor.type === "user" && actor.memberships.length === 1) return actor.memberships[0]!.property_id;

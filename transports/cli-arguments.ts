@@ -5,6 +5,8 @@ import type { Operation } from "#runtime/operation.ts";
 export interface Arguments {
   input: Record<string, unknown>;
   json: boolean;
+  /** A list together with where it stands. */
+  withPage: boolean;
   /** Id, short name or name of the property to work in. */
   property?: string | undefined;
   /** The service to call instead of working in this process. */
@@ -13,7 +15,8 @@ export interface Arguments {
   idempotencyKey?: string | undefined;
 }
 
-const OWN = new Set(["json", "property", "url", "key", "idempotency-key"]);
+const SWITCHES = new Set(["json", "with-page"]);
+const OWN = new Set([...SWITCHES, "property", "url", "service-url", "key", "api-key", "idempotency-key"]);
 
 type ReadText = (file: string) => Promise<string>;
 
@@ -22,6 +25,7 @@ export async function parseArguments(
   operation: Operation,
   words: string[],
   readText: ReadText,
+  environment: NodeJS.ProcessEnv,
 ): Promise<Arguments> {
   const own: Record<string, string> = {};
   const input: Record<string, unknown> = {};
@@ -33,11 +37,12 @@ export async function parseArguments(
       throw invalid(`--${flag}`, "unknown flag");
     const kind = field
       ? kindOf(operation.input.shape[field] as z.ZodType)
-      : flag === "json"
+      : SWITCHES.has(flag)
         ? "boolean"
         : "text";
-    if (kind === "boolean" && inline === undefined) {
-      const value = /^(true|false)$/.test(words[index + 1] ?? "") ? words[++index] === "true" : !negated;
+    const valued = VALUES[kind];
+    if (valued && inline === undefined) {
+      const value = valued.test(words[index + 1] ?? "") ? switched(words[++index]!) : !negated;
       if (field) input[field] = value;
       else own[flag] = "true";
       continue;
@@ -51,9 +56,10 @@ export async function parseArguments(
   return {
     input,
     json: own.json === "true",
+    withPage: own["with-page"] === "true",
     property: own.property,
-    url: own.url,
-    key: own.key ?? process.env.API_KEY,
+    url: own["service-url"] ?? own.url,
+    key: own["api-key"] ?? own.key ?? environment.API_KEY,
     idempotencyKey: own["idempotency-key"],
   };
 }
@@ -62,7 +68,11 @@ export function flagOf(field: string): string {
   return field.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`).replaceAll("_", "-");
 }
 
-export type Kind = "text" | "number" | "boolean" | "list" | "json";
+/** `choice` is on or off, or a word. */
+export type Kind = "text" | "number" | "boolean" | "choice" | "list" | "json";
+
+/** What follows a flag as its value, where it need have none. */
+const VALUES: Partial<Record<Kind, RegExp>> = { boolean: /^(true|false)$/, choice: /^(?!--)./ };
 
 /** How a flag of this schema is written. */
 export function kindOf(schema: z.ZodType): Kind {
@@ -71,6 +81,8 @@ export function kindOf(schema: z.ZodType): Kind {
   }
   if (schema instanceof z.ZodPipe) return kindOf(schema.in as z.ZodType);
   if (schema instanceof z.ZodBoolean) return "boolean";
+  if (schema instanceof z.ZodUnion && schema.options.some((one) => one instanceof z.ZodBoolean))
+    return "choice";
   if (schema instanceof z.ZodNumber) return "number";
   if (schema instanceof z.ZodArray) return kindOf(schema.element as z.ZodType) === "json" ? "json" : "list";
   if (schema instanceof z.ZodObject || schema instanceof z.ZodRecord || schema instanceof z.ZodUnknown)
@@ -97,6 +109,7 @@ function addFilter(input: Record<string, unknown>, text: string): void {
 async function readValue(flag: string, kind: Kind, text: string, readText: ReadText, before: unknown) {
   const content = text.startsWith("@") ? await readText(text.slice(1)).catch(() => noFile(flag, text)) : text;
   if (content === "null") return null;
+  if (kind === "boolean" || kind === "choice") return switched(content);
   if (kind === "number") {
     const number = Number(content);
     if (content.trim() === "" || Number.isNaN(number)) throw invalid(`--${flag}`, "must be a number");
@@ -111,6 +124,10 @@ async function readValue(flag: string, kind: Kind, text: string, readText: ReadT
   }
   if (kind === "list") return [...((before as string[] | undefined) ?? []), ...content.split(",")];
   return content;
+}
+
+function switched(text: string): boolean | string {
+  return text === "true" || (text === "false" ? false : text);
 }
 
 function noFile(flag: string, text: string): never {

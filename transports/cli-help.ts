@@ -1,13 +1,18 @@
 import { z } from "zod";
 import type { Catalog } from "#runtime/catalog.ts";
 import type { Operation } from "#runtime/operation.ts";
-import { flagOf, kindOf } from "./cli-arguments.ts";
+import { flagOf, type Kind, kindOf } from "./cli-arguments.ts";
 
 const GENERAL = [
   ["--property <id|name>", "the property to work in"],
-  ["--json", "the result as JSON, for programs"],
+  ["--json", "the result alone on stdout as JSON, for programs"],
+  [
+    "--with-page",
+    'a list as JSON {"items", "page"}: page has next_cursor, has_more and, with --count, total',
+  ],
   ["--url <address>", "call a running service instead of the database; with --key or API_KEY"],
   ["--key <pk_…>", "the API key for --url"],
+  ["--service-url, --api-key", "the same two, for operations that have a --url or --key of their own"],
   ["--idempotency-key <key>", "one key per logical operation: a repeat changes nothing"],
 ] as const;
 
@@ -46,9 +51,11 @@ export function operationHelp(operation: Operation): string {
   ].join("\n");
 }
 
+const VALUES: Partial<Record<Kind, string>> = { boolean: "", choice: " [text]", list: " <a,b>" };
+
 function flagHelp(operation: Operation, field: string, schema: z.ZodType): readonly [string, string] {
   const kind = kindOf(schema);
-  const value = kind === "boolean" ? "" : ` <${kind === "list" ? "a,b" : kind}>`;
+  const value = VALUES[kind] ?? ` <${kind}>`;
   const required = field !== operation.property && !schema.safeParse(undefined).success;
   const json = z.toJSONSchema(schema, { io: "input", unrepresentable: "any" });
   const notes = [

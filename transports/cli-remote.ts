@@ -1,55 +1,120 @@
 import { pipeline } from "node:stream/promises";
+import type { Page } from "#db/reader.ts";
+import { withTenant } from "#runtime/access.ts";
 import { FAULTS, Fault, type FaultCode } from "#runtime/faults.ts";
 import type { Operation } from "#runtime/operation.ts";
 import type { Arguments } from "./cli-arguments.ts";
+import { type Named, propertyNamed } from "./cli-property.ts";
 import { pathOf } from "./rest.ts";
 
 interface Plan {
   method: string;
   path: string;
   body?: unknown;
+  count?: string | undefined;
 }
 
-/** Calls an operation of a service elsewhere, over REST. Answers the body, or prints a file; throws its faults. */
-export async function callRemote(operation: Operation, given: Arguments): Promise<string> {
-  const plan = planOf(operation, given);
-  const upload = operation.name === "create_import_job" && typeof given.input.csv === "string";
-  const response = await fetch(new URL(plan.path, given.url), {
-    method: plan.method,
-    headers: {
-      ...(given.key && { Authorization: `Bearer ${given.key}` }),
-      ...(given.property && { "X-Property-Id": given.property }),
-      ...(given.idempotencyKey && { "Idempotency-Key": given.idempotencyKey }),
-      ...(plan.body !== undefined && !upload && { "Content-Type": "application/json" }),
-    },
-    ...(plan.body !== undefined && { body: upload ? form(given.input) : JSON.stringify(plan.body) }),
-  }).catch((error: unknown) => {
-    throw new Fault("unavailable", { message: `Nothing answers at ${given.url}.`, cause: error });
+/** What an operation answers: its JSON, and of a list where it stands. */
+export interface Answered {
+  body: string;
+  page?: Pick<Page, "total" | "nextCursor"> | undefined;
+}
+
+type Remote = Pick<Arguments, "url" | "key" | "property">;
+
+const UUID = /^[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}$/i;
+
+/** Calls an operation of a service elsewhere, over REST. Answers what it says, or prints a file; throws its faults. */
+export async function callRemote(
+  operation: Operation,
+  given: Arguments,
+  out: NodeJS.WritableStream,
+): Promise<Answered> {
+  const property = await findProperty(operation, given);
+  const plan = planOf(operation, withTenant(operation, given.input, property));
+  const response = await send(given, plan, {
+    ...(given.property && property && { "X-Property-Id": property }),
+    ...(given.idempotencyKey && { "Idempotency-Key": given.idempotencyKey }),
+    ...(plan.count && { Prefer: `count=${plan.count}` }),
   });
-  if (response.ok && operation.file && response.body) {
-    await pipeline(response.body, process.stdout, { end: false });
-    return "";
+  if (operation.file && response.body) {
+    await pipeline(response.body, out, { end: false });
+    return { body: "" };
   }
-  const text = await response.text();
-  if (response.ok) return text;
-  throw remoteFault(response.status, text);
+  return { body: await response.text(), page: pageOf(response) };
 }
 
-function planOf(operation: Operation, { input }: Arguments): Plan {
+async function send(
+  { url, key }: Remote,
+  { method, path, body }: Plan,
+  headers: Record<string, string> = {},
+): Promise<Response> {
+  const response = await fetch(new URL(path, url), {
+    method,
+    headers: {
+      ...(key && { Authorization: `Bearer ${key}` }),
+      ...(body !== undefined && !(body instanceof FormData) && { "Content-Type": "application/json" }),
+      ...headers,
+    },
+    ...(body !== undefined && { body: body instanceof FormData ? body : JSON.stringify(body) }),
+  }).catch((error: unknown) => {
+    throw new Fault("unavailable", { message: `Nothing answers at ${url}.`, cause: error });
+  });
+  if (response.ok) return response;
+  throw remoteFault(response.status, await response.text());
+}
+
+const OWN_PROPERTY = "/api/functions/get-property";
+
+/** The property's id, which REST wants: of the one that is named, or of the only one that the credential is for. */
+async function findProperty(operation: Operation, given: Arguments): Promise<string | undefined> {
+  const { property, input } = given;
+  if (property !== undefined) {
+    return UUID.test(property) ? property : propertyNamed(await propertiesOf(given), property);
+  }
+  if (operation.property === null || input[operation.property] !== undefined) return undefined;
+  return (await ask<Named>(given, OWN_PROPERTY)).id;
+}
+
+/** What the credential works in. */
+async function propertiesOf(remote: Remote): Promise<Named[]> {
+  if (remote.key?.startsWith("pk_")) return [await ask(remote, OWN_PROPERTY)];
+  const me = await ask<{ is_platform_admin: boolean; memberships: { property_id: string }[] }>(
+    remote,
+    "/api/auth/me",
+  );
+  if (!me.is_platform_admin) {
+    return Promise.all(
+      me.memberships.map((one) => ask<Named>(remote, OWN_PROPERTY, { propertyId: one.property_id })),
+    );
+  }
+  return (await ask<{ properties: Named[] }>(remote, "/api/functions/list-properties")).properties;
+}
+
+async function ask<T>(remote: Remote, path: string, body: object = {}): Promise<T> {
+  return (await (await send(remote, { method: "POST", path, body })).json()) as T;
+}
+
+function planOf(operation: Operation, input: Record<string, unknown>): Plan {
   if (!operation.crud) return { method: "POST", path: pathOf(operation), body: input };
   const { table, verb } = operation.crud;
   const collection = `/api/${table.name}`;
   const { id, ...rest } = input;
   const record = `${collection}/${encodeURIComponent(String(id))}`;
-  if (verb === "list") return { method: "GET", path: `${collection}?${query(input)}` };
-  if (verb === "create") return { method: "POST", path: collection, body: input };
+  if (verb === "list") {
+    const { filters = {}, count, ...options } = input;
+    const path = `${collection}?${query({ ...(filters as object), ...options })}`;
+    return { method: "GET", path, count: typeof count === "string" ? count : count ? "exact" : undefined };
+  }
+  const upload = operation.name === "create_import_job" && typeof input.csv === "string";
+  if (verb === "create") return { method: "POST", path: collection, body: upload ? form(input) : input };
   if (verb === "update") return { method: "PATCH", path: record, body: rest };
   // What is left out of the address is not done: a removal that was only to be tried would be made.
   return { method: verb === "get" ? "GET" : "DELETE", path: `${record}?${query(rest)}` };
 }
 
-function query({ filters = {}, count: _, ...options }: Record<string, unknown>): URLSearchParams {
-  const pairs = Object.entries({ ...(filters as object), ...options }).flatMap(([key, value]) =>
+function query(options: Record<string, unknown>): URLSearchParams {
+  const pairs = Object.entries(options).flatMap(([key, value]) =>
     [value].flat().map((one): [string, string] => [key, String(one)]),
   );
   return new URLSearchParams(pairs);
@@ -61,6 +126,16 @@ function form({ csv, ...parameters }: Record<string, unknown>): FormData {
   data.set("params", JSON.stringify(parameters));
   data.set("file", new Blob([String(csv)], { type: "text/csv" }), "players.csv");
   return data;
+}
+
+/** Where a list goes on, as the headers say it. */
+function pageOf({ headers }: Response): Answered["page"] {
+  const nextCursor = headers.get("X-Next-Cursor");
+  const total = /\/(\d+)$/.exec(headers.get("Content-Range") ?? "")?.[1];
+  return {
+    ...(nextCursor !== null && { nextCursor }),
+    ...(total !== undefined && { total: Number(total) }),
+  };
 }
 
 function remoteFault(status: number, text: string): Fault {

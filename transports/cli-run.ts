@@ -1,6 +1,7 @@
 import { readFile } from "node:fs/promises";
 import { pipeline } from "node:stream/promises";
 import { findEmbedded } from "#db/embedded.ts";
+import { withTenant } from "#runtime/access.ts";
 import { ConfigError, readConfig } from "#runtime/config.ts";
 import { Fault, faultBody, invalid, toFault } from "#runtime/faults.ts";
 import { invoke, needsProperty, type Service } from "#runtime/invoke.ts";
@@ -9,15 +10,30 @@ import type { Operation } from "#runtime/operation.ts";
 import { CATALOG } from "#tools/catalog.ts";
 import { type Arguments, parseArguments } from "./cli-arguments.ts";
 import { operationHelp, overview } from "./cli-help.ts";
-import { callRemote } from "./cli-remote.ts";
+import { type Named, propertyNamed, slugsOf } from "./cli-property.ts";
+import { type Answered, callRemote } from "./cli-remote.ts";
 import { asTable, type Paper } from "./cli-table.ts";
 import { openService } from "./compose.ts";
 import { bodyOf } from "./files.ts";
+import { isList, type Place, placeAfter, settlePlace } from "./paging.ts";
 
-process.exitCode = await main(process.argv.slice(2));
+type Opened = Service & { close(): Promise<void> };
 
-/** Exit codes: 0 done, 1 refused or failed, 2 wrong words. */
-async function main(words: string[]): Promise<number> {
+/** What a command runs in: a process, or as much of one. */
+export interface Surroundings {
+  env: NodeJS.ProcessEnv;
+  stdout: NodeJS.WritableStream & { columns?: number };
+  stderr: NodeJS.WritableStream;
+}
+
+/** Runs one command. Answers its exit code: 0 done, 1 refused or failed, 2 wrong words. */
+export async function runCommand(
+  words: readonly string[],
+  { env, stdout, stderr }: Surroundings,
+  open: (env: NodeJS.ProcessEnv) => Promise<Opened> = openHere,
+): Promise<number> {
+  const print = (text: string) => said(stdout, text, 0);
+  const complain = (text: string, code: number) => said(stderr, text, code);
   const name = words[0]?.replaceAll("-", "_");
   if (name === undefined || name === "__help" || name === "help") return print(overview(CATALOG));
   const operation = CATALOG.operations.get(name);
@@ -25,14 +41,20 @@ async function main(words: string[]): Promise<number> {
   if (words.includes("--help")) return print(operationHelp(operation));
   let parsed: Arguments;
   try {
-    parsed = await parseArguments(operation, words.slice(1), (file) => readFile(file, "utf8"));
+    const readText = (file: string) => readFile(file, "utf8");
+    parsed = settled(operation, await parseArguments(operation, words.slice(1), readText, env));
   } catch (error) {
     return complain(`${toFault(error).message}\nSee npm run tool -- ${words[0]} --help`, 2);
   }
   try {
-    const body = parsed.url ? await callRemote(operation, parsed) : await callLocal(operation, parsed);
+    const answered = parsed.url
+      ? await callRemote(operation, parsed, stdout)
+      : await callLocal(operation, parsed, stdout, await open(env));
     if (operation.file) return 0;
-    return print(parsed.json ? body : asTable(JSON.parse(body), paperFor(parsed)));
+    const place = placeOf(operation, parsed, answered);
+    if (place && parsed.withPage) return print(`{"items":${answered.body},"page":${JSON.stringify(place)}}`);
+    print(parsed.json ? answered.body : asTable(JSON.parse(answered.body), paperFor(parsed, stdout.columns)));
+    return place ? complain(onward(place, parsed), 0) : 0;
   } catch (error) {
     if (error instanceof ConfigError) return complain(error.message, 2);
     const fault = toFault(error);
@@ -41,30 +63,65 @@ async function main(words: string[]): Promise<number> {
   }
 }
 
-/** The terminal's width, where there is one, and the columns as they were asked for. */
-function paperFor({ input }: Arguments): Paper {
-  const order = typeof input.select === "string" ? input.select.split(",").map((name) => name.trim()) : [];
-  return { width: process.stdout.columns, order };
+/** The arguments of a list are of one that can be gone through. */
+function settled(operation: Operation, given: Arguments): Arguments {
+  if (given.withPage && !isList(operation)) throw invalid("--with-page", "is for lists");
+  return {
+    ...given,
+    json: given.json || given.withPage,
+    input: settlePlace(operation, given.input),
+  };
 }
 
-/** As the operator of this machine, over the configured database. */
-async function callLocal(
+/** Where a list stands; null where there is nothing to say of it. */
+function placeOf(
   operation: Operation,
-  { input, property, idempotencyKey }: Arguments,
-): Promise<string> {
-  const config = readConfig(process.env);
+  { input, withPage }: Arguments,
+  { body, page }: Answered,
+): Place | null {
+  if (!isList(operation)) return null;
+  const place = placeAfter(page, (JSON.parse(body) as unknown[]).length, Number(input.offset ?? 0));
+  return withPage || place.has_more || place.total !== undefined ? place : null;
+}
+
+/** For people: how many there are, and how to see the rest. */
+function onward({ next_cursor: next, has_more: isMore, total }: Place, { input }: Arguments): string {
+  const all = total === undefined ? "" : `${total} in all. `;
+  if (!isMore) return all.trimEnd();
+  const flag =
+    next === null ? `--offset ${Number(input.offset) + Number(input.limit ?? 50)}` : `--cursor ${next}`;
+  return `${all}There are more: the same command with ${flag}`;
+}
+
+/** The terminal's width, where there is one, and the columns as they were asked for. */
+function paperFor({ input }: Arguments, width: number | undefined): Paper {
+  const order = typeof input.select === "string" ? input.select.split(",").map((name) => name.trim()) : [];
+  return { width, order };
+}
+
+/** The service on the configured database. */
+async function openHere(env: NodeJS.ProcessEnv): Promise<Opened> {
+  const config = readConfig(env);
   const databaseUrl = config.databaseUrl ?? (await findEmbedded(config.dataDir));
   if (!databaseUrl) {
     throw new ConfigError(
       "The service is not running here. Start it with npm start, or set DATABASE_URL, or use --url.",
     );
   }
-  const service = await openService({ config, databaseUrl, log: createLog(config.logLevel) });
+  return openService({ config, databaseUrl, log: createLog(config.logLevel) });
+}
+
+/** As the operator of this machine. */
+async function callLocal(
+  operation: Operation,
+  { input, property, idempotencyKey }: Arguments,
+  out: NodeJS.WritableStream,
+  service: Opened,
+): Promise<Answered> {
   try {
-    const propertyId = property === undefined ? undefined : await findProperty(service, property);
-    const given = { ...input };
-    if (operation.property && propertyId && given[operation.property] === undefined)
-      given[operation.property] = propertyId;
+    const propertyId =
+      property === undefined ? undefined : propertyNamed(await propertiesOf(service), property);
+    const given = withTenant(operation, input, propertyId);
     await checkNamed(service, operation, propertyId, given);
     const { createHash, randomUUID } = await import("node:crypto");
     const outcome = await invoke(
@@ -83,8 +140,8 @@ async function callLocal(
     );
     if (outcome.status >= 400) throw recorded(outcome.body);
     // A file is printed as it is, while it comes.
-    if (outcome.file) await pipeline(bodyOf(outcome.file.flow), process.stdout, { end: false });
-    return outcome.body;
+    if (outcome.file) await pipeline(bodyOf(outcome.file.flow), out, { end: false });
+    return outcome;
   } finally {
     await service.close();
   }
@@ -98,24 +155,14 @@ async function checkNamed(
   { [operation.property ?? ""]: named }: Record<string, unknown>,
 ): Promise<void> {
   if (!needsProperty(operation) || propertyId !== undefined || named !== undefined) return;
-  throw invalid("--property", `names the property to work in. There are: ${await slugs(service)}`);
+  const slugs = slugsOf(await propertiesOf(service));
+  throw invalid("--property", `names the property to work in. There are: ${slugs}`);
 }
 
-/** A property by its id, short name or name. */
-async function findProperty(service: Service, wanted: string): Promise<string> {
-  const rows = await service.db.asSystem(
-    (sql) => sql<{ id: string }[]>`
-    select id from properties where id::text = ${wanted.toLowerCase()} or slug = ${wanted} or name = ${wanted}`,
+function propertiesOf(service: Service): Promise<Named[]> {
+  return service.db.asSystem(
+    async (sql) => await sql<Named[]>`select id, slug, name from properties order by slug`,
   );
-  if (rows.length === 1) return rows[0]!.id;
-  throw new Fault("not_found", { message: `No property ${wanted}. There are: ${await slugs(service)}.` });
-}
-
-async function slugs(service: Service): Promise<string> {
-  const all = await service.db.asSystem(
-    (sql) => sql<{ slug: string }[]>`select slug from properties order by slug`,
-  );
-  return all.map(({ slug }) => slug).join(", ") || "none";
 }
 
 /** A refusal that a key was answered with before. */
@@ -124,12 +171,7 @@ function recorded(body: string): Fault {
   return new Fault(code, { message: error, details });
 }
 
-function print(text: string): number {
-  process.stdout.write(`${text}\n`);
-  return 0;
-}
-
-function complain(text: string, code: number): number {
-  process.stderr.write(`${text}\n`);
+function said(where: NodeJS.WritableStream, text: string, code: number): number {
+  where.write(`${text}\n`);
   return code;
 }

@@ -1,5 +1,5 @@
 import { type CallToolResult, ProtocolError, ProtocolErrorCode } from "@modelcontextprotocol/server";
-import { checkScope } from "#runtime/access.ts";
+import { checkScope, tenantOf, withTenant } from "#runtime/access.ts";
 import { canonicalHash } from "#runtime/audit.ts";
 import type { Catalog } from "#runtime/catalog.ts";
 import { toToldFault } from "#runtime/failures.ts";
@@ -11,9 +11,10 @@ import { type Call, keepsAnswer, type Operation } from "#runtime/operation.ts";
 import { startOf } from "./files.ts";
 import { errorResult, failureOf, recordedFailure } from "./mcp-errors.ts";
 import { type Format, MOST_CHARACTERS, resultOf } from "./mcp-results.ts";
-import { FORMATS, isList } from "./mcp-schemas.ts";
+import { FORMATS } from "./mcp-schemas.ts";
 import type { Surface, Surfaces } from "./mcp-surface.ts";
 import { CallInput, type OfferedTool, SearchInput } from "./mcp-tools.ts";
+import { isList, settlePlace } from "./paging.ts";
 
 /** Bytes of a file: quotes and line ends take two characters in JSON. */
 const MOST_FILE = MOST_CHARACTERS * 0.45;
@@ -155,11 +156,7 @@ interface Prepared {
 }
 
 /** The operation's own input: without what belongs to the transport, with the tenant of the credential. */
-function prepare(
-  operation: Operation,
-  { actor, propertyId }: Call,
-  { input: raw, metaKey }: ToolCall,
-): Prepared {
+function prepare(operation: Operation, call: Call, { input: raw, metaKey }: ToolCall): Prepared {
   const { shape } = operation.input;
   const input = foldCasing(operation, raw);
   let format: Format = "columns";
@@ -172,22 +169,7 @@ function prepare(
     key = readKey(input.idempotency_key, metaKey);
     delete input.idempotency_key;
   }
-  if (operation.crud?.verb === "list") settlePlace(input);
-  const tenant = operation.property;
-  if (tenant !== null && input[tenant] === undefined) {
-    const only =
-      actor.type === "user" && actor.memberships.length === 1 ? actor.memberships[0]?.property_id : undefined;
-    const own = actor.type === "api_key" ? actor.propertyId : (propertyId ?? only);
-    if (own !== undefined) input[tenant] = own;
-  }
-  return { input, key, format };
-}
-
-/** Pages are gone through by cursor. Where somebody pages by offset, only the total tells whether there is more. */
-function settlePlace(input: Record<string, unknown>): void {
-  if (input.offset === 0 || input.offset === "0") delete input.offset;
-  if (input.offset === undefined) input.cursor ??= "";
-  else input.count = true;
+  return { input: withTenant(operation, settlePlace(operation, input), tenantOf(call)), key, format };
 }
 
 function readFormat(given: unknown): Format {

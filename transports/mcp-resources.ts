@@ -4,6 +4,7 @@ import {
   ResourceNotFoundError,
   type ResourceTemplateType,
 } from "@modelcontextprotocol/server";
+import { tenantOf, withTenant } from "#runtime/access.ts";
 import { EVENTS } from "#runtime/events.ts";
 import { Fault } from "#runtime/faults.ts";
 import { invoke } from "#runtime/invoke.ts";
@@ -156,9 +157,12 @@ async function answerOf(
   input: Record<string, unknown>,
 ): Promise<unknown> {
   const { operation } = surface.reach.get(name)!;
-  const own = call.actor.type === "api_key" ? call.actor.propertyId : call.propertyId;
-  const tenant = operation.property && own ? { [operation.property]: own } : {};
-  const { body } = await invoke(machine.service, operation, call, { ...tenant, ...input });
+  const { body } = await invoke(
+    machine.service,
+    operation,
+    call,
+    withTenant(operation, input, tenantOf(call)),
+  );
   return readVisible(body);
 }
 

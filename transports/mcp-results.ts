@@ -1,7 +1,8 @@
 import type { CallToolResult } from "@modelcontextprotocol/server";
 import type { Outcome } from "#runtime/invoke.ts";
 import { keepsAnswer, type Operation } from "#runtime/operation.ts";
-import { type FORMATS, isList } from "./mcp-schemas.ts";
+import type { FORMATS } from "./mcp-schemas.ts";
+import { isList, placeAfter } from "./paging.ts";
 
 export type Format = (typeof FORMATS)[number];
 
@@ -67,19 +68,17 @@ function listResult(
   added: object,
   { format, offset, warnings }: ResultOptions,
 ): CallToolResult {
-  const next = page?.nextCursor ?? null;
-  const total = page?.total;
-  const passed = offset + rows.length;
-  const more = next !== null || (offset > 0 && total !== undefined && passed < total);
+  const place = placeAfter(page, rows.length, offset);
+  const { next_cursor: next, has_more: more, total } = place;
   const records = rows.every(isRecord) ? rows : null;
   const structured = {
     ...(format === "columns" && records ? columnar(records) : { format: "items", items: rows }),
-    page: { next_cursor: next, has_more: more, ...(total !== undefined && { total }) },
+    page: place,
     ...(warnings.length > 0 && { warnings }),
     ...added,
   };
   const counted = `${rows.length} ${rows.length === 1 ? "row" : "rows"}`;
-  const onward = next === null ? `offset = ${passed}` : "cursor = page.next_cursor";
+  const onward = next === null ? `offset = ${offset + rows.length}` : "cursor = page.next_cursor";
   const lines = [
     `${operation.title}: ${counted}${total === undefined ? "" : ` of ${total}`}.${more ? ` There are more: call again with ${onward}.` : ""}`,
     ...idLine(rows),

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { keepsAnswer, type Operation } from "#runtime/operation.ts";
+import { isList } from "./paging.ts";
 
 /** A JSON Schema of dialect 2020-12, which is what MCP assumes where `$schema` is absent. */
 export type JsonSchema = Record<string, unknown>;
@@ -31,11 +32,6 @@ const REPLAYED: JsonSchema = {
   type: "boolean",
   description: "The key was used before: this is the first answer.",
 };
-
-/** Whether an operation answers many records. */
-export function isList(operation: Operation): boolean {
-  return operation.output instanceof z.ZodArray;
-}
 
 /** The arguments of a tool: the operation's input without the tenant, which the credential gives. */
 export function inputSchemaOf(operation: Operation): ObjectSchema {

@@ -114,7 +114,11 @@ export function pageHeaders(
   const next = new URLSearchParams(query);
   next.delete("offset");
   next.set("cursor", page.nextCursor);
-  return { "X-Next-Cursor": page.nextCursor, Link: `<${path}?${next}>; rel="next"` };
+  return { ...cursorHeader(page), Link: `<${path}?${next}>; rel="next"` };
+}
+
+export function cursorHeader(page: Page | undefined): Record<string, string> {
+  return page?.nextCursor ? { "X-Next-Cursor": page.nextCursor } : {};
 }
 
 /** Query pairs as the filters of a list operation: each key with all of its values. */

@@ -15,6 +15,7 @@ import { noteFields } from "./rest-fields.ts";
 import { refuseOptions, tryingOf } from "./rest-options.ts";
 import {
   countHeader,
+  cursorHeader,
   expectMost,
   expectOne,
   list,
@@ -70,8 +71,7 @@ async function callFunction(service: Service, operation: Operation, request: Pas
   noteFields(request, operation, input);
   const outcome = await invoke(service, operation, keyed(request, bytes, call), input);
   if (outcome.file) return answerFile(request, outcome);
-  const next = outcome.page?.nextCursor;
-  return answerOutcome(request, outcome, next ? { headers: { "X-Next-Cursor": next } } : {});
+  return answerOutcome(request, outcome, { headers: cursorHeader(outcome.page) });
 }
 
 /** An outcome that is a file, at the receiver's pace. */

@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { CATALOG } from "#tools/catalog.ts";
 import { type House, startHouse } from "../support/house.ts";
 import { mailServer, webhookReceiver } from "../support/receivers.ts";
-import { overCli } from "./over-cli.ts";
+import { asProcess, wordsOf } from "./over-cli.ts";
 
 const CONSENT = {
   consentSource: "club desk",
@@ -233,9 +233,10 @@ describe("import, segment, check, send, see, be told", () => {
 
   test("by CLI, over the same database", async () => {
     const run: Run = async (name, input) => {
-      const { exit, data, stderr } = await overCli(house, operationOf(name), input);
+      const words = [...wordsOf(operationOf(name), input), "--json", "--property", house.tenant.id];
+      const { exit, stdout, stderr } = await asProcess(house, words);
       expect(exit, stderr).toBe(0);
-      return data;
+      return JSON.parse(stdout);
     };
     await expectDelivered(await mainJob(run, "C"), "C");
     // A dozen processes, one after another.

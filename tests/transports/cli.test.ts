@@ -1,9 +1,8 @@
-import { execFile } from "node:child_process";
 import { once } from "node:events";
 import { type AddressInfo, connect, createServer, type Socket } from "node:net";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { asTable } from "#transports/cli-table.ts";
-import { ROOT } from "../contract/sources.ts";
+import { asProcess, inProcess } from "../contract/over-cli.ts";
 import { type House, startHouse } from "../support/house.ts";
 
 let house: House;
@@ -12,21 +11,15 @@ beforeAll(async () => {
 });
 afterAll(() => house?.stop());
 
-type Printed = { exit: number; stdout: string; stderr: string };
-const run = (...words: string[]): Promise<Printed> => runOver(house.database.url, ...words);
+const run = (...words: string[]) => inProcess(house, words);
 
-function runOver(databaseUrl: string, ...words: string[]): Promise<Printed> {
-  const env = {
-    PATH: process.env.PATH,
-    DATABASE_URL: databaseUrl,
-    APP_SECRET: house.service.config.appSecret,
-  };
-  return new Promise((resolve) => {
-    execFile(process.execPath, ["transports/cli.ts", ...words], { cwd: ROOT, env }, (error, stdout, stderr) =>
-      resolve({ exit: Number(error?.code ?? 0), stdout, stderr }),
-    );
-  });
-}
+test("the command line is a process that prints the result alone, and says how it went", async () => {
+  const done = await asProcess(house, ["list-players", "--property", house.tenant.slug, "--json"]);
+  expect(done).toEqual({ exit: 0, stdout: "[]\n", stderr: "" });
+  const refused = await asProcess(house, ["list-players", "--property", "nowhere", "--json"]);
+  expect(refused).toMatchObject({ exit: 1, stderr: expect.stringContaining(house.tenant.slug) });
+  expect(await asProcess(house, ["make-money"])).toMatchObject({ exit: 2, stdout: "" });
+});
 
 test("a command without a property is told of the flag and of the properties, not of a header", async () => {
   const { exit, stderr } = await run("list-players");
@@ -62,6 +55,132 @@ test("a removal that is only tried in a service elsewhere removes nothing", asyn
   expect((await house.get(`/api/players/${kept.id}`)).status).toBe(404);
 });
 
+describe("a command to a service elsewhere", () => {
+  const named = async (words: string[], key: string, input: string[] = []) => {
+    const { exit, stdout, stderr } = await run(
+      ...words,
+      "--url",
+      house.baseUrl,
+      "--key",
+      key,
+      "--json",
+      ...input,
+    );
+    expect(exit, stderr).toBe(0);
+    return JSON.parse(stdout);
+  };
+
+  test("is told the key's own property, where the operation has to be told one", async () => {
+    const { id, key } = house.tenant;
+    expect(await named(["get-property"], key)).toMatchObject({ id });
+    expect(
+      await named(["compliance-check", "--channel", "sms", "--phone", "+17025550100"], key),
+    ).toMatchObject({
+      allowed: false,
+    });
+  });
+
+  test("takes a property by its id, short name or name, by a key and by a user of several", async () => {
+    const { id, slug, key } = house.tenant;
+    const other = await house.newTenant();
+    const user = await house.signIn();
+    await house.call("grant_membership", { property_id: other.id, user_id: user.id, role: "analyst" });
+    const { token } = await house.signIn({ role: null, platformAdmin: true });
+    for (const wanted of [id, slug, `Casino ${slug}`]) {
+      for (const credential of [key, user.token, token]) {
+        const seen = await named(["get-property", "--property", wanted], credential);
+        expect(seen, wanted).toMatchObject({ id });
+      }
+    }
+    const words = ["get-property", "--url", house.baseUrl, "--key", user.token];
+    const lost = await run(...words, "--property", "nowhere");
+    expect(lost).toMatchObject({ exit: 1, stdout: "" });
+    expect(lost.stderr).toContain(slug);
+    expect(lost.stderr).toContain(other.slug);
+    const unsaid = await run(...words);
+    expect(unsaid.stderr).toContain("--property");
+  });
+
+  test("can have a --url of its own", async () => {
+    const words = [
+      "create-webhook-endpoint",
+      "--url",
+      "https://receiver.example/hook",
+      "--events",
+      "player.created",
+    ];
+    const { stdout, stderr } = await run(
+      ...words,
+      ...["--service-url", house.baseUrl, "--api-key", house.tenant.key, "--json"],
+    );
+    expect(JSON.parse(stdout || "{}"), stderr).toMatchObject({ url: "https://receiver.example/hook" });
+  });
+});
+
+describe("a list on the command line", () => {
+  let list: string[];
+  beforeAll(async () => {
+    const { id, slug } = await house.newTenant();
+    for (const player_id of ["A", "B", "C"]) await house.call("create_player", { player_id }, id);
+    list = ["list-players", "--property", slug, "--select", "player_id", "--order", "player_id.asc"];
+    const key = ["--key", await keyOf(id), "--url", house.baseUrl];
+    elsewhere = [...list, ...key];
+  });
+  let elsewhere: string[];
+  const keyOf = async (property_id: string) =>
+    (await house.call("create_api_key", { property_id, name: "cli" })).api_key as string;
+
+  test("is counted and gone through by cursor, and stdout stays the result alone", async () => {
+    for (const words of [list, elsewhere]) {
+      const first = await run(...words, "--limit", "2", "--count", "--json");
+      expect(JSON.parse(first.stdout)).toEqual([{ player_id: "A" }, { player_id: "B" }]);
+      const cursor = /--cursor (\S+)/.exec(first.stderr)?.[1];
+      expect(first.stderr).toMatch(/^3 in all\. There are more: .* --cursor \S+\n$/);
+      const last = await run(...words, "--limit", "2", "--cursor", cursor!, "--json");
+      expect(last).toEqual({ exit: 0, stdout: '[{"player_id":"C"}]\n', stderr: "" });
+    }
+  });
+
+  test("says where it stands in JSON to a program that asks for it", async () => {
+    for (const words of [list, elsewhere]) {
+      const first = await run(...words, "--limit", "2", "--count", "exact", "--with-page");
+      const { items, page } = JSON.parse(first.stdout);
+      expect(items).toEqual([{ player_id: "A" }, { player_id: "B" }]);
+      expect(page).toEqual({ next_cursor: expect.any(String), has_more: true, total: 3 });
+      const rest = await run(...words, "--cursor", page.next_cursor, "--with-page");
+      expect(JSON.parse(rest.stdout)).toEqual({
+        items: [{ player_id: "C" }],
+        page: { next_cursor: null, has_more: false },
+      });
+    }
+  });
+
+  test("by offset says at which one it goes on", async () => {
+    const { stderr } = await run(...list, "--offset", "1", "--limit", "1");
+    expect(stderr).toBe("3 in all. There are more: the same command with --offset 2\n");
+  });
+
+  test("alone has a page", async () => {
+    const { exit, stderr } = await run("get-property", "--property", house.tenant.slug, "--with-page");
+    expect([exit, stderr]).toEqual([2, expect.stringContaining("--with-page: is for lists")]);
+  });
+});
+
+test("a switch may be written with its value, before or behind an equals sign", async () => {
+  const { id } = await house.call(
+    "create_template",
+    { name: "T", channel: "sms", text: "Hi" },
+    house.tenant.id,
+  );
+  for (const flag of ["--dry-run", "--dry-run=true"]) {
+    const words = ["delete-template", "--id", id, "--property", house.tenant.slug, "--json"];
+    expect(JSON.parse((await run(...words, flag)).stdout || "{}"), flag).toEqual({
+      success: true,
+      dry_run: true,
+    });
+  }
+});
+
 test("a command that cannot connect to all that it needs says so and ends", async () => {
   const url = new URL(house.database.url);
   const { port, hostname } = url;
@@ -77,7 +196,7 @@ test("a command that cannot connect to all that it needs says so and ends", asyn
   });
   await once(halfway.listen(0, "127.0.0.1"), "listening");
   url.port = String((halfway.address() as AddressInfo).port);
-  const { exit, stderr } = await runOver(url.href, "list-properties");
+  const { exit, stderr } = await asProcess(house, ["list-properties"], url.href);
   expect([exit, stderr]).toEqual([1, expect.stringContaining("briefly unavailable")]);
   expect(met).toBeGreaterThan(1);
   for (const socket of sockets) socket.destroy();
