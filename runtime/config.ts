@@ -18,6 +18,10 @@ const Environment = z.object({
   HOST: z.string().min(1).default("127.0.0.1").describe("The address to listen on."),
   BASE_URL: url.optional().describe("Where the API is reached. Follows from HOST and PORT."),
   SITE_URL: url.optional().describe("Where the discovery documents are reached. As BASE_URL."),
+  SECURITY_CONTACT: z
+    .url({ protocol: /^(https|mailto|tel)$/ })
+    .optional()
+    .describe("Where flaws are reported, such as mailto:security@casino.example. SITE_URL."),
   TRUST_PROXY: z.coerce
     .number()
     .int()
@@ -116,6 +120,8 @@ export interface Config {
   /** Where the API is reached, without a slash at the end. */
   baseUrl: string;
   siteUrl: string;
+  /** Where security.txt says that flaws are reported. */
+  securityContact: string | null;
   /** How many proxies' words in X-Forwarded-For are believed. */
   trustProxy: number;
   databaseUrl: string | null;
@@ -151,6 +157,7 @@ export function readConfig(environment: NodeJS.ProcessEnv): Config {
     host: env.HOST,
     baseUrl,
     siteUrl: env.SITE_URL ?? baseUrl,
+    securityContact: env.SECURITY_CONTACT ?? null,
     trustProxy: env.TRUST_PROXY,
     databaseUrl: env.DATABASE_URL ?? null,
     databasePool: env.DATABASE_POOL,

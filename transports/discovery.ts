@@ -5,25 +5,26 @@ import { answer } from "./answer.ts";
 import type { Gate } from "./gate.ts";
 import { guarded, type Http } from "./guarded.ts";
 import { mcpDiscovery, mcpServerCard } from "./mcp-discovery.ts";
+import { PATH } from "./mcp-identity.ts";
 import { openApi } from "./openapi.ts";
 
 /** The documents by which programs and agents find the service. None of them needs a credential. */
 export function mountDiscovery(app: Http, gate: Gate, service: Service, catalog: Catalog): void {
-  const { baseUrl, siteUrl } = service.config;
+  const { baseUrl, siteUrl, securityContact } = service.config;
   const document = (path: string, body: object, contentType = "application/json") => {
     const text = JSON.stringify(body);
     app.get(path, () => new Response(text, { headers: publicHeaders(contentType) }));
   };
   const metadata = protectedResource(baseUrl, siteUrl);
   document("/.well-known/oauth-protected-resource", metadata);
-  document("/.well-known/oauth-protected-resource/api/mcp", { ...metadata, resource: `${baseUrl}/api/mcp` });
+  document(`/.well-known/oauth-protected-resource${PATH}`, { ...metadata, resource: baseUrl + PATH });
   document("/.well-known/mcp.json", mcpDiscovery(service.config, catalog));
   document("/.well-known/ai-catalog.json", aiCatalog(baseUrl, siteUrl));
   document("/.well-known/api-catalog", apiCatalog(baseUrl), "application/linkset+json");
   app.get("/.well-known/jwks.json", async () =>
     Response.json(await service.sessions.jwks(), { headers: publicHeaders() }),
   );
-  app.get("/.well-known/security.txt", () => text(securityText(siteUrl)));
+  app.get("/.well-known/security.txt", () => text(securityText(siteUrl, securityContact)));
   app.get("/llms.txt", () => text(llms(baseUrl, catalog)));
   const specification = JSON.stringify(openApi(catalog, baseUrl));
   const card = JSON.stringify(mcpServerCard(service.config));
@@ -95,11 +96,10 @@ function apiCatalog(baseUrl: string) {
   };
 }
 
-/** RFC 9116. */
-function securityText(siteUrl: string): string {
-  const contact = `security@${new URL(siteUrl).hostname}`;
+/** RFC 9116, which wants a contact: where the operator has set none it is the site, not a mailbox that nobody may read. */
+function securityText(siteUrl: string, contact: string | null): string {
   const expires = new Date(Date.UTC(new Date().getUTCFullYear() + 1, 0, 1)).toISOString();
-  return `Contact: mailto:${contact}\nExpires: ${expires}\nPreferred-Languages: en\nCanonical: ${siteUrl}/.well-known/security.txt\n`;
+  return `Contact: ${contact ?? `${siteUrl}/`}\nExpires: ${expires}\nPreferred-Languages: en\nCanonical: ${siteUrl}/.well-known/security.txt\n`;
 }
 
 function llms(baseUrl: string, catalog: Catalog): string {

@@ -18,6 +18,7 @@ import { guarded, type Http } from "./guarded.ts";
 import { mountImports } from "./imports.ts";
 import { mountJobRows } from "./job-rows.ts";
 import { mcpFace } from "./mcp.ts";
+import { PATH } from "./mcp-identity.ts";
 import { mountDocs } from "./pages/docs.ts";
 import { mountHome } from "./pages/home.ts";
 import type { OpenCounter } from "./pages/opens.ts";
@@ -35,9 +36,11 @@ export function createApp(service: Service, catalog: Catalog, gate: Gate, opens:
   mountRest(app, gate, service, catalog);
   mountCallbacks(app, gate, service);
   const mcp = mcpFace(service, catalog);
+  // RFC 9728: the metadata that a refusal leads to is of the very address that was asked.
+  const mcpGate = { ...gate, metadataUrl: gate.metadataUrl + PATH };
   app.all(
-    "/api/mcp",
-    guarded(gate, async ({ c, call, frame }) => {
+    PATH,
+    guarded(mcpGate, async ({ c, call, frame }) => {
       if (call.actor.type === "anonymous") throw new Fault("missing_credential");
       return mcp.handle(c.req.raw, { call, frame });
     }),

@@ -1,5 +1,6 @@
 import type { Catalog } from "#runtime/catalog.ts";
-import { Fault } from "#runtime/faults.ts";
+import { invalid } from "#runtime/faults.ts";
+import { queryOf } from "./body.ts";
 
 /** What a connection asked its tools to be narrowed or widened to. */
 export interface Options {
@@ -15,10 +16,9 @@ const QUERY = ["toolsets", "read_only", "exclude", "pii"] as const;
 
 /** The options in the address and in the headers. Throws `invalid` for one that is not known, or misspelt. */
 export function readOptions(request: Request, catalog: Catalog): Options {
-  const mark = request.url.indexOf("?");
-  const query = new URLSearchParams(mark < 0 ? "" : request.url.slice(mark + 1));
+  const query = queryOf(request.url);
   for (const key of query.keys()) {
-    if (!QUERY.some((name) => name === key)) throw refused(key, `unknown option; known: ${QUERY.join(", ")}`);
+    if (!QUERY.some((name) => name === key)) throw invalid(key, `unknown option; known: ${QUERY.join(", ")}`);
   }
   const given = (name: string, header: string) => [
     ...query.getAll(name).map((text): [string, string] => [name, text]),
@@ -31,11 +31,11 @@ export function readOptions(request: Request, catalog: Catalog): Options {
   const known = catalog.domains.map((domain) => domain.name);
   for (const name of toolsets) {
     if (name !== "all" && !known.includes(name)) {
-      throw refused("toolsets", `unknown toolset "${shown(name)}"; known: all, ${known.join(", ")}`);
+      throw invalid("toolsets", `unknown toolset "${shown(name)}"; known: all, ${known.join(", ")}`);
     }
   }
   for (const name of exclude) {
-    if (!catalog.operations.has(name)) throw refused("exclude", `unknown tool "${shown(name)}"`);
+    if (!catalog.operations.has(name)) throw invalid("exclude", `unknown tool "${shown(name)}"`);
   }
   return {
     toolsets: toolsets.length === 0 ? null : toolsets.includes("all") ? "all" : [...new Set(toolsets)].sort(),
@@ -47,26 +47,22 @@ export function readOptions(request: Request, catalog: Catalog): Options {
 
 function names(option: string, text: string): string[] {
   const list = text.split(",").map((name) => name.trim().toLowerCase());
-  if (list.includes("")) throw refused(option, "is a list of names, separated by commas");
+  if (list.includes("")) throw invalid(option, "is a list of names, separated by commas");
   return list;
 }
 
 function toggle(option: string, text: string): boolean {
   const value = text.trim().toLowerCase();
-  if (value !== "true" && value !== "false") throw refused(option, "is true or false");
+  if (value !== "true" && value !== "false") throw invalid(option, "is true or false");
   return value === "true";
 }
 
 function masks(option: string, text: string): boolean {
   const value = text.trim().toLowerCase();
-  if (value !== "masked" && value !== "full") throw refused(option, "is masked or full");
+  if (value !== "masked" && value !== "full") throw invalid(option, "is masked or full");
   return value === "masked";
 }
 
 function shown(text: string): string {
   return text.slice(0, 60);
-}
-
-function refused(field: string, message: string): Fault {
-  return new Fault("invalid", { message: `${field}: ${message}`, details: [{ field, message }] });
 }

@@ -20,6 +20,11 @@ export interface MessageLink {
   run<T>(operation: string, input?: object): Promise<T>;
 }
 
+/** The token in a link's address, without the bracket or the full stop after it that mail programs take for a part. */
+export function tokenOf(c: HttpContext): string {
+  return /^[\w-]+\.[\w-]+/.exec(c.req.param("token") ?? "")?.[0] ?? "";
+}
+
 /** Pages behind a message's own link: one that is not ours, or of a send that is gone, says so. */
 export function mountMessageLink(
   { app, gate, service, catalog }: { app: Http; gate: Gate; service: Service; catalog: Catalog },
@@ -28,8 +33,7 @@ export function mountMessageLink(
 ): void {
   for (const method of ["get", "post"] as const) {
     app[method](`${path}/:token`, async (c) => {
-      // Mail programs take the bracket or the full stop after a link for a part of it.
-      const token = /^[\w-]+\.[\w-]+/.exec(c.req.param("token") ?? "")?.[0] ?? "";
+      const token = tokenOf(c);
       const about = readUnsubscribeToken(service.config, token);
       if (!about) return unknownLink();
       const requestId = randomUUID();

@@ -8,6 +8,7 @@ import { isMachine } from "#tools/tracking/machine.ts";
 import { type ClickToken, readClickToken, readOpenToken } from "#tools/tracking/tokens.ts";
 import { ADDRESS_LIMIT, addressOf, type Gate } from "../gate.ts";
 import type { Http, HttpContext } from "../guarded.ts";
+import { tokenOf } from "./message-link.ts";
 import type { OpenCounter } from "./opens.ts";
 import { page } from "./page.ts";
 
@@ -73,11 +74,6 @@ async function follow(
     service.log.warn({ err: error, sendId }, "click not counted");
     return before ?? undefined;
   }
-}
-
-// Mail programs take the bracket or the full stop after a link for a part of it.
-function tokenOf(c: HttpContext): string {
-  return /^[\w-]+\.[\w-]+/.exec(c.req.param("token") ?? "")?.[0] ?? "";
 }
 
 function machineOf(c: HttpContext): boolean {

@@ -9,29 +9,29 @@ beforeAll(async () => {
 });
 afterAll(() => house?.stop());
 
-/** What each endpoint is declared to need, in the tables of the part Endpoints. */
+/** What each endpoint is declared to need, in the tables of the part Endpoints; and what it answers to no input. */
 const READ = [
-  ["GET", "/api/players"],
-  ["GET", `/api/players/${NOWHERE}`],
-  ["POST", "/api/functions/export-players"],
-  ["POST", "/api/functions/compliance-check"],
-  ["POST", "/api/functions/data-export"],
-  ["GET", `/api/validation_jobs/${NOWHERE}`],
-  ["GET", `/api/import_jobs/${NOWHERE}`],
-  ["GET", "/api/webhook_endpoints"],
+  ["GET", "/api/players", 200],
+  ["GET", `/api/players/${NOWHERE}`, 404],
+  ["POST", "/api/functions/export-players", 400],
+  ["POST", "/api/functions/compliance-check", 400],
+  ["POST", "/api/functions/data-export", 400],
+  ["GET", `/api/validation_jobs/${NOWHERE}`, 404],
+  ["GET", `/api/import_jobs/${NOWHERE}`, 404],
+  ["GET", "/api/webhook_endpoints", 200],
 ] as const;
 
 const WRITE = [
-  ["POST", "/api/players"],
-  ["PATCH", `/api/players/${NOWHERE}`],
-  ["DELETE", `/api/players/${NOWHERE}`],
-  ["POST", "/api/functions/send-campaign"],
-  ["POST", "/api/functions/send-sms-campaign"],
-  ["POST", "/api/functions/schedule-campaign"],
-  ["POST", "/api/functions/consent-record"],
-  ["POST", "/api/functions/consent-revoke"],
-  ["POST", "/api/functions/data-deletion"],
-  ["POST", "/api/webhook_endpoints"],
+  ["POST", "/api/players", 201],
+  ["PATCH", `/api/players/${NOWHERE}`, 404],
+  ["DELETE", `/api/players/${NOWHERE}`, 404],
+  ["POST", "/api/functions/send-campaign", 400],
+  ["POST", "/api/functions/send-sms-campaign", 400],
+  ["POST", "/api/functions/schedule-campaign", 400],
+  ["POST", "/api/functions/consent-record", 400],
+  ["POST", "/api/functions/consent-revoke", 400],
+  ["POST", "/api/functions/data-deletion", 400],
+  ["POST", "/api/webhook_endpoints", 400],
 ] as const;
 
 const ask = (method: string, path: string, key: string | null) =>
@@ -41,16 +41,15 @@ const ask = (method: string, path: string, key: string | null) =>
   });
 
 describe("Scope required per endpoint", () => {
-  test.each(READ)("%s %s: read", async (method, path) => {
-    const { status } = await ask(method, path, house.tenant.readKey);
-    expect([200, 400, 404]).toContain(status);
+  test.each(READ)("%s %s: read", async (method, path, answered) => {
+    expect((await ask(method, path, house.tenant.readKey)).status).toBe(answered);
     expect((await ask(method, path, null)).status).toBe(401);
   });
 
-  test.each(WRITE)("%s %s: write", async (method, path) => {
+  test.each(WRITE)("%s %s: write", async (method, path, answered) => {
     const { status, body } = await ask(method, path, house.tenant.readKey);
     expect([status, body.error]).toEqual([403, "insufficient_scope"]);
-    expect([200, 201, 400, 404]).toContain((await ask(method, path, house.tenant.key)).status);
+    expect((await ask(method, path, house.tenant.key)).status).toBe(answered);
     expect((await ask(method, path, null)).status).toBe(401);
   });
 });
