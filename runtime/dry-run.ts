@@ -12,25 +12,28 @@ export class Undone extends Error {
   }
 }
 
-/** Throws `invalid` where only some of several records are to be tried. */
+/** Whether all that is done is undone: `dry` says so of the whole request, or each input does. Throws `invalid`. */
 export function isDry({
   operation,
   inputs,
+  dry = false,
 }: {
   operation: Operation;
   inputs: Record<string, unknown>[];
+  dry?: boolean | undefined;
 }): boolean {
-  if (!canBeTried(operation)) return false;
-  const dry = inputs.filter((input) => input.dry_run === true).length;
-  if (dry === 0 || dry === inputs.length) return dry > 0;
+  if (dry || !canBeTried(operation)) return dry;
+  const tried = inputs.filter((input) => input.dry_run === true).length;
+  if (tried === 0 || tried === inputs.length) return tried > 0;
   throw invalid("dry_run", "is for all records of a request, or for none");
 }
 
 /** What the call would have answered, marked as such. */
 export function dryOutcome({ status, secrets }: Operation, result: unknown): Outcome {
-  const marked = (one: unknown) => ({ ...(without(one, secrets) as object), dry_run: true });
+  // Null: the record would be left as it is.
+  const marked = (one: unknown) => one && { ...(without(one, secrets) as object), dry_run: true };
   const value = Array.isArray(result) ? result.map(marked) : marked(result);
-  return { status, body: JSON.stringify(value), replayed: false };
+  return { status, body: JSON.stringify(value), replayed: false, dry: true };
 }
 
 /** Without the fields that are shown once. */

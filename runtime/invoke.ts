@@ -32,6 +32,8 @@ export interface Outcome {
   /** Of a list: what the face needs to page on. */
   page?: Page;
   auditId?: string;
+  /** Nothing of it was kept. */
+  dry?: true;
   /** A refusal whose writes were kept. */
   fault?: Fault;
   /** Instead of the body. Whoever has it reads it to its end, or cancels it. */
@@ -44,14 +46,15 @@ export type Choose = (context: Context) => Promise<Row[]>;
 /**
  * The only way to run an operation: scope, property, parse, one transaction with the idempotency record, the
  * handler, outbox, queue and audit, commit. Several inputs run in the one transaction, and answer an array.
- * With `choose` the one input, which has no id, is for each row that it locks; a removal answers those rows.
+ * With `choose` the one input, which has no id, is for each row that it locks; a removal answers those rows. What is
+ * `dry` is undone, and answered all the same.
  */
 export async function invoke(
   service: Service,
   operation: Operation,
   call: Call,
   raw: unknown,
-  options: { many?: boolean; choose?: Choose } = {},
+  options: { many?: boolean; choose?: Choose; dry?: boolean } = {},
 ): Promise<Outcome> {
   try {
     checkScope(operation, call.actor);

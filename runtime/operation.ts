@@ -139,6 +139,8 @@ export interface Operation {
   many?(context: Context, inputs: never): Promise<unknown[]>;
   /** Instead of the handler, for what the generic reader answers: JSON text as the database printed it. */
   read?(reader: Reader, property: string, input: never): Promise<Page>;
+  /** It changes many records in one call. */
+  readonly bulk: boolean;
   /** Personal data leaves by it: it is recorded in the audit log, though it changes nothing. */
   readonly recorded: boolean;
   /** Milliseconds that a call may take, where it has much to look through. Default: as any request. */
@@ -178,6 +180,7 @@ interface ToolDefinition<I extends Shape, O extends z.ZodType> {
   status?: 200 | 201 | 202;
   secrets?: readonly string[];
   crud?: { table: Table; verb: Verb };
+  bulk?: boolean;
   recorded?: boolean;
   deadline?: number;
   mostBytes?: number;
@@ -193,6 +196,7 @@ export function tool<I extends Shape, O extends z.ZodType>(definition: ToolDefin
     realm: "property",
     status: 200,
     secrets: [],
+    bulk: false,
     recorded: false,
     ...definition,
     kind: "tool",
@@ -205,9 +209,9 @@ export function tool<I extends Shape, O extends z.ZodType>(definition: ToolDefin
 const DRY_RUN = z.boolean().default(false).describe("Only says what would happen, and changes nothing");
 const WAS_DRY = z.literal(true).optional().describe("Nothing was changed: this is what would have happened");
 
-/** Whether it reaches people or cannot be taken back: the funnel then undoes a call that says `dry_run`. */
-export function canBeTried({ effect, access }: Operation): boolean {
-  return (effect === "contact" || effect === "destroy") && access !== "public";
+/** Whether it reaches people, cannot be taken back or changes many records: the funnel then undoes what says `dry_run`. */
+export function canBeTried({ effect, access, bulk }: Operation): boolean {
+  return (effect === "contact" || effect === "destroy" || bulk) && access !== "public";
 }
 
 /** The operation with `dry_run`, which its handler is given only where it has more to say of it. */

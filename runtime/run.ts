@@ -31,6 +31,7 @@ export interface Run {
   inputs: Record<string, unknown>[];
   many?: boolean | undefined;
   choose?: Choose | undefined;
+  dry?: boolean | undefined;
   /** A new row is written before what is written beside it. */
   rowFirst?: boolean;
 }

@@ -15,7 +15,13 @@ export const ID_PARAMETER = {
 
 export const DRY_RUN_PARAMETER = query(
   "dry_run",
-  "Only says what would happen, and changes nothing. It may stand in the body, too.",
+  "Only says what would happen, and changes nothing. A removal may have it in the body, too.",
+  { type: "boolean", default: false },
+);
+
+export const DRY_RUN_OF_MANY_PARAMETER = query(
+  "dry_run",
+  "With an array of records: only says what would happen, and stores nothing.",
   { type: "boolean", default: false },
 );
 

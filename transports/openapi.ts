@@ -2,12 +2,13 @@ import { z } from "zod";
 import { type Catalog, deprecationsOf } from "#runtime/catalog.ts";
 import { columnsOf } from "#runtime/columns.ts";
 import { isVersioned } from "#runtime/etag.ts";
-import { canBeTried, keepsAnswer, type Operation, type Table, type Verb } from "#runtime/operation.ts";
+import { keepsAnswer, type Operation, type Table, type Verb } from "#runtime/operation.ts";
 import { CURRENT_VERSION, type Deprecation, deprecationWords } from "#runtime/versions.ts";
 import { JOB_ROWS } from "./job-rows.ts";
 import { withDeprecations } from "./mcp-tools.ts";
 import { CALLBACKS_PATH, callbacksPath } from "./openapi-callbacks.ts";
 import {
+  DRY_RUN_OF_MANY_PARAMETER,
   DRY_RUN_PARAMETER,
   filterParameters,
   ID_PARAMETER,
@@ -136,7 +137,8 @@ function describe(
     parameters: [
       ...(onRecord || isRows ? [ID_PARAMETER] : []),
       ...(isRows ? rowParameters(operation) : []),
-      ...(crud?.verb === "delete" && canBeTried(operation) ? [DRY_RUN_PARAMETER] : []),
+      ...(crud?.verb === "delete" || isMatching ? [DRY_RUN_PARAMETER] : []),
+      ...(crud?.verb === "create" && operation.status === 201 ? [DRY_RUN_OF_MANY_PARAMETER] : []),
       ...(crud?.verb === "list" ? listParameters(crud.table) : []),
       ...(isMatching ? filterParameters(crud.table) : []),
       ...parameterNames.map((name) => ({ $ref: `#/components/parameters/${name}` })),

@@ -1,5 +1,4 @@
 import { invalid } from "#runtime/faults.ts";
-import { canBeTried, type Operation } from "#runtime/operation.ts";
 import type { Passed } from "./guarded.ts";
 
 const NO_OPTIONS: ReadonlySet<string> = new Set();
@@ -16,14 +15,15 @@ export function refuseOptions(query: URLSearchParams, known: ReadonlySet<string>
   }
 }
 
-/** A removal has no body to speak of: its `dry_run` may stand in the address. */
-export function tryingOf(operation: Operation, { c, query }: Passed, body: Record<string, unknown>) {
-  const given = c.req.method === "DELETE" && canBeTried(operation) ? query.getAll("dry_run") : [];
-  if (given.length === 0) return { dry: {}, rest: query };
-  if (given.length > 1 || Object.hasOwn(body, "dry_run") || !/^(true|false)$/.test(given[0]!)) {
+/** The `dry_run` of an address, and what else it says. The body is the change itself, or, of a removal, nothing. */
+export function tryingOf({ query }: Passed, body: unknown) {
+  const given = query.getAll("dry_run");
+  if (given.length === 0) return { dry: undefined, rest: query };
+  const twice = [body].flat().some((one) => typeof one === "object" && one !== null && "dry_run" in one);
+  if (given.length > 1 || twice || !/^(true|false)$/.test(given[0]!)) {
     throw invalid("dry_run", "is true or false, once");
   }
   const rest = new URLSearchParams(query);
   rest.delete("dry_run");
-  return { dry: { dry_run: given[0] === "true" }, rest };
+  return { dry: given[0] === "true", rest };
 }

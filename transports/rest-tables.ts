@@ -152,7 +152,9 @@ export function countHeader({ count }: Preferences, { status, body }: Outcome): 
 /** A write's outcome in the shape that the headers ask for; without them, the specification's. */
 export function shaped(outcome: Outcome, { wants, many, create, select }: Shaping): Outcome {
   if (outcome.status >= 400) return outcome;
-  if (wants.minimal) return { ...outcome, status: create ? 201 : 200, body: "{}" };
+  if (wants.minimal) {
+    return { ...outcome, status: create ? 201 : 200, body: outcome.dry ? '{"dry_run":true}' : "{}" };
+  }
   const body = select === null ? outcome.body : projected(outcome.body, select);
   if (wants.single) return { ...outcome, body: many ? single(body) : body };
   if (wants.representation && !many) return { ...outcome, body: `[${body}]` };
@@ -168,7 +170,10 @@ export function newOnes(outcome: Outcome): Outcome {
 }
 
 function projected(body: string, select: string[]): string {
-  const one = (row: Record<string, unknown>) => Object.fromEntries(select.map((name) => [name, row[name]]));
+  const one = ({ dry_run, ...row }: Record<string, unknown>) => ({
+    ...Object.fromEntries(select.map((name) => [name, row[name]])),
+    ...(dry_run === true && { dry_run }),
+  });
   const value = JSON.parse(body) as Record<string, unknown> | Record<string, unknown>[];
   return JSON.stringify(Array.isArray(value) ? value.map(one) : one(value));
 }

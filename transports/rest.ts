@@ -151,7 +151,9 @@ async function one(service: Service, operation: Operation, request: Passed): Pro
   const bytes = reads ? Buffer.alloc(0) : await readBody(c.req.raw);
   const body = asObject(readJson(c.req.header("content-type") ?? null, bytes));
   if (Object.hasOwn(body, "id")) throw invalid("id", "is named by the address, not by the body");
-  const { dry, rest } = tryingOf(operation, request, body);
+  // A body that changes one record says itself what is to be tried, where that can be.
+  const removes = c.req.method === "DELETE";
+  const { dry, rest } = removes ? tryingOf(request, body) : { rest: request.query };
   refuseOptions(rest);
   noteFields(request, operation, body);
   const condition = c.req.header("if-match");
@@ -162,7 +164,8 @@ async function one(service: Service, operation: Operation, request: Passed): Pro
     service,
     operation,
     { ...keyed(request, bytes, call), ifMatch },
-    { ...dry, ...body, id },
+    { ...body, id },
+    { ...(dry !== undefined && { dry }) },
   );
   return answerOutcome(request, outcome, { headers: etagHeader(operation, outcome) });
 }
@@ -192,12 +195,13 @@ async function create(
   request: Passed,
 ): Promise<Response> {
   const { c, call, query } = request;
-  refuseOptions(query, CREATE_OPTIONS);
   if (c.req.header("if-match") !== undefined) throw noEtag();
   const select = selection(operation, query);
   const bytes = await readBody(c.req.raw, operation.mostBytes);
   const body = readJson(c.req.header("content-type") ?? null, bytes);
   const many = Array.isArray(body);
+  const { dry, rest } = many ? tryingOf(request, body) : { rest: query };
+  refuseOptions(rest, CREATE_OPTIONS);
   if (many && (body.length === 0 || body.length > 1000)) {
     throw new Fault("invalid", { message: "An array must hold 1 to 1000 records." });
   }
@@ -205,7 +209,10 @@ async function create(
   const wants = preferences(c);
   if (many && wants.single) expectOne(body.length);
   const chosen = wants.duplicates ? upsert(operation, change, wants.duplicates, query) : operation;
-  const outcome = await invoke(service, chosen, keyed(request, bytes, call), body, { many });
+  const outcome = await invoke(service, chosen, keyed(request, bytes, call), body, {
+    many,
+    ...(dry !== undefined && { dry }),
+  });
   const written = wants.duplicates === "ignore" ? newOnes(outcome) : outcome;
   const plural = many || written.body === "[]";
   const headers = {
@@ -238,7 +245,7 @@ async function matching(service: Service, operation: Operation, request: Passed)
   const body = asObject(readJson(c.req.header("content-type") ?? null, bytes));
   if (Object.hasOwn(body, "id")) throw invalid("id", "is named by the filters, not by the body");
   if (c.req.header("if-match") !== undefined) throw noEtag();
-  const { dry, rest } = tryingOf(operation, request, body);
+  const { dry, rest } = tryingOf(request, body);
   const filters = [...rest].filter(([key]) => key !== "select" && key !== "columns");
   const option = filters.find(([key]) => OPTIONS.has(key));
   if (option) throw invalid(option[0], "does not go with a change of many rows");
@@ -250,20 +257,15 @@ async function matching(service: Service, operation: Operation, request: Passed)
   const select = selection(operation, query);
   noteFields(request, operation, body, select);
   const wants = preferences(c);
-  const outcome = await invoke(
-    service,
-    operation,
-    keyed(request, bytes, call),
-    { ...dry, ...body },
-    {
-      choose: async (context) => {
-        const rows = await lockMatching(context, operation.crud!.table, filters);
-        if (wants.single) expectOne(rows.length);
-        expectMost(wants, rows.length);
-        return rows;
-      },
+  const outcome = await invoke(service, operation, keyed(request, bytes, call), body, {
+    ...(dry !== undefined && { dry }),
+    choose: async (context) => {
+      const rows = await lockMatching(context, operation.crud!.table, filters);
+      if (wants.single) expectOne(rows.length);
+      expectMost(wants, rows.length);
+      return rows;
     },
-  );
+  });
   // A removal's recorded answer is what was removed, for who asks to see it.
   const hides = operation.crud?.verb === "delete" && !wants.representation;
   const answered = hides && outcome.status < 400 ? { ...outcome, body: successes(outcome.body) } : outcome;

@@ -104,3 +104,71 @@ test("a removal is tried from its address too, one record or many, and done by t
   });
   expect((await house.get(path)).status).toBe(404);
 });
+
+test("a change of many records is tried from its address, and done by the same key afterwards", async () => {
+  const made = await house.post(
+    "/api/players",
+    [1, 2, 3].map((n) => ({ player_id: `bulk-${n}`, tier: n < 3 ? "Bulk" : "Other" })),
+  );
+  const records = made.body as { id: string; player_id: string }[];
+  const before = await everything();
+  const keyed = { "Idempotency-Key": "bulk" };
+  const change = { body: { tier: "Changed" }, headers: keyed };
+  const tried = await house.request("PATCH", "/api/players?tier=eq.Bulk&dry_run=true", change);
+  expect(tried.status).toBe(200);
+  expect(tried.body).toEqual(
+    [1, 2].map((n) => expect.objectContaining({ player_id: `bulk-${n}`, tier: "Changed", dry_run: true })),
+  );
+  const few = await house.request("PATCH", "/api/players?tier=eq.Bulk&select=tier&dry_run=true", change);
+  expect(few.body).toEqual([1, 2].map(() => ({ tier: "Changed", dry_run: true })));
+  const minimal = { ...change, headers: { Prefer: "return=minimal, count=exact" } };
+  const counted = await house.request("PATCH", "/api/players?tier=eq.Bulk&dry_run=true", minimal);
+  expect([counted.body, counted.headers.get("Content-Range")]).toEqual([{ dry_run: true }, "*/2"]);
+  expect(await everything()).toEqual(before);
+
+  const done = await house.request("PATCH", "/api/players?tier=eq.Bulk&dry_run=false", change);
+  expect(done.body.map(({ id, tier }: { id: string; tier: string }) => [id, tier])).toEqual(
+    records.slice(0, 2).map(({ id }) => [id, "Changed"]),
+  );
+});
+
+test("several new records are tried from their address: who is taken, changed or left is said, and nobody stored", async () => {
+  await house.post("/api/players", { player_id: "there", tier: "Here" });
+  const before = await everything();
+  const path = "/api/players?dry_run=true";
+  const rows = [{ player_id: "new-1" }, { player_id: "new-2" }];
+  const tried = await house.post(path, rows);
+  expect(tried.status).toBe(201);
+  expect(tried.body).toEqual(rows.map((row) => expect.objectContaining({ ...row, dry_run: true })));
+  const upserted = [{ player_id: "there", tier: "Gone" }, { player_id: "new-1" }];
+  const taken = await house.post(path, upserted.toReversed());
+  expect([taken.status, taken.body.error]).toEqual([409, expect.stringContaining("Record [1]")]);
+  const merge = await house.post(path, upserted, { Prefer: "resolution=merge-duplicates" });
+  expect(merge.body.map(({ tier }: { tier: string }) => tier)).toEqual(["Gone", null]);
+  const ignore = await house.post(path, upserted, { Prefer: "resolution=ignore-duplicates" });
+  expect(ignore.body).toEqual([expect.objectContaining({ player_id: "new-1", dry_run: true })]);
+  const events = await house.post("/api/player_events?dry_run=true", [
+    { player_id: (await house.get("/api/players?player_id=eq.there")).body[0].id, name: "deposit" },
+  ]);
+  expect(events.body).toEqual([expect.objectContaining({ name: "deposit", dry_run: true })]);
+  expect(await everything()).toEqual(before);
+});
+
+test("a dry run that the address or the body says otherwise, or of one record that is changed, is refused", async () => {
+  const [there] = (await house.get("/api/players?player_id=eq.there")).body;
+  const before = await everything();
+  for (const [method, path, body] of [
+    ["PATCH", "/api/players?tier=eq.Here&dry_run=maybe", { tier: "X" }],
+    ["PATCH", "/api/players?tier=eq.Here&dry_run=true&dry_run=false", { tier: "X" }],
+    ["PATCH", "/api/players?tier=eq.Here&dry_run=true", { tier: "X", dry_run: false }],
+    ["PATCH", "/api/players?dry_run=true", { tier: "X" }],
+    ["PATCH", `/api/players/${there.id}?dry_run=true`, { tier: "X" }],
+    ["POST", "/api/players?dry_run=true", { player_id: "one" }],
+    ["POST", "/api/players?dry_run=", [{ player_id: "one" }]],
+    ["POST", "/api/self_exclusions?dry_run=true", [{ email: "x@example.com", dry_run: false }]],
+  ] as const) {
+    const answer = await house.request(method, path, { body });
+    expect([answer.status, answer.body.code], `${method} ${path}`).toEqual([400, "invalid"]);
+  }
+  expect(await everything()).toEqual(before);
+});

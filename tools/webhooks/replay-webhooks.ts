@@ -12,6 +12,7 @@ export default tool({
   description: `Sends an endpoint's deliveries of a stretch of time again, oldest first, at most ${MOST} a call: pass next_after as after to go on. Receivers see the same ids.`,
   scope: "write",
   effect: "change",
+  bulk: true,
   property: "propertyId",
   input: {
     propertyId,
