@@ -69,6 +69,8 @@ export interface SendOptions {
   signal: AbortSignal;
   /** performance.now() after which no message may start, because its compliance check is too old; those come back as `retry`. */
   startBy?: number;
+  /** Called with each outcome as soon as it is known, while a vendor keeps others waiting for theirs. */
+  told?: ((outcome: SendOutcome) => void) | undefined;
   keep: Keep;
 }
 
@@ -159,6 +161,21 @@ export interface Provider<Settings, C extends SendingChannel> {
   concurrency(settings: Settings): number;
   open(settings: Settings, reach: Reach): OpenProvider<Messages[C]>;
   callbacks?: Callbacks<NoInfer<Settings>>;
+}
+
+/** Sends messages one by one, all at once, and tells of each. */
+export function each<Message>(
+  messages: readonly Message[],
+  { told }: Pick<SendOptions, "told">,
+  send: (message: Message) => Promise<SendOutcome>,
+): Promise<SendOutcome[]> {
+  return Promise.all(
+    messages.map(async (message) => {
+      const outcome = await send(message);
+      told?.(outcome);
+      return outcome;
+    }),
+  );
 }
 
 /** A provider as it is, with the types of its settings and channel inferred. */

@@ -7,6 +7,7 @@ import { handedBack, NOT_TRIED, type Route, type Routes, verdictOn } from "#tool
 import { type Campaign, findCampaign } from "./campaign.ts";
 import { type Claim, claimSends, type Rules } from "./claim.ts";
 import type { Content } from "./content.ts";
+import { handOverTo } from "./hand-over.ts";
 import { insist } from "./insist.ts";
 import { renderMessages } from "./message.ts";
 import { fail } from "./move.ts";
@@ -175,16 +176,17 @@ async function handOver<C extends SendingChannel>(delivery: Delivery<C>, batch: 
   const readyBy = batch.checkedAt + READY_WITHIN_MS;
   const { messages, refused } = await renderMessages(content, recipients, linkOf, readyBy);
   const signed = messages.map((message) => content.sentBy(candidate, message));
-  const answered =
-    signed.length > 0
-      ? await sender.send(signed, { signal: job.signal, startBy: batch.checkedAt + STARTED_WITHIN_MS })
-      : [];
+  const record = (outcomes: SendOutcome[]) =>
+    insist(job, async (context) => {
+      const recorded = await recordOutcomes(context, job.jobId, { outcomes, messages, repeatable });
+      return failedInRow(context, delivery.campaignId, recorded);
+    });
+  const handing = { signal: job.signal, startBy: batch.checkedAt + STARTED_WITHIN_MS };
+  const answered = signed.length > 0 ? await handOverTo(sender, signed, handing, record) : [];
   const { sent, refusal } = judged(delivery, batch.route, answered);
   const outcomes = [...refused, ...sent];
-  const failed = await insist(job, async (context) => {
-    const recorded = await recordOutcomes(context, job.jobId, { outcomes, messages, repeatable });
-    return failedInRow(context, delivery.campaignId, recorded);
-  });
+  // What has been recorded meanwhile is not recorded again.
+  const failed = await record(outcomes);
   await settle(delivery, batch, { unsent: outcomes.filter(isUnsent).length, failed, refusal });
   return outcomes.some((outcome) => outcome.status === "retry" && TOO_LATE.includes(outcome.code));
 }

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { type EmailMessage, provider, type SendOptions, type SendOutcome } from "../channel.ts";
+import { type EmailMessage, each, provider, type SendOptions, type SendOutcome } from "../channel.ts";
 import { ask, textAt, trouble } from "../vendor-api.ts";
 import { flaw } from "./flaws.ts";
 import { resendCallbacks } from "./resend-callbacks.ts";
@@ -22,7 +22,7 @@ export default provider({
   concurrency: () => 40,
   callbacks: resendCallbacks,
   open: ({ api_key }) => ({
-    send: (messages, options) => Promise.all(messages.map((message) => transmit(api_key, message, options))),
+    send: (messages, options) => each(messages, options, (message) => transmit(api_key, message, options)),
     close: async () => {},
   }),
 });

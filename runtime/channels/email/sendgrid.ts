@@ -1,6 +1,6 @@
 import { createPublicKey } from "node:crypto";
 import { z } from "zod";
-import { type EmailMessage, provider, type SendOutcome } from "../channel.ts";
+import { type EmailMessage, each, provider, type SendOutcome } from "../channel.ts";
 import { ask, textAt, trouble } from "../vendor-api.ts";
 import { flaw } from "./flaws.ts";
 import { sendgridCallbacks } from "./sendgrid-callbacks.ts";
@@ -24,7 +24,7 @@ export default provider({
   concurrency: () => 40,
   callbacks: sendgridCallbacks,
   open: ({ api_key }) => ({
-    send: (messages) => Promise.all(messages.map((message) => transmit(api_key, message))),
+    send: (messages, options) => each(messages, options, (message) => transmit(api_key, message)),
     close: async () => {},
   }),
 });

@@ -1,6 +1,6 @@
 import { AwsClient } from "aws4fetch";
 import { z } from "zod";
-import { type EmailMessage, provider, type SendOutcome } from "../channel.ts";
+import { type EmailMessage, each, provider, type SendOutcome } from "../channel.ts";
 import { ask, textAt, trouble } from "../vendor-api.ts";
 import { flaw } from "./flaws.ts";
 import { sesCallbacks } from "./ses-callbacks.ts";
@@ -39,7 +39,7 @@ export default provider({
       region,
     });
     return {
-      send: (messages) => Promise.all(messages.map((message) => transmit(aws, given, message))),
+      send: (messages, options) => each(messages, options, (message) => transmit(aws, given, message)),
       close: async () => {},
     };
   },

@@ -3,7 +3,14 @@ import type { Readable } from "node:stream";
 import { createTransport } from "nodemailer";
 import { z } from "zod";
 import { AddressRefused, publicLookup, refuseHost } from "../../outgoing.ts";
-import { type EmailMessage, type OpenProvider, provider, type Reach, type SendOutcome } from "../channel.ts";
+import {
+  type EmailMessage,
+  each,
+  type OpenProvider,
+  provider,
+  type Reach,
+  type SendOutcome,
+} from "../channel.ts";
 import { flaw } from "./flaws.ts";
 import { troubleOf } from "./smtp-trouble.ts";
 
@@ -76,23 +83,21 @@ function open(settings: Settings, reach: Reach): OpenProvider<EmailMessage> {
   }
 
   return {
-    async send(messages, { signal, startBy = performance.now() + STARTS_WITHIN_MS }) {
+    async send(messages, { signal, told, startBy = performance.now() + STARTS_WITHIN_MS }) {
       let refusal: SendOutcome | undefined;
-      return Promise.all(
-        messages.map(async (message): Promise<SendOutcome> => {
-          using _slot = await slots.take();
-          const { id } = message;
-          // Each further login with a refused password brings a lock-out nearer.
-          if (refusal) return { ...refusal, id };
-          if (signal.aborted) return waited(id, "aborted", "Stopped before it was sent.");
-          if (performance.now() > startBy) {
-            return waited(id, "not_started", "The server was too slow to start this message in time.");
-          }
-          const outcome = await transmit(message, signal);
-          if (outcome.status === "retry" && outcome.fatal) refusal = outcome;
-          return outcome;
-        }),
-      );
+      return each(messages, { told }, async (message): Promise<SendOutcome> => {
+        using _slot = await slots.take();
+        const { id } = message;
+        // Each further login with a refused password brings a lock-out nearer.
+        if (refusal) return { ...refusal, id };
+        if (signal.aborted) return waited(id, "aborted", "Stopped before it was sent.");
+        if (performance.now() > startBy) {
+          return waited(id, "not_started", "The server was too slow to start this message in time.");
+        }
+        const outcome = await transmit(message, signal);
+        if (outcome.status === "retry" && outcome.fatal) refusal = outcome;
+        return outcome;
+      });
     },
     close: async () => transport.close(),
   };

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { provider, type SendOptions, type SendOutcome, type SmsMessage } from "../channel.ts";
+import { each, provider, type SendOptions, type SendOutcome, type SmsMessage } from "../channel.ts";
 import { ask, textAt, trouble } from "../vendor-api.ts";
 import { parse, verify } from "./twilio-callbacks.ts";
 
@@ -34,7 +34,7 @@ export default provider({
   concurrency: () => 40,
   open: (given, { callbackUrl }) => ({
     send: (messages, options) =>
-      Promise.all(messages.map((message) => transmit(given, callbackUrl, message, options))),
+      each(messages, options, (message) => transmit(given, callbackUrl, message, options)),
     close: async () => {},
   }),
   callbacks: { verify, parse, answer: { contentType: "text/xml", body: "<Response/>" } },

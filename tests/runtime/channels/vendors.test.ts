@@ -1,6 +1,7 @@
 import { HttpResponse, http } from "msw";
 import { setupServer } from "msw/node";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import type { SendOutcome } from "#runtime/channels/channel.ts";
 import { openProvider } from "#runtime/channels/index.ts";
 import { bare, email, keepNothing, never } from "./smtp-server.ts";
 
@@ -229,4 +230,23 @@ test("settings are checked, and what is wrong is told without their values", () 
   );
   expect(opening("resend", { api_key: "re_key", webhook_secret: "s3cret" })).not.toThrow(/s3cret/);
   expect(opening("resend", { key: "re_key" })).toThrow(/api_key/);
+});
+
+test.each(NAMES)("%s tells of a message that was taken while another has no answer yet", async (name) => {
+  const silence = Promise.withResolvers<void>();
+  let asked = 0;
+  server.use(
+    http.post(VENDORS[name].url, async () => {
+      asked += 1;
+      if (asked === 1) await silence.promise;
+      return VENDORS[name].taken();
+    }),
+  );
+  const vendor = openProvider("email", name, VENDORS[name].settings, keepNothing);
+  const first = Promise.withResolvers<SendOutcome>();
+  const two = [message, { ...message, id: "00000000-0000-7000-8000-000000000002" }];
+  const all = vendor.send(two, { signal: never, told: first.resolve });
+  expect(await first.promise).toMatchObject({ status: "sent" });
+  silence.resolve();
+  expect((await all).map(({ status }) => status)).toEqual(["sent", "sent"]);
 });

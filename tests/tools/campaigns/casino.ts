@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import type { EmailMessage, Keep, SendOutcome } from "#runtime/channels/channel.ts";
+import { type EmailMessage, each, type Keep, type SendOutcome } from "#runtime/channels/channel.ts";
 import type { ChosenProvider, Sender } from "#runtime/channels/index.ts";
 import type { Job, JobContext, JobRuntime } from "#runtime/operation.ts";
 import { jobContexts } from "#runtime/worker-context.ts";
@@ -129,9 +129,9 @@ export function vendor(
   const sender: Sender<"email"> = {
     repeatable: options.repeatable ?? false,
     concurrency: options.concurrency ?? 10,
-    send: (messages) => {
+    send: (messages, sending) => {
       given.push(...messages);
-      return Promise.all(messages.map(answer));
+      return each(messages, sending, async (message) => answer(message));
     },
   };
   return { sender, given };

@@ -150,6 +150,30 @@ describe("what became of messages", () => {
     expect(await tally(id)).toEqual({ sent: 2 });
   });
 
+  test("is recorded and told of while the vendor says nothing of one of them", async () => {
+    await place.call("create_webhook_endpoint", {
+      url: "https://receiver.example/hook",
+      events: ["campaign.message_sent"],
+    });
+    const id = await planned(6);
+    const silence = Promise.withResolvers<void>();
+    const { sender } = vendor({
+      concurrency: 12,
+      answer: async (message) => {
+        if (message.to === "p3@example.com") await silence.promise;
+        return message.to === "p4@example.com" ? failed(message) : sent(message);
+      },
+    });
+    const work = place.work({ open: () => sender });
+    await vi.waitFor(async () => expect(await tally(id)).toEqual({ sent: 4, sending: 2 }), 10_000);
+    expect(await told("campaign.message_sent")).toHaveLength(4);
+    silence.resolve();
+    await work;
+    expect(await tally(id)).toEqual({ sent: 5, failed: 1 });
+    expect(await column("attempts")).toEqual([1, 1, 1, 1, 1, 1]);
+    expect(await told("campaign.message_sent")).toHaveLength(5);
+  });
+
   test("is completed where the vendor's notice was faster than the record", async () => {
     const id = await planned(3);
     const { sender } = vendor({
