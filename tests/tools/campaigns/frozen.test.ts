@@ -1,3 +1,4 @@
+import postgres from "postgres";
 import { afterAll, beforeAll, beforeEach, expect, test, vi } from "vitest";
 import type { SendOutcome } from "#runtime/channels/channel.ts";
 import { type House, startHouse } from "../../support/house.ts";
@@ -41,6 +42,89 @@ test("one campaign is of one audience though its segment changes while it is pla
   await loseWorker(house, place.id);
   await place.work({ only: "plan_campaign" });
   expect(await place.get(id)).toMatchObject({ audience_count: 10_020 });
+});
+
+test("nobody is planned or written to twice though members, addresses and consents change between two chunks of a plan", async () => {
+  await place.crowd(10_020);
+  const { id: segment_id } = await place.call("create_segment", { name: "Club", type: "static" });
+  const [early, late] = await place.query(async (sql) => {
+    const rows = await sql<{ id: string; email: string }[]>`
+      select id, email from players where property_id = ${place.id} order by id`;
+    const chosen = [rows.slice(0, 6), rows.slice(-5)] as const;
+    const ids = chosen.flat().map((row) => row.id);
+    await sql`update players set consents = '{}' where property_id = ${place.id} and id <> all(${ids}::uuid[])`;
+    // The last of the first ones joins when the plan is past it.
+    await sql`
+      insert into segment_members (property_id, segment_id, player_id)
+      select property_id, ${segment_id}, id from players where property_id = ${place.id} and id <> ${rows[5]!.id}`;
+    return chosen;
+  });
+  const admin = postgres(house.database.url, { max: 1, onnotice: () => {} });
+  // As autovacuum does within a minute.
+  await admin`analyze segment_members`;
+  await admin.end();
+  const join = (player_id: string) => place.call("create_segment_member", { segment_id, player_id });
+  const leave = (player: string) =>
+    place.query(
+      (sql) => sql`
+        delete from segment_members
+        where property_id = ${place.id} and segment_id = ${segment_id} and player_id = ${player}`,
+    );
+  const revoke = (playerId: string) =>
+    place.call("consent_revoke", { propertyId: place.id, playerId, channel: "email" });
+  const move = (id: string, email: string) => place.call("update_player", { id, email });
+  const id = await place.campaign({ audience: null, segment_id });
+  await place.send(id);
+  await expect(place.work({ only: "plan_campaign", killedAfter: { left: 1 } })).rejects.toThrow(Killed);
+  expect(await place.get(id)).toMatchObject({ audience_count: 10_000 });
+
+  await revoke(early[1]!.id);
+  await move(early[2]!.id, "moved@example.com");
+  await move(late[0]!.id, early[2]!.email);
+  await leave(early[3]!.id);
+  await place.call("delete_player", { id: early[4]!.id });
+  const again = await place.player({ player_id: "again", email: early[4]!.email });
+  await join(again);
+  await join(early[5]!.id);
+  await leave(late[1]!.id);
+  await move(late[2]!.id, early[0]!.email);
+  await revoke(late[3]!.id);
+  const joined = await place.player({ player_id: "joined", email: "joined@example.com" });
+  await join(joined);
+
+  await loseWorker(house, place.id);
+  const { sender, given } = vendor();
+  await place.work({ open: () => sender });
+  const rows = await place.query(
+    (sql) => sql<{ player_id: string; status: string; skip_reasons: string[] }[]>`
+      select player_id, status, skip_reasons from campaign_sends
+      where property_id = ${place.id} and campaign_id = ${id}`,
+  );
+  expect(new Set(rows.map((row) => row.player_id)).size).toBe(rows.length);
+  const became = (player: string) => {
+    const row = rows.find((one) => one.player_id === player);
+    return row && [row.status, ...row.skip_reasons].join(" ");
+  };
+  expect(early.map((one) => became(one.id))).toEqual([
+    "sent",
+    "cancelled suppressed",
+    "skipped address_changed",
+    "sent",
+    "skipped deleted",
+    undefined,
+  ]);
+  expect(late.map((one) => became(one.id))).toEqual([
+    "skipped duplicate_address",
+    undefined,
+    "skipped duplicate_address",
+    "skipped no_consent suppressed",
+    "sent",
+  ]);
+  expect([became(again), became(joined)]).toEqual(["skipped duplicate_address", "sent"]);
+  expect(given.map(({ to }) => to).sort()).toEqual(
+    [early[0]!.email, early[3]!.email, late[4]!.email, "joined@example.com"].sort(),
+  );
+  expect((await place.get(id)).status).toBe("sent");
 });
 
 test("a template that a campaign is sending keeps its content until the campaign is through", async () => {
