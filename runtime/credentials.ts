@@ -57,5 +57,6 @@ async function apiKeyActor(directory: Directory, secret: string, beforeLookUp: (
     propertyId: key.property_id,
     scopes: key.scopes,
     rateLimit: key.rate_limit,
+    piiMasked: key.pii_masked,
   };
 }

@@ -28,6 +28,7 @@ export interface KeyRecord {
   property_id: string;
   scopes: Scope[];
   rate_limit: number;
+  pii_masked: boolean;
   is_active: boolean;
   /** Milliseconds since 1970, or null for never. */
   expires_at: number | null;
@@ -197,7 +198,7 @@ const keyName = (hash: Buffer) => `k${hash.toString("latin1")}`;
 
 async function loadKey(sql: Sql, hash: Buffer): Promise<KeyRecord | null> {
   const [row] = await sql<KeyRecord[]>`
-    select id, property_id, scopes, rate_limit, is_active,
+    select id, property_id, scopes, rate_limit, pii_masked, is_active,
       (extract(epoch from expires_at) * 1000)::double precision as expires_at
     from api_keys where key_hash = ${hash}`;
   return row ?? null;

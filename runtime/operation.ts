@@ -25,7 +25,15 @@ export type Effect = "read" | "create" | "change" | "destroy" | "contact";
 export type Access = "property" | "manager" | "operator" | "user" | "public";
 
 export type Actor =
-  | { type: "api_key"; id: string; propertyId: string; scopes: readonly Scope[]; rateLimit: number }
+  | {
+      type: "api_key";
+      id: string;
+      propertyId: string;
+      scopes: readonly Scope[];
+      rateLimit: number;
+      /** Over MCP it is shown nobody's address, name or birth date whole. */
+      piiMasked?: boolean;
+    }
   | { type: "user"; id: string; email: string; isPlatformAdmin: boolean; memberships: readonly Membership[] }
   | { type: "system"; id: null }
   | { type: "anonymous"; id: null };

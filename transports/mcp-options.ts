@@ -1,5 +1,6 @@
 import type { Catalog } from "#runtime/catalog.ts";
-import { invalid } from "#runtime/faults.ts";
+import { Fault, invalid } from "#runtime/faults.ts";
+import type { Actor } from "#runtime/operation.ts";
 import { queryOf } from "./body.ts";
 
 /** What a connection asked its tools to be narrowed or widened to. */
@@ -14,8 +15,11 @@ export interface Options {
 
 const QUERY = ["toolsets", "read_only", "exclude", "pii"] as const;
 
-/** The options in the address and in the headers. Throws `invalid` for one that is not known, or misspelt. */
-export function readOptions(request: Request, catalog: Catalog): Options {
+/**
+ * The options in the address and in the headers, as far as the key leaves them open. Throws `invalid` for one that is
+ * not known, or misspelt, and `forbidden` for one that the key's own setting rules out.
+ */
+export function readOptions(request: Request, catalog: Catalog, actor: Actor): Options {
   const query = queryOf(request.url);
   for (const key of query.keys()) {
     if (!QUERY.some((name) => name === key)) throw invalid(key, `unknown option; known: ${QUERY.join(", ")}`);
@@ -41,8 +45,17 @@ export function readOptions(request: Request, catalog: Catalog): Options {
     toolsets: toolsets.length === 0 ? null : toolsets.includes("all") ? "all" : [...new Set(toolsets)].sort(),
     readOnly: given("read_only", "X-MCP-Readonly").some(([name, text]) => toggle(name, text)),
     exclude: [...new Set(exclude)].sort(),
-    masked: given("pii", "X-MCP-PII").some(([name, text]) => masks(name, text)),
+    masked: isMasked(given("pii", "X-MCP-PII"), actor),
   };
+}
+
+function isMasked(asked: [string, string][], actor: Actor): boolean {
+  const wanted = asked.map(([name, text]) => masks(name, text));
+  if (actor.type !== "api_key" || !actor.piiMasked) return wanted.includes(true);
+  if (!wanted.includes(false)) return true;
+  throw new Fault("forbidden", {
+    message: "This key is shown no whole addresses and names (pii_masked). Leave pii=full out.",
+  });
 }
 
 function names(option: string, text: string): string[] {

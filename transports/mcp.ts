@@ -82,7 +82,7 @@ export function mcpFace(service: Service, catalog: Catalog): McpFace {
   const serve = async (request: Request, { call, frame, parsedBody }: McpContext): Promise<Response> => {
     const refused = hostFault(request, hosts) ?? methodFault(request);
     if (refused) throw refused;
-    const surface = machine.surfaces.of(call, readOptions(request, catalog));
+    const surface = machine.surfaces.of(call, readOptions(request, catalog, call.actor));
     const body = parsedBody === undefined ? await readMessage(request) : parsedBody;
     refuseBatch(request, body);
     const method = methodOf(body);

@@ -22,6 +22,7 @@ export default tool({
     scopes: z.array(Scope).min(1).default(["read", "write"]).describe('["read"] for a read-only key'),
     expires_at: timestamp().nullable().default(null).describe("null means never"),
     rate_limit: z.int().min(1).max(1_000_000).default(100).describe("Requests a minute"),
+    pii_masked: ApiKeyView.shape.pii_masked.default(false),
   },
   output: z.object({
     success: z.literal(true),
@@ -44,9 +45,10 @@ export default tool({
     const scopes = [...new Set(input.scopes)].sort();
     const createdBy = call.actor.type === "user" ? call.actor.id : null;
     const [key] = await sql<ApiKeyView[]>`
-      insert into api_keys (property_id, name, key_prefix, key_hash, scopes, rate_limit, expires_at, created_by)
+      insert into api_keys (property_id, name, key_prefix, key_hash, scopes, rate_limit, pii_masked,
+        expires_at, created_by)
       values (${property.id}, ${input.name}, ${prefix}, ${hash}, ${scopes}::text[], ${input.rate_limit},
-        ${input.expires_at}, ${createdBy})
+        ${input.pii_masked}, ${input.expires_at}, ${createdBy})
       returning ${keyColumns(sql)}`;
     await directoryChanged(sql);
     const { id, name, property_id, created_at } = key!;

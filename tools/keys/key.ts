@@ -12,6 +12,9 @@ export const ApiKeyView = z.object({
   key_prefix: z.string(),
   scopes: z.array(Scope),
   rate_limit: z.int(),
+  pii_masked: z
+    .boolean()
+    .describe("Over MCP, nobody's address, name or birth date is shown whole. Programs over REST get them"),
   is_active: z.boolean(),
   expires_at: timestamp().nullable(),
   last_used_at: timestamp().nullable(),
@@ -21,5 +24,5 @@ export const ApiKeyView = z.object({
 export type ApiKeyView = z.output<typeof ApiKeyView>;
 
 export function keyColumns(sql: Sql) {
-  return sql`id, property_id, name, key_prefix, scopes, rate_limit, is_active, expires_at, last_used_at, created_at`;
+  return sql`id, property_id, name, key_prefix, scopes, rate_limit, pii_masked, is_active, expires_at, last_used_at, created_at`;
 }
