@@ -8,9 +8,12 @@ const SQLITE_BUSY = 5;
 // A database handle that is garbage collected gives its lock back, whatever the caller still believes.
 const held = new Set<DatabaseSync>();
 
+/** Another process of ours has the folder. */
+export class DataFolderInUse extends Error {}
+
 /**
  * Takes a folder for this process until `release`, or until the process dies, however it dies.
- * @throws Error naming the process that has the folder.
+ * @throws DataFolderInUse naming the process that has the folder.
  */
 export async function lockFolder(folder: string): Promise<() => void> {
   // SQLite, because Node has no flock and SQLite's lock is the kernel's: nothing stale is left by kill -9 or
@@ -23,7 +26,7 @@ export async function lockFolder(folder: string): Promise<() => void> {
   } catch (error) {
     lock.close();
     if ((error as { errcode?: number }).errcode !== SQLITE_BUSY) throw error;
-    throw new Error(`The data folder ${folder} is in use by process ${holder(pidFile)}.`);
+    throw new DataFolderInUse(`The data folder ${folder} is in use by process ${holder(pidFile)}.`);
   }
   held.add(lock);
   writeFileSync(pidFile, String(process.pid));

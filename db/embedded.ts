@@ -26,7 +26,7 @@ interface EmbeddedOptions {
 
 /**
  * Starts a PostgreSQL of our own whose files live in `dataDir`.
- * @throws Error when the folder is in use, the optional package is missing, or the server fails (with its log).
+ * @throws DataFolderInUse when it is in use; Error when the optional package is missing, or the server fails (with its log).
  */
 export async function startEmbedded(options: EmbeddedOptions): Promise<EmbeddedDatabase> {
   const log = options.log ?? (() => undefined);

@@ -1,7 +1,4 @@
-import { randomBytes } from "node:crypto";
 import { Resolver } from "node:dns";
-import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
 import { z } from "zod";
 
 const url = z.url({ protocol: /^https?$/ }).transform((text) => text.replace(/\/+$/, ""));
@@ -43,7 +40,10 @@ const Environment = z.object({
     .default(4)
     .describe("Connections of a process, for writing and for reading each."),
   DATA_DIR: z.string().min(1).default(".data").describe("What the embedded database and its secret live in."),
-  ROLE: z.enum(["web", "worker", "all"]).default("all").describe("What this process does."),
+  ROLE: z
+    .enum(["web", "worker", "all"])
+    .default("all")
+    .describe("What this process does. web and worker need DATABASE_URL."),
   LOG_LEVEL: z
     .enum(["trace", "debug", "info", "warn", "error", "fatal", "silent"])
     .default("warn")
@@ -140,19 +140,29 @@ export interface Config {
   webhooksAllowPrivate: boolean;
 }
 
+/** What the environment says. The start of the service settles the rest: a free port, a secret of its own. */
+export interface Settings extends Omit<Config, "appSecret"> {
+  appSecret: string | null;
+  /** What was said, and not made up from something else. */
+  said: { port: boolean; baseUrl: boolean; siteUrl: boolean };
+}
+
 /** A setting that stops the start; its message has one readable line a setting. */
 export class ConfigError extends Error {}
 
-/** Reads the settings once. `BASE_URL` follows the listening address unless it is given. */
-export function readConfig(environment: NodeJS.ProcessEnv): Config {
+/** Reads the environment, and touches nothing. `BASE_URL` follows the listening address unless it is given. */
+export function readConfig(environment: NodeJS.ProcessEnv & { APP_SECRET: string }): Settings & Config;
+export function readConfig(environment: NodeJS.ProcessEnv): Settings;
+export function readConfig(environment: NodeJS.ProcessEnv): Settings {
   const given = Object.fromEntries(Object.entries(environment).filter(([, value]) => value !== ""));
   const parsed = Environment.safeParse(given);
   if (!parsed.success) throw new ConfigError(explain(parsed.error, given));
   const env = parsed.data;
   const problems = contradictions(env);
   if (problems.length > 0) throw new ConfigError(problems.join("\n"));
-  const baseUrl = env.BASE_URL ?? `http://${hostInUrl(env.HOST)}:${env.PORT}`;
+  const baseUrl = env.BASE_URL ?? addressOf(env.HOST, env.PORT);
   return {
+    said: { port: given.PORT !== undefined, baseUrl: !!env.BASE_URL, siteUrl: !!env.SITE_URL },
     port: env.PORT,
     host: env.HOST,
     baseUrl,
@@ -165,7 +175,7 @@ export function readConfig(environment: NodeJS.ProcessEnv): Config {
     role: env.ROLE,
     logLevel: env.LOG_LEVEL,
     demo: env.DEMO === "on" && env.DATABASE_URL === undefined,
-    appSecret: env.APP_SECRET ?? keptSecret(env.DATA_DIR),
+    appSecret: env.APP_SECRET ?? null,
     headerPrefix: env.HEADER_PREFIX,
     identityProvider:
       env.JWT_ISSUER && env.JWT_AUDIENCE && env.JWKS_URL
@@ -175,6 +185,13 @@ export function readConfig(environment: NodeJS.ProcessEnv): Config {
     dnsServers: env.DNS_SERVERS ? listed(env.DNS_SERVERS) : [],
     webhooksAllowPrivate: env.WEBHOOK_ALLOW_PRIVATE === "on",
   };
+}
+
+/** The same settings on another port. */
+export function onPort(settings: Settings, port: number): Settings {
+  const { said, host } = settings;
+  const baseUrl = said.baseUrl ? settings.baseUrl : addressOf(host, port);
+  return { ...settings, port, baseUrl, siteUrl: said.siteUrl ? settings.siteUrl : baseUrl };
 }
 
 function listed(text: string): string[] {
@@ -205,6 +222,11 @@ function contradictions(env: z.output<typeof Environment>): string[] {
   if (env.DATABASE_URL && !env.APP_SECRET) {
     problems.push("APP_SECRET: required with DATABASE_URL. Make one with: openssl rand -hex 32");
   }
+  if (!env.DATABASE_URL && env.ROLE !== "all") {
+    problems.push(
+      `ROLE: ${env.ROLE} alone is half a service, and no other process can use the embedded database. Set DATABASE_URL, or leave ROLE out.`,
+    );
+  }
   const identity = [env.JWT_ISSUER, env.JWT_AUDIENCE, env.JWKS_URL].filter(Boolean).length;
   if (identity !== 0 && identity !== 3) {
     problems.push("JWT_ISSUER, JWT_AUDIENCE, JWKS_URL: set all three, or none");
@@ -217,22 +239,7 @@ function contradictions(env: z.output<typeof Environment>): string[] {
   return problems;
 }
 
-function hostInUrl(host: string): string {
-  if (host === "0.0.0.0" || host === "::") return "127.0.0.1";
-  return host.includes(":") ? `[${host}]` : host;
-}
-
-function keptSecret(dataDir: string): string {
-  const file = join(dataDir, "app-secret");
-  try {
-    return readFileSync(file, "utf8").trim();
-  } catch {
-    mkdirSync(dataDir, { recursive: true });
-    try {
-      writeFileSync(file, randomBytes(32).toString("hex"), { mode: 0o600, flag: "wx" });
-    } catch (error) {
-      if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
-    }
-    return readFileSync(file, "utf8").trim();
-  }
+function addressOf(host: string, port: number): string {
+  const reached = host === "0.0.0.0" || host === "::" ? "127.0.0.1" : host;
+  return `http://${reached.includes(":") ? `[${reached}]` : reached}:${port}`;
 }

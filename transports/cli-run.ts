@@ -2,6 +2,7 @@ import { readFile } from "node:fs/promises";
 import { pipeline } from "node:stream/promises";
 import { findEmbedded } from "#db/embedded.ts";
 import { withTenant } from "#runtime/access.ts";
+import { keptSecret } from "#runtime/app-secret.ts";
 import { ConfigError, readConfig } from "#runtime/config.ts";
 import { Fault, faultBody, invalid, toFault } from "#runtime/faults.ts";
 import { invoke, needsProperty, type Service } from "#runtime/invoke.ts";
@@ -101,14 +102,15 @@ function paperFor({ input }: Arguments, width: number | undefined): Paper {
 
 /** The service on the configured database. */
 async function openHere(env: NodeJS.ProcessEnv): Promise<Opened> {
-  const config = readConfig(env);
-  const databaseUrl = config.databaseUrl ?? (await findEmbedded(config.dataDir));
-  if (!databaseUrl) {
+  const settings = readConfig(env);
+  const databaseUrl = settings.databaseUrl ?? (await findEmbedded(settings.dataDir));
+  const appSecret = settings.appSecret ?? keptSecret(settings.dataDir);
+  if (!databaseUrl || !appSecret) {
     throw new ConfigError(
       "The service is not running here. Start it with npm start, or set DATABASE_URL, or use --url.",
     );
   }
-  return openService({ config, databaseUrl, log: createLog(config.logLevel) });
+  return openService({ config: { ...settings, appSecret }, databaseUrl, log: createLog(settings.logLevel) });
 }
 
 /** As the operator of this machine. */

@@ -51,23 +51,30 @@ interface Found {
   finished: boolean;
 }
 
-async function find(service: Service, property: { id: string; name: string }): Promise<Demo | null> {
+async function find(service: Service, property: { id: string; name: string }): Promise<Demo> {
   const [row] = await service.db.asProperty(
     property.id,
-    (sql) => sql<{ campaign: string | null; players: number }[]>`
+    (sql) => sql<{ campaign: string | null }[]>`
     select (select c.id from (select id, status from campaigns
         where property_id = ${property.id} and deleted_at is null order by created_at, id limit 1) c
-      where c.status = 'draft') as campaign,
-      (select count(*) from players where property_id = ${property.id} and deleted_at is null) as players`,
+      where c.status = 'draft') as campaign`,
   );
-  if (!row) return null;
   return {
     property,
-    players: row.players,
-    campaignId: row.campaign,
+    players: await countPlayers(service, property.id),
+    campaignId: row!.campaign,
     apiKey: null,
     admin: { email: ADMIN, password: null },
   };
+}
+
+async function countPlayers({ db }: Service, propertyId: string): Promise<number> {
+  const [row] = await db.asProperty(
+    propertyId,
+    (sql) => sql<{ players: number }[]>`
+    select count(*) as players from players where property_id = ${propertyId} and deleted_at is null`,
+  );
+  return row!.players;
 }
 
 type Run = (name: string, input: object) => Promise<Record<string, unknown>>;
@@ -110,7 +117,7 @@ async function make(service: Service, catalog: Catalog, idle: () => Promise<void
   const key = await run("create_api_key", { property_id: property.id, name: "demo", rate_limit: 1_000 });
   return {
     property: { id: property.id, name: property.name },
-    players: PLAYERS,
+    players: await countPlayers(service, property.id),
     campaignId,
     apiKey: String(key.api_key),
     admin: { email: ADMIN, password },

@@ -1,25 +1,22 @@
 import { once } from "node:events";
 import { type AddressInfo, createServer } from "node:net";
-import { type Config, ConfigError, readConfig } from "#runtime/config.ts";
+import { ConfigError, onPort, type Settings } from "#runtime/config.ts";
 import { say } from "./welcome.ts";
 
 /**
  * The settings with a port that can be listened on: a port that was asked for must be free, and the usual one
  * gives way to another.
  */
-export async function readConfigWithPort(environment: NodeJS.ProcessEnv): Promise<Config> {
-  const config = readConfig(environment);
-  if (config.role === "worker") return config;
-  if (config.port !== 0 && (await portThatIsFree(config.host, config.port)) !== null) return config;
-  if (environment.PORT && config.port !== 0) {
-    throw new ConfigError(
-      `PORT: ${config.port} is in use on ${config.host}. Choose another one, or stop what uses it.`,
-    );
+export async function withFreePort(settings: Settings): Promise<Settings> {
+  const { host, port, role, said } = settings;
+  if (role === "worker") return settings;
+  if (port !== 0 && (await portThatIsFree(host, port)) !== null) return settings;
+  if (said.port && port !== 0) {
+    throw new ConfigError(`PORT: ${port} is in use on ${host}. Choose another one, or stop what uses it.`);
   }
-  const free = await portThatIsFree(config.host, 0);
-  if (config.port !== 0)
-    say(`Port ${config.port} is in use, so this start takes ${free}. Set PORT to choose.`);
-  return readConfig({ ...environment, PORT: String(free) });
+  const free = (await portThatIsFree(host, 0))!;
+  if (port !== 0) say(`Port ${port} is in use, so this start takes ${free}. Set PORT to choose.`);
+  return onPort(settings, free);
 }
 
 async function portThatIsFree(host: string, port: number): Promise<number | null> {

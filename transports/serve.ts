@@ -1,14 +1,16 @@
 import { connect } from "#db/client.ts";
 import { startEmbedded } from "#db/embedded.ts";
+import { DataFolderInUse } from "#db/embedded-lock.ts";
 import { migrate } from "#db/migrate.ts";
-import { type Config, ConfigError, readConfig } from "#runtime/config.ts";
+import { makeSecret } from "#runtime/app-secret.ts";
+import { ConfigError, readConfig, type Settings } from "#runtime/config.ts";
 import { createLog } from "#runtime/log.ts";
 import { reap } from "#runtime/queue.ts";
 import { CATALOG } from "#tools/catalog.ts";
 import { isSealedByAnother } from "#tools/ledgers/seals.ts";
 import { compose } from "./compose.ts";
 import { prepareDemo } from "./demo.ts";
-import { readConfigWithPort } from "./port.ts";
+import { withFreePort } from "./port.ts";
 import { say, sayStarted } from "./welcome.ts";
 
 const startedAt = performance.now();
@@ -19,19 +21,21 @@ try {
 } catch (error) {
   // A stop in the middle of the start ends it here; the stop says how it went.
   if (stopping) await new Promise(() => {});
-  const expected = error instanceof ConfigError || isInUse(error);
+  const expected = error instanceof ConfigError || error instanceof DataFolderInUse;
   const { message, stack } = error instanceof Error ? error : new Error(String(error));
-  say(databaseTrouble(error) ?? (expected ? message : (stack ?? message)));
+  say(expected ? message : (stack ?? message));
   process.exit(1);
 }
 
-async function main({ logLevel, dataDir, databaseUrl: given }: Config): Promise<void> {
+async function main(settings: Settings): Promise<void> {
+  const { logLevel, dataDir, databaseUrl: given } = settings;
   const log = createLog(logLevel);
   // First: a second start in the same folder has the port taken too, and that is not what is wrong.
   const embedded = given ? null : await startEmbedded({ dataDir, log: (line) => log.info(line) });
   const databaseUrl = given ?? embedded!.url;
   try {
-    const config = await readConfigWithPort(process.env);
+    const appSecret = settings.appSecret ?? (await makeSecret(dataDir));
+    const config = { ...(await withFreePort(settings)), appSecret };
     const applied = await migrate(databaseUrl);
     for (const { name, milliseconds } of applied) log.info({ name, milliseconds }, "migration applied");
     if (embedded) await takeBackJobs(databaseUrl);
@@ -59,7 +63,7 @@ async function main({ logLevel, dataDir, databaseUrl: given }: Config): Promise<
     sayStarted({ config, embedded: embedded !== null, demo, milliseconds: performance.now() - startedAt });
   } catch (error) {
     if (!stopping) await embedded?.stop();
-    throw error;
+    throw given ? explained(error) : error;
   }
 }
 
@@ -94,16 +98,12 @@ function once(work: () => Promise<void>): () => Promise<void> {
   };
 }
 
-/** The database that DATABASE_URL names does not answer, or does not let us in. */
-function databaseTrouble(error: unknown): string | null {
+/** Says it where the database that DATABASE_URL names does not answer, or does not let us in. */
+function explained(error: unknown): unknown {
   const { code, message } = error as NodeJS.ErrnoException;
-  if (process.env.DATABASE_URL && code === "42501") {
-    return `DATABASE_URL: its user must own the database and have CREATEROLE (${message}).`;
+  if (code === "42501") {
+    return new ConfigError(`DATABASE_URL: its user must own the database and have CREATEROLE (${message}).`);
   }
-  if (!process.env.DATABASE_URL || !/^(E[A-Z]+|CONNECT_TIMEOUT|28\w{3}|3D000)$/.test(code ?? "")) return null;
-  return `DATABASE_URL: the database cannot be used (${code}: ${message}).`;
-}
-
-function isInUse(error: unknown): boolean {
-  return error instanceof Error && /in use/.test(error.message);
+  if (!/^(E[A-Z]+|CONNECT_TIMEOUT|28\w{3}|3D000)$/.test(code ?? "")) return error;
+  return new ConfigError(`DATABASE_URL: the database cannot be used (${code}: ${message}).`);
 }

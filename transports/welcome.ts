@@ -15,21 +15,28 @@ export function sayStarted(options: {
   milliseconds: number;
 }): void {
   const { config, embedded, demo, milliseconds } = options;
-  const { baseUrl } = config;
+  const { baseUrl, role } = config;
+  const does = role === "worker" ? "works on jobs" : `listens at ${baseUrl}`;
   say("");
-  say(`  Player marketing listens at ${baseUrl}   (started in ${(milliseconds / 1000).toFixed(1)} s)`);
+  say(`  Player marketing ${does}   (started in ${(milliseconds / 1000).toFixed(1)} s)`);
   say(`  Database   ${embedded ? `embedded PostgreSQL in ${config.dataDir}` : "DATABASE_URL"}`);
-  say(`  REST       ${baseUrl}/api           described in ${baseUrl}/api/openapi.json`);
-  say(`  MCP        ${baseUrl}/api/mcp`);
-  if (demo) sayDemo(baseUrl, demo);
-  else sayFirstSteps();
+  if (role !== "worker") {
+    say(`  REST       ${baseUrl}/api           described in ${baseUrl}/api/openapi.json`);
+    say(`  MCP        ${baseUrl}/api/mcp`);
+    if (demo) sayDemo(baseUrl, demo);
+    else sayFirstSteps(embedded);
+  }
   say("");
 }
 
-/** The commands read DATABASE_URL and APP_SECRET as the service does. */
-function sayFirstSteps(): void {
+/** The commands find the embedded database by DATA_DIR, and any other as the service does. */
+function sayFirstSteps(embedded: boolean): void {
   say("");
-  say("  Make a property and a key, with DATABASE_URL and APP_SECRET set as for this start:");
+  say(
+    embedded
+      ? "  Make a property and a key, beside the running service:"
+      : "  Make a property and a key, with DATABASE_URL and APP_SECRET set as for this start:",
+  );
   say('    npm run tool -- create-property --name "My Casino" --slug my-casino --timezone America/New_York');
   say("    npm run tool -- create-api-key --property my-casino --name first");
 }

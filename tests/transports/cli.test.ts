@@ -1,6 +1,12 @@
+import { randomUUID } from "node:crypto";
 import { once } from "node:events";
+import { existsSync } from "node:fs";
 import { type AddressInfo, connect, createServer, type Socket } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { Writable } from "node:stream";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { runCommand } from "#transports/cli-run.ts";
 import { asTable } from "#transports/cli-table.ts";
 import { asProcess, inProcess } from "../contract/over-cli.ts";
 import { type House, startHouse } from "../support/house.ts";
@@ -27,6 +33,24 @@ test("a command without a property is told of the flag and of the properties, no
   expect(stderr).toContain("--property");
   expect(stderr).toContain(house.tenant.slug);
   expect(stderr).not.toContain("X-Property-Id");
+});
+
+test("a command where no service is says so, and leaves no folder and no secret behind", async () => {
+  const folder = join(tmpdir(), `cli-${randomUUID()}`);
+  let said = "";
+  const paper = new Writable({
+    write: (piece, _encoding, done) => {
+      said += piece;
+      done();
+    },
+  });
+  const exit = await runCommand(["list-properties"], {
+    env: { DATA_DIR: folder },
+    stdout: paper,
+    stderr: paper,
+  });
+  expect([exit, said]).toEqual([2, expect.stringContaining("npm start")]);
+  expect(existsSync(folder)).toBe(false);
 });
 
 test("a command to a service elsewhere works in the property that the flag names", async () => {

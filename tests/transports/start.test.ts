@@ -1,6 +1,7 @@
 import { spawn } from "node:child_process";
 import { randomUUID } from "node:crypto";
 import { once } from "node:events";
+import { existsSync } from "node:fs";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -33,6 +34,8 @@ test("a second start in the same folder says that the folder is in use, and noth
   onTestFinished(() => rm(folder, { recursive: true, force: true }));
   const first = await startService({ DATA_DIR: folder });
   try {
+    expect(first.output()).toContain("npm run tool -- create-property");
+    expect(first.output()).not.toContain("DATABASE_URL");
     const { port } = new URL(first.baseUrl);
     for (const environment of [{ DATA_DIR: folder, PORT: port }, { DATA_DIR: folder }]) {
       const { code, said } = await failingStart(environment);
@@ -43,6 +46,31 @@ test("a second start in the same folder says that the folder is in use, and noth
   } finally {
     await first.terminate();
   }
+});
+
+test("half a service on an embedded database is refused, and nothing is left behind", async () => {
+  const folder = join(tmpdir(), `start-${randomUUID()}`);
+  for (const ROLE of ["web", "worker"]) {
+    const { code, said } = await failingStart({ DATA_DIR: folder, PORT: "0", ROLE });
+    expect(code).toBe(1);
+    expect(said).toMatch(/^ROLE: .+ Set DATABASE_URL, or leave ROLE out\.\n$/);
+  }
+  expect(existsSync(folder)).toBe(false);
+});
+
+test("a worker says that it works, and not that anything answers", async () => {
+  const database = await testDatabase();
+  const worker = spawn(process.execPath, [MAIN], {
+    env: { PATH: process.env.PATH, DATABASE_URL: database.url, ROLE: "worker", ...SECRET },
+    stdio: ["ignore", "ignore", "pipe"],
+  });
+  let said = "";
+  worker.stderr.on("data", (chunk) => (said += chunk));
+  await vi.waitFor(() => expect(said).toMatch(/works on jobs[\s\S]+\n\n$/), 30_000);
+  expect(said).not.toMatch(/listens|http|npm run/);
+  worker.kill("SIGTERM");
+  expect((await once(worker, "close"))[0]).toBe(0);
+  await database.drop();
 });
 
 test("a start whose port is taken says so, and gives up what it has begun", async () => {
