@@ -55,27 +55,20 @@ interface Draft {
 
 /** Reads the records of one file: each becomes a row to write, or what is wrong with it. */
 export function rowReader({ layout, params, property, customs, seen, now }: Reading) {
+  const { header } = layout;
   const country = (params.default_country ?? property.default_country).toUpperCase();
   const hashOf = hasher(property.pepper);
   const readers = layout.targets.map(
-    (target, index) => target && { column: layout.header[index]!, read: readerOf(target, customs, now) },
+    (target, index) => target && { column: header[index]!, read: readerOf(target, customs, now) },
   );
 
   return (cells: readonly string[], row: number): Staged | Refusal[] => {
     const draft: Draft = { values: {}, custom: {}, consents: new Map(), occurredAt: null };
     const refusals: Refusal[] = [];
-    const refuse = (code: Refusal["code"], column: string | null, message: string, value: string | null) =>
+    const refuse: Refuse = (code, column, message, value = null) =>
       void refusals.push({ row, column, code, message, value: value && shown(value), cells });
-    if (
-      cells.length > layout.header.length &&
-      cells.slice(layout.header.length).some((cell) => cell.trim() !== "")
-    ) {
-      refuse(
-        "type_mismatch",
-        null,
-        `The row has ${cells.length} cells, the header ${layout.header.length}.`,
-        null,
-      );
+    if (cells.length > header.length && cells.slice(header.length).some((cell) => cell.trim() !== "")) {
+      refuse("type_mismatch", null, `The row has ${cells.length} cells, the header ${header.length}.`);
     }
     for (let index = 0; index < readers.length; index++) {
       const reader = readers[index];
@@ -91,29 +84,9 @@ export function rowReader({ layout, params, property, customs, seen, now }: Read
     }
     if (refusals.length > 0) return refusals;
     const staged = complete(draft, params, row, cells);
-    if ((staged?.values.custom?.length ?? 0) > MOST_CUSTOM) {
-      refuse(
-        "type_mismatch",
-        null,
-        `The custom fields are longer than ${MOST_CUSTOM} characters together.`,
-        null,
-      );
-    } else if (!staged) {
-      refuse(
-        "missing_identifier",
-        null,
-        "The row has no player_id, email or phone to know the player by.",
-        null,
-      );
-    } else if (!isFirst(staged, seen)) {
-      const value = staged.values[staged.matchOn] ?? null;
-      refuse(
-        "duplicate_in_file",
-        staged.matchOn,
-        "An earlier row of the file is about the same player.",
-        value,
-      );
-    } else {
+    if (!staged) {
+      refuse("missing_identifier", null, "The row has no player_id, email or phone to know the player by.");
+    } else if (isAcceptable(staged, seen, refuse)) {
       const { email = null, phone = null } = staged.values;
       staged.values.email_hash = email === null ? null : hashOf(email);
       staged.values.phone_hash = phone === null ? null : hashOf(phone);
@@ -122,6 +95,8 @@ export function rowReader({ layout, params, property, customs, seen, now }: Read
     return refusals;
   };
 }
+
+type Refuse = (code: Refusal["code"], column: string | null, message: string, value?: string | null) => void;
 
 type Wrong = Pick<Refusal, "code" | "message"> | null;
 type CellReader = (text: string, draft: Draft, country: string) => Wrong;
@@ -248,6 +223,19 @@ function complete(draft: Draft, params: ImportParams, row: number, cells: readon
   const custom = Object.keys(draft.custom).length > 0 ? JSON.stringify(draft.custom) : null;
   if (custom !== null) values.custom = custom;
   return { row, id: randomUUIDv7(), matchOn, values, grants: grantsOf(draft, params), cells };
+}
+
+function isAcceptable(staged: Staged, seen: Seen, refuse: Refuse): boolean {
+  const { values, matchOn } = staged;
+  if ((values.custom?.length ?? 0) > MOST_CUSTOM) {
+    const message = `The custom fields are longer than ${MOST_CUSTOM} characters together.`;
+    refuse("type_mismatch", null, message);
+    return false;
+  }
+  if (isFirst(staged, seen)) return true;
+  const message = "An earlier row of the file is about the same player.";
+  refuse("duplicate_in_file", matchOn, message, values[matchOn]);
+  return false;
 }
 
 function grantsOf({ values, consents, occurredAt }: Draft, { consent }: ImportParams): Grant[] {
