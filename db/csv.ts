@@ -41,6 +41,39 @@ function listSql(sql: string): string {
     else ${safeCellSql(joined)} end`;
 }
 
+/** Rows of JSON as CSV, by the rules of `cellSql`. */
+export function csvRows(
+  names: readonly string[],
+  rows: readonly Record<string, unknown>[],
+  typeOf: (name: string) => ColumnType | undefined,
+): string {
+  const lines = rows.map((row) => csvLine(names.map((name) => cellOf(row[name], typeOf(name)))));
+  return [csvLine(names), ...lines].join("");
+}
+
+function cellOf(value: unknown, type: ColumnType | undefined): string {
+  if (value === null || value === undefined) return "";
+  if (type !== "jsonb" && isTexts(value)) return listCell(value);
+  if (type === "jsonb" || typeof value === "object") return jsonText(value);
+  return typeof value === "string" ? safeCell(value) : String(value);
+}
+
+/** JSON with the spaces that PostgreSQL writes. */
+function jsonText(value: unknown): string {
+  if (typeof value !== "object" || value === null) return JSON.stringify(value);
+  if (Array.isArray(value)) return `[${value.map(jsonText).join(", ")}]`;
+  const fields = Object.entries(value).map(([name, one]) => `${JSON.stringify(name)}: ${jsonText(one)}`);
+  return `{${fields.join(", ")}}`;
+}
+
+function isTexts(value: unknown): value is string[] {
+  return Array.isArray(value) && value.every((one) => typeof one === "string");
+}
+
+function listCell(values: string[]): string {
+  return /[\][;|,]/.test(values.join("")) ? jsonText(values) : safeCell(values.join(";"));
+}
+
 /** One record of texts as CSV. */
 export function csvLine(cells: readonly string[]): string {
   const quoted = cells.map((cell) => (/[",\r\n]/.test(cell) ? `"${cell.replaceAll('"', '""')}"` : cell));

@@ -11,7 +11,8 @@ import type { Gate } from "./gate.ts";
 import { guarded, type Http, notAllowed, type Passed } from "./guarded.ts";
 import { answerFile } from "./rest.ts";
 import { refuseOptions } from "./rest-options.ts";
-import { acceptsCsv, pageHeaders } from "./rest-tables.ts";
+import { acceptsCsv } from "./rest-preferences.ts";
+import { pageHeaders } from "./rest-tables.ts";
 
 interface Place {
   path: string;

@@ -1,4 +1,5 @@
 import type { Catalog } from "#runtime/catalog.ts";
+import { lockRow } from "#runtime/crud.ts";
 import { etagOf, isVersioned, readIfMatch } from "#runtime/etag.ts";
 import { Fault, invalid } from "#runtime/faults.ts";
 import { asObject, checkKey, checkValue } from "#runtime/input.ts";
@@ -6,25 +7,16 @@ import { invoke, type Outcome, type Service } from "#runtime/invoke.ts";
 import { lockMatching } from "#runtime/matching.ts";
 import type { Call, Operation, Row, Table, Verb } from "#runtime/operation.ts";
 import { upsertOperation } from "#runtime/upsert.ts";
-import { answer, type Extra } from "./answer.ts";
+import { answer } from "./answer.ts";
 import { fingerprint, readBody, readJson } from "./body.ts";
 import { attachment, bodyOf } from "./files.ts";
 import { type Gate, idempotencyKey } from "./gate.ts";
 import { guarded, type Http, type HttpContext, notAllowed, type Passed, route } from "./guarded.ts";
 import { noteFields } from "./rest-fields.ts";
 import { refuseOptions, tryingOf } from "./rest-options.ts";
-import {
-  countHeader,
-  cursorHeader,
-  expectMost,
-  expectOne,
-  list,
-  newOnes,
-  OPTIONS,
-  preferences,
-  selection,
-  shaped,
-} from "./rest-tables.ts";
+import { expectMost, expectOne, preferences } from "./rest-preferences.ts";
+import { countHeader, newOnes, type Shaped, selection, shaped, successes } from "./rest-shapes.ts";
+import { cursorHeader, list, OPTIONS } from "./rest-tables.ts";
 
 /** Every operation of the catalog as a route under /api. */
 export function mountRest(app: Http, gate: Gate, service: Service, catalog: Catalog): void {
@@ -66,12 +58,14 @@ export function methodsOf(operation: Operation): string[] {
 async function callFunction(service: Service, operation: Operation, request: Passed): Promise<Response> {
   const { c, call, query } = request;
   refuseOptions(query);
+  // For what it refuses: a function's answer has one shape.
+  preferences(c);
   const bytes = c.req.method === "GET" ? Buffer.alloc(0) : await readBody(c.req.raw);
   const input = readJson(c.req.header("content-type") ?? null, bytes);
   noteFields(request, operation, input);
   const outcome = await invoke(service, operation, keyed(request, bytes, call), input);
   if (outcome.file) return answerFile(request, outcome);
-  return answerOutcome(request, outcome, { headers: cursorHeader(outcome.page) });
+  return answerOutcome(request, outcome, cursorHeader(outcome.page));
 }
 
 /** An outcome that is a file, at the receiver's pace. */
@@ -90,13 +84,14 @@ function keyed({ c, query }: Passed, bytes: Buffer, call: Call): Call {
   return { ...call, idempotency: { key, fingerprint: fingerprint(c.req.method, c.req.path, query, bytes) } };
 }
 
-function answerOutcome({ frame }: Passed, outcome: Outcome, extra: Extra = {}): Response {
+function answerOutcome(
+  { frame }: Passed,
+  outcome: Outcome | Shaped,
+  headers: Record<string, string>,
+): Response {
   return answer(frame, outcome.status, outcome.body, {
-    ...extra,
-    headers: {
-      ...extra.headers,
-      ...(outcome.replayed && { "Idempotency-Replayed": "true" }),
-    },
+    ...("contentType" in outcome && { contentType: outcome.contentType }),
+    headers: { ...headers, ...(outcome.replayed && { "Idempotency-Replayed": "true" }) },
   });
 }
 
@@ -146,28 +141,44 @@ function mountTable(app: Http, gate: Gate, service: Service, catalog: Catalog, t
 
 async function one(service: Service, operation: Operation, request: Passed): Promise<Response> {
   const { c, call } = request;
+  const { table, verb } = operation.crud!;
   const id = recordId(c);
-  const reads = c.req.method === "GET";
+  const reads = verb === "get";
   const bytes = reads ? Buffer.alloc(0) : await readBody(c.req.raw);
   const body = asObject(readJson(c.req.header("content-type") ?? null, bytes));
   if (Object.hasOwn(body, "id")) throw invalid("id", "is named by the address, not by the body");
   // A body that changes one record says itself what is to be tried, where that can be.
-  const removes = c.req.method === "DELETE";
-  const { dry, rest } = removes ? tryingOf(request, body) : { rest: request.query };
+  const { dry, rest } = verb === "delete" ? tryingOf(request, body) : { rest: request.query };
   refuseOptions(rest);
   noteFields(request, operation, body);
   const condition = c.req.header("if-match");
-  const versioned = operation.crud !== undefined && isVersioned(operation.crud.table);
-  if (condition !== undefined && !versioned) throw noEtag();
+  if (condition !== undefined && !isVersioned(table)) throw noEtag();
   const ifMatch = condition === undefined || reads ? undefined : readIfMatch(condition);
-  const outcome = await invoke(
-    service,
-    operation,
-    { ...keyed(request, bytes, call), ifMatch },
-    { ...body, id },
-    { ...(dry !== undefined && { dry }) },
-  );
-  return answerOutcome(request, outcome, { headers: etagHeader(operation, outcome) });
+  const wants = preferences(c);
+  if (!reads) expectMost(wants, 1);
+  // Who asks to see what was removed is answered the rows.
+  const shows = verb === "delete" && wants.representation;
+  const mine = { ...keyed(request, bytes, call), ifMatch };
+  const tried = dry === undefined ? {} : { dry };
+  const outcome = shows
+    ? await invoke(service, operation, mine, body, {
+        ...tried,
+        choose: async (context) => [await lockRow(context, table, id)],
+      })
+    : await invoke(service, operation, mine, { ...body, id }, tried);
+  const headers = {
+    ...etagHeader(operation, outcome),
+    ...(reads && wants.count ? { "Content-Range": "0-0/1" } : countHeader(wants, outcome)),
+  };
+  const shaping = { wants, table, many: false, select: null, ...(!reads && { write: "change" as const }) };
+  return answerOutcome(request, shaped(asOne(verb, shows, outcome), shaping), headers);
+}
+
+/** A replay answers what was recorded, which may be the rows of a removal, or not. */
+function asOne(verb: Verb, shows: boolean, outcome: Outcome): Outcome {
+  if (verb !== "delete" || outcome.status >= 400) return outcome;
+  const [one] = [JSON.parse((shows ? outcome : successes(outcome)).body) as unknown].flat();
+  return { ...outcome, body: JSON.stringify(one) };
 }
 
 function noEtag(): Fault {
@@ -220,8 +231,9 @@ async function create(
     ...(!plural && etagHeader(operation, written)),
     ...countHeader(wants, written),
   };
-  const shaping = { wants, many: plural, create: !wants.duplicates, select };
-  return answerOutcome(request, shaped(written, shaping), { headers });
+  const { table } = operation.crud!;
+  const write = wants.duplicates ? ("change" as const) : ("create" as const);
+  return answerOutcome(request, shaped(written, { wants, table, many: plural, select, write }), headers);
 }
 
 function upsert(
@@ -268,12 +280,8 @@ async function matching(service: Service, operation: Operation, request: Passed)
   });
   // A removal's recorded answer is what was removed, for who asks to see it.
   const hides = operation.crud?.verb === "delete" && !wants.representation;
-  const answered = hides && outcome.status < 400 ? { ...outcome, body: successes(outcome.body) } : outcome;
-  const shaping = { wants, many: true, create: false, select: hides ? null : select };
-  return answerOutcome(request, shaped(answered, shaping), { headers: countHeader(wants, outcome) });
-}
-
-function successes(rows: string): string {
-  const shown = ({ dry_run }: { dry_run?: true }) => ({ success: true, ...(dry_run && { dry_run }) });
-  return JSON.stringify((JSON.parse(rows) as { dry_run?: true }[]).map(shown));
+  const answered = hides ? successes(outcome) : outcome;
+  const { table } = operation.crud!;
+  const shaping = { wants, table, many: true, select: hides ? null : select, write: "change" as const };
+  return answerOutcome(request, shaped(answered, shaping), countHeader(wants, outcome));
 }

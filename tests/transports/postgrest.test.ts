@@ -1,4 +1,5 @@
 import { PostgrestClient } from "@supabase/postgrest-js";
+import { parse } from "csv-parse/sync";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { type House, startHouse } from "../support/house.ts";
 
@@ -357,5 +358,120 @@ test("a PostgREST client reads CSV", async () => {
     .select("player_id,first_name,custom,tags,adt,phone")
     .eq("adt", -5)
     .csv();
-  expect(cells.data?.split("\n")[1]).toBe(`'=1+1,''=x,"{""a"":""=1""}","[""-""]",-5,+12025550123`);
+  expect(cells.data?.split("\n")[1]).toBe(`'=1+1,''=x,"{""a"": ""=1""}",'-,-5,+12025550123`);
+});
+
+test("a list as CSV writes its cells as the export does", async () => {
+  const { id, key } = await house.newTenant();
+  const asTenant = { "X-Api-Key": key };
+  const players = [
+    { player_id: "1", first_name: "=x", tags: ["a", "b"], birth_date: "1980-01-02", adt: 1.5 },
+    { player_id: "2", last_name: 'a "b", c', tags: ["a;b", "[c]"], last_visit_at: "2026-01-02T03:04:05.6Z" },
+    { player_id: "3", tags: ["=1"], phone: "+17025550123" },
+  ];
+  await house.post("/api/players", players, asTenant);
+  const exported = await house.post("/api/functions/export-players", { property_id: id }, asTenant);
+  const [names, ...lines] = records(exported.text);
+  const shared = [
+    "player_id",
+    "first_name",
+    "last_name",
+    "tags",
+    "birth_date",
+    "adt",
+    "phone",
+    "last_visit_at",
+  ];
+  const listed = await house.get(`/api/players?select=${shared}&order=player_id`, {
+    ...asTenant,
+    Accept: "text/csv",
+  });
+  const expected = lines.map((line) => shared.map((name) => line[names!.indexOf(name)]));
+  expect(records(listed.text)).toEqual([shared, ...expected.sort()]);
+});
+
+const records = (text: string) => parse(text) as string[][];
+
+test("one record is answered in the shape that the headers ask for", async () => {
+  const { body: made } = await house.post("/api/players", { player_id: "shaped", tier: "Shaped" });
+  const path = `/api/players/${made.id}`;
+  const shape = { "X-Api-Key": house.tenant.key };
+  const object = "application/vnd.pgrst.object+json";
+  const typeOf = ({ headers }: { headers: Headers }) => headers.get("content-type")?.split(";")[0];
+
+  const one = await house.get(path, { ...shape, Accept: object });
+  expect([typeOf(one), JSON.parse(one.text).player_id]).toEqual([object, "shaped"]);
+  const line = await house.get(path, { Accept: "text/csv" });
+  expect([typeOf(line), records(line.text).length, records(line.text)[0]?.[0]]).toEqual([
+    "text/csv",
+    2,
+    "id",
+  ]);
+  const counted = await house.get(path, { Prefer: "count=exact" });
+  expect(counted.headers.get("Content-Range")).toBe("0-0/1");
+
+  const change = (headers: Record<string, string>) =>
+    house.request("PATCH", path, { body: { tier: "Changed" }, headers });
+  const several = await change({ Prefer: "return=representation" });
+  expect([typeOf(several), several.body]).toEqual([
+    "application/json",
+    [expect.objectContaining({ id: made.id })],
+  ]);
+  const single = await change({ Prefer: "return=representation", Accept: object });
+  expect([typeOf(single), JSON.parse(single.text).tier]).toEqual([object, "Changed"]);
+  expect((await change({ Prefer: "return=minimal" })).body).toEqual({});
+  const csv = await change({ Accept: "text/csv", Prefer: "return=representation" });
+  expect([typeOf(csv), records(csv.text).length]).toEqual(["text/csv", 2]);
+
+  for (const [method, options] of [
+    ["PATCH", { body: { tier: "Undone" } }],
+    ["DELETE", {}],
+  ] as const) {
+    for (const prefer of ["tx=rollback", "handling=strict, max-affected=0", "handling=strict, unheard=of"]) {
+      const { status } = await house.request(method, path, { ...options, headers: { Prefer: prefer } });
+      expect(status, `${method} ${prefer}`).toBe(400);
+    }
+  }
+  expect((await house.get(path)).body.tier).toBe("Changed");
+
+  const removal = { headers: { Prefer: "return=representation", "Idempotency-Key": "shaped-1" } };
+  const removed = await house.request("DELETE", path, removal);
+  expect(removed.body).toEqual([expect.objectContaining({ id: made.id, player_id: "shaped" })]);
+  const replayed = await house.request("DELETE", path, removal);
+  expect([replayed.headers.get("Idempotency-Replayed"), replayed.body]).toEqual(["true", removed.body]);
+  const plain = await house.request("DELETE", path, { headers: { "Idempotency-Key": "shaped-1" } });
+  expect(plain.body).toEqual({ success: true });
+  expect((await house.get(path)).status).toBe(404);
+});
+
+test("what was written comes as CSV, or as one object that says so, to who asks for it", async () => {
+  const shown = { Prefer: "return=representation" };
+  const rows = [{ player_id: "csv-1", tags: ["a", "b"] }, { player_id: "csv-2" }];
+  const select = "/api/players?select=player_id,tags";
+  const made = await house.post(select, rows, { ...shown, Accept: "text/csv" });
+  expect([made.status, made.headers.get("content-type")]).toEqual([201, "text/csv; charset=utf-8"]);
+  expect(made.text).toBe("player_id,tags\ncsv-1,a;b\ncsv-2,\n");
+  const filter = "player_id=like.csv-*";
+  const changed = await house.request("PATCH", `${select}&${filter}`, {
+    body: { tags: ["c"] },
+    headers: { ...shown, Accept: "text/csv" },
+  });
+  expect(changed.text.split("\n").sort()).toEqual(["", "csv-1,c", "csv-2,c", "player_id,tags"]);
+  const object = "application/vnd.pgrst.object+json";
+  for (const ask of [
+    () => house.get("/api/players?player_id=eq.csv-1", { Accept: object }),
+    () => house.post("/api/players", { player_id: "csv-3" }, { ...shown, Accept: object }),
+    () =>
+      house.request("DELETE", "/api/players?player_id=eq.csv-1", { headers: { ...shown, Accept: object } }),
+  ]) {
+    const { headers, text } = await ask();
+    expect(headers.get("content-type")?.split(";")[0]).toBe(object);
+    expect(JSON.parse(text).player_id).toMatch(/^csv-/);
+  }
+  const none = await house.get("/api/players?player_id=eq.csv-1", { Accept: object });
+  expect([none.status, none.headers.get("content-type")]).toEqual([406, "application/json"]);
+  const removed = await house.request("DELETE", `/api/players?${filter}`, {
+    headers: { Accept: "text/csv" },
+  });
+  expect(removed.text).toBe("success\ntrue\ntrue\n");
 });

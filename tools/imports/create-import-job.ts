@@ -1,6 +1,6 @@
 import { randomUUIDv7 } from "node:crypto";
-import { stringify } from "csv-stringify/sync";
 import { z } from "zod";
+import { csvLine, safeCell } from "#db/csv.ts";
 import { viewOf } from "#runtime/columns.ts";
 import { Fault, invalid } from "#runtime/faults.ts";
 import { type Context, type Row, tool } from "#runtime/operation.ts";
@@ -97,10 +97,12 @@ function csvOf(rows: Record<string, unknown>[]): string {
   if (columns.length === 0) throw invalid("rows", "hold no columns");
   if (columns.length > MOST_COLUMNS)
     throw invalid("rows", `have more than ${MOST_COLUMNS} different columns`);
-  return stringify([columns, ...rows.map((row) => columns.map((column) => cellOf(row[column])))]);
+  const lines = rows.map((row) => csvLine(columns.map((column) => cellOf(row[column]))));
+  return [csvLine(columns), ...lines].join("");
 }
 
 function cellOf(value: unknown): string {
   if (value === null || value === undefined) return "";
-  return typeof value === "object" ? JSON.stringify(value) : String(value);
+  if (typeof value === "object") return JSON.stringify(value);
+  return typeof value === "string" ? safeCell(value) : String(value);
 }

@@ -107,6 +107,15 @@ test("rows can be given as JSON, with custom fields and tags of their own types"
   ]);
 });
 
+test("a text that is given as JSON stays what it is, whatever a spreadsheet would make of it", async () => {
+  const names = ["'=x", "=1+1", "'it", 'a "b",\r\nc', "-5"];
+  const { job } = await imports.run({
+    rows: names.map((first_name, index) => ({ player_id: `t${index}`, first_name })),
+  });
+  expect(job).toMatchObject({ created_count: names.length });
+  expect((await imports.players()).map(({ first_name }) => first_name)).toEqual(names);
+});
+
 test("an empty file fails with that reason, a header alone is an import of nothing", async () => {
   expect((await imports.send("")).job).toMatchObject({ status: "failed", error: "The file is empty." });
   expect((await imports.send("player_id,email\n")).job).toMatchObject({
