@@ -2,21 +2,19 @@ import { createHmac, type KeyObject, timingSafeEqual } from "node:crypto";
 
 /**
  * A token for a link that needs no sign-in: `<payload>.<mac>`, both base64url. It is readable by anyone, and
- * made by us only. A token of one purpose is no token of another. `expiresAt` is in Unix seconds.
+ * made by us only. A token of one purpose is no token of another. It does not expire.
  */
 export function signLink(
   secret: Uint8Array | KeyObject,
   purpose: string,
   payload: Record<string, unknown>,
-  expiresAt?: number,
 ): string {
-  // A pair, so that the expiry can have no name that a payload has too.
-  const content = JSON.stringify(expiresAt === undefined ? [payload] : [payload, expiresAt]);
-  const encoded = Buffer.from(content).toString("base64url");
+  // In a list, as in the links of messages that were sent long ago.
+  const encoded = Buffer.from(JSON.stringify([payload])).toString("base64url");
   return `${encoded}.${macOf(secret, purpose, encoded)}`;
 }
 
-/** The payload of a token that `signLink` made for this purpose; null when it is another's, changed or expired. */
+/** The payload of a token that `signLink` made for this purpose; null when it is another's or changed. */
 export function readLink(
   secret: Uint8Array | KeyObject,
   purpose: string,
@@ -25,10 +23,8 @@ export function readLink(
   const [encoded, given, ...rest] = token.split(".", 3);
   if (!encoded || !given || rest.length > 0) return null;
   if (!sameText(given, macOf(secret, purpose, encoded))) return null;
-  const [payload, expiresAt]: [Record<string, unknown>, number?] = JSON.parse(
-    Buffer.from(encoded, "base64url").toString(),
-  );
-  return expiresAt === undefined || Date.now() < expiresAt * 1000 ? payload : null;
+  const [payload]: [Record<string, unknown>] = JSON.parse(Buffer.from(encoded, "base64url").toString());
+  return payload;
 }
 
 /** A uuid in 22 characters: some mail clients break long links. */

@@ -77,19 +77,6 @@ export function openChannels({ allowPrivate }: Reach): Channels {
   };
 }
 
-/** One provider by itself, which the caller closes. `invalid` names each wrong setting. */
-export function openProvider<C extends SendingChannel>(
-  channel: C,
-  name: string,
-  settings: unknown,
-  keep: Keep,
-  reach: Reach = { allowPrivate: true },
-): Sender<C> & { close(): Promise<void> } {
-  const { provider, parsed } = read(channel, name, settings);
-  const opened = provider.open(parsed, reach);
-  return { ...bind(provider, parsed, opened, keep), close: opened.close };
-}
-
 /** A provider's callbacks with its settings applied. */
 export interface BoundCallbacks {
   verify(request: CallbackRequest): boolean | Promise<boolean>;

@@ -2,7 +2,7 @@ import { performance } from "node:perf_hooks";
 import postgres from "postgres";
 import { connect, type Database } from "#db/client.ts";
 import type { Keep } from "#runtime/channels/channel.ts";
-import { openProvider, type Sender } from "#runtime/channels/index.ts";
+import type { Sender } from "#runtime/channels/index.ts";
 import { readConfig } from "#runtime/config.ts";
 import { openDirectory } from "#runtime/directory.ts";
 import { createLog } from "#runtime/log.ts";
@@ -19,6 +19,7 @@ import { readinessOn } from "#tools/campaigns/readiness.ts";
 import { recordOutcomes } from "#tools/campaigns/record.ts";
 import { unsubscribeLinks } from "#tools/campaigns/unsubscribe.ts";
 import { pads } from "#tools/players/address.ts";
+import { openProvider } from "../support/provider.ts";
 import { benchDatabase } from "./database.ts";
 import { type Figure, median, type Report } from "./figure.ts";
 

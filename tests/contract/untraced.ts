@@ -1,5 +1,5 @@
-import { BARE } from "#tools/privacy/trace.ts";
-import { IMPERSONAL, TRACES } from "#tools/privacy/traces.ts";
+import { TRACES } from "#tools/privacy/traces.ts";
+import { BARE, IMPERSONAL } from "./impersonal.ts";
 import { type Column, tenantTables } from "./schema-facts.ts";
 
 /** Names by which a column tells that it knows a person. */

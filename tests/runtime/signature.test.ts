@@ -1,6 +1,7 @@
 import { execFileSync, spawnSync } from "node:child_process";
+import { createHmac } from "node:crypto";
 import { expect, test } from "vitest";
-import { newSigningSecret, signWebhook, verifyWebhook } from "#runtime/signature.ts";
+import { newSigningSecret, signWebhook } from "#runtime/signature.ts";
 
 const secret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
 const rival = "whsec_C2FVsBQIhrscChlQIMV+b5sSYspob7oD";
@@ -12,14 +13,6 @@ const delivery = {
   prefix: "Service",
 };
 const headers = signWebhook(delivery);
-const received = {
-  secret,
-  timestamp: "1614265330",
-  body: delivery.body,
-  signature: headers["X-Service-Signature"] ?? "",
-  now: delivery.timestamp,
-};
-
 /** The HMAC as the platform's web crypto makes it: another implementation of the same standard. */
 async function hmac(key: Uint8Array<ArrayBuffer>, text: string): Promise<Buffer> {
   const imported = await crypto.subtle.importKey("raw", key, { name: "HMAC", hash: "SHA-256" }, false, [
@@ -77,35 +70,6 @@ test("the product's own name stands in the header names", () => {
   ]);
 });
 
-test("a receiver accepts a delivery as it was sent, up to five minutes off its clock", () => {
-  expect(verifyWebhook(received)).toBe(true);
-  expect(verifyWebhook({ ...received, now: received.now + 300 })).toBe(true);
-  expect(verifyWebhook({ ...received, now: received.now - 300 })).toBe(true);
-});
-
-test.each([
-  ["with another body", { body: '{"test": 2432232315}' }],
-  ["with a byte more", { body: `${delivery.body} ` }],
-  ["with another timestamp", { timestamp: "1614265331" }],
-  ["with a timestamp that is no number", { timestamp: "1614265330.0" }],
-  ["without a timestamp", { timestamp: "" }],
-  ["with a rival's secret", { secret: rival }],
-  ["five minutes and a second late", { now: delivery.timestamp + 301 }],
-  ["five minutes and a second early", { now: delivery.timestamp - 301 }],
-  ["outside the receiver's own tolerance", { now: delivery.timestamp + 11, toleranceSeconds: 10 }],
-  ["without a signature", { signature: "" }],
-  ["with the signature's name alone", { signature: "v1=" }],
-  ["with a signature cut short", { signature: received.signature.slice(0, -1) }],
-  [
-    "with a signature changed in its last digit",
-    { signature: received.signature.replace(/.$/, (end) => (end === "0" ? "1" : "0")) },
-  ],
-  ["with a signature of another version", { signature: received.signature.replace("v1", "v0") }],
-  ["with a signature in other characters", { signature: "é".repeat(34) }],
-])("a receiver refuses a delivery %s", (_, change) => {
-  expect(verifyWebhook({ ...received, ...change })).toBe(false);
-});
-
 test("a new secret is whsec_ and 32 random bytes, and no two are the same", () => {
   const secrets = Array.from({ length: 100 }, newSigningSecret);
   expect(new Set(secrets).size).toBe(100);
@@ -120,7 +84,6 @@ test("more secrets than are remembered are still signed right", () => {
   const sign = (key: string) => signWebhook({ ...delivery, secret: key })["X-Service-Signature"] ?? "";
   const first = secrets.map(sign);
   expect(secrets.map(sign)).toEqual(first);
-  expect(
-    secrets.every((key, i) => verifyWebhook({ ...received, secret: key, signature: first[i] ?? "" })),
-  ).toBe(true);
+  const signed = `1614265330.${delivery.body}`;
+  expect(first).toEqual(secrets.map((key) => `v1=${createHmac("sha256", key).update(signed).digest("hex")}`));
 });

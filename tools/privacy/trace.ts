@@ -22,7 +22,7 @@ export interface Erasure extends About {
 
 /**
  * A table that knows persons: which of its rows are one person's, under which key `data_export` shows them, and
- * what `data_deletion` does with them. Every table of the schema stands in TRACES or in IMPERSONAL.
+ * what `data_deletion` does with them. Every table of the schema stands in TRACES, or in tests/contract/impersonal.ts.
  */
 export interface Trace {
   table: string;
@@ -45,9 +45,6 @@ export interface Anonymized {
   /** Why the rest may be kept, where rows are kept because of what they say. */
   basis?: string;
 }
-
-/** Columns of every record that say nothing of a person. */
-export const BARE = ["property_id", "id", "created_at", "updated_at"] as const;
 
 /** Rows of the table's column `player_id`. */
 export const byPlayer = ({ sql, person }: About) => sql`t.player_id = ${person.id}`;

@@ -1,6 +1,7 @@
 import { expect, test, vi } from "vitest";
 import type { EmailMessage, KeptMessage } from "#runtime/channels/channel.ts";
-import { openChannels, openProvider } from "#runtime/channels/index.ts";
+import { openChannels } from "#runtime/channels/index.ts";
+import { openProvider } from "../../support/provider.ts";
 
 const { signal } = new AbortController();
 

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { openProvider } from "#runtime/channels/index.ts";
+import { openProvider } from "../../support/provider.ts";
 import { bare, closing, email, keepNothing, never, sendOne, smtpServer } from "./smtp-server.ts";
 
 test.each([

@@ -2,7 +2,7 @@ import { createServer, type Socket } from "node:net";
 import { SMTPServer, type SMTPServerOptions } from "smtp-server";
 import { afterEach } from "vitest";
 import type { EmailMessage, SendOutcome } from "#runtime/channels/channel.ts";
-import { openProvider } from "#runtime/channels/index.ts";
+import { openProvider } from "../../support/provider.ts";
 
 interface Received {
   raw: string;

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { openProvider } from "#runtime/channels/index.ts";
+import { openProvider } from "../../support/provider.ts";
 import { headersOf, parts, words } from "./mime.ts";
 import {
   bare,

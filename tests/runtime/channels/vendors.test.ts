@@ -2,7 +2,7 @@ import { HttpResponse, http } from "msw";
 import { setupServer } from "msw/node";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import type { SendOutcome } from "#runtime/channels/channel.ts";
-import { openProvider } from "#runtime/channels/index.ts";
+import { openProvider } from "../../support/provider.ts";
 import { bare, email, keepNothing, never } from "./smtp-server.ts";
 
 const server = setupServer();

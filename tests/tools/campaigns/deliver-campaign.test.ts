@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import type { EmailMessage, Keep, SendOutcome } from "#runtime/channels/channel.ts";
-import { openProvider } from "#runtime/channels/index.ts";
 import { parsePart } from "#tools/campaigns/liquid.ts";
 import { renderMessages } from "#tools/campaigns/message.ts";
 import { type House, startHouse } from "../../support/house.ts";
+import { openProvider } from "../../support/provider.ts";
 import { type Casino, casino, Killed, loseWorker, vendor } from "./casino.ts";
 
 let house: House;

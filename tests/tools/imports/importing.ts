@@ -1,5 +1,5 @@
 import type { Sql } from "#db/client.ts";
-import { type Answer, type House, startHouse } from "../../support/house.ts";
+import { type Answer, startHouse } from "../../support/house.ts";
 
 export interface Done {
   // biome-ignore lint/suspicious/noExplicitAny: a test reads what it expects
@@ -69,5 +69,3 @@ export function manyPlayers(count: number, from = 0): string {
   }
   return `${lines.join("\n")}\n`;
 }
-
-export type { House };

@@ -1,0 +1,15 @@
+import type { Keep, Reach, SendingChannel } from "#runtime/channels/channel.ts";
+import { openChannels, type Sender } from "#runtime/channels/index.ts";
+
+/** One provider by itself, which the test closes. */
+export function openProvider<C extends SendingChannel>(
+  channel: C,
+  name: string,
+  settings: unknown,
+  keep: Keep,
+  { allowPrivate, callbackUrl }: Reach = { allowPrivate: true },
+): Sender<C> & { close(): Promise<void> } {
+  const channels = openChannels({ allowPrivate });
+  const chosen = { name, settings, trusted: false, ...(callbackUrl && { callbackUrl }) };
+  return { ...channels.open(channel, chosen, keep), close: () => channels.close() };
+}
