@@ -35,6 +35,7 @@ import createSelfExclusion from "./compliance/create-self-exclusion.ts";
 import deleteDncEntry from "./compliance/delete-dnc-entry.ts";
 import deleteSuppression from "./compliance/delete-suppression.ts";
 import dncEntries from "./compliance/dnc-entries.table.ts";
+import explainEligibility from "./compliance/explain-eligibility.ts";
 import frequencyRules from "./compliance/frequency-rules.table.ts";
 import quietHoursRules from "./compliance/quiet-hours-rules.table.ts";
 import selfExclusions from "./compliance/self-exclusions.table.ts";
@@ -133,7 +134,7 @@ export const CATALOG = catalog([
     name: "compliance",
     title: "Compliance, suppression and do-not-call",
     tables: [dncEntries, frequencyRules, quietHoursRules, selfExclusions, suppressions],
-    tools: [complianceCheck, createSelfExclusion, deleteDncEntry, deleteSuppression],
+    tools: [complianceCheck, createSelfExclusion, deleteDncEntry, deleteSuppression, explainEligibility],
   },
   {
     name: "segments",

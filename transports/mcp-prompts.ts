@@ -67,15 +67,15 @@ const PROMPTS: Readonly<Record<string, Written>> = {
   explain_no_contact: {
     title: "Explain why a player was not contacted",
     description: "Finds the rule and the record that kept a message from a player.",
-    needs: ["get_player", "compliance_check", "list_consent_records", "list_suppressions"],
+    needs: ["explain_eligibility", "get_suppression", "list_campaign_sends"],
     arguments: { player_id: player, channel: channel(true) },
     text: ({
       player_id,
       channel: by,
     }) => `Explain why the player ${quoted(player_id)} was not contacted by ${quoted(by)}.
 
-1. get_player, then compliance_check with playerId and channel: it answers every reason.
-2. For each reason find the record that decided: list_consent_records and list_suppressions with the filter player_id, list_dnc_entries for the phone, the player's own status and birth_date.
+1. explain_eligibility with playerId and channel, and with campaignId if it is about one campaign: it answers every rule, and the records that decided.
+2. Where a record needs to be seen, read it with the get_… of its table, as get_suppression.
 3. If nothing bars the player, look at list_campaign_sends with the filter player_id: skip_reasons, status and error_message of the last ones. defer means that the message waits for its hour.
 4. Answer in three sentences: which rule, which record with its date, and what would have to happen before a message may go. Do not propose to lift what the person asked for.`,
   },

@@ -45,6 +45,7 @@ const PHRASES = [
   ["send it now", "send_campaign"],
   ["schedule for tomorrow", "schedule_campaign"],
   ["may we text this phone", "compliance_check"],
+  ["explain why a player may not be contacted", "explain_eligibility"],
   ["self exclude a player", "create_self_exclusion"],
   ["put a number on the do not call list", "create_dnc_entry"],
   ["add a webhook", "create_webhook_endpoint"],

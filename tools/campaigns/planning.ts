@@ -60,7 +60,7 @@ async function judgedPage(
 }
 
 /** Whether chance keeps an address out of this campaign: the same each time, and for all players who share it. */
-function heldOut(bind: Bind, { id, holdout_percent: percent }: Campaign): string {
+export function heldOut(bind: Bind, { id, holdout_percent: percent }: Campaign): string {
   if (percent === 0) return "false";
   const drawn = `sha256(convert_to(${bind(`${id}|holdout|`, "text")}, 'UTF8') || hash)`;
   const share = `${bind(percent, "int")} * 65536 / 100.0`;

@@ -45,13 +45,14 @@ function applicable(bind: Bind, { property, channel, tags }: CapOptions): string
 }
 
 /**
- * The frequency rules as CTEs over a relation of players with `id`, `zones` and `region`, ending in `caps (id,
- * free_at)`: who has had as many messages as a rule allows, and when the last of these rules lets one more go.
+ * The frequency rules as CTEs over a relation of players with `id`, `zones` and `region`, ending in `capped (id, rule,
+ * ends)`, who has had as many messages as a rule allows, and in `caps (id, free_at)`, when the last of these rules lets
+ * one more go.
  *
  * A message counts from its claim on, unless it failed or was transactional; also while it waits to be sent once more
- * because the vendor may have it, and where it failed by our own reckoning, for want of any word. What went to the player's addresses under another record, or before there was this
- * one, counts as the player's. Two claims at once are kept apart by a lock on all who share an address, taken in a
- * statement before the one that holds this.
+ * because the vendor may have it, and where it failed by our own reckoning, for want of any word. What went to the
+ * player's addresses under another record, or before there was this one, counts as the player's. Two claims at once are
+ * kept apart by a lock on all who share an address, taken in a statement before the one that holds this.
  */
 export function capsText(bind: Bind, options: CapOptions, source: string): string {
   const { property, at } = options;
@@ -70,7 +71,7 @@ export function capsText(bind: Bind, options: CapOptions, source: string): strin
       and not exists (${campaign} and k.is_transactional)
       and (c.tag is null or exists (${campaign} and c.tag = any(k.tags)))`;
   return `cap_rules as materialized (
-      select r.channel, r.tag, r.country, r.state, r.max_sends, r.mode, r.window_unit as unit,
+      select r.id as rule, r.channel, r.tag, r.country, r.state, r.max_sends, r.mode, r.window_unit as unit,
         r.window_count * ('1 ' || r.window_unit)::interval as units,
         make_interval(hours => r.window_count * case r.window_unit when 'hour' then 1 when 'day' then 24 else 168 end)
           as span
@@ -83,8 +84,8 @@ export function capsText(bind: Bind, options: CapOptions, source: string): strin
         join cap_rules r on r.country is null
           or r.country = coalesce(nullif(split_part(p.region, '-', 1), ''), home.country)
             and coalesce(r.state, '') in ('', split_part(p.region, '-', 2))
-    ), caps as materialized (
-      select c.id, max(w.ends) as free_at
+    ), capped as (
+      select c.id, c.rule, w.ends
       from cap_players c
         cross join lateral (
           select claimed_at from (${SENT_BY.map((match) => counted(match)).join(" union ")}) s
@@ -95,6 +96,7 @@ export function capsText(bind: Bind, options: CapOptions, source: string): strin
             from (select known_zone(zone, ${bind(property.timezone, "text")}) as zone from unnest(c.zones) zone) z) end
             as ends) w
       where w.ends > ${now}
-      group by c.id
+    ), caps as materialized (
+      select id, max(ends) as free_at from capped group by id
     )`;
 }

@@ -58,33 +58,90 @@ const gates = new WeakMap<GateOptions["property"], Map<GatedChannel, Bound>>();
 
 /** The gate as text, for statements whose placeholders are numbered by hand. */
 export function gateText(bind: Bind, options: GateOptions): string {
+  return reasonsArray(gateRules(bind, options, CONDITIONS));
+}
+
+/**
+ * The rules that can bear on the channel, each as SQL over `players p`: whether it blocks, or, asked for `RECORDS`,
+ * which records make it block. Both are of the same text.
+ */
+export function gateRules(
+  bind: Bind,
+  options: GateOptions,
+  { field, list, any }: Asking,
+): Partial<Record<BlockReason, string>> {
   const { property, channel, at } = options;
   const now = at === undefined ? "now()" : bind(at, "timestamptz");
-  const lists = listsOver(bind, options, now);
+  const lists = listsOver(bind, options, now, list);
   const hashes = ["p.email_hash", "p.phone_hash"];
   const expired = `(p.consent_expiries ->> '${channel}')::timestamptz <= ${now}`;
   const youngest = `(select ((${now} at time zone ${bind(property.timezone, "text")})
     - make_interval(years => ${bind(property.min_age, "int")}))::date)`;
-  return reasonsArray({
-    banned: "p.status = 'banned'",
-    consent_expired: expired,
-    deceased: "p.status = 'deceased'",
-    deleted: "p.deleted_at is not null",
+  const status = (value: string) => field("status", `p.status = '${value}'`);
+  const onPhone = channel === "sms" || channel === "voice";
+  const unreachable = UNREACHABLE[channel];
+  return {
+    banned: status("banned"),
+    consent_expired: field("consents", expired),
+    deceased: status("deceased"),
+    deleted: field("deleted_at", "p.deleted_at is not null"),
     dnc: lists.dnc("p.phone_hash"),
-    erased: ["p.status = 'erased'", ...hashes.map(lists.erased)].join(" or "),
-    invalid_address: UNREACHABLE[channel],
-    needs_review: onPhone(channel, lists.inReview("p.phone_hash")),
+    erased: any([status("erased"), ...hashes.map(lists.erased)]),
+    ...(unreachable && { invalid_address: field(...unreachable) }),
+    ...(onPhone && { needs_review: lists.inReview("p.phone_hash") }),
     // One that has expired is none: who knows the specification's reasons alone is told so too.
-    no_consent: `(${noConsent(options)}) or ${expired}`,
-    reassigned_number: onPhone(channel, lists.reassigned("p.phone_hash")),
-    self_excluded: ["p.status = 'self_excluded'", lists.excludedPlayer, ...hashes.map(lists.excluded)].join(
-      " or ",
-    ),
-    shared_address: lists.shared ?? "false",
-    suppressed: [lists.suppressedPlayer, ...hashes.map(lists.suppressed)].join(" or "),
-    underage: `p.birth_date > ${youngest}`,
-    vip_hold: "p.status = 'vip_hold'",
-  });
+    no_consent: field("consents", `(${noConsent(options)}) or ${expired}`),
+    ...(onPhone && { reassigned_number: lists.reassigned("p.phone_hash") }),
+    self_excluded: any([status("self_excluded"), lists.excludedPlayer, ...hashes.map(lists.excluded)]),
+    ...(lists.shared && { shared_address: lists.shared }),
+    suppressed: any([lists.suppressedPlayer, ...hashes.map(lists.suppressed)]),
+    underage: field("birth_date", `p.birth_date > ${youngest}`),
+    vip_hold: status("vip_hold"),
+  };
+}
+
+/** What is asked of a rule's parts: a field of the player's own record, a list, or any of several. */
+interface Asking {
+  field(name: string, condition: string): string;
+  /** `guard`: what of the player has to hold besides. */
+  list(list: List, where: string, guard?: string): string;
+  any(parts: readonly string[]): string;
+}
+
+/** The records that lists are made of: by which name a condition speaks of them, and what they say. */
+const LISTS = {
+  dnc_entries: { alias: "d", what: "d.list", since: "d.requested_at", until: "d.expires_at" },
+  players: { alias: "o", what: "o.status", since: "null", until: "null" },
+  self_exclusions: { alias: "x", what: "x.program", since: "x.starts_at", until: "x.ends_at" },
+  suppressions: { alias: "s", what: "s.reason", since: "s.created_at", until: "s.expires_at" },
+};
+type List = keyof typeof LISTS;
+
+const CONDITIONS: Asking = {
+  field: (_, condition) => condition,
+  list: (list, where, guard) =>
+    `${guard ? `${guard} and ` : ""}exists (select 1 from ${list} ${LISTS[list].alias} where ${where})`,
+  any: (parts) => parts.join(" or "),
+};
+
+/** The records by which a rule blocks, as a jsonb[] of table, id, what it says, since and until when. */
+export const RECORDS: Asking = {
+  field: (
+    name,
+    condition,
+  ) => `case when ${condition} then array[${recordText("players", "p.id", `'${name}'`)}]
+    else '{}' end`,
+  list: (list, where, guard = "true") => {
+    const { alias, what, since, until } = LISTS[list];
+    return `array(select ${recordText(list, `${alias}.id`, what, since, until)} from ${list} ${alias}
+      where ${guard} and ${where})`;
+  },
+  any: (parts) => parts.map((part) => `(${part})`).join(" || "),
+};
+
+/** One record that decided something, as jsonb. */
+export function recordText(table: string, id: string, what: string, since = "null", until = "null"): string {
+  return `jsonb_build_object('table', '${table}', 'id', ${id}, 'what', ${what}, 'since', ${since}, 'until', ${until})`;
 }
 
 /**
@@ -93,14 +150,16 @@ export function gateText(bind: Bind, options: GateOptions): string {
  */
 export function strangerText(bind: Bind, options: GateOptions, hash: string): string {
   const { channel, at } = options;
-  const lists = listsOver(bind, options, at === undefined ? "now()" : bind(at, "timestamptz"));
+  const now = at === undefined ? "now()" : bind(at, "timestamptz");
+  const lists = listsOver(bind, options, now, CONDITIONS.list);
+  const onPhone = channel === "sms" || channel === "voice";
   return reasonsArray({
     dnc: lists.dnc(hash),
     erased: lists.erased(hash),
     invalid_address: `${hash} is null`,
-    needs_review: onPhone(channel, lists.inReview(hash)),
+    ...(onPhone && { needs_review: lists.inReview(hash) }),
     no_consent: "true",
-    reassigned_number: onPhone(channel, lists.reassigned(hash)),
+    ...(onPhone && { reassigned_number: lists.reassigned(hash) }),
     self_excluded: lists.excluded(hash),
     suppressed: lists.suppressed(hash),
   });
@@ -144,13 +203,11 @@ function piecesOf(text: string): Pieces {
   return { strings: Object.assign(strings, { raw: strings }), places };
 }
 
-const UNREACHABLE: Record<GatedChannel, string> = {
-  email: "p.email is null or p.email_status = 'undeliverable'",
-  sms: "p.phone is null",
-  voice: "p.phone is null",
-  // Where a push goes is known by its subscriptions alone.
-  push: "false",
-  inbox: "false",
+/** By which field, and when. Where a push goes is known by its subscriptions alone. */
+const UNREACHABLE: Partial<Record<GatedChannel, [field: string, condition: string]>> = {
+  email: ["email", "p.email is null or p.email_status = 'undeliverable'"],
+  sms: ["phone", "p.phone is null"],
+  voice: ["phone", "p.phone is null"],
 };
 
 /** By which column players share the channel's address, and which of them bar it for all. */
@@ -167,22 +224,24 @@ function noConsent({ property, channel }: GateOptions): string {
   return optOut ? `${given} = 'false'` : `${given} is distinct from 'true'`;
 }
 
-function onPhone(channel: GatedChannel, condition: string, elsewhere = "false"): string {
-  return channel === "sms" || channel === "voice" ? condition : elsewhere;
-}
-
 /**
  * The lists, each asked by one equality. A self-exclusion's addresses stand in `suppressions`: row-level
  * security lets no array operator use an index, because they are not leakproof.
  */
-function listsOver(bind: Bind, { property, channel }: GateOptions, now: string) {
+function listsOver(bind: Bind, { property, channel }: GateOptions, now: string, list: Asking["list"]) {
   const own = bind(property.id, "uuid");
   const suppression = (match: string, more: string) =>
-    `exists (select 1 from suppressions s where s.property_id = ${own} and ${match} and s.lifted_at is null
-      and (s.expires_at is null or s.expires_at > ${now}) and ${more})`;
+    list(
+      "suppressions",
+      `s.property_id = ${own} and ${match} and s.lifted_at is null
+      and (s.expires_at is null or s.expires_at > ${now}) and ${more}`,
+    );
   const dnc = (hash: string, more: string) =>
-    `exists (select 1 from dnc_entries d where d.property_id = ${own} and d.phone_hash = ${hash}
-      and (d.expires_at is null or d.expires_at > ${now}) and ${more})`;
+    list(
+      "dnc_entries",
+      `d.property_id = ${own} and d.phone_hash = ${hash}
+      and (d.expires_at is null or d.expires_at > ${now}) and ${more}`,
+    );
   const here = `s.channel in ('${channel}', 'all')`;
   const shared = SHARED[channel];
   return {
@@ -200,23 +259,28 @@ function listsOver(bind: Bind, { property, channel }: GateOptions, now: string) 
       "s.player_id = p.id",
       `${here} and s.reason not in ('hard_bounce', 'soft_bounce_limit', 'invalid', 'needs_review')`,
     ),
-    excludedPlayer: `exists (select 1 from self_exclusions x where x.property_id = ${own} and x.player_id = p.id
-      and x.starts_at <= ${now} and (x.ends_at is null or x.ends_at > ${now}))`,
+    excludedPlayer: list(
+      "self_exclusions",
+      `x.property_id = ${own} and x.player_id = p.id
+      and x.starts_at <= ${now} and (x.ends_at is null or x.ends_at > ${now})`,
+    ),
     // Of one who is barred it is said by the player's own reasons. That another has not been asked is no refusal.
     shared:
       shared &&
-      `not p.${shared.bars} and exists (select 1 from players o
-      where o.property_id = ${own} and o.${shared.hash} = p.${shared.hash} and o.${shared.bars})`,
+      list(
+        "players",
+        `o.property_id = ${own} and o.${shared.hash} = p.${shared.hash} and o.${shared.bars}`,
+        `not p.${shared.bars}`,
+      ),
     // Every recipient is checked against the list, an email's too. Who has a reassigned number now is another person.
     dnc: (hash: string) => dnc(hash, "d.list <> 'reassigned'"),
     reassigned: (hash: string) => dnc(hash, "d.list = 'reassigned'"),
   };
 }
 
-/** Conditions that can never hold are left out; the others come in the reasons' alphabetical order. */
+/** In the reasons' alphabetical order. */
 function reasonsArray(conditions: Partial<Record<BlockReason, string>>): string {
   const cases = Object.entries(conditions)
-    .filter(([, condition]) => condition !== "false")
     .sort(([a], [b]) => (a < b ? -1 : 1))
     .map(([reason, condition]) => `case when ${condition} then '${reason}' end`);
   return `array_remove(array[${cases.join(",\n  ")}], null)`;

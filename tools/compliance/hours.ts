@@ -46,7 +46,7 @@ export function hoursText(bind: Bind, options: WaitOptions, source: string): str
     `${instants} @> tstzrange(${now}, ${now}${lead ? ` + ${lead}` : ""}, '[]')`;
   const now = at === undefined ? "statement_timestamp()" : bind(at, "timestamptz");
   return `hour_rules as materialized (
-      select country, state, days, open_local::time as opens, close_local::time as closes, action,
+      select id, country, state, days, open_local::time as opens, close_local::time as closes, action,
         coalesce(effective_from, '-infinity') as since
       from quiet_hours_rules ${rulesOf(bind, options)}
     ), hour_places as materialized (
@@ -69,14 +69,7 @@ export function hoursText(bind: Bind, options: WaitOptions, source: string): str
       from hour_levels l cross join generate_series(-1, ${DAYS_AHEAD}) n
     ), hours_of_level as (
       select d.zones, d.region, bool_or(r.action = 'skip') as skips, range_agg(${OPENING}) as open
-      from hour_days d left join lateral (
-        select * from (
-          select *, since = max(since) over () as is_latest from hour_rules
-          where country is not distinct from d.country and state is not distinct from d.state and since <= d.day
-        ) known where is_latest
-      ) r on true
-      cross join lateral (select (d.day + r.opens) at time zone d.zone as opens,
-        d.day + r.closes as closing, (d.day + r.closes) at time zone d.zone as closes) i
+      from ${DAYS}
       group by d.zones, d.region, d.zone, d.country, d.state
     ), hours as materialized (
       select zones, region, range_intersect_agg(open) as open, ${isOpen("range_intersect_agg(open)")} as is_open,
@@ -84,6 +77,16 @@ export function hoursText(bind: Bind, options: WaitOptions, source: string): str
       from hours_of_level group by zones, region
     )`;
 }
+
+/** Each day of a place with the rules `r` of a level that count on it. */
+const DAYS = `hour_days d left join lateral (
+        select * from (
+          select *, since = max(since) over () as is_latest from hour_rules
+          where country is not distinct from d.country and state is not distinct from d.state and since <= d.day
+        ) known where is_latest
+      ) r on true
+      cross join lateral (select (d.day + r.opens) at time zone d.zone as opens,
+        d.day + r.closes as closing, (d.day + r.closes) at time zone d.zone as closes) i`;
 
 /**
  * What a day's rule opens. In the hour that daylight time skips or repeats a day ends at the earlier of the two
@@ -97,6 +100,19 @@ const OPENING = `case
     when (i.closes - interval '30 minutes') at time zone d.zone = i.closing then i.closes - interval '30 minutes'
     else i.closes end))
   else 'empty' end`;
+
+/**
+ * Behind `hoursText`, the rules by which a place is closed at `at`, as the CTE `closing (zones, region, rule, action,
+ * since)`.
+ */
+export function closingText(bind: Bind, { at }: WaitOptions): string {
+  const now = at === undefined ? "statement_timestamp()" : bind(at, "timestamptz");
+  return `closing as (
+      select distinct d.zones, d.region, r.id as rule, r.action, nullif(r.since, '-infinity') as since
+      from ${DAYS}
+      where r.id is not null and d.day = (${now} at time zone d.zone)::date and not (${OPENING} @> ${now})
+    )`;
+}
 
 /** The first instant from `from` on that is open by a row of `hours`, as SQL; null when none is known. */
 export function nextOpening(open: string, from: string): string {

@@ -2,6 +2,7 @@ import { randomUUIDv7 } from "node:crypto";
 import fc from "fast-check";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { BLOCK_REASONS, CHANNELS, gateReasons, gateText } from "#tools/compliance/gate.ts";
+import { type Traced, traceOf } from "#tools/compliance/trace.ts";
 import { verdictsOn } from "#tools/compliance/verdicts.ts";
 import { addressHash } from "#tools/players/address.ts";
 import { type Casino, newPlayer, openCasino } from "./casino.ts";
@@ -28,6 +29,8 @@ interface Judged {
   answers: string[][][];
   /** Whether a check of the address allows it, in the order of `REACHED`. */
   checks: boolean[][];
+  /** Of the first player, by channel. */
+  traces: Traced[];
 }
 
 /** The gate's answers for a world, in a transaction that leaves nothing behind. */
@@ -41,6 +44,7 @@ async function judged(world: World): Promise<Judged> {
   const at = new Date(AT).toISOString();
   let answers: string[][][] = [];
   const checks: boolean[][] = [];
+  const traces: Traced[] = [];
   const work = casino.sql(async (sql) => {
     const ids = await load(sql, property, world, randomUUIDv7);
     const [row] = await sql<{ answers: Record<string, string[]>[] }[]>`
@@ -58,17 +62,21 @@ async function judged(world: World): Promise<Judged> {
       const verdicts = await verdictsOn({ sql, property }, channel, asked, at);
       checks.push(verdicts.map(({ allowed }) => allowed));
     }
+    for (const channel of ids.length > 0 ? CHANNELS : []) {
+      const asking = { channel, campaign: null, isUncapped: false, at };
+      traces.push((await traceOf({ sql, property }, ids[0]!, asking))!);
+    }
     throw new Undo();
   });
   await expect(work).rejects.toThrow(Undo);
-  return { answers, checks };
+  return { answers, checks, traces };
 }
 
 test("the gate says what a plain reading of the rules says, for any players, ledgers, lists and exclusions, and a check allows what a campaign would reach", async () => {
   const seen = new Map<string, number>();
   await fc.assert(
     fc.asyncProperty(worlds, async (world) => {
-      const { answers, checks } = await judged(world);
+      const { answers, checks, traces } = await judged(world);
       const expected = CHANNELS.map((channel) =>
         world.players.map((_, index) => reasonsFor(world, index, channel, AT)),
       );
@@ -78,6 +86,12 @@ test("the gate says what a plain reading of the rules says, for any players, led
           addresses.map((address) => mayReach(world, channel, address, AT)),
         ),
       );
+      for (const [index, { reasons, decided }] of traces.entries()) {
+        expect(reasons).toEqual(expected[index]![0]);
+        // The rules that block, and no others, have records by which they do.
+        const found = Object.entries(decided).flatMap(([rule, { length }]) => (length > 0 ? [rule] : []));
+        expect(found.sort()).toEqual(reasons);
+      }
       const reached = checks.flat().filter(Boolean).length;
       seen.set("reached", (seen.get("reached") ?? 0) + reached);
       for (const reason of expected.flat().flatMap((all) => (all.length === 0 ? ["allowed"] : all))) {
