@@ -4,7 +4,7 @@ import { readCursor, writeCursor } from "./cursors.ts";
 import type { Query } from "./filters.ts";
 import { afterSql, type Bind, columnSql, filtersSql, orderSql } from "./filters-sql.ts";
 import { fitValue } from "./filters-values.ts";
-import type { Shape } from "./shape.ts";
+import { andVisible, type Shape } from "./shape.ts";
 
 export interface Page {
   /** JSON as PostgreSQL wrote it: of a list an array, of one record an object. */
@@ -98,7 +98,7 @@ function isShort({ where, order, limit, offset }: Query): boolean {
 
 /** The one place where a tenant's table is named: only with its property, and first. */
 function tenantSql(shape: Shape): string {
-  return `"${shape.table}" where "property_id" = $1${shape.visible ? ` and (${shape.visible})` : ""}`;
+  return `"${shape.table}" where "property_id" = $1${andVisible(shape)}`;
 }
 
 function fittingSql(shape: Shape, query: Query, bind: Bind): string {

@@ -36,3 +36,8 @@ export class QueryError extends Error {
     this.field = field;
   }
 }
+
+/** What a statement over the table's rows goes on with, so that it passes over the hidden ones. */
+export function andVisible({ visible }: Shape): string {
+  return visible === undefined ? "" : ` and (${visible})`;
+}

@@ -63,3 +63,6 @@ export function parseArray(text: string): (string | null)[] {
     return bare === "NULL" ? null : bare!;
   });
 }
+
+/** Stands where there is no id, and before every id. */
+export const NIL_UUID = "00000000-0000-0000-0000-000000000000";

@@ -1,7 +1,7 @@
 import { z } from "zod";
-import type { Sql } from "#db/client.ts";
 import { parseQuery } from "#db/filters.ts";
 import type { Count, Page, Reader } from "#db/reader.ts";
+import { andVisible } from "#db/shape.ts";
 import { inputOf, shapeOf, viewOf } from "./columns.ts";
 import { checkUnchanged, isVersioned } from "./etag.ts";
 import { Fault, type FaultCode } from "./faults.ts";
@@ -214,7 +214,7 @@ export async function lockRow({ sql, property }: Context, table: Table, rowId: s
   const rows = await sql<{ row: Row }[]>`
     select row_to_json(r) as row from (
       select ${printed(sql, table)} from ${sql(table.name)}
-      where property_id = ${property.id} and id = ${rowId} ${visible(sql, table)}
+      where property_id = ${property.id} and id = ${rowId} ${sql.unsafe(andVisible(shapeOf(table)))}
       for update
     ) r`;
   const row = rows[0]?.row;
@@ -224,10 +224,6 @@ export async function lockRow({ sql, property }: Context, table: Table, rowId: s
 
 async function remove({ sql, property }: Context, table: Table, rowId: string): Promise<void> {
   await sql`delete from ${sql(table.name)} where property_id = ${property.id} and id = ${rowId}`;
-}
-
-function visible(sql: Sql, table: Table) {
-  return table.softDelete ? sql`and deleted_at is null` : sql``;
 }
 
 /** The former values of the fields that differ. */

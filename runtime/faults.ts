@@ -1,3 +1,4 @@
+import { errorCode } from "#db/error-code.ts";
 import { QueryError } from "#db/shape.ts";
 
 /** Every failure that a caller can see: its stable code, its HTTP status and its default sentence. */
@@ -171,9 +172,4 @@ export function toFault(error: unknown): Fault {
     return new Fault("unavailable", { cause: error, retryAfter: 1 });
   }
   return new Fault("internal", { cause: error });
-}
-
-function errorCode(error: unknown): string {
-  if (typeof error !== "object" || error === null || !("code" in error)) return "";
-  return typeof error.code === "string" ? error.code : "";
 }

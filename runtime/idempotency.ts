@@ -1,5 +1,6 @@
 import { hash } from "node:crypto";
 import type { Sql } from "#db/client.ts";
+import { isSqlState } from "#db/error-code.ts";
 import type { Part } from "#db/statement.ts";
 import { Fault, invalid } from "./faults.ts";
 
@@ -47,9 +48,7 @@ export function refuseRecorded(sql: Sql, { scope, key }: Keyed) {
 
 /** Whether a statement has failed because the key has been answered. */
 export function isRecorded(error: unknown): boolean {
-  if (typeof error !== "object" || error === null || !("code" in error)) return false;
-  if (error.code === "22012") return true;
-  return error.code === "23502" && "table_name" in error && error.table_name === "idempotency_records";
+  return isSqlState(error, "22012") || isSqlState(error, "23502", { table_name: "idempotency_records" });
 }
 
 /** The recorded answer when the operation was already done; null when the key is ours to use. */
@@ -90,7 +89,7 @@ function recording(body: string): string {
 
 /** Whether a twin has kept the key longer than a call waits. */
 export function isLockTimeout(error: unknown): boolean {
-  return typeof error === "object" && error !== null && "code" in error && error.code === "55P03";
+  return isSqlState(error, "55P03");
 }
 
 export function keyInUse(cause: unknown): Fault {

@@ -1,6 +1,7 @@
 import type { Database } from "#db/client.ts";
 import type { Flow } from "#db/flow.ts";
 import type { Page, Reader } from "#db/reader.ts";
+import { NIL_UUID } from "#db/types.ts";
 import { checkScope, resolveProperty } from "./access.ts";
 import type { Config } from "./config.ts";
 import type { Directory, Property } from "./directory.ts";
@@ -9,7 +10,7 @@ import { type Fault, thrownAt, toFault } from "./faults.ts";
 import { asObject, foldCasing, parseInput } from "./input.ts";
 import type { Log } from "./log.ts";
 import type { Call, Context, File, Operation, Row } from "./operation.ts";
-import { findAnswer, keyedCall, NOBODY, type Run, run } from "./run.ts";
+import { findAnswer, keyedCall, type Run, run } from "./run.ts";
 import type { Sessions } from "./sessions.ts";
 
 /** What runs operations, made once by the composition root. */
@@ -68,7 +69,7 @@ export async function invoke(
     let parsed: Record<string, unknown>[];
     try {
       parsed = each(inputs, options, (input) =>
-        parseInput(operation, options.choose ? { ...input, id: NOBODY } : input),
+        parseInput(operation, options.choose ? { ...input, id: NIL_UUID } : input),
       );
     } catch (error) {
       return await insteadOf(error, unparsed);

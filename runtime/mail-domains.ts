@@ -1,4 +1,5 @@
 import { Resolver } from "node:dns/promises";
+import { errorCode } from "#db/error-code.ts";
 
 /** What the DNS says of a domain's mail. `address_only`: no MX, but an address, which RFC 5321 takes for one. */
 export type MailDomain = "mx" | "address_only" | "null_mx" | "no_mx" | "domain_not_found" | "dns_timeout";
@@ -50,7 +51,7 @@ async function ask(resolver: Resolver, domain: string): Promise<MailDomain> {
     const named = records.filter(({ exchange }) => exchange !== "" && exchange !== ".");
     if (records.length > 0) return named.length > 0 ? "mx" : "null_mx";
   } catch (error) {
-    const code = codeOf(error);
+    const code = errorCode(error);
     if (code === "ENOTFOUND") return "domain_not_found";
     if (code !== "ENODATA") return "dns_timeout";
   }
@@ -67,11 +68,7 @@ function hasSome(addresses: string[]): "some" | "none" {
 }
 
 function isSilent(error: unknown): "none" | "silence" {
-  return ["ENODATA", "ENOTFOUND"].includes(codeOf(error)) ? "none" : "silence";
-}
-
-function codeOf(error: unknown): string {
-  return typeof error === "object" && error !== null && "code" in error ? String(error.code) : "";
+  return ["ENODATA", "ENOTFOUND"].includes(errorCode(error)) ? "none" : "silence";
 }
 
 function turns(most: number) {

@@ -1,5 +1,6 @@
 import { parseQuery } from "#db/filters.ts";
 import { filtersSql } from "#db/filters-sql.ts";
+import { andVisible } from "#db/shape.ts";
 import { columnNames, shapeOf } from "./columns.ts";
 import { Fault } from "./faults.ts";
 import type { Context, Row, Table } from "./operation.ts";
@@ -21,11 +22,10 @@ export async function lockMatching(
   const { where } = parseQuery(shape, filters);
   const values: unknown[] = [property.id];
   const fitting = filtersSql(shape, where, (value) => `$${values.push(value)}`);
-  const visible = shape.visible ? `and (${shape.visible})` : "";
   const rows = await sql.unsafe<{ row: Row }[]>(
     `select row_to_json(r) as row from (
       select ${columnNames(table)} from "${table.name}"
-      where property_id = $1 ${visible} and (${fitting})
+      where property_id = $1 ${andVisible(shape)} and (${fitting})
       order by id limit ${MOST + 1} for update) r`,
     values as never[],
   );

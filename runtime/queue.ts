@@ -49,14 +49,7 @@ export async function claim(
 ): Promise<Claimed[]> {
   const rows = await db.asSystem(
     (sql) => sql<Omit<Claimed, "lease">[]>`
-      with recursive turn as (
-        (select tenant, run_at from queue where state = 'ready' order by tenant, run_at limit 1)
-        union all
-        select following.tenant, following.run_at
-        from turn cross join lateral (
-          select tenant, run_at from queue
-          where state = 'ready' and tenant > turn.tenant order by tenant, run_at limit 1) as following
-      ), due as materialized (
+      with recursive ${turns(sql)}, due as materialized (
         select turn.tenant, ${cap}::int - coalesce(has.jobs, 0) as room
         from turn left join unnest(${[...held.keys()]}::uuid[], ${[...held.values()]}::int[]) as has(tenant, jobs)
           using (tenant)
@@ -84,6 +77,15 @@ export async function claim(
   return rows.map((row) => ({ ...row, lease }));
 }
 
+/** Each tenant that waits, with its oldest job: one index descent a tenant, however long the queues are. */
+const turns = (sql: Sql) => sql`turn as (
+  (select tenant, run_at from queue where state = 'ready' order by tenant, run_at limit 1)
+  union all
+  select following.tenant, following.run_at
+  from turn cross join lateral (
+    select tenant, run_at from queue
+    where state = 'ready' and tenant > turn.tenant order by tenant, run_at limit 1) as following)`;
+
 // A plan made while the table is empty is kept, and would scan and sort the whole of it once it is not.
 const INDEXED = {
   before: "set local enable_seqscan = off; set local enable_bitmapscan = off; set local jit = off",
@@ -93,14 +95,7 @@ const INDEXED = {
 export async function untilNext(db: System): Promise<number | null> {
   const [row] = await db.asSystem(
     (sql) => sql<{ wait: number | null }[]>`
-      with recursive turn as (
-        (select tenant, run_at from queue where state = 'ready' order by tenant, run_at limit 1)
-        union all
-        select following.tenant, following.run_at
-        from turn cross join lateral (
-          select tenant, run_at from queue
-          where state = 'ready' and tenant > turn.tenant order by tenant, run_at limit 1) as following
-      )
+      with recursive ${turns(sql)}
       select extract(epoch from min(run_at) - clock_timestamp())::float8 * 1000 as wait
       from turn where run_at > now()`,
     INDEXED,
@@ -196,7 +191,7 @@ export async function reap(db: System, { all = false } = {}): Promise<number> {
 export async function release(db: System, leases: readonly Lease[]): Promise<void> {
   await db.asSystem(
     (sql) => sql`
-      update queue set state = 'ready', attempts = attempts - 1, lease = null, leased_until = null
+      ${givingBack(sql)}
       from unnest(${ids(leases)}::uuid[], ${tokens(leases)}::uuid[]) as back(id, lease)
       where queue.id = back.id and queue.lease = back.lease`,
   );
@@ -206,10 +201,13 @@ export async function release(db: System, leases: readonly Lease[]): Promise<voi
 export async function releaseClaims(db: System, claims: readonly string[]): Promise<void> {
   await db.asSystem(
     (sql) => sql`
-      update queue set state = 'ready', attempts = attempts - 1, lease = null, leased_until = null
+      ${givingBack(sql)}
       where state = 'running' and lease = any(${claims as string[]}::uuid[])`,
   );
 }
+
+const givingBack = (sql: Sql) => sql`
+  update queue set state = 'ready', attempts = attempts - 1, lease = null, leased_until = null`;
 
 /** How many jobs of these names are due or running, in any process. */
 export async function pending(db: System, names: readonly string[]): Promise<number> {

@@ -1,5 +1,6 @@
 import { randomUUIDv7 } from "node:crypto";
 import type { Sql } from "#db/client.ts";
+import { isSqlState } from "#db/error-code.ts";
 import { atOnce, type Part } from "#db/statement.ts";
 import { columnNames, sealedColumns } from "./columns.ts";
 import { Fault } from "./faults.ts";
@@ -80,17 +81,14 @@ function rowValues(row: Record<string, unknown>): Record<string, unknown> {
 }
 
 function isWithoutId(table: Table, error: unknown): boolean {
-  if (typeof error !== "object" || error === null || !("code" in error) || error.code !== "23502")
-    return false;
-  if (!("table_name" in error) || !("column_name" in error)) return false;
-  return error.table_name === table.name && error.column_name === "id";
+  return isSqlState(error, "23502", { table_name: table.name, column_name: "id" });
 }
 
 /** The refusal of a key that another row has, which names it; any other error as it is. */
 function takenKey(table: Table, values: object, error: unknown): unknown {
   const { key, name, noun } = table;
-  const constraint = typeof error === "object" && error !== null && "constraint_name" in error;
-  if (!constraint || key.length === 0 || error.constraint_name !== `${name}_${key.join("_")}`) return error;
+  const taken = { constraint_name: `${name}_${key.join("_")}` };
+  if (key.length === 0 || !isSqlState(error, "23505", taken)) return error;
   const named = key
     .map((column) => `${column} ${JSON.stringify((values as Record<string, unknown>)[column])}`)
     .join(" and ");

@@ -1,5 +1,6 @@
 import type { Sql, TransactionOptions, Work } from "#db/client.ts";
 import { atOnce } from "#db/statement.ts";
+import { NIL_UUID } from "#db/types.ts";
 import { type AuditRow, auditPart, auditRow } from "./audit.ts";
 import type { Property } from "./directory.ts";
 import { dryOutcome, isDry, Undone, without } from "./dry-run.ts";
@@ -18,9 +19,6 @@ import {
 import type { Choose, Outcome, Service } from "./invoke.ts";
 import { type Call, type Context, type Insertion, keepsAnswer, type Operation } from "./operation.ts";
 import { effectParts, type PendingEvent, type PendingJob } from "./outbox.ts";
-
-/** Stands for a property where there is none. */
-export const NOBODY = "00000000-0000-0000-0000-000000000000";
 
 /** One call, its inputs parsed. */
 export interface Run {
@@ -123,7 +121,7 @@ function transact<T>(
 export function keyedCall({ operation, call, property }: Omit<Run, "inputs">): Keyed | null {
   const { idempotency } = call;
   if (!idempotency || !keepsAnswer(operation) || operation.access === "public") return null;
-  return { scope: property?.id ?? call.actor.id ?? NOBODY, ...idempotency };
+  return { scope: property?.id ?? call.actor.id ?? NIL_UUID, ...idempotency };
 }
 
 function writesRows({ effect, recorded }: Operation): boolean {

@@ -1,4 +1,6 @@
 import { z } from "zod";
+import { andVisible } from "#db/shape.ts";
+import { shapeOf } from "./columns.ts";
 import { Fault, invalid } from "./faults.ts";
 import { parseInput } from "./input.ts";
 import { type Context, type Operation, type Table, tool } from "./operation.ts";
@@ -68,7 +70,7 @@ async function findRow(
   const conditions = key.map((name, index) => sql`and ${sql(name)} = ${values[index]!}`);
   const [found] = await sql<{ id: string }[]>`
     select id from ${sql(table.name)}
-    where property_id = ${property.id} ${conditions} ${table.softDelete ? sql`and deleted_at is null` : sql``}`;
+    where property_id = ${property.id} ${conditions} ${sql.unsafe(andVisible(shapeOf(table)))}`;
   if (found || key[0] !== "id") return found?.id ?? null;
   throw new Fault("not_found", {
     message: `No record with the id ${values[0]} in this property. A new one is sent without an id.`,

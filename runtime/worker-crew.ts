@@ -1,4 +1,5 @@
 import { randomUUID } from "node:crypto";
+import { isSqlState } from "#db/error-code.ts";
 import type { Job } from "./operation.ts";
 import {
   type Claimed,
@@ -214,7 +215,7 @@ async function completeAll(crew: Crew): Promise<void> {
 
 async function failed(crew: Crew, held: Held, error: unknown): Promise<void> {
   const about = { err: error, job: held.name, jobId: held.id, attempt: held.attempts };
-  if (hasCode(error, LEASE_LOST) || !crew.held.has(held)) {
+  if (isSqlState(error, LEASE_LOST) || !crew.held.has(held)) {
     crew.log.warn(about, "job left to the worker that took it over");
     return forget(crew, [held]);
   }
@@ -269,8 +270,4 @@ function settleQuiet(crew: Crew): void {
 function describe(error: unknown): string {
   const text = error instanceof Error ? `${error.name}: ${error.message}` : String(error);
   return text.replaceAll("\0", "").slice(0, 2_000);
-}
-
-function hasCode(error: unknown, code: string): boolean {
-  return typeof error === "object" && error !== null && "code" in error && error.code === code;
 }

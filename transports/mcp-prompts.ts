@@ -6,7 +6,7 @@ import {
   ProtocolErrorCode,
 } from "@modelcontextprotocol/server";
 import { z } from "zod";
-import { CHANNELS } from "#tools/compliance/gate.ts";
+import { CHANNELS } from "#tools/compliance/channels.ts";
 import { completeIds, type Reading } from "./mcp-resources.ts";
 import { visible } from "./mcp-results.ts";
 import type { Surface } from "./mcp-surface.ts";

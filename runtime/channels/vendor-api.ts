@@ -1,3 +1,5 @@
+import { errorCode } from "#db/error-code.ts";
+import { readRetryAfter } from "../retry-after.ts";
 import type { SendOutcome } from "./channel.ts";
 
 /** What a vendor's API answered. `body` is the parsed JSON, or null when it is none. */
@@ -37,7 +39,7 @@ export async function ask(request: Request): Promise<Reply | { reached: boolean;
   } catch (error) {
     const reason = error instanceof Error ? error : new Error(String(error));
     const cause = reason.cause instanceof Error ? reason.cause : reason;
-    const code = "code" in cause ? String(cause.code) : "";
+    const code = errorCode(cause);
     const unmade = NOT_CONNECTED.has(code) || /^(CERT_|ERR_TLS_)/.test(code);
     return { reached: !unmade, message: cause.message || code || reason.name };
   }
@@ -91,9 +93,7 @@ function parsed(text: string): unknown {
   }
 }
 
-/** Seconds from Retry-After, which is a number of them or a date. */
 function retryAfter(headers: Headers): { retryAfter?: number } {
-  const given = headers.get("retry-after") ?? "";
-  const seconds = /^\d+$/.test(given) ? Number(given) : (Date.parse(given) - Date.now()) / 1000;
-  return Number.isFinite(seconds) ? { retryAfter: Math.min(Math.max(seconds, 1), MOST_RETRY_AFTER) } : {};
+  const seconds = readRetryAfter(headers.get("retry-after"), Date.now());
+  return seconds === null ? {} : { retryAfter: Math.min(Math.max(seconds, 1), MOST_RETRY_AFTER) };
 }

@@ -1,9 +1,9 @@
 import { z } from "zod";
+import { NIL_UUID } from "#db/types.ts";
 import { job } from "#runtime/operation.ts";
 import { settleLater } from "./settle-sends.job.ts";
 
 const CHUNK = 10_000;
-const FIRST = "00000000-0000-0000-0000-000000000000";
 
 /** Marks what a cancelled campaign had not sent yet. Nothing of it is claimed any more in the meantime. */
 export default job({
@@ -11,7 +11,7 @@ export default job({
   attempts: 20,
   input: z.object({ campaignId: z.uuid() }),
   async handler({ transact, signal }, { campaignId }) {
-    for (let after: string | null = FIRST; after !== null; ) {
+    for (let after: string | null = NIL_UUID; after !== null; ) {
       signal.throwIfAborted();
       const from: string = after;
       after = await transact(async ({ sql, property }) => {

@@ -1,3 +1,4 @@
+import { NIL_UUID } from "#db/types.ts";
 import type { SendingChannel } from "#runtime/channels/channel.ts";
 import type { Context } from "#runtime/operation.ts";
 import { type CapOptions, capsApply, capsText } from "#tools/compliance/frequency.ts";
@@ -58,7 +59,6 @@ export interface Wanted {
 
 type Exempting = Pick<Campaign, "is_transactional" | "ignore_frequency_cap">;
 
-const FIRST = "00000000-0000-0000-0000-000000000000";
 /** What a campaign has not handed over so long after its start is stale. */
 export const EXPIRES_AFTER_HOURS = 72;
 // A claimed message is with the vendor a moment later, and that moment must be open too.
@@ -221,7 +221,7 @@ function knows(sql: Context["sql"], { name, id }: Handed) {
 /** The campaign's rows that are due after the last claim, as the rest of a select over `campaign_sends s`. */
 function dueSends({ sql, property }: Context, { campaign, provider, after }: Wanted) {
   return sql`from campaign_sends s
-    where s.property_id = ${property.id} and s.campaign_id = ${campaign.id} and s.id > ${after ?? FIRST}
+    where s.property_id = ${property.id} and s.campaign_id = ${campaign.id} and s.id > ${after ?? NIL_UUID}
       and s.status in ('pending', 'deferred')
       and (not s.repeats or ${knows(sql, provider)})
       and (s.scheduled_for is null or s.scheduled_for <= now() or exists (

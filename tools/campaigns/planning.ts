@@ -1,3 +1,4 @@
+import { NIL_UUID } from "#db/types.ts";
 import type { Context } from "#runtime/operation.ts";
 import { type Bind, gateText } from "#tools/compliance/gate.ts";
 import { hoursText, nextOpening } from "#tools/compliance/hours.ts";
@@ -8,7 +9,6 @@ import type { Campaign } from "./campaign.ts";
 
 type Setting = Pick<Context, "sql" | "property">;
 
-const FIRST = "00000000-0000-0000-0000-000000000000";
 // A campaign is sent once. One that recurs will count its rounds here.
 const OCCURRENCE = "1";
 
@@ -23,7 +23,7 @@ async function judgedPage(
   const values: unknown[] = [];
   const bind: Bind = (value, type) => `$${values.push(value)}::${type}`;
   const property = bind(context.property.id, "uuid");
-  const after = bind(cursor ?? FIRST, "uuid");
+  const after = bind(cursor ?? NIL_UUID, "uuid");
   const most = bind(limit, "int");
   const channel = sendingChannel(campaign);
   const { address, hash } = ADDRESSES[channel];

@@ -1,7 +1,8 @@
 import { z } from "zod";
 import { Fault } from "#runtime/faults.ts";
 import type { Context } from "#runtime/operation.ts";
-import { CHANNELS, type Channel, gateReasons } from "#tools/compliance/gate.ts";
+import { CHANNELS, type Channel } from "#tools/compliance/channels.ts";
+import { gateReasons } from "#tools/compliance/gate.ts";
 
 /** What a player agrees to where they turn a channel on again: shown as it stands, and kept in the ledger. */
 export const CONSENT_VERSION = "preference-page-1";

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { NIL_UUID } from "#db/types.ts";
 import type { Messages, SendingChannel } from "#runtime/channels/channel.ts";
 import { type FaultDetail, toFault } from "#runtime/faults.ts";
 import type { Context } from "#runtime/operation.ts";
@@ -12,7 +13,6 @@ import { PLAYER_FIELDS } from "./player-fields.ts";
 import { unsubscribeLinks } from "./unsubscribe.ts";
 
 const SAMPLES = 3;
-const NO_SEND = "00000000-0000-0000-0000-000000000000";
 
 export const Sample = z.object({
   player_id: z.uuid(),
@@ -37,11 +37,11 @@ export async function renderSamples(
   content: Content,
 ): Promise<Samples> {
   const players = await firstAllowed(context, campaign, PLAYER_FIELDS, SAMPLES);
-  const link = unsubscribeLinks(context.config)(context.property.id, NO_SEND);
+  const link = unsubscribeLinks(context.config)(context.property.id, NIL_UUID);
   const rendered: Samples = { samples: [], broken: [] };
   for (const player of players) {
     try {
-      const recipient = { ...player, send_id: NO_SEND, address: String(player.address) };
+      const recipient = { ...player, send_id: NIL_UUID, address: String(player.address) };
       rendered.samples.push({
         player_id: String(player.id),
         ...shown(content.messageTo(recipient, link)),

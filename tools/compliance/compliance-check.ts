@@ -3,7 +3,8 @@ import { timestamp } from "#runtime/columns.ts";
 import { Fault, invalid } from "#runtime/faults.ts";
 import { type Context, tool } from "#runtime/operation.ts";
 import { addressHash, normalizeEmail, normalizePhone } from "#tools/players/address.ts";
-import { BLOCK_REASONS, type BlockReason, CHANNELS } from "./gate.ts";
+import { CHANNELS } from "./channels.ts";
+import { BLOCK_REASONS, type BlockReason } from "./gate.ts";
 import { DEFER_REASONS, type DeferReason } from "./hours.ts";
 import { type Asked, type Verdict, verdictsOn } from "./verdicts.ts";
 

@@ -1,6 +1,6 @@
 import type { Context, Row } from "#runtime/operation.ts";
 import { identityHash } from "#tools/players/identity.ts";
-import { CHANNELS } from "./gate.ts";
+import { CHANNELS } from "./channels.ts";
 import { cancelOpenSends } from "./open-sends.ts";
 
 export interface Exclusion {

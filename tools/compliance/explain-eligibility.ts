@@ -5,7 +5,8 @@ import { tool } from "#runtime/operation.ts";
 import { hasAudience } from "#tools/campaigns/audience.ts";
 import { type Campaign, findCampaign } from "#tools/campaigns/campaign.ts";
 import { SEND_STATUSES } from "#tools/campaigns/campaign-sends.table.ts";
-import { BLOCK_REASONS, type BlockReason, CHANNELS, type GatedChannel } from "./gate.ts";
+import { CHANNELS } from "./channels.ts";
+import { BLOCK_REASONS, type BlockReason, type GatedChannel } from "./gate.ts";
 import { DEFER_REASONS, type DeferReason } from "./hours.ts";
 import { type Evidence, type Traced, traceOf } from "./trace.ts";
 

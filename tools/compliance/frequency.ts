@@ -1,16 +1,17 @@
 import { arrayLiteral } from "#db/types.ts";
+import { CHANNELS, type Channel } from "./channels.ts";
 import type { Bind } from "./gate.ts";
 import type { WaitOptions } from "./hours.ts";
 
 /** The channels that a rule's `channel` counts together. Nobody is disturbed by the inbox: no rule counts it. */
 export const CAPPED_CHANNELS = {
-  any: ["sms", "email", "voice", "push"],
+  any: CHANNELS,
   phone: ["sms", "voice"],
   sms: ["sms"],
   email: ["email"],
   voice: ["voice"],
   push: ["push"],
-} as const;
+} as const satisfies Record<Channel | "any" | "phone", readonly Channel[]>;
 
 export type CappedChannel = keyof typeof CAPPED_CHANNELS;
 

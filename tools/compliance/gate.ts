@@ -1,9 +1,8 @@
 import type postgres from "postgres";
 import type { Sql } from "#db/client.ts";
 import type { Property } from "#runtime/directory.ts";
+import type { Channel } from "./channels.ts";
 
-export const CHANNELS = ["sms", "email", "voice", "push"] as const;
-export type Channel = (typeof CHANNELS)[number];
 /** What messages go out by: the house's own inbox needs no consent, and every other rule stands. */
 export type GatedChannel = Channel | "inbox";
 

@@ -1,5 +1,6 @@
 import type { Sql } from "#db/client.ts";
-import type { BlockReason, Channel } from "./gate.ts";
+import type { Channel } from "./channels.ts";
+import type { BlockReason } from "./gate.ts";
 
 /**
  * Cancels what these players would still be sent on the channels. Answers how many sends there were. Of what was to

@@ -2,7 +2,7 @@ import { z } from "zod";
 import { writable } from "#runtime/columns.ts";
 import { invalid } from "#runtime/faults.ts";
 import { type Change, type Context, table } from "#runtime/operation.ts";
-import { CHANNELS } from "./gate.ts";
+import { CHANNELS } from "./channels.ts";
 
 export const QUIET_ACTIONS = ["defer", "skip"] as const;
 

@@ -2,6 +2,7 @@ import { z } from "zod";
 import { createOnly, readable, timestamp } from "#runtime/columns.ts";
 import { Fault, invalid } from "#runtime/faults.ts";
 import { type Change, type Context, table } from "#runtime/operation.ts";
+import { CHANNELS } from "./channels.ts";
 import { addressOf, keptAddress } from "./listed-address.ts";
 
 export const SUPPRESSION_REASONS = [
@@ -30,7 +31,7 @@ export default table({
   verbs: ["list", "get", "create"],
   events: { create: "player.suppressed" },
   columns: {
-    channel: createOnly(z.enum(["all", "sms", "email", "voice", "push"])),
+    channel: createOnly(z.enum(["all", ...CHANNELS])),
     address: createOnly(z.string().min(1).max(320).nullable().describe("An email address or a phone number")),
     reason: createOnly(z.enum(SUPPRESSION_REASONS).default("manual")),
     source: createOnly(z.string().trim().min(1).max(200).nullish()),

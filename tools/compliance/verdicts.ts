@@ -1,6 +1,7 @@
 import type { Context } from "#runtime/operation.ts";
+import type { Channel } from "./channels.ts";
 import { capsText } from "./frequency.ts";
-import { asFragment, type BlockReason, type Channel, gateReasons, SHARED, strangerText } from "./gate.ts";
+import { asFragment, type BlockReason, gateReasons, SHARED, strangerText } from "./gate.ts";
 import { type DeferReason, hoursText, nextOpening } from "./hours.ts";
 
 /** A player, or an address with its hash in hex; an address that cannot exist has none. */

@@ -2,7 +2,7 @@ import { z } from "zod";
 import { ipAddress, pastTime, timestamp } from "#runtime/columns.ts";
 import { Fault, invalid } from "#runtime/faults.ts";
 import { type Context, tool } from "#runtime/operation.ts";
-import { CHANNELS, type Channel } from "#tools/compliance/gate.ts";
+import { CHANNELS, type Channel } from "#tools/compliance/channels.ts";
 import { CONSENT_LEVELS, record } from "./ledger.ts";
 
 const text = (most: number) => z.string().max(most).optional();

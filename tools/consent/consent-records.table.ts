@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { readable, timestamp } from "#runtime/columns.ts";
 import { table } from "#runtime/operation.ts";
-import { CHANNELS } from "#tools/compliance/gate.ts";
+import { CHANNELS } from "#tools/compliance/channels.ts";
 import { CONSENT_ACTIONS, CONSENT_LEVELS } from "./ledger.ts";
 
 const text = () => readable(z.string().nullable());

@@ -4,7 +4,7 @@ import type { Sql } from "#db/client.ts";
 import { Fault, invalid } from "#runtime/faults.ts";
 import { appendRows } from "#runtime/ledgers.ts";
 import type { Actor, Context } from "#runtime/operation.ts";
-import type { Channel } from "#tools/compliance/gate.ts";
+import type { Channel } from "#tools/compliance/channels.ts";
 
 /** Milliseconds. */
 const HOUR = 3_600_000;

@@ -1,6 +1,6 @@
 import { Fault, invalid } from "#runtime/faults.ts";
 import type { Context } from "#runtime/operation.ts";
-import type { Channel } from "#tools/compliance/gate.ts";
+import type { Channel } from "#tools/compliance/channels.ts";
 import { keptAddress, type ListedAddress } from "#tools/compliance/listed-address.ts";
 import { cancelOpenSends } from "#tools/compliance/open-sends.ts";
 import type { SuppressionReason } from "#tools/compliance/suppressions.table.ts";

@@ -1,5 +1,6 @@
 import { Readable } from "node:stream";
 import { type Info, parse } from "csv-parse";
+import { errorCode } from "#db/error-code.ts";
 import { Fault } from "#runtime/faults.ts";
 import type { ImportParams } from "./import-job.ts";
 
@@ -128,7 +129,7 @@ async function* recoded(file: Bytes, encoding: string): AsyncGenerator<Buffer> {
 }
 
 function explained(error: unknown, info: Info): unknown {
-  const code = typeof error === "object" && error !== null && "code" in error ? error.code : "";
+  const code = errorCode(error);
   const after = `after record ${info.records}`;
   if (code === "CSV_QUOTE_NOT_CLOSED" || code === "CSV_MAX_RECORD_SIZE") {
     return new Fault("invalid", {
@@ -136,7 +137,7 @@ function explained(error: unknown, info: Info): unknown {
       cause: error,
     });
   }
-  if (typeof code === "string" && code.startsWith("CSV_")) {
+  if (code.startsWith("CSV_")) {
     return new Fault("invalid", {
       message: `The file cannot be read ${after}: it is not CSV.`,
       cause: error,

@@ -1,11 +1,9 @@
 import { z } from "zod";
 import type { Sql } from "#db/client.ts";
 import type { Context } from "#runtime/operation.ts";
+import { CHANNELS } from "#tools/compliance/channels.ts";
 import { endJob } from "#tools/jobs/async-job.ts";
 import importJobs from "./import-jobs.table.ts";
-
-export const CHANNELS = ["sms", "email", "voice", "push"] as const;
-export type Channel = (typeof CHANNELS)[number];
 
 export const MATCH_KEYS = ["player_id", "email", "phone"] as const;
 export type MatchKey = (typeof MATCH_KEYS)[number];

@@ -1,7 +1,8 @@
 import { invalid } from "#runtime/faults.ts";
+import { CHANNELS, type Channel } from "#tools/compliance/channels.ts";
 import { type CustomFields, unknownField } from "#tools/players/custom.ts";
 import { FIELDS } from "./fields.ts";
-import { CHANNELS, type Channel, type ImportParams } from "./import-job.ts";
+import type { ImportParams } from "./import-job.ts";
 
 /** Where a cell of the file goes. */
 export type Target =

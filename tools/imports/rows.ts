@@ -1,11 +1,12 @@
 import { hash, randomUUIDv7 } from "node:crypto";
 import { readCell } from "#db/csv.ts";
 import type { Property } from "#runtime/directory.ts";
+import type { Channel } from "#tools/compliance/channels.ts";
 import { normalizeEmail, normalizePhone, pads } from "#tools/players/address.ts";
 import type { CustomFields } from "#tools/players/custom.ts";
 import { readCustomCell, readCustoms } from "./custom-cells.ts";
 import { FIELDS, moment } from "./fields.ts";
-import { type Channel, type ImportParams, MATCH_KEYS, type MatchKey } from "./import-job.ts";
+import { type ImportParams, MATCH_KEYS, type MatchKey } from "./import-job.ts";
 import type { Layout, Target } from "./layout.ts";
 import type { RowErrorView } from "./list-import-errors.ts";
 import type { Seen } from "./seen.ts";

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import type { Sql } from "#db/client.ts";
+import { errorCode } from "#db/error-code.ts";
 import { columnNames, readable, timestamp } from "#runtime/columns.ts";
 import { Fault } from "#runtime/faults.ts";
 import type { Context, JobContext, Row, Table } from "#runtime/operation.ts";
@@ -97,8 +98,7 @@ export async function transactAgain<T>(
     try {
       return await context.transact(work);
     } catch (error) {
-      const code = typeof error === "object" && error !== null && "code" in error ? String(error.code) : "";
-      if (tries === TRIES || !PASSING.has(code)) throw error;
+      if (tries === TRIES || !PASSING.has(errorCode(error))) throw error;
     }
   }
 }

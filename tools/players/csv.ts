@@ -2,6 +2,7 @@ import { cellSql, csvLine, safeCellSql } from "#db/csv.ts";
 import { literal, type Source } from "#db/flow.ts";
 import { arrayLiteral } from "#db/types.ts";
 import { shapeOf } from "#runtime/columns.ts";
+import { CHANNELS } from "#tools/compliance/channels.ts";
 import type { CustomFields } from "./custom.ts";
 import players from "./players.table.ts";
 
@@ -10,8 +11,6 @@ export interface Audience {
   text: string;
   params: (string | number | boolean | (string | number)[])[];
 }
-
-const CHANNELS = ["sms", "email", "voice", "push"];
 
 /** The players of an audience, newest first, as CSV: every column, consent by channel, custom fields by key. */
 export function playersCsv(

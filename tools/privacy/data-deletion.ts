@@ -2,7 +2,7 @@ import { setTimeout as pause } from "node:timers/promises";
 import { z } from "zod";
 import { Fault } from "#runtime/faults.ts";
 import { type Context, tool } from "#runtime/operation.ts";
-import { CHANNELS } from "#tools/compliance/gate.ts";
+import { CHANNELS } from "#tools/compliance/channels.ts";
 import { cancelOpenSends } from "#tools/compliance/open-sends.ts";
 import { haltPlayers, importTurn } from "#tools/players/turns.ts";
 import { eraseTraces } from "./erase.ts";

@@ -1,4 +1,6 @@
+import { errorCode } from "#db/error-code.ts";
 import type { Outgoing, OutgoingAnswer } from "#runtime/outgoing.ts";
+import { readRetryAfter } from "#runtime/retry-after.ts";
 import { signWebhook } from "#runtime/signature.ts";
 import { eventBody, eventId, type StoredEvent } from "./event-body.ts";
 
@@ -90,7 +92,7 @@ function judge(delivery: Delivery, sentAt: number, answer: OutgoingAnswer): Outc
     durationMs,
     snippet,
     error: good ? null : `The receiver answered ${status}.${redirect}`,
-    retryAfter: status === 429 || status === 503 ? readRetryAfter(answer.headers["retry-after"], sentAt) : 0,
+    retryAfter: status === 429 || status === 503 ? askedFor(answer.headers["retry-after"], sentAt) : 0,
   });
 }
 
@@ -127,17 +129,16 @@ function jittered(seconds: number): number {
   return seconds * (1 - JITTER + 2 * JITTER * Math.random());
 }
 
-/** Seconds from Retry-After, which is a number of them or a date; at most a day. */
-function readRetryAfter(header: string | undefined, now: number): number {
-  const seconds = /^\d+$/.test(header ?? "") ? Number(header) : (Date.parse(header ?? "") - now) / 1000;
-  return Number.isFinite(seconds) ? Math.min(Math.max(seconds, 0), MOST_RETRY_AFTER) : 0;
+/** Seconds that the receiver asks for, at most a day. */
+function askedFor(header: string | undefined, now: number): number {
+  return Math.min(Math.max(readRetryAfter(header, now) ?? 0, 0), MOST_RETRY_AFTER);
 }
 
 const HANGS = new Set(["ETIMEDOUT", "UND_ERR_CONNECT_TIMEOUT"]);
 
 function explain(error: unknown): { message: string; hangs: boolean } {
   const known = error instanceof Error ? error : new Error(String(error));
-  const code = "code" in known && typeof known.code === "string" ? known.code : "";
+  const code = errorCode(known);
   return {
     message: (known.message || code || known.name).slice(0, SNIPPET),
     hangs: known.name === "TimeoutError" || HANGS.has(code),

@@ -1,7 +1,8 @@
 import { randomUUIDv7 } from "node:crypto";
 import fc from "fast-check";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { BLOCK_REASONS, CHANNELS, gateReasons, gateText } from "#tools/compliance/gate.ts";
+import { CHANNELS } from "#tools/compliance/channels.ts";
+import { BLOCK_REASONS, gateReasons, gateText } from "#tools/compliance/gate.ts";
 import { type Traced, traceOf } from "#tools/compliance/trace.ts";
 import { verdictsOn } from "#tools/compliance/verdicts.ts";
 import { addressHash } from "#tools/players/address.ts";

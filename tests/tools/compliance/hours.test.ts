@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { asFragment, type Channel } from "#tools/compliance/gate.ts";
+import type { Channel } from "#tools/compliance/channels.ts";
+import { asFragment } from "#tools/compliance/gate.ts";
 import { hoursText, nextOpening } from "#tools/compliance/hours.ts";
 import { type Casino, newPlayer, openCasino } from "./casino.ts";
 import { isOpen, type OracleRule, type Place } from "./hours-oracle.ts";

@@ -1,4 +1,5 @@
-import type { BlockReason, Channel } from "#tools/compliance/gate.ts";
+import type { Channel } from "#tools/compliance/channels.ts";
+import type { BlockReason } from "#tools/compliance/gate.ts";
 
 /** Milliseconds since 1970. */
 type Time = number;

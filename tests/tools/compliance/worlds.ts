@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import type { Sql } from "#db/client.ts";
 import type { Property } from "#runtime/directory.ts";
-import { CHANNELS } from "#tools/compliance/gate.ts";
+import { CHANNELS } from "#tools/compliance/channels.ts";
 import { refreshConsents } from "#tools/consent/ledger.ts";
 import { addressHash } from "#tools/players/address.ts";
 import type { World } from "./oracle.ts";
