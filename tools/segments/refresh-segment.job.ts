@@ -29,6 +29,7 @@ const refreshSegment = job({
   input: z.object({ segmentId: z.uuid() }),
   async handler(job, { segmentId }) {
     const startedAt = performance.now();
+    await job.transact(({ sql }) => sql`select analyze_members()`);
     const segment = await job.transact((context) => begin(context, segmentId));
     if (!segment) return;
     try {

@@ -1,4 +1,3 @@
-import postgres from "postgres";
 import { afterAll, beforeAll, beforeEach, expect, test, vi } from "vitest";
 import type { SendOutcome } from "#runtime/channels/channel.ts";
 import { type House, startHouse } from "../../support/house.ts";
@@ -59,10 +58,7 @@ test("nobody is planned or written to twice though members, addresses and consen
       select property_id, ${segment_id}, id from players where property_id = ${place.id} and id <> ${rows[5]!.id}`;
     return chosen;
   });
-  const admin = postgres(house.database.url, { max: 1, onnotice: () => {} });
-  // As autovacuum does within a minute.
-  await admin`analyze segment_members`;
-  await admin.end();
+  await place.work({ only: "refresh_segment" });
   const join = (player_id: string) => place.call("create_segment_member", { segment_id, player_id });
   const leave = (player: string) =>
     place.query(

@@ -118,3 +118,25 @@ test("a player who is put on a list has entered it, by hand or by an import", as
   await refreshed();
   expect((await read(id)).member_count).toBe(3);
 });
+
+test("a list that was filled all at once is known to the planner before it is counted", async () => {
+  const { id } = await segment({ name: "Filled", type: "static" });
+  await house.idle();
+  const MANY = 6_000;
+  await house.database.db.asProperty(
+    house.tenant.id,
+    (sql) => sql`
+      with filled as (
+        insert into players (property_id, id, player_id)
+        select ${house.tenant.id}, uuid_v7(), 'filled-' || n from generate_series(1, ${MANY}) n returning id
+      )
+      insert into segment_members (property_id, segment_id, player_id)
+      select ${house.tenant.id}, ${id}, id from filled`,
+  );
+  await refreshed();
+  expect((await read(id)).member_count).toBe(MANY);
+  const [known] = await house.database.db.asSystem(
+    (sql) => sql`select reltuples from pg_class where oid = 'segment_members'::regclass`,
+  );
+  expect(known!.reltuples).toBeGreaterThanOrEqual(MANY);
+});
