@@ -155,6 +155,8 @@ export interface Operation {
   readonly deadline?: number;
   /** Bytes that its body may have over REST, where what it takes needs more than the usual megabyte. */
   readonly mostBytes?: number;
+  /** Fields for which a file can be sent as the body over REST; the first is the file's own text. */
+  readonly upload?: readonly string[];
   /** A file instead of JSON: its handler checks everything and says what is to flow. */
   readonly file?: { readonly contentType: string };
 }
@@ -192,6 +194,7 @@ interface ToolDefinition<I extends Shape, O extends z.ZodType> {
   recorded?: boolean;
   deadline?: number;
   mostBytes?: number;
+  upload?: readonly string[];
   handler(context: Context, input: In<I>): Promise<z.input<O>>;
   many?(context: Context, inputs: In<I>[]): Promise<z.input<O>[]>;
 }

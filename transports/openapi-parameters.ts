@@ -41,6 +41,19 @@ export function listParameters(table: Table): Json[] {
   ];
 }
 
+/** Of a creation; `columns` is what PostgREST clients send beside an array. */
+export function writeParameters(table: Table, upserts: boolean): Json[] {
+  const text = { type: "string" };
+  const key = ["id", table.key.toSorted().join(",")].filter(Boolean).join(", or ");
+  return [
+    selectParameter(Object.keys(shapeOf(table).columns)),
+    query("columns", "Read by nobody: every record says itself what it has.", text),
+    ...(upserts
+      ? [query("on_conflict", `With Prefer: resolution=…: by which columns a record is known: ${key}.`, text)]
+      : []),
+  ];
+}
+
 /** Of a change of all records that match. */
 export function filterParameters(table: Table): Json[] {
   const columns = Object.keys(shapeOf(table).columns);
@@ -98,6 +111,15 @@ export function parameters(): Json {
       minLength: 1,
       maxLength: 255,
     }),
+    PreferReading: header("Prefer", "count=exact, planned or estimated adds Content-Range with the total.", {
+      type: "string",
+      examples: ["count=exact"],
+    }),
+    PreferWriting: header(
+      "Prefer",
+      "return=representation answers an array of the records, return=minimal an empty object; count=… adds Content-Range; max-affected=n with handling=strict refuses to change more; resolution=merge-duplicates or ignore-duplicates creates or changes. tx=rollback is refused.",
+      { type: "string", examples: ["return=representation"] },
+    ),
     IfMatch: header("If-Match", "The ETag that the record must still have; 412 when it has another.", {
       type: "string",
     }),

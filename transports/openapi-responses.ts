@@ -3,8 +3,9 @@ import { FAULTS, type FaultCode } from "#runtime/faults.ts";
 import type { Operation } from "#runtime/operation.ts";
 import { keepsAnswer } from "#runtime/operation.ts";
 import { CALLBACK_ERRORS } from "./openapi-callbacks.ts";
+import type { Json } from "./openapi-schemas.ts";
 
-type Json = Record<string, unknown>;
+export type HeaderName = keyof typeof HEADERS;
 
 /** What an operation may be refused with, by reference. */
 export function errorResponses(operation: Operation): Json {
@@ -19,7 +20,9 @@ export function errorResponses(operation: Operation): Json {
   const writes: FaultCode[] = keepsAnswer(operation)
     ? ["conflict", "too_large", "idempotency_key_reused"]
     : [];
-  const statuses = new Set([...common, ...writes, ...operation.faults].map((code) => FAULTS[code].status));
+  const shapes: FaultCode[] = operation.crud ? ["not_acceptable"] : [];
+  const codes = [...common, ...writes, ...shapes, ...operation.faults];
+  const statuses = new Set(codes.map((code) => FAULTS[code].status));
   return Object.fromEntries(
     [...[...statuses].sort(), "default"].map((status) => [
       status,
@@ -38,16 +41,19 @@ export function responses(catalog: Catalog): Json {
   for (const [code, { status }] of Object.entries(FAULTS)) {
     if (used.has(String(status))) byStatus.set(status, [...(byStatus.get(status) ?? []), code as FaultCode]);
   }
-  const refused = (description: string): Json => ({
+  const refused = (description: string, status: number | "default"): Json => ({
     description,
-    headers: headerReferences(),
+    headers: headerReferences(REFUSED_WITH[status]),
     content: { "application/json": { schema: { $ref: "#/components/schemas/Error" } } },
   });
   return {
     ...Object.fromEntries(
-      [...byStatus].map(([status, codes]) => [`E${status}`, refused(`Refused: ${codes.join(", ")}.`)]),
+      [...byStatus].map(([status, codes]) => [
+        `E${status}`,
+        refused(`Refused: ${codes.join(", ")}.`, status),
+      ]),
     ),
-    Edefault: refused("Refused before the operation began."),
+    Edefault: refused("Refused before the operation began.", "default"),
   };
 }
 
@@ -75,10 +81,43 @@ const HEADERS = {
   "X-RateLimit-Limit": ["Requests a window.", { type: "integer" }],
   "X-RateLimit-Remaining": ["Requests left in the window.", { type: "integer" }],
   "X-RateLimit-Reset": ["Unix second at which the window ends.", { type: "integer" }],
+  "X-Request-Id": ["The request's own, or one that was made for it.", { type: "string" }],
+  Deprecation: [
+    "Since when something that the request touches is deprecated (RFC 9745).",
+    { type: "string" },
+  ],
+  Sunset: ["When it goes away (RFC 8594).", { type: "string" }],
   ETag: ["The record's entity tag, for If-Match.", { type: "string" }],
+  "Idempotency-Replayed": ["The key was answered before: this is that answer.", { const: "true" }],
+  Location: ["Where what was begun is polled.", { type: "string" }],
+  Link: ["The next page of a list, and what to read of something deprecated.", { type: "string" }],
+  "X-Next-Cursor": ["The cursor of the next page; absent on the last.", { type: "string" }],
+  "Content-Range": ["Which of how many, where Prefer asks for a count.", { type: "string" }],
+  "Content-Disposition": ["The file's name.", { type: "string" }],
+  "WWW-Authenticate": ["Where the metadata of this resource is.", { type: "string" }],
+  "Retry-After": ["Seconds to wait, where waiting helps.", { type: "integer" }],
+  Allow: ["The methods that there are, on 405.", { type: "string" }],
 } as const;
 
-const EVERYWHERE = Object.keys(HEADERS).filter((name) => name !== "ETag");
+const EVERYWHERE: readonly HeaderName[] = [
+  "API-Version",
+  "X-RateLimit-Limit",
+  "X-RateLimit-Remaining",
+  "X-RateLimit-Reset",
+  "X-Request-Id",
+  "Deprecation",
+  "Sunset",
+  "Link",
+];
+
+const REFUSED_WITH: Partial<Record<number | "default", HeaderName[]>> = {
+  401: ["WWW-Authenticate"],
+  404: ["Idempotency-Replayed"],
+  409: ["Idempotency-Replayed", "Retry-After"],
+  429: ["Retry-After"],
+  503: ["Retry-After"],
+  default: ["Allow"],
+};
 
 /** The headers of every answer. */
 export function headers(): Json {
@@ -87,7 +126,7 @@ export function headers(): Json {
   );
 }
 
-export function headerReferences(beside: string[] = []): Json {
+export function headerReferences(beside: readonly HeaderName[] = []): Json {
   return Object.fromEntries(
     [...EVERYWHERE, ...beside].map((name) => [name, { $ref: `#/components/headers/${name}` }]),
   );

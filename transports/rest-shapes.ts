@@ -13,8 +13,8 @@ export interface Shaping {
   many: boolean;
   /** The columns asked for; null for all. */
   select: string[] | null;
-  /** What the outcome has done; a list has its columns chosen already. */
-  write?: "create" | "change";
+  /** Records were written, and are not read: a list has its columns chosen already. */
+  write: boolean;
 }
 
 export interface Shaped extends Outcome {
@@ -27,7 +27,7 @@ export function shaped(outcome: Outcome, { wants, table, many, select, write }: 
   if (outcome.status >= 400) return json;
   if (write && wants.minimal) {
     const said = outcome.dry ? '{"dry_run":true}' : "{}";
-    return { ...json, status: write === "create" ? 201 : 200, body: said };
+    return { ...json, body: said };
   }
   const body = write && select !== null ? projected(outcome.body, select) : outcome.body;
   if (wants.csv) {

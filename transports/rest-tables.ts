@@ -32,7 +32,13 @@ export async function list(service: Service, operation: Operation, request: Pass
     ...(wants.count && page && { "Content-Range": rangeOf(page, query) }),
     ...pageHeaders(c.req.path, query, page),
   };
-  const { body, contentType } = shaped(outcome, { wants, table: operation.crud!.table, many: true, select });
+  const { body, contentType } = shaped(outcome, {
+    wants,
+    table: operation.crud!.table,
+    many: true,
+    select,
+    write: false,
+  });
   return answer(frame, 200, body, { contentType, headers });
 }
 

@@ -170,7 +170,7 @@ async function one(service: Service, operation: Operation, request: Passed): Pro
     ...etagHeader(operation, outcome),
     ...(reads && wants.count ? { "Content-Range": "0-0/1" } : countHeader(wants, outcome)),
   };
-  const shaping = { wants, table, many: false, select: null, ...(!reads && { write: "change" as const }) };
+  const shaping = { wants, table, many: false, select: null, write: !reads };
   return answerOutcome(request, shaped(asOne(verb, shows, outcome), shaping), headers);
 }
 
@@ -232,8 +232,11 @@ async function create(
     ...countHeader(wants, written),
   };
   const { table } = operation.crud!;
-  const write = wants.duplicates ? ("change" as const) : ("create" as const);
-  return answerOutcome(request, shaped(written, { wants, table, many: plural, select, write }), headers);
+  return answerOutcome(
+    request,
+    shaped(written, { wants, table, many: plural, select, write: true }),
+    headers,
+  );
 }
 
 function upsert(
@@ -282,6 +285,6 @@ async function matching(service: Service, operation: Operation, request: Passed)
   const hides = operation.crud?.verb === "delete" && !wants.representation;
   const answered = hides ? successes(outcome) : outcome;
   const { table } = operation.crud!;
-  const shaping = { wants, table, many: true, select: hides ? null : select, write: "change" as const };
+  const shaping = { wants, table, many: true, select: hides ? null : select, write: true };
   return answerOutcome(request, shaped(answered, shaping), countHeader(wants, outcome));
 }

@@ -39,7 +39,10 @@ test("every operation has one place at least, and no operationId twice", () => {
 });
 
 test("an answer that the document does not describe is noticed", () => {
-  const answer = { method: "GET", path: "/api/players", headers: {}, contentType: "application/json" };
+  const answer = {
+    ...{ method: "GET", path: "/api/players", headers: {}, contentType: "application/json" },
+    answered: new Headers(),
+  };
   expect(undescribed({ ...answer, status: 200, body: [] })).toBeNull();
   expect(undescribed({ ...answer, status: 200, body: [{ id: "1" }] })).toContain(
     "must have required property",
@@ -49,6 +52,12 @@ test("an answer that the document does not describe is noticed", () => {
   expect(undescribed({ ...answer, status: 200, contentType: "text/html", body: null })).toContain(
     "text/html",
   );
+  const located = { ...answer, answered: new Headers({ Location: "/api/players/1" }) };
+  expect(undescribed({ ...located, status: 200, body: [] })).toContain("location");
+  const created = { ...answer, method: "POST", status: 201 };
+  expect(undescribed({ ...created, body: [] })).toContain("must be object");
+  expect(undescribed({ ...created, many: true, body: [] })).toBeNull();
+  expect(undescribed({ ...created, headers: { prefer: "return=representation" }, body: [] })).toBeNull();
 });
 
 test("the viewer at /docs needs no other host", async () => {
@@ -76,6 +85,8 @@ test("every route under /api is described, and nothing is described that is not 
     const described = Object.entries(document.paths as Record<string, object>).flatMap(([path, methods]) =>
       Object.keys(methods).map((method) => `${method.toUpperCase()} ${path}`),
     );
+    // It answers every method itself.
+    answered.push("POST /api/mcp");
     // What describes the others, by standards of its own.
     const documents = ["GET /api/openapi.json", "GET /api/mcp/server-card"];
     expect(answered.filter((route) => !described.includes(route) && !documents.includes(route))).toEqual([]);

@@ -8,9 +8,15 @@ interface Described {
   components: { responses: Record<string, Response> };
 }
 
+interface Schema {
+  type?: string;
+  anyOf?: Schema[];
+}
+
 interface Response {
   $ref?: string;
-  content?: Record<string, { schema: object }>;
+  headers?: Record<string, object>;
+  content?: Record<string, { schema: Schema }>;
 }
 
 export interface Exchange {
@@ -21,6 +27,8 @@ export interface Exchange {
   headers: Record<string, string | null>;
   status: number;
   contentType: string;
+  /** The answer's headers. */
+  answered: Headers;
   /** Several records went out in one request: as many come back. */
   many?: boolean;
   body: unknown;
@@ -34,42 +42,51 @@ const places = Object.keys(document.paths).map((path) => ({
   path,
   pattern: new RegExp(`^${path.replaceAll(/\{\w+\}/g, "[^/]+").replaceAll(".", "\\.")}$`),
 }));
-const compiled = new Map<string, ValidateFunction | null>();
+const compiled = new Map<Schema, ValidateFunction>();
 
 /**
- * How an answer differs from what the OpenAPI document says of it; null when it does not. Answers in a shape
- * that was asked for by a header or by `select` are the asker's own.
+ * How an answer differs from what the OpenAPI document says of it; null when it does not. What comes without a header
+ * that asks for another shape is the first that the document has. Of `select` the columns are the asker's own.
  */
-export function undescribed({
-  method,
-  path,
-  headers,
-  status,
-  contentType,
-  many,
-  body,
-}: Exchange): string | null {
+export function undescribed(exchange: Exchange): string | null {
+  const { method, path, status, contentType, body } = exchange;
   const [address = "", query = ""] = path.split("?");
-  const asked = Object.keys(headers).some((name) => /^(prefer|accept)$/i.test(name));
   const place = places.find(({ pattern }) => pattern.test(address))?.path;
   const operation = place === undefined ? undefined : document.paths[place]?.[method.toLowerCase()];
-  if (!operation || status >= 500 || asked || /(^|&)select=/.test(query)) return null;
+  if (!operation || status >= 500) return null;
   const found = operation.responses[status] ?? (status >= 400 ? operation.responses.default : undefined);
   if (!found) return `${method} ${place}: ${status} is not described`;
   const response = found.$ref ? document.components.responses[found.$ref.split("/").at(-1)!]! : found;
+  const missing = undescribedHeader(response, exchange.answered);
+  if (missing) return `${method} ${place}: ${status} with ${missing} is not described`;
   const type = contentType.split(";")[0]!;
+  if (body === null && type === "" && !response.content) return null;
   const content = response.content?.[type];
   if (!content) return `${method} ${place}: ${status} as ${type} is not described`;
-  if (!type.endsWith("json")) return null;
-  const check = validator(`${method} ${place} ${status} ${type}`, content.schema);
-  const records = many && status < 400 && Array.isArray(body) ? body : [body];
-  if (records.every((record) => check(record))) return null;
-  return `${method} ${place} ${status}: ${ajv.errorsText(check.errors)}`;
+  if (!type.endsWith("json") || /(^|&)select=/.test(query)) return null;
+  const check = validator(expected(content.schema, exchange));
+  return check(body) ? null : `${method} ${place} ${status}: ${ajv.errorsText(check.errors)}`;
 }
 
-function validator(name: string, schema: object): ValidateFunction {
-  const known = compiled.get(name) ?? ajv.compile(referring(schema));
-  compiled.set(name, known);
+/** Of several shapes, the one that comes unasked: of one record, or of as many as went out. */
+function expected(schema: Schema, { headers, many, status }: Exchange): Schema {
+  const asked = Object.keys(headers).some((name) => /^prefer$/i.test(name));
+  if (!schema.anyOf || asked || status >= 400) return schema;
+  return schema.anyOf.find(({ type }) => !many || type === "array")!;
+}
+
+/** Headers by which callers decide, and which the document must know where they are answered. */
+const TELLING =
+  /^(etag|location|link|allow|deprecation|sunset|retry-after|www-authenticate|content-(range|disposition)|idempotency-|x-(?!content)|api-)/;
+
+function undescribedHeader({ headers = {} }: Response, answered: Headers): string | undefined {
+  const known = new Set(Object.keys(headers).map((name) => name.toLowerCase()));
+  return [...answered.keys()].find((name) => TELLING.test(name) && !known.has(name));
+}
+
+function validator(schema: Schema): ValidateFunction {
+  const known = compiled.get(schema) ?? ajv.compile(referring(schema));
+  compiled.set(schema, known);
   return known;
 }
 

@@ -134,6 +134,7 @@ export async function startHouse(
       headers,
       status,
       contentType,
+      answered: response.headers,
       many: Array.isArray(body),
       body: json,
     });

@@ -32,6 +32,7 @@ export default tool({
   status: 202,
   faults: ["invalid", "not_found", "conflict", "too_large"],
   crud: { table: importJobs, verb: "create" },
+  upload: ["csv", "rows", "upload_id"],
   async handler(context, { type, csv, rows, upload_id, ...given }) {
     if ([csv, rows, upload_id].filter((one) => one !== undefined).length !== 1) {
       throw invalid("csv", "give exactly one of csv, rows and upload_id");
