@@ -298,7 +298,7 @@ async function withDeadline<T>(promise: PromiseLike<T>, milliseconds: number): P
   const late = new Promise<never>((_, reject) => {
     timer = setTimeout(
       () => reject(new DeadlineExceeded(`no answer within ${milliseconds} ms`)),
-      milliseconds,
+      Math.max(0, milliseconds),
     );
   });
   try {

@@ -44,7 +44,7 @@ export function startFlow(running: Running, source: Source): Flow {
   let state: "open" | "done" | Error = "open";
   let interrupt: (error: Error) => void = () => {};
   let drop: () => void = () => {};
-  const receiver = receiverOf(limits, () => void fail(new DeadlineExceeded("nobody takes what flows")));
+  const receiver = receiverOf(limits, (reason) => void fail(new DeadlineExceeded(reason)));
   const whole = setTimeout(() => void fail(new DeadlineExceeded("it flowed for too long")), limits.whole);
   const settle = (how: "done" | Error) => {
     state = how;
@@ -98,8 +98,8 @@ export function startFlow(running: Running, source: Source): Flow {
   };
 }
 
-/** Watches over how a receiver takes what flows. It is expected to ask from the beginning. */
-function receiverOf({ stall }: FlowLimits, onStall: () => void) {
+/** Watches over how a receiver takes what flows, and is given it. It is expected to ask from the beginning. */
+function receiverOf({ stall, silence }: FlowLimits, onStandstill: (reason: string) => void) {
   let timer: NodeJS.Timeout | undefined;
   /** When it was its turn, or null while it waits for us. */
   let since: number | null = null;
@@ -108,7 +108,8 @@ function receiverOf({ stall }: FlowLimits, onStall: () => void) {
   const has = (bytes: number) => {
     behind = Math.max(behind - bytes / PACE, -MOST_AHEAD);
     since = performance.now();
-    timer = setTimeout(onStall, stall);
+    clearTimeout(timer);
+    timer = setTimeout(onStandstill, stall, "nobody takes what flows");
   };
   has(0);
   return {
@@ -116,6 +117,7 @@ function receiverOf({ stall }: FlowLimits, onStall: () => void) {
     lag,
     asks: () => {
       clearTimeout(timer);
+      timer = setTimeout(onStandstill, silence, "the database says nothing more");
       behind = lag();
       since = null;
     },

@@ -11,13 +11,15 @@ export interface Lane {
 export interface FlowLimits {
   /** A receiver who takes nothing for this long has gone. */
   stall: number;
+  /** A database that says nothing for this long, while the receiver waits, says nothing more. */
+  silence: number;
   /** All of it, however it moves. */
   whole: number;
   /** A receiver who is behind the pace by more gives way to whoever waits for a lane. */
   lag: number;
 }
 
-export const FLOW_LIMITS: FlowLimits = { stall: 30_000, whole: 300_000, lag: 2_000 };
+export const FLOW_LIMITS: FlowLimits = { stall: 30_000, silence: 60_000, whole: 300_000, lag: 2_000 };
 
 /** Flows at once in one process: slow receivers hold connections, and requests must not wait for them. */
 export const LANES = 4;

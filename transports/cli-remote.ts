@@ -1,7 +1,8 @@
 import { pipeline } from "node:stream/promises";
+import { Agent, FormData, fetch, type Response } from "undici";
 import type { Page } from "#db/reader.ts";
 import { withTenant } from "#runtime/access.ts";
-import { FAULTS, Fault, type FaultCode } from "#runtime/faults.ts";
+import { FAULTS, Fault, type FaultCode, invalid } from "#runtime/faults.ts";
 import type { Operation } from "#runtime/operation.ts";
 import type { Arguments } from "./cli-arguments.ts";
 import { type Named, propertyNamed } from "./cli-property.ts";
@@ -20,7 +21,19 @@ export interface Answered {
   page?: Pick<Page, "total" | "nextCursor"> | undefined;
 }
 
-type Remote = Pick<Arguments, "url" | "key" | "property">;
+/** Milliseconds. */
+export interface Patience {
+  /** For an answer to begin, once all has been sent: an operation may take a minute. */
+  answer: number;
+  /** For its next bytes. */
+  bytes: number;
+}
+
+const PATIENCE: Patience = { answer: 75_000, bytes: 30_000 };
+
+interface Remote extends Pick<Arguments, "url" | "key" | "property"> {
+  line: Agent;
+}
 
 const UUID = /^[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}$/i;
 
@@ -28,6 +41,20 @@ const UUID = /^[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}$/i;
 export async function callRemote(
   operation: Operation,
   given: Arguments,
+  out: NodeJS.WritableStream,
+  patience: Patience = PATIENCE,
+): Promise<Answered> {
+  const line = new Agent({ headersTimeout: patience.answer, bodyTimeout: patience.bytes });
+  try {
+    return await callOver({ ...given, line }, operation, out);
+  } finally {
+    await line.destroy();
+  }
+}
+
+async function callOver(
+  given: Arguments & Remote,
+  operation: Operation,
   out: NodeJS.WritableStream,
 ): Promise<Answered> {
   const property = await findProperty(operation, given);
@@ -38,18 +65,40 @@ export async function callRemote(
     ...(plan.count && { Prefer: `count=${plan.count}` }),
   });
   if (operation.file && response.body) {
-    await pipeline(response.body, out, { end: false });
+    await pipeline(whole(response.body, given), out, { end: false });
     return { body: "" };
   }
-  return { body: await response.text(), page: pageOf(response) };
+  return { body: await textOf(response, given), page: pageOf(response) };
+}
+
+async function textOf(response: Response, remote: Remote): Promise<string> {
+  return response.text().catch((error: unknown) => {
+    throw brokenOff(remote, error);
+  });
+}
+
+/** What is broken off here is told from what `out` breaks off. */
+async function* whole(body: AsyncIterable<Uint8Array>, remote: Remote): AsyncGenerator<Uint8Array> {
+  try {
+    yield* body;
+  } catch (error) {
+    throw brokenOff(remote, error);
+  }
+}
+
+function brokenOff({ url }: Remote, cause: unknown): Fault {
+  return new Fault("unavailable", { message: `The answer of ${url} broke off.`, cause });
 }
 
 async function send(
-  { url, key }: Remote,
+  remote: Remote,
   { method, path, body }: Plan,
   headers: Record<string, string> = {},
 ): Promise<Response> {
+  const { url, key, line } = remote;
+  if (!URL.canParse(path, url)) throw invalid("--url", "is an address such as http://127.0.0.1:8787");
   const response = await fetch(new URL(path, url), {
+    dispatcher: line,
     method,
     headers: {
       ...(key && { Authorization: `Bearer ${key}` }),
@@ -58,16 +107,24 @@ async function send(
     },
     ...(body !== undefined && { body: body instanceof FormData ? body : JSON.stringify(body) }),
   }).catch((error: unknown) => {
-    throw new Fault("unavailable", { message: `Nothing answers at ${url}.`, cause: error });
+    throw new Fault("unavailable", { message: unanswered(url, method, error), cause: error });
   });
   if (response.ok) return response;
-  throw remoteFault(response.status, await response.text());
+  throw remoteFault(response.status, await textOf(response, remote));
+}
+
+function unanswered(url: string | undefined, method: string, error: unknown): string {
+  const cause = error instanceof Error ? error.cause : undefined;
+  const isLate = cause instanceof Error && "code" in cause && cause.code === "UND_ERR_HEADERS_TIMEOUT";
+  if (!isLate) return `Nothing answers at ${url}.`;
+  const unknown = " Whether it was done cannot be told: look before you do it again.";
+  return `${url} took the request and did not answer it.${method === "GET" ? "" : unknown}`;
 }
 
 const OWN_PROPERTY = "/api/functions/get-property";
 
 /** The property's id, which REST wants: of the one that is named, or of the only one that the credential is for. */
-async function findProperty(operation: Operation, given: Arguments): Promise<string | undefined> {
+async function findProperty(operation: Operation, given: Arguments & Remote): Promise<string | undefined> {
   const { property, input } = given;
   if (property !== undefined) {
     return UUID.test(property) ? property : propertyNamed(await propertiesOf(given), property);
@@ -92,7 +149,8 @@ async function propertiesOf(remote: Remote): Promise<Named[]> {
 }
 
 async function ask<T>(remote: Remote, path: string, body: object = {}): Promise<T> {
-  return (await (await send(remote, { method: "POST", path, body })).json()) as T;
+  const response = await send(remote, { method: "POST", path, body });
+  return JSON.parse(await textOf(response, remote)) as T;
 }
 
 function planOf(operation: Operation, input: Record<string, unknown>): Plan {

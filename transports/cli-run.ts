@@ -18,6 +18,9 @@ import { openService } from "./compose.ts";
 import { bodyOf } from "./files.ts";
 import { isList, type Place, placeAfter, settlePlace } from "./paging.ts";
 
+/** The exit code of whoever is ended by SIGPIPE: a command in a pipe whose reader has seen enough. */
+const READER_IS_GONE = 141;
+
 type Opened = Service & { close(): Promise<void> };
 
 /** What a command runs in: a process, or as much of one. */
@@ -27,14 +30,14 @@ export interface Surroundings {
   stderr: NodeJS.WritableStream;
 }
 
-/** Runs one command. Answers its exit code: 0 done, 1 refused or failed, 2 wrong words. */
+/** Runs one command. Answers its exit code: 0 done, 1 refused or failed, 2 wrong words, 141 nobody reads on. */
 export async function runCommand(
   words: readonly string[],
-  { env, stdout, stderr }: Surroundings,
+  surroundings: Surroundings,
   open: (env: NodeJS.ProcessEnv) => Promise<Opened> = openHere,
 ): Promise<number> {
-  const print = (text: string) => said(stdout, text, 0);
-  const complain = (text: string, code: number) => said(stderr, text, code);
+  const { env, stdout } = surroundings;
+  const { print, complain, isUnread } = paper(surroundings);
   const name = words[0]?.replaceAll("-", "_");
   if (name === undefined || name === "__help" || name === "help") return print(overview(CATALOG));
   const operation = CATALOG.operations.get(name);
@@ -54,12 +57,16 @@ export async function runCommand(
     if (operation.file) return 0;
     const place = placeOf(operation, parsed, answered);
     if (place && parsed.withPage) return print(`{"items":${answered.body},"page":${JSON.stringify(place)}}`);
-    print(parsed.json ? answered.body : asTable(JSON.parse(answered.body), paperFor(parsed, stdout.columns)));
-    return place ? complain(onward(place, parsed), 0) : 0;
+    const text = parsed.json
+      ? answered.body
+      : asTable(JSON.parse(answered.body), paperFor(parsed, stdout.columns));
+    const code = await print(text);
+    return place && code === 0 ? complain(onward(place, parsed), 0) : code;
   } catch (error) {
+    if (isUnread()) return READER_IS_GONE;
     if (error instanceof ConfigError) return complain(error.message, 2);
     const fault = toFault(error);
-    if (parsed.json) print(JSON.stringify(faultBody(fault)));
+    if (parsed.json) await print(JSON.stringify(faultBody(fault)));
     return complain(fault.code === "internal" ? String(fault.cause ?? fault) : fault.message, 1);
   }
 }
@@ -173,7 +180,27 @@ function recorded(body: string): Fault {
   return new Fault(code, { message: error, details });
 }
 
-function said(where: NodeJS.WritableStream, text: string, code: number): number {
-  where.write(`${text}\n`);
-  return code;
+/** What is printed and complained goes to it, and answers the exit code. */
+function paper({ stdout, stderr }: Surroundings) {
+  let isUnread = false;
+  // Unheard, they would end the process in the middle.
+  stderr.on("error", () => {});
+  stdout.on("error", ({ code }: NodeJS.ErrnoException) => {
+    isUnread ||= code === "EPIPE";
+  });
+  const complain = async (text: string, code: number): Promise<number> => {
+    await written(stderr, text);
+    return code;
+  };
+  const print = async (text: string): Promise<number> => {
+    const error = await written(stdout, text);
+    if (!error) return 0;
+    return isUnread ? READER_IS_GONE : complain(`The result could not be printed: ${error.message}`, 1);
+  };
+  return { print, complain, isUnread: () => isUnread };
+}
+
+/** Why it could not be written, once that is known. */
+function written(where: NodeJS.WritableStream, text: string): Promise<Error | null | undefined> {
+  return new Promise((resolve) => where.write(`${text}\n`, resolve));
 }

@@ -43,7 +43,8 @@ export async function inProcess(house: House, words: readonly string[]): Promise
   return { exit, stdout: stdout.text(), stderr: stderr.text() };
 }
 
-function environment({ database, service }: House, databaseUrl = database.url): NodeJS.ProcessEnv {
+/** What a command over the house's database needs to be told. */
+export function environment({ database, service }: House, databaseUrl = database.url): NodeJS.ProcessEnv {
   return { PATH: process.env.PATH, DATABASE_URL: databaseUrl, APP_SECRET: service.config.appSecret };
 }
 

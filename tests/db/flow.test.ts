@@ -8,7 +8,7 @@ import { testDatabase } from "../support/database.ts";
 const PROPERTY = "01900000-0000-7000-8000-00000000000a";
 const RIVAL = "01900000-0000-7000-8000-00000000000b";
 const THIRD = "01900000-0000-7000-8000-00000000000c";
-const PATIENT = { stall: 60_000, whole: 60_000, lag: 60_000 };
+const PATIENT = { stall: 60_000, silence: 60_000, whole: 60_000, lag: 60_000 };
 
 const database = await testDatabase();
 const admin = postgres(database.url, { max: 1, onnotice: () => {} });
@@ -132,6 +132,15 @@ test("a receiver who takes nothing for long is cut off, and one who is slow is n
 test("a flow that takes too long as a whole is cut off", async () => {
   const flow = await flowing(open({ ...PATIENT, whole: 150 }), endless);
   await expect(flow.next()).rejects.toThrow(/too long/);
+  await vi.waitFor(async () => expect(await working()).toBe(0), 30_000);
+});
+
+test("a flow is cut off when the database says nothing more", async () => {
+  const flow = await flowing(open({ ...PATIENT, silence: 150 }), async function* (sql) {
+    await sql`select pg_sleep(60)`;
+    yield Buffer.from("too late");
+  });
+  await expect(flow.next()).rejects.toThrow(/says nothing/);
   await vi.waitFor(async () => expect(await working()).toBe(0), 30_000);
 });
 

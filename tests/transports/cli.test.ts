@@ -1,7 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { once } from "node:events";
 import { existsSync } from "node:fs";
-import { type AddressInfo, connect, createServer, type Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Writable } from "node:stream";
@@ -203,28 +201,6 @@ test("a switch may be written with its value, before or behind an equals sign", 
       dry_run: true,
     });
   }
-});
-
-test("a command that cannot connect to all that it needs says so and ends", async () => {
-  const url = new URL(house.database.url);
-  const { port, hostname } = url;
-  const sockets: Socket[] = [];
-  let met = 0;
-  // The first connection works, and those that follow are never answered.
-  const halfway = createServer((socket) => {
-    sockets.push(socket.on("error", () => {}));
-    if (met++ > 0) return;
-    const database = connect(Number(port), hostname).on("error", () => {});
-    sockets.push(database);
-    socket.pipe(database).pipe(socket);
-  });
-  await once(halfway.listen(0, "127.0.0.1"), "listening");
-  url.port = String((halfway.address() as AddressInfo).port);
-  const { exit, stderr } = await asProcess(house, ["list-properties"], url.href);
-  expect([exit, stderr]).toEqual([1, expect.stringContaining("briefly unavailable")]);
-  expect(met).toBeGreaterThan(1);
-  for (const socket of sockets) socket.destroy();
-  halfway.close();
 });
 
 test("columns stand in the order of --select", async () => {
