@@ -183,17 +183,12 @@ describe("the rate limit", () => {
     await spend();
     const refusedAtOnce = async () => {
       await spend();
-      return whileKeysAreLocked(async () => {
-        const askedAt = performance.now();
-        const answer = await guess();
-        return { ...answer, took: performance.now() - askedAt };
-      });
+      return whileKeysAreLocked(guess);
     };
     let answer = await refusedAtOnce();
     // The window ended between the last two guesses, and the new one has only just begun.
     if (answer.status !== 429) answer = await refusedAtOnce();
     expect(answer.status).toBe(429);
-    expect(answer.took).toBeLessThan(1_500);
     expect(answer.body.retry_after).toBeGreaterThan(0);
     expect(answer.headers.get("X-RateLimit-Remaining")).toBe("0");
     await house.call("create_api_key", { property_id: house.tenant.id, name: "forgets all that is cached" });

@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { type House, startHouse } from "../support/house.ts";
+import { type Answer, type House, startHouse } from "../support/house.ts";
+import { workOf } from "../support/work.ts";
 
 let house: House;
 
@@ -176,14 +177,17 @@ test("a refusal stays small and quick however much is wrong, and says how much m
     ["/api/players", `{"custom":${'{"a":'.repeat(100_000)}1${"}".repeat(100_000)}}`],
   ];
   for (const [path, body] of large) {
-    const askedAt = performance.now();
     const headers = path.startsWith("/api/auth") ? { "X-Api-Key": null } : {};
-    const { status, text } = await house.post(path, body, headers);
     const about = `${path} ${JSON.stringify(body).slice(0, 60)}`;
+    let answer: Answer | undefined;
+    const work = await workOf(async () => {
+      answer = await house.post(path, body, headers);
+    });
+    const { status, text } = answer!;
+    expect(work, about).toBeLessThan(2_000);
     expect(status, about).toBeGreaterThanOrEqual(400);
     expect(status, about).toBeLessThan(500);
     expect(text.length, about).toBeLessThan(30_000);
-    expect(performance.now() - askedAt, about).toBeLessThan(5_000);
   }
   const { body } = await house.post("/api/auth/login", {
     email: "a@b.example",
@@ -198,10 +202,13 @@ test("a refusal stays small and quick however much is wrong, and says how much m
 test("an address with very many filters is answered or refused quickly", async () => {
   for (const part of ["a&", "a.eq=1&", "tier.eq=a&", "adt.gt=1&", "select=id&", "tier.in=(a,b)&"]) {
     const path = `/api/players?${part.repeat(Math.floor(14_000 / part.length)).slice(0, -1)}`;
-    const askedAt = performance.now();
-    const { status, text } = await house.get(path);
+    let answer: Answer | undefined;
+    const work = await workOf(async () => {
+      answer = await house.get(path);
+    });
+    const { status, text } = answer!;
+    expect(work, part).toBeLessThan(2_000);
     expect(status, part).toBeLessThan(500);
     expect(text.length, part).toBeLessThan(30_000);
-    expect(performance.now() - askedAt, part).toBeLessThan(5_000);
   }
 });

@@ -124,14 +124,13 @@ test("a connection that breaks under a commit fails it and what has begun behind
 });
 
 test("a transaction whose connection is lost is told so at once, whatever it waits for", async () => {
-  const startedAt = performance.now();
   const lost = db.asSystem(async (sql) => {
     const [{ pid }] = await sql<[{ pid: number }]>`select pg_backend_pid() as pid`;
     await admin`select pg_terminate_backend(${pid})`;
     return new Promise<never>(() => {});
   });
+  // And not of the deadline, which has a code of its own.
   await expect(lost).rejects.toMatchObject({ code: "CONNECTION_CLOSED" });
-  expect(performance.now() - startedAt).toBeLessThan(2_000);
   await name(RIVAL, "next");
   expect(await named(RIVAL)).toContain("next last");
 });

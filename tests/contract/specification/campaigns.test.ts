@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { comeDue } from "../../support/due.ts";
 import { type House, startHouse } from "../../support/house.ts";
 import { NOWHERE } from "../asking.ts";
 import { consenting } from "./fields.ts";
@@ -172,11 +173,11 @@ describe("schedule-campaign", () => {
 
   test("the audience is re-resolved at fire time and passes the full check: suppression, DNC, self-exclusion, erasure", async () => {
     const campaign_id = await draft({ subject: "At its time" });
-    const scheduled_at = new Date(Date.now() + 3_000).toISOString();
-    expect((await schedule({ campaign_id, scheduled_at, segment_id: segment })).status).toBe(200);
+    expect((await schedule({ campaign_id, scheduled_at: tomorrow(), segment_id: segment })).status).toBe(200);
     await consenting(house, { player_id: "late", email: "late@example.com", tier: "Spec" });
     const { body: erased } = await house.get("/api/players?player_id.eq=erased");
     await fn("data-deletion", { propertyId: house.tenant.id, playerId: erased[0].id });
+    await comeDue(house, campaign_id);
     await expect
       .poll(async () => (await house.get(`/api/campaigns/${campaign_id}`)).body.status, { timeout: 25_000 })
       .toBe("sent");

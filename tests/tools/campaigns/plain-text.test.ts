@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 import { plainText } from "#tools/campaigns/plain-text.ts";
+import { workOf } from "../../support/work.ts";
 
 test.each([
   ["a comparison is no tag", "1 < 2 and 3 > 2", "1 < 2 and 3 > 2"],
@@ -35,8 +36,6 @@ test.each([
   "<a href=x>x</a>".repeat(33_000),
   "<".repeat(490_000),
   "&#32;".repeat(100_000),
-])("html of 500 KB that is broken on purpose takes no longer for it", (html) => {
-  const started = performance.now();
-  plainText(html);
-  expect(performance.now() - started).toBeLessThan(2000);
+])("html of 500 KB that is broken on purpose takes no longer for it", async (html) => {
+  expect(await workOf(() => plainText(html))).toBeLessThan(2_000);
 });

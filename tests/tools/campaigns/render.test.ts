@@ -8,6 +8,7 @@ import {
   playerVariables,
   withFooter,
 } from "#tools/campaigns/render.ts";
+import { workOf } from "../../support/work.ts";
 
 const property = {
   name: "Lucky Star",
@@ -230,10 +231,9 @@ describe("a template that is refused", () => {
     ["a million tags", "{{1}}".repeat(99_999)],
     ["a megabyte", "x".repeat(1_000_000)],
     ["an expression for each item", `{{ (1..900000) | where_exp: "i", "i == 1" }}`],
-  ])("%s ends soon, with a fault", (_name, text) => {
-    const started = performance.now();
-    expect(faultOf(() => render({ text })).code).toBe("invalid");
-    expect(performance.now() - started).toBeLessThan(3000);
+  ])("%s ends soon, with a fault", async (_name, text) => {
+    const work = await workOf(() => expect(faultOf(() => render({ text })).code).toBe("invalid"));
+    expect(work).toBeLessThan(3_000);
   });
 });
 

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { comeDue } from "../../support/due.ts";
 import { type House, startHouse } from "../../support/house.ts";
 
 let house: House;
@@ -73,10 +74,12 @@ test("one that is scheduled gets there when it is due", async () => {
   const id = await make({ subject: "Later", channel: "inbox" });
   const { status } = await house.post("/api/functions/schedule-campaign", {
     campaign_id: id,
-    scheduled_at: new Date(Date.now() + 1_500).toISOString(),
+    scheduled_at: new Date(Date.now() + 3_600_000).toISOString(),
     segment_id: segment.id,
   });
   expect(status).toBe(200);
+  expect(await inbox()).not.toContainEqual(expect.objectContaining({ title: "Later" }));
+  await comeDue(house, id);
   await expect
     .poll(async () => (await inbox()).map(({ title }: { title: string }) => title), { timeout: 20_000 })
     .toContain("Later");

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type Keyword, keywordsOf, readText } from "#tools/sms/keywords.ts";
 import { type House, startHouse } from "../../support/house.ts";
+import { workOf } from "../../support/work.ts";
 
 let house: House;
 let keywords: Keyword[];
@@ -98,10 +99,11 @@ for (const [action, texts] of Object.entries(TEXTS)) {
   });
 }
 
-test("a text of ten thousand words is read in no time", () => {
-  const startedAt = performance.now();
-  readText("stop ".repeat(2_000), keywords);
-  readText("s ".repeat(5_000), keywords);
-  readText("please ".repeat(1_400), keywords);
-  expect(performance.now() - startedAt).toBeLessThan(1_500);
+test("a text of ten thousand words is read in no time", async () => {
+  const work = await workOf(() => {
+    readText("stop ".repeat(2_000), keywords);
+    readText("s ".repeat(5_000), keywords);
+    readText("please ".repeat(1_400), keywords);
+  });
+  expect(work).toBeLessThan(1_500);
 });

@@ -3,6 +3,7 @@ import { Liquid } from "liquidjs";
 import { describe, expect, test } from "vitest";
 import { markLinks } from "#tools/tracking/marks.ts";
 import { withUtm } from "#tools/tracking/utm.ts";
+import { workOf } from "../../support/work.ts";
 
 /** The HTML as it goes out, each address in brackets with its link's number, the pixel as a star. */
 function marked(html: string, variables: object = {}): string {
@@ -113,11 +114,10 @@ describe("the addresses of links", () => {
     );
   });
 
-  test("are found in time in proportion to the length", () => {
+  test("are found in time in proportion to the length", async () => {
     for (const hostile of ["<", "<a ", '<a href="', "<!--", "<style>", "{{ x }}", "<a href='x' "]) {
-      const started = performance.now();
-      markLinks(hostile.repeat(100_000));
-      expect(performance.now() - started, hostile).toBeLessThan(2_000);
+      const work = await workOf(() => markLinks(hostile.repeat(100_000)));
+      expect(work, hostile).toBeLessThan(2_000);
     }
   });
 });
