@@ -27,7 +27,8 @@ const locking = (table: Table): FaultCode[] => (isVersioned(table) ? ["precondit
 
 /** The operations that come with a table, but for those that it has of its own. */
 export function operationsOf(table: Table): Operation[] {
-  return table.verbs.filter((verb) => !table.own.includes(verb)).map((verb) => BUILDERS[verb](table));
+  const derived = table.verbs.filter((verb) => !table.own.includes(verb));
+  return derived.map((verb) => ({ ...BUILDERS[verb](table), core: table.core.includes(verb) }));
 }
 
 const BUILDERS: Record<Verb, (table: Table) => Operation> = {

@@ -155,6 +155,12 @@ export interface Operation {
   readonly deadline?: number;
   /** Bytes that its body may have over REST, where what it takes needs more than the usual megabyte. */
   readonly mostBytes?: number;
+  /** Named by the specification: agents see it before they search. */
+  readonly core: boolean;
+  /** Where it is reached over REST, where that does not follow from its name; by POST unless said otherwise. */
+  readonly at?: { readonly path: string; readonly methods?: readonly ("GET" | "POST")[] };
+  /** It lists what a record of a table has found, and is reached beneath that record too; `csv` gives all as a file. */
+  readonly beneath?: { readonly table: Table; readonly name: string; readonly csv: Operation };
   /** Fields for which a file can be sent as the body over REST; the first is the file's own text. */
   readonly upload?: readonly string[];
   /** A file instead of JSON: its handler checks everything and says what is to flow. */
@@ -194,6 +200,9 @@ interface ToolDefinition<I extends Shape, O extends z.ZodType> {
   recorded?: boolean;
   deadline?: number;
   mostBytes?: number;
+  core?: boolean;
+  at?: Operation["at"] & object;
+  beneath?: Operation["beneath"] & object;
   upload?: readonly string[];
   handler(context: Context, input: In<I>): Promise<z.input<O>>;
   many?(context: Context, inputs: In<I>[]): Promise<z.input<O>[]>;
@@ -208,6 +217,7 @@ export function tool<I extends Shape, O extends z.ZodType>(definition: ToolDefin
     status: 200,
     secrets: [],
     bulk: false,
+    core: false,
     recorded: false,
     ...definition,
     kind: "tool",
@@ -303,6 +313,8 @@ export interface Table {
   readonly verbs: readonly Verb[];
   /** Verbs that have an operation file of their own, with `crud: { table, verb }`. */
   readonly own: readonly Verb[];
+  /** Verbs that the specification names. */
+  readonly core: readonly Verb[];
   readonly access: Access;
   /** Columns that no two records share, by which an upsert knows a record beside its id. */
   readonly key: readonly string[];
@@ -331,6 +343,7 @@ export function table(definition: TableDefinition): Table {
   return {
     verbs: ["list", "get", "create", "update", "delete"],
     own: [],
+    core: [],
     access: "property",
     key: [],
     softDelete: false,

@@ -6,7 +6,7 @@ import { FAULTS, Fault, type FaultCode, invalid } from "#runtime/faults.ts";
 import type { Operation } from "#runtime/operation.ts";
 import type { Arguments } from "./cli-arguments.ts";
 import { type Named, propertyNamed } from "./cli-property.ts";
-import { pathOf } from "./rest.ts";
+import { pathOf } from "./rest-places.ts";
 
 interface Plan {
   method: string;
@@ -164,8 +164,7 @@ function planOf(operation: Operation, input: Record<string, unknown>): Plan {
     const path = `${collection}?${query({ ...(filters as object), ...options })}`;
     return { method: "GET", path, count: typeof count === "string" ? count : count ? "exact" : undefined };
   }
-  const upload = operation.name === "create_import_job" && typeof input.csv === "string";
-  if (verb === "create") return { method: "POST", path: collection, body: upload ? form(input) : input };
+  if (verb === "create") return { method: "POST", path: collection, body: sent(operation, input) };
   if (verb === "update") return { method: "PATCH", path: record, body: rest };
   // What is left out of the address is not done: a removal that was only to be tried would be made.
   return { method: verb === "get" ? "GET" : "DELETE", path: `${record}?${query(rest)}` };
@@ -179,10 +178,12 @@ function query(options: Record<string, unknown>): URLSearchParams {
 }
 
 /** A whole file travels as a file: a JSON body has a limit. */
-function form({ csv, ...parameters }: Record<string, unknown>): FormData {
+function sent({ upload: [field] = [] }: Operation, input: Record<string, unknown>): object {
+  if (field === undefined || typeof input[field] !== "string") return input;
+  const { [field]: text, ...params } = input;
   const data = new FormData();
-  data.set("params", JSON.stringify(parameters));
-  data.set("file", new Blob([String(csv)], { type: "text/csv" }), "players.csv");
+  data.set("params", JSON.stringify(params));
+  data.set("file", new Blob([String(text)], { type: "text/csv" }), "upload.csv");
   return data;
 }
 

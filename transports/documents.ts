@@ -2,7 +2,7 @@ import type { Catalog } from "#runtime/catalog.ts";
 import { settings } from "#runtime/config.ts";
 import type { Operation } from "#runtime/operation.ts";
 import { mcpClientConfig } from "./mcp-discovery.ts";
-import { placesOf } from "./openapi-places.ts";
+import { placesOf } from "./rest-places.ts";
 
 /** The generated part of the README between `<!-- name -->` and `<!-- /name -->`. */
 export type Part = "operations" | "configuration";

@@ -87,6 +87,9 @@ async function refusalOf(
 }
 
 /** Throws `method_not_allowed`, naming those that are. */
-export function notAllowed(methods: string[]): never {
-  throw new Fault("method_not_allowed", { message: `Use ${methods.join(" or ")} here.`, allow: methods });
+export function notAllowed(methods: readonly string[]): never {
+  throw new Fault("method_not_allowed", {
+    message: `Use ${methods.join(" or ")} here.`,
+    allow: [...methods],
+  });
 }

@@ -1,9 +1,10 @@
 import { createHash, type Hash, randomUUIDv7 } from "node:crypto";
+import type { z } from "zod";
 import { checkScope, resolveProperty } from "#runtime/access.ts";
 import type { Catalog } from "#runtime/catalog.ts";
 import { toToldFault } from "#runtime/failures.ts";
 import { invalid } from "#runtime/faults.ts";
-import { asObject, parseJson } from "#runtime/input.ts";
+import { asObject, foldCasing, parseJson } from "#runtime/input.ts";
 import { invoke, type Outcome, type Service } from "#runtime/invoke.ts";
 import type { Operation } from "#runtime/operation.ts";
 import createImportJob from "#tools/imports/create-import-job.ts";
@@ -11,6 +12,7 @@ import { dropUpload } from "#tools/imports/import-job.ts";
 import { receiveFile } from "#tools/imports/upload.ts";
 import { answer, answerFault } from "./answer.ts";
 import { checkCharset } from "./body.ts";
+import { kindOf } from "./cli-arguments.ts";
 import { type Gate, idempotencyKey } from "./gate.ts";
 import { type Http, type Passed, route } from "./guarded.ts";
 import { checkDeclared, receiveParts, receiveText, type Store } from "./imports-body.ts";
@@ -18,9 +20,6 @@ import { noteFields } from "./rest-fields.ts";
 
 const COLLECTION = "/api/import_jobs";
 const FILE_TYPES = /^(multipart\/form-data|text\/csv)\b/i;
-const LISTS = new Set(["match_on", "tags"]);
-const TOGGLES = new Set(["has_header", "dry_run"]);
-const STRUCTURED = new Set(["mapping", "consent"]);
 
 /** Files sent to POST /api/import_jobs. JSON bodies go on to the table. */
 export function mountImports(app: Http, gate: Gate, service: Service, catalog: Catalog): void {
@@ -46,7 +45,7 @@ async function receiveImport(service: Service, operation: Operation, request: Pa
       await receiveFile(service.db, { ...upload, filename }, hashed(file, hash));
     };
     try {
-      const params = await receiveBody(request, store, hash);
+      const params = await receiveBody(operation, request, store, hash);
       const idempotency = key === undefined ? undefined : { key, fingerprint: hash.digest() };
       const input = { ...params, upload_id: upload.id };
       noteFields(request, operation, params);
@@ -65,11 +64,16 @@ async function receiveImport(service: Service, operation: Operation, request: Pa
   }
 }
 
-async function receiveBody({ c, query }: Passed, store: Store, hash: Hash): Promise<Record<string, unknown>> {
+async function receiveBody(
+  operation: Operation,
+  { c, query }: Passed,
+  store: Store,
+  hash: Hash,
+): Promise<Record<string, unknown>> {
   const { incoming } = c.env;
   if (/^text\/csv/i.test(c.req.header("content-type") ?? "")) {
     checkCharset(c.req.header("content-type") ?? null);
-    const params = checked(paramsOf(query));
+    const params = checked(operation, paramsOf(operation, query));
     await receiveText(incoming, store);
     return params;
   }
@@ -77,24 +81,25 @@ async function receiveBody({ c, query }: Passed, store: Store, hash: Hash): Prom
   const text = await receiveParts(incoming, store);
   // The boundary between the parts is new on each try; what they hold is not.
   hash.update(`\n${text}`);
-  return checked(asObject(parseJson(text)));
+  return checked(operation, asObject(parseJson(text)));
 }
 
-function checked(params: Record<string, unknown>): Record<string, unknown> {
-  for (const name of ["csv", "rows", "upload_id", "uploadId"]) {
-    if (Object.hasOwn(params, name)) throw invalid(name, "cannot be given beside a file");
-  }
+function checked(operation: Operation, given: Record<string, unknown>): Record<string, unknown> {
+  const params = foldCasing(operation, given);
+  const beside = operation.upload?.find((name) => Object.hasOwn(params, name));
+  if (beside !== undefined) throw invalid(beside, "cannot be given beside a file");
   return params;
 }
 
-/** Parameters from a query: mapping and consent as JSON, lists separated by commas. */
-function paramsOf(query: URLSearchParams): Record<string, unknown> {
+/** Parameters from a query: lists separated by commas, what has fields as JSON. */
+function paramsOf({ input }: Operation, query: URLSearchParams): Record<string, unknown> {
   const params: Record<string, unknown> = {};
   for (const [name, value] of query) {
     if (Object.hasOwn(params, name)) throw invalid(name, "is given twice");
-    if (LISTS.has(name)) params[name] = value.split(",").filter((one) => one !== "");
-    else if (STRUCTURED.has(name)) params[name] = parseJson(value);
-    else if (TOGGLES.has(name) && (value === "true" || value === "false")) params[name] = value === "true";
+    const kind = Object.hasOwn(input.shape, name) ? kindOf(input.shape[name] as z.ZodType) : "text";
+    if (kind === "list") params[name] = value.split(",").filter((one) => one !== "");
+    else if (kind === "json") params[name] = parseJson(value);
+    else if (kind === "boolean" && (value === "true" || value === "false")) params[name] = value === "true";
     else params[name] = value;
   }
   return params;

@@ -2,39 +2,24 @@ import type { Catalog } from "#runtime/catalog.ts";
 import { invalid } from "#runtime/faults.ts";
 import { invoke, type Service } from "#runtime/invoke.ts";
 import type { Operation } from "#runtime/operation.ts";
-import exportImportErrors from "#tools/imports/export-import-errors.ts";
-import listImportErrors from "#tools/imports/list-import-errors.ts";
-import exportValidationResults from "#tools/validation/export-validation-results.ts";
-import listValidationResults from "#tools/validation/list-validation-results.ts";
 import { answer } from "./answer.ts";
 import type { Gate } from "./gate.ts";
 import { guarded, type Http, notAllowed, type Passed } from "./guarded.ts";
 import { answerFile } from "./rest.ts";
 import { refuseOptions } from "./rest-options.ts";
+import { pathBeneath } from "./rest-places.ts";
 import { acceptsCsv } from "./rest-preferences.ts";
 import { pageHeaders } from "./rest-tables.ts";
 
-interface Place {
-  path: string;
-  list: Operation;
-  /** The operation that gives all of them as a file. */
-  csv: Operation;
-}
-
-/** Where they are, and by which operation. */
-export const JOB_ROWS: readonly Place[] = [
-  { path: "/api/import_jobs/{id}/errors", list: listImportErrors, csv: exportImportErrors },
-  { path: "/api/validation_jobs/{id}/results", list: listValidationResults, csv: exportValidationResults },
-];
-
-/** What a job found, beside the job, as JSON or CSV. */
+/** What a job has found, beside the job, as JSON or CSV. */
 export function mountJobRows(app: Http, gate: Gate, service: Service, catalog: Catalog): void {
-  for (const place of JOB_ROWS) {
-    if (!catalog.operations.has(place.list.name)) continue;
-    const path = place.path.replace("{id}", ":id");
+  for (const list of catalog.operations.values()) {
+    const { beneath } = list;
+    if (!beneath) continue;
+    const path = pathBeneath(beneath, ":id");
     app.get(
       path,
-      guarded(gate, (request) => listRows(service, place, request)),
+      guarded(gate, (request) => listRows(service, list, beneath.csv, request)),
     );
     app.all(
       path,
@@ -43,7 +28,12 @@ export function mountJobRows(app: Http, gate: Gate, service: Service, catalog: C
   }
 }
 
-async function listRows(service: Service, { list, csv }: Place, request: Passed): Promise<Response> {
+async function listRows(
+  service: Service,
+  list: Operation,
+  csv: Operation,
+  request: Passed,
+): Promise<Response> {
   const { c, call, query, frame } = request;
   refuseOptions(query, new Set(["format", ...Object.keys(list.input.omit({ id: true }).shape)]));
   const { format, ...page } = Object.fromEntries(query);

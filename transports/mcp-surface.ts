@@ -30,33 +30,6 @@ const MOST_LISTED = 25;
 const MOST_CHARACTERS = 32_000;
 const MOST_SURFACES = 256;
 
-/** What the list shows by default where there is more than fits: the operations the specification names. */
-const CORE = new Set([
-  "list_players",
-  "get_player",
-  "create_player",
-  "update_player",
-  "delete_player",
-  "export_players",
-  "list_campaigns",
-  "create_campaign",
-  "send_campaign",
-  "send_sms_campaign",
-  "schedule_campaign",
-  "consent_record",
-  "consent_revoke",
-  "compliance_check",
-  "data_export",
-  "data_deletion",
-  "get_validation_job",
-  "get_import_job",
-  "list_webhook_endpoints",
-  "create_webhook_endpoint",
-  "create_api_key",
-  "list_api_keys",
-  "revoke_api_key",
-]);
-
 /** The surfaces of a catalog: every tool is described once, every surface is made once. */
 export function surfaces(catalog: Catalog): Surfaces {
   const tools = [...catalog.operations.values()]
@@ -87,7 +60,7 @@ export function surfaces(catalog: Catalog): Surfaces {
 function surfaceOf(tools: OfferedTool[], options: Options): Surface {
   const searchable = options.toolsets === null && tools.length > MOST_LISTED;
   let index: Index | undefined;
-  const shown = searchable ? tools.filter(({ operation }) => CORE.has(operation.name)) : tools;
+  const shown = searchable ? tools.filter(({ operation }) => operation.core) : tools;
   const readOnly = tools.every(({ operation }) => operation.effect === "read");
   const meta = searchable ? [SEARCH_TOOLS, CALL_TOOL(readOnly)] : [];
   const full = [...shown.map(({ text }) => text), ...meta];

@@ -3,9 +3,9 @@ import { isVersioned } from "#runtime/etag.ts";
 import { keepsAnswer, type Operation } from "#runtime/operation.ts";
 import type { Deprecation } from "#runtime/versions.ts";
 import { withDeprecations } from "./mcp-tools.ts";
-import type { Place } from "./openapi-places.ts";
 import { type HeaderName, headerReferences } from "./openapi-responses.ts";
 import { type Json, jsonSchema, referenceTo, type Schemas, schemaName } from "./openapi-schemas.ts";
+import type { Place } from "./rest-places.ts";
 import { TYPES } from "./rest-preferences.ts";
 
 /** What a write answers to who wants no more than that it was done. */

@@ -17,9 +17,9 @@ import {
   rowParameters,
   writeParameters,
 } from "./openapi-parameters.ts";
-import { type Place, placeAt, placesOf } from "./openapi-places.ts";
 import { ERROR, errorResponses, headerReferences, headers, responses } from "./openapi-responses.ts";
 import { type Json, recordSchemas, type Schemas } from "./openapi-schemas.ts";
+import { type Place, placeAt, placesOf } from "./rest-places.ts";
 
 /** The OpenAPI 3.1 document of the catalog. */
 export function openApi(catalog: Catalog, baseUrl: string): Json {

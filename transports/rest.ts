@@ -14,6 +14,7 @@ import { type Gate, idempotencyKey } from "./gate.ts";
 import { guarded, type Http, type HttpContext, notAllowed, type Passed, route } from "./guarded.ts";
 import { noteFields } from "./rest-fields.ts";
 import { refuseOptions, tryingOf } from "./rest-options.ts";
+import { methodsOf, pathOf } from "./rest-places.ts";
 import { expectMost, expectOne, preferences } from "./rest-preferences.ts";
 import { countHeader, newOnes, type Shaped, selection, shaped, successes } from "./rest-shapes.ts";
 import { cursorHeader, list, OPTIONS } from "./rest-tables.ts";
@@ -24,7 +25,7 @@ export function mountRest(app: Http, gate: Gate, service: Service, catalog: Cata
     if (operation.crud) continue;
     const path = pathOf(operation);
     app.on(
-      methodsOf(operation),
+      [...methodsOf(operation)],
       path,
       route(gate, service, catalog, operation, (request) => callFunction(service, operation, request)),
     );
@@ -34,25 +35,6 @@ export function mountRest(app: Http, gate: Gate, service: Service, catalog: Cata
     );
   }
   for (const table of catalog.tables.values()) mountTable(app, gate, service, catalog, table);
-}
-
-/** The specification's own paths for signing in. */
-const AUTH_PATHS: Record<string, string> = {
-  login: "login",
-  me: "me",
-  request_password_reset: "password-reset",
-  confirm_password_reset: "password-reset/confirm",
-};
-
-/** Where an operation is reached over REST. */
-export function pathOf(operation: Operation): string {
-  const own = AUTH_PATHS[operation.name];
-  if (own) return `/api/auth/${own}`;
-  return `/api/functions/${operation.name.replaceAll("_", "-")}`;
-}
-
-export function methodsOf(operation: Operation): string[] {
-  return operation.name === "me" ? ["POST", "GET"] : ["POST"];
 }
 
 async function callFunction(service: Service, operation: Operation, request: Passed): Promise<Response> {

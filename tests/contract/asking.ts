@@ -1,7 +1,7 @@
 import { z } from "zod";
 import type { Operation, Table } from "#runtime/operation.ts";
 import { CATALOG } from "#tools/catalog.ts";
-import { placesOf } from "#transports/openapi-places.ts";
+import { placesOf } from "#transports/rest-places.ts";
 import type { Answer, House } from "../support/house.ts";
 
 type Schema = {

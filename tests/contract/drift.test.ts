@@ -113,9 +113,10 @@ function outline(value: unknown, name = "", indent = ""): string {
   return [name && `${indent}${name}:\n`, ...fields].join("");
 }
 
-/** References by their names alone. */
+/** References by their names alone, and formats without the pattern that follows from them. */
 function brief(json: string): string {
   return json
+    .replaceAll(/("format":"(?:uuid|date|date-time|email)"),"pattern":"(?:[^"\\]|\\.)*"/g, "$1")
     .replaceAll(/\{"\$ref":"#\/components\/\w+\/([\w-]+)"\}/g, "→$1")
     .replaceAll(/"([\w-]+)":→E?\1(?=[,}])/g, "→$1");
 }

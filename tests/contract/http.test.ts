@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { CURRENT_VERSION } from "#runtime/versions.ts";
 import { CATALOG } from "#tools/catalog.ts";
-import { placesOf } from "#transports/openapi-places.ts";
+import { placesOf } from "#transports/rest-places.ts";
 import { type House, startHouse } from "../support/house.ts";
 import { expectFrame, raw, refused } from "./answers.ts";
 import { NOWHERE } from "./asking.ts";

@@ -30,6 +30,7 @@ const players = table({
   noun: "player",
   description: "The people of a property.",
   softDelete: true,
+  core: ["list", "get", "create", "update", "delete"],
   columns: {
     player_id: createOnly(z.string().min(1).optional()),
     email: writable(z.email().nullable().optional()),
@@ -99,6 +100,7 @@ const exportPlayers = tool({
   title: "Export players",
   description: "All players as CSV text.",
   scope: "read",
+  core: true,
   effect: "read",
   input: { rows: z.int().min(0).max(100_000) },
   output: z.string(),

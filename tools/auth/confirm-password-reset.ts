@@ -19,6 +19,7 @@ export default tool({
   effect: "change",
   access: "public",
   realm: "system",
+  at: { path: "/api/auth/password-reset/confirm" },
   input: {
     token: z.string().min(1).max(200).describe("From the link in the email"),
     password: z.string().max(1024).describe("12 to 256 characters"),

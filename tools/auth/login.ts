@@ -15,6 +15,7 @@ export default tool({
   effect: "change",
   access: "public",
   realm: "system",
+  at: { path: "/api/auth/login" },
   input: { email: z.email().max(320), password: z.string().min(1).max(1024) },
   output: z.object({ token: z.string(), user: UserView, expires_in: z.int().describe("Seconds") }),
   faults: ["invalid_credential", "rate_limited"],

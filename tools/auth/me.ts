@@ -11,6 +11,7 @@ export default tool({
   effect: "read",
   access: "user",
   realm: "system",
+  at: { path: "/api/auth/me", methods: ["POST", "GET"] },
   input: {},
   output: UserView.extend({
     is_platform_admin: z.boolean(),

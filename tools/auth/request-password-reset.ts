@@ -13,6 +13,7 @@ export default tool({
   effect: "change",
   access: "public",
   realm: "system",
+  at: { path: "/api/auth/password-reset" },
   input: { email: z.email().max(320) },
   output: z.object({ success: z.literal(true), message: z.string() }),
   faults: ["rate_limited"],

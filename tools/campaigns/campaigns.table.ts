@@ -21,6 +21,7 @@ const campaigns = table({
   description:
     "A campaign is one message to an audience: a segment, conditions, or all players said in words. Content can be edited in draft, scheduled and paused. It is sent by send_campaign or schedule_campaign.",
   softDelete: true,
+  core: ["list", "create"],
   columns: {
     name: writable(z.string().trim().min(1).max(200)),
     channel: writable(z.enum(CHANNELS).default("email")),

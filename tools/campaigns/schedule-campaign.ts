@@ -18,6 +18,7 @@ export default tool({
     "Schedules an email or loyaltyvip campaign for a future time against a saved segment, in place of any audience it had. The segment is evaluated again when the time comes, and every recipient passes the full check. A scheduled campaign can be scheduled anew.",
   scope: "write",
   effect: "contact",
+  core: true,
   property: "property_id",
   input: {
     campaign_id: z.uuid().describe("From list_campaigns"),

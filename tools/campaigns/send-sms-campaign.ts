@@ -8,6 +8,7 @@ export default tool({
     "Queues an SMS campaign to its audience. Every number passes the compliance gate (suppression, do-not-call, consent, self-exclusion); the blocked are skipped, with the reason. A text that does not say how to opt out gets the property's sms_opt_out_text at its end. dry_run changes nothing and answers the preflight.",
   scope: "write",
   effect: "contact",
+  core: true,
   property: "propertyId",
   input,
   output,

@@ -36,6 +36,7 @@ export default tool({
     "Says for each phone, email or player whether a message on the channel may go now, and every reason why not. What only postpones a message, quiet hours where the player is and frequency rules, stands in defer and leaves allowed as it is. The same gate stands before every send. Where several players share an address, one who is barred or has refused the channel bars it for all of them.",
   scope: "read",
   effect: "read",
+  core: true,
   property: "propertyId",
   input: {
     propertyId: z.uuid(),

@@ -14,6 +14,7 @@ export default tool({
     "Writes a player's consent, or refusal, for a channel into the ledger. An express consent that names its consentSource is a new opt-in: it lifts suppressions of reason unsubscribed or stop_keyword for that channel that are older than the consent. complaint, hard_bounce, manual, import, erased and self_excluded stay, and so do suppressions of all channels.",
   scope: "write",
   effect: "change",
+  core: true,
   property: "propertyId",
   input: {
     propertyId: z.uuid(),

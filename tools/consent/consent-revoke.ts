@@ -13,6 +13,7 @@ export default tool({
     "Records that a player, or whoever has a phone or email, wants no more marketing: on one channel, or on all. It takes effect at once: the address is suppressed and pending sends are cancelled. Safe to repeat; works for addresses that no player has.",
   scope: "write",
   effect: "change",
+  core: true,
   property: "propertyId",
   input: {
     propertyId: z.uuid(),

@@ -10,6 +10,7 @@ export default table({
     "An import job brings players in from a CSV file, in the background. Poll it until status is completed or failed; list_import_errors says which rows were refused, and why.",
   verbs: ["list", "get", "create", "delete"],
   own: ["create", "delete"],
+  core: ["get"],
   columns: {
     ...asyncJobColumns("player_import"),
     created_count: readable(z.int()),

@@ -2,6 +2,7 @@ import { z } from "zod";
 import { tool } from "#runtime/operation.ts";
 import { checkJob } from "#tools/jobs/async-job.ts";
 import { pageOf, paging, placeOf } from "#tools/jobs/places.ts";
+import exportImportErrors from "./export-import-errors.ts";
 import importJobs from "./import-jobs.table.ts";
 
 /** Why a row was refused. `self_excluded` alone is a notice: the row came in, with that status. */
@@ -34,6 +35,7 @@ export default tool({
     "Lists why rows of an import failed: the column, the reason and the row as it was given. A refused row is refused whole: nothing of it is imported.",
   scope: "read",
   effect: "read",
+  beneath: { table: importJobs, name: "errors", csv: exportImportErrors },
   input: {
     id: z.uuid().describe("The import job's id, from list_import_jobs"),
     ...paging,

@@ -13,6 +13,7 @@ export default tool({
     "Makes a key for one property and shows its secret once, as api_key. Only a hash is kept. The caller must be a platform admin, or an admin or manager of the property.",
   scope: "write",
   effect: "create",
+  core: true,
   access: "manager",
   realm: "system",
   property: "property_id",

@@ -9,6 +9,7 @@ export default tool({
     "Lists a property's keys, revoked ones too: names, prefixes, scopes, states, last use. No secrets.",
   scope: "read",
   effect: "read",
+  core: true,
   access: "user",
   realm: "system",
   property: "property_id",

@@ -10,6 +10,7 @@ export default tool({
   description: "Makes a key unusable at once, everywhere. What uses it stops working. It cannot be undone.",
   scope: "write",
   effect: "destroy",
+  core: true,
   access: "user",
   realm: "system",
   input: { key_id: z.uuid().describe("From list_api_keys") },

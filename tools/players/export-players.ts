@@ -13,6 +13,7 @@ export default file({
   description:
     "Writes players with every field into a CSV file, newest first: all of them, a segment's, those that conditions match, or both. Cells that a spreadsheet would run start with an apostrophe.",
   contentType: "text/csv; charset=utf-8",
+  core: true,
   property: "property_id",
   input: {
     property_id: z.uuid(),

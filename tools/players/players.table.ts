@@ -27,6 +27,7 @@ export default table({
   description: "A player is a person in the property's database.",
   softDelete: true,
   events: { create: "player.created", update: "player.updated", delete: "player.deleted" },
+  core: ["list", "get", "create", "update", "delete"],
   columns: {
     player_id: writable(
       z

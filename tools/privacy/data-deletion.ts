@@ -40,6 +40,7 @@ export default tool({
     "Erases everything that knows the player, for good: records, messages, answers kept for replays, callbacks. Sends and consents stay without a name; a keyed hash of each address bars it from being written to or stored again. Refused under legal hold. Safe to repeat.",
   scope: "write",
   effect: "destroy",
+  core: true,
   property: "propertyId",
   input: {
     propertyId: z.uuid(),

@@ -32,6 +32,7 @@ export default tool({
     "Answers one JSON object with everything that knows the player: the record, consents, sends, plays, messages, lists, audit entries and what else there is, also entries that know the address by its hash alone. The export itself is recorded.",
   scope: "read",
   effect: "read",
+  core: true,
   recorded: true,
   property: "propertyId",
   input: { propertyId: z.uuid(), playerId: z.uuid().describe("From list_players") },

@@ -2,6 +2,7 @@ import { z } from "zod";
 import { tool } from "#runtime/operation.ts";
 import { checkJob } from "#tools/jobs/async-job.ts";
 import { pageOf, paging, placeOf } from "#tools/jobs/places.ts";
+import exportValidationResults from "./export-validation-results.ts";
 import validationJobs from "./validation-jobs.table.ts";
 import { Checks, REASONS, RESULTS, RISKS } from "./verdict.ts";
 
@@ -22,6 +23,7 @@ export default tool({
     "Lists what a validation job found out about each address: the result, the risk, the reasons and the single checks. Addresses whose turn is still to come are not listed.",
   scope: "read",
   effect: "read",
+  beneath: { table: validationJobs, name: "results", csv: exportValidationResults },
   input: {
     id: z.uuid().describe("The validation job's id, from list_validation_jobs"),
     result: z.enum(RESULTS).optional().describe("Only addresses with this result"),

@@ -10,6 +10,7 @@ export default table({
     "A validation job checks email addresses in the background. Poll it until it has ended; list_validation_results shows what it found.",
   verbs: ["list", "get", "create", "delete"],
   own: ["create", "delete"],
+  core: ["get"],
   columns: {
     ...asyncJobColumns("email_validation"),
     result_url: readable(z.string().describe("The result of each address, as JSON or with ?format=csv")),

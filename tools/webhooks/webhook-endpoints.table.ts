@@ -15,6 +15,7 @@ export default table({
   noun: "webhook_endpoint",
   description:
     "A receiver of signed event callbacks. The signing secret is shown once, when the endpoint is created; rotate_webhook_secret gives a new one.",
+  core: ["list", "create"],
   columns: {
     url: writable(z.url().max(2048).describe("Receives the POSTs; https, on the public internet")),
     events: writable(

@@ -1,6 +1,4 @@
 import type { Operation, Verb } from "#runtime/operation.ts";
-import { JOB_ROWS } from "./job-rows.ts";
-import { methodsOf, pathOf } from "./rest.ts";
 
 /** One path and method, in lower case, at which an operation is reached over REST. */
 export interface Place {
@@ -17,16 +15,26 @@ export interface Place {
   upserts: boolean;
 }
 
+/** Where a function is reached over REST. */
+export function pathOf({ name, at }: Operation): string {
+  return at?.path ?? `/api/functions/${name.replaceAll("_", "-")}`;
+}
+
+export function methodsOf({ at }: Operation): readonly string[] {
+  return at?.methods ?? ["POST"];
+}
+
+/** Where what belongs to a record is listed beneath it; `id` is how the route names the record. */
+export function pathBeneath({ table, name }: NonNullable<Operation["beneath"]>, id = "{id}"): string {
+  return `/api/${table.name}/${id}/${name}`;
+}
+
 /** Each path and method, in lower case, at which an operation is reached over REST. */
 export function placesOf(operation: Operation): [string, string][] {
   if (!operation.crud) {
-    const rows = JOB_ROWS.filter(({ list }) => list === operation).map(({ path }): [string, string] => [
-      path,
-      "get",
-    ]);
     return [
       ...methodsOf(operation).map((method): [string, string] => [pathOf(operation), method.toLowerCase()]),
-      ...rows,
+      ...(operation.beneath ? [[pathBeneath(operation.beneath), "get"] satisfies [string, string]] : []),
     ];
   }
   const { table, verb } = operation.crud;
