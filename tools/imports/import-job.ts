@@ -14,7 +14,7 @@ export const params = {
     .record(z.string().max(500), z.string().max(100).nullable())
     .default({})
     .describe(
-      'File column to player field, such as {"Email Addr": "email", "Fav Game": "custom.fav_game", "Opt In": "consent.email", "x": null}. Columns with a known name need no mapping; null leaves one out. Without a header the columns are "1", "2", …',
+      'File column to player field, such as {"Email Addr": "email", "Fav Game": "custom.fav_game", "Opt In": "consent.email", "x": null}. Columns with a known name need no mapping; null leaves one out. In consent.<channel> yes or opted in grants (with the consent block alone), no or opted out refuses, an empty cell says nothing, and any other word is an error of the row. Without a header the columns are "1", "2", …',
     ),
   mode: z
     .enum(["upsert", "create_only", "update_only"])
@@ -54,7 +54,7 @@ export const params = {
     })
     .optional()
     .describe(
-      "Evidence of the opt-in. Without it an import turns no consent on; without occurred_at_column it turns none on that a player has refused.",
+      "Evidence of the opt-in. Without it an import turns no consent on; without occurred_at_column it turns none on that a player has refused. A refusal needs none, and is recorded whatever mode and on_conflict say, also where a row repeats a player of the file.",
     ),
   dry_run: z.boolean().default(false).describe("Checks and counts everything, and writes no player."),
 };

@@ -60,9 +60,6 @@ export function checkParams(params: ImportParams, customs: CustomFields): void {
         `${name} is no player field. Use ${fields}, custom.<key>, consent.<channel> or null`,
       );
     }
-    if (target.kind === "consent" && !params.consent) {
-      throw invalid("consent", `is needed to map ${column} to ${name}: say where the consent comes from`);
-    }
     if (used.has(name)) throw invalid(`mapping.${column}`, `${name} is given by two columns`);
     used.add(name);
   }
@@ -79,7 +76,7 @@ export function layoutOf(header: readonly string[], params: ImportParams, custom
   refuseForbidden(names);
   const mapping = new Map(Object.entries(params.mapping).map(([column, name]) => [column.trim(), name]));
   const occurred = params.consent?.occurred_at_column?.trim();
-  const known = knownColumns(params, customs);
+  const known = knownColumns(customs);
   const targets = names.map((name): Target | null => {
     const mapped = mapping.get(name);
     if (mapped !== undefined) return mapped === null ? null : readTarget(mapped, customs);
@@ -104,7 +101,7 @@ export function layoutOf(header: readonly string[], params: ImportParams, custom
  * Tells what a column whose name needs no mapping means: known names in any case, with spaces, hyphens or
  * underscores, the keys and labels of custom fields among them.
  */
-function knownColumns(params: ImportParams, customs: CustomFields): (name: string) => Target | null {
+function knownColumns(customs: CustomFields): (name: string) => Target | null {
   const own = new Map<string, string>();
   for (const { key, label, archived } of customs.values()) {
     if (archived) continue;
@@ -116,8 +113,7 @@ function knownColumns(params: ImportParams, customs: CustomFields): (name: strin
     if (field) return readTarget(field, customs);
     const key = own.get(folded(name));
     if (key) return { kind: "custom", key };
-    const target = readTarget(name, customs);
-    return target?.kind === "consent" && !params.consent ? null : target;
+    return readTarget(name, customs);
   };
 }
 

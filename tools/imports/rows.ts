@@ -17,9 +17,10 @@ const SHOWN = 200;
 /** Bytes; emails have at most 254 characters. */
 const MOST_ADDRESS = 1_024;
 
-/** A grant that a row brings. */
-export interface Grant {
+/** What a row says of consent to a channel. */
+export interface Choice {
   channel: Channel;
+  given: boolean;
   /** ISO time, or null for the time of the import. */
   occurredAt: string | null;
 }
@@ -31,7 +32,9 @@ export interface Staged {
   id: string;
   matchOn: MatchKey;
   values: Record<string, string | null>;
-  grants: Grant[];
+  choices: Choice[];
+  /** An earlier row is about the same player: nothing of this one counts but its refusals. */
+  repeats: boolean;
   cells: readonly string[];
 }
 
@@ -223,7 +226,8 @@ function complete(draft: Draft, params: ImportParams, row: number, cells: readon
   if (matchOn === undefined) return null;
   const custom = Object.keys(draft.custom).length > 0 ? JSON.stringify(draft.custom) : null;
   if (custom !== null) values.custom = custom;
-  return { row, id: randomUUIDv7(), matchOn, values, grants: grantsOf(draft, params), cells };
+  const choices = choicesOf(draft, params);
+  return { row, id: randomUUIDv7(), matchOn, values, choices, repeats: false, cells };
 }
 
 function isAcceptable(staged: Staged, seen: Seen, refuse: Refuse): boolean {
@@ -234,19 +238,23 @@ function isAcceptable(staged: Staged, seen: Seen, refuse: Refuse): boolean {
     return false;
   }
   if (isFirst(staged, seen)) return true;
+  if (staged.choices.some(({ given }) => !given)) {
+    staged.repeats = true;
+    return true;
+  }
   const message = "An earlier row of the file is about the same player.";
   refuse("duplicate_in_file", matchOn, message, values[matchOn]);
   return false;
 }
 
-function grantsOf({ values, consents, occurredAt }: Draft, { consent }: ImportParams): Grant[] {
-  if (!consent) return [];
-  const asked = new Map<Channel, boolean>(consent.channel.map((channel) => [channel, true]));
+/** A grant needs evidence and an address; a refusal needs neither. */
+function choicesOf({ values, consents, occurredAt }: Draft, { consent }: ImportParams): Choice[] {
+  const asked = new Map<Channel, boolean>(consent?.channel.map((channel) => [channel, true]));
   for (const [channel, given] of consents) asked.set(channel, given);
   const reached = (channel: Channel) =>
     channel === "push" || (channel === "email" ? values.email !== undefined : values.phone !== undefined);
   return [...asked].flatMap(([channel, given]) =>
-    given && reached(channel) ? [{ channel, occurredAt }] : [],
+    !given || (consent && reached(channel)) ? [{ channel, given, occurredAt }] : [],
   );
 }
 

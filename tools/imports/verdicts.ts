@@ -77,8 +77,8 @@ export async function judge(
   return { verdicts, existing: found!.existing, columns };
 }
 
-/** The row's player. Of several with one email or phone, the oldest is meant. */
-function matches({ sql, property }: Context, used: readonly MatchKey[]) {
+/** The player of row `r`. Of several with one email or phone, the oldest is meant. */
+export function matches({ sql, property }: Context, used: readonly MatchKey[]) {
   const byKey = (key: MatchKey) => sql`
     select p.id, p.status, p.import_job_id, p.created_at, p.email_hash, p.phone_hash from players p
     where r.match_on = ${key} and p.property_id = ${property.id} and p.${sql(key)} = r.${sql(key)}

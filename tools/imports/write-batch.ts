@@ -9,7 +9,7 @@ import type { ImportJob } from "./import-job.ts";
 import type { Layout } from "./layout.ts";
 import type { Refusal, Staged } from "./rows.ts";
 import { judge, type Verdict } from "./verdicts.ts";
-import { writeGrants } from "./write-grants.ts";
+import { refuses, writeConsents } from "./write-consents.ts";
 import { writePlayers } from "./write-players.ts";
 
 const MOST_SHOWN = 1000;
@@ -57,21 +57,19 @@ export async function writeBatch(
   await checkFields(context, batch);
   // In turn too: what another import has just added counts. Without it such a batch took 15 s, not 1.
   if (batch.analyze) await sql`select analyze_players()`;
-  const { rows, refusals } = withoutTwins(batch);
+  const { rows, repeats, refusals } = withoutTwins(batch);
   const counts: Counts = { created: 0, updated: 0, skipped: 0 };
+  if (job.params.dry_run) await sql`savepoint dry_run`;
   if (rows.length > 0) {
-    if (job.params.dry_run) await sql`savepoint dry_run`;
     const judged = await judge(context, job.id, job.params, rows, batch.onStaged);
     Object.assign(counts, await writePlayers(context, job.id, job.params, judged));
     await suppressAddressesOf(context, await excludedRows(context));
-    if (job.params.consent) {
-      const { actor_type, actor_id } = job;
-      await writeGrants(context, job.params.consent, { actor_type, actor_id }, rows);
-    }
-    if (job.params.dry_run) await sql`rollback to savepoint dry_run`;
     counts.skipped = judged.verdicts.filter(({ verdict }) => verdict === "skip").length;
     refusals.push(...refusalsOf(judged.verdicts, rows));
   }
+  const { actor_type, actor_id } = job;
+  await writeConsents(context, job.params.consent, { actor_type, actor_id }, rows, repeats);
+  if (job.params.dry_run) await sql`rollback to savepoint dry_run`;
   await keepErrors(context, job.id, layout, refusals);
   await keepProgress(context, job.id, batch, counts);
   return true;
@@ -92,28 +90,29 @@ async function excludedRows({ sql }: Context): Promise<string[]> {
   return rows.map(({ id }) => id);
 }
 
-/** A row that is known by its email or phone alone may mean the player of an earlier row in the same batch. */
-function withoutTwins(batch: Batch): { rows: Staged[]; refusals: Refusal[] } {
+/**
+ * A row that is known by its email or phone alone may mean the player of an earlier row in the same batch. Such rows
+ * are refused like those that repeat a key; `repeats` are the ones whose refusal of a channel counts nonetheless.
+ */
+function withoutTwins(batch: Batch): { rows: Staged[]; repeats: Staged[]; refusals: Refusal[] } {
   const refusals = [...batch.refusals];
+  const repeats: Staged[] = [];
   const shown = new Set<string>();
-  const rows = batch.rows.filter(({ row, matchOn, values, cells }) => {
+  const rows = batch.rows.filter((staged) => {
+    const { row, matchOn, values, cells } = staged;
     const { email, phone } = values;
     const value = values[matchOn] ?? null;
-    const isTwin = matchOn !== "player_id" && shown.has(`${matchOn} ${value}`);
-    if (isTwin)
-      refusals.push({
-        row,
-        cells,
-        column: matchOn,
-        value,
-        code: "duplicate_in_file",
-        message: MESSAGES.duplicate_in_file,
-      });
+    const isTwin = staged.repeats || (matchOn !== "player_id" && shown.has(`${matchOn} ${value}`));
+    if (isTwin) {
+      const message = MESSAGES.duplicate_in_file;
+      refusals.push({ row, cells, column: matchOn, value, code: "duplicate_in_file", message });
+      if (refuses(staged)) repeats.push(staged);
+    }
     if (email) shown.add(`email ${email}`);
     if (phone) shown.add(`phone ${phone}`);
     return !isTwin;
   });
-  return { rows, refusals };
+  return { rows, repeats, refusals };
 }
 
 const MESSAGES = {

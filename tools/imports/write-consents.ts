@@ -1,0 +1,208 @@
+import { createHash, randomUUIDv7 } from "node:crypto";
+import type { Context } from "#runtime/operation.ts";
+import { emitMany } from "#runtime/outbox.ts";
+import { appendConsents, type LedgerRow, refreshConsents } from "#tools/consent/ledger.ts";
+import { type ImportParams, MATCH_KEYS, type Requester } from "./import-job.ts";
+import type { Choice, Staged } from "./rows.ts";
+import { matches } from "./verdicts.ts";
+
+interface Person {
+  row: number;
+  player_id: string;
+  email_hash: string | null;
+  phone_hash: string | null;
+  consents: Record<string, boolean>;
+  region: string;
+}
+
+interface Said {
+  person: Person;
+  choice: Choice;
+}
+
+/**
+ * Appends what the rows say of consent to the ledger, and sets these players' consents to what the ledger says
+ * last. Grants are those of the written rows: a later refusal or revocation stays, and so does any against a grant
+ * that has no date, because nobody can tell which came first. A refusal counts in rows that write nothing else,
+ * too: of players whom the import leaves alone, and in `repeats`, which mean players of earlier rows.
+ */
+export async function writeConsents(
+  context: Context,
+  evidence: ImportParams["consent"],
+  requester: Requester,
+  rows: readonly Staged[],
+  repeats: readonly Staged[],
+): Promise<void> {
+  const { sql, property } = context;
+  const choices = new Map(
+    [...rows, ...repeats].flatMap((row) => (row.choices.length > 0 ? [[row.row, row.choices] as const] : [])),
+  );
+  if (choices.size === 0) return;
+  const written = rows.length > 0 ? await writtenPeople(context, [...choices.keys()]) : [];
+  const others = await otherPeople(context, rows, repeats);
+  const said = [
+    ...written.flatMap((person) => saidBy(person, choices)),
+    ...others.flatMap((person) => saidBy(person, choices)).filter(({ choice }) => !choice.given),
+  ];
+  const entries = await newEntries(context, said);
+  if (entries.length === 0) return;
+  const [clock] = await sql<{ now: string }[]>`select clock_timestamp() as now`;
+  const ledger = entries.map((one) => ledgerRow(property, evidence, requester, one, clock!.now));
+  await appendConsents(sql, ledger);
+  await refreshConsents(sql, property, [...new Set(ledger.map((entry) => entry.player_id))]);
+  await announce(context, ledger);
+}
+
+function saidBy(person: Person, choices: ReadonlyMap<number, readonly Choice[]>): Said[] {
+  return (choices.get(person.row) ?? []).map((choice) => ({ person, choice }));
+}
+
+/** The players of written rows, who are locked by having been written. */
+async function writtenPeople({ sql, property }: Context, rows: number[]): Promise<Person[]> {
+  return await sql<Person[]>`
+    select r.row, ${personOf({ sql })}
+    from import_rows r join players p on p.property_id = ${property.id} and p.id = coalesce(r.target, r.id)
+    where r.verdict is null and r.row = any(${rows}::int[])`;
+}
+
+/** The players of rows that refuse and are not written, whom this locks. */
+async function otherPeople(
+  context: Context,
+  rows: readonly Staged[],
+  repeats: readonly Staged[],
+): Promise<Person[]> {
+  const { sql, property } = context;
+  const meant: { row: number; id: string }[] = [];
+  if (rows.some(refuses)) {
+    const left = await sql<{ row: number; id: string }[]>`
+      select row, target as id from import_rows
+      where verdict in ('skip', 'duplicate_in_file') and target is not null`;
+    meant.push(...left);
+  }
+  if (repeats.length > 0) {
+    // A player_id is one person's, whatever the row is matched by.
+    const asked = repeats.flatMap(({ row, matchOn, values: { player_id, email, phone } }) =>
+      [...new Set([matchOn, ...(player_id ? (["player_id"] as const) : [])])].map((match_on) => ({
+        ...{ row, match_on, player_id, email, phone },
+      })),
+    );
+    const repeated = await sql<{ row: number; id: string }[]>`
+      select r.row, p.id
+      from jsonb_to_recordset(${asked as never}::jsonb)
+        as r(row int, match_on text, player_id text, email text, phone text)
+      cross join lateral (${matches(context, MATCH_KEYS)}) p`;
+    meant.push(...repeated);
+  }
+  if (meant.length === 0) return [];
+  return await sql<Person[]>`
+    select m.row, ${personOf({ sql })}
+    from jsonb_to_recordset(${meant as never}::jsonb) as m(row int, id uuid)
+    join players p on p.property_id = ${property.id} and p.id = m.id and p.status <> 'erased'
+    order by p.id for update of p`;
+}
+
+export function refuses({ choices }: Pick<Staged, "choices">): boolean {
+  return choices.some(({ given }) => !given);
+}
+
+function personOf({ sql }: Pick<Context, "sql">) {
+  return sql`p.id as player_id, encode(p.email_hash, 'hex') as email_hash, encode(p.phone_hash, 'hex') as phone_hash,
+    p.consents, p.region`;
+}
+
+/** Of what was said, what the ledger does not say yet. */
+async function newEntries(context: Context, said: readonly Said[]): Promise<Said[]> {
+  const refused = new Map<string, Said>();
+  const latest = new Map<string, number>();
+  for (const one of said) {
+    if (one.choice.given) continue;
+    refused.set(`${keyOf(one)} ${one.choice.occurredAt}`, one);
+    latest.set(keyOf(one), Math.max(timeOf(one.choice), latest.get(keyOf(one)) ?? -Infinity));
+  }
+  const known = await knownRefusals(context, [...refused.values()]);
+  const isStanding = ({ person, choice }: Said) => person.consents[choice.channel] === false;
+  return [
+    ...said.filter(
+      (one) =>
+        one.choice.given &&
+        (one.choice.occurredAt !== null || !isStanding(one)) &&
+        timeOf(one.choice) > (latest.get(keyOf(one)) ?? -Infinity),
+    ),
+    ...[...refused.values()].filter((one) =>
+      one.choice.occurredAt === null ? !isStanding(one) : !known.has(one),
+    ),
+  ];
+}
+
+function keyOf({ person, choice }: Said): string {
+  return `${person.player_id} ${choice.channel}`;
+}
+
+/** Of two choices that have no date neither is the later one. */
+function timeOf({ occurredAt }: Choice): number {
+  return occurredAt === null ? Number.MAX_VALUE : Date.parse(occurredAt);
+}
+
+/** Dated refusals that the ledger has from an import before. */
+async function knownRefusals({ sql, property }: Context, refused: readonly Said[]): Promise<Set<Said>> {
+  const asked = refused.flatMap(({ person, choice }, place) =>
+    choice.occurredAt === null
+      ? []
+      : [{ place, id: person.player_id, channel: choice.channel, at: choice.occurredAt }],
+  );
+  if (asked.length === 0) return new Set();
+  const found = await sql<{ place: number }[]>`
+    select distinct a.place
+    from jsonb_to_recordset(${asked as never}::jsonb) as a(place int, id uuid, channel text, at timestamptz)
+    join consent_records c on c.property_id = ${property.id} and c.player_id = a.id and c.channel = a.channel
+      and c.occurred_at = a.at and c.action = 'denied' and c.collection_method = 'import'`;
+  return new Set(found.map(({ place }) => refused[place]!));
+}
+
+function ledgerRow(
+  property: Context["property"],
+  evidence: ImportParams["consent"],
+  requester: Requester,
+  { person, choice }: Said,
+  now: string,
+): LedgerRow {
+  const text = evidence?.consentText ?? null;
+  const hashes = { email: person.email_hash, sms: person.phone_hash, voice: person.phone_hash, push: null };
+  return {
+    property_id: property.id,
+    id: randomUUIDv7(),
+    player_id: person.player_id,
+    channel: choice.channel,
+    action: choice.given ? "granted" : "denied",
+    consent_given: choice.given,
+    consent_level: "express",
+    purpose: "marketing",
+    consent_source: evidence?.consentSource ?? null,
+    consent_text: text,
+    consent_text_sha256: text === null ? null : createHash("sha256").update(text, "utf8").digest("hex"),
+    consent_version: evidence?.consentVersion ?? null,
+    collection_method: "import",
+    jurisdiction: person.region || property.default_country,
+    ip_address: null,
+    user_agent: null,
+    address_hash: hashes[choice.channel],
+    occurred_at: choice.occurredAt ?? now,
+    expires_at: null,
+    ...requester,
+  };
+}
+
+/** As `consent_record` tells of each refusal. */
+async function announce({ sql, property }: Context, ledger: readonly LedgerRow[]): Promise<void> {
+  const denied = ledger.filter(({ consent_given: given }) => !given).map(({ id }) => ({ id }));
+  if (denied.length === 0) return;
+  await emitMany(
+    sql,
+    property.id,
+    "consent.denied",
+    sql`select to_jsonb(v) as object from (
+      select c.id, c.player_id, c.channel, c.action, c.consent_source, c.consent_version, c.occurred_at
+      from jsonb_to_recordset(${denied as never}::jsonb) as d(id uuid)
+      join consent_records c on c.property_id = ${property.id} and c.id = d.id) v`,
+  );
+}
