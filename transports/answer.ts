@@ -30,8 +30,15 @@ export function answer(
       ...(body !== null && { "content-type": extra.contentType ?? "application/json" }),
       ...headersOf(frame),
       ...extra.headers,
+      ...linked(frame, extra),
     },
   });
+}
+
+/** What is deprecated and where a list goes on are told by the one header. */
+function linked({ notices }: Frame, { headers }: Extra): Record<string, string> {
+  const links = [notices?.Link, headers?.Link].filter((link) => link !== undefined);
+  return links.length > 1 ? { Link: links.join(", ") } : {};
 }
 
 /** The headers that every response carries. */

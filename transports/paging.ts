@@ -11,8 +11,8 @@ export function isList(operation: Operation): boolean {
 export function settlePlace(operation: Operation, input: Record<string, unknown>): Record<string, unknown> {
   if (operation.crud?.verb !== "list") return input;
   const { offset, ...rest } = input;
-  if (Number(offset ?? 0) !== 0) return { ...input, count: true };
-  return { ...rest, cursor: input.cursor ?? "" };
+  const begins = offset === undefined || offset === 0 || offset === "0";
+  return begins ? { ...rest, cursor: input.cursor ?? "" } : { ...input, count: true };
 }
 
 /** Where a list stands, in the words of every face that has no headers. */

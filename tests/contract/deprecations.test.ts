@@ -110,6 +110,13 @@ describe("a deprecated field", () => {
     expect(notices(await house.post("/api/templates", both)).deprecation).not.toBeNull();
     expect(notices(await house.post("/api/templates", { name: "c" }))).toEqual(NONE);
   });
+
+  test("of a list is told beside the link to its next page", async () => {
+    await house.post("/api/templates", [{ name: "d" }, { name: "e" }]);
+    const { link } = notices(await house.get("/api/templates?select=text&cursor=&limit=1"));
+    expect(link).toContain('rel="deprecation"');
+    expect(link).toContain('rel="next"');
+  });
 });
 
 test("OpenAPI and the tools of agents mark what is deprecated, and nothing else", async () => {

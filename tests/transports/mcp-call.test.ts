@@ -77,6 +77,11 @@ describe("a list", () => {
     expect(second!.data.page).toMatchObject({ has_more: true, next_cursor: null });
     expect(second!.text).toContain("call again with offset = 2");
     expect(third!.data.page).toMatchObject({ has_more: false });
+    for (const offset of [null, false, "", []]) {
+      expect((await call("list_players", { offset })).data, String(offset)).toMatchObject({
+        code: "invalid",
+      });
+    }
   });
 
   test("that would fill an agent's memory is shortened, and says so", async () => {
