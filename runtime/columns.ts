@@ -21,11 +21,12 @@ const EARLIEST = Date.UTC(1900, 0, 1);
 const DAY = 86_400_000;
 
 /** A time at which something has happened: from 1900, and no later than a day ahead of this machine's clock. */
-export const pastTime = () =>
-  timestamp().refine(
-    (text) => Date.parse(text) >= EARLIEST && Date.parse(text) <= Date.now() + DAY,
-    "must be from 1900 to now",
-  );
+export const pastTime = () => timestamp().refine(isPast, "must be from 1900 to now");
+
+/** Whether an ISO time is such a one. */
+export function isPast(text: string): boolean {
+  return Date.parse(text) >= EARLIEST && Date.parse(text) <= Date.now() + DAY;
+}
 
 /** An IP address of either kind. */
 export const ipAddress = () => z.union([z.ipv4(), z.ipv6()], "must be an IP address, such as 203.0.113.9");

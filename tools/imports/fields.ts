@@ -1,4 +1,13 @@
+import { isPast } from "#runtime/columns.ts";
 import { FREE_STATUSES, PLAYER_STATUSES } from "#tools/players/player.ts";
+import {
+  isBirthDate,
+  isCountry,
+  isTimeZone,
+  MOST_CHARACTERS,
+  MOST_TAG,
+  MOST_TAGS,
+} from "#tools/players/rules.ts";
 
 /** A player's field as a file gives it. */
 export interface Field {
@@ -10,20 +19,10 @@ export interface Field {
   read(text: string): string | null;
 }
 
-const text = (most: number): Field => ({
+const text = (column: keyof typeof MOST_CHARACTERS): Field => ({
   type: "text",
-  wants: `a text of at most ${most} characters`,
-  read: (value) => (value.length <= most ? value : null),
-});
-
-const fitting = (
-  pattern: RegExp,
-  wants: string,
-  shape: (value: string) => string = (value) => value,
-): Field => ({
-  type: "text",
-  wants,
-  read: (value) => (pattern.test(value) ? shape(value) : null),
+  wants: `a text of at most ${MOST_CHARACTERS[column]} characters`,
+  read: (value) => (value.length <= MOST_CHARACTERS[column] ? value : null),
 });
 
 const NUMBER = /^-?\$?(\d+|\d{1,3}(,\d{3})+)(\.\d+)?$/;
@@ -46,15 +45,10 @@ function readPlainNumber(value: string): string | null {
 
 const DATE = /^(\d{4})-(\d{2})-(\d{2})$/;
 
-const FIRST_BIRTH = Date.UTC(1900, 0, 1);
-
 const birthDate: Field = {
   type: "date",
   wants: "a date such as 1980-12-31, from 1900 to today",
-  read: (value) => {
-    const time = dayOf(value);
-    return time !== null && time >= FIRST_BIRTH && time <= Date.now() ? value : null;
-  },
+  read: (value) => (calendarDay(value) !== null && isBirthDate(value) ? value : null),
 };
 
 /** A day as it is written, if the calendar has it. */
@@ -103,43 +97,34 @@ function inCentury(iso: string): string | null {
   return time.toISOString().replace("Z", `${finer}Z`);
 }
 
-const zones = new Map<string, boolean>();
+const pastMoment: Field = {
+  type: "timestamptz",
+  wants: "a time such as 2026-01-31T18:00:00Z, from 1900 to now",
+  read: (value) => {
+    const time = moment.read(value);
+    return time !== null && isPast(time) ? time : null;
+  },
+};
 
 const timezone: Field = {
   type: "text",
   wants: "an IANA time zone such as America/New_York",
-  read: (value) => {
-    let known = zones.get(value);
-    if (known === undefined) {
-      known = /^[A-Za-z]/.test(value) && isTimeZone(value);
-      if (zones.size < 1000) zones.set(value, known);
-    }
-    return known ? value : null;
-  },
+  read: (value) => (isTimeZone(value) ? value : null),
 };
-
-function isTimeZone(name: string): boolean {
-  try {
-    new Intl.DateTimeFormat("en", { timeZone: name });
-    return true;
-  } catch {
-    return false;
-  }
-}
 
 const tags: Field = {
   type: "text[]",
-  wants: "up to 100 tags of at most 100 characters, separated by ; or as a JSON array",
+  wants: `up to ${MOST_TAGS} tags of at most ${MOST_TAG} characters, separated by ; or as a JSON array`,
   read: (value) => {
     const given = textsOf(value);
-    return given === null || given.some((name) => name.length > 100) ? null : textArray(given);
+    return given === null || given.some((name) => name.length > MOST_TAG) ? null : textArray(given);
   },
 };
 
-/** Up to 100 texts: a JSON array, or parted by semicolons, bars or commas. Null when it is neither. */
+/** As many texts as a player has tags at the most: a JSON array, or parted by semicolons, bars or commas. Null when it is neither. */
 export function textsOf(value: string): string[] | null {
   const list = value.startsWith("[") ? parsed(value) : value.split(/[;|,]/);
-  if (!Array.isArray(list) || list.length > 100) return null;
+  if (!Array.isArray(list) || list.length > MOST_TAGS) return null;
   const names = list.map((one) => (typeof one === "string" ? one.trim() : ""));
   const given = names.filter((name) => name !== "");
   return given.some((name) => name.includes("\0") || !name.isWellFormed()) ? null : given;
@@ -160,13 +145,14 @@ export function parsed(value: string): unknown {
 }
 
 const statuses: readonly string[] = PLAYER_STATUSES;
+const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
 
 /** The fields of a player that a file may give, beside email and phone, by column. */
 export const FIELDS: Readonly<Record<string, Field>> = {
-  player_id: text(200),
-  first_name: text(200),
-  last_name: text(200),
-  tier: text(100),
+  player_id: text("player_id"),
+  first_name: text("first_name"),
+  last_name: text("last_name"),
+  tier: text("tier"),
   adt: number,
   coin_in: number,
   lifetime_theo: number,
@@ -176,16 +162,21 @@ export const FIELDS: Readonly<Record<string, Field>> = {
     read: (value) => (statuses.includes(value.toLowerCase()) ? value.toLowerCase() : null),
   },
   timezone,
-  state: text(40),
-  postal_code: text(20),
-  country: fitting(/^[A-Za-z]{2}$/, "an ISO 3166 code such as US", (value) => value.toUpperCase()),
+  state: text("state"),
+  postal_code: text("postal_code"),
+  country: {
+    type: "text",
+    wants: "an ISO 3166 code such as US",
+    read: (value) => (isCountry(value) ? value.toUpperCase() : null),
+  },
   birth_date: birthDate,
-  language: text(35),
-  phone_type: text(40),
-  last_visit_at: moment,
+  language: text("language"),
+  phone_type: text("phone_type"),
+  last_visit_at: pastMoment,
   host_id: {
-    ...fitting(/^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i, "a uuid"),
     type: "uuid",
+    wants: "a uuid",
+    read: (value) => (UUID.test(value) ? value : null),
   },
   tags,
 };

@@ -13,9 +13,11 @@ import {
   type PlayerValues,
   storedAddresses,
 } from "./player.ts";
+import { isBirthDate, isCountry, isTimeZone, MOST_CHARACTERS, MOST_TAG, MOST_TAGS } from "./rules.ts";
 import { playersTurn } from "./turns.ts";
 
-const text = (most: number) => z.string().trim().min(1).max(most).nullish();
+const text = (column: keyof typeof MOST_CHARACTERS) =>
+  z.string().trim().min(1).max(MOST_CHARACTERS[column]).nullish();
 const amount = () => z.number().nullish();
 
 type Custom = Record<string, unknown>;
@@ -34,15 +36,15 @@ export default table({
         .string()
         .trim()
         .min(1)
-        .max(200)
+        .max(MOST_CHARACTERS.player_id)
         .optional()
         .describe("The operator's own identifier. Default: the id."),
     ),
     email: writable(z.string().max(320).nullish().meta({ format: "email" })),
     phone: writable(z.string().max(60).nullish().describe("E.164, or as dialed in the player's country")),
-    first_name: writable(text(200)),
-    last_name: writable(text(200)),
-    tier: writable(text(100).describe("Loyalty tier")),
+    first_name: writable(text("first_name")),
+    last_name: writable(text("last_name")),
+    tier: writable(text("tier").describe("Loyalty tier")),
     adt: writable(amount().describe("Average daily theoretical")),
     coin_in: writable(amount()),
     status: writable(
@@ -53,14 +55,14 @@ export default table({
     ),
     created_at: readable(timestamp()),
     lifetime_theo: writable(amount()),
-    timezone: writable(text(64).describe("IANA time zone")),
-    state: writable(text(40)),
-    postal_code: writable(text(20)),
-    country: writable(text(2).describe("ISO 3166 code, such as US")),
+    timezone: writable(text("timezone").describe("IANA time zone")),
+    state: writable(text("state")),
+    postal_code: writable(text("postal_code")),
+    country: writable(z.string().trim().min(1).max(2).nullish().describe("ISO 3166 code, such as US")),
     birth_date: writable(z.iso.date().nullish()),
-    language: writable(text(35).describe("BCP 47, such as en-US")),
+    language: writable(text("language").describe("BCP 47, such as en-US")),
     phone_e164: readable(z.string().nullable(), "phone"),
-    phone_type: writable(text(40)),
+    phone_type: writable(text("phone_type")),
     email_status: readable(z.enum(["unknown", "deliverable", "risky", "undeliverable"])),
     email_validated_at: readable(timestamp().nullable()),
     consents: readable(z.record(z.string(), z.unknown()).describe("Channel to true or false")),
@@ -75,7 +77,7 @@ export default table({
     ),
     last_visit_at: writable(pastTime().nullish()),
     host_id: writable(z.uuid().nullish()),
-    tags: writable(z.array(z.string().trim().min(1).max(100)).max(100).default([])),
+    tags: writable(z.array(z.string().trim().min(1).max(MOST_TAG)).max(MOST_TAGS).default([])),
     legal_hold: readable(
       z.boolean().describe("Keeps the player's data from being erased; set_legal_hold sets it"),
     ),
@@ -129,23 +131,14 @@ async function checkLists(context: Context, values: PlayerValues, current: Row |
 
 function checkFields(input: PlayerValues): void {
   const { country, timezone, birth_date: birth } = input;
-  if (typeof country === "string" && !/^[A-Za-z]{2}$/.test(country)) {
+  if (typeof country === "string" && !isCountry(country)) {
     throw invalid("country", "must be an ISO 3166 code, such as US");
   }
   if (typeof timezone === "string" && !isTimeZone(timezone)) {
     throw invalid("timezone", "must be an IANA time zone, such as America/New_York");
   }
-  if (typeof birth === "string" && (birth < "1900-01-01" || birth > new Date().toISOString().slice(0, 10))) {
+  if (typeof birth === "string" && !isBirthDate(birth)) {
     throw invalid("birth_date", "must lie between 1900-01-01 and today");
-  }
-}
-
-function isTimeZone(name: string): boolean {
-  try {
-    new Intl.DateTimeFormat("en", { timeZone: name });
-    return /^[A-Za-z]/.test(name);
-  } catch {
-    return false;
   }
 }
 

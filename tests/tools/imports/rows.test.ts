@@ -317,3 +317,32 @@ test("imported players join a static segment; a dynamic one is refused when the 
     (await imports.house.post("/api/import_jobs", { csv: "player_id\nS1\n", segment_id: rules.id })).status,
   ).toBe(400);
 });
+
+test("a file may say of a player what a request may, and no more", async () => {
+  const wrong: [string, string][] = [
+    ["first_name", "n".repeat(201)],
+    ["tier", "t".repeat(101)],
+    ["state", "s".repeat(41)],
+    ["postal_code", "p".repeat(21)],
+    ["language", "l".repeat(36)],
+    ["country", "USA"],
+    ["country", "1A"],
+    ["timezone", "Mars/Olympus"],
+    ["timezone", "+02:00"],
+    ["birth_date", "1899-12-31"],
+    ["birth_date", "2999-01-01"],
+    ["birth_date", "1980-02-30"],
+    ["last_visit_at", "1899-12-31T23:59:59Z"],
+    ["last_visit_at", "2099-01-01T00:00:00Z"],
+  ];
+  for (const [column, value] of wrong) {
+    const { status } = await imports.house.post("/api/players", { [column]: value });
+    expect(status, `${column} ${value}`).toBe(400);
+  }
+  const rows = wrong.map(([column, value], at) => ({ player_id: `w${at}`, [column]: value }));
+  const { job, errors } = await imports.run({ rows });
+  expect(errors.map(({ row, column }) => [row, column])).toEqual(
+    wrong.map(([column], at) => [at + 1, column]),
+  );
+  expect(job).toMatchObject({ created_count: 0, failed: wrong.length });
+});
