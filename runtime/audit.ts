@@ -1,7 +1,7 @@
 import { createHash, randomUUIDv7 } from "node:crypto";
 import type { Part } from "#db/statement.ts";
 import { appendText, PLATFORM_LEDGER } from "./ledgers.ts";
-import type { Call } from "./operation.ts";
+import type { Call, Context, Operation } from "./operation.ts";
 
 export interface AuditRow {
   id: string;
@@ -34,6 +34,26 @@ export function auditRow(
     ip: call.ip ?? null,
     request_id: call.requestId,
   };
+}
+
+/** The audit row of an operation's call, about what it says itself or the record that it answers. */
+export function auditOf({ operation, call, effects: { about } }: Audited, result: unknown): AuditRow {
+  return auditRow(call, about.action ?? operation.name, {
+    entity: about.entity ?? operation.crud?.table.name,
+    entityId: about.entityId === undefined ? idOf(result) : about.entityId,
+    diff: about.diff,
+  });
+}
+
+interface Audited {
+  operation: Operation;
+  call: Call;
+  effects: { about: Parameters<Context["audit"]>[0] };
+}
+
+function idOf(result: unknown): string | null {
+  if (typeof result !== "object" || result === null || !("id" in result)) return null;
+  return typeof result.id === "string" ? result.id : null;
 }
 
 const SEALED_ROWS = `audited as (${appendText("audit_logs")})`;

@@ -1,7 +1,8 @@
 import type { Sql, TransactionOptions, Work } from "#db/client.ts";
 import { atOnce } from "#db/statement.ts";
+import { NotTogether } from "#db/together.ts";
 import { NIL_UUID } from "#db/types.ts";
-import { type AuditRow, auditPart, auditRow } from "./audit.ts";
+import { type AuditRow, auditOf, auditPart } from "./audit.ts";
 import type { Property } from "./directory.ts";
 import { dryOutcome, isDry, Undone, without } from "./dry-run.ts";
 import { faultBody, thrownAt, toFault } from "./faults.ts";
@@ -32,6 +33,8 @@ export interface Run {
   dry?: boolean | undefined;
   /** A new row is written before what is written beside it. */
   rowFirst?: boolean;
+  /** Its transaction is its own. */
+  alone?: boolean;
 }
 
 interface Effects {
@@ -75,6 +78,7 @@ export async function run(call: Run): Promise<Outcome> {
     openingOf(call, keyed, effects),
   ).catch((error: unknown) => {
     if (error instanceof Undone) return error.outcome;
+    if (error instanceof NotTogether) return run({ ...call, alone: true });
     if (effects.insertion?.isMore(error)) return run({ ...call, rowFirst: true });
     const explained = effects.insertion?.explain(error) ?? error;
     if (keyed) return answeredOtherwise(call, keyed, effects, explained);
@@ -96,7 +100,8 @@ function openingOf(call: Run, keyed: Keyed | null, effects: Effects) {
   const onBegun = () => {
     effects.owned = key !== null;
   };
-  return { ...(before && { before }), onBegun };
+  const together = isLoneRow(call) && !call.alone && !isDry(call);
+  return { ...(before && { before }), onBegun, together };
 }
 
 /** Whether the call creates one row, which its last statement can insert. */
@@ -109,7 +114,7 @@ function isLoneRow({ operation, many, choose, rowFirst }: Omit<Run, "inputs">): 
 function transact<T>(
   { service, operation, property }: Omit<Run, "inputs">,
   work: Work<T>,
-  opening: Pick<TransactionOptions, "before" | "onBegun"> = {},
+  opening: Pick<TransactionOptions, "before" | "onBegun" | "together"> = {},
 ): Promise<T> {
   const tenant = operation.realm === "property";
   const { deadline } = operation;
@@ -260,14 +265,6 @@ function contextOf(running: Running): Context {
   };
 }
 
-function auditOf({ operation, call, effects: { about } }: Running, result: unknown): AuditRow {
-  return auditRow(call, about.action ?? operation.name, {
-    entity: about.entity ?? operation.crud?.table.name,
-    entityId: about.entityId === undefined ? idOf(result) : about.entityId,
-    diff: about.diff,
-  });
-}
-
 /**
  * The answer, and the last statement: what is written beside the handler's rows, which are events, jobs, the
  * recorded answer and an audit row for each input.
@@ -298,9 +295,4 @@ function finish(running: Running, audited: AuditRow[], result: unknown): Outcome
     last(answered);
   } else if (parts.length > 0) last(atOnce(sql, parts));
   return outcome;
-}
-
-function idOf(result: unknown): string | null {
-  if (typeof result !== "object" || result === null || !("id" in result)) return null;
-  return typeof result.id === "string" ? result.id : null;
 }

@@ -77,6 +77,36 @@ describe("an Idempotency-Key", () => {
     expect(await rows("Twenty")).toBe(1);
   });
 
+  test("of each of many creates at once has its own answer and its own record, whatever becomes of the others", async () => {
+    await player({ player_id: "taken" });
+    const made = (index: number) => {
+      if (index % 10 === 3) return { player_id: "taken", first_name: "Crowd" };
+      if (index % 10 === 5) return { first_name: "Crowd", email: "nobody" };
+      if (index % 10 === 7) return { player_id: `twin-${index}`, first_name: "Crowd" };
+      return { first_name: "Crowd", tier: `T${index}` };
+    };
+    const key = (index: number) => ({ "Idempotency-Key": `crowd-${index % 10 === 8 ? index - 1 : index}` });
+    const bodies = Array.from({ length: 60 }, (_, index) => made(index % 10 === 8 ? index - 1 : index));
+    const all = await Promise.all(bodies.map((body, index) => player(body, key(index))));
+    for (const [index, { status, body, text }] of all.entries()) {
+      const expected = { 3: 409, 5: 400 }[index % 10] ?? 201;
+      expect(status, text).toBe(expected);
+      if (status === 201) expect(body).toMatchObject(bodies[index]!);
+      if (index % 10 === 8) expect(text).toBe(all[index - 1]!.text);
+    }
+    expect(await rows("Crowd")).toBe(60 - 6 - 6 - 6);
+    const ids = new Set(all.filter(({ status }) => status === 201).map(({ body }) => body.id));
+    const audits = await house.get("/api/audit_logs?action.eq=create_player&limit=1000");
+    const seen = audits.body.map(({ entity_id }: { entity_id: string }) => entity_id);
+    expect(seen.filter((id: string) => ids.has(id))).toHaveLength(ids.size);
+    const again = await Promise.all(bodies.map((body, index) => player(body, key(index))));
+    for (const [index, { status, text }] of again.entries()) {
+      expect(status).toBe(all[index]!.status);
+      if (status === 201) expect(text).toBe(all[index]!.text);
+    }
+    expect(await rows("Crowd")).toBe(42);
+  });
+
   test("that is not 1 to 255 visible characters is refused", async () => {
     for (const key of ["a b", "x".repeat(256), "é"])
       await refused(400, "invalid", player({}, { "Idempotency-Key": key }));

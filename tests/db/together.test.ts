@@ -1,0 +1,121 @@
+import postgres from "postgres";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { connect, type Database } from "#db/client.ts";
+import { NotTogether } from "#db/together.ts";
+import { testDatabase } from "../support/database.ts";
+
+const PROPERTY = "01900000-0000-7000-8000-00000000000a";
+const RIVAL = "01900000-0000-7000-8000-00000000000b";
+
+const database = await testDatabase();
+const admin = postgres(database.url, { max: 1, onnotice: () => {} });
+let db: Database;
+
+beforeAll(async () => {
+  for (const [index, id] of [PROPERTY, RIVAL].entries()) {
+    await admin`insert into properties (id, name, slug) values (${id}, 'P', ${`p${index}`})`;
+  }
+  db = connect(database.url, { application: "together-test" });
+});
+afterAll(async () => {
+  await db.close();
+  await admin.end();
+  await database.drop();
+});
+
+/** Writes a segment, and answers the transaction that it was written in. */
+const write = (property: string, name: string, before?: string) =>
+  db.asProperty(
+    property,
+    async (sql, last) => {
+      const [row] = await sql<[{ transaction: string; role: string; tenant: string }]>`
+        select pg_current_xact_id()::text as transaction, current_user as role, current_property() as tenant`;
+      last(sql`insert into segments (property_id, name) values (${property}, ${name})`);
+      return row;
+    },
+    { together: true, ...(before && { before }) },
+  );
+const named = async (start: string) => {
+  const rows = await admin<{ name: string }[]>`select name from segments where starts_with(name, ${start})`;
+  return rows.map(({ name }) => name).sort();
+};
+const many = <T>(count: number, one: (index: number) => Promise<T>) =>
+  Promise.all(Array.from({ length: count }, (_, index) => one(index)));
+
+test("writes that come at the same time share transactions, and each has its own answer", async () => {
+  const written = await many(40, (index) => write(PROPERTY, `shared ${index}`));
+  expect(new Set(written.map(({ transaction }) => transaction)).size).toBeLessThan(10);
+  expect(await named("shared")).toHaveLength(40);
+});
+
+test("nobody shares a transaction with another tenant, or with one who begins otherwise", async () => {
+  const all = await many(60, async (index) => {
+    const tenant = index % 2 === 0 ? PROPERTY : RIVAL;
+    const before = index % 3 === 0 ? "select 1" : undefined;
+    const row = await write(tenant, `apart ${index}`, before);
+    expect(row).toMatchObject({ tenant, role: "app_property" });
+    return { transaction: row.transaction, opening: `${tenant} ${before}` };
+  });
+  const openings = new Map<string, Set<string>>();
+  for (const { transaction, opening } of all) {
+    openings.set(transaction, (openings.get(transaction) ?? new Set()).add(opening));
+  }
+  expect([...openings.values()].every((those) => those.size === 1)).toBe(true);
+  expect(openings.size).toBeLessThan(all.length);
+});
+
+test("where one of them fails nothing of any is kept, and each is told that it may try alone", async () => {
+  const failing = (how: "first" | "last" | "thrown") =>
+    db.asProperty(
+      PROPERTY,
+      async (sql, last) => {
+        if (how === "thrown") throw new Error("refused before it has asked");
+        if (how === "first") await sql`select ${0}::int / 0`;
+        last(sql`select ${0}::int / 0`);
+      },
+      { together: true },
+    );
+  for (const how of ["first", "last", "thrown"] as const) {
+    const ended = await Promise.allSettled([
+      write(PROPERTY, `${how} a`),
+      failing(how),
+      write(PROPERTY, `${how} b`),
+    ]);
+    const reasons = ended.map((one) => (one.status === "rejected" ? one.reason : null));
+    const shared = reasons.filter((reason) => reason instanceof NotTogether);
+    const kept = await named(how);
+    // Whoever was not with the one that failed is kept; whoever was is not, and knows.
+    expect(kept.length + ended.filter((one, index) => index !== 1 && one.status === "rejected").length).toBe(
+      2,
+    );
+    expect(reasons[1]).not.toBeNull();
+    if (how === "first") expect(shared).toHaveLength(3);
+  }
+});
+
+test("one that has nobody to share with fails by its own error", async () => {
+  const alone = db.asProperty(PROPERTY, (sql) => sql`select ${0}::int / 0`, { together: true });
+  await expect(alone).rejects.toMatchObject({ code: "22012" });
+});
+
+test("who waits for a lock holds nobody up for long", async () => {
+  const turn = "select pg_advisory_xact_lock(4711)";
+  // After a failure they are few for a while.
+  await many(40, (index) => write(PROPERTY, `again ${index}`));
+  const { promise: held, resolve: release } = Promise.withResolvers<void>();
+  const { promise: begun, resolve: begin } = Promise.withResolvers<void>();
+  const holder = db.asProperty(RIVAL, async (sql) => {
+    await sql`select pg_advisory_xact_lock(4711)`;
+    begin();
+    await held;
+  });
+  await begun;
+  const waiting = await Promise.allSettled([
+    write(PROPERTY, "turn a", turn),
+    write(PROPERTY, "turn b", turn),
+  ]);
+  release();
+  await holder;
+  expect(waiting.every((one) => one.status === "rejected" && one.reason instanceof NotTogether)).toBe(true);
+  expect(await named("turn")).toEqual([]);
+});
