@@ -11,6 +11,7 @@ import { jobContexts } from "#runtime/worker-context.ts";
 import { findCampaign } from "#tools/campaigns/campaign.ts";
 import type { Recipient } from "#tools/campaigns/claim.ts";
 import deliverCampaign from "#tools/campaigns/deliver-campaign.job.ts";
+import { LANES } from "#tools/campaigns/lanes.ts";
 import { renderMessages } from "#tools/campaigns/message.ts";
 import planCampaign from "#tools/campaigns/plan-campaign.job.ts";
 import { planPage } from "#tools/campaigns/planning.ts";
@@ -30,29 +31,35 @@ import { type Figure, median, type Report } from "./figure.ts";
 export default async function bench(report: Report): Promise<void> {
   const players = Number(process.env.BENCH_PLAYERS ?? 100_000);
   const sends = Math.min(players, Number(process.env.BENCH_SENDS ?? 20_000));
-  const rounds = Number(process.env.BENCH_ROUNDS ?? 3);
+  const rounds = Number(process.env.BENCH_ROUNDS ?? 5);
   const place = await openPlace(players);
   try {
     const planning = { ours: [] as number[], peer: [] as number[] };
     const delivery = { ours: [] as number[], peer: [] as number[] };
-    for (let round = 0; round < rounds; round += 1) {
-      planning.ours.push(await place.planInChunks());
-      planning.peer.push(await place.planAtOnce());
-      delivery.ours.push(sends / (await place.deliver(sends, place.mailbox)));
-      delivery.peer.push(sends / (await place.deliver(sends, null)));
+    for (let round = 0; round <= rounds; round += 1) {
+      const plan = { ours: await place.planInChunks(), peer: await place.planAtOnce() };
+      const ours = sends / (await place.deliver(sends, place.mailbox));
+      const peer = sends / (await place.deliver(sends, null));
+      // The first round only warms.
+      if (round === 0) continue;
+      planning.ours.push(plan.ours);
+      planning.peer.push(plan.peer);
+      delivery.ours.push(ours);
+      delivery.peer.push(peer);
     }
     const [chunks, once] = [median(planning.ours), median(planning.peer)];
     report(
       figure(`S13 plan ${players} recipients, s`, chunks, once, chunks / once, "<= 2", chunks / once <= 2),
     );
     const [mailbox, nowhere] = [median(delivery.ours), median(delivery.peer)];
-    const good = mailbox / nowhere >= 0.7 && mailbox >= 2_000;
+    const ratio = median(delivery.ours.map((one, round) => one / delivery.peer[round]!));
+    const good = ratio >= 0.7 && mailbox >= 2_000;
     report(
       figure(
         `S14 deliver ${sends} to the mailbox, sends/s`,
         mailbox,
         nowhere,
-        mailbox / nowhere,
+        ratio,
         ">= 0.7, >= 2000/s",
         good,
       ),
@@ -124,7 +131,7 @@ async function openPlace(players: number) {
         select ${id}, ${campaignId}, p.id, 'email', 'pending', p.email_hash, sha256(uuid_send(p.id))
         from players p order by p.id limit ${sends}`;
       // As planning does.
-      await owner`select analyze_sends(${sends})`;
+      await owner`select analyze_sends()`;
       await owner`update campaigns set status = 'sending', planned_at = now() where id = ${campaignId}`;
       const bare = () =>
         context(around, id, () => null as never).then((made) => bareBatches(made, campaignId));
@@ -157,14 +164,15 @@ async function nextShift(owner: postgres.Sql): Promise<Shift | undefined> {
   return row?.input;
 }
 
-/** The peer of S14: the same batches in two lanes, rendered and recorded too, with no gate and no provider. */
+/** The peer of S14: the same batches in as many lanes, rendered and recorded too, with no gate and no provider. */
 async function bareBatches(
   { jobId, propertyId, transact, config }: JobContext,
   campaignId: string,
 ): Promise<void> {
-  const { content } = await transact(async (context) =>
-    readinessOn("email", context, await findCampaign(context, campaignId)),
-  );
+  const content = await transact(async (context) => {
+    const ready = await readinessOn("email", context, await findCampaign(context, campaignId));
+    return ready.content!.outgoing!(context);
+  });
   const links = unsubscribeLinks(config);
   const lane = async () => {
     for (let after = "00000000-0000-0000-0000-000000000000"; ; ) {
@@ -186,12 +194,12 @@ async function bareBatches(
         .sort()
         .at(-1)!;
       const linkOf = (id: string) => links(propertyId!, id);
-      const { messages } = await renderMessages(content!, batch, linkOf, Number.POSITIVE_INFINITY);
+      const { messages } = await renderMessages(content, batch, linkOf, Number.POSITIVE_INFINITY);
       const outcomes = messages.map(({ id }) => ({ id, status: "sent" as const, providerMessageId: id }));
       await transact((context) => recordOutcomes(context, jobId, { outcomes, messages }));
     }
   };
-  await Promise.all([lane(), lane()]);
+  await Promise.all(Array.from({ length: LANES }, lane));
 }
 
 async function newCampaign(owner: postgres.Sql, property: string): Promise<string> {

@@ -25,6 +25,7 @@ export default async function bench(report: Report): Promise<void> {
       hono: () => create(world, hono, "/players", 0),
       naive: () => create(world, hono, "/naive", 1),
     });
+    await sameRows(world, [service, "/api/players"], [hono, "/naive"]);
     report(speedFigure("S17 keyed create / bare insert", rounds, ["service", "hono"], 0.4));
     report(speedFigure("S17 keyed create / one by one", rounds, ["service", "naive"], 2));
   } finally {
@@ -52,6 +53,21 @@ async function create(world: World, peer: Peer, path: string, effects: 0 | 1): P
   return speed;
 }
 
+/** The control: the plain way stores a player with all that the service stores. */
+async function sameRows(world: World, ...ways: [Peer, string][]): Promise<void> {
+  const stored = [];
+  for (const [peer, path] of ways) {
+    const { headers, body } = newPlayer({ "X-Api-Key": world.key, "Content-Type": "application/json" });
+    const answer = await fetch(peer.url + path, { method: "POST", headers, body });
+    const { id } = (await answer.json()) as { id: string };
+    const [row] = await world.sql`
+      select jsonb_strip_nulls(to_jsonb(p)) as player from players p
+      where property_id = ${world.property} and id = ${id}`;
+    stored.push(Object.keys(row!.player).sort().join(" "));
+  }
+  if (stored[0] !== stored[1]) throw new Error(`the control moved: ${stored.join(" is not ")}`);
+}
+
 const TABLES = ["players", "idempotency_records", "outbox", "webhook_deliveries", "queue", "audit_logs"];
 
 async function count({ sql }: World): Promise<Record<string, number>> {
@@ -60,7 +76,7 @@ async function count({ sql }: World): Promise<Record<string, number>> {
   return row as Record<string, number>;
 }
 
-function newPlayer(headers: object | undefined) {
+function newPlayer(headers: object | undefined): { headers: Record<string, string>; body: string } {
   const n = ++written;
   const player = {
     player_id: `P-${n}`,

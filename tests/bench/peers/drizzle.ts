@@ -11,7 +11,7 @@ import { serve } from "./serve.ts";
 
 const BUILDERS: Partial<Record<ColumnType, () => ReturnType<typeof text>>> = {
   uuid: uuid as never,
-  timestamptz: (() => timestamp({ withTimezone: true, mode: "string" })) as never,
+  timestamptz: (() => timestamp({ withTimezone: true })) as never,
   date: date as never,
   boolean: boolean as never,
   "double precision": doublePrecision as never,

@@ -1,8 +1,12 @@
 import { createHash, randomUUID } from "node:crypto";
 import type postgres from "postgres";
+import { addressHash } from "#tools/players/address.ts";
+import { identityHash } from "#tools/players/identity.ts";
 import { COLUMNS } from "./players.ts";
 
-/** The same keyed create as the service's, one awaited statement after another. */
+let pepper: Buffer | undefined;
+
+/** The same keyed create as the service's, with all that it checks and writes, one awaited statement after another. */
 export async function naiveCreate(sql: postgres.Sql, property: string, key: string, body: string) {
   return sql.begin(async (tx) => {
     await tx`set local role app_property`;
@@ -14,7 +18,8 @@ export async function naiveCreate(sql: postgres.Sql, property: string, key: stri
     await tx`
       insert into idempotency_records (property_id, key, fingerprint, operation)
       values (${property}, ${key}, ${fingerprint}, 'create_player')`;
-    const player = { ...JSON.parse(body), property_id: property };
+    await tx`select pg_advisory_xact_lock_shared(hashtextextended(${`players ${property}`}, 0))`;
+    const player = await checked(tx, property, JSON.parse(body));
     const [row] = await tx`insert into players ${tx(player)} returning ${tx.unsafe(COLUMNS)}`;
     const event = randomUUID();
     const endpoints = await tx`
@@ -39,4 +44,27 @@ export async function naiveCreate(sql: postgres.Sql, property: string, key: stri
       where property_id = ${property} and key = ${key}`;
     return { row, status: 201 as const };
   });
+}
+
+/** The player with the hashes of its addresses. Throws when the property's lists say that it must not be stored as it is. */
+async function checked(tx: postgres.TransactionSql, property: string, given: Record<string, string>) {
+  pepper ??= (await tx<{ pepper: Buffer }[]>`select pepper from properties where id = ${property}`)[0]!
+    .pepper;
+  const hashes = {
+    email_hash: addressHash(pepper, given.email!),
+    phone_hash: addressHash(pepper, given.phone!),
+  };
+  for (const hash of Object.values(hashes)) {
+    const listed = await tx`
+      select reason from suppressions
+      where property_id = ${property} and address_hash = ${hash} and lifted_at is null
+        and (reason = 'erased' or reason = 'self_excluded' and (expires_at is null or expires_at > now()))`;
+    if (listed.length > 0) throw new Error("the address is on a list");
+  }
+  const excluded = await tx`
+    select from self_exclusions
+    where property_id = ${property} and identity_hash = ${identityHash(pepper, given)} and starts_at <= now()
+      and (ends_at is null or ends_at > now())`;
+  if (excluded.length > 0) throw new Error("the person is excluded");
+  return { ...given, ...hashes, property_id: property };
 }
