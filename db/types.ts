@@ -51,7 +51,7 @@ function itemLiteral(value: unknown): string {
     : typeof value === "object"
       ? JSON.stringify(value)
       : String(value);
-  return `"${text.replace(/[\\"]/g, "\\$&")}"`;
+  return `"${text.replaceAll("\\", "\\\\").replaceAll('"', '\\"')}"`;
 }
 
 const ITEM = /"((?:[^"\\]|\\.)*)"|([^,{}]+)/gs;

@@ -87,6 +87,7 @@ async function claimUpTo(context: Context, jobId: string, wanted: Wanted): Promi
   const { campaign, channel, provider, rules } = wanted;
   const { address, hash } = ADDRESSES[channel];
   const fields = sql.unsafe(PLAYER_FIELDS.map((field) => `p."${field}"`).join(", "));
+  const shown = sql.unsafe(["send_id", "address", ...PLAYER_FIELDS].map((name) => `d."${name}"`).join(", "));
   const caps = { property, channel, tags: campaign.tags, campaignId: campaign.id };
   const held = rules.caps ? await holdPlayers(context, wanted) : null;
   const live = sql`exists (select 1 from live where status = 'sending' and version = ${campaign.version}
@@ -96,7 +97,7 @@ async function claimUpTo(context: Context, jobId: string, wanted: Wanted): Promi
         join campaign_sends s on s.property_id = ${property.id} and s.id = h.id where ${live}`
     : sql`select s.id, s.player_id, s.address_hash, s.repeats ${dueSends(context, wanted)} and ${live}
         order by s.id limit ${wanted.limit} for update of s skip locked`;
-  const rows = await sql<(Omit<Claim, "recipients"> & Recipient & { send_id: string | null })[]>`
+  const rows = await sql`
     with live as materialized (
       select status, version, ${asFragment(sql, (bind) => hoursApply(bind, caps))} as has_hours,
         ${exempt(campaign) ? sql`false` : asFragment(sql, (bind) => capsApply(bind, caps))} as has_caps,
@@ -133,19 +134,20 @@ async function claimUpTo(context: Context, jobId: string, wanted: Wanted): Promi
     select l.status as campaign_status, l.version, l.has_hours, l.has_caps,
       exists (select from decided where next = 'unknown') as unsettled,
       array(select send_id from decided where next = 'skipped') as skipped, (select count(*)::int from picked) as taken,
-      (select id from picked order by id desc limit 1) as last, d.*
-    from live l left join decided d on d.next = 'sending'`;
-  const claimed = rows as unknown as ClaimedRow[];
-  const [first] = claimed;
-  if (first?.unsettled) settleLater(context, { campaignId: campaign.id });
-  if (first && first.skipped.length > 0) {
-    await announceSends(context, "campaign.message_skipped", withIds(context, first.skipped));
+      (select id from picked order by id desc limit 1) as last, ${shown}
+    from live l left join decided d on false
+    union all
+    select null, null, null, null, null, null, null, null, ${shown} from decided d where d.next = 'sending'`;
+  const [summary, ...recipients] = rows as unknown as [Summary?, ...Recipient[]];
+  if (summary?.unsettled) settleLater(context, { campaignId: campaign.id });
+  if (summary && summary.skipped.length > 0) {
+    await announceSends(context, "campaign.message_skipped", withIds(context, summary.skipped));
   }
-  return claimOf(claimed);
+  return claimOf(summary, recipients);
 }
 
-type ClaimedRow = Recipient & {
-  send_id: string | null;
+/** The first row, which tells of the whole claim. */
+interface Summary {
   campaign_status: Status;
   version: number;
   has_hours: boolean;
@@ -156,23 +158,21 @@ type ClaimedRow = Recipient & {
   skipped: string[];
   taken: number;
   last: string | null;
-};
+}
 
-function claimOf(rows: ClaimedRow[]): Claim {
-  const [first] = rows;
-  if (!first) {
+function claimOf(summary: Summary | undefined, recipients: Recipient[]): Claim {
+  if (!summary) {
     const rules = { hours: false, caps: false };
-    const none = { taken: 0, last: null, recipients: [], noted: null };
-    return { status: "cancelled", version: 0, rules, ...none };
+    return { status: "cancelled", version: 0, rules, taken: 0, last: null, recipients: [], noted: null };
   }
   return {
-    status: first.campaign_status,
-    version: first.version,
-    rules: { hours: first.has_hours, caps: first.has_caps },
-    taken: first.taken,
-    last: first.last,
+    status: summary.campaign_status,
+    version: summary.version,
+    rules: { hours: summary.has_hours, caps: summary.has_caps },
+    taken: summary.taken,
+    last: summary.last,
     noted: null,
-    recipients: rows.filter((row) => row.send_id !== null),
+    recipients,
   };
 }
 
@@ -267,20 +267,20 @@ export async function recoverSends(
 ): Promise<void> {
   const { sql, property } = context;
   const known = repeatable ? knows(sql, repeatable) : sql`false`;
+  // In one pass: of a property that the statistics do not know, a join reads all of its sends for each of them.
   const recovered = await sql<{ status: string }[]>`
+    with campaign as materialized (
+      select status <> 'cancelled' as goes_on from campaigns
+      where property_id = ${property.id} and id = ${campaignId}
+    )
     update campaign_sends s
-    set status = case when r.known then 'pending' else 'unknown' end, repeats = r.known, claimed_by = null,
-      error_code = case when not r.known then 'interrupted' end, updated_at = now()
-    from (
-      select s.id, ${known} and c.status <> 'cancelled' as known
-      from campaign_sends s join campaigns c on c.property_id = ${property.id} and c.id = s.campaign_id
-      where s.property_id = ${property.id} and s.campaign_id = ${campaignId}
-        and ((s.status = 'sending' and (s.claimed_by = ${jobId}
-            or not exists (select 1 from queue q where q.id = s.claimed_by and q.state <> 'dead')))
-          or (s.status in ('pending', 'deferred') and s.repeats and not ${known}))
-      for update of s
-    ) r
-    where s.property_id = ${property.id} and s.id = r.id
+    set status = case when c.goes_on and ${known} then 'pending' else 'unknown' end, repeats = c.goes_on and ${known},
+      claimed_by = null, error_code = case when c.goes_on and ${known} then null else 'interrupted' end, updated_at = now()
+    from campaign c
+    where s.property_id = ${property.id} and s.campaign_id = ${campaignId}
+      and ((s.status = 'sending' and (s.claimed_by = ${jobId}
+          or not exists (select 1 from queue q where q.id = s.claimed_by and q.state <> 'dead')))
+        or (s.status in ('pending', 'deferred') and s.repeats and not ${known}))
     returning s.status`;
   if (recovered.some(({ status }) => status === "unknown")) settleLater(context, { campaignId });
 }

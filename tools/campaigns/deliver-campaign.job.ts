@@ -1,7 +1,6 @@
 import { z } from "zod";
 import type { Keep, SendingChannel } from "#runtime/channels/channel.ts";
 import { type Context, type JobContext, job } from "#runtime/operation.ts";
-import { keepMessages } from "#tools/mailbox/keep.ts";
 import { chooseProviders } from "#tools/providers/choose.ts";
 import { openRoutes } from "#tools/providers/routes.ts";
 import { sendingChannel } from "./addresses.ts";
@@ -52,7 +51,10 @@ async function prepare<C extends SendingChannel>(
   job: JobContext,
   { campaign, channel, input }: Prepared<C>,
 ): Promise<Delivery<C> | null> {
-  const keep: Keep = (messages) => job.transact((inside) => keepMessages(inside, messages));
+  const kept: Delivery<C>["kept"] = new Map();
+  const keep: Keep = async (messages) => {
+    for (const one of messages) kept.set(one.message.id, one);
+  };
   const candidates = await chooseProviders(context, channel, campaign.provider_id);
   const routes = openRoutes(job, channel, candidates, keep);
   // Where another may take over, nothing is repeated: what the first one may have, the other would send again.
@@ -69,6 +71,7 @@ async function prepare<C extends SendingChannel>(
     campaignId: campaign.id,
     channel,
     routes,
+    kept,
     content: (await content.outgoing?.(context)) ?? content,
     campaign,
     rules: { hours: false, caps: false },

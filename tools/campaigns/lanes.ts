@@ -1,6 +1,7 @@
 import { setTimeout } from "node:timers/promises";
-import type { SendingChannel, SendOutcome } from "#runtime/channels/channel.ts";
+import type { KeptMessage, SendingChannel, SendOutcome } from "#runtime/channels/channel.ts";
 import type { Context, JobContext } from "#runtime/operation.ts";
+import { keepMessages } from "#tools/mailbox/keep.ts";
 import { type Candidate, stands } from "#tools/providers/choose.ts";
 import { type Allowance, release, reserve } from "#tools/providers/limits.ts";
 import { handedBack, NOT_TRIED, type Route, type Routes, verdictOn } from "#tools/providers/routes.ts";
@@ -15,8 +16,8 @@ import { giveBackClaim } from "./pace.ts";
 import { BUSY_SECONDS, recordOutcomes } from "./record.ts";
 import { countErrors, failedInRow } from "./send-errors.ts";
 
-// While one batch is on its way to the vendor, another is claimed or recorded.
-const LANES = 2;
+/** While one batch is on its way to the vendor, others are claimed, rendered or recorded. */
+export const LANES = 3;
 // Longer than this, and the job makes room for the property's others.
 const SHIFT_MS = 10_000;
 // A provider that takes nothing is left alone for so many seconds.
@@ -36,6 +37,8 @@ export interface Delivery<C extends SendingChannel> {
   campaignId: string;
   channel: C;
   routes: Routes<C>;
+  /** By the send's id: what `mailbox` was given. It is written where it is recorded as sent. */
+  kept: Map<string, KeptMessage>;
   /** Compiled from the `campaign` as it was read. */
   content: Content<C>;
   campaign: Campaign;
@@ -98,7 +101,8 @@ async function run<C extends SendingChannel>(delivery: Delivery<C>, until: numbe
       delivery.rules = claim.rules;
       continue;
     }
-    if (claim.taken === 0 && after === null) return;
+    // What has come due behind the lane is the next job's.
+    if (claim.taken === 0) return;
     after = claim.last;
     const late = await handOver(delivery, { route, claim, allowance, checkedAt });
     limit = late ? Math.max(1, Math.floor(limit / 2)) : limit * 2;
@@ -176,11 +180,16 @@ async function handOver<C extends SendingChannel>(delivery: Delivery<C>, batch: 
   const readyBy = batch.checkedAt + READY_WITHIN_MS;
   const { messages, refused } = await renderMessages(content, recipients, linkOf, readyBy);
   const signed = messages.map((message) => content.sentBy(candidate, message));
-  const record = (outcomes: SendOutcome[]) =>
-    insist(job, async (context) => {
+  const record = async (outcomes: SendOutcome[]) => {
+    const kept = outcomes.flatMap(({ id }) => delivery.kept.get(id) ?? []);
+    const failed = await insist(job, async (context) => {
+      await keepMessages(context, kept);
       const recorded = await recordOutcomes(context, job.jobId, { outcomes, messages, repeatable });
       return failedInRow(context, delivery.campaignId, recorded);
     });
+    for (const { message } of kept) delivery.kept.delete(message.id);
+    return failed;
+  };
   const handing = { signal: job.signal, startBy: batch.checkedAt + STARTED_WITHIN_MS };
   const answered = signed.length > 0 ? await handOverTo(sender, signed, handing, record) : [];
   const { sent, refusal } = judged(delivery, batch.route, answered);

@@ -26,36 +26,39 @@ async function plan(job: JobContext, campaignId: string): Promise<void> {
     job.signal.throwIfAborted();
     if (!(await job.transact((context) => planChunk(context, campaignId)))) break;
   }
+  // Before anything is sent: a delivery that is planned without statistics reads all sends for each batch.
   await job.transact(
     ({ sql, property }) => sql`
-      select analyze_sends(audience_count) from campaigns
+      select analyze_sends() from campaigns
       where property_id = ${property.id} and id = ${campaignId} and audience_count >= ${WORTH_ANALYZING}`,
   );
+  await job.transact((context) => handOver(context, campaignId));
 }
 
 /** Rows, cursor and count in one transaction. Answers whether there is more to plan. */
 async function planChunk(context: Context, campaignId: string): Promise<boolean> {
-  const { sql, property, enqueue } = context;
+  const { sql, property } = context;
   // The planner takes the gate for so costly that compiling it would take longer than asking it.
   await sql`set local jit = off`;
   const campaign = await findCampaign(context, campaignId, { lock: true });
   if (campaign.status === "queued") await move(context, campaignId, "start", { started_at: "now" });
   else if (campaign.status !== "sending") return false;
-  if (campaign.planned_at === null) {
-    // All chunks are of one audience, whatever becomes of its segments in between.
-    const rules = await plannedRules(context, campaign);
-    const { count, last } = await planPage(context, campaign, CHUNK, rules);
-    await announceSkipped(context, campaignId);
-    const done = count < CHUNK;
-    await sql`
-      update campaigns set plan_cursor = coalesce(${last}, plan_cursor), audience_count = audience_count + ${count},
-        planned_at = case when ${done} then now() end, updated_at = now()
-      where property_id = ${property.id} and id = ${campaignId}`;
-    if (!done) return true;
-  }
-  if (!(await finishIfDone(context, campaignId))) {
-    enqueue(deliverCampaign, { campaignId }, { dedupe: campaignId });
-    enqueue(refreshStats, { campaignId }, { dedupe: campaignId, runAt: REFRESH_EVERY });
-  }
-  return false;
+  if (campaign.planned_at !== null) return false;
+  // All chunks are of one audience, whatever becomes of its segments in between.
+  const rules = await plannedRules(context, campaign);
+  const { count, last } = await planPage(context, campaign, CHUNK, rules);
+  await announceSkipped(context, campaignId);
+  const done = count < CHUNK;
+  await sql`
+    update campaigns set plan_cursor = coalesce(${last}, plan_cursor), audience_count = audience_count + ${count},
+      planned_at = case when ${done} then now() end, updated_at = now()
+    where property_id = ${property.id} and id = ${campaignId}`;
+  return !done;
+}
+
+async function handOver(context: Context, campaignId: string): Promise<void> {
+  const { status } = await findCampaign(context, campaignId, { lock: true });
+  if (status !== "sending" || (await finishIfDone(context, campaignId))) return;
+  context.enqueue(deliverCampaign, { campaignId }, { dedupe: campaignId });
+  context.enqueue(refreshStats, { campaignId }, { dedupe: campaignId, runAt: REFRESH_EVERY });
 }

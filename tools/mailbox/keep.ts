@@ -15,36 +15,53 @@ export async function keepMessages(context: Kept, messages: KeptMessage[]): Prom
 }
 
 async function keepMail({ sql, property }: Kept, messages: KeptMail[]): Promise<void> {
-  const rows = messages.map(toRow);
   await sql`
     insert into mailbox_messages (property_id, id, channel, recipient, sender, subject, text, html, headers)
-    select ${property.id}, id, channel, recipient, sender, subject, text, html, headers
-    from json_to_recordset(${rows as never}::json) as m(id uuid, channel text, recipient text, sender text,
-      subject text, text text, html text, headers jsonb)
+    select ${property.id}, m.* from ${listOf(sql, messages)} m
     on conflict (property_id, id) do nothing`;
 }
 
 /** As `keepMessages`, for the platform's own mail. */
 export async function keepPlatformMessages(sql: Sql, messages: KeptMessage[]): Promise<void> {
-  const rows = messages.filter((kept) => kept.channel !== "inbox").map(toRow);
+  const mail = messages.filter((kept) => kept.channel !== "inbox");
   await sql`
     insert into platform_messages (id, channel, recipient, sender, subject, text, html, headers)
-    select id, channel, recipient, sender, subject, text, html, headers
-    from json_to_recordset(${rows as never}::json) as m(id uuid, channel text, recipient text, sender text,
-      subject text, text text, html text, headers jsonb)
+    select m.* from ${listOf(sql, mail)} m
     on conflict (id) do nothing`;
 }
 
-function toRow(kept: KeptMail) {
+/** A list for each column: PostgreSQL reads them in half the time that it needs for JSON. */
+function listOf(sql: Sql, messages: KeptMail[]) {
+  const rows = messages.map(toRow);
+  const texts = (name: Exclude<keyof MailRow, "id" | "headers">) =>
+    sql`${rows.map((row) => row[name])}::text[]`;
+  const headers = rows.map((row) => JSON.stringify(row.headers));
+  return sql`unnest(${rows.map(({ id }) => id)}::uuid[], ${texts("channel")}, ${texts("recipient")},
+    ${texts("sender")}, ${texts("subject")}, ${texts("text")}, ${texts("html")}, ${headers}::jsonb[])`;
+}
+
+interface MailRow {
+  id: string;
+  channel: string;
+  recipient: string;
+  sender: string | null;
+  subject: string | null;
+  text: string | null;
+  html: string | null;
+  headers: Record<string, string>;
+}
+
+function toRow(kept: KeptMail): MailRow {
   const { channel, message } = kept;
-  const row = { id: message.id, channel, recipient: message.to, text: message.text };
-  if (channel === "sms") return { ...row, sender: message.from ?? null, headers: {} };
+  const row = { id: message.id, channel, recipient: message.to, text: message.text ?? null };
+  if (channel === "sms")
+    return { ...row, sender: message.from ?? null, subject: null, html: null, headers: {} };
   const { from, subject, html, headers, replyTo } = kept.message;
   return {
     ...row,
     sender: from.name ? `${from.name} <${from.email}>` : from.email,
     subject,
-    html,
+    html: html ?? null,
     headers: { ...headers, ...(replyTo && { "Reply-To": replyTo }) },
   };
 }

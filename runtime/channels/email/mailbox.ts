@@ -9,6 +9,6 @@ export default provider({
   name: "mailbox",
   settings: z.strictObject({}),
   repeatable: true,
-  concurrency: () => 500,
+  concurrency: () => 750,
   open: () => keeping("email", flaw),
 });

@@ -8,6 +8,6 @@ export default provider({
   name: "mailbox",
   settings: z.strictObject({}),
   repeatable: true,
-  concurrency: () => 500,
+  concurrency: () => 750,
   open: () => keeping("sms", () => undefined),
 });
