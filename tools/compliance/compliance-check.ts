@@ -33,7 +33,7 @@ export default tool({
   name: "compliance_check",
   title: "Check whether players may be contacted",
   description:
-    "Says for each phone, email or player whether a message on the channel may go now, and every reason why not. What only postpones a message, quiet hours where the player is and frequency rules, stands in defer and leaves allowed as it is. The same gate stands before every send. Where several players share an address, one who is barred or has refused the channel bars it for all of them.",
+    "Says for each phone, email or player whether a message on the channel may go now, and every reason why not. What only postpones a message, quiet hours where the player is and frequency rules, stands in defer and leaves allowed as it is. The same gate stands before every send. Where several players share an address, one who is banned, self-excluded, deceased or on vip_hold, who has refused the channel, or whose email is undeliverable bars it for all of them; one's age or phone number on a do-not-call list does not bar a shared email for the others.",
   scope: "read",
   effect: "read",
   core: true,

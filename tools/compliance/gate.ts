@@ -19,7 +19,8 @@ export const BLOCK_REASONS = {
   no_consent: "There is no consent for the channel.",
   reassigned_number: "The number may belong to someone else now.",
   self_excluded: "The person has excluded themselves from gambling.",
-  shared_address: "Another player who has the same address may not be written to, or has refused.",
+  shared_address:
+    "Another player with the same address is banned, self-excluded, deceased or on vip_hold, has refused the channel, or has it as undeliverable.",
   suppressed: "The address is suppressed for the channel.",
   underage: "The player is younger than the property's minimum age.",
   vip_hold: "The player's host has asked that nothing be sent.",

@@ -145,6 +145,18 @@ test("who has not been asked bars nobody, and who has refused bars whoever has t
   expect((await check({ phone })).allowed).toBe(true);
 });
 
+test("a do-not-call entry and an age bar their own player alone; a hold bars whoever has the email", async () => {
+  const email = "household@example.com";
+  const other = await consented({ email, phone: "+12025551320" }, "email");
+  const listed = await consented({ email, phone: "+12025551321", birth_date: "2015-01-01" }, "email");
+  await casino.run("create_dnc_entry", { phone: "+12025551321" });
+  const asked = { channel: "email", playerId: other.id };
+  expect((await check({ ...asked, playerId: listed.id })).reasons).toEqual(["dnc", "underage"]);
+  expect((await check(asked)).reasons).toEqual([]);
+  await casino.run("update_player", { id: listed.id, status: "vip_hold" });
+  expect((await check(asked)).reasons).toEqual(["shared_address"]);
+});
+
 test("of several players with one phone the most restricted one counts", async () => {
   const phone = "+12025551300";
   await consented({ phone });
