@@ -5,7 +5,7 @@ import type { Operation } from "#runtime/operation.ts";
 import { answer } from "./answer.ts";
 import type { Gate } from "./gate.ts";
 import { guarded, type Http, notAllowed, type Passed } from "./guarded.ts";
-import { answerFile } from "./rest.ts";
+import { answerFile } from "./rest-answers.ts";
 import { refuseOptions } from "./rest-options.ts";
 import { pathBeneath } from "./rest-places.ts";
 import { acceptsCsv } from "./rest-preferences.ts";

@@ -191,9 +191,7 @@ describe("a record's address", () => {
     const unknown = await refused(404, "not_found", house.get(`/api/players/${NOWHERE}`));
     expect(unknown.body.error).toContain(NOWHERE);
     for (const id of ["1", "null", "__proto__", "%00", "..%2Fusers", `${NOWHERE}'`]) {
-      const answer = await house.get(`/api/players/${id}`);
-      expectFrame(answer, id);
-      expect([400, 404], `${id} ${answer.text}`).toContain(answer.status);
+      await refused(400, "invalid", house.get(`/api/players/${id}`));
     }
   });
 });

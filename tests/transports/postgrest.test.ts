@@ -444,6 +444,14 @@ test("one record is answered in the shape that the headers ask for", async () =>
   expect((await house.get(path)).status).toBe(404);
 });
 
+test("a function that was to be undone is refused instead of done", async () => {
+  const { body: made } = await house.post("/api/players", { player_id: "undone" });
+  const asked = { propertyId: house.tenant.id, playerId: made.id, channel: "sms", consentGiven: true };
+  const { status } = await house.post("/api/functions/consent-record", asked, { Prefer: "tx=rollback" });
+  expect(status).toBe(400);
+  expect((await house.get(`/api/consent_records?player_id.eq=${made.id}`)).body).toEqual([]);
+});
+
 test("what was written comes as CSV, or as one object that says so, to who asks for it", async () => {
   const shown = { Prefer: "return=representation" };
   const rows = [{ player_id: "csv-1", tags: ["a", "b"] }, { player_id: "csv-2" }];
