@@ -1,3 +1,4 @@
+import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type House, startHouse } from "../support/house.ts";
 import { expectFrame, refused } from "./answers.ts";
@@ -196,4 +197,24 @@ describe("an Idempotency-Key", () => {
     );
     expect(stored.filter(({ body }) => body?.includes(one.body.api_key))).toEqual([]);
   });
+});
+
+test("a failed sign-in is not replayed as a success", async () => {
+  const { email } = await house.signIn();
+  const headers = { "X-Api-Key": null, "Idempotency-Key": randomUUID() };
+  for (const attempt of [1, 2]) {
+    const answer = await house.post("/api/auth/login", { email, password: "not the password" }, headers);
+    expect(answer.status, `attempt ${attempt}`).toBe(401);
+  }
+});
+
+test("a replay of several new endpoints does not show their secrets", async () => {
+  const headers = { "Idempotency-Key": randomUUID() };
+  const input = [1, 2].map((n) => ({ url: `https://example.com/${n}`, events: ["*"] }));
+  const first = await house.post("/api/webhook_endpoints", input, headers);
+  const again = await house.post("/api/webhook_endpoints", input, headers);
+  expect(first.text).toContain("whsec_");
+  expect(again.headers.get("idempotency-replayed")).toBe("true");
+  expect(again.text).not.toContain("whsec_");
+  expect(again.body).toHaveLength(2);
 });

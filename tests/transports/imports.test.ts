@@ -1,8 +1,9 @@
 import { once } from "node:events";
 import { connect } from "node:net";
-import { afterAll, beforeAll, expect, test, vi } from "vitest";
+import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import listImportErrors from "#tools/imports/list-import-errors.ts";
 import { MOST_FILE } from "#tools/imports/upload.ts";
+import { refused } from "../contract/answers.ts";
 import { overMcp } from "../contract/asking.ts";
 import { type Imports, manyPlayers, openImports } from "../tools/imports/importing.ts";
 
@@ -211,4 +212,39 @@ test("refused rows by the hundred are never cut silently: pages go on by cursor,
 test("a file of many chunks comes in whole", async () => {
   const { job } = await imports.send(manyPlayers(12_000));
   expect(job).toMatchObject({ status: "completed", total: 12_000, created_count: 12_000 });
+});
+
+describe("a form with a file", () => {
+  const posted = (...parts: string[]) =>
+    imports.house.post("/api/import_jobs", `${parts.map((part) => `--x\r\n${part}\r\n`).join("")}--x--\r\n`, {
+      "Content-Type": "multipart/form-data; boundary=x",
+    });
+  const file = (name = "p.csv") =>
+    `Content-Disposition: form-data; name="file"; filename="${name}"\r\nContent-Type: text/csv\r\n\r\nplayer_id\nF1`;
+  const params = 'Content-Disposition: form-data; name="params"\r\n\r\n{}';
+
+  test("is refused with params twice, a nameless part, or NUL in the filename", async () => {
+    expect((await posted(file(), params)).status).toBe(202);
+    const said = async (answer: ReturnType<typeof posted>) =>
+      (await refused(400, "invalid", answer)).body.error as string;
+    expect(await said(posted(file(), params, params))).toContain("params once");
+    expect(
+      await said(posted(params, params.replace('"params"', '"params"; filename="p.json"'), file())),
+    ).toContain("params once");
+    expect(await said(posted(file(), "Content-Disposition: form-data\r\n\r\nlost"))).toContain("no name");
+    expect(await said(posted('Content-Disposition: form-data; filename="a"\r\n\r\nlost'))).toContain(
+      "no name",
+    );
+    expect(await said(posted(file("a\0b.csv")))).toContain("filename");
+  });
+
+  test("whose column has a name that reaches into objects is refused", async () => {
+    for (const column of ["custom.__proto__", "custom.constructor", "__proto__"]) {
+      const { body } = await imports.house.post("/api/import_jobs", { csv: `player_id,${column}\nX1,5\n` });
+      await imports.house.idle();
+      const { body: job } = await imports.house.get(`/api/import_jobs/${body.id}`);
+      expect(job, column).toMatchObject({ status: "failed", error: expect.stringContaining(column) });
+    }
+    expect((await imports.house.get("/api/players?player_id.eq=X1")).body).toEqual([]);
+  });
 });

@@ -232,3 +232,21 @@ describe("what is not MCP is refused", () => {
     },
   );
 });
+
+test("an agent that begins with the wrong words is told that its parameters are wrong", async () => {
+  const begin = async (params: unknown) =>
+    (await house.send({ jsonrpc: "2.0", id: 7, method: "initialize", params }, { "X-Api-Key": house.key }))
+      .json;
+  const client = { name: "c", version: "1" };
+  for (const params of [
+    undefined,
+    {},
+    { protocolVersion: 5, capabilities: {}, clientInfo: client },
+    { protocolVersion: "2025-11-25", clientInfo: client },
+    { protocolVersion: "2025-11-25", capabilities: {}, clientInfo: {} },
+  ]) {
+    expect(await begin(params)).toMatchObject({ id: 7, error: { code: -32602 } });
+  }
+  const good = await begin({ protocolVersion: "2025-11-25", capabilities: {}, clientInfo: client });
+  expect(good.result).toMatchObject({ protocolVersion: "2025-11-25" });
+});

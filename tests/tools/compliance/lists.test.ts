@@ -172,3 +172,16 @@ test.each([
 ])("%j names nobody to exclude, or no time", async (input) => {
   await expect(casino.run("create_self_exclusion", input)).rejects.toMatchObject({ code: "invalid" });
 });
+
+test("who excluded themselves by name is excluded by every address that they have", async () => {
+  const person = { first_name: "Yan", last_name: "Zed", birth_date: "1980-02-03" };
+  await casino.run("create_self_exclusion", person);
+  const excluded = await casino.run("create_player", { ...person, email: "yan@z.example" });
+  expect(excluded.status).toBe("self_excluded");
+  const twin = await casino.run("create_player", { first_name: "Other", email: "yan@z.example" });
+  expect(twin.status).toBe("self_excluded");
+  await casino.run("delete_player", { id: excluded.id });
+  const check = await casino.run("compliance_check", { channel: "email", email: "yan@z.example" });
+  expect(check.allowed).toBe(false);
+  expect(check.reasons).toContain("self_excluded");
+});

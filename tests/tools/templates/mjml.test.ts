@@ -1,3 +1,4 @@
+import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { htmlOf } from "#tools/templates/mjml.ts";
 import { type House, startHouse } from "../../support/house.ts";
@@ -125,4 +126,16 @@ describe("a template in MJML", () => {
     expect(other).toContain("Rival");
     await outcome;
   });
+});
+
+test("a template that would keep the service busy is refused at once", async () => {
+  const bombs = [
+    `{{ ${"a[".repeat(150)}0${"]".repeat(150)} }}`.repeat(500),
+    `{% if a${" and a".repeat(40_000)}%}x{% endif %}`,
+    "{{ a[a[a[0]]] }}".repeat(4_000),
+  ];
+  for (const html of bombs) {
+    const answer = await house.post("/api/templates", { name: randomUUID(), subject: "x", html });
+    expect(answer.status).toBe(400);
+  }
 });
