@@ -127,8 +127,9 @@ function writing(writers: Pool): Pick<Database, "asProperty" | "asSystem"> {
   });
   return {
     asProperty: async (property, work, transaction = {}) => {
-      if (transaction.together) return together.join(openingOf(tenantRole(property), transaction), work);
-      return alone(tenantRole(property), work, transaction);
+      const role = tenantRole(property);
+      if (!transaction.together) return alone(role, work, transaction);
+      return together.join(openingOf(role, transaction), work, transaction.deadline);
     },
     asSystem: (work, transaction = {}) => alone("set local role app_system", work, transaction),
   };

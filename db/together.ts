@@ -9,8 +9,11 @@ export class NotTogether extends Error {
 }
 
 export interface Together {
-  /** Runs `work` with whoever else waits with the same opening. Throws NotTogether. */
-  join<T>(opening: string, work: Work<T>): Promise<T>;
+  /**
+   * Runs `work` with whoever else waits with the same opening. Throws NotTogether, and DeadlineExceeded after so
+   * many milliseconds; what has not begun by then does not begin.
+   */
+  join<T>(opening: string, work: Work<T>, deadline?: number): Promise<T>;
 }
 
 interface Guest {
@@ -68,16 +71,25 @@ export function openTogether(run: (opening: string, works: Work<unknown>[]) => P
     isCalled = true;
     setImmediate(next);
   };
+  const leave = (opening: string, guest: Guest): void => {
+    const left = waiting.get(opening)?.filter((one) => one !== guest) ?? [];
+    if (left.length > 0) waiting.set(opening, left);
+    else waiting.delete(opening);
+  };
   return {
-    join: <T>(opening: string, work: Work<T>) => {
-      const done = new Promise<T>((resolve, reject) => {
-        const guest = { work, resolve: resolve as Guest["resolve"], reject };
-        const others = waiting.get(opening);
-        if (others) others.push(guest);
-        else waiting.set(opening, [guest]);
-        call();
-      });
-      return withDeadline(done, REQUEST_DEADLINE);
+    join: async <T>(opening: string, work: Work<T>, deadline = REQUEST_DEADLINE) => {
+      const { promise, resolve, reject } = Promise.withResolvers<T>();
+      const guest = { work, resolve: resolve as Guest["resolve"], reject };
+      const others = waiting.get(opening);
+      if (others) others.push(guest);
+      else waiting.set(opening, [guest]);
+      call();
+      try {
+        return await withDeadline(promise, deadline);
+      } catch (error) {
+        leave(opening, guest);
+        throw error;
+      }
     },
   };
 }

@@ -119,3 +119,20 @@ test("who waits for a lock holds nobody up for long", async () => {
   expect(waiting.every((one) => one.status === "rejected" && one.reason instanceof NotTogether)).toBe(true);
   expect(await named("turn")).toEqual([]);
 });
+
+test("who was told that it took too long is not begun any more", async () => {
+  const { promise: held, resolve: release } = Promise.withResolvers<void>();
+  const busy = Array.from({ length: 3 }, (_, index) =>
+    db.asProperty(PROPERTY, () => held, { together: true, before: `select ${index}` }),
+  );
+  const late = db.asProperty(
+    PROPERTY,
+    async (sql) => sql`insert into segments (property_id, name) values (${PROPERTY}, 'too late')`,
+    { together: true, deadline: 50 },
+  );
+  await expect(late).rejects.toMatchObject({ code: "57014" });
+  release();
+  await Promise.all(busy);
+  await write(PROPERTY, "too late, and another");
+  expect(await named("too late")).toEqual(["too late, and another"]);
+});
