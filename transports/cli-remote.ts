@@ -62,7 +62,7 @@ async function callOver(
   const response = await send(given, plan, {
     ...(given.property && property && { "X-Property-Id": property }),
     ...(given.idempotencyKey && { "Idempotency-Key": given.idempotencyKey }),
-    ...(plan.count && { Prefer: `count=${plan.count}` }),
+    ...(plan.count && { Prefer: `handling=strict, count=${plan.count}` }),
   });
   if (operation.file && response.body) {
     await pipeline(whole(response.body, given), out, { end: false });

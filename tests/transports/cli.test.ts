@@ -182,6 +182,12 @@ describe("a list on the command line", () => {
     expect(stderr).toBe("3 in all. There are more: the same command with --offset 2\n");
   });
 
+  test("is not counted in a way that there is none", async () => {
+    for (const words of [list, elsewhere]) {
+      expect(await run(...words, "--count", "maybe")).toMatchObject({ exit: 1, stdout: "" });
+    }
+  });
+
   test("alone has a page", async () => {
     const { exit, stderr } = await run("get-property", "--property", house.tenant.slug, "--with-page");
     expect([exit, stderr]).toEqual([2, expect.stringContaining("--with-page: is for lists")]);
