@@ -50,8 +50,10 @@ export async function parseArguments(
     const text = inline ?? words[++index];
     if (text === undefined) throw invalid(`--${flag}`, "needs a value");
     if (flag === "filter" && field === undefined) addFilter(input, text);
-    else if (field) input[field] = await readValue(flag, kind, text, readText, input[field]);
-    else own[flag] = text;
+    else if (field) {
+      if (field === operation.upload?.[0]) await refusePath(flag, text, readText);
+      input[field] = await readValue(flag, kind, text, readText, input[field]);
+    } else own[flag] = text;
   }
   return {
     input,
@@ -124,6 +126,16 @@ async function readValue(flag: string, kind: Kind, text: string, readText: ReadT
   }
   if (kind === "list") return [...((before as string[] | undefined) ?? []), ...content.split(",")];
   return content;
+}
+
+/** A path alone would be taken for the text of a file, and found wrong only when the job reads it. */
+async function refusePath(flag: string, text: string, readText: ReadText): Promise<void> {
+  if (text.startsWith("@") || /[\r\n,]/.test(text)) return;
+  const isFile = await readText(text).then(
+    () => true,
+    () => false,
+  );
+  if (isFile) throw invalid(`--${flag}`, `is the file's text; write --${flag} @${text} to read the file`);
 }
 
 function switched(text: string): boolean | string {

@@ -5,6 +5,7 @@ import { flagOf, type Kind, kindOf } from "./cli-arguments.ts";
 
 const GENERAL = [
   ["--property <id|name>", "the property to work in"],
+  ["--<flag> @<file>", "the file's content as the value, such as --csv @players.csv"],
   ["--json", "the result alone on stdout as JSON, for programs"],
   [
     "--with-page",

@@ -2,6 +2,8 @@ const WIDEST = 40;
 const NARROWEST = 6;
 const INLINE = 80;
 const GAP = 2;
+/** Says what is wrong and what to do: nothing of it is cut. */
+const WHOLE = "message";
 
 export interface Paper {
   /** Characters in a line of the terminal; without it lines may be of any length. */
@@ -38,9 +40,12 @@ function rows(list: Record<string, unknown>[], { width, order }: Paper): string 
   const names = columns(list, order);
   const cells = list.map((row) => names.map((name) => cell(row[name])));
   const wanted = names.map((name, index) =>
-    Math.max(name.length, ...cells.map((row) => Math.min(WIDEST, row[index]!.length))),
+    Math.max(
+      name.length,
+      ...cells.map((row) => Math.min(name === WHOLE ? Infinity : WIDEST, row[index]!.length)),
+    ),
   );
-  const widths = fitted(wanted, width);
+  const widths = fitted(wanted, width, names.indexOf(WHOLE));
   if (widths === null) return list.map((row) => record(row, names)).join("\n\n");
   const line = (row: string[]) =>
     row
@@ -57,16 +62,16 @@ function columns(list: Record<string, unknown>[], order: readonly string[] | und
   return known.filter((name) => list.some((row) => cell(row[name]) !== ""));
 }
 
-/** The widest columns give way until the line fits; null when it cannot. */
-function fitted(wanted: readonly number[], width: number | undefined): number[] | null {
+/** The widest columns give way until the line fits, all but the one that is kept `whole`; null when it cannot. */
+function fitted(wanted: readonly number[], width: number | undefined, whole: number): number[] | null {
   if (width === undefined) return [...wanted];
   const room = width - GAP * (wanted.length - 1);
-  const least = wanted.map((one) => Math.min(one, NARROWEST));
+  const least = wanted.map((one, index) => (index === whole ? one : Math.min(one, NARROWEST)));
   if (sum(least) > room) return null;
   const widths = [...wanted];
   for (let over = sum(widths) - room; over > 0; over--) {
-    const widest = widths.indexOf(Math.max(...widths));
-    widths[widest]!--;
+    const widest = Math.max(...widths.filter((_, index) => index !== whole));
+    widths[widths.findIndex((one, index) => index !== whole && one === widest)]!--;
   }
   return widths;
 }

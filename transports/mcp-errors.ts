@@ -86,7 +86,9 @@ function suggestionFor(
   { tool, operation }: { tool?: OfferedTool | undefined; operation?: Operation | undefined },
 ): string {
   if (operation && operation.access !== "property" && /^(forbidden|invalid_credential)$/.test(code)) {
-    return "This needs a signed-in user; an API key cannot do it.";
+    const command = `npm run tool -- ${operation.name.replaceAll("_", "-")}`;
+    const way = operation.access === "user" ? "" : ` The operator of the service can: ${command}.`;
+    return `This needs a signed-in user's token; an API key cannot do it.${way}`;
   }
   if (code === "insufficient_scope") {
     return `Use a credential with the ${operation?.scope ?? "write"} scope.`;

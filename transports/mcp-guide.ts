@@ -17,7 +17,7 @@ const PARTS: readonly { title: string; steps: readonly Step[] }[] = [
       { needs: ["create_segment"], text: "`create_segment` keeps the rules under a name." },
       {
         needs: ["create_campaign"],
-        text: "`create_campaign` with its content and audience. It is a draft: nothing is sent.",
+        text: "`create_campaign` with its content and audience. It is a draft: nothing is sent. In Liquid `first_name`, `last_name`, `email` and `tier` stand alone; every other field is under `player.`, such as `{{ player.player_id }}`.",
       },
       {
         needs: ["preflight_campaign"],

@@ -1,5 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { existsSync } from "node:fs";
+import { rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Writable } from "node:stream";
@@ -215,6 +216,20 @@ test("columns stand in the order of --select", async () => {
   expect(stdout.split("\n")[0]).toMatch(/^tier +player_id$/);
 });
 
+test("a file's text is read by @, and a path without it is refused with that hint", async () => {
+  const file = join(tmpdir(), `players-${house.tenant.slug}.csv`);
+  await writeFile(file, "player_id\nF1\n");
+  const words = ["create-import-job", "--property", house.tenant.slug, "--csv"];
+  expect(await run(...words, file)).toMatchObject({
+    exit: 2,
+    stderr: expect.stringContaining(`write --csv @${file}`),
+  });
+  expect(await run(...words, `@${file}`, "--dry-run", "--json")).toMatchObject({ exit: 0 });
+  expect(await run(...words, "player_id", "--dry-run", "--json")).toMatchObject({ exit: 0 });
+  await rm(file);
+  expect((await run("create-import-job", "--help")).stdout).toContain("--csv @players.csv");
+});
+
 describe("a table for people", () => {
   const rows = [
     { id: "01a1fe19-d7e1-7445-9ac4-3493deb23626", name: "n".repeat(100), note: "", tags: ["a", "b"] },
@@ -245,6 +260,15 @@ describe("a table for people", () => {
     const text = asTable({ success: true, skipped: { no_consent: 1 }, campaign });
     expect(text).toContain('skipped   {"no_consent":1}');
     expect(text).toContain(`campaign  \n  id       ${campaign.id}\n  subject  ${campaign.subject}`);
+  });
+
+  test("shows every message whole, below the other fields where the line is too short for it", () => {
+    const message = "the property has none, and a marketing email must show it; set it with update_property";
+    for (const width of [undefined, 200, 80, 40]) {
+      expect(asTable({ ok: false, errors: [{ field: "f".repeat(60), message }] }, { width })).toContain(
+        message,
+      );
+    }
   });
 
   test("is as wide as it needs where there is no terminal", () => {

@@ -86,6 +86,8 @@ const PHRASES = [
   ["replay missed webhooks", "replay_webhooks"],
   ["history of a player's consent", "list_consent_records"],
   ["new player", "create_player"],
+  ["preflight", "preflight_campaign"],
+  ["save an audience", "create_segment"],
 ] as const;
 
 test("a task in everyday words finds its tool among the first three, nine times of ten", () => {

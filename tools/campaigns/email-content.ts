@@ -34,7 +34,7 @@ export const emailContent: Compile<"email"> = async (context, campaign) => {
   if (!context.property.postal_address) {
     problems.push({
       field: "postal_address",
-      message: "the property has none, and a marketing email must show it; set it with update_property",
+      message: `the property has none, and a marketing email must show it; a signed-in manager sets it with update_property, or the operator with npm run tool -- update-property --property ${context.property.slug} --postal-address "…"; an API key cannot`,
     });
   }
   const own = (await ownProviders(context, "email", campaign.provider_id)).providers[0];

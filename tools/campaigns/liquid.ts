@@ -1,5 +1,6 @@
 import { type Context, type Emitter, Liquid, type Template } from "liquidjs";
 import { Fault, invalid } from "#runtime/faults.ts";
+import { BARE_FIELDS, PLAYER_FIELDS } from "./player-fields.ts";
 
 /** An email of 100 KB is cut off by large mail clients. These leave room for more, and none for a bomb. */
 export const SOURCE_CHARACTERS = 500_000;
@@ -135,11 +136,22 @@ function guard<T>(field: string, work: () => T): T {
   try {
     return work();
   } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error);
+    const reason = withHint(error instanceof Error ? error.message : String(error));
     throw new Fault("invalid", {
       message: `${field}: ${reason}`,
       details: [{ field, message: reason }],
       cause: error,
     });
   }
+}
+
+const KNOWN_BARE: readonly string[] = [...BARE_FIELDS, "unsubscribe_url", "preferences_url"];
+const PLAYERS: readonly string[] = PLAYER_FIELDS;
+
+/** Who writes a field's bare name is told where it stands. */
+function withHint(reason: string): string {
+  const name = /^undefined variable: (\w+)(?![\w.[])/.exec(reason)?.[1];
+  if (name === undefined || KNOWN_BARE.includes(name)) return reason;
+  const way = PLAYERS.includes(name) ? `write {{ player.${name} }}` : "write {{ player.… }}";
+  return `${reason}; ${way}: bare names are ${KNOWN_BARE.join(", ")}; all other fields are under player., custom ones under player.custom., the casino's under property.`;
 }

@@ -21,6 +21,9 @@ export const PLAYER_FIELDS = [
   "tags",
 ] as const;
 
+/** The fields of a player that templates may name without `player.` too. */
+export const BARE_FIELDS: readonly string[] = ["first_name", "last_name", "email", "tier"];
+
 /** A player who has a value in every field, and in each custom field that the template reads. */
 export function completePlayer(variables: readonly string[]): Record<string, unknown> {
   const texts = Object.fromEntries(PLAYER_FIELDS.map((field) => [field, "sample"]));

@@ -1,6 +1,7 @@
 import { invalid } from "#runtime/faults.ts";
 import { type Part, parsePart } from "./liquid.ts";
 import { plainText } from "./plain-text.ts";
+import { BARE_FIELDS } from "./player-fields.ts";
 
 export interface EmailTemplate {
   subject: string;
@@ -32,7 +33,6 @@ export interface PropertyVariables {
 }
 
 const UNSUBSCRIBE = "unsubscribe_url";
-const ALIASES = ["first_name", "last_name", "email", "tier"];
 
 /** HTML with marks in it, which the message keeps and the text made of it does not. */
 export interface Marked {
@@ -92,7 +92,7 @@ export function playerVariables(
     property: withValues(property),
     ...links,
   };
-  for (const alias of ALIASES) {
+  for (const alias of BARE_FIELDS) {
     if (alias in known) variables[alias] = known[alias];
   }
   return variables;

@@ -18,7 +18,7 @@ export default tool({
   name: "create_import_job",
   title: "Import players",
   description:
-    "Uploads players: starts an import from CSV text or from rows, and answers at once; poll get_import_job until status is completed or failed. A row with something wrong in it is refused whole and listed by list_import_errors; it never fails the job. Files over 1 MB are sent to POST /api/import_jobs as multipart/form-data (file, params) or text/csv, up to 200 MB and 1,000,000 rows.",
+    "Uploads players: starts an import from CSV text or from rows, and answers at once; poll get_import_job until status is completed or failed. A row with something wrong in it is refused whole and listed by list_import_errors; it never fails the job. A row with fewer cells than the header has empty ones at its end; one with more is refused. Files over 1 MB are sent to POST /api/import_jobs as multipart/form-data (file, params) or text/csv, up to 200 MB and 1,000,000 rows.",
   scope: "write",
   effect: "change",
   input: {

@@ -19,12 +19,19 @@ const ROW_ERRORS = [
 ] as const;
 
 export const RowErrorView = z.object({
-  row: z.int().describe("1 is the first record after the header; 0 is the file itself"),
+  row: z
+    .int()
+    .describe(
+      "Rows are counted from the first record after the header, which is 1: in a file without line breaks in its cells it stands on line 2. 0 is the file itself",
+    ),
   column: z.string().nullable(),
   code: z.enum(ROW_ERRORS),
   message: z.string(),
   value: z.string().nullable(),
-  original_row: z.record(z.string(), z.unknown()).nullable(),
+  original_row: z
+    .record(z.string(), z.unknown())
+    .nullable()
+    .describe("The cells by their column's name, in no order of their own; what the row lacks is empty"),
 });
 export type RowErrorView = z.output<typeof RowErrorView>;
 
@@ -32,7 +39,7 @@ export default tool({
   name: "list_import_errors",
   title: "List an import's refused rows",
   description:
-    "Lists why rows of an import failed: the column, the reason and the row as it was given. A refused row is refused whole: nothing of it is imported.",
+    "Lists why rows of an import failed: the column, the reason and the row as it was given. A refused row is refused whole: nothing of it is imported, but a refusal of consent in a row that repeats a player.",
   scope: "read",
   effect: "read",
   beneath: { table: importJobs, name: "errors", csv: exportImportErrors },

@@ -13,7 +13,7 @@ export default table({
   noun: "segment",
   key: ["name"],
   description:
-    "A segment is a saved audience: dynamic ones are rules over players, evaluated at each use; static ones are lists of members.",
+    "A segment is a saved audience: dynamic ones are rules over players, evaluated at each use; static ones are lists of members. create_segment makes one, segment_preview tries its rules.",
   softDelete: true,
   columns: {
     name: writable(z.string().trim().min(1).max(200)),

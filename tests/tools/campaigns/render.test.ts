@@ -211,6 +211,18 @@ describe("a template that is refused", () => {
     },
   );
 
+  test("says of a bare name where the field stands, and of a path that a player lacks nothing", () => {
+    const hint =
+      /write {{ player\.player_id }}: bare names are first_name, last_name, email, tier, unsubscribe_url/;
+    expect(() => render({ text: "{{ player_id }}" })).toThrow(hint);
+    expect(() => render({ text: "{{ offer }}" })).toThrow("write {{ player.… }}");
+    for (const known of ["first_name", "player.custom.none"]) {
+      expect(() => compileEmail({ subject: "Hi", text: `{{ ${known} }}` }).render({ player: {} })).toThrow(
+        /^text: undefined variable: [\w.]+, line:1, col:\d+$/,
+      );
+    }
+  });
+
   test("needs a body", () => {
     expect(() => compileEmail({ subject: "Hi", html: " ", text: null })).toThrow("html");
   });
