@@ -54,7 +54,7 @@ export const params = {
     })
     .optional()
     .describe(
-      "Evidence of the opt-in. Without it an import turns no consent on; without occurred_at_column it turns none on that a player has refused. A refusal needs none, and is recorded whatever mode and on_conflict say, also where a row repeats a player of the file.",
+      "Evidence of the opt-in. Without it an import turns no consent on; without occurred_at_column it turns none on that a player has refused. A refusal needs none, and is recorded whatever mode and on_conflict say, also in a row that is refused for something else (but not in one with too many cells).",
     ),
   dry_run: z.boolean().default(false).describe("Checks and counts everything, and writes no player."),
 };

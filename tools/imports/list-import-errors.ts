@@ -39,7 +39,7 @@ export default tool({
   name: "list_import_errors",
   title: "List an import's refused rows",
   description:
-    "Lists why rows of an import failed: the column, the reason and the row as it was given. A refused row is refused whole: nothing of it is imported, but a refusal of consent in a row that repeats a player.",
+    "Lists why rows of an import failed: the column, the reason and the row as it was given. A refused row is refused whole: nothing of it is imported, but a no to a channel, if it tells which player.",
   scope: "read",
   effect: "read",
   beneath: { table: importJobs, name: "errors", csv: exportImportErrors },

@@ -33,8 +33,8 @@ export interface Staged {
   matchOn: MatchKey;
   values: Record<string, string | null>;
   choices: Choice[];
-  /** An earlier row is about the same player: nothing of this one counts but its refusals. */
-  repeats: boolean;
+  /** Why the row is not written, if so: nothing of it counts then but what it refuses. */
+  flaws: Refusal[];
   cells: readonly string[];
 }
 
@@ -71,7 +71,8 @@ export function rowReader({ layout, params, property, customs, seen, now }: Read
     const refusals: Refusal[] = [];
     const refuse: Refuse = (code, column, message, value = null) =>
       void refusals.push({ row, column, code, message, value: value && shown(value), cells });
-    if (cells.length > header.length && cells.slice(header.length).some((cell) => cell.trim() !== "")) {
+    const isLong = cells.slice(header.length).some((cell) => cell.trim() !== "");
+    if (isLong) {
       refuse("type_mismatch", null, `The row has ${cells.length} cells, the header ${header.length}.`);
     }
     for (let index = 0; index < readers.length; index++) {
@@ -86,17 +87,17 @@ export function rowReader({ layout, params, property, customs, seen, now }: Read
         : reader.read(text, draft, country);
       if (wrong) refuse(wrong.code, reader.column, wrong.message, cell);
     }
-    if (refusals.length > 0) return refusals;
     const staged = complete(draft, params, row, cells);
-    if (!staged) {
+    if (refusals.length === 0 && !staged) {
       refuse("missing_identifier", null, "The row has no player_id, email or phone to know the player by.");
-    } else if (isAcceptable(staged, seen, refuse)) {
+    } else if (staged && refusals.length === 0 && isAcceptable(staged, seen, refuse)) {
       const { email = null, phone = null } = staged.values;
       staged.values.email_hash = email === null ? null : hashOf(email);
       staged.values.phone_hash = phone === null ? null : hashOf(phone);
       return staged;
     }
-    return refusals;
+    // In a long row the cells may stand under the wrong columns.
+    return staged && !isLong && refuses(staged) ? { ...staged, flaws: refusals } : refusals;
   };
 }
 
@@ -227,7 +228,7 @@ function complete(draft: Draft, params: ImportParams, row: number, cells: readon
   const custom = Object.keys(draft.custom).length > 0 ? JSON.stringify(draft.custom) : null;
   if (custom !== null) values.custom = custom;
   const choices = choicesOf(draft, params);
-  return { row, id: randomUUIDv7(), matchOn, values, choices, repeats: false, cells };
+  return { row, id: randomUUIDv7(), matchOn, values, choices, flaws: [], cells };
 }
 
 function isAcceptable(staged: Staged, seen: Seen, refuse: Refuse): boolean {
@@ -238,10 +239,6 @@ function isAcceptable(staged: Staged, seen: Seen, refuse: Refuse): boolean {
     return false;
   }
   if (isFirst(staged, seen)) return true;
-  if (staged.choices.some(({ given }) => !given)) {
-    staged.repeats = true;
-    return true;
-  }
   const message = "An earlier row of the file is about the same player.";
   refuse("duplicate_in_file", matchOn, message, values[matchOn]);
   return false;
@@ -256,6 +253,11 @@ function choicesOf({ values, consents, occurredAt }: Draft, { consent }: ImportP
   return [...asked].flatMap(([channel, given]) =>
     !given || (consent && reached(channel)) ? [{ channel, given, occurredAt }] : [],
   );
+}
+
+/** Whether the row says no to a channel. */
+export function refuses({ choices }: Pick<Staged, "choices">): boolean {
+  return choices.some(({ given }) => !given);
 }
 
 /** A player_id is one person's, whatever the row is matched by. */

@@ -7,9 +7,9 @@ import { type CustomFields, heldCustomFields } from "#tools/players/custom.ts";
 import { importTurn } from "#tools/players/turns.ts";
 import type { ImportJob } from "./import-job.ts";
 import type { Layout } from "./layout.ts";
-import type { Refusal, Staged } from "./rows.ts";
+import { type Refusal, refuses, type Staged } from "./rows.ts";
 import { judge, type Verdict } from "./verdicts.ts";
-import { refuses, writeConsents } from "./write-consents.ts";
+import { writeConsents } from "./write-consents.ts";
 import { writePlayers } from "./write-players.ts";
 
 const MOST_SHOWN = 1000;
@@ -57,7 +57,7 @@ export async function writeBatch(
   await checkFields(context, batch);
   // In turn too: what another import has just added counts. Without it such a batch took 15 s, not 1.
   if (batch.analyze) await sql`select analyze_players()`;
-  const { rows, repeats, refusals } = withoutTwins(batch);
+  const { rows, flawed, refusals } = partRows(batch);
   const counts: Counts = { created: 0, updated: 0, skipped: 0 };
   if (job.params.dry_run) await sql`savepoint dry_run`;
   if (rows.length > 0) {
@@ -68,7 +68,7 @@ export async function writeBatch(
     refusals.push(...refusalsOf(judged.verdicts, rows));
   }
   const { actor_type, actor_id } = job;
-  await writeConsents(context, job.params.consent, { actor_type, actor_id }, rows, repeats);
+  await writeConsents(context, job.params.consent, { actor_type, actor_id }, rows, flawed);
   if (job.params.dry_run) await sql`rollback to savepoint dry_run`;
   await keepErrors(context, job.id, layout, refusals);
   await keepProgress(context, job.id, batch, counts);
@@ -91,28 +91,27 @@ async function excludedRows({ sql }: Context): Promise<string[]> {
 }
 
 /**
- * A row that is known by its email or phone alone may mean the player of an earlier row in the same batch. Such rows
- * are refused like those that repeat a key; `repeats` are the ones whose refusal of a channel counts nonetheless.
+ * A row that is known by its email or phone alone may mean the player of an earlier row in the same batch, and is
+ * refused. `flawed` are the rows that are not written and whose refusal of a channel counts nonetheless.
  */
-function withoutTwins(batch: Batch): { rows: Staged[]; repeats: Staged[]; refusals: Refusal[] } {
+function partRows(batch: Batch): { rows: Staged[]; flawed: Staged[]; refusals: Refusal[] } {
   const refusals = [...batch.refusals];
-  const repeats: Staged[] = [];
+  const flawed: Staged[] = [];
   const shown = new Set<string>();
   const rows = batch.rows.filter((staged) => {
-    const { row, matchOn, values, cells } = staged;
+    const { row, matchOn, values, cells, flaws } = staged;
     const { email, phone } = values;
     const value = values[matchOn] ?? null;
-    const isTwin = staged.repeats || (matchOn !== "player_id" && shown.has(`${matchOn} ${value}`));
-    if (isTwin) {
-      const message = MESSAGES.duplicate_in_file;
-      refusals.push({ row, cells, column: matchOn, value, code: "duplicate_in_file", message });
-      if (refuses(staged)) repeats.push(staged);
-    }
-    if (email) shown.add(`email ${email}`);
-    if (phone) shown.add(`phone ${phone}`);
-    return !isTwin;
+    const isTwin = matchOn !== "player_id" && shown.has(`${matchOn} ${value}`);
+    const twin = { row, cells, column: matchOn, value, code: "duplicate_in_file" as const };
+    const wrong = flaws.length === 0 && isTwin ? [{ ...twin, message: MESSAGES.duplicate_in_file }] : flaws;
+    refusals.push(...wrong);
+    if (wrong.length > 0 && refuses(staged)) flawed.push(staged);
+    if (flaws.length === 0 && email) shown.add(`email ${email}`);
+    if (flaws.length === 0 && phone) shown.add(`phone ${phone}`);
+    return wrong.length === 0;
   });
-  return { rows, repeats, refusals };
+  return { rows, flawed, refusals };
 }
 
 const MESSAGES = {

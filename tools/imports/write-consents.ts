@@ -3,7 +3,7 @@ import type { Context } from "#runtime/operation.ts";
 import { emitMany } from "#runtime/outbox.ts";
 import { appendConsents, type LedgerRow, refreshConsents } from "#tools/consent/ledger.ts";
 import { type ImportParams, MATCH_KEYS, type Requester } from "./import-job.ts";
-import type { Choice, Staged } from "./rows.ts";
+import { type Choice, refuses, type Staged } from "./rows.ts";
 import { matches } from "./verdicts.ts";
 
 interface Person {
@@ -24,22 +24,22 @@ interface Said {
  * Appends what the rows say of consent to the ledger, and sets these players' consents to what the ledger says
  * last. Grants are those of the written rows: a later refusal or revocation stays, and so does any against a grant
  * that has no date, because nobody can tell which came first. A refusal counts in rows that write nothing else,
- * too: of players whom the import leaves alone, and in `repeats`, which mean players of earlier rows.
+ * too: of players whom the import leaves alone, and in `flawed` ones, which something else is wrong with.
  */
 export async function writeConsents(
   context: Context,
   evidence: ImportParams["consent"],
   requester: Requester,
   rows: readonly Staged[],
-  repeats: readonly Staged[],
+  flawed: readonly Staged[],
 ): Promise<void> {
   const { sql, property } = context;
   const choices = new Map(
-    [...rows, ...repeats].flatMap((row) => (row.choices.length > 0 ? [[row.row, row.choices] as const] : [])),
+    [...rows, ...flawed].flatMap((row) => (row.choices.length > 0 ? [[row.row, row.choices] as const] : [])),
   );
   if (choices.size === 0) return;
   const written = rows.length > 0 ? await writtenPeople(context, [...choices.keys()]) : [];
-  const others = await otherPeople(context, rows, repeats);
+  const others = await otherPeople(context, rows, flawed);
   const said = [
     ...written.flatMap((person) => saidBy(person, choices)),
     ...others.flatMap((person) => saidBy(person, choices)).filter(({ choice }) => !choice.given),
@@ -69,29 +69,29 @@ async function writtenPeople({ sql, property }: Context, rows: number[]): Promis
 async function otherPeople(
   context: Context,
   rows: readonly Staged[],
-  repeats: readonly Staged[],
+  flawed: readonly Staged[],
 ): Promise<Person[]> {
   const { sql, property } = context;
   const meant: { row: number; id: string }[] = [];
   if (rows.some(refuses)) {
     const left = await sql<{ row: number; id: string }[]>`
       select row, target as id from import_rows
-      where verdict in ('skip', 'duplicate_in_file') and target is not null`;
+      where verdict in ('skip', 'duplicate_in_file', 'type_mismatch') and target is not null`;
     meant.push(...left);
   }
-  if (repeats.length > 0) {
+  if (flawed.length > 0) {
     // A player_id is one person's, whatever the row is matched by.
-    const asked = repeats.flatMap(({ row, matchOn, values: { player_id, email, phone } }) =>
+    const asked = flawed.flatMap(({ row, matchOn, values: { player_id, email, phone } }) =>
       [...new Set([matchOn, ...(player_id ? (["player_id"] as const) : [])])].map((match_on) => ({
         ...{ row, match_on, player_id, email, phone },
       })),
     );
-    const repeated = await sql<{ row: number; id: string }[]>`
+    const named = await sql<{ row: number; id: string }[]>`
       select r.row, p.id
       from jsonb_to_recordset(${asked as never}::jsonb)
         as r(row int, match_on text, player_id text, email text, phone text)
       cross join lateral (${matches(context, MATCH_KEYS)}) p`;
-    meant.push(...repeated);
+    meant.push(...named);
   }
   if (meant.length === 0) return [];
   return await sql<Person[]>`
@@ -99,10 +99,6 @@ async function otherPeople(
     from jsonb_to_recordset(${meant as never}::jsonb) as m(row int, id uuid)
     join players p on p.property_id = ${property.id} and p.id = m.id and p.status <> 'erased'
     order by p.id for update of p`;
-}
-
-export function refuses({ choices }: Pick<Staged, "choices">): boolean {
-  return choices.some(({ given }) => !given);
 }
 
 function personOf({ sql }: Pick<Context, "sql">) {

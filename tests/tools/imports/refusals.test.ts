@@ -148,6 +148,33 @@ test("rows that contradict each other in one file leave the refusal, whichever i
   expect((await imports.players()).find((one) => one.player_id === "R4")!.consents).toEqual({ email: false });
 });
 
+test("a no counts in a row that is refused for something else, unless its cells may stand under wrong columns", async () => {
+  const people = ["W1", "W2", "W3", "W4"];
+  const csv = people.map((id) => `${id},${id}@example.com,yes\n`).join("");
+  await imports.run({ csv: `${HEADER}\n${csv}`, mapping, consent });
+  const rows = [
+    "W1,nonsense,no,",
+    ",w2@example.com,no,banned",
+    "W3,,no,,extra",
+    "W4,nonsense,yes,",
+    "W9,nonsense,no,",
+  ];
+  const { job, errors } = await imports.run({
+    csv: `${HEADER},status\n${rows.join("\n")}\n`,
+    mapping,
+    consent,
+  });
+  expect(job).toMatchObject({ created_count: 0, updated_count: 0, failed: 5 });
+  expect(errors.map(({ row, code }) => [row, code])).toEqual([
+    [1, "invalid_email"],
+    [2, "type_mismatch"],
+    [3, "type_mismatch"],
+    [4, "invalid_email"],
+    [5, "invalid_email"],
+  ]);
+  expect((await imports.players()).map(({ consents }) => consents.email)).toEqual([false, false, true, true]);
+});
+
 test("a dry run records no refusal", async () => {
   await imports.run({ csv: `${HEADER}\nD1,d1@example.com,yes\n`, mapping, consent });
   for (const csv of ["player_id,email_opt_in\nD1,no\n", "player_id,email_opt_in\nD1,\nD1,no\n"]) {
