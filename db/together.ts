@@ -3,7 +3,7 @@ import { REQUEST_DEADLINE, type Work, withDeadline } from "./transaction.ts";
 
 /** Something in a shared transaction has failed, and nothing of it was kept: each may be run again alone. */
 export class NotTogether extends Error {
-  constructor(options: ErrorOptions) {
+  constructor(options?: ErrorOptions) {
     super("a transaction that others share was undone", options);
   }
 }
@@ -23,7 +23,7 @@ interface Guest {
 }
 
 /** While as many transactions run, who comes waits, and they are the next one's. */
-const AT_ONCE = 3;
+const AT_ONCE = 2;
 const MOST_GUESTS = 16;
 
 /**

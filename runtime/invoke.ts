@@ -10,8 +10,10 @@ import { type Fault, thrownAt, toFault } from "./faults.ts";
 import { asObject, foldCasing, parseInput } from "./input.ts";
 import type { Log } from "./log.ts";
 import type { Call, Context, File, Operation, Row } from "./operation.ts";
-import { findAnswer, keyedCall, type Run, run } from "./run.ts";
+import { findAnswer, keyedCall } from "./replay.ts";
+import { run } from "./run.ts";
 import type { Sessions } from "./sessions.ts";
+import type { Run } from "./transact.ts";
 
 /** What runs operations, made once by the composition root. */
 export interface Service {

@@ -1,41 +1,23 @@
-import type { Sql, TransactionOptions, Work } from "#db/client.ts";
+import type { Sql, Work } from "#db/client.ts";
 import { atOnce } from "#db/statement.ts";
 import { NotTogether } from "#db/together.ts";
-import { NIL_UUID } from "#db/types.ts";
 import { type AuditRow, auditOf, auditPart } from "./audit.ts";
 import type { Property } from "./directory.ts";
 import { dryOutcome, isDry, Undone, without } from "./dry-run.ts";
-import { faultBody, thrownAt, toFault } from "./faults.ts";
+import { thrownAt, toFault } from "./faults.ts";
 import {
-  findRecorded,
-  isLockTimeout,
   isRecorded,
   type Keyed,
-  keyInUse,
   lockText,
   type Recorded,
   recordPart,
   refuseRecorded,
 } from "./idempotency.ts";
-import type { Choose, Outcome, Service } from "./invoke.ts";
-import { type Call, type Context, type Insertion, keepsAnswer, type Operation } from "./operation.ts";
+import type { Outcome } from "./invoke.ts";
+import type { Context, Insertion } from "./operation.ts";
 import { effectParts, type PendingEvent, type PendingJob } from "./outbox.ts";
-
-/** One call, its inputs parsed. */
-export interface Run {
-  service: Service;
-  operation: Operation;
-  call: Call;
-  property: Property | null;
-  inputs: Record<string, unknown>[];
-  many?: boolean | undefined;
-  choose?: Choose | undefined;
-  dry?: boolean | undefined;
-  /** A new row is written before what is written beside it. */
-  rowFirst?: boolean;
-  /** Its transaction is its own. */
-  alone?: boolean;
-}
+import { answeredOtherwise, keyedCall } from "./replay.ts";
+import { type Run, transact, writesRows } from "./transact.ts";
 
 interface Effects {
   /** The transaction has its Idempotency-Key, and no twin runs. */
@@ -51,10 +33,13 @@ interface Effects {
   about: Parameters<Context["audit"]>[0];
 }
 
-/** One call inside its transaction. */
-interface Running extends Run {
+interface Begun extends Run {
   effects: Effects;
   keyed: Keyed | null;
+}
+
+/** One call inside its transaction. */
+interface Running extends Begun {
   sql: Sql;
   last(statement: PromiseLike<unknown>): void;
 }
@@ -72,11 +57,8 @@ export async function run(call: Run): Promise<Outcome> {
   };
   // What is undone is no answer for later.
   const keyed = isDry(call) ? null : keyedCall(call);
-  const outcome = await transact(
-    call,
-    (sql, last) => keyedWork({ ...call, effects, keyed, sql, last }),
-    openingOf(call, keyed, effects),
-  ).catch((error: unknown) => {
+  const beginning = isLoneRow(call) && !call.alone && !isDry(call) ? runTogether : runAlone;
+  const outcome = await beginning({ ...call, effects, keyed }).catch((error: unknown) => {
     if (error instanceof Undone) return error.outcome;
     if (error instanceof NotTogether) return run({ ...call, alone: true });
     if (effects.insertion?.isMore(error)) return run({ ...call, rowFirst: true });
@@ -89,19 +71,38 @@ export async function run(call: Run): Promise<Outcome> {
   return outcome;
 }
 
+function runAlone(begun: Begun): Promise<Outcome> {
+  return transact(begun, (sql, last) => keyedWork({ ...begun, sql, last }), openingOf(begun));
+}
+
+/**
+ * Only the last statement goes into a transaction that others share. What a handler asks there is no longer true
+ * when one of them writes, and no lock keeps them apart; so one that asks anything runs alone.
+ */
+async function runTogether(begun: Begun): Promise<Outcome> {
+  const asking = { ...begun, sql: UNASKED, last: () => {} };
+  const { results, audited } = await handleAll(asking, contextOf(asking), begun.inputs);
+  const work: Work<Outcome> = async (sql, last) => finish({ ...begun, sql, last }, audited, results[0]);
+  return transact(begun, work, { ...openingOf(begun), together: true });
+}
+
+const refuseToAsk = (): never => {
+  throw new NotTogether();
+};
+const UNASKED = new Proxy(refuseToAsk, { get: refuseToAsk }) as unknown as Sql;
+
 /** The locks that the transaction begins with. */
-function openingOf(call: Run, keyed: Keyed | null, effects: Effects) {
-  const { operation, property } = call;
+function openingOf(begun: Begun) {
+  const { operation, property, keyed, effects } = begun;
   const { table, verb } = operation.crud ?? {};
   // A lone row needs no lock: its twin waits at the record of the key, which is written in the same statement.
-  const key = keyed && !isLoneRow(call) ? lockText(keyed) : null;
+  const key = keyed && !isLoneRow(begun) ? lockText(keyed) : null;
   const turn = verb === "create" || verb === "update" ? table?.turn?.(property!.id) : null;
   const before = [key, turn].filter(Boolean).join("; ");
   const onBegun = () => {
     effects.owned = key !== null;
   };
-  const together = isLoneRow(call) && !call.alone && !isDry(call);
-  return { ...(before && { before }), onBegun, together };
+  return { ...(before && { before }), onBegun };
 }
 
 /** Whether the call creates one row, which its last statement can insert. */
@@ -109,28 +110,6 @@ function isLoneRow({ operation, many, choose, rowFirst }: Omit<Run, "inputs">): 
   if (operation.crud?.verb !== "create" || many || choose || rowFirst) return false;
   const { afterWrite, lookup } = operation.crud.table;
   return !afterWrite || lookup !== undefined;
-}
-
-function transact<T>(
-  { service, operation, property }: Omit<Run, "inputs">,
-  work: Work<T>,
-  opening: Pick<TransactionOptions, "before" | "onBegun" | "together"> = {},
-): Promise<T> {
-  const tenant = operation.realm === "property";
-  const { deadline } = operation;
-  const options = { readOnly: !writesRows(operation) && tenant, ...(deadline && { deadline }), ...opening };
-  return tenant ? service.db.asProperty(property!.id, work, options) : service.db.asSystem(work, options);
-}
-
-/** Strangers share no key, and what they are refused is not kept. */
-export function keyedCall({ operation, call, property }: Omit<Run, "inputs">): Keyed | null {
-  const { idempotency } = call;
-  if (!idempotency || !keepsAnswer(operation) || operation.access === "public") return null;
-  return { scope: property?.id ?? call.actor.id ?? NIL_UUID, ...idempotency };
-}
-
-function writesRows({ effect, recorded }: Operation): boolean {
-  return effect !== "read" || recorded;
 }
 
 /**
@@ -192,46 +171,6 @@ async function handleAll(running: Running, context: Context, inputs: object[]) {
     if (result !== null) audited.push(auditOf(running, result));
   }
   return { results, audited };
-}
-
-/** What a keyed call is answered with whose transaction was undone: what is recorded, or its own refusal. */
-async function answeredOtherwise(
-  call: Run,
-  keyed: Keyed,
-  effects: Effects,
-  error: unknown,
-): Promise<Outcome> {
-  if (effects.recorded || isRecorded(error)) {
-    const recorded = await findAnswer(call, keyed);
-    // It has expired at this very moment.
-    if (!recorded) throw keyInUse(error);
-    return recorded;
-  }
-  if (!effects.owned && isLockTimeout(error)) throw keyInUse(error);
-  const fault = toFault(error);
-  if (fault.status >= 500) throw error;
-  if (fault.status !== 404 && fault.status !== 409) {
-    const recorded = await findAnswer(call, keyed);
-    if (recorded) return recorded;
-    throw error;
-  }
-  // A domain refusal is an answer too: it is what the same key is answered with again.
-  const answer = { status: fault.status, body: JSON.stringify(faultBody(fault)) };
-  const record: Work<Outcome> = async (sql) => {
-    const recorded = await findRecorded(sql, keyed);
-    if (recorded) return { ...recorded, replayed: true };
-    await atOnce(sql, [recordPart(keyed, call.operation.name, answer)]);
-    return { ...answer, replayed: false };
-  };
-  return transact(call, record, { before: lockText(keyed) }).catch((failure: unknown) => {
-    throw isLockTimeout(failure) ? keyInUse(failure) : failure;
-  });
-}
-
-/** The recorded answer of a keyed call; null when there is none. Throws `idempotency_key_reused`. */
-export async function findAnswer(call: Omit<Run, "inputs">, keyed: Keyed): Promise<Outcome | null> {
-  const recorded = await transact(call, (sql) => findRecorded(sql, keyed));
-  return recorded && { ...recorded, replayed: true };
 }
 
 function contextOf(running: Running): Context {

@@ -78,6 +78,7 @@ async function prepare<C extends SendingChannel>(
     linkOf: (sendId) => links(job.propertyId!, sendId),
     repeatable: repeatable !== null,
     after: input.after ?? null,
+    isBehind: false,
     stopped: false,
     resumeIn: null,
     reached: undefined,

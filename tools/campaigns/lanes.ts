@@ -49,6 +49,8 @@ export interface Delivery<C extends SendingChannel> {
   repeatable: boolean;
   /** The send after which the lanes begin. */
   after: string | null;
+  /** Set when something was given back that a lane has passed. */
+  isBehind: boolean;
   /** Set when nothing more may be claimed. */
   stopped: boolean;
   /** In how many seconds a provider may be given more; null when nothing holds the campaign up. */
@@ -101,8 +103,8 @@ async function run<C extends SendingChannel>(delivery: Delivery<C>, until: numbe
       delivery.rules = claim.rules;
       continue;
     }
-    // What has come due behind the lane is the next job's.
-    if (claim.taken === 0) return;
+    // What has come due behind the lanes is the next job's, which begins with the first provider again.
+    if (claim.taken === 0 && (after === null || !delivery.isBehind)) return;
     after = claim.last;
     const late = await handOver(delivery, { route, claim, allowance, checkedAt });
     limit = late ? Math.max(1, Math.floor(limit / 2)) : limit * 2;
@@ -194,6 +196,7 @@ async function handOver<C extends SendingChannel>(delivery: Delivery<C>, batch: 
   const answered = signed.length > 0 ? await handOverTo(sender, signed, handing, record) : [];
   const { sent, refusal } = judged(delivery, batch.route, answered);
   const outcomes = [...refused, ...sent];
+  if (outcomes.some(({ status }) => status === "retry")) delivery.isBehind = true;
   // What has been recorded meanwhile is not recorded again.
   const failed = await record(outcomes);
   await settle(delivery, batch, { unsent: outcomes.filter(isUnsent).length, failed, refusal });

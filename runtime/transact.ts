@@ -1,0 +1,36 @@
+import type { TransactionOptions, Work } from "#db/client.ts";
+import type { Property } from "./directory.ts";
+import type { Choose, Service } from "./invoke.ts";
+import type { Call, Operation } from "./operation.ts";
+
+/** One call, its inputs parsed. */
+export interface Run {
+  service: Service;
+  operation: Operation;
+  call: Call;
+  property: Property | null;
+  inputs: Record<string, unknown>[];
+  many?: boolean | undefined;
+  choose?: Choose | undefined;
+  dry?: boolean | undefined;
+  /** A new row is written before what is written beside it. */
+  rowFirst?: boolean;
+  /** Its transaction is its own. */
+  alone?: boolean;
+}
+
+/** One transaction of a call: as its tenant, or over the platform's own tables. */
+export function transact<T>(
+  { service, operation, property }: Omit<Run, "inputs">,
+  work: Work<T>,
+  opening: Pick<TransactionOptions, "before" | "onBegun" | "together"> = {},
+): Promise<T> {
+  const tenant = operation.realm === "property";
+  const { deadline } = operation;
+  const options = { readOnly: !writesRows(operation) && tenant, ...(deadline && { deadline }), ...opening };
+  return tenant ? service.db.asProperty(property!.id, work, options) : service.db.asSystem(work, options);
+}
+
+export function writesRows({ effect, recorded }: Operation): boolean {
+  return effect !== "read" || recorded;
+}
