@@ -34,7 +34,7 @@ test("a second start in the same folder says that the folder is in use, and noth
   onTestFinished(() => rm(folder, { recursive: true, force: true }));
   const first = await startService({ DATA_DIR: folder });
   try {
-    expect(first.output()).toContain("npm run tool -- create-property");
+    await expect.poll(first.output).toContain("npm run tool -- create-property");
     expect(first.output()).not.toContain("DATABASE_URL");
     const { port } = new URL(first.baseUrl);
     for (const environment of [{ DATA_DIR: folder, PORT: port }, { DATA_DIR: folder }]) {
