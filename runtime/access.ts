@@ -1,6 +1,7 @@
+import type { Actor, Call, Scope } from "./context.ts";
 import type { Directory, Property } from "./directory.ts";
 import { Fault, invalid } from "./faults.ts";
-import type { Access, Actor, Call, Operation, Scope } from "./operation.ts";
+import type { Access, Operation } from "./operation.ts";
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
 

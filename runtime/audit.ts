@@ -1,7 +1,8 @@
 import { createHash, randomUUIDv7 } from "node:crypto";
 import type { Part } from "#db/statement.ts";
+import type { Call, Context } from "./context.ts";
 import { appendText, PLATFORM_LEDGER } from "./ledgers.ts";
-import type { Call, Context, Operation } from "./operation.ts";
+import type { Operation } from "./operation.ts";
 
 export interface AuditRow {
   id: string;

@@ -1,7 +1,7 @@
+import type { Actor } from "./context.ts";
 import type { Directory } from "./directory.ts";
 import { Fault } from "./faults.ts";
 import { readApiKey } from "./keys.ts";
-import type { Actor } from "./operation.ts";
 import type { TokenVerifier } from "./sessions.ts";
 
 /** The request headers that carry a credential. */

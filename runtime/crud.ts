@@ -3,17 +3,10 @@ import { parseQuery } from "#db/filters.ts";
 import type { Count, Page, Reader } from "#db/reader.ts";
 import { andVisible } from "#db/shape.ts";
 import { inputOf, shapeOf, viewOf } from "./columns.ts";
+import type { Context } from "./context.ts";
 import { checkUnchanged, isVersioned } from "./etag.ts";
 import { Fault, type FaultCode } from "./faults.ts";
-import {
-  type Change,
-  type Context,
-  type Operation,
-  type Row,
-  type Table,
-  tool,
-  type Verb,
-} from "./operation.ts";
+import { type Change, type Operation, type Row, type Table, tool, type Verb } from "./operation.ts";
 import { insert, insertion, printed, update, words } from "./rows.ts";
 
 const id = z.uuid();

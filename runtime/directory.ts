@@ -1,6 +1,6 @@
 import type { Database, Sql, Work } from "#db/client.ts";
+import type { Membership, Scope } from "./context.ts";
 import type { Log } from "./log.ts";
-import type { Membership, Scope } from "./operation.ts";
 
 /** A property with what every request in it needs. */
 export interface Property {

@@ -1,6 +1,7 @@
 import { hash } from "node:crypto";
+import type { Call } from "./context.ts";
 import { Fault, invalid } from "./faults.ts";
-import type { Call, Row, Table } from "./operation.ts";
+import type { Row, Table } from "./operation.ts";
 
 /** Whether the table's records carry an ETag, and can be changed on the condition that nobody else did. */
 export function isVersioned(table: Table): boolean {

@@ -2,8 +2,9 @@ import { parseQuery } from "#db/filters.ts";
 import { filtersSql } from "#db/filters-sql.ts";
 import { andVisible } from "#db/shape.ts";
 import { columnNames, shapeOf } from "./columns.ts";
+import type { Context } from "./context.ts";
 import { Fault } from "./faults.ts";
-import type { Context, Row, Table } from "./operation.ts";
+import type { Row, Table } from "./operation.ts";
 
 /** The most rows that one change of a collection may touch. */
 const MOST = 1000;

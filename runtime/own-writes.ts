@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
+import type { Context } from "./context.ts";
 import type { Property } from "./directory.ts";
 import type { Service } from "./invoke.ts";
-import type { Context } from "./operation.ts";
 import { flush, type PendingEvent, type PendingJob } from "./outbox.ts";
 
 /**

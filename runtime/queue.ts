@@ -1,7 +1,7 @@
 import { setTimeout } from "node:timers/promises";
 import type { Database, Sql } from "#db/client.ts";
+import type { EnqueueOptions, JobReference } from "./context.ts";
 import type { Log } from "./log.ts";
-import type { EnqueueOptions, JobReference } from "./operation.ts";
 
 type System = Pick<Database, "asSystem">;
 

@@ -3,8 +3,9 @@ import type { Sql } from "#db/client.ts";
 import { isSqlState } from "#db/error-code.ts";
 import { atOnce, type Part } from "#db/statement.ts";
 import { columnNames, sealedColumns } from "./columns.ts";
+import type { Context, Insertion } from "./context.ts";
 import { Fault } from "./faults.ts";
-import type { Context, Insertion, Row, Table } from "./operation.ts";
+import type { Row, Table } from "./operation.ts";
 import { placeOf, seal } from "./sealing.ts";
 
 /** A new row as a part of the transaction's last statement. `secrets` are shown beside it. */

@@ -2,6 +2,7 @@ import type { Sql, Work } from "#db/client.ts";
 import { atOnce } from "#db/statement.ts";
 import { NotTogether } from "#db/together.ts";
 import { type AuditRow, auditOf, auditPart } from "./audit.ts";
+import type { Context, Insertion } from "./context.ts";
 import type { Property } from "./directory.ts";
 import { dryOutcome, isDry, Undone, without } from "./dry-run.ts";
 import { thrownAt, toFault } from "./faults.ts";
@@ -14,7 +15,6 @@ import {
   refuseRecorded,
 } from "./idempotency.ts";
 import type { Outcome } from "./invoke.ts";
-import type { Context, Insertion } from "./operation.ts";
 import { effectParts, type PendingEvent, type PendingJob } from "./outbox.ts";
 import { answeredOtherwise, keyedCall } from "./replay.ts";
 import { type Run, transact, writesRows } from "./transact.ts";

@@ -1,8 +1,8 @@
 import type { Database } from "#db/client.ts";
 import type { Config } from "./config.ts";
+import type { Actor } from "./context.ts";
 import type { Directory } from "./directory.ts";
 import { Fault } from "./faults.ts";
-import type { Actor } from "./operation.ts";
 import { type KnownKey, SESSION_SECONDS, signs, usableKeys } from "./signing-keys.ts";
 import { issueToken, remoteVerifier, type SigningKey, signDetached, verifyToken } from "./tokens.ts";
 

@@ -1,7 +1,8 @@
 import type { TransactionOptions, Work } from "#db/client.ts";
+import type { Call } from "./context.ts";
 import type { Property } from "./directory.ts";
 import type { Choose, Service } from "./invoke.ts";
-import type { Call, Operation } from "./operation.ts";
+import type { Operation } from "./operation.ts";
 
 /** One call, its inputs parsed. */
 export interface Run {

@@ -1,9 +1,10 @@
 import { z } from "zod";
 import { andVisible } from "#db/shape.ts";
 import { shapeOf } from "./columns.ts";
+import type { Context } from "./context.ts";
 import { Fault, invalid } from "./faults.ts";
 import { parseInput } from "./input.ts";
-import { type Context, type Operation, type Table, tool } from "./operation.ts";
+import { type Operation, type Table, tool } from "./operation.ts";
 
 type Values = Record<string, unknown>;
 

@@ -1,9 +1,10 @@
 import type { Database, Sql } from "#db/client.ts";
 import type { Config } from "./config.ts";
+import type { Call, Context } from "./context.ts";
 import type { Directory } from "./directory.ts";
 import { Fault, toFault } from "./faults.ts";
 import type { Log } from "./log.ts";
-import type { Call, Context, JobContext, JobRuntime } from "./operation.ts";
+import type { JobContext, JobRuntime } from "./operation.ts";
 import { flush, type PendingEvent, type PendingJob } from "./outbox.ts";
 import { fence } from "./queue.ts";
 import type { Sessions } from "./sessions.ts";

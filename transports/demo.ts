@@ -1,7 +1,7 @@
 import { randomBytes, randomUUID } from "node:crypto";
 import type { Catalog } from "#runtime/catalog.ts";
+import type { Call } from "#runtime/context.ts";
 import { invoke, type Service } from "#runtime/invoke.ts";
-import type { Call } from "#runtime/operation.ts";
 import { demoPlayers } from "./demo-players.ts";
 
 const SLUG = "demo";

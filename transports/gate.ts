@@ -1,13 +1,13 @@
 import { randomUUID } from "node:crypto";
 import type { IncomingMessage } from "node:http";
 import { isIP } from "node:net";
+import type { Actor, Call } from "#runtime/context.ts";
 import { ANONYMOUS, authenticate } from "#runtime/credentials.ts";
 import type { Directory } from "#runtime/directory.ts";
 import { toToldFault } from "#runtime/failures.ts";
 import { Fault, invalid, toFault } from "#runtime/faults.ts";
 import { readIdempotencyKey } from "#runtime/idempotency.ts";
 import type { Log } from "#runtime/log.ts";
-import type { Actor, Call } from "#runtime/operation.ts";
 import type { Allowance } from "#runtime/rate-exchange.ts";
 import { networkOf, type RateLimiter } from "#runtime/rate-limit.ts";
 import type { Sessions } from "#runtime/sessions.ts";

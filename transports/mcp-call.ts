@@ -2,12 +2,13 @@ import { type CallToolResult, ProtocolError, ProtocolErrorCode } from "@modelcon
 import { checkScope, tenantOf, withTenant } from "#runtime/access.ts";
 import { canonicalHash } from "#runtime/audit.ts";
 import type { Catalog } from "#runtime/catalog.ts";
+import type { Call } from "#runtime/context.ts";
 import { toToldFault } from "#runtime/failures.ts";
 import { Fault, invalid } from "#runtime/faults.ts";
 import { readIdempotencyKey } from "#runtime/idempotency.ts";
 import { foldCasing, inputFault } from "#runtime/input.ts";
 import { invoke, type Outcome, type Service } from "#runtime/invoke.ts";
-import { type Call, keepsAnswer, type Operation } from "#runtime/operation.ts";
+import { keepsAnswer, type Operation } from "#runtime/operation.ts";
 import { startOf } from "./files.ts";
 import { errorResult, failureOf, recordedFailure } from "./mcp-errors.ts";
 import { type Format, MOST_CHARACTERS, resultOf } from "./mcp-results.ts";

@@ -1,6 +1,6 @@
 import type { Catalog } from "#runtime/catalog.ts";
+import type { Actor } from "#runtime/context.ts";
 import { Fault, invalid } from "#runtime/faults.ts";
-import type { Actor } from "#runtime/operation.ts";
 import { queryOf } from "./body.ts";
 
 /** What a connection asked its tools to be narrowed or widened to. */

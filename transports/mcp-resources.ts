@@ -5,10 +5,10 @@ import {
   type ResourceTemplateType,
 } from "@modelcontextprotocol/server";
 import { tenantOf, withTenant } from "#runtime/access.ts";
+import type { Call } from "#runtime/context.ts";
 import { EVENTS } from "#runtime/events.ts";
 import { Fault } from "#runtime/faults.ts";
 import { invoke } from "#runtime/invoke.ts";
-import type { Call } from "#runtime/operation.ts";
 import { BLOCK_REASONS } from "#tools/compliance/gate.ts";
 import { describeFields } from "#tools/segments/conditions.ts";
 import type { Machine } from "./mcp-call.ts";

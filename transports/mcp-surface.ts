@@ -1,6 +1,7 @@
 import { scopesIn } from "#runtime/access.ts";
 import { type Catalog, deprecationsOf } from "#runtime/catalog.ts";
-import type { Access, Actor, Call, Operation, Scope } from "#runtime/operation.ts";
+import type { Actor, Call, Scope } from "#runtime/context.ts";
+import type { Access, Operation } from "#runtime/operation.ts";
 import type { Options } from "./mcp-options.ts";
 import { type Index, indexOf } from "./mcp-search.ts";
 import { CALL_TOOL, type OfferedTool, offeredTool, SEARCH_TOOLS, type ToolText } from "./mcp-tools.ts";

@@ -1,32 +1,24 @@
 import {
-  CLIENT_INFO_META_KEY,
   createMcpHandler,
   isLegacyRequest,
   PROTOCOL_VERSION_META_KEY,
-  ProtocolError,
-  ProtocolErrorCode,
-  Server,
-  type ServerContext,
+  type Server,
   WebStandardStreamableHTTPServerTransport,
 } from "@modelcontextprotocol/server";
-import { AjvJsonSchemaValidator } from "@modelcontextprotocol/server/validators/ajv";
 import { z } from "zod";
 import type { Catalog } from "#runtime/catalog.ts";
+import type { Call } from "#runtime/context.ts";
 import { toToldFault } from "#runtime/failures.ts";
 import { Fault } from "#runtime/faults.ts";
 import type { Service } from "#runtime/invoke.ts";
-import type { Call } from "#runtime/operation.ts";
 import { answer, type Frame, headersOf } from "./answer.ts";
 import { readBody, readJson } from "./body.ts";
-import { callTool, type Machine } from "./mcp-call.ts";
+import type { Machine } from "./mcp-call.ts";
 import { hostFault, ownHosts } from "./mcp-hosts.ts";
-import { NAME, REVISIONS, TITLE, VERSION } from "./mcp-identity.ts";
-import { maskedResult } from "./mcp-masking.ts";
+import { REVISIONS } from "./mcp-identity.ts";
 import { readOptions } from "./mcp-options.ts";
-import { complete, getPrompt, listPrompts } from "./mcp-prompts.ts";
-import { listResources, listTemplates, type Reading, readResource } from "./mcp-resources.ts";
-import { visible } from "./mcp-results.ts";
-import { type Surface, surfaces } from "./mcp-surface.ts";
+import { type Exchange, serverMaker } from "./mcp-server.ts";
+import { surfaces } from "./mcp-surface.ts";
 
 export interface McpContext {
   /** Who calls; the gate has let the request pass. */
@@ -41,20 +33,8 @@ export interface McpFace {
   handle(request: Request, context: McpContext): Promise<Response>;
 }
 
-/** One request on its way through the SDK. */
-interface Exchange {
-  call: Call;
-  surface: Surface;
-  /** What is asked; null for a batch, which may ask anything. */
-  method: string | null;
-  /** The list is put into the answer as text that was made once, so the SDK only carries an empty one. */
-  listAsText: boolean;
-}
-
 const BATCH_REVISION = "2025-03-26";
 const MOST_BATCHED = 10;
-const LIST_TTL = 300_000;
-const LISTS = ["tools/list", "resources/list", "resources/templates/list", "prompts/list"];
 const EMPTY_LIST = '"tools":[]';
 const UNSUPPORTED_VERSION = -32_022;
 const INVALID_PARAMS = -32_602;
@@ -122,78 +102,6 @@ export function mcpFace(service: Service, catalog: Catalog): McpFace {
       }
     },
   };
-}
-
-function serverMaker(machine: Machine): (exchange: Exchange) => Server {
-  const info = { name: NAME, title: TITLE, version: VERSION };
-  const { domains } = machine.catalog;
-  const options = {
-    capabilities: { tools: {}, resources: {}, prompts: {}, completions: {} },
-    supportedProtocolVersions: [...REVISIONS],
-    jsonSchemaValidator: new AjvJsonSchemaValidator(),
-    cacheHints: Object.fromEntries(
-      LISTS.map((method) => [method, { ttlMs: LIST_TTL, cacheScope: "private" as const }]),
-    ),
-    instructions: `Player marketing for one casino property: ${domains.map(({ title }) => title).join(", ")}. The property follows from your key. Lists page with cursor. Give every write an idempotency_key. Read docs://guide first.`,
-  };
-  return ({ call, surface, method, listAsText }) => {
-    const server = new Server(info, options);
-    const reading = { machine, surface, call: { ...call, transport: "mcp" as const } };
-    if (method === null || BESIDE_TOOLS.test(method)) addPages(server, reading);
-    server.setRequestHandler("tools/list", () => ({ tools: listAsText ? [] : [...surface.listed] }) as never);
-    server.setRequestHandler("tools/call", async ({ params }, context) => {
-      const result = await callTool(
-        machine,
-        surface,
-        { ...call, transport: "mcp", client: clientOf(call, context) },
-        {
-          name: params.name,
-          input: params.arguments ?? {},
-          metaKey: params._meta?.["idempotency-key"],
-        },
-      );
-      return surface.masked ? maskedResult(result) : result;
-    });
-    return server;
-  };
-}
-
-const BESIDE_TOOLS = /^(?:resources|prompts|completion)\//;
-
-/** Resources, prompts and completion: only for who asks for them, because each handler costs a list its time. */
-function addPages(server: Server, reading: Reading): void {
-  const { surface } = reading;
-  server.setRequestHandler("resources/list", () => ({ resources: listResources(surface) }));
-  server.setRequestHandler("resources/templates/list", () => ({ resourceTemplates: listTemplates(surface) }));
-  server.setRequestHandler("resources/read", ({ params }) =>
-    asProtocol(reading, readResource(reading, params.uri)),
-  );
-  server.setRequestHandler("prompts/list", () => ({ prompts: listPrompts(surface) }));
-  server.setRequestHandler("prompts/get", ({ params }) =>
-    getPrompt(surface, params.name, params.arguments ?? {}),
-  );
-  server.setRequestHandler("completion/complete", ({ params }) =>
-    asProtocol(reading, complete(reading, params)),
-  );
-}
-
-/** A fault in the protocol's own words. */
-async function asProtocol<T>({ machine, call }: Reading, answering: Promise<T>): Promise<T> {
-  try {
-    return await answering;
-  } catch (error) {
-    if (error instanceof ProtocolError) throw error;
-    const fault = toToldFault(machine.service.log, error, { requestId: call.requestId });
-    const code = fault.status >= 500 ? ProtocolErrorCode.InternalError : ProtocolErrorCode.InvalidParams;
-    throw new ProtocolError(code, fault.message, { code: fault.code });
-  }
-}
-
-/** The agent's name: from the request's envelope, or, in the revisions that say it only once, its User-Agent. */
-function clientOf(call: Call, { mcpReq }: ServerContext): string | undefined {
-  const info = (mcpReq.envelope as Record<string, { name?: unknown }> | undefined)?.[CLIENT_INFO_META_KEY];
-  const name = typeof info?.name === "string" ? info.name : call.userAgent?.split(/[\s/]/)[0];
-  return name ? visible(name).slice(0, 100) : undefined;
 }
 
 async function serveLegacy(server: Server, request: Request, body: unknown): Promise<Response> {

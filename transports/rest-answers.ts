@@ -1,5 +1,5 @@
+import type { Call } from "#runtime/context.ts";
 import type { Outcome } from "#runtime/invoke.ts";
-import type { Call } from "#runtime/operation.ts";
 import { answer } from "./answer.ts";
 import { fingerprint } from "./body.ts";
 import { attachment, bodyOf } from "./files.ts";

@@ -1,10 +1,10 @@
 import { randomUUID } from "node:crypto";
 import type { Catalog } from "#runtime/catalog.ts";
 import { type Config, readConfig } from "#runtime/config.ts";
+import type { Call } from "#runtime/context.ts";
 import { Fault } from "#runtime/faults.ts";
 import { invoke, type Service } from "#runtime/invoke.ts";
 import { createLog, type Log } from "#runtime/log.ts";
-import type { Call } from "#runtime/operation.ts";
 import { CATALOG } from "#tools/catalog.ts";
 import { compose, type Running } from "#transports/compose.ts";
 import { type TestDatabase, testDatabase } from "./database.ts";

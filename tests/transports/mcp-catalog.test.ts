@@ -1,7 +1,7 @@
 import { AjvJsonSchemaValidator } from "@modelcontextprotocol/server/validators/ajv";
 import { countTokens } from "gpt-tokenizer/encoding/o200k_base";
 import { expect, test } from "vitest";
-import type { Actor, Scope } from "#runtime/operation.ts";
+import type { Actor, Scope } from "#runtime/context.ts";
 import { CATALOG } from "#tools/catalog.ts";
 import { surfaces } from "#transports/mcp-surface.ts";
 

@@ -1,6 +1,6 @@
 import type postgres from "postgres";
+import type { Context } from "#runtime/context.ts";
 import type { EventName } from "#runtime/events.ts";
-import type { Context } from "#runtime/operation.ts";
 import { emitMany } from "#runtime/outbox.ts";
 
 /**

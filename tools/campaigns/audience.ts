@@ -1,5 +1,5 @@
+import type { Context } from "#runtime/context.ts";
 import { invalid } from "#runtime/faults.ts";
-import type { Context } from "#runtime/operation.ts";
 import type { Condition, Group } from "#tools/segments/conditions.ts";
 import { audienceBy, type Referred, referredBy } from "#tools/segments/conditions-segments.ts";
 import type { Campaign } from "./campaign.ts";

@@ -1,5 +1,5 @@
+import type { Context } from "#runtime/context.ts";
 import { Fault } from "#runtime/faults.ts";
-import type { Context } from "#runtime/operation.ts";
 import type { Condition } from "#tools/segments/conditions.ts";
 import type { Utm } from "#tools/tracking/utm.ts";
 import type { Goal } from "./goal.ts";

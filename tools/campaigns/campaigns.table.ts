@@ -1,8 +1,9 @@
 import { z } from "zod";
 import { pastTime, readable, timestamp, viewOf, writable } from "#runtime/columns.ts";
+import type { Context } from "#runtime/context.ts";
 import { changedFields } from "#runtime/crud.ts";
 import { Fault, invalid } from "#runtime/faults.ts";
-import { type Change, type Context, type Row, table } from "#runtime/operation.ts";
+import { type Change, type Row, table } from "#runtime/operation.ts";
 import { Condition } from "#tools/segments/conditions.ts";
 import { mjmlChange } from "#tools/templates/mjml.ts";
 import { Utm } from "#tools/tracking/utm.ts";

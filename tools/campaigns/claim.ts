@@ -1,6 +1,6 @@
 import { NIL_UUID } from "#db/types.ts";
 import type { SendingChannel } from "#runtime/channels/channel.ts";
-import type { Context } from "#runtime/operation.ts";
+import type { Context } from "#runtime/context.ts";
 import { type CapOptions, capsApply, capsText } from "#tools/compliance/frequency.ts";
 import { asFragment, gateReasons } from "#tools/compliance/gate.ts";
 import { hoursApply, hoursText, nextOpening } from "#tools/compliance/hours.ts";

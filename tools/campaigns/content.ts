@@ -1,7 +1,7 @@
 import type { Messages, SendingChannel } from "#runtime/channels/channel.ts";
+import type { Context } from "#runtime/context.ts";
 import type { Property } from "#runtime/directory.ts";
 import { type FaultDetail, toFault } from "#runtime/faults.ts";
-import type { Context } from "#runtime/operation.ts";
 import type { Candidate } from "#tools/providers/choose.ts";
 import type { Campaign } from "./campaign.ts";
 import type { Recipient } from "./claim.ts";

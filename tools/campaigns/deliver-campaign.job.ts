@@ -1,6 +1,7 @@
 import { z } from "zod";
 import type { Keep, SendingChannel } from "#runtime/channels/channel.ts";
-import { type Context, type JobContext, job } from "#runtime/operation.ts";
+import type { Context } from "#runtime/context.ts";
+import { type JobContext, job } from "#runtime/operation.ts";
 import { chooseProviders } from "#tools/providers/choose.ts";
 import { openRoutes } from "#tools/providers/routes.ts";
 import { sendingChannel } from "./addresses.ts";

@@ -1,5 +1,6 @@
 import { z } from "zod";
-import { type Context, job } from "#runtime/operation.ts";
+import type { Context } from "#runtime/context.ts";
+import { job } from "#runtime/operation.ts";
 import { findCampaign } from "./campaign.ts";
 import { holdTemplate } from "./content.ts";
 import { fail, move } from "./move.ts";

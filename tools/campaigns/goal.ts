@@ -1,5 +1,5 @@
 import { z } from "zod";
-import type { Context } from "#runtime/operation.ts";
+import type { Context } from "#runtime/context.ts";
 import { emitMany } from "#runtime/outbox.ts";
 
 /** What a campaign is for. */

@@ -1,6 +1,7 @@
 import { setTimeout } from "node:timers/promises";
+import type { Context } from "#runtime/context.ts";
 import { toFault } from "#runtime/faults.ts";
-import type { Context, JobContext } from "#runtime/operation.ts";
+import type { JobContext } from "#runtime/operation.ts";
 
 const LONGEST_PAUSE_MS = 1_000;
 // Of a worker that stops: it gives its jobs back after ten seconds.

@@ -1,4 +1,4 @@
-import type { Context } from "#runtime/operation.ts";
+import type { Context } from "#runtime/context.ts";
 import type { Campaign } from "./campaign.ts";
 import type { CampaignStats } from "./stats.ts";
 

@@ -1,6 +1,7 @@
 import { setTimeout } from "node:timers/promises";
 import type { KeptMessage, SendingChannel, SendOutcome } from "#runtime/channels/channel.ts";
-import type { Context, JobContext } from "#runtime/operation.ts";
+import type { Context } from "#runtime/context.ts";
+import type { JobContext } from "#runtime/operation.ts";
 import { keepMessages } from "#tools/mailbox/keep.ts";
 import { type Candidate, stands } from "#tools/providers/choose.ts";
 import { type Allowance, release, reserve } from "#tools/providers/limits.ts";

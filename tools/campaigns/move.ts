@@ -1,6 +1,7 @@
+import type { Context } from "#runtime/context.ts";
 import type { EventName } from "#runtime/events.ts";
 import { Fault } from "#runtime/faults.ts";
-import type { Context, JobContext, Row } from "#runtime/operation.ts";
+import type { JobContext, Row } from "#runtime/operation.ts";
 import { update } from "#runtime/rows.ts";
 import { absent, type Campaign, findCampaign, type Status, thin } from "./campaign.ts";
 import campaigns from "./campaigns.table.ts";

@@ -1,5 +1,5 @@
+import type { Context } from "#runtime/context.ts";
 import { type FaultDetail, toFault } from "#runtime/faults.ts";
-import type { Context } from "#runtime/operation.ts";
 import { audienceSql } from "./audience.ts";
 import type { Campaign } from "./campaign.ts";
 import { plainLinks } from "./links.ts";

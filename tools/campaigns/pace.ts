@@ -1,4 +1,4 @@
-import type { Context } from "#runtime/operation.ts";
+import type { Context } from "#runtime/context.ts";
 
 // A message reaches the vendor up to two seconds after its claim, so a minute of claims is counted for longer.
 const WINDOW_SECONDS = 62;

@@ -1,5 +1,6 @@
 import { z } from "zod";
-import { type Context, type JobContext, job } from "#runtime/operation.ts";
+import type { Context } from "#runtime/context.ts";
+import { type JobContext, job } from "#runtime/operation.ts";
 import { announceSkipped } from "./announce.ts";
 import { plannedRules } from "./audience.ts";
 import { findCampaign } from "./campaign.ts";

@@ -1,5 +1,5 @@
 import { NIL_UUID } from "#db/types.ts";
-import type { Context } from "#runtime/operation.ts";
+import type { Context } from "#runtime/context.ts";
 import { type Bind, gateText } from "#tools/compliance/gate.ts";
 import { hoursText, nextOpening } from "#tools/compliance/hours.ts";
 import type { Referred } from "#tools/segments/conditions-segments.ts";

@@ -1,6 +1,6 @@
 import { z } from "zod";
+import type { Context } from "#runtime/context.ts";
 import { Fault } from "#runtime/faults.ts";
-import type { Context } from "#runtime/operation.ts";
 import { CHANNELS, type Channel } from "#tools/compliance/channels.ts";
 import { gateReasons } from "#tools/compliance/gate.ts";
 

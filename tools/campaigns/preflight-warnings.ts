@@ -1,4 +1,4 @@
-import type { Context } from "#runtime/operation.ts";
+import type { Context } from "#runtime/context.ts";
 import { configuredProvider, ownProviders } from "#tools/providers/choose.ts";
 import { lettersBeyondGsm } from "#tools/sms/segments.ts";
 import { sendingChannelOf } from "./addresses.ts";

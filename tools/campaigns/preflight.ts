@@ -1,6 +1,6 @@
 import { z } from "zod";
+import type { Context } from "#runtime/context.ts";
 import { type FaultDetail, toFault } from "#runtime/faults.ts";
-import type { Context } from "#runtime/operation.ts";
 import { sendingChannelOf } from "./addresses.ts";
 import { hasAudience } from "./audience.ts";
 import type { Campaign } from "./campaign.ts";

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import type { SendingChannel } from "#runtime/channels/channel.ts";
+import type { Context } from "#runtime/context.ts";
 import { invalid } from "#runtime/faults.ts";
-import type { Context } from "#runtime/operation.ts";
 import { sendingChannelOf } from "./addresses.ts";
 import { type Campaign, findCampaign } from "./campaign.ts";
 import { CampaignView } from "./campaigns.table.ts";

@@ -1,6 +1,6 @@
 import type { Messages, SendingChannel, SendOutcome } from "#runtime/channels/channel.ts";
+import type { Context } from "#runtime/context.ts";
 import type { EventName } from "#runtime/events.ts";
-import type { Context } from "#runtime/operation.ts";
 import takeOverOptOuts from "#tools/consent/take-over-opt-outs.job.ts";
 import { NOT_TRIED } from "#tools/providers/routes.ts";
 import { announceSends, withIds } from "./announce.ts";

@@ -1,5 +1,6 @@
 import { z } from "zod";
-import { type Context, job } from "#runtime/operation.ts";
+import type { Context } from "#runtime/context.ts";
+import { job } from "#runtime/operation.ts";
 import { absent, type Campaign, findCampaign } from "./campaign.ts";
 import { markConversions } from "./goal.ts";
 import { keepStats } from "./kept-stats.ts";

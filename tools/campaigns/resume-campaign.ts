@@ -1,5 +1,6 @@
 import { z } from "zod";
-import { type Context, tool } from "#runtime/operation.ts";
+import type { Context } from "#runtime/context.ts";
+import { tool } from "#runtime/operation.ts";
 import { CampaignView } from "./campaigns.table.ts";
 import { lockFor, move } from "./move.ts";
 import planCampaign from "./plan-campaign.job.ts";

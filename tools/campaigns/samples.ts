@@ -1,8 +1,8 @@
 import { z } from "zod";
 import { NIL_UUID } from "#db/types.ts";
 import type { Messages, SendingChannel } from "#runtime/channels/channel.ts";
+import type { Context } from "#runtime/context.ts";
 import { type FaultDetail, toFault } from "#runtime/faults.ts";
-import type { Context } from "#runtime/operation.ts";
 import { maskAddress } from "#tools/players/address.ts";
 import { ENCODINGS, segmentsOf } from "#tools/sms/segments.ts";
 import type { Campaign } from "./campaign.ts";

@@ -1,6 +1,7 @@
 import { z } from "zod";
+import type { Context } from "#runtime/context.ts";
 import { Fault } from "#runtime/faults.ts";
-import { type Context, tool } from "#runtime/operation.ts";
+import { tool } from "#runtime/operation.ts";
 import { CHANNELS, type Channel } from "#tools/compliance/channels.ts";
 import { liftWishes } from "#tools/consent/consent-record.ts";
 import { record } from "#tools/consent/ledger.ts";

@@ -1,7 +1,8 @@
 import { z } from "zod";
 import { timestamp } from "#runtime/columns.ts";
+import type { Context } from "#runtime/context.ts";
 import { Fault, invalid } from "#runtime/faults.ts";
-import { type Context, tool } from "#runtime/operation.ts";
+import { tool } from "#runtime/operation.ts";
 import { audienceSql } from "./audience.ts";
 import { CampaignView } from "./campaigns.table.ts";
 import fireCampaign from "./fire-campaign.job.ts";

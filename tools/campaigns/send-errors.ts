@@ -1,4 +1,4 @@
-import type { Context } from "#runtime/operation.ts";
+import type { Context } from "#runtime/context.ts";
 import { move } from "./move.ts";
 import type { Recorded } from "./record.ts";
 

@@ -1,6 +1,7 @@
 import { z } from "zod";
 import type { Messages, SendOutcome } from "#runtime/channels/channel.ts";
-import { type Context, type JobContext, job } from "#runtime/operation.ts";
+import type { Context } from "#runtime/context.ts";
+import { type JobContext, job } from "#runtime/operation.ts";
 import { keepMessages } from "#tools/mailbox/keep.ts";
 import { chooseProviders } from "#tools/providers/choose.ts";
 import { reserve } from "#tools/providers/limits.ts";

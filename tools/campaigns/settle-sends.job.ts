@@ -1,5 +1,6 @@
 import { z } from "zod";
-import { type Context, job } from "#runtime/operation.ts";
+import type { Context } from "#runtime/context.ts";
+import { job } from "#runtime/operation.ts";
 import { refreshSoon } from "./refresh-campaign-stats.job.ts";
 
 /** How long a provider may take to tell what became of a message. */

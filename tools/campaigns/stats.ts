@@ -1,5 +1,5 @@
 import { z } from "zod";
-import type { Context } from "#runtime/operation.ts";
+import type { Context } from "#runtime/context.ts";
 import { UNCONFIRMED } from "#tools/compliance/frequency.ts";
 
 const count = z.int();

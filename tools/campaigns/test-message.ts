@@ -1,5 +1,5 @@
+import type { Context } from "#runtime/context.ts";
 import { Fault, type FaultDetail, invalid } from "#runtime/faults.ts";
-import type { Context } from "#runtime/operation.ts";
 import { verdictsOn } from "#tools/compliance/verdicts.ts";
 import { addressHash, normalizeEmail, normalizePhone } from "#tools/players/address.ts";
 import type { VendorChannel } from "#tools/providers/provider.ts";

@@ -1,9 +1,10 @@
 import { createSecretKey } from "node:crypto";
 import { z } from "zod";
 import type { Config } from "#runtime/config.ts";
+import type { Context } from "#runtime/context.ts";
 import { Fault } from "#runtime/faults.ts";
 import { packId, readLink, signLink, unpackId } from "#runtime/links.ts";
-import { type Context, tool } from "#runtime/operation.ts";
+import { tool } from "#runtime/operation.ts";
 import { revoke } from "#tools/consent/revoke.ts";
 
 const PURPOSE = "unsubscribe";

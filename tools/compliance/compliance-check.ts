@@ -1,7 +1,8 @@
 import { z } from "zod";
 import { timestamp } from "#runtime/columns.ts";
+import type { Context } from "#runtime/context.ts";
 import { Fault, invalid } from "#runtime/faults.ts";
-import { type Context, tool } from "#runtime/operation.ts";
+import { tool } from "#runtime/operation.ts";
 import { addressHash, normalizeEmail, normalizePhone } from "#tools/players/address.ts";
 import { CHANNELS } from "./channels.ts";
 import { BLOCK_REASONS, type BlockReason } from "./gate.ts";

@@ -1,7 +1,8 @@
 import { z } from "zod";
 import { pastTime, timestamp, viewOf } from "#runtime/columns.ts";
+import type { Context } from "#runtime/context.ts";
 import { Fault, invalid } from "#runtime/faults.ts";
-import { type Context, tool } from "#runtime/operation.ts";
+import { tool } from "#runtime/operation.ts";
 import { insert } from "#runtime/rows.ts";
 import { identityHash } from "#tools/players/identity.ts";
 import { holdPlayers } from "#tools/players/turns.ts";

@@ -1,7 +1,8 @@
 import { z } from "zod";
+import type { Actor } from "#runtime/context.ts";
 import { lockRow } from "#runtime/crud.ts";
 import { Fault } from "#runtime/faults.ts";
-import { type Actor, tool } from "#runtime/operation.ts";
+import { tool } from "#runtime/operation.ts";
 import { update } from "#runtime/rows.ts";
 import suppressions, { PERMANENT_REASONS, type SuppressionReason } from "./suppressions.table.ts";
 

@@ -1,7 +1,8 @@
 import { z } from "zod";
 import { createOnly, pastTime, readable, timestamp, writable } from "#runtime/columns.ts";
+import type { Context } from "#runtime/context.ts";
 import { Fault } from "#runtime/faults.ts";
-import { type Change, type Context, type Row, table } from "#runtime/operation.ts";
+import { type Change, type Row, table } from "#runtime/operation.ts";
 import { addressOf, keptAddress } from "./listed-address.ts";
 
 export const DNC_LISTS = ["internal", "national", "state", "litigator", "reassigned", "wireless"] as const;

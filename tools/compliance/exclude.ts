@@ -1,4 +1,5 @@
-import type { Context, Row } from "#runtime/operation.ts";
+import type { Context } from "#runtime/context.ts";
+import type { Row } from "#runtime/operation.ts";
 import { identityHash } from "#tools/players/identity.ts";
 import { CHANNELS } from "./channels.ts";
 import { cancelOpenSends } from "./open-sends.ts";

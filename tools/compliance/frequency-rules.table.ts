@@ -1,7 +1,8 @@
 import { z } from "zod";
 import { writable } from "#runtime/columns.ts";
+import type { Context } from "#runtime/context.ts";
 import { Fault, invalid } from "#runtime/faults.ts";
-import { type Change, type Context, table } from "#runtime/operation.ts";
+import { type Change, table } from "#runtime/operation.ts";
 import { CAP_MODES, CAPPED_CHANNELS, type CappedChannel, WINDOW_UNITS } from "./frequency.ts";
 import { checkPlace, placeColumns } from "./quiet-hours-rules.table.ts";
 

@@ -1,6 +1,6 @@
+import type { Context } from "#runtime/context.ts";
 import type { Property } from "#runtime/directory.ts";
 import { invalid } from "#runtime/faults.ts";
-import type { Context } from "#runtime/operation.ts";
 import { addressHash, normalizeEmail, normalizePhone } from "#tools/players/address.ts";
 
 export interface ListedAddress {

@@ -1,7 +1,8 @@
 import { z } from "zod";
 import { writable } from "#runtime/columns.ts";
+import type { Context } from "#runtime/context.ts";
 import { invalid } from "#runtime/faults.ts";
-import { type Change, type Context, table } from "#runtime/operation.ts";
+import { type Change, table } from "#runtime/operation.ts";
 import { CHANNELS } from "./channels.ts";
 
 export const QUIET_ACTIONS = ["defer", "skip"] as const;

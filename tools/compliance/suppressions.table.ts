@@ -1,7 +1,8 @@
 import { z } from "zod";
 import { createOnly, readable, timestamp } from "#runtime/columns.ts";
+import type { Context } from "#runtime/context.ts";
 import { Fault, invalid } from "#runtime/faults.ts";
-import { type Change, type Context, table } from "#runtime/operation.ts";
+import { type Change, table } from "#runtime/operation.ts";
 import { CHANNELS } from "./channels.ts";
 import { addressOf, keptAddress } from "./listed-address.ts";
 

@@ -1,4 +1,4 @@
-import type { Context } from "#runtime/operation.ts";
+import type { Context } from "#runtime/context.ts";
 import { ADDRESSES, sendingChannelOf } from "#tools/campaigns/addresses.ts";
 import { audienceSql } from "#tools/campaigns/audience.ts";
 import type { Campaign } from "#tools/campaigns/campaign.ts";

@@ -1,4 +1,4 @@
-import type { Context } from "#runtime/operation.ts";
+import type { Context } from "#runtime/context.ts";
 import type { Channel } from "./channels.ts";
 import { capsText } from "./frequency.ts";
 import { asFragment, type BlockReason, gateReasons, SHARED, strangerText } from "./gate.ts";

@@ -1,7 +1,8 @@
 import { z } from "zod";
 import { canonical } from "#runtime/audit.ts";
+import type { Context } from "#runtime/context.ts";
 import { Fault } from "#runtime/faults.ts";
-import { type Context, tool } from "#runtime/operation.ts";
+import { tool } from "#runtime/operation.ts";
 
 const VERSION = "KI-CR-v1.1.0";
 

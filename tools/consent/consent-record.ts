@@ -1,7 +1,8 @@
 import { z } from "zod";
 import { ipAddress, pastTime, timestamp } from "#runtime/columns.ts";
+import type { Context } from "#runtime/context.ts";
 import { Fault, invalid } from "#runtime/faults.ts";
-import { type Context, tool } from "#runtime/operation.ts";
+import { tool } from "#runtime/operation.ts";
 import { CHANNELS, type Channel } from "#tools/compliance/channels.ts";
 import { CONSENT_LEVELS, record } from "./ledger.ts";
 

@@ -1,7 +1,8 @@
 import { z } from "zod";
 import { ipAddress, pastTime, timestamp } from "#runtime/columns.ts";
+import type { Context } from "#runtime/context.ts";
 import { invalid } from "#runtime/faults.ts";
-import { type Context, tool } from "#runtime/operation.ts";
+import { tool } from "#runtime/operation.ts";
 import { CHANNELS } from "#tools/compliance/channels.ts";
 import { addressOf, type ListedAddress } from "#tools/compliance/listed-address.ts";
 import { REVOCATION_METHODS, revoke, revokedWith } from "./revoke.ts";

@@ -1,9 +1,9 @@
 import { createHash, randomUUIDv7 } from "node:crypto";
 import { z } from "zod";
 import type { Sql } from "#db/client.ts";
+import type { Actor, Context } from "#runtime/context.ts";
 import { Fault, invalid } from "#runtime/faults.ts";
 import { appendRows } from "#runtime/ledgers.ts";
-import type { Actor, Context } from "#runtime/operation.ts";
 import type { Channel } from "#tools/compliance/channels.ts";
 
 /** Milliseconds. */

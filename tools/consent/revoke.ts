@@ -1,5 +1,5 @@
+import type { Context } from "#runtime/context.ts";
 import { Fault, invalid } from "#runtime/faults.ts";
-import type { Context } from "#runtime/operation.ts";
 import type { Channel } from "#tools/compliance/channels.ts";
 import { keptAddress, type ListedAddress } from "#tools/compliance/listed-address.ts";
 import { cancelOpenSends } from "#tools/compliance/open-sends.ts";

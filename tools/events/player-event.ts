@@ -1,7 +1,8 @@
 import { randomUUIDv7 } from "node:crypto";
 import { columnNames } from "#runtime/columns.ts";
+import type { Context } from "#runtime/context.ts";
 import { Fault, type FaultDetail } from "#runtime/faults.ts";
-import type { Context, Row } from "#runtime/operation.ts";
+import type { Row } from "#runtime/operation.ts";
 import playerEvents from "./player-events.table.ts";
 
 export interface NewEvent {

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import type { Sql } from "#db/client.ts";
-import type { Context } from "#runtime/operation.ts";
+import type { Context } from "#runtime/context.ts";
 import { CHANNELS } from "#tools/compliance/channels.ts";
 import { endJob } from "#tools/jobs/async-job.ts";
 import importJobs from "./import-jobs.table.ts";

@@ -1,5 +1,6 @@
+import type { Context } from "#runtime/context.ts";
 import { Fault, toFault } from "#runtime/faults.ts";
-import { type Context, type JobContext, job } from "#runtime/operation.ts";
+import { type JobContext, job } from "#runtime/operation.ts";
 import { endJob, transactAgain } from "#tools/jobs/async-job.ts";
 import { type CustomFields, customFields } from "#tools/players/custom.ts";
 import { MOST_ROWS, records, type Survey, survey } from "./csv.ts";

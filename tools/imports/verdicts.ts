@@ -1,4 +1,4 @@
-import type { Context } from "#runtime/operation.ts";
+import type { Context } from "#runtime/context.ts";
 import { identityHash } from "#tools/players/identity.ts";
 import { FREE_STATUSES, PLAYER_STATUSES } from "#tools/players/player.ts";
 import { type ImportParams, MATCH_KEYS, type MatchKey } from "./import-job.ts";

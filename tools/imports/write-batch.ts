@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from "node:util";
 import { readCell } from "#db/csv.ts";
-import type { Context } from "#runtime/operation.ts";
+import type { Context } from "#runtime/context.ts";
 import { suppressAddressesOf } from "#tools/compliance/exclude.ts";
 import { addressHash, normalizeEmail, normalizePhone } from "#tools/players/address.ts";
 import { type CustomFields, heldCustomFields } from "#tools/players/custom.ts";

@@ -1,5 +1,5 @@
 import { createHash, randomUUIDv7 } from "node:crypto";
-import type { Context } from "#runtime/operation.ts";
+import type { Context } from "#runtime/context.ts";
 import { emitMany } from "#runtime/outbox.ts";
 import { appendConsents, type LedgerRow, refreshConsents } from "#tools/consent/ledger.ts";
 import { type ImportParams, MATCH_KEYS, type Requester } from "./import-job.ts";

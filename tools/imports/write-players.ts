@@ -1,4 +1,4 @@
-import type { Context } from "#runtime/operation.ts";
+import type { Context } from "#runtime/context.ts";
 import { emitMany } from "#runtime/outbox.ts";
 import refreshSegment from "#tools/segments/refresh-segment.job.ts";
 import type { ImportParams } from "./import-job.ts";

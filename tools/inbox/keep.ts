@@ -1,5 +1,5 @@
 import type { InboxMessage } from "#runtime/channels/channel.ts";
-import type { Context } from "#runtime/operation.ts";
+import type { Context } from "#runtime/context.ts";
 
 /** Puts each message into its player's inbox once, however often it is handed over. */
 export async function keepInboxMessages(

@@ -2,8 +2,9 @@ import { z } from "zod";
 import type { Sql } from "#db/client.ts";
 import { errorCode } from "#db/error-code.ts";
 import { columnNames, readable, timestamp } from "#runtime/columns.ts";
+import type { Context } from "#runtime/context.ts";
 import { Fault } from "#runtime/faults.ts";
-import type { Context, JobContext, Row, Table } from "#runtime/operation.ts";
+import type { JobContext, Row, Table } from "#runtime/operation.ts";
 
 export const JOB_STATUSES = ["queued", "processing", "completed", "failed"] as const;
 

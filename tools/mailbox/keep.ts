@@ -1,6 +1,6 @@
 import type { Sql } from "#db/client.ts";
 import type { KeptMessage } from "#runtime/channels/channel.ts";
-import type { Context } from "#runtime/operation.ts";
+import type { Context } from "#runtime/context.ts";
 import { keepInboxMessages } from "#tools/inbox/keep.ts";
 
 type Kept = Pick<Context, "sql" | "property">;

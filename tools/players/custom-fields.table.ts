@@ -1,7 +1,8 @@
 import { z } from "zod";
 import { createOnly, pastTime, writable } from "#runtime/columns.ts";
+import type { Context } from "#runtime/context.ts";
 import { Fault, invalid } from "#runtime/faults.ts";
-import { type Change, type Context, table } from "#runtime/operation.ts";
+import { type Change, table } from "#runtime/operation.ts";
 import { CUSTOM_TYPES, type CustomType, lockCustomFields } from "./custom.ts";
 
 const MOST_FIELDS = 200;

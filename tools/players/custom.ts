@@ -1,6 +1,6 @@
 import { z } from "zod";
+import type { Context } from "#runtime/context.ts";
 import { Fault, type FaultDetail, invalid } from "#runtime/faults.ts";
-import type { Context } from "#runtime/operation.ts";
 
 /** The types of a custom field, and what a value of each must be, in words. */
 export const CUSTOM_TYPES = {

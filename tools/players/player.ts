@@ -1,6 +1,6 @@
 import { type Part, statement } from "#db/statement.ts";
+import type { Context } from "#runtime/context.ts";
 import { Fault, invalid } from "#runtime/faults.ts";
-import type { Context } from "#runtime/operation.ts";
 import { addressHash, normalizeEmail, normalizePhone } from "./address.ts";
 import { identityHash } from "./identity.ts";
 

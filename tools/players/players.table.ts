@@ -1,8 +1,9 @@
 import { randomUUIDv7 } from "node:crypto";
 import { z } from "zod";
 import { pastTime, readable, timestamp, writable } from "#runtime/columns.ts";
+import type { Context } from "#runtime/context.ts";
 import { Fault, invalid } from "#runtime/faults.ts";
-import { type Change, type Context, type Row, table } from "#runtime/operation.ts";
+import { type Change, type Row, table } from "#runtime/operation.ts";
 import { suppressAddressesOf } from "#tools/compliance/exclude.ts";
 import { mergedCustom } from "./custom.ts";
 import {

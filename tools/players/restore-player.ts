@@ -1,7 +1,8 @@
 import { z } from "zod";
 import { viewOf } from "#runtime/columns.ts";
+import type { Context } from "#runtime/context.ts";
 import { Fault } from "#runtime/faults.ts";
-import { type Context, tool } from "#runtime/operation.ts";
+import { tool } from "#runtime/operation.ts";
 import { update } from "#runtime/rows.ts";
 import { suppressAddressesOf } from "#tools/compliance/exclude.ts";
 import { matchLists, type PlayerValues } from "./player.ts";

@@ -1,7 +1,8 @@
 import { setTimeout as pause } from "node:timers/promises";
 import { z } from "zod";
+import type { Context } from "#runtime/context.ts";
 import { Fault } from "#runtime/faults.ts";
-import { type Context, tool } from "#runtime/operation.ts";
+import { tool } from "#runtime/operation.ts";
 import { CHANNELS } from "#tools/compliance/channels.ts";
 import { cancelOpenSends } from "#tools/compliance/open-sends.ts";
 import { haltPlayers, importTurn } from "#tools/players/turns.ts";

@@ -1,5 +1,6 @@
 import { z } from "zod";
-import { type Context, tool } from "#runtime/operation.ts";
+import type { Context } from "#runtime/context.ts";
+import { tool } from "#runtime/operation.ts";
 import { type KnownPlayer, personOf } from "./person.ts";
 import { findPlayer } from "./player.ts";
 import { completeRequest, openRequest } from "./request.ts";

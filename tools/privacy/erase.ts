@@ -1,5 +1,5 @@
 import { createHash, randomUUID } from "node:crypto";
-import type { Context } from "#runtime/operation.ts";
+import type { Context } from "#runtime/context.ts";
 import type { Person } from "./person.ts";
 import type { Anonymized, Erasure, Trace } from "./trace.ts";
 import { TRACES } from "./traces.ts";

@@ -1,8 +1,9 @@
 import { randomUUID } from "node:crypto";
 import { z } from "zod";
 import { auditRow } from "#runtime/audit.ts";
+import type { Context } from "#runtime/context.ts";
 import { appendRows } from "#runtime/ledgers.ts";
-import { type Context, type Job, job } from "#runtime/operation.ts";
+import { type Job, job } from "#runtime/operation.ts";
 import { type Erased, eraseTraces } from "./erase.ts";
 import type { Person } from "./person.ts";
 

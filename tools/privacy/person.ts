@@ -1,4 +1,4 @@
-import type { Context } from "#runtime/operation.ts";
+import type { Context } from "#runtime/context.ts";
 import { addressHash } from "#tools/players/address.ts";
 import { identityHash } from "#tools/players/identity.ts";
 

@@ -1,5 +1,5 @@
+import type { Context } from "#runtime/context.ts";
 import { Fault } from "#runtime/faults.ts";
-import type { Context } from "#runtime/operation.ts";
 import type { KnownPlayer } from "./person.ts";
 
 /** The player's record, also when it is deleted: what is hidden is still stored. Throws `not_found`. */

@@ -1,7 +1,8 @@
 import { z } from "zod";
 import { createOnly, pastTime, readable, timestamp, writable } from "#runtime/columns.ts";
+import type { Context } from "#runtime/context.ts";
 import { Fault } from "#runtime/faults.ts";
-import { type Change, type Context, table } from "#runtime/operation.ts";
+import { type Change, table } from "#runtime/operation.ts";
 import { dueAt, OPEN_STATUSES, REQUEST_STATUSES, REQUEST_TYPES, type RequestStatus } from "./request.ts";
 
 export default table({

@@ -1,5 +1,5 @@
+import type { Context } from "#runtime/context.ts";
 import { invalid } from "#runtime/faults.ts";
-import type { Context } from "#runtime/operation.ts";
 
 export const REQUEST_TYPES = ["export", "deletion", "correction", "restriction", "objection"] as const;
 export type RequestType = (typeof REQUEST_TYPES)[number];

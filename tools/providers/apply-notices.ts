@@ -1,6 +1,6 @@
 import type { Notice } from "#runtime/channels/channel.ts";
+import type { Context } from "#runtime/context.ts";
 import type { EventName } from "#runtime/events.ts";
-import type { Context } from "#runtime/operation.ts";
 import { addressHash, normalizeEmail, normalizePhone } from "#tools/players/address.ts";
 import { recordEngagement } from "#tools/tracking/engagement.ts";
 import { isMachine } from "#tools/tracking/machine.ts";

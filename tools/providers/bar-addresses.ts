@@ -1,5 +1,5 @@
 import type { Notice } from "#runtime/channels/channel.ts";
-import type { Context } from "#runtime/operation.ts";
+import type { Context } from "#runtime/context.ts";
 import { barRevoked, revokedWith } from "#tools/consent/revoke.ts";
 import { barSender } from "#tools/sms/inbound.ts";
 import { type Teller, toRow } from "./apply-notices.ts";

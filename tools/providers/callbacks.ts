@@ -1,8 +1,8 @@
 import type { Notice } from "#runtime/channels/channel.ts";
 import { type BoundCallbacks, callbacksOf } from "#runtime/channels/index.ts";
+import type { Context } from "#runtime/context.ts";
 import { Fault } from "#runtime/faults.ts";
 import type { Service } from "#runtime/invoke.ts";
-import type { Context } from "#runtime/operation.ts";
 import { writeAsService } from "#runtime/own-writes.ts";
 import { receiveInbound } from "#tools/sms/inbound.ts";
 import { applyNotices } from "./apply-notices.ts";

@@ -1,8 +1,8 @@
 import type { SendingChannel } from "#runtime/channels/channel.ts";
 import type { ChosenProvider } from "#runtime/channels/index.ts";
 import type { Config } from "#runtime/config.ts";
+import type { Context } from "#runtime/context.ts";
 import type { FaultDetail } from "#runtime/faults.ts";
-import type { Context } from "#runtime/operation.ts";
 import { openCredentials, type ProviderRecord } from "./provider.ts";
 
 type Setting = Pick<Context, "sql" | "property">;

@@ -1,4 +1,4 @@
-import type { Context } from "#runtime/operation.ts";
+import type { Context } from "#runtime/context.ts";
 import { ADDRESSES } from "#tools/campaigns/addresses.ts";
 import { cancelOpenSends } from "#tools/compliance/open-sends.ts";
 import { revoke, revokedWith } from "#tools/consent/revoke.ts";

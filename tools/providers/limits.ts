@@ -1,4 +1,4 @@
-import type { Context } from "#runtime/operation.ts";
+import type { Context } from "#runtime/context.ts";
 import type { Candidate } from "./choose.ts";
 
 type Setting = Pick<Context, "sql" | "property">;

@@ -2,8 +2,9 @@ import { z } from "zod";
 import type { SendingChannel } from "#runtime/channels/channel.ts";
 import { checkSettings, PROVIDERS } from "#runtime/channels/index.ts";
 import { createOnly, readable, timestamp, writable, writeOnly } from "#runtime/columns.ts";
+import type { Context } from "#runtime/context.ts";
 import { Fault, invalid } from "#runtime/faults.ts";
-import { type Change, type Context, type Row, table } from "#runtime/operation.ts";
+import { type Change, type Row, table } from "#runtime/operation.ts";
 import { refuseHost } from "#runtime/outgoing.ts";
 import { callbackPath, type VendorChannel } from "./provider.ts";
 

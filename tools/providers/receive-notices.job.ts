@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { callbacksOf } from "#runtime/channels/index.ts";
-import { type Context, type JobContext, job } from "#runtime/operation.ts";
+import type { Context } from "#runtime/context.ts";
+import { type JobContext, job } from "#runtime/operation.ts";
 import { receiveInbound } from "#tools/sms/inbound.ts";
 import { applyNotices } from "./apply-notices.ts";
 import { QueuedNotice } from "./notice.ts";

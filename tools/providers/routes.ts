@@ -1,6 +1,7 @@
 import type { Keep, SendingChannel, SendOutcome } from "#runtime/channels/channel.ts";
 import type { Sender } from "#runtime/channels/index.ts";
-import type { Context, JobContext } from "#runtime/operation.ts";
+import type { Context } from "#runtime/context.ts";
+import type { JobContext } from "#runtime/operation.ts";
 import type { Candidate } from "./choose.ts";
 
 /** One of the providers that a delivery may use, with its settings applied. */

@@ -1,8 +1,9 @@
 import { z } from "zod";
 import type { Sql } from "#db/client.ts";
+import type { Context } from "#runtime/context.ts";
 import { subscriptionsFor } from "#runtime/events.ts";
 import { Fault } from "#runtime/faults.ts";
-import { type Context, type JobContext, job } from "#runtime/operation.ts";
+import { type JobContext, job } from "#runtime/operation.ts";
 import { emitMany } from "#runtime/outbox.ts";
 import { audienceOf } from "./conditions-segments.ts";
 

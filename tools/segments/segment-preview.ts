@@ -1,6 +1,7 @@
 import { z } from "zod";
+import type { Context } from "#runtime/context.ts";
 import { invalid } from "#runtime/faults.ts";
-import { type Context, tool } from "#runtime/operation.ts";
+import { tool } from "#runtime/operation.ts";
 import { Condition, Group } from "./conditions.ts";
 import { audienceMatching, audienceOf } from "./conditions-segments.ts";
 

@@ -1,7 +1,8 @@
 import { z } from "zod";
 import { readable, timestamp, writable } from "#runtime/columns.ts";
+import type { Context } from "#runtime/context.ts";
 import { invalid } from "#runtime/faults.ts";
-import { type Change, type Context, type Row, table } from "#runtime/operation.ts";
+import { type Change, type Row, table } from "#runtime/operation.ts";
 import { Condition, Group } from "./conditions.ts";
 import { audienceOf } from "./conditions-segments.ts";
 import refreshSegment, { forgetMembers } from "./refresh-segment.job.ts";

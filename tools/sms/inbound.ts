@@ -1,5 +1,5 @@
 import type { Notice } from "#runtime/channels/channel.ts";
-import type { Context } from "#runtime/operation.ts";
+import type { Context } from "#runtime/context.ts";
 import type { ListedAddress } from "#tools/compliance/listed-address.ts";
 import { barRevoked, revoke, revokedWith } from "#tools/consent/revoke.ts";
 import { addressHash, normalizePhone } from "#tools/players/address.ts";

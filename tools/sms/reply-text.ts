@@ -1,4 +1,4 @@
-import type { Context } from "#runtime/operation.ts";
+import type { Context } from "#runtime/context.ts";
 
 /** The property's answer to STOP, START or HELP, in its own words where it has some. No word of it is marketing. */
 export async function replyText(

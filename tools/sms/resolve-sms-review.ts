@@ -1,6 +1,7 @@
 import { z } from "zod";
+import type { Context } from "#runtime/context.ts";
 import { Fault } from "#runtime/faults.ts";
-import { type Context, tool } from "#runtime/operation.ts";
+import { tool } from "#runtime/operation.ts";
 import { revoke, revokedWith } from "#tools/consent/revoke.ts";
 import { lockNumber } from "./inbound.ts";
 import { REVIEW_DECISIONS, settleReviews } from "./reviews.ts";

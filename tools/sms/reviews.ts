@@ -1,4 +1,4 @@
-import type { Context } from "#runtime/operation.ts";
+import type { Context } from "#runtime/context.ts";
 import { keptAddress, type ListedAddress } from "#tools/compliance/listed-address.ts";
 import { revokedWith } from "#tools/consent/revoke.ts";
 

@@ -1,7 +1,8 @@
 import { z } from "zod";
 import type { SendOutcome, SmsMessage } from "#runtime/channels/channel.ts";
 import type { Sender } from "#runtime/channels/index.ts";
-import { type Context, type JobContext, job } from "#runtime/operation.ts";
+import type { Context } from "#runtime/context.ts";
+import { type JobContext, job } from "#runtime/operation.ts";
 import { keepMessages } from "#tools/mailbox/keep.ts";
 import { chooseProviders } from "#tools/providers/choose.ts";
 import { replyText } from "./reply-text.ts";

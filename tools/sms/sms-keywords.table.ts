@@ -1,7 +1,8 @@
 import { z } from "zod";
 import { writable } from "#runtime/columns.ts";
+import type { Context } from "#runtime/context.ts";
 import { Fault, invalid } from "#runtime/faults.ts";
-import { type Change, type Context, table } from "#runtime/operation.ts";
+import { type Change, table } from "#runtime/operation.ts";
 import { formOf, KEYWORD_ACTIONS, KEYWORD_MATCHES, type Keyword, keywordsOf, readText } from "./keywords.ts";
 
 // Each inbound text is held against all of them.

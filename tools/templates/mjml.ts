@@ -1,7 +1,8 @@
 import { randomBytes } from "node:crypto";
 import { Tokenizer, TokenKind } from "liquidjs";
+import type { Context } from "#runtime/context.ts";
 import { Fault, type FaultDetail, invalid } from "#runtime/faults.ts";
-import type { Context, Row } from "#runtime/operation.ts";
+import type { Row } from "#runtime/operation.ts";
 import { parsePart } from "#tools/campaigns/liquid.ts";
 import { type LaidOut, layOut } from "./mjml-thread.ts";
 

@@ -1,7 +1,8 @@
 import { z } from "zod";
 import { readable, writable } from "#runtime/columns.ts";
+import type { Context } from "#runtime/context.ts";
 import { Fault, invalid } from "#runtime/faults.ts";
-import { type Change, type Context, type Row, table } from "#runtime/operation.ts";
+import { type Change, type Row, table } from "#runtime/operation.ts";
 import { CHANNELS } from "#tools/campaigns/campaign.ts";
 import { checkSyntax } from "#tools/campaigns/content.ts";
 import { mjmlChange } from "./mjml.ts";

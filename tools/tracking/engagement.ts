@@ -1,4 +1,4 @@
-import type { Context } from "#runtime/operation.ts";
+import type { Context } from "#runtime/context.ts";
 import { refreshSoon } from "#tools/campaigns/refresh-campaign-stats.job.ts";
 
 /** What a recipient, or a machine in between, did with a message. */

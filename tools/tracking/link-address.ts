@@ -1,4 +1,4 @@
-import type { Context } from "#runtime/operation.ts";
+import type { Context } from "#runtime/context.ts";
 
 /** Where a link leads, the same for all recipients; null when it is not there. */
 export async function linkAddress(

@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import type { Context } from "#runtime/operation.ts";
+import type { Context } from "#runtime/context.ts";
 import type { Campaign } from "#tools/campaigns/campaign.ts";
 import { decodeEntities } from "#tools/campaigns/plain-text.ts";
 import type { MarkedHtml } from "./marks.ts";

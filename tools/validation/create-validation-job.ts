@@ -1,8 +1,9 @@
 import { randomUUIDv7 } from "node:crypto";
 import { z } from "zod";
 import { viewOf } from "#runtime/columns.ts";
+import type { Context } from "#runtime/context.ts";
 import { Fault, invalid } from "#runtime/faults.ts";
-import { type Context, tool } from "#runtime/operation.ts";
+import { tool } from "#runtime/operation.ts";
 import { insert, update } from "#runtime/rows.ts";
 import { statusUrl } from "#tools/jobs/async-job.ts";
 import { addressHash, normalizeEmail } from "#tools/players/address.ts";

@@ -1,5 +1,6 @@
+import type { Context } from "#runtime/context.ts";
 import type { MailDomain } from "#runtime/mail-domains.ts";
-import { type Context, type JobContext, job } from "#runtime/operation.ts";
+import { type JobContext, job } from "#runtime/operation.ts";
 import { endJob, transactAgain } from "#tools/jobs/async-job.ts";
 import { normalizeEmail } from "#tools/players/address.ts";
 import { audienceOf } from "#tools/segments/conditions-segments.ts";

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import type { Context } from "#runtime/operation.ts";
+import type { Context } from "#runtime/context.ts";
 
 /** The most addresses of a job. */
 export const MOST_ADDRESSES = 100_000;

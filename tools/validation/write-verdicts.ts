@@ -1,5 +1,6 @@
 import { columnNames } from "#runtime/columns.ts";
-import type { Context, Row } from "#runtime/operation.ts";
+import type { Context } from "#runtime/context.ts";
+import type { Row } from "#runtime/operation.ts";
 import suppressions from "#tools/compliance/suppressions.table.ts";
 import { addressHash } from "#tools/players/address.ts";
 import type { ValidationParams } from "./validation-job.ts";

@@ -1,8 +1,8 @@
 import { z } from "zod";
 import { auditRow } from "#runtime/audit.ts";
+import type { Context } from "#runtime/context.ts";
 import { Fault } from "#runtime/faults.ts";
 import { appendRows } from "#runtime/ledgers.ts";
-import type { Context } from "#runtime/operation.ts";
 import { DELIVER_WEBHOOKS } from "#runtime/outbox.ts";
 import { placeOf } from "#runtime/sealing.ts";
 import sendWebhookNotice from "./send-webhook-notice.job.ts";

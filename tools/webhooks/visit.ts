@@ -1,4 +1,4 @@
-import type { Context } from "#runtime/operation.ts";
+import type { Context } from "#runtime/context.ts";
 import { unseal } from "#runtime/sealing.ts";
 import type { Delivery, Outcome, Receiver } from "./attempt.ts";
 import { DeliverWebhooks, secretPlace, switchOff } from "./endpoint.ts";

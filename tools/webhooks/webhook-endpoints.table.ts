@@ -1,8 +1,9 @@
 import { z } from "zod";
 import { readable, timestamp, writable } from "#runtime/columns.ts";
+import type { Context } from "#runtime/context.ts";
 import { EVENT_NAMES, EVENTS, isSubscribable } from "#runtime/events.ts";
 import { invalid } from "#runtime/faults.ts";
-import { type Change, type Context, table } from "#runtime/operation.ts";
+import { type Change, table } from "#runtime/operation.ts";
 import { refuseUrl } from "#runtime/outgoing.ts";
 import { newSigningSecret } from "#runtime/signature.ts";
 import { DeliverWebhooks } from "./endpoint.ts";

@@ -1,9 +1,9 @@
 import { randomUUID } from "node:crypto";
 import type { Catalog } from "#runtime/catalog.ts";
+import type { Context } from "#runtime/context.ts";
 import type { Property } from "#runtime/directory.ts";
 import { toToldFault } from "#runtime/failures.ts";
 import { invoke, type Service } from "#runtime/invoke.ts";
-import type { Context } from "#runtime/operation.ts";
 import { readUnsubscribeToken } from "#tools/campaigns/unsubscribe.ts";
 import { addressOf, type Gate } from "../gate.ts";
 import type { Http, HttpContext } from "../guarded.ts";

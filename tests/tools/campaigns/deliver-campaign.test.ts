@@ -1,7 +1,7 @@
 import postgres from "postgres";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import type { EmailMessage, Keep, SendOutcome } from "#runtime/channels/channel.ts";
-import type { Context } from "#runtime/operation.ts";
+import type { Context } from "#runtime/context.ts";
 import { recoverSends } from "#tools/campaigns/claim.ts";
 import { parsePart } from "#tools/campaigns/liquid.ts";
 import { renderMessages } from "#tools/campaigns/message.ts";

@@ -1,6 +1,6 @@
 import { randomUUIDv7 } from "node:crypto";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import type { Call } from "#runtime/operation.ts";
+import type { Call } from "#runtime/context.ts";
 import { type Casino, newPlayer, openCasino, type Record_ } from "./casino.ts";
 
 let casino: Casino;

@@ -1,0 +1,101 @@
+import type { z } from "zod";
+import type { Sql } from "#db/client.ts";
+import type { Part } from "#db/statement.ts";
+import type { Config } from "./config.ts";
+import type { Property } from "./directory.ts";
+import type { EventName } from "./events.ts";
+import type { Log } from "./log.ts";
+
+export type Scope = "read" | "write";
+
+export type Actor =
+  | {
+      type: "api_key";
+      id: string;
+      propertyId: string;
+      scopes: readonly Scope[];
+      rateLimit: number;
+      /** Over MCP it is shown nobody's address, name or birth date whole. */
+      piiMasked?: boolean;
+    }
+  | { type: "user"; id: string; email: string; isPlatformAdmin: boolean; memberships: readonly Membership[] }
+  | { type: "system"; id: null }
+  | { type: "anonymous"; id: null };
+
+export interface Membership {
+  property_id: string;
+  role: "admin" | "manager" | "analyst";
+}
+
+/** One request, by whichever face it came. */
+export interface Call {
+  actor: Actor;
+  transport: "rest" | "mcp" | "cli" | "job" | "page";
+  requestId: string;
+  /** The property that the caller selected outside the input (X-Property-Id, --property). */
+  propertyId?: string | undefined;
+  ip?: string | undefined;
+  userAgent?: string | undefined;
+  /** The agent's own name, from MCP. */
+  client?: string | undefined;
+  idempotency?: { key: string; fingerprint: Buffer } | undefined;
+  /** Entity tags of which the record must have one, or `*`. */
+  ifMatch?: readonly string[] | "*" | undefined;
+}
+
+export interface EnqueueOptions {
+  /** At most one waiting job of this name has this value; another one changes nothing. */
+  dedupe?: string;
+  /** ISO time, or seconds from now. */
+  runAt?: string | number;
+}
+
+/** What `enqueue` needs of a job: its name, how often it may be tried, and the type of its input. */
+export interface JobReference<Input> {
+  readonly name: string;
+  readonly attempts: number;
+  readonly input: z.ZodType<Input>;
+}
+
+/** A row that the transaction's last statement inserts, together with all that is written beside it. */
+export interface Insertion {
+  id: string;
+  /** They end with `answered`, whose `body` is the row's JSON text. */
+  parts: Part[];
+  /** That text as the caller is shown it. */
+  shown(body: string): string;
+  /** What the statement's failure means. */
+  explain(error: unknown): unknown;
+  /** Whether it has failed because the row is not all that is to be written. */
+  isMore(error: unknown): boolean;
+}
+
+export interface Context {
+  /** The transaction of this call, as the tenant (or as the platform, in operations of realm `system`). */
+  sql: Sql;
+  property: Property;
+  call: Call;
+  config: Config;
+  log: Log;
+  /** A session token of a user who has proved who they are, issued at `from` (Unix seconds) or later. */
+  issueToken(userId: string, from?: number): Promise<string>;
+  /** The detached JWS of bytes, which the keys at /.well-known/jwks.json verify. */
+  signDetached(bytes: Uint8Array): Promise<string>;
+  /** Writes an event to the outbox in this transaction, for the endpoints that have asked for it. */
+  emit(type: EventName, object: object | "answered", previous?: object): void;
+  /** Puts a job on the queue in this transaction. */
+  enqueue<Input>(job: JobReference<Input>, input: Input, options?: EnqueueOptions): void;
+  /** Leaves a new row to the last statement, whose row is the answer. Absent where more may have to be written. */
+  insertLast?(insertion: Insertion): { id: string };
+  /** Says of a list that there are more rows, and by which cursor they are asked for. */
+  goOn?(cursor: string): void;
+  /** Names what the audit row is about, when the result's `id` does not. */
+  audit(about: {
+    /** Default: the operation's name. */
+    action?: string;
+    entity?: string;
+    entityId?: string | null;
+    propertyId?: string;
+    diff?: object;
+  }): void;
+}

@@ -1,0 +1,112 @@
+import {
+  CLIENT_INFO_META_KEY,
+  ProtocolError,
+  ProtocolErrorCode,
+  Server,
+  type ServerContext,
+} from "@modelcontextprotocol/server";
+import { AjvJsonSchemaValidator } from "@modelcontextprotocol/server/validators/ajv";
+import type { Call } from "#runtime/context.ts";
+import { toToldFault } from "#runtime/failures.ts";
+import { callTool, type Machine } from "./mcp-call.ts";
+import { NAME, REVISIONS, TITLE, VERSION } from "./mcp-identity.ts";
+import { maskedResult } from "./mcp-masking.ts";
+import { complete, getPrompt, listPrompts } from "./mcp-prompts.ts";
+import { listResources, listTemplates, type Reading, readResource } from "./mcp-resources.ts";
+import { visible } from "./mcp-results.ts";
+import type { Surface } from "./mcp-surface.ts";
+
+/** One request on its way through the SDK. */
+export interface Exchange {
+  call: Call;
+  surface: Surface;
+  /** What is asked; null for a batch, which may ask anything. */
+  method: string | null;
+  /** The list is put into the answer as text that was made once, so the SDK only carries an empty one. */
+  listAsText: boolean;
+}
+
+const LIST_TTL = 300_000;
+const LISTS = ["tools/list", "resources/list", "resources/templates/list", "prompts/list"];
+
+/** Makes the server object of one exchange; what it needs is made once. */
+export function serverMaker(machine: Machine): (exchange: Exchange) => Server {
+  const info = { name: NAME, title: TITLE, version: VERSION };
+  const { domains } = machine.catalog;
+  const options = {
+    capabilities: { tools: {}, resources: {}, prompts: {}, completions: {} },
+    supportedProtocolVersions: [...REVISIONS],
+    jsonSchemaValidator: new AjvJsonSchemaValidator(),
+    cacheHints: Object.fromEntries(
+      LISTS.map((method) => [method, { ttlMs: LIST_TTL, cacheScope: "private" as const }]),
+    ),
+    instructions: `Player marketing for one casino property: ${domains.map(({ title }) => title).join(", ")}. The property follows from your key. Lists page with cursor. Give every write an idempotency_key. Read docs://guide first.`,
+  };
+  return ({ call, surface, method, listAsText }) => {
+    const server = new Server(info, options);
+    const reading = { machine, surface, call: { ...call, transport: "mcp" as const } };
+    if (method === null || BESIDE_TOOLS.test(method)) addPages(server, reading);
+    server.setRequestHandler("tools/list", () => ({ tools: listAsText ? [] : [...surface.listed] }) as never);
+    server.setRequestHandler("tools/call", async ({ params }, context) => {
+      closeSilently(server);
+      const result = await callTool(
+        machine,
+        surface,
+        { ...call, transport: "mcp", client: clientOf(call, context) },
+        {
+          name: params.name,
+          input: params.arguments ?? {},
+          metaKey: params._meta?.["idempotency-key"],
+        },
+      );
+      return surface.masked ? maskedResult(result) : result;
+    });
+    return server;
+  };
+}
+
+/**
+ * A server asks its client nothing and is thrown away behind its answer. The SDK's own close would make an error,
+ * with its stack, for those who wait for a client's answer: 10 of 110 µs.
+ */
+function closeSilently(server: Server): void {
+  if (server.transport) server.transport.onclose = () => server.onclose?.();
+}
+
+const BESIDE_TOOLS = /^(?:resources|prompts|completion)\//;
+
+/** Resources, prompts and completion: only for who asks for them, because each handler costs a list its time. */
+function addPages(server: Server, reading: Reading): void {
+  const { surface } = reading;
+  server.setRequestHandler("resources/list", () => ({ resources: listResources(surface) }));
+  server.setRequestHandler("resources/templates/list", () => ({ resourceTemplates: listTemplates(surface) }));
+  server.setRequestHandler("resources/read", ({ params }) =>
+    asProtocol(reading, readResource(reading, params.uri)),
+  );
+  server.setRequestHandler("prompts/list", () => ({ prompts: listPrompts(surface) }));
+  server.setRequestHandler("prompts/get", ({ params }) =>
+    getPrompt(surface, params.name, params.arguments ?? {}),
+  );
+  server.setRequestHandler("completion/complete", ({ params }) =>
+    asProtocol(reading, complete(reading, params)),
+  );
+}
+
+/** A fault in the protocol's own words. */
+async function asProtocol<T>({ machine, call }: Reading, answering: Promise<T>): Promise<T> {
+  try {
+    return await answering;
+  } catch (error) {
+    if (error instanceof ProtocolError) throw error;
+    const fault = toToldFault(machine.service.log, error, { requestId: call.requestId });
+    const code = fault.status >= 500 ? ProtocolErrorCode.InternalError : ProtocolErrorCode.InvalidParams;
+    throw new ProtocolError(code, fault.message, { code: fault.code });
+  }
+}
+
+/** The agent's name: from the request's envelope, or, in the revisions that say it only once, its User-Agent. */
+function clientOf(call: Call, { mcpReq }: ServerContext): string | undefined {
+  const info = (mcpReq.envelope as Record<string, { name?: unknown }> | undefined)?.[CLIENT_INFO_META_KEY];
+  const name = typeof info?.name === "string" ? info.name : call.userAgent?.split(/[\s/]/)[0];
+  return name ? visible(name).slice(0, 100) : undefined;
+}
