@@ -11,22 +11,24 @@ interface Ledger {
   written: readonly string[];
 }
 
+/** What a row of an audit log says, whether a property's or the platform's. */
+const AUDITED = {
+  sealed: {
+    id: "uuid",
+    actor_type: "text",
+    actor_id: "uuid",
+    client: "text",
+    action: "text",
+    entity: "text",
+    entity_id: "uuid",
+  },
+  personal: { diff: "jsonb", ip: "text", request_id: "text" },
+  written: ["created_at"],
+} as const satisfies Ledger;
+
 /** The append-only tables, with the types of their columns. Each row carries the hash of its own content. */
 export const LEDGERS = {
-  audit_logs: {
-    sealed: {
-      property_id: "uuid",
-      id: "uuid",
-      actor_type: "text",
-      actor_id: "uuid",
-      client: "text",
-      action: "text",
-      entity: "text",
-      entity_id: "uuid",
-    },
-    personal: { diff: "jsonb", ip: "text", request_id: "text" },
-    written: ["created_at"],
-  },
+  audit_logs: { ...AUDITED, sealed: { property_id: "uuid", ...AUDITED.sealed } },
   consent_records: {
     sealed: {
       property_id: "uuid",
@@ -55,19 +57,7 @@ export const LEDGERS = {
     },
     written: ["created_at", "recorded_at"],
   },
-  system_audit_logs: {
-    sealed: {
-      id: "uuid",
-      actor_type: "text",
-      actor_id: "uuid",
-      client: "text",
-      action: "text",
-      entity: "text",
-      entity_id: "uuid",
-    },
-    personal: { diff: "jsonb", ip: "text", request_id: "text" },
-    written: ["created_at"],
-  },
+  system_audit_logs: AUDITED,
 } as const satisfies Record<string, Ledger>;
 
 export type LedgerName = keyof typeof LEDGERS;
