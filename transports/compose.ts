@@ -16,6 +16,7 @@ import { openSessions } from "#runtime/sessions.ts";
 import { startWorker } from "#runtime/worker.ts";
 import type { Gate } from "./gate.ts";
 import { createApp, type Listening, listen } from "./http.ts";
+import type { Exhibits } from "./mcp-exhibits.ts";
 import { openCounter } from "./pages/opens.ts";
 
 export interface Running {
@@ -69,8 +70,10 @@ export async function compose(options: {
   databaseUrl: string;
   catalog: Catalog;
   log: Log;
+  /** Tests alone have any. */
+  exhibits?: Exhibits;
 }): Promise<Running> {
-  const { config, catalog, log } = options;
+  const { config, catalog, log, exhibits } = options;
   const opened = await openService(options);
   const background = config.role === "web" ? null : startBackground(opened, catalog);
   const service: Service = { ...opened, ...(background && { wake: background.worker.wake }) };
@@ -82,7 +85,7 @@ export async function compose(options: {
   const listening =
     config.role === "worker"
       ? null
-      : await listen(createApp(service, catalog, gate, opens), gate, config.host, config.port);
+      : await listen(createApp(service, catalog, gate, opens, exhibits), gate, config.host, config.port);
   return {
     service,
     db,

@@ -9,6 +9,7 @@ import { AjvJsonSchemaValidator } from "@modelcontextprotocol/server/validators/
 import type { Call } from "#runtime/context.ts";
 import { toToldFault } from "#runtime/failures.ts";
 import { callTool, type Machine } from "./mcp-call.ts";
+import type { Exhibits } from "./mcp-exhibits.ts";
 import { NAME, REVISIONS, TITLE, VERSION } from "./mcp-identity.ts";
 import { maskedResult } from "./mcp-masking.ts";
 import { complete, getPrompt, listPrompts } from "./mcp-prompts.ts";
@@ -30,7 +31,7 @@ const LIST_TTL = 300_000;
 const LISTS = ["tools/list", "resources/list", "resources/templates/list", "prompts/list"];
 
 /** Makes the server object of one exchange; what it needs is made once. */
-export function serverMaker(machine: Machine): (exchange: Exchange) => Server {
+export function serverMaker(machine: Machine, exhibits?: Exhibits): (exchange: Exchange) => Server {
   const info = { name: NAME, title: TITLE, version: VERSION };
   const { domains } = machine.catalog;
   const options = {
@@ -45,7 +46,7 @@ export function serverMaker(machine: Machine): (exchange: Exchange) => Server {
   return ({ call, surface, method, listAsText }) => {
     const server = new Server(info, options);
     const reading = { machine, surface, call: { ...call, transport: "mcp" as const } };
-    if (method === null || BESIDE_TOOLS.test(method)) addPages(server, reading);
+    if (method === null || BESIDE_TOOLS.test(method)) addPages(server, reading, exhibits);
     server.setRequestHandler("tools/list", () => ({ tools: listAsText ? [] : [...surface.listed] }) as never);
     server.setRequestHandler("tools/call", async ({ params }, context) => {
       closeSilently(server);
@@ -59,7 +60,8 @@ export function serverMaker(machine: Machine): (exchange: Exchange) => Server {
           metaKey: params._meta?.["idempotency-key"],
         },
       );
-      return surface.masked ? maskedResult(result) : result;
+      const shown = surface.masked ? maskedResult(result) : result;
+      return exhibits ? exhibits.present(params.name, shown, context) : shown;
     });
     return server;
   };
@@ -76,19 +78,28 @@ function closeSilently(server: Server): void {
 const BESIDE_TOOLS = /^(?:resources|prompts|completion)\//;
 
 /** Resources, prompts and completion: only for who asks for them, because each handler costs a list its time. */
-function addPages(server: Server, reading: Reading): void {
+function addPages(server: Server, reading: Reading, exhibits?: Exhibits): void {
   const { surface } = reading;
-  server.setRequestHandler("resources/list", () => ({ resources: listResources(surface) }));
-  server.setRequestHandler("resources/templates/list", () => ({ resourceTemplates: listTemplates(surface) }));
-  server.setRequestHandler("resources/read", ({ params }) =>
-    asProtocol(reading, readResource(reading, params.uri)),
+  server.setRequestHandler("resources/list", () => ({
+    resources: [...listResources(surface), ...(exhibits?.resources ?? [])],
+  }));
+  server.setRequestHandler("resources/templates/list", () => ({
+    resourceTemplates: [...listTemplates(surface), ...(exhibits?.templates ?? [])],
+  }));
+  server.setRequestHandler(
+    "resources/read",
+    ({ params }) => exhibits?.read(params.uri) ?? asProtocol(reading, readResource(reading, params.uri)),
   );
-  server.setRequestHandler("prompts/list", () => ({ prompts: listPrompts(surface) }));
-  server.setRequestHandler("prompts/get", ({ params }) =>
-    getPrompt(surface, params.name, params.arguments ?? {}),
-  );
-  server.setRequestHandler("completion/complete", ({ params }) =>
-    asProtocol(reading, complete(reading, params)),
+  server.setRequestHandler("prompts/list", () => ({
+    prompts: [...listPrompts(surface), ...(exhibits?.prompts ?? [])],
+  }));
+  server.setRequestHandler("prompts/get", ({ params }, context) => {
+    const given = params.arguments ?? {};
+    return exhibits?.prompt(params.name, given, context) ?? getPrompt(surface, params.name, given);
+  });
+  server.setRequestHandler(
+    "completion/complete",
+    ({ params }) => exhibits?.complete(params) ?? asProtocol(reading, complete(reading, params)),
   );
 }
 

@@ -1,6 +1,7 @@
 import {
   createMcpHandler,
   isLegacyRequest,
+  legacyStatelessFallback,
   PROTOCOL_VERSION_META_KEY,
   type Server,
   WebStandardStreamableHTTPServerTransport,
@@ -14,6 +15,7 @@ import type { Service } from "#runtime/invoke.ts";
 import { answer, type Frame, headersOf } from "./answer.ts";
 import { readBody, readJson } from "./body.ts";
 import type { Machine } from "./mcp-call.ts";
+import type { Exhibits } from "./mcp-exhibits.ts";
 import { hostFault, ownHosts } from "./mcp-hosts.ts";
 import { REVISIONS } from "./mcp-identity.ts";
 import { readOptions } from "./mcp-options.ts";
@@ -48,10 +50,10 @@ const Initialize = z.looseObject({
 });
 
 /** The MCP face of a catalog: a new server object per request, over everything that is built once. */
-export function mcpFace(service: Service, catalog: Catalog): McpFace {
+export function mcpFace(service: Service, catalog: Catalog, exhibits?: Exhibits): McpFace {
   const machine: Machine = { service, catalog, surfaces: surfaces(catalog) };
   const exchanges = new WeakMap<Request, Exchange>();
-  const server = serverMaker(machine);
+  const server = serverMaker(machine, exhibits);
   const hosts = ownHosts(service.config);
   const onerror = (error: Error) => service.log.debug({ err: error }, "mcp request refused");
   const modern = createMcpHandler(({ requestInfo }) => server(exchanges.get(requestInfo!)!), {
@@ -88,6 +90,10 @@ export function mcpFace(service: Service, catalog: Catalog): McpFace {
         supported: REVISIONS,
         requested: version.slice(0, 100),
       });
+    }
+    if (exhibits?.streaming.has(calledTool(body))) {
+      const stream = legacyStatelessFallback(() => server(exchange), onerror);
+      return framed(frame, await stream(carried, { parsedBody: body }), null);
     }
     return framed(frame, await serveLegacy(server(exchange), carried, body), list);
   };
@@ -184,6 +190,11 @@ function claimsRevision(body: unknown): boolean {
 
 function methodOf(body: unknown): unknown {
   return typeof body === "object" && body !== null && "method" in body ? body.method : undefined;
+}
+
+function calledTool(body: unknown): string {
+  const { params } = (body ?? {}) as { params?: { name?: unknown } };
+  return methodOf(body) === "tools/call" ? String(params?.name) : "";
 }
 
 function idOf(body: unknown): string | number | null {

@@ -7,6 +7,7 @@ import { invoke, type Service } from "#runtime/invoke.ts";
 import { createLog, type Log } from "#runtime/log.ts";
 import { CATALOG } from "#tools/catalog.ts";
 import { compose, type Running } from "#transports/compose.ts";
+import type { Exhibits } from "#transports/mcp-exhibits.ts";
 import { type TestDatabase, testDatabase } from "./database.ts";
 import { undescribed } from "./described.ts";
 
@@ -61,6 +62,7 @@ export async function startHouse(
   overrides: Partial<Config> = {},
   catalog: Catalog = CATALOG,
   log: Log = createLog(process.env.LOG_LEVEL ?? "silent"),
+  exhibits?: Exhibits,
 ): Promise<House> {
   const database = await testDatabase();
   const config: Config = {
@@ -78,6 +80,7 @@ export async function startHouse(
     databaseUrl: database.url,
     catalog,
     log,
+    ...(exhibits && { exhibits }),
   });
   const { service } = running;
   const baseUrl = running.listening ? `http://127.0.0.1:${running.listening.port}` : "";
