@@ -20,7 +20,8 @@ export interface Opening {
   onBegun?: (() => void) | undefined;
 }
 
-export const REQUEST_DEADLINE = 5_000;
+/** Milliseconds. With the second that a rate limit may wait before it, nobody waits longer than five. */
+export const REQUEST_DEADLINE = 4_000;
 /** A query that nobody waits for any more ends by itself so long after: cutting its connection does not stop it. */
 export const OVERTIME = 1_000;
 /** Milliseconds in which the driver fails what a lost connection was asked, if it does at all. */

@@ -28,7 +28,7 @@ export function transact<T>(
 ): Promise<T> {
   const tenant = operation.realm === "property";
   const { deadline } = operation;
-  const options = { readOnly: !writesRows(operation) && tenant, ...(deadline && { deadline }), ...opening };
+  const options = { readOnly: !writesRows(operation), ...(deadline && { deadline }), ...opening };
   return tenant ? service.db.asProperty(property!.id, work, options) : service.db.asSystem(work, options);
 }
 

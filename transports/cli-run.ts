@@ -1,8 +1,10 @@
+import { randomUUID } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { pipeline } from "node:stream/promises";
 import { findEmbedded } from "#db/embedded.ts";
 import { withTenant } from "#runtime/access.ts";
 import { keptSecret } from "#runtime/app-secret.ts";
+import { canonicalHash } from "#runtime/audit.ts";
 import { ConfigError, readConfig } from "#runtime/config.ts";
 import { Fault, faultBody, invalid, toFault } from "#runtime/faults.ts";
 import { invoke, needsProperty, type Service } from "#runtime/invoke.ts";
@@ -132,7 +134,6 @@ async function callLocal(
       property === undefined ? undefined : propertyNamed(await propertiesOf(service), property);
     const given = withTenant(operation, input, propertyId);
     await checkNamed(service, operation, propertyId, given);
-    const { createHash, randomUUID } = await import("node:crypto");
     const outcome = await invoke(
       service,
       operation,
@@ -142,7 +143,7 @@ async function callLocal(
         requestId: randomUUID(),
         propertyId,
         idempotency: idempotencyKey
-          ? { key: idempotencyKey, fingerprint: createHash("sha256").update(JSON.stringify(given)).digest() }
+          ? { key: idempotencyKey, fingerprint: canonicalHash({ tool: operation.name, input: given }) }
           : undefined,
       },
       given,

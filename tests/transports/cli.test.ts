@@ -34,6 +34,27 @@ test("a command without a property is told of the flag and of the properties, no
   expect(stderr).not.toContain("X-Property-Id");
 });
 
+test("an idempotency key of the command line is of one operation, however its flags are ordered", async () => {
+  const make = (...words: string[]) =>
+    run("create-player", "--property", house.tenant.slug, "--idempotency-key", "cli-1", "--json", ...words);
+  const first = await make("--player-id", "K1", "--tier", "Gold");
+  expect((await make("--tier", "Gold", "--player-id", "K1")).stdout).toBe(first.stdout);
+  const { stdout } = await run(
+    "create-campaign",
+    "--property",
+    house.tenant.slug,
+    "--name",
+    "K",
+    "--channel",
+    "email",
+    "--json",
+  );
+  const of = ["--campaign-id", JSON.parse(stdout).id, "--property", house.tenant.slug];
+  const keyed = [...of, "--idempotency-key", "cli-2", "--json"];
+  expect((await run("pause-campaign", ...keyed)).stdout).toContain('"code":"conflict"');
+  expect((await run("cancel-campaign", ...keyed)).stdout).toContain('"code":"idempotency_key_reused"');
+});
+
 test("a command where no service is says so, and leaves no folder and no secret behind", async () => {
   const folder = join(tmpdir(), `cli-${randomUUID()}`);
   let said = "";

@@ -65,13 +65,14 @@ export function compileEmail(template: EmailTemplate, marked?: Marked): Compiled
   };
 }
 
-/** The same template, with the standard footer in each of its bodies that has no unsubscribe link. */
+/** The same template, with a footer in each of its bodies that says what the law asks for and the body does not say. */
 export function withFooter(template: EmailTemplate, property: PropertyVariables): EmailTemplate {
   const { html, text } = template;
+  const [inHtml, inText] = [unsaid("html", html, property), unsaid("text", text, property)];
   return {
     ...template,
-    ...(lacksLink("html", html) && { html: beforeBodyEnd(html, htmlFooter(property)) }),
-    ...(lacksLink("text", text) && { text: `${text.trimEnd()}\n\n${textFooter(property)}` }),
+    ...(html && inHtml.length > 0 && { html: beforeBodyEnd(html, htmlFooter(inHtml, property)) }),
+    ...(text && inText.length > 0 && { text: `${text.trimEnd()}\n\n${textFooter(inText, property)}` }),
   };
 }
 
@@ -125,8 +126,27 @@ function withPreheader(html: string, teaser: string): string {
   return `${html.slice(0, at)}<span style="${HIDDEN}">${teaser}</span>${html.slice(at)}`;
 }
 
-function lacksLink(field: "html" | "text", source: string | null | undefined): source is string {
-  return !(optional(field, source)?.variables.includes(UNSUBSCRIBE) ?? true);
+/** What a body owes its reader and does not say: by a variable, or in the property's own words. */
+function unsaid(
+  field: "html" | "text",
+  source: string | null | undefined,
+  property: PropertyVariables,
+): Duty[] {
+  const part = optional(field, source);
+  if (!part) return [];
+  const said = words(source!);
+  return DUTIES.filter(({ variable, value }) => {
+    const owed = value?.(property);
+    if (owed === null) return false;
+    return !part.variables.includes(variable) && !(owed && said.includes(words(owed)));
+  });
+}
+
+function words(text: string): string {
+  return text
+    .replace(/<[^>]*>|\s+/g, " ")
+    .replace(/ +/g, " ")
+    .trim();
 }
 
 function beforeBodyEnd(html: string, footer: string): string {
@@ -134,32 +154,54 @@ function beforeBodyEnd(html: string, footer: string): string {
   return end === undefined ? html + footer : html.slice(0, end) + footer + html.slice(end);
 }
 
+interface Duty {
+  variable: string;
+  /** The property's words for it. Null: it has none, and owes none. */
+  value?(property: PropertyVariables): string | null;
+  html(property: PropertyVariables): string;
+  text(property: PropertyVariables): string;
+}
+
 // Only what the property has: to ask for the rest costs more in each message than all that is shown.
 // `raw` comes after `escape`: the address may have several lines, and nothing else of it is HTML.
-const htmlFooter = ({
-  responsible_gaming_footer: gaming,
-  privacy_policy_url: privacy,
-}: PropertyVariables) => `
+const DUTIES: readonly Duty[] = [
+  {
+    variable: "property.postal_address",
+    value: ({ postal_address }) => postal_address ?? "",
+    html: () =>
+      "<p>{{ property.legal_name }}<br>{{ property.postal_address | escape | newline_to_br | raw }}</p>",
+    text: () => "{{ property.legal_name }}\n{{ property.postal_address }}",
+  },
+  {
+    variable: "property.responsible_gaming_footer",
+    value: ({ responsible_gaming_footer }) => responsible_gaming_footer || null,
+    html: () => "<p>{{ property.responsible_gaming_footer }}</p>",
+    text: () => "{{ property.responsible_gaming_footer }}",
+  },
+  {
+    variable: UNSUBSCRIBE,
+    html: ({ privacy_policy_url: privacy }) =>
+      `<p><a href="{{ unsubscribe_url }}">Unsubscribe</a> · <a href="{{ preferences_url }}">Preferences</a>${
+        privacy ? ' · <a href="{{ property.privacy_policy_url }}">Privacy policy</a>' : ""
+      }</p>`,
+    text: ({ privacy_policy_url: privacy }) =>
+      `Unsubscribe: {{ unsubscribe_url }}\nPreferences: {{ preferences_url }}${
+        privacy ? "\nPrivacy policy: {{ property.privacy_policy_url }}" : ""
+      }`,
+  },
+];
+
+function htmlFooter(duties: Duty[], property: PropertyVariables): string {
+  return `
 <div style="margin:24px auto 0;padding:16px;max-width:600px;font:12px/1.5 sans-serif;color:#666;text-align:center">
-<p>{{ property.legal_name }}<br>{{ property.postal_address | escape | newline_to_br | raw }}</p>${
-  gaming ? "\n<p>{{ property.responsible_gaming_footer }}</p>" : ""
-}
-<p><a href="{{ unsubscribe_url }}">Unsubscribe</a> · <a href="{{ preferences_url }}">Preferences</a>${
-  privacy ? ' · <a href="{{ property.privacy_policy_url }}">Privacy policy</a>' : ""
-}</p>
+${duties.map(({ html }) => html(property)).join("\n")}
 </div>
 `;
+}
 
-const textFooter = ({
-  responsible_gaming_footer: gaming,
-  privacy_policy_url: privacy,
-}: PropertyVariables) => `--
-{{ property.legal_name }}
-{{ property.postal_address }}${gaming ? "\n\n{{ property.responsible_gaming_footer }}" : ""}
-
-Unsubscribe: {{ unsubscribe_url }}
-Preferences: {{ preferences_url }}${privacy ? "\nPrivacy policy: {{ property.privacy_policy_url }}" : ""}
-`;
+function textFooter(duties: Duty[], property: PropertyVariables): string {
+  return `--\n${duties.map(({ text }) => text(property)).join("\n\n")}\n`;
+}
 
 function withValues(record: object): Record<string, unknown> {
   const kept: Record<string, unknown> = {};

@@ -265,12 +265,27 @@ describe("the footer", () => {
     );
   });
 
-  test("a body with its own link keeps it, and only the other gets the footer", () => {
+  test("a body with its own link gets the address and the gaming words, and no second link", () => {
     const own = { subject: "Hi", html: '<a href="{{ unsubscribe_url }}">Stop</a>', text: "Hi" };
     const footed = withFooter(own, property);
-    expect(footed.html).toBe(own.html);
+    expect(render(footed).html).toContain("Lucky Star Gaming LLC<br>1 Main Street");
+    expect(render(footed).html).toContain("Call 1-800-522-4700.");
+    expect(footed.html?.match(/unsubscribe_url/g)).toHaveLength(1);
     expect(footed.text).toContain("{{ unsubscribe_url }}");
     expect(withFooter(footed, property)).toEqual(footed);
+  });
+
+  test.each([
+    "{{ unsubscribe_url }} {{ property.postal_address }} {{ property.responsible_gaming_footer }}",
+    "{{ unsubscribe_url }} 1 Main Street<br>Reno, NV  89501 <p>Gambling problem?\nCall 1-800-522-4700.</p>",
+  ])("a body that says it all stays as it is: %s", (html) => {
+    expect(withFooter({ subject: "Hi", html }, property).html).toBe(html);
+  });
+
+  test("a property without gaming words owes none", () => {
+    const bare = { ...property, responsible_gaming_footer: null };
+    const html = "{{ unsubscribe_url }} {{ property.postal_address }}";
+    expect(withFooter({ subject: "Hi", html }, bare).html).toBe(html);
   });
 
   test("a link in the text of a comment does not count", () => {
