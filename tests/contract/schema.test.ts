@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
 import postgres from "postgres";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { z } from "zod";
 import { shapeOf } from "#runtime/columns.ts";
 import { CATALOG } from "#tools/catalog.ts";
 import { type TestDatabase, testDatabase } from "../support/database.ts";
@@ -48,6 +49,41 @@ async function newProperty(slug: string): Promise<string> {
     insert into properties (name, slug) values (${slug}, ${slug}) returning id`;
   return row!.id;
 }
+
+/** The words that a column may hold, by its schema; null where it may hold others. */
+function wordsOf(schema: z.ZodType): string[] | null {
+  if (schema instanceof z.ZodEnum) return schema.options.map(String).sort();
+  return "unwrap" in schema && !(schema instanceof z.ZodArray)
+    ? wordsOf((schema.unwrap as () => z.ZodType)())
+    : null;
+}
+
+/** The words of a CHECK of the form `column = any (array['…', …])` or `column = '…'`. */
+function checkedWords(table: string, column: string): string[] | undefined {
+  const check = constraints.find(
+    (one) =>
+      one.table === table && one.kind === "c" && String(one.columns) === column && isList(one.definition),
+  );
+  return check && [...check.definition.matchAll(/'([^']*)'/g)].map(([, word]) => word!).sort();
+}
+
+const isList = (definition: string) => /= (?:ANY|')/.test(definition) && !/\b(?:AND|OR)\b/.test(definition);
+
+/** Whose words are the adapters that stand, of which there are more with each vendor. */
+const ADAPTERS = ["message_providers.channel", "message_providers.kind"];
+
+test("the words of every column that has few are those that its CHECK allows", () => {
+  const seen: string[] = [];
+  for (const table of CATALOG.tables.values()) {
+    for (const [name, { schema, sql }] of Object.entries(table.columns)) {
+      const words = wordsOf(schema);
+      if (!words || sql !== undefined || ADAPTERS.includes(`${table.name}.${name}`)) continue;
+      seen.push(`${table.name}.${name}`);
+      expect.soft(checkedWords(table.name, name), `${table.name}.${name}`).toEqual(words);
+    }
+  }
+  expect(seen).toContain("campaigns.status");
+});
 
 test("every table of the REST surface is a tenant's table with all the columns that it names", () => {
   for (const table of CATALOG.tables.values()) {
