@@ -7,19 +7,21 @@ import { readiness } from "./readiness.ts";
 import { renderSamples, type Sample } from "./samples.ts";
 
 interface Obstacles {
+  /** What sending refuses. */
   problems: FaultDetail[];
-  warnings: string[];
+  /** What is wrong for some of the recipients, who alone get no message. */
+  partial: FaultDetail[];
   samples: Sample[];
 }
 
 /**
  * What stands in the way of sending a campaign as it is now. The same list for who checks it, for who sends or
- * schedules it, and when it fires: what one calls an error, none of the others lets pass.
+ * schedules it, and when it fires: what one calls a problem, none of the others lets pass.
  */
 export async function obstacles(context: Context, campaign: Campaign): Promise<Obstacles> {
   const { content, problems } = await readiness(context, campaign);
   const all = [...problems, ...(await audienceTrouble(context, campaign))];
-  if (!content || all.length > 0) return { problems: all, warnings: [], samples: [] };
+  if (!content || all.length > 0) return { problems: all, partial: [], samples: [] };
   const { samples, broken } = await renderSamples(context, campaign, content);
   const plain = samples.flatMap((sample) => plainLinks(bodiesOf(sample), context.config.baseUrl));
   // What links the message has by itself, its content has been asked for.
@@ -30,7 +32,7 @@ export async function obstacles(context: Context, campaign: Campaign): Promise<O
   const isBroken = samples.length === 0;
   return {
     problems: [...(isBroken ? broken : []), ...links],
-    warnings: isBroken ? [] : broken.map(({ field, message }) => `${field}: ${message}`),
+    partial: isBroken ? [] : broken,
     samples,
   };
 }

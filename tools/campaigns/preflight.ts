@@ -16,10 +16,19 @@ const PAGE = 20_000;
 const COUNT_FOR_MS = 2_500;
 const NOBODY_ALLOWED = "nobody in the audience may be sent to now; see blocked";
 
-const Problem = z.object({ field: z.string(), message: z.string() });
+const EMPTY = { field: "audience", message: "is empty: nobody would get it" };
+
+const Problem = z.object({
+  field: z.string(),
+  message: z.string(),
+  stops_sending: z
+    .boolean()
+    .describe("Whether sending refuses, and a scheduled campaign fails; else those concerned get no message"),
+});
+
 export const Preflight = z.object({
-  ok: z.boolean().describe("Whether it could be sent now"),
-  errors: z.array(Problem).describe("What sending refuses, and what a scheduled campaign would fail for"),
+  ok: z.boolean().describe("Whether it could be sent now, and to all who may be written to"),
+  errors: z.array(Problem).describe("What is to be corrected first"),
   warnings: z.array(z.string()),
   audience: z.int(),
   blocked: z.record(z.string(), z.int()).describe("Each blocked player once, under the first reason"),
@@ -38,13 +47,15 @@ export async function preflight(
   campaign: Campaign,
   countForMs = COUNT_FOR_MS,
 ): Promise<Preflight> {
-  const { problems, samples, warnings: doubts } = await obstacles(context, campaign);
-  const errors = [...stateProblem(campaign), ...problems];
+  const { problems, partial, samples } = await obstacles(context, campaign);
   const counted = await countAudience(context, campaign, countForMs);
-  const { audience, allowed, blocked } = counted;
+  const { audience, allowed, blocked, isEmpty } = counted;
+  const errors = [
+    ...[...stateProblem(campaign), ...problems].map((one) => ({ ...one, stops_sending: true })),
+    ...[...partial, ...(isEmpty ? [EMPTY] : [])].map((one) => ({ ...one, stops_sending: false })),
+  ];
   const warnings = [
     ...counted.warnings,
-    ...doubts,
     ...(await gamingTraffic(context, campaign)),
     ...costlyLetters(samples),
   ];
@@ -74,11 +85,13 @@ interface Counted {
   audience: number;
   allowed: number;
   blocked: Record<string, number>;
+  /** All were looked at, and there are none. */
+  isEmpty: boolean;
   warnings: string[];
 }
 
 async function countAudience(context: Context, campaign: Campaign, countForMs: number): Promise<Counted> {
-  const counted: Counted = { audience: 0, allowed: 0, blocked: {}, warnings: [] };
+  const counted: Counted = { audience: 0, allowed: 0, blocked: {}, isEmpty: false, warnings: [] };
   if (!hasAudience(campaign) || !sendingChannelOf(campaign.channel)) return counted;
   const startedAt = performance.now();
   for (let cursor: string | null = null; ; ) {
@@ -98,8 +111,8 @@ async function countAudience(context: Context, campaign: Campaign, countForMs: n
     }
     cursor = page.last;
   }
-  if (counted.audience === 0) counted.warnings.push("the audience is empty: nobody would get it");
-  else if (counted.allowed === 0) counted.warnings.push(NOBODY_ALLOWED);
+  counted.isEmpty = counted.audience === 0;
+  if (counted.audience > 0 && counted.allowed === 0) counted.warnings.push(NOBODY_ALLOWED);
   return counted;
 }
 

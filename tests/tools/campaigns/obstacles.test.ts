@@ -19,6 +19,7 @@ beforeEach(async () => {
 });
 
 interface Problem {
+  stops_sending: boolean;
   field: string;
   message: string;
 }
@@ -130,13 +131,13 @@ describe("what the preflight calls an error stops who sends, warns who schedules
     const { ok, errors } = await place.preflight(id);
     expect(ok).toBe(false);
     expect(errors).toHaveLength(1);
-    const [problem] = errors as [Problem];
-    expect(problem.field).toBe(field);
+    const [{ stops_sending, ...problem }] = errors as [Problem];
+    expect([problem.field, stops_sending]).toEqual([field, true]);
     const words = `${problem.field}: ${problem.message}`;
     await expect(place.send(id)).rejects.toMatchObject({
       code: "invalid",
       message: expect.stringContaining(words),
-      details: errors,
+      details: [problem],
     });
     if (field !== "segment_id") expect((await schedule(id)).warnings).toEqual([words]);
     await fire(id);
@@ -145,12 +146,12 @@ describe("what the preflight calls an error stops who sends, warns who schedules
   });
 });
 
-test("what sending copes with is a warning: an empty audience, and a player whose message cannot be rendered", async () => {
+test("what sending copes with is an error that does not stop it: an empty audience, and a player whose message cannot be rendered", async () => {
   const empty = await place.campaign();
   expect(await place.preflight(empty)).toMatchObject({
-    ok: true,
+    ok: false,
     audience: 0,
-    warnings: ["the audience is empty: nobody would get it"],
+    errors: [{ field: "audience", message: "is empty: nobody would get it", stops_sending: false }],
   });
   await place.send(empty);
   await place.work();
@@ -159,9 +160,15 @@ test("what sending copes with is a warning: an empty audience, and a player whos
   await place.player({ player_id: "nameless", email: "nameless@example.com" });
   const id = await place.campaign({ subject: "Hello {{ first_name }}" });
   expect(await place.preflight(id)).toMatchObject({
-    ok: true,
+    ok: false,
     allowed: 2,
-    warnings: [expect.stringContaining("subject: cannot be rendered for player nameless")],
+    errors: [
+      {
+        field: "subject",
+        message: expect.stringContaining("cannot be rendered for player nameless"),
+        stops_sending: false,
+      },
+    ],
     sample_renders: [{ subject: "Hello Ana" }],
   });
   await place.send(id);

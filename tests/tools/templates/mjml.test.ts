@@ -61,7 +61,9 @@ describe("a campaign in MJML", () => {
   test("names the line of a variable that no player has and that has no default", async () => {
     const id = await place.campaign({ body_html: null, body_mjml: mail(section("{{ player.shoe }}")) });
     const { errors } = await place.preflight(id);
-    expect(errors).toEqual([{ field: "body_mjml", message: expect.stringMatching(/player\.shoe.*line:2/s) }]);
+    expect(errors).toEqual([
+      { field: "body_mjml", message: expect.stringMatching(/player\.shoe.*line:2/s), stops_sending: true },
+    ]);
     await expect(place.send(id)).rejects.toThrow("shoe");
   });
 
