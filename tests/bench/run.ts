@@ -37,6 +37,7 @@ if (unknown) {
 }
 
 let missed = 0;
+const broken: string[] = [];
 const line = (...cells: string[]) =>
   process.stdout.write(
     `${cells.map((cell, index) => (index === 0 ? cell.padEnd(58) : cell.padStart(12))).join(" ")}\n`,
@@ -52,11 +53,23 @@ for (const name of names.filter((one) => wanted.length === 0 || wanted.includes(
   const { default: bench } = (await import(`./${name}.bench.ts`)) as {
     default: (report: Report) => Promise<void>;
   };
-  await bench(report);
+  await bench(report).catch((error: unknown) => {
+    broken.push(name);
+    process.stderr.write(`${name}: ${whyBroken(error)}\n`);
+  });
 }
 await stopBenchServer();
 process.stdout.write(`${missed === 0 ? "All goals met." : `${missed} goals missed.`}\n`);
-process.exit(0);
+if (broken.length > 0) process.stdout.write(`Not measured: ${broken.join(", ")}.\n`);
+process.exit(missed + broken.length > 0 ? 1 : 0);
+
+/** A peer that is a program of PostgreSQL may be missing: the embedded one brings none. */
+function whyBroken(error: unknown): string {
+  const { code, path } = error as { code?: unknown; path?: unknown };
+  if (code === "ENOENT" && path === "psql")
+    return "its peer needs psql, of PostgreSQL's client programs, in PATH";
+  return error instanceof Error ? (error.stack ?? error.message) : String(error);
+}
 
 function number(value: number): string {
   return value >= 1000 ? Math.round(value).toString() : value.toPrecision(3);
