@@ -30,10 +30,18 @@ export default table({
     channel: readable(z.string()),
     status: readable(z.enum(SEND_STATUSES)),
     skip_reasons: readable(z.array(z.string())),
+    address_hash: readable(
+      z.string().nullable().describe("As in suppressions; null once the player is erased"),
+      "encode(address_hash, 'hex')",
+    ),
     address_masked: text(),
     provider: text(),
     provider_id: readable(z.uuid().nullable()),
     provider_message_id: text(),
+    dedupe_key: readable(
+      z.string().describe("No two sends of a property have the same: one address gets one copy"),
+      "encode(dedupe_key, 'hex')",
+    ),
     scheduled_for: time(),
     attempts: readable(z.int()),
     segments: readable(z.int().nullable().describe("Of a text message: how many it is paid for as")),
