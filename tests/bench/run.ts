@@ -8,6 +8,7 @@ const FIGURES: Record<string, string> = {
   S2: "list",
   S3: "list",
   S4: "gate",
+  S5: "revoked",
   S6: "pages",
   S7: "pages",
   S8: "exports",
@@ -17,9 +18,11 @@ const FIGURES: Record<string, string> = {
   S12: "compliance",
   S13: "campaigns",
   S14: "campaigns",
+  S15: "smtp",
   S16: "webhooks",
   S17: "create",
   S18: "mcp",
+  S19: "segments",
   S20: "start",
 };
 

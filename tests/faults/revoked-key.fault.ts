@@ -1,12 +1,17 @@
-import postgres from "postgres";
-import { hashPassword } from "#runtime/passwords.ts";
-import { must, send } from "./calls.ts";
-import { type Fault, type Outcome, percentile, problemsOf } from "./fault.ts";
+import { type Fault, type Outcome, percentile, problemsOf, until } from "./fault.ts";
 import { openPair, type Pair } from "./place.ts";
+import {
+  cutListeners,
+  LATEST,
+  type Revocations,
+  revocations,
+  revoke,
+  signIn,
+  usesKey,
+} from "./revocation.ts";
 import { openWorld, type World } from "./world.ts";
 
-const LATEST = 1_000;
-const USER = { email: "admin@example.com", password: "correct horse battery staple" };
+const CLIENTS = 50;
 
 const fault: Fault = async (report, { rounds, long }) => {
   const trials = (long ? 100 : 50) * Math.max(1, Math.round(rounds / 10));
@@ -14,14 +19,15 @@ const fault: Fault = async (report, { rounds, long }) => {
   const world = await openWorld(pair.url);
   try {
     const token = await signIn(pair, world);
-    report("a key revoked in another process", await revoked(pair, world, token, trials));
+    const judge = async (found: Revocations, more = "") => judged(found, await world.foreign(), more);
+    report("a key revoked in another process", await judge(await revocations(pair, world, token, trials)));
     const cutting = cutListeners(pair.url);
-    const outcome = await revoked(pair, world, token, trials);
+    const found = await revocations(pair, world, token, trials);
     const cuts = await cutting.stop();
-    report("the same while no listener stays connected", {
-      ...outcome,
-      about: `${outcome.about}; ${cuts} connections cut`,
-    });
+    report("the same while no listener stays connected", await judge(found, `; ${cuts} connections cut`));
+    for (let round = 0; round < 5 * rounds; round++) {
+      report(`a key revoked under ${CLIENTS} clients`, await underClients(pair, world, token));
+    }
   } finally {
     await world.close();
     await pair.close();
@@ -29,34 +35,12 @@ const fault: Fault = async (report, { rounds, long }) => {
 };
 export default fault;
 
-/** Uses a key in one process, revokes it in the other, and waits for the refusal. */
-async function revoked(pair: Pair, world: World, token: string, trials: number): Promise<Outcome> {
-  const delays: number[] = [];
-  let resurrected = 0;
-  while (delays.length < trials && !delays.some((delay) => delay > LATEST)) {
-    const { secret, id } = await world.newKey(1_000_000);
-    const use = async () => (await send(pair.second, secret, "GET", "/api/players?limit=1")).status;
-    if ((await use()) !== 200) throw new Error("a new key is refused");
-    await must(pair.first, "", "POST", "/api/functions/revoke-api-key", {
-      body: { keyId: id },
-      headers: { Authorization: `Bearer ${token}` },
-    });
-    const revokedAt = performance.now();
-    // A request that starts after this moment is one too many if it succeeds.
-    let lastGood = revokedAt;
-    for (let startedAt = revokedAt; ; startedAt = performance.now()) {
-      if ((await use()) !== 200) break;
-      lastGood = startedAt;
-      if (lastGood - revokedAt > 5 * LATEST) break;
-    }
-    delays.push(lastGood - revokedAt);
-    if ((await use()) === 200) resurrected++;
-  }
+function judged({ delays, resurrected }: Revocations, foreign: number, more: string): Outcome {
   const p99 = percentile(delays, 99);
   const most = Math.max(...delays);
   return {
-    about: `${delays.length} trials: last success starts ${percentile(delays, 50).toFixed(0)} ms (p50), ${p99.toFixed(0)} ms (p99), ${most.toFixed(0)} ms (most) after the revocation's answer`,
-    ledger: { lost: 0, doubled: 0, foreign: await world.foreign() },
+    about: `${delays.length} trials: last success starts ${percentile(delays, 50).toFixed(0)} ms (p50), ${p99.toFixed(0)} ms (p99), ${most.toFixed(0)} ms (most) after the revocation's answer${more}`,
+    ledger: { lost: 0, doubled: 0, foreign },
     problems: problemsOf({
       [`accepted ${most.toFixed(0)} ms after the answer`]: most > LATEST,
       [`${resurrected} keys were accepted again after a refusal`]: resurrected > 0,
@@ -64,32 +48,38 @@ async function revoked(pair: Pair, world: World, token: string, trials: number):
   };
 }
 
-async function signIn({ first }: Pair, { sql }: World): Promise<string> {
-  await sql`
-    insert into users (email, password_hash, is_platform_admin)
-    values (${USER.email}, ${await hashPassword(USER.password)}, true)`;
-  return (await must(first, "", "POST", "/api/auth/login", { body: USER })).body.token;
-}
-
-/** Ends every connection that listens, again and again. */
-function cutListeners(url: string): { stop(): Promise<number> } {
-  const sql = postgres(url, { max: 1, onnotice: () => {} });
-  let stopped = false;
-  let cuts = 0;
-  const cutting = (async () => {
-    while (!stopped) {
-      const cut = await sql`
-        select pg_terminate_backend(pid) from pg_stat_activity
-        where datname = current_database() and pid <> pg_backend_pid() and query ilike 'listen %'`;
-      cuts += cut.length;
+/** Half of the clients in the process that revokes, where nothing that starts after the answer may succeed; half in the other. */
+async function underClients({ first, second }: Pair, world: World, token: string): Promise<Outcome> {
+  const { secret, id } = await world.newKey(1_000_000);
+  const good: { here: boolean; startedAt: number }[] = [];
+  let refused = 0;
+  let resurrected = 0;
+  const client = async (here: boolean) => {
+    const service = here ? first : second;
+    for (let startedAt = performance.now(); await usesKey(service, secret); startedAt = performance.now()) {
+      good.push({ here, startedAt });
     }
-  })();
+    refused++;
+    if (await usesKey(service, secret)) resurrected++;
+  };
+  const clients = Array.from({ length: CLIENTS }, (_, index) => client(index % 2 === 0));
+  await until("the load", 30_000, () => good.length > 10 * CLIENTS);
+  const accepted = refused === 0;
+  await revoke(first, token, id);
+  const revokedAt = performance.now();
+  await until("the refusals", 30_000, () => refused === CLIENTS);
+  await Promise.all(clients);
+  const late = good.filter(({ startedAt }) => startedAt > revokedAt);
+  const latest = Math.max(0, ...late.map(({ startedAt }) => startedAt - revokedAt));
+  const lateHere = late.filter(({ here }) => here).length;
   return {
-    stop: async () => {
-      stopped = true;
-      await cutting;
-      await sql.end();
-      return cuts;
-    },
+    about: `${good.length} accepted; the last that the other process accepts starts ${latest.toFixed(0)} ms after the answer`,
+    ledger: { lost: 0, doubled: 0, foreign: await world.foreign() },
+    problems: problemsOf({
+      "it was refused before it was revoked": !accepted,
+      [`${lateHere} that began after the answer were accepted where it was given`]: lateHere > 0,
+      [`accepted ${latest.toFixed(0)} ms after the answer`]: latest > LATEST,
+      [`${resurrected} clients were accepted again after a refusal`]: resurrected > 0,
+    }),
   };
 }

@@ -15,7 +15,11 @@ export async function newDatabase(): Promise<string> {
     const folder = await mkdtemp(join(tmpdir(), "marketing-faults-"));
     running = { folder, embedded: await startEmbedded({ dataDir: folder }) };
   }
-  const { url } = running.embedded;
+  return databaseOn(running.embedded.url);
+}
+
+/** One more migrated database on a server. */
+export async function databaseOn(url: string): Promise<string> {
   const name = `f_${randomBytes(6).toString("hex")}`;
   const admin = postgres(url, { max: 1, onnotice: () => {} });
   await admin.unsafe(`create database ${name}`);

@@ -1,0 +1,133 @@
+import { execFile } from "node:child_process";
+import { promisify } from "node:util";
+import type { Sql } from "#db/client.ts";
+import type { Group } from "#tools/segments/conditions.ts";
+import segmentPreview from "#tools/segments/segment-preview.ts";
+import { median, type Report } from "./figure.ts";
+import { type Peer, ROUNDS, startPeer } from "./load.ts";
+import { openWorld, type World } from "./world.ts";
+
+const ROWS = Number(process.env.BENCH_ROWS ?? 1_000_000);
+const RULES = 50;
+const MOST = 1.2;
+
+interface Preview {
+  seconds: number;
+  count: number;
+  /** The ids of the players that it shows. */
+  shown: string;
+}
+
+/** S19: a preview of 50 nested rules over HTTP, against its own statements given to psql with their values in them. */
+export default async function bench(report: Report): Promise<void> {
+  const world = await openWorld(ROWS);
+  await world.sql`
+    insert into custom_fields ${world.sql(
+      [
+        { key: "host", type: "text" },
+        { key: "points", type: "number" },
+        { key: "vip", type: "boolean" },
+      ].map((field) => ({ ...field, label: field.key, property_id: world.property })),
+    )}`;
+  const service = await startPeer("service", { DATABASE_URL: world.url });
+  try {
+    const statements = await statementsOf(world, nested());
+    const rounds: { ours: number; psql: number }[] = [];
+    for (let round = 0; round <= ROUNDS; round++) {
+      const ours = await previewed(service, world);
+      const psql = await counted(world, statements);
+      if (ours.count !== psql.count || ours.shown !== psql.shown || ours.count === 0) {
+        throw new Error(`the control moved: ${ours.count} players by the service, ${psql.count} by psql`);
+      }
+      // The first round only warms.
+      if (round > 0) rounds.push({ ours: ours.seconds, psql: psql.seconds });
+    }
+    const ratio = median(rounds.map(({ ours, psql }) => ours / psql));
+    report({
+      name: `S19 ${RULES} nested rules over ${ROWS.toLocaleString("en")} players, s / psql`,
+      ours: median(rounds.map(({ ours }) => ours)),
+      peer: median(rounds.map(({ psql }) => psql)),
+      ratio,
+      goal: `≤ ${MOST}x`,
+      met: ratio <= MOST,
+    });
+  } finally {
+    await service.stop();
+    await world.close();
+  }
+}
+
+/** Ten groups of five rules each, two of which stand in a group inside; no two groups ask the same. */
+function nested(): Group {
+  const groups = Array.from({ length: RULES / 5 }, (_, n): Group => {
+    const rule = (field: string, operator: string, value: unknown) =>
+      ({ field, operator, value }) as Group["conditions"][number];
+    return {
+      logic: "and",
+      conditions: [
+        rule("tier", "in", [["Bronze", "Gold"], ["Silver", "Diamond"], ["Platinum"]][n % 3]),
+        rule("adt", "between", [100 * n, 100 * n + 250]),
+        n % 2 === 0 ? rule("consent.email", "eq", true) : rule("state", "neq", "UT"),
+      ],
+      groups: [
+        {
+          logic: "or",
+          conditions: [
+            n % 2 === 0 ? rule("custom.points", "gte", 4_000 - n) : rule("tags", "has_any", ["vip"]),
+            n % 3 === 0 ? rule("last_name", "contains", "er") : rule("custom.host", "eq", `H${n}`),
+          ],
+        },
+      ],
+    };
+  });
+  return { logic: "or", conditions: [], groups };
+}
+
+async function previewed(service: Peer, { property, key }: World): Promise<Preview> {
+  const startedAt = performance.now();
+  const answer = await fetch(`${service.url}/api/functions/segment-preview`, {
+    method: "POST",
+    headers: { "X-Api-Key": key, "Content-Type": "application/json" },
+    body: JSON.stringify({ propertyId: property, ...nested() }),
+  });
+  const body = await answer.json();
+  const seconds = (performance.now() - startedAt) / 1000;
+  if (answer.status !== 200) throw new Error(`the control moved: ${answer.status} ${JSON.stringify(body)}`);
+  const { count, sample } = body as { count: number; sample: { id: string }[] };
+  return { seconds, count, shown: sample.map(({ id }) => id).join() };
+}
+
+/** What a preview sends to PostgreSQL: the counting, and the ten that it shows. */
+async function statementsOf({ sql, property }: World, rules: Group): Promise<string[]> {
+  const caught: string[] = [];
+  const ask = (...query: [TemplateStringsArray]) => sql(...query);
+  const unsafe = async (text: string, values: unknown[]) => {
+    caught.push(text.replaceAll(/\$(\d+)/g, (_, place) => literal(values[place - 1])).replaceAll("\n", " "));
+    return [{ count: 0 }];
+  };
+  const context = { sql: Object.assign(ask, { unsafe }) as unknown as Sql, property: { id: property } };
+  await segmentPreview.handler(context as never, { propertyId: property, ...rules } as never);
+  return caught;
+}
+
+function literal(value: unknown): string {
+  const text = Array.isArray(value) ? `{${value.map((one) => JSON.stringify(one)).join()}}` : String(value);
+  return `'${text.replaceAll("'", "''")}'`;
+}
+
+/** By psql's own clock: neither its start nor its connection counts. Compiling the rules would only cost it time. */
+async function counted({ url }: World, statements: string[]): Promise<Preview> {
+  const commands = ["\\timing on", ...statements].flatMap((statement) => ["--command", statement]);
+  const options = ["--no-psqlrc", "--no-align", "--tuples-only", "--field-separator= ", ...commands, url];
+  const env = { ...process.env, PGOPTIONS: "-c jit=off" };
+  const { stdout } = await promisify(execFile)("psql", options, { env });
+  const lines = stdout.split("\n").filter((line) => line !== "" && !line.startsWith("Timing"));
+  const times = lines.flatMap((line) => /^Time: ([\d.]+) ms/.exec(line)?.[1] ?? []).map(Number);
+  const [count, ...shown] = lines.filter((line) => !line.startsWith("Time:"));
+  if (times.length !== statements.length) throw new Error(`psql gave no times: ${stdout}`);
+  return {
+    seconds: times.reduce((sum, time) => sum + time, 0) / 1000,
+    count: Number(count),
+    shown: shown.map((line) => line.split(" ")[0]).join(),
+  };
+}
