@@ -24,8 +24,8 @@ export function attachment({ filename }: File): string {
   return `attachment; filename="${filename}"`;
 }
 
-/** As much of a CSV file as an agent can hold, in whole records, and whether there is more. */
-export async function startOf({ filename, flow }: File, most: number) {
+/** As many bytes of a CSV file as an agent can hold, in whole records whose text fits, and whether there is more. */
+export async function startOf({ filename, flow }: File, most: number, fits: (text: string) => boolean) {
   const pieces: Buffer[] = [];
   let size = 0;
   for (let piece = await flow.next(); piece; piece = await flow.next()) {
@@ -35,7 +35,8 @@ export async function startOf({ filename, flow }: File, most: number) {
   }
   await flow.cancel();
   const all = Buffer.concat(pieces);
-  const whole = size > most ? wholeRecords(all, most) : size;
+  let whole = size > most ? wholeRecords(all, most) : size;
+  while (!fits(all.toString("utf8", 0, whole))) whole = wholeRecords(all, Math.floor(whole * 0.8));
   return { filename, text: all.toString("utf8", 0, whole), has_more: whole < size };
 }
 

@@ -11,14 +11,17 @@ import { invoke, type Outcome, type Service } from "#runtime/invoke.ts";
 import { keepsAnswer, type Operation } from "#runtime/operation.ts";
 import { startOf } from "./files.ts";
 import { errorResult, failureOf, recordedFailure } from "./mcp-errors.ts";
-import { type Format, MOST_CHARACTERS, resultOf } from "./mcp-results.ts";
+import { type Format, resultOf } from "./mcp-results.ts";
 import { FORMATS } from "./mcp-schemas.ts";
+import { fittedResult, MOST_STRUCTURED, sizeOf } from "./mcp-shortening.ts";
 import type { Surface, Surfaces } from "./mcp-surface.ts";
+import { MOST_TOKENS } from "./mcp-tokens.ts";
 import { CallInput, type OfferedTool, SearchInput } from "./mcp-tools.ts";
 import { isList, settlePlace } from "./paging.ts";
 
-/** Bytes of a file: quotes and line ends take two characters in JSON. */
-const MOST_FILE = MOST_CHARACTERS * 0.45;
+/** Bytes of a file that are looked at: no text has more of them in so many tokens. */
+const MOST_FILE = MOST_TOKENS * 4;
+const fitsFile = (text: string) => sizeOf({ filename: "", text, has_more: true }) <= MOST_STRUCTURED * 0.98;
 
 /** What runs tools, made once. */
 export interface Machine {
@@ -47,11 +50,12 @@ export async function callTool(
     const parsed = CallInput.safeParse(asked.input);
     if (!parsed.success) return errorResult(failureOf(inputFault(parsed.error)), call.requestId, surface);
     const { name, arguments: input } = parsed.data;
-    return runNamed(machine, surface, call, { ...asked, name, input });
+    const result = await runNamed(machine, surface, call, { ...asked, name, input });
+    return fittedResult(result, machine.catalog.operations.get(name));
   }
   const known = machine.catalog.operations.get(asked.name);
   if (!known || known.access === "public") throw unknownTool(surface, asked.name);
-  return runNamed(machine, surface, call, asked);
+  return fittedResult(await runNamed(machine, surface, call, asked), known);
 }
 
 function unknownTool(surface: Surface, name: string): ProtocolError {
@@ -110,6 +114,10 @@ async function runNamed(
       throw invalid("name", `no such tool${near.length > 0 ? `; near: ${near.join(", ")}` : ""}`);
     }
     if (!tool) throw refusal(machine, call, operation);
+    if (surface.masked && isList(operation) && asked.input.format === "csv") {
+      // Text, in which nothing says whose name a word is.
+      throw invalid("format", "csv is not given where personal data is masked; use columns or items");
+    }
     return await run(machine.service, tool, call, asked, about);
   } catch (error) {
     const { requestId } = call;
@@ -140,14 +148,11 @@ async function run(
     : call;
   const answered = await invoke(service, operation, mine, input);
   const outcome = answered.file
-    ? { ...answered, body: JSON.stringify(await startOf(answered.file, MOST_FILE)) }
+    ? { ...answered, body: JSON.stringify(await startOf(answered.file, MOST_FILE, fitsFile)) }
     : answered;
   if (outcome.status >= 400) return errorResult(recordedFailure(outcome.body), call.requestId, about);
   const options = { format, offset: Number(input.offset ?? 0), warnings: [] };
-  if (operation.effect !== "read" || outcome.body.length <= MOST_CHARACTERS) {
-    return resultOf(operation, outcome, options);
-  }
-  return fitting(service, operation, mine, input, outcome, options);
+  return fitting({ service, operation, call: mine, input }, outcome, options);
 }
 
 interface Prepared {
@@ -187,28 +192,29 @@ function readKey(argument: unknown, meta: unknown): string | undefined {
   return readIdempotencyKey(given[0] as string);
 }
 
-/** A result that an agent can hold: a list's page gets shorter, and says so; what cannot be paged is refused. */
+interface Paged {
+  service: Service;
+  operation: Operation;
+  call: Call;
+  input: Record<string, unknown>;
+}
+
+/** A list's page gets shorter until an agent can hold it, and says so; whatever cannot be paged comes as it is. */
 async function fitting(
-  service: Service,
-  operation: Operation,
-  call: Call,
-  input: Record<string, unknown>,
+  { service, operation, call, input }: Paged,
   outcome: Outcome,
   options: Parameters<typeof resultOf>[2],
 ): Promise<CallToolResult> {
   const whole = resultOf(operation, outcome, options);
-  const size = JSON.stringify(whole.structuredContent).length;
-  if (size <= MOST_CHARACTERS) return whole;
-  const rows = isList(operation) ? (JSON.parse(outcome.body) as unknown[]).length : 1;
-  if (!Object.hasOwn(operation.input.shape, "limit") || rows <= 1) {
-    throw new Fault("too_large", {
-      message: `The result has ${size} characters, more than the ${MOST_CHARACTERS} that an agent is given. Narrow it, or take it over REST.`,
-    });
-  }
-  const limit = Math.max(1, Math.floor(((rows * MOST_CHARACTERS) / size) * 0.9));
+  const canPage = operation.effect === "read" && Object.hasOwn(operation.input.shape, "limit");
+  if (!isList(operation) || !canPage) return whole;
+  const size = sizeOf(whole.structuredContent);
+  const rows = size > MOST_STRUCTURED ? (JSON.parse(outcome.body) as unknown[]).length : 0;
+  if (rows <= 1) return whole;
+  const limit = Math.max(1, Math.floor(((rows * MOST_STRUCTURED) / size) * 0.95));
   const shorter = await invoke(service, operation, call, { ...input, limit });
   const warnings = [
     `The page was shortened to ${limit} rows, to stay under 20,000 tokens; go on with the cursor.`,
   ];
-  return resultOf(operation, shorter, { ...options, warnings });
+  return fitting({ service, operation, call, input }, shorter, { ...options, warnings });
 }

@@ -14,7 +14,8 @@ import { describeFields } from "#tools/segments/conditions.ts";
 import type { Machine } from "./mcp-call.ts";
 import { guide } from "./mcp-guide.ts";
 import { maskedValue } from "./mcp-masking.ts";
-import { MOST_CHARACTERS, readVisible, visible } from "./mcp-results.ts";
+import { readVisible, visible } from "./mcp-results.ts";
+import { MOST_STRUCTURED, shorten, sizeOf } from "./mcp-shortening.ts";
 import type { Surface } from "./mcp-surface.ts";
 
 /** Who reads, over which connection. */
@@ -127,15 +128,16 @@ export async function readResource(reading: Reading, uri: string): Promise<ReadR
     const record = await answerOf(reading, tool, { id }).catch(absent);
     if (record === null) continue;
     const shown = reading.surface.masked ? maskedValue(record) : record;
-    return contents(uri, "application/json", JSON.stringify(shown));
+    const whole = "Over REST, the record can be read whole.";
+    return contents(uri, "application/json", JSON.stringify(shorten(shown as Rule, whole)));
   }
   throw new ResourceNotFoundError(uri.slice(0, 200));
 }
 
 function contents(uri: string, mimeType: string, text: string): ReadResourceResult {
-  if (text.length > MOST_CHARACTERS) {
+  if (sizeOf(text) > MOST_STRUCTURED) {
     throw new Fault("too_large", {
-      message: "The record is longer than an agent is given. Take it over REST.",
+      message: "The page is longer than an agent is given. Ask the tools that it is made of.",
     });
   }
   return { contents: [{ uri, mimeType, text }] };

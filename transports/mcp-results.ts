@@ -1,13 +1,11 @@
 import type { CallToolResult } from "@modelcontextprotocol/server";
+import { csvRows } from "#db/csv.ts";
 import type { Outcome } from "#runtime/invoke.ts";
 import { keepsAnswer, type Operation } from "#runtime/operation.ts";
 import type { FORMATS } from "./mcp-schemas.ts";
 import { isList, placeAfter } from "./paging.ts";
 
 export type Format = (typeof FORMATS)[number];
-
-/** 20,000 tokens; JSON of records measures about 3 characters a token. */
-export const MOST_CHARACTERS = 60_000;
 
 const SHOWN_IDS = 10;
 const UUID = /^[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}$/i;
@@ -70,13 +68,7 @@ function listResult(
 ): CallToolResult {
   const place = placeAfter(page, rows.length, offset);
   const { next_cursor: next, has_more: more, total } = place;
-  const records = rows.every(isRecord) ? rows : null;
-  const structured = {
-    ...(format === "columns" && records ? columnar(records) : { format: "items", items: rows }),
-    page: place,
-    ...(warnings.length > 0 && { warnings }),
-    ...added,
-  };
+  const structured = { ...formatted(rows, format), page: place, warnings, ...added };
   const counted = `${rows.length} ${rows.length === 1 ? "row" : "rows"}`;
   const onward = next === null ? `offset = ${offset + rows.length}` : "cursor = page.next_cursor";
   const lines = [
@@ -87,14 +79,12 @@ function listResult(
   return { structuredContent: structured, content: [{ type: "text", text: lines.join("\n") }] };
 }
 
-/** Half the tokens of objects: the names once, then the values. */
-function columnar(records: Record<string, unknown>[]): object {
-  const columns = [...new Set(records.flatMap((record) => Object.keys(record)))];
-  return {
-    format: "columns",
-    columns,
-    rows: records.map((record) => columns.map((column) => record[column] ?? null)),
-  };
+/** `columns` takes half the tokens of objects: the names once, then the values. `csv` is text for a file. */
+function formatted(rows: unknown[], format: Format): object {
+  if (format === "items" || !rows.every(isRecord)) return { format: "items", items: rows };
+  const columns = [...new Set(rows.flatMap((record) => Object.keys(record)))];
+  if (format === "csv") return { format, csv: csvRows(columns, rows, () => undefined) };
+  return { format, columns, rows: rows.map((record) => columns.map((column) => record[column] ?? null)) };
 }
 
 /** Ids let an agent that reads only the text go on; nothing that a player wrote is a uuid. */

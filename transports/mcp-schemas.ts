@@ -12,7 +12,7 @@ export interface ObjectSchema extends JsonSchema {
 }
 
 /** How a list is answered: `columns` takes half the tokens of objects. */
-export const FORMATS = ["columns", "items"] as const;
+export const FORMATS = ["columns", "items", "csv"] as const;
 
 const IDEMPOTENCY: JsonSchema = {
   type: "string",
@@ -24,13 +24,18 @@ const IDEMPOTENCY: JsonSchema = {
 const FORMAT: JsonSchema = {
   enum: [...FORMATS],
   default: "columns",
-  description: "columns: names once, then rows of values. items: one object a row.",
+  description: "columns: names once, then rows of values. items: one object a row. csv: text.",
 };
 
 const AUDIT_ID: JsonSchema = { type: "string", description: "The audit row of this write." };
 const REPLAYED: JsonSchema = {
   type: "boolean",
   description: "The key was used before: this is the first answer.",
+};
+
+const SHORTENED: JsonSchema = {
+  type: "object",
+  description: "Only where the result was too long: what of it was left out, and how to see all.",
 };
 
 /** The arguments of a tool: the operation's input without the tenant, which the credential gives. */
@@ -61,6 +66,7 @@ export function outputSchemaOf(operation: Operation): ObjectSchema {
     properties: {
       ...(type === "object" ? properties : { text: { type: "string" } }),
       ...(keepsAnswer(operation) && { audit_id: AUDIT_ID, replayed: REPLAYED }),
+      shortened: SHORTENED,
     },
   };
 }
@@ -78,6 +84,7 @@ function listSchema(operation: Operation): ObjectSchema {
       columns: { type: "array", items: { type: "string" } },
       rows: { type: "array", items: { type: "array" } },
       items: { type: "array", items: loose(nullable(items)) },
+      csv: { type: "string" },
       page: {
         type: "object",
         properties: {
@@ -87,6 +94,7 @@ function listSchema(operation: Operation): ObjectSchema {
         },
       },
       warnings: { type: "array", items: { type: "string" } },
+      shortened: SHORTENED,
       ...(operation.effect !== "read" && { audit_id: AUDIT_ID, replayed: REPLAYED }),
     },
   };

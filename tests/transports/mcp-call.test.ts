@@ -64,6 +64,7 @@ describe("a list", () => {
       format: "items",
       items: [{ first_name: "Counted" }],
       page: { next_cursor: null, has_more: false, total: 1 },
+      warnings: [],
     });
     expect(text).toBe("List players: 1 row of 1.");
   });
@@ -103,10 +104,13 @@ describe("a list", () => {
   });
 });
 
-test("what is too long and cannot be paged is refused, and REST is named", async () => {
+test("what is too long and cannot be paged is shortened, and REST is named", async () => {
   expect((await call("export_players", { rows: 2 })).data).toEqual({ text: "id,email\nid,email\n" });
   const { data } = await call("export_players", { rows: 100_000 });
-  expect(data).toMatchObject({ code: "too_large", message: expect.stringContaining("REST") });
+  expect(data.shortened).toEqual({
+    fields: [{ field: "text", characters: 900_000, shown: expect.any(Number) }],
+    whole: expect.stringContaining("Over REST"),
+  });
 });
 
 test.each([
@@ -247,9 +251,9 @@ describe("an error", () => {
     });
   });
 
-  test("about a format names both", async () => {
+  test("about a format names them all", async () => {
     const { data } = await call("list_players", { format: "xml" });
-    expect(data).toMatchObject({ code: "invalid", message: expect.stringContaining("columns, items") });
+    expect(data).toMatchObject({ code: "invalid", message: expect.stringContaining("columns, items, csv") });
   });
 
   test("of a tool that does not exist names those that are near", async () => {

@@ -79,7 +79,7 @@ describe("the list", () => {
     expect(tier.properties!.tier).toMatchObject({ enum: ["Silver", "Gold"], description: "The new tier." });
     expect(Object.keys(tools.get("get_player")!.inputSchema.properties!)).toEqual(["id"]);
     const list = tools.get("list_players")!.inputSchema.properties!;
-    expect(list.format).toMatchObject({ enum: ["columns", "items"], default: "columns" });
+    expect(list.format).toMatchObject({ enum: ["columns", "items", "csv"], default: "columns" });
     expect(list.limit).toMatchObject({ type: "integer" });
   });
 
