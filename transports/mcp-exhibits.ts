@@ -10,6 +10,7 @@ import type {
   ResourceTemplateType,
   ServerContext,
 } from "@modelcontextprotocol/server";
+import type { Work } from "./mcp-tasks.ts";
 
 /**
  * What an endpoint shows beside its catalog, so that the official conformance suite finds what it asks for and the
@@ -24,6 +25,8 @@ export interface Exhibits {
     result: CallToolResult,
     context: ServerContext,
   ): Promise<CallToolResult | InputRequiredResult>;
+  /** Work of such tools that goes on after their call. */
+  works: readonly Work[];
   resources: readonly Resource[];
   templates: readonly ResourceTemplateType[];
   read(uri: string): ReadResourceResult | null;

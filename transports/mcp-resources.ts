@@ -143,7 +143,8 @@ function contents(uri: string, mimeType: string, text: string): ReadResourceResu
   return { contents: [{ uri, mimeType, text }] };
 }
 
-function absent(error: unknown): null {
+/** Null for a record that is not there; throws every other failure. */
+export function absent(error: unknown): null {
   if (error instanceof Fault && (error.code === "not_found" || error.code === "invalid")) return null;
   throw error;
 }
@@ -153,7 +154,7 @@ function reaches({ reach }: Surface, tools: readonly string[]): boolean {
 }
 
 /** What an operation answers to this caller, in its own property. */
-async function answerOf(
+export async function answerOf(
   { machine, surface, call }: Reading,
   name: string,
   input: Record<string, unknown>,

@@ -6,6 +6,7 @@ import {
   type ServerContext,
 } from "@modelcontextprotocol/server";
 import { AjvJsonSchemaValidator } from "@modelcontextprotocol/server/validators/ajv";
+import { z } from "zod";
 import type { Call } from "#runtime/context.ts";
 import { toToldFault } from "#runtime/failures.ts";
 import { callTool, type Machine } from "./mcp-call.ts";
@@ -16,11 +17,14 @@ import { complete, getPrompt, listPrompts } from "./mcp-prompts.ts";
 import { listResources, listTemplates, type Reading, readResource } from "./mcp-resources.ts";
 import { visible } from "./mcp-results.ts";
 import type { Surface } from "./mcp-surface.ts";
+import { knowsTasks, requireTasks, startedTask, TASK_METHODS, TASKS, WORKS, type Work } from "./mcp-tasks.ts";
 
 /** One request on its way through the SDK. */
 export interface Exchange {
   call: Call;
   surface: Surface;
+  /** It speaks 2026-07-28 or later, which extensions belong to. */
+  modern: boolean;
   /** What is asked; null for a batch, which may ask anything. */
   method: string | null;
   /** The list is put into the answer as text that was made once, so the SDK only carries an empty one. */
@@ -34,8 +38,11 @@ const LISTS = ["tools/list", "resources/list", "resources/templates/list", "prom
 export function serverMaker(machine: Machine, exhibits?: Exhibits): (exchange: Exchange) => Server {
   const info = { name: NAME, title: TITLE, version: VERSION };
   const { domains } = machine.catalog;
+  const works = [...WORKS, ...(exhibits?.works ?? [])];
+  const workOf = new Map(works.flatMap((work) => work.starts.map((name) => [name, work])));
+  const capabilities = { tools: {}, resources: {}, prompts: {}, completions: {} };
   const options = {
-    capabilities: { tools: {}, resources: {}, prompts: {}, completions: {} },
+    capabilities,
     supportedProtocolVersions: [...REVISIONS],
     jsonSchemaValidator: new AjvJsonSchemaValidator(),
     cacheHints: Object.fromEntries(
@@ -43,10 +50,12 @@ export function serverMaker(machine: Machine, exhibits?: Exhibits): (exchange: E
     ),
     instructions: `Player marketing for one casino property: ${domains.map(({ title }) => title).join(", ")}. The property follows from your key. Lists page with cursor. Give every write an idempotency_key. Read docs://guide first.`,
   };
-  return ({ call, surface, method, listAsText }) => {
-    const server = new Server(info, options);
+  const modernOptions = { ...options, capabilities: { ...capabilities, extensions: { [TASKS]: {} } } };
+  return ({ call, surface, modern, method, listAsText }) => {
+    const server = new Server(info, modern ? modernOptions : options);
     const reading = { machine, surface, call: { ...call, transport: "mcp" as const } };
     if (method === null || BESIDE_TOOLS.test(method)) addPages(server, reading, exhibits);
+    if (modern && method !== null && Object.hasOwn(TASK_METHODS, method)) addTasks(server, reading, works);
     server.setRequestHandler("tools/list", () => ({ tools: listAsText ? [] : [...surface.listed] }) as never);
     server.setRequestHandler("tools/call", async ({ params }, context) => {
       closeSilently(server);
@@ -61,6 +70,9 @@ export function serverMaker(machine: Machine, exhibits?: Exhibits): (exchange: E
         },
       );
       const shown = surface.masked ? maskedResult(result) : result;
+      const work = workOf.get(meantTool(params));
+      const task = work && modern && knowsTasks(context) && startedTask(reading, work, shown);
+      if (task) return task;
       return exhibits ? exhibits.present(params.name, shown, context) : shown;
     });
     return server;
@@ -101,6 +113,29 @@ function addPages(server: Server, reading: Reading, exhibits?: Exhibits): void {
     "completion/complete",
     ({ params }) => exhibits?.complete(params) ?? asProtocol(reading, complete(reading, params)),
   );
+}
+
+const TaskParams = z.looseObject({ taskId: z.string() });
+
+function addTasks(server: Server, reading: Reading, works: readonly Work[]): void {
+  for (const [method, run] of Object.entries(TASK_METHODS)) {
+    server.setRequestHandler(method, { params: TaskParams }, ({ taskId }, context) => {
+      requireTasks(context);
+      const call = { ...reading.call, client: clientOf(reading.call, context) };
+      return asProtocol(reading, run({ ...reading, call }, works, taskId));
+    });
+  }
+}
+
+/** The tool that is meant, also where call_tool stands before it. */
+function meantTool({
+  name,
+  arguments: given,
+}: {
+  name: string;
+  arguments?: Record<string, unknown> | undefined;
+}) {
+  return name === "call_tool" ? String(given?.name) : name;
 }
 
 /** A fault in the protocol's own words. */

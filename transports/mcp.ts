@@ -68,17 +68,18 @@ export function mcpFace(service: Service, catalog: Catalog, exhibits?: Exhibits)
     const body = parsedBody === undefined ? await readMessage(request) : parsedBody;
     refuseBatch(request, body);
     const method = methodOf(body);
+    if (method === "subscriptions/listen") return rpcError(frame, 404, -32_601, "Method not found", body);
+    const carried = carriedBy(request);
     const exchange: Exchange = {
       call,
       surface,
+      // A claimed revision settles the era, and spares the SDK one reading of the message.
+      modern: claimsRevision(body) || !(await isLegacyRequest(carried, body)),
       method: Array.isArray(body) ? null : String(method),
       listAsText: method === "tools/list",
     };
     const list = exchange.listAsText ? surface.listedJson : null;
-    if (method === "subscriptions/listen") return rpcError(frame, 404, -32_601, "Method not found", body);
-    const carried = carriedBy(request);
-    // A claimed revision settles the era, and spares the SDK one reading of the message.
-    if (claimsRevision(body) || !(await isLegacyRequest(carried, body))) {
+    if (exchange.modern) {
       exchanges.set(carried, exchange);
       return framed(frame, await modern.fetch(carried, { parsedBody: body }), list);
     }

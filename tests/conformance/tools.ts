@@ -259,6 +259,8 @@ export const STREAMING: ReadonlySet<string> = new Set(
 
 /** What a fixture answers in the place of the pipeline's own words; its structured content stays. */
 export const present: Exhibits["present"] = async (name, result, context) => {
+  const { greeting } = (result.structuredContent ?? {}) as { greeting?: string };
+  if (greeting) return { ...result, ...says(greeting) };
   const answered = (await FIXTURES[name]?.present?.(context)) ?? result;
   return "content" in answered ? { ...result, ...answered } : answered;
 };
