@@ -30,7 +30,7 @@ export default tool({
     action: z.string().optional().describe("An operation's name, such as update_user"),
     entityId: z.uuid().optional().describe("The record that it was done to"),
     before: z.uuid().optional().describe("For the next page: the id of the last row of this one"),
-    limit: z.int().min(1).max(1000).default(50),
+    limit: z.int().min(1).max(1000).default(50).describe("Rows to return"),
   },
   output: z.object({ audit_logs: z.array(AuditLog) }),
   faults: ["invalid"],

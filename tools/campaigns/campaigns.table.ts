@@ -31,9 +31,9 @@ const campaigns = table({
     template_id: writable(z.uuid().nullable().optional().describe("From list_templates")),
     subject: writable(line(500).describe("Liquid. Goes before the template's")),
     preheader: writable(line(500).describe("Liquid. The teaser that mail clients show")),
-    from_name: writable(line(200)),
+    from_name: writable(line(200).describe("Default: the property's")),
     from_email: writable(z.email().nullable().optional().describe("Default: the property's")),
-    reply_to: writable(z.email().nullable().optional()),
+    reply_to: writable(z.email().nullable().optional().describe("Default: the sender")),
     provider_id: writable(
       z.uuid().nullable().optional().describe("From list_message_providers. Default: the property's choice"),
     ),
@@ -105,7 +105,13 @@ const campaigns = table({
         .default(0)
         .describe("Of those who could be sent to, the share that gets nothing, by chance of their address"),
     ),
-    tags: writable(z.array(z.string().trim().min(1).max(100)).max(50).default([])),
+    tags: writable(
+      z
+        .array(z.string().trim().min(1).max(100))
+        .max(50)
+        .default([])
+        .describe("Labels; frequency caps may count by them"),
+    ),
     utm: writable(
       Utm.nullable()
         .optional()

@@ -21,7 +21,7 @@ export default tool({
   access: "operator",
   input: {
     sendId: z.uuid().describe("The campaign send that the message belongs to"),
-    method: z.enum(METHODS).default("one_click"),
+    method: z.enum(METHODS).default("one_click").describe("How the person said so"),
   },
   output: z.object({
     success: z.literal(true),

@@ -42,7 +42,7 @@ export default tool({
   input: {
     propertyId: z.uuid(),
     channel: z.enum(CHANNELS),
-    phone: phone.optional(),
+    phone: phone.optional().describe("As dialed in the property's country, or E.164"),
     phones: z
       .array(phone)
       .max(MOST_CHECKED)

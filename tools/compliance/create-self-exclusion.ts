@@ -15,16 +15,16 @@ const text = (most: number) => z.string().trim().min(1).max(most).optional();
 const input = {
   player_id: z.uuid().optional().describe("The id of a player, from list_players"),
   email: text(320),
-  phone: text(60),
+  phone: text(60).describe("As dialed in the property's country, or E.164"),
   first_name: text(200).describe("With last_name and birth_date: who this is on a state's or program's list"),
   last_name: text(200),
   birth_date: z.iso.date().optional(),
   program: text(200).describe("Such as a state's voluntary exclusion program"),
-  jurisdiction: text(100),
+  jurisdiction: text(100).describe("Whose program it is, such as NV"),
   starts_at: pastTime().optional().describe("When it began. Default: now; never later than now"),
   ends_at: timestamp().nullish().describe("Default: it does not end"),
-  source: text(200),
-  external_ref: text(200),
+  source: text(200).describe("Where it comes from"),
+  external_ref: text(200).describe("The program's own number for it"),
 };
 
 type Input = z.output<z.ZodObject<typeof input>>;

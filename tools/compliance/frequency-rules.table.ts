@@ -26,11 +26,13 @@ export default table({
       z.string().trim().min(1).max(100).nullish().describe("Only campaigns with this tag. Default: all"),
     ),
     ...placeColumns,
-    max_sends: writable(z.int().min(1).max(1000).default(1)),
+    max_sends: writable(
+      z.int().min(1).max(1000).default(1).describe("At most so many messages in the window"),
+    ),
     window_count: writable(
       z.int().min(1).max(MOST_HOURS).default(1).describe("Units of the window; 30 days at the most"),
     ),
-    window_unit: writable(z.enum(WINDOW_UNITS).default("day")),
+    window_unit: writable(z.enum(WINDOW_UNITS).default("day").describe("What window_count counts")),
     mode: writable(
       z
         .enum(CAP_MODES)
@@ -39,7 +41,7 @@ export default table({
           "rolling: the last so many hours. calendar_player_tz: whole units of the player's calendar",
         ),
     ),
-    is_active: writable(z.boolean().default(true)),
+    is_active: writable(z.boolean().default(true).describe("false: the rule is not applied")),
     source_note: writable(z.string().trim().min(1).max(2000).nullish().describe("The law, or who decided")),
   },
   beforeWrite,

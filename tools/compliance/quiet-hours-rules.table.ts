@@ -57,7 +57,12 @@ export default table({
         .default("21:00")
         .describe("HH:MM, from which it is closed; 24:00 is midnight"),
     ),
-    action: writable(z.enum(QUIET_ACTIONS).default("defer")),
+    action: writable(
+      z
+        .enum(QUIET_ACTIONS)
+        .default("defer")
+        .describe("Outside the hours: defer waits, skip leaves the player out"),
+    ),
     source_note: writable(z.string().trim().min(1).max(2000).nullish().describe("The law, or who decided")),
     effective_from: writable(
       z.iso.date().nullish().describe("From this day on; replaces the place's older rules"),

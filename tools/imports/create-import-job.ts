@@ -23,7 +23,7 @@ export default tool({
   scope: "write",
   effect: "change",
   input: {
-    type: z.literal("player_import").default("player_import"),
+    type: z.literal("player_import").default("player_import").describe("The only kind there is"),
     csv: z.string().optional().describe("The file's text. Exactly one of csv, rows and upload_id"),
     rows: z.array(z.record(z.string(), z.unknown())).optional().describe("Objects by column name"),
     upload_id: z.uuid().optional().describe("The file of a dry run, from get_import_job"),

@@ -31,8 +31,11 @@ export const params = {
     .default("overwrite")
     .describe("What happens to a player who exists. An empty cell never erases a value."),
   delimiter: z.enum(["auto", ",", ";", "\t", "|"]).default("auto").describe("What parts the cells"),
-  has_header: z.boolean().default(true),
-  encoding: z.enum(["auto", "utf-8", "utf-16le", "latin1", "windows-1252"]).default("auto"),
+  has_header: z.boolean().default(true).describe("The first row names the columns"),
+  encoding: z
+    .enum(["auto", "utf-8", "utf-16le", "latin1", "windows-1252"])
+    .default("auto")
+    .describe("Of the file's text"),
   default_country: z
     .string()
     .regex(/^[A-Za-z]{2}$/, "must be an ISO 3166 code, such as US")

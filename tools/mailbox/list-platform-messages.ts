@@ -24,7 +24,7 @@ export default tool({
   access: "operator",
   realm: "system",
   input: {
-    limit: z.int().min(1).max(100).default(20),
+    limit: z.int().min(1).max(100).default(20).describe("Messages to return"),
     cursor: z.string().optional().describe("Empty for the first page, then the last answer's next_cursor."),
   },
   output: z.object({

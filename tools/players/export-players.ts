@@ -23,7 +23,7 @@ export default file({
       .optional()
       .describe('Such as [{"field":"adt","operator":"gte","value":100}]'),
     logic: z.enum(["and", "or"]).default("and").describe("Joins the conditions"),
-    limit: z.int().min(1).max(MOST).default(MOST),
+    limit: z.int().min(1).max(MOST).default(MOST).describe("At most so many players"),
   },
   faults: ["invalid", "not_found"],
   async handler({ sql, property, audit }, { segment_id, conditions = [], logic, limit }) {

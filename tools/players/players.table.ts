@@ -47,7 +47,7 @@ export default table({
     last_name: writable(text("last_name")),
     tier: writable(text("tier").describe("Loyalty tier")),
     adt: writable(amount().describe("Average daily theoretical")),
-    coin_in: writable(amount()),
+    coin_in: writable(amount().describe("Money wagered")),
     status: writable(
       z
         .enum(PLAYER_STATUSES)
@@ -55,15 +55,15 @@ export default table({
         .describe("Callers set active, inactive or vip_hold; vip_hold gets no messages"),
     ),
     created_at: readable(timestamp()),
-    lifetime_theo: writable(amount()),
+    lifetime_theo: writable(amount().describe("Theoretical win so far")),
     timezone: writable(text("timezone").describe("IANA time zone")),
-    state: writable(text("state")),
-    postal_code: writable(text("postal_code")),
+    state: writable(text("state").describe("Such as NV")),
+    postal_code: writable(text("postal_code").describe("ZIP or postal code")),
     country: writable(z.string().trim().min(1).max(2).nullish().describe("ISO 3166 code, such as US")),
     birth_date: writable(z.iso.date().nullish()),
     language: writable(text("language").describe("BCP 47, such as en-US")),
     phone_e164: readable(z.string().nullable(), "phone"),
-    phone_type: writable(text("phone_type")),
+    phone_type: writable(text("phone_type").describe("Such as mobile or landline")),
     email_status: readable(z.enum(["unknown", "deliverable", "risky", "undeliverable"])),
     email_validated_at: readable(timestamp().nullable()),
     consents: readable(z.record(z.string(), z.unknown()).describe("Channel to true or false")),
@@ -76,9 +76,15 @@ export default table({
           "The property's own fields by key, from list_custom_fields; null takes one out, what is not named stays",
         ),
     ),
-    last_visit_at: writable(pastTime().nullish()),
-    host_id: writable(z.uuid().nullish()),
-    tags: writable(z.array(z.string().trim().min(1).max(MOST_TAG)).max(MOST_TAGS).default([])),
+    last_visit_at: writable(pastTime().nullish().describe("Not in the future")),
+    host_id: writable(z.uuid().nullish().describe("The casino host, by the operator's id")),
+    tags: writable(
+      z
+        .array(z.string().trim().min(1).max(MOST_TAG))
+        .max(MOST_TAGS)
+        .default([])
+        .describe("Labels; an update replaces them all"),
+    ),
     legal_hold: readable(
       z.boolean().describe("Keeps the player's data from being erased; set_legal_hold sets it"),
     ),

@@ -21,7 +21,9 @@ export default tool({
   input: {
     propertyId: z.uuid(),
     playerId: z.uuid().describe("From list_players"),
-    status: z.enum([...SET, ...(FREE_STATUSES as ["active", "inactive", "vip_hold"])]),
+    status: z
+      .enum([...SET, ...(FREE_STATUSES as ["active", "inactive", "vip_hold"])])
+      .describe("banned and deceased get no messages"),
     reason: z.string().trim().min(1).max(500).optional().describe("Kept in the audit log"),
   },
   output: viewOf(players),

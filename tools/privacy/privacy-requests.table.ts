@@ -15,7 +15,7 @@ export default table({
     player_id: createOnly(
       z.uuid().nullish().describe("From list_players; null while it is not known who asks"),
     ),
-    type: createOnly(z.enum(REQUEST_TYPES)),
+    type: createOnly(z.enum(REQUEST_TYPES).describe("What the person asks for")),
     status: writable(
       z.enum(REQUEST_STATUSES).default("received").describe("completed and rejected are final"),
     ),

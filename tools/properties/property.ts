@@ -14,10 +14,13 @@ const zone = z.string().refine(isTimeZone, "must be an IANA time zone, such as A
 export const settings = {
   legal_name: text(300).describe("Who the messages come from, by law"),
   postal_address: text(500).describe("A physical address: every marketing email must show one"),
-  timezone: zone,
-  default_country: z.string().regex(/^[A-Z]{2}$/, "must be an ISO 3166 code, such as US"),
-  privacy_policy_url: z.url().max(2000).nullable(),
-  responsible_gaming_footer: text(2000),
+  timezone: zone.describe("IANA time zone"),
+  default_country: z
+    .string()
+    .regex(/^[A-Z]{2}$/, "must be an ISO 3166 code, such as US")
+    .describe("ISO 3166 code, for phones and players that name none"),
+  privacy_policy_url: z.url().max(2000).nullable().describe("Linked in emails"),
+  responsible_gaming_footer: text(2000).describe("Put under emails that lack it"),
   help_text: text(320).describe("The answer to HELP"),
   opt_in_text: text(320).describe("The answer to START after STOP"),
   sms_stop_text: text(320).describe("The answer to STOP. It may confirm, and must not advertise"),
@@ -28,23 +31,25 @@ export const settings = {
     .max(100)
     .regex(/\bSTOP\b/i, "must tell people to reply STOP")
     .describe("The end of text messages that do not say themselves how to opt out"),
-  min_age: z.int().min(18).max(120),
+  min_age: z.int().min(18).max(120).describe("Nobody younger is written to"),
   email_consent_mode: z
     .enum(["opt_in", "opt_out"])
     .describe("opt_out: email goes to whoever has not refused"),
-  revocation_scope: z.enum(["all_channels_phone", "channel"]),
+  revocation_scope: z
+    .enum(["all_channels_phone", "channel"])
+    .describe("Taking back one of sms and voice takes back both, or that channel"),
   tracking: z
     .enum(["on", "off"])
     .describe("Whether opens and clicks of emails are counted; off also leaves their links as they are"),
   hard_bounce_limit: limit("An address is suppressed after so many permanent bounces"),
   complaint_limit: limit("Consent is taken back after so many complaints"),
   soft_bounce_limit: limit("An address is suppressed after so many passing bounces within 7 days"),
-  from_email: z.email().nullable(),
-  from_name: text(200),
+  from_email: z.email().nullable().describe("The sender where a campaign or provider names none"),
+  from_name: text(200).describe("The sender's name where a campaign names none"),
   privacy_deadlines: z
     .record(z.string().min(1).max(40), z.iso.duration())
     .describe('By regulation, how long a privacy request may take, such as {"gdpr": "P1M"}'),
-  tiers: z.array(z.string().trim().min(1).max(100)).max(50),
+  tiers: z.array(z.string().trim().min(1).max(100)).max(50).describe("Loyalty tiers, lowest first"),
 };
 
 export const PropertyView = z.object({

@@ -52,7 +52,15 @@ export default table({
           "Never shown. ses: region, access_key_id, secret_access_key, configuration_set, topic_arn; sendgrid: api_key, webhook_public_key; resend: api_key, webhook_secret; smtp: url; twilio: account_sid, auth_token, messaging_service_sid; mailbox: none",
         ),
     ),
-    rate_per_second: writable(z.number().positive().max(10_000).nullable().optional()),
+    rate_per_second: writable(
+      z
+        .number()
+        .positive()
+        .max(10_000)
+        .nullable()
+        .optional()
+        .describe("Messages a second at most. Default: no limit of ours"),
+    ),
     daily_limit: writable(z.int().min(1).max(2_000_000_000).nullable().optional().describe("A day of UTC")),
     allows_gaming: writable(
       z
@@ -61,7 +69,9 @@ export default table({
         .describe("The vendor's contract allows gaming content; nothing is sent without"),
     ),
     is_default: writable(z.boolean().default(false).describe("One a channel; true takes it from another")),
-    is_active: writable(z.boolean().default(true)),
+    is_active: writable(
+      z.boolean().default(true).describe("false: it sends nothing and still hears callbacks"),
+    ),
     priority: writable(z.int().min(0).max(1000).default(100).describe("The lowest goes first")),
     health: readable(z.enum(Object.keys(HEALTH) as [Health])),
     last_error: readable(z.string().nullable()),

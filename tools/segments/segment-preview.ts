@@ -31,8 +31,8 @@ export default tool({
       .array(Condition)
       .optional()
       .describe('Such as [{"field":"adt","operator":"gte","value":100}]'),
-    logic: z.enum(["and", "or"]).default("and"),
-    groups: z.array(Group).optional(),
+    logic: z.enum(["and", "or"]).default("and").describe("How the conditions join"),
+    groups: z.array(Group).optional().describe("Nested rule groups"),
   },
   output: z.object({
     count: z.int(),

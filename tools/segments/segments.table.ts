@@ -19,7 +19,12 @@ export default table({
   columns: {
     name: writable(z.string().trim().min(1).max(200)),
     description: writable(z.string().max(2000).nullable().optional()),
-    type: writable(z.enum(["static", "dynamic"]).default("dynamic")),
+    type: writable(
+      z
+        .enum(["static", "dynamic"])
+        .default("dynamic")
+        .describe("dynamic: whoever matches the conditions now. static: the members that were put in"),
+    ),
     logic: writable(z.enum(["and", "or"]).default("and").describe("How the conditions join")),
     conditions: writable(
       z

@@ -16,7 +16,7 @@ export default tool({
     propertyId: z.uuid(),
     from: z.string().trim().min(1).max(60).describe("The number that wrote"),
     to: z.string().trim().min(1).max(60).default("mailbox").describe("The number that was written to"),
-    text: z.string().max(10_000),
+    text: z.string().max(10_000).describe("What the player wrote"),
     messageId: z
       .string()
       .min(1)

@@ -17,7 +17,7 @@ export default tool({
   input: {
     propertyId: z.uuid(),
     messageId: z.uuid().describe("From list_inbound_messages with needs_review true"),
-    decision: z.enum(REVIEW_DECISIONS),
+    decision: z.enum(REVIEW_DECISIONS).describe("revoke: it was a STOP. release: it was none"),
   },
   output: z.object({ success: z.literal(true) }),
   faults: ["not_found", "conflict"],

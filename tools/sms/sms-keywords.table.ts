@@ -14,7 +14,7 @@ export default table({
   description:
     "A word or phrase that the property's players write, and what it means, beside those that every property has (list_sms_keywords_in_force). A property may read a default in another way, but not take what means stop for anything else.",
   columns: {
-    text: writable(z.string().trim().min(1).max(100)),
+    text: writable(z.string().trim().min(1).max(100).describe("The word or phrase; case does not matter")),
     action: writable(
       z
         .enum(KEYWORD_ACTIONS)
@@ -26,7 +26,7 @@ export default table({
         .default("message")
         .describe("Whether the message is that text, begins with it, or holds it anywhere, word by word"),
     ),
-    language: writable(z.string().trim().min(2).max(20).nullish()),
+    language: writable(z.string().trim().min(2).max(20).nullish().describe("BCP 47, such as es")),
     note: writable(z.string().trim().min(1).max(500).nullish()),
   },
   beforeWrite,

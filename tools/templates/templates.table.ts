@@ -22,7 +22,9 @@ export default table({
     engine: writable(
       z.enum(["liquid", "mjml"]).default("liquid").describe("What the layout is written in: html or mjml"),
     ),
-    subject: writable(z.string().trim().min(1).max(500).nullable().optional()),
+    subject: writable(
+      z.string().trim().min(1).max(500).nullable().optional().describe("Of an email; Liquid"),
+    ),
     html: writable(body().describe("With the engine mjml it is made of mjml")),
     mjml: writable(body().describe("MJML with Liquid in it, for the engine mjml")),
     text: writable(body().describe("Made from the HTML when left out")),

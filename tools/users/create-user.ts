@@ -17,7 +17,7 @@ export default tool({
     email: z.email().max(320),
     password: z.string().describe("12 to 256 characters"),
     name: z.string().trim().min(1).max(200).optional(),
-    is_platform_admin: z.boolean().default(false),
+    is_platform_admin: z.boolean().default(false).describe("May do everything in every property"),
   },
   output: UserRecord,
   status: 201,

@@ -27,7 +27,7 @@ export default tool({
   input: {
     property_id: z.uuid().describe("From list_properties"),
     user_id: z.uuid().describe("From list_users"),
-    role: z.enum(["admin", "manager", "analyst"]),
+    role: z.enum(["admin", "manager", "analyst"]).describe("analyst reads; manager and admin also write"),
   },
   output: MembershipView,
   faults: ["not_found"],

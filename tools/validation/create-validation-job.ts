@@ -26,7 +26,7 @@ export default tool({
   scope: "write",
   effect: "change",
   input: {
-    type: z.literal("email_validation").default("email_validation"),
+    type: z.literal("email_validation").default("email_validation").describe("The only kind there is"),
     emails: z
       .array(z.string().max(320))
       .min(1)

@@ -19,7 +19,10 @@ export default tool({
     endpointId,
     since: timestamp().describe("Deliveries created then or later"),
     until: timestamp().optional().describe("Deliveries created before; now when absent"),
-    status: z.enum(["failed", "discarded", "delivered"]).default("failed"),
+    status: z
+      .enum(["failed", "discarded", "delivered"])
+      .default("failed")
+      .describe("Which deliveries are made again"),
     after: z.uuid().optional().describe("The last answer's next_after"),
   },
   output: z.object({
