@@ -117,7 +117,8 @@ const FORGIVEN = 20;
 
 /**
  * Puts a failed job back, to run after a delay that doubles from 1 s up to 1 h, each shortened by chance down to
- * a half. Its last attempt leaves it dead. What the database broke off itself is not counted as an attempt.
+ * a half. Its last attempt leaves it dead, without what it knew of persons. What the database broke off itself is not
+ * counted as an attempt.
  */
 export async function fail(
   db: System,
@@ -133,6 +134,7 @@ export async function fail(
         run_at = now() + make_interval(secs =>
           least(3600, 2 ^ least(12, case when forgiven then least(interruptions, 6) else attempts - 1 end))
             * (0.5 + random() / 2)),
+        input = case when not forgiven and attempts >= max_attempts then impersonal(input) else input end,
         lease = null, leased_until = null, last_error = ${error}
       from (
         select id as job, ${interrupted}::boolean and interruptions < ${FORGIVEN}::int as forgiven
@@ -177,6 +179,7 @@ export async function reap(db: System, { all = false } = {}): Promise<number> {
       update queue
       set state = case when attempts >= max_attempts then 'dead' else 'ready' end,
         run_at = case when attempts >= max_attempts then now() else run_at end,
+        input = case when attempts >= max_attempts then impersonal(input) else input end,
         lease = null, leased_until = null, last_error = 'lost worker'
       where id in (
         select id from queue

@@ -105,7 +105,7 @@ export async function create(
   const written = wants.duplicates === "ignore" ? newOnes(outcome) : outcome;
   const plural = many || written.body === "[]";
   const headers = {
-    ...(outcome.status === 202 && !many && { Location: `${c.req.path}/${JSON.parse(outcome.body).id}` }),
+    ...(!many && whereabouts(c, outcome)),
     ...(!plural && etagHeader(operation, written)),
     ...countHeader(wants, written),
   };
@@ -115,6 +115,11 @@ export async function create(
     shaped(written, { wants, table, many: plural, select, write: true }),
     headers,
   );
+}
+
+/** Where a job is that goes on in the background. */
+export function whereabouts(c: HttpContext, { status, body, dry }: Outcome): Record<string, string> {
+  return status === 202 && !dry ? { Location: `${c.req.path}/${JSON.parse(body).id}` } : {};
 }
 
 function upsert(

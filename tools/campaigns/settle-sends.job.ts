@@ -1,6 +1,7 @@
 import { z } from "zod";
 import type { Context } from "#runtime/context.ts";
 import { job } from "#runtime/operation.ts";
+import { announceSends, withIds } from "./announce.ts";
 import { refreshSoon } from "./refresh-campaign-stats.job.ts";
 
 /** How long a provider may take to tell what became of a message. */
@@ -23,11 +24,16 @@ const settleSends = job({
       const { sql, property } = context;
       const ofSubject =
         "sendId" in subject ? sql`id = ${subject.sendId}` : sql`campaign_id = ${subject.campaignId}`;
-      const settled = await sql`
+      const settled = await sql<{ id: string }[]>`
         update campaign_sends set status = 'failed', repeats = true, updated_at = now()
         where property_id = ${property.id} and ${ofSubject} and status in ('unknown', 'sending')
-          and claimed_at <= now() - make_interval(secs => ${SETTLE_AFTER_SECONDS})`;
-      if (settled.count > 0 && "campaignId" in subject) await refreshSoon(context, [subject.campaignId]);
+          and claimed_at <= now() - make_interval(secs => ${SETTLE_AFTER_SECONDS})
+        returning id`;
+      if (settled.length > 0 && "campaignId" in subject) {
+        const ids = settled.map(({ id }) => id);
+        await announceSends(context, "campaign.message_failed", withIds(context, ids));
+        await refreshSoon(context, [subject.campaignId]);
+      }
       const [left] = await sql<{ age: number | null }[]>`
         select extract(epoch from now() - min(claimed_at))::double precision as age from campaign_sends
         where property_id = ${property.id} and ${ofSubject} and status in ('unknown', 'sending')`;

@@ -14,7 +14,7 @@ export const params = {
     .record(z.string().max(500), z.string().max(100).nullable())
     .default({})
     .describe(
-      'File column to player field, such as {"Email Addr": "email", "Fav Game": "custom.fav_game", "Opt In": "consent.email", "x": null}. Columns with a known name need no mapping; null leaves one out. In consent.<channel> yes or opted in grants (with the consent block alone), no or opted out refuses, an empty cell says nothing, and any other word is an error of the row. Without a header the columns are "1", "2", …',
+      'File column to player field, such as {"Email Addr": "email", "Fav Game": "custom.fav_game", "Opt In": "consent.email", "x": null}. Columns with a known name need no mapping; null leaves one out. In consent.<channel> yes or opted in grants (with the consent block alone; without it the summary counts what was not recorded), no or opted out refuses, an empty cell says nothing, and any other word is an error of the row. Without a header the columns are "1", "2", …',
     ),
   mode: z
     .enum(["upsert", "create_only", "update_only"])

@@ -13,6 +13,14 @@ export default table({
   core: ["get"],
   columns: {
     ...asyncJobColumns("player_import"),
+    summary: readable(
+      z
+        .record(z.string(), z.unknown())
+        .nullable()
+        .describe(
+          "When it is completed: how the file was read, and what of it was not. consents_not_recorded counts each yes in a consent column that was passed over, by the reason: no_evidence (the import has no consent block) or no_address (the row has none for that channel). warnings says so in words",
+        ),
+    ),
     created_count: readable(z.int()),
     errors_url: readable(z.string().describe("The rows that were refused, as JSON or with ?format=csv")),
     upload_id: readable(

@@ -3,6 +3,7 @@ import { Fault, toFault } from "#runtime/faults.ts";
 import { type JobContext, job } from "#runtime/operation.ts";
 import { endJob, transactAgain } from "#tools/jobs/async-job.ts";
 import { type CustomFields, customFields } from "#tools/players/custom.ts";
+import { type Unrecorded, warningsOf } from "./choices.ts";
 import { MOST_ROWS, records, type Survey, survey } from "./csv.ts";
 import { dropUpload, failImport, type ImportJob, ImportPlayers } from "./import-job.ts";
 import importJobs from "./import-jobs.table.ts";
@@ -73,7 +74,7 @@ async function run(context: JobContext, importJob: ImportJob): Promise<void> {
   } finally {
     await writing.catch(() => {});
   }
-  if (await writing) await complete(context, importJob, found, read.layout());
+  if (await writing) await complete(context, importJob, found, read);
 }
 
 function checkLength(rows: number): void {
@@ -86,6 +87,7 @@ function fileReader(importJob: ImportJob, about: Pick<Reading, "property" | "cus
   const { params, processed } = importJob;
   const { customs } = about;
   let layout: Layout | null = null;
+  const unrecorded: Unrecorded = { no_evidence: 0, no_address: 0 };
   async function* batches(file: AsyncIterable<string[]>): AsyncGenerator<{ layout: Layout; batch: Batch }> {
     const seen = seenIdentities();
     let readRow: ReturnType<typeof rowReader> | null = null;
@@ -96,7 +98,7 @@ function fileReader(importJob: ImportJob, about: Pick<Reading, "property" | "cus
       if (!layout || !readRow) {
         const header = params.has_header ? cells : cells.map((_cell, index) => String(index + 1));
         layout = layoutOf(header, params, customs);
-        readRow = rowReader({ layout, params, seen, ...about });
+        readRow = rowReader({ layout, params, seen, unrecorded, ...about });
         if (params.has_header) continue;
       }
       checkLength(++row);
@@ -116,7 +118,7 @@ function fileReader(importJob: ImportJob, about: Pick<Reading, "property" | "cus
     }
     if (layout && batch.records > 0) yield { layout, batch };
   }
-  return Object.assign(batches, { layout: () => layout });
+  return Object.assign(batches, { layout: () => layout, unrecorded });
 }
 
 function emptyBatch(after: number, customs: CustomFields): Batch {
@@ -139,14 +141,17 @@ async function complete(
   context: JobContext,
   importJob: ImportJob,
   found: Survey,
-  layout: Layout | null,
+  read: Pick<ReturnType<typeof fileReader>, "layout" | "unrecorded">,
 ): Promise<void> {
+  const layout = read.layout();
   const summary = {
     delimiter: found.delimiter,
     encoding: found.encoding,
     columns: layout?.header ?? [],
     ignored_columns: layout?.ignored ?? [],
     missing_columns: layout?.missing ?? [],
+    consents_not_recorded: read.unrecorded,
+    warnings: warningsOf(read.unrecorded),
     dry_run: importJob.params.dry_run,
   };
   await context.transact(async (inner) => {

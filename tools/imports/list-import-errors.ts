@@ -31,7 +31,7 @@ export const RowErrorView = z.object({
   original_row: z
     .record(z.string(), z.unknown())
     .nullable()
-    .describe("The cells by their column's name, in no order of their own; what the row lacks is empty"),
+    .describe("The cells by their column's name, in the order of the file; what the row lacks is empty"),
 });
 export type RowErrorView = z.output<typeof RowErrorView>;
 

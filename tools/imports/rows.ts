@@ -4,6 +4,7 @@ import type { Property } from "#runtime/directory.ts";
 import type { Channel } from "#tools/compliance/channels.ts";
 import { normalizeEmail, normalizePhone, pads } from "#tools/players/address.ts";
 import type { CustomFields } from "#tools/players/custom.ts";
+import { type Choice, choicesOf, countUnrecorded, refuses, type Unrecorded } from "./choices.ts";
 import { readCustomCell, readCustoms } from "./custom-cells.ts";
 import { FIELDS, moment } from "./fields.ts";
 import { type ImportParams, MATCH_KEYS, type MatchKey } from "./import-job.ts";
@@ -16,14 +17,6 @@ const MOST_CUSTOM = 16_384;
 const SHOWN = 200;
 /** Bytes; emails have at most 254 characters. */
 const MOST_ADDRESS = 1_024;
-
-/** What a row says of consent to a channel. */
-export interface Choice {
-  channel: Channel;
-  given: boolean;
-  /** ISO time, or null for the time of the import. */
-  occurredAt: string | null;
-}
 
 /** A row that may be written. */
 export interface Staged {
@@ -46,6 +39,8 @@ export interface Reading {
   property: Pick<Property, "pepper" | "default_country">;
   customs: CustomFields;
   seen: Seen;
+  /** Counted up as rows are read. */
+  unrecorded: Unrecorded;
   /** Milliseconds since 1970, by the database's clock: no consent is of a later time. */
   now: number;
 }
@@ -58,7 +53,7 @@ interface Draft {
 }
 
 /** Reads the records of one file: each becomes a row to write, or what is wrong with it. */
-export function rowReader({ layout, params, property, customs, seen, now }: Reading) {
+export function rowReader({ layout, params, property, customs, seen, unrecorded, now }: Reading) {
   const { header } = layout;
   const country = (params.default_country ?? property.default_country).toUpperCase();
   const hashOf = hasher(property.pepper);
@@ -87,6 +82,7 @@ export function rowReader({ layout, params, property, customs, seen, now }: Read
         : reader.read(text, draft, country);
       if (wrong) refuse(wrong.code, reader.column, wrong.message, cell);
     }
+    countUnrecorded(unrecorded, draft, params.consent);
     const staged = complete(draft, params, row, cells);
     if (refusals.length === 0 && !staged) {
       refuse("missing_identifier", null, "The row has no player_id, email or phone to know the player by.");
@@ -227,7 +223,7 @@ function complete(draft: Draft, params: ImportParams, row: number, cells: readon
   if (matchOn === undefined) return null;
   const custom = Object.keys(draft.custom).length > 0 ? JSON.stringify(draft.custom) : null;
   if (custom !== null) values.custom = custom;
-  const choices = choicesOf(draft, params);
+  const choices = choicesOf(draft, params.consent);
   return { row, id: randomUUIDv7(), matchOn, values, choices, flaws: [], cells };
 }
 
@@ -242,22 +238,6 @@ function isAcceptable(staged: Staged, seen: Seen, refuse: Refuse): boolean {
   const message = "An earlier row of the file is about the same player.";
   refuse("duplicate_in_file", matchOn, message, values[matchOn]);
   return false;
-}
-
-/** A grant needs evidence and an address; a refusal needs neither. */
-function choicesOf({ values, consents, occurredAt }: Draft, { consent }: ImportParams): Choice[] {
-  const asked = new Map<Channel, boolean>(consent?.channel.map((channel) => [channel, true]));
-  for (const [channel, given] of consents) asked.set(channel, given);
-  const reached = (channel: Channel) =>
-    channel === "push" || (channel === "email" ? values.email !== undefined : values.phone !== undefined);
-  return [...asked].flatMap(([channel, given]) =>
-    !given || (consent && reached(channel)) ? [{ channel, given, occurredAt }] : [],
-  );
-}
-
-/** Whether the row says no to a channel. */
-export function refuses({ choices }: Pick<Staged, "choices">): boolean {
-  return choices.some(({ given }) => !given);
 }
 
 /** A player_id is one person's, whatever the row is matched by. */

@@ -5,9 +5,10 @@ import { suppressAddressesOf } from "#tools/compliance/exclude.ts";
 import { addressHash, normalizeEmail, normalizePhone } from "#tools/players/address.ts";
 import { type CustomFields, heldCustomFields } from "#tools/players/custom.ts";
 import { importTurn } from "#tools/players/turns.ts";
+import { refuses } from "./choices.ts";
 import type { ImportJob } from "./import-job.ts";
 import type { Layout } from "./layout.ts";
-import { type Refusal, refuses, type Staged } from "./rows.ts";
+import type { Refusal, Staged } from "./rows.ts";
 import { judge, type Verdict } from "./verdicts.ts";
 import { writeConsents } from "./write-consents.ts";
 import { writePlayers } from "./write-players.ts";
@@ -165,8 +166,8 @@ export async function keepErrors(
   await sql`
     insert into import_errors (property_id, job_id, row, seq, "column", code, message, value, original_row)
     select ${property.id}, ${jobId}, row, seq, "column", code, message, value, original_row
-    from jsonb_to_recordset(${errors as never}::jsonb) as e(row int, seq int, "column" text, code text, message text,
-      value text, original_row jsonb)`;
+    from json_to_recordset(${errors as never}::json) as e(row int, seq int, "column" text, code text, message text,
+      value text, original_row json)`;
 }
 
 /** Rows of persons whose data was erased, whatever else is wrong with them: what they say is not kept. */

@@ -2,8 +2,9 @@ import { createHash, randomUUIDv7 } from "node:crypto";
 import type { Context } from "#runtime/context.ts";
 import { emitMany } from "#runtime/outbox.ts";
 import { appendConsents, type LedgerRow, refreshConsents } from "#tools/consent/ledger.ts";
+import { type Choice, refuses } from "./choices.ts";
 import { type ImportParams, MATCH_KEYS, type Requester } from "./import-job.ts";
-import { type Choice, refuses, type Staged } from "./rows.ts";
+import type { Staged } from "./rows.ts";
 import { matches } from "./verdicts.ts";
 
 interface Person {
@@ -76,7 +77,11 @@ async function otherPeople(
   if (rows.some(refuses)) {
     const left = await sql<{ row: number; id: string }[]>`
       select row, target as id from import_rows
-      where verdict in ('skip', 'duplicate_in_file', 'type_mismatch') and target is not null`;
+      where verdict in ('skip', 'duplicate_in_file', 'type_mismatch') and target is not null
+      union all
+      select r.row, p.id from import_rows r
+      join players p on p.property_id = ${property.id} and p.player_id = r.player_id and p.deleted_at is null
+      where r.verdict = 'conflict'`;
     meant.push(...left);
   }
   if (flawed.length > 0) {

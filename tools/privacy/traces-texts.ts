@@ -92,7 +92,7 @@ function cells({ sql, person }: About) {
   const likeId = id === null ? null : containing(JSON.stringify(id).slice(1, -1));
   return sql`(coalesce(t.original_row::text ~ ${dialed}, false)
     or t.original_row::text like ${likeId} and exists (
-      select from jsonb_each_text(t.original_row) c
+      select from json_each_text(t.original_row) c
         left join import_jobs j on j.property_id = t.property_id and j.id = t.job_id
       where btrim(c.value) = ${id} and ${isId}))`;
 }

@@ -8,6 +8,7 @@ import { insert, update } from "#runtime/rows.ts";
 import { statusUrl } from "#tools/jobs/async-job.ts";
 import { addressHash, normalizeEmail } from "#tools/players/address.ts";
 import { audienceOf } from "#tools/segments/conditions-segments.ts";
+import { addressesOf, TOO_MANY } from "./gathering.ts";
 import {
   forgetErased,
   MOST_ADDRESSES,
@@ -22,10 +23,12 @@ export default tool({
   name: "create_validation_job",
   title: "Validate email addresses",
   description:
-    "Starts checking email addresses, given ones or players', and answers at once; poll get_validation_job until it has ended, then see list_validation_results. undeliverable is sure: the address is none, its domain takes no mail, or it bounced. deliverable takes proof, a message of this property that was delivered; without it a good address is unknown with risk low.",
+    "Starts checking email addresses, given ones or players', and answers at once; poll get_validation_job until it has ended, then see list_validation_results. undeliverable is sure: the address is none, its domain takes no mail, or it bounced. deliverable takes proof, a message of this property that was delivered; without it a good address is unknown with risk low. With dry_run it says in total how many addresses it would check, and asks nobody about them.",
   scope: "write",
   effect: "change",
+  bulk: true,
   input: {
+    dry_run: z.boolean().default(false).describe("Only says how many addresses would be checked, in total"),
     type: z.literal("email_validation").default("email_validation").describe("The only kind there is"),
     emails: z
       .array(z.string().max(320))
@@ -44,7 +47,7 @@ export default tool({
   deadline: 60_000,
   faults: ["invalid", "not_found"],
   crud: { table: validationJobs, verb: "create" },
-  async handler(context, { type, emails, segment_id, player_ids, all_players, ...told }) {
+  async handler(context, { type, dry_run, emails, segment_id, player_ids, all_players, ...told }) {
     const sources = Object.entries({ emails, segment_id, player_ids, all_players });
     const [[source] = [], ...others] = sources.filter(([, given]) => given !== undefined);
     if (!source || others.length > 0) {
@@ -56,7 +59,7 @@ export default tool({
         "full needs a validation provider, and there is none; dns is the most that can be checked",
       );
     }
-    if (segment_id) await audienceOf(context.sql, context.property.id, segment_id);
+    if (segment_id && !dry_run) await audienceOf(context.sql, context.property.id, segment_id);
     const params = { ...told, source, ...(segment_id && { segment_id }) } as ValidationParams;
     const rows = emails ? rowsOf(emails) : player_ids ? await rowsOfPlayers(context, player_ids) : null;
     const id = randomUUIDv7();
@@ -64,7 +67,7 @@ export default tool({
     const job = { id, type, params, status_url: url, result_url: `${url}/results` };
     const queued = await insert(context, validationJobs, job);
     context.enqueue(ValidateEmails, { jobId: id });
-    if (!rows) return queued;
+    if (!rows) return dry_run ? { ...queued, total: await countPlayers(context, segment_id) } : queued;
     const total = await keepRows(context, id, rows);
     return update(context, validationJobs, id, {
       total,
@@ -99,6 +102,17 @@ async function rowsOfPlayers({ sql, property }: Context, ids: readonly string[])
   }
   const byEmail = new Map(players.flatMap(({ id, email }) => (email === null ? [] : [[email, id] as const])));
   return [...byEmail].map(([email, player_id]) => ({ email, player_id }));
+}
+
+/** How many addresses the job would gather. Throws `invalid` where that is more than it may have. */
+async function countPlayers({ sql, property }: Context, segmentId: string | undefined): Promise<number> {
+  const { text, params } = await addressesOf({ sql, property }, segmentId, 1);
+  const [found] = await sql.unsafe<{ count: number }[]>(`select count(*)::int as count from (${text}) a`, [
+    property.id,
+    ...params,
+  ] as never[]);
+  if (found!.count > MOST_ADDRESSES) throw invalid(segmentId ? "segment_id" : "all_players", TOO_MANY);
+  return found!.count;
 }
 
 /** Keeps all but those who had their data erased. Answers how many there are. */

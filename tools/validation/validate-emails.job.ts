@@ -3,7 +3,7 @@ import type { MailDomain } from "#runtime/mail-domains.ts";
 import { type JobContext, job } from "#runtime/operation.ts";
 import { endJob, transactAgain } from "#tools/jobs/async-job.ts";
 import { normalizeEmail } from "#tools/players/address.ts";
-import { audienceOf } from "#tools/segments/conditions-segments.ts";
+import { addressesOf, TOO_MANY } from "./gathering.ts";
 import { forgetErased, MOST_ADDRESSES, ValidateEmails, type ValidationParams } from "./validation-job.ts";
 import validationJobs from "./validation-jobs.table.ts";
 import { judge } from "./verdict.ts";
@@ -44,8 +44,7 @@ async function open(context: Context, jobId: string): Promise<boolean> {
     source === "segment_id" || source === "all_players" ? await gather(context, jobId, segmentId) : null;
   if (total !== null && total > MOST_ADDRESSES) {
     await sql`delete from validation_results where property_id = ${property.id} and job_id = ${jobId}`;
-    const error = `There are more than ${MOST_ADDRESSES} addresses. Validate smaller segments.`;
-    await endJob(context, validationJobs, jobId, { error });
+    await endJob(context, validationJobs, jobId, { error: TOO_MANY });
     return false;
   }
   await sql`
@@ -60,16 +59,11 @@ async function gather(
   jobId: string,
   segmentId: string | undefined,
 ): Promise<number> {
-  const audience = segmentId
-    ? await audienceOf(sql, property.id, segmentId, 2)
-    : { text: "p.deleted_at is null", params: [] };
+  const { text, params } = await addressesOf({ sql, property }, segmentId, 2);
   const result = await sql.unsafe(
     `insert into validation_results (property_id, job_id, seq, email, player_id)
-     select $1::uuid, $2::uuid, row_number() over (order by id), email, id from (
-       select distinct on (p.email) p.email, p.id from players p
-       where p.property_id = $1 and p.email is not null and p.status <> 'erased' and ${audience.text}
-       order by p.email, p.id limit ${MOST_ADDRESSES + 1}) a`,
-    [property.id, jobId, ...audience.params] as never[],
+     select $1::uuid, $2::uuid, row_number() over (order by id), email, id from (${text}) a`,
+    [property.id, jobId, ...params] as never[],
   );
   return result.count - (await forgetErased({ sql, property }, jobId));
 }

@@ -2,9 +2,11 @@ import postgres from "postgres";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import type { EmailMessage, Keep, SendOutcome } from "#runtime/channels/channel.ts";
 import type { Context } from "#runtime/context.ts";
+import { enqueue } from "#runtime/queue.ts";
 import { recoverSends } from "#tools/campaigns/claim.ts";
 import { parsePart } from "#tools/campaigns/liquid.ts";
 import { renderMessages } from "#tools/campaigns/message.ts";
+import settleSends from "#tools/campaigns/settle-sends.job.ts";
 import { type House, startHouse } from "../../support/house.ts";
 import { openProvider } from "../../support/provider.ts";
 import { type Casino, casino, Killed, loseWorker, vendor } from "./casino.ts";
@@ -356,7 +358,11 @@ test("an endpoint that has asked hears of each message that is sent, and of each
   expect(of("campaign.message_failed")[0]).toMatchObject({ campaign_id: id, error_code: "smtp_550" });
 });
 
-test("what nobody can tell of a cancelled campaign is settled a day later too", async () => {
+test("what nobody can tell of a cancelled campaign is settled a day later too, and told once", async () => {
+  await place.call("create_webhook_endpoint", {
+    url: "https://receiver.example/hook",
+    events: ["campaign.message_failed"],
+  });
   const id = await planned(4);
   let cancelled: Promise<unknown> | undefined;
   const { sender } = vendor({
@@ -376,6 +382,20 @@ test("what nobody can tell of a cancelled campaign is settled a day later too", 
   await house.service.db.asSystem(
     (sql) => sql`update queue set run_at = now() where property_id = ${place.id} and name = 'settle_sends'`,
   );
-  await place.work();
+  const told = () =>
+    place.query(
+      (sql) => sql<{ send: string; status: string }[]>`
+        select data #>> '{object,id}' as send, data #>> '{object,status}' as status from outbox
+        where property_id = ${place.id} and type = 'campaign.message_failed' order by send`,
+    );
+  expect(await told()).toEqual([]);
+  const settled = (await place.sends(id)).filter(({ status }) => status === "unknown");
+  for (const _ of [1, 2]) {
+    await place.work();
+    await house.service.db.asSystem((sql) =>
+      enqueue(sql, settleSends, { campaignId: id }, { propertyId: place.id }),
+    );
+  }
   expect(await tally(id)).toEqual({ failed: expect.any(Number), cancelled: expect.any(Number) });
+  expect(await told()).toEqual(settled.map((send) => ({ send: send.id, status: "failed" })));
 });

@@ -17,7 +17,8 @@ export async function openImports() {
   const { tenant, database } = house;
 
   const as = <T>(work: (sql: Sql) => Promise<T>, property = tenant.id): Promise<T> =>
-    database.db.asProperty(property, work);
+    // Tens of thousands of players are taken away at once, on a machine that has other work.
+    database.db.asProperty(property, work, { deadline: 60_000 });
 
   const start = async (input: object, headers?: Record<string, string>): Promise<Answer> => {
     const answer = await house.post("/api/import_jobs", { type: "player_import", ...input }, headers);

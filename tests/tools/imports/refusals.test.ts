@@ -175,6 +175,62 @@ test("a no counts in a row that is refused for something else, unless its cells 
   expect((await imports.players()).map(({ consents }) => consents.email)).toEqual([false, false, true, true]);
 });
 
+test("a yes that is not recorded is counted in the summary, with the reason, also of a dry run", async () => {
+  const rows = [
+    "Y1,y1@example.com,,yes,no",
+    "Y2,y2@example.com,,opted in,yes",
+    "Y3,nonsense,,yes,",
+    "Y4,,,no,",
+  ];
+  const both = { email_opt_in: "consent.email", sms_opt_in: "consent.sms" };
+  const file = { csv: `player_id,email,phone,email_opt_in,sms_opt_in\n${rows.join("\n")}\n`, mapping: both };
+  for (const dry_run of [true, false]) {
+    const { job } = await imports.run({ ...file, dry_run });
+    expect(job.summary).toMatchObject({
+      consents_not_recorded: { no_evidence: 4, no_address: 0 },
+      warnings: [expect.stringMatching(/yes to a channel 4 times.*no consent block/)],
+    });
+  }
+  expect((await imports.players()).map(({ consents }) => consents)).toEqual([
+    { sms: false },
+    {},
+    { email: false },
+  ]);
+  const { job } = await imports.run({ ...file, consent });
+  expect(job.summary).toMatchObject({
+    consents_not_recorded: { no_evidence: 0, no_address: 2 },
+    warnings: [expect.stringContaining("no address")],
+  });
+  const { job: quiet } = await imports.run({ csv: `${HEADER}\nY5,y5@example.com,yes\n`, mapping, consent });
+  expect(quiet.summary).toMatchObject({
+    consents_not_recorded: { no_evidence: 0, no_address: 0 },
+    warnings: [],
+  });
+});
+
+test("a row whose player_id is another player's is listed with its cells in the file's order, and its no is theirs", async () => {
+  await imports.run({ csv: `${HEADER}\nX1,x1@example.com,yes\n`, mapping, consent });
+  const { job, errors } = await imports.run({
+    csv: "zone,player_id,email_opt_in,email,adt\nwest,X1,no,new@example.com,7\n",
+    mapping,
+    match_on: ["email"],
+  });
+  expect(job).toMatchObject({ failed: 1, succeeded: 0 });
+  expect(errors).toMatchObject([{ row: 1, code: "conflict", column: "player_id", value: "X1" }]);
+  expect(Object.entries(errors[0].original_row)).toEqual([
+    ...[
+      ["zone", "west"],
+      ["player_id", "X1"],
+      ["email_opt_in", "no"],
+      ["email", "new@example.com"],
+      ["adt", "7"],
+    ],
+  ]);
+  const csv = await imports.house.get(`/api/import_jobs/${job.id}/errors?format=csv`);
+  expect(csv.text).toContain('""zone"":""west"",""player_id"":""X1"",""email_opt_in"":""no""');
+  expect((await imports.players())[0]!.consents).toEqual({ email: false });
+});
+
 test("a dry run records no refusal", async () => {
   await imports.run({ csv: `${HEADER}\nD1,d1@example.com,yes\n`, mapping, consent });
   for (const csv of ["player_id,email_opt_in\nD1,no\n", "player_id,email_opt_in\nD1,\nD1,no\n"]) {

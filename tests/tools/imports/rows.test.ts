@@ -191,6 +191,7 @@ test("the hash of an imported address is the one that lists know it by", () => {
     property: { pepper, default_country: "US" },
     customs: new Map(),
     seen: seenIdentities(),
+    unrecorded: { no_evidence: 0, no_address: 0 },
     now: Date.now(),
   })(["zoë@bücher.example"], 1);
   const email = normalizeEmail("zoë@bücher.example")!;

@@ -5,6 +5,7 @@ import { pino } from "pino";
 import postgres from "postgres";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { Operation } from "#runtime/operation.ts";
+import { fail, type Lease, reap } from "#runtime/queue.ts";
 import { CATALOG } from "#tools/catalog.ts";
 import { receiveFile } from "#tools/imports/upload.ts";
 import { TRACES } from "#tools/privacy/traces.ts";
@@ -217,6 +218,26 @@ async function tellEverything(player: { id: string }): Promise<void> {
   );
 }
 
+/** A vendor's notices about the person, and a test to them: work that is in a state. */
+async function work(state: "running" | "dead"): Promise<Lease[]> {
+  const notice = { kind: "bounced", eventId: randomUUID(), at: new Date().toISOString(), permanent: true };
+  const about = { ...notice, message: `550 <${EMAIL}> unknown`, providerMessageId: TOKEN };
+  const inputs = {
+    receive_notices: {
+      providerId: randomUUID(),
+      notices: [EMAIL, PHONE].map((address) => ({ ...about, address })),
+    },
+    send_test: { sendId: randomUUID(), to: EMAIL, playerId: null },
+  };
+  const jobs = Object.entries(inputs).map(([name, input]) => ({ name, input }));
+  return [
+    ...(await admin<Lease[]>`
+      insert into queue (id, name, property_id, input, max_attempts, attempts, state, lease, leased_until)
+      select uuid_v7(), name, ${house.tenant.id}, input, 1, 1, ${state}, gen_random_uuid(), now() + interval '1 hour'
+      from jsonb_to_recordset(${jobs as never}::jsonb) as j(name text, input jsonb) returning id, lease`),
+  ];
+}
+
 async function write(player: { id: string }): Promise<void> {
   const propertyId = house.tenant.id;
   const campaign = await house.post("/api/campaigns", {
@@ -249,6 +270,7 @@ test("of a person who was erased, no word is left in any table, answer, file, jo
   await tellEverything(player);
   await tell(CATALOG.operations.get("create_self_exclusion")!, { player_id: player.id });
   await house.idle();
+  await work("dead");
   const before = await findings([TOKEN]);
   const known = new Set(before.map((line) => line.split(":")[0]!));
   expect([...known].sort()).toEqual(expect.arrayContaining(WANTED));
@@ -268,6 +290,14 @@ test("of a person who was erased, no word is left in any table, answer, file, jo
   expect(await findings(tellingTexts())).toEqual([]);
   const verified = await house.post("/api/functions/verify-ledger", { propertyId });
   expect(verified.body).toMatchObject({ intact: true });
+
+  // What a vendor tells after that is given up in the end, and kept to be looked into.
+  const [failing, ...lost] = await work("running");
+  await fail(house.service.db, failing!, { error: "gone", interrupted: false });
+  await admin`update queue set leased_until = now() where id in ${admin(lost.map(({ id }) => id))}`;
+  await reap(house.service.db);
+  const dead = await admin`select from queue where state = 'dead'`;
+  expect(dead).toHaveLength(2);
 
   await returning();
   expect(await findings(tellingTexts())).toEqual([]);
@@ -299,6 +329,7 @@ const WANTED = [
   "mailbox_messages",
   "outbox",
   "players",
+  "queue",
   "segments",
   "suppressions",
   "uploads",

@@ -104,6 +104,37 @@ test("the DNS tells which domains take no mail, and is asked once for each", asy
   expect(dns.asked.filter((one) => one === "mx refusing.example")).toHaveLength(1);
 });
 
+test("a validation can be tried: it says how many addresses it would check, asks nobody and keeps nothing", async () => {
+  const tenant = await house.newTenant();
+  const headers = { "X-Api-Key": tenant.key };
+  const people = await Promise.all(
+    ["ann@good.example", "bo@tried.example", "bo@tried.example"].map((email) =>
+      player({ email, tier: "Gold" }, tenant),
+    ),
+  );
+  await player({ player_id: "no-email", tier: "Gold" }, tenant);
+  const rules = { name: "Golds", conditions: [{ field: "tier", operator: "eq", value: "Gold" }] };
+  const segment = (await house.post("/api/segments", rules, headers)).body;
+  const change = { update_players: true, suppress_undeliverable: true, dry_run: true };
+  dns.asked.length = 0;
+  for (const [input, total, skipped] of [
+    [{ all_players: true }, 2, 0],
+    [{ segment_id: segment.id }, 2, 0],
+    [{ player_ids: people.map(({ id }) => id) }, 2, 1],
+    [{ emails: ["a@tried.example", "A@tried.example", "b@tried.example"] }, 2, 1],
+  ] as const) {
+    const answer = await start({ ...input, ...change }, tenant);
+    expect([answer.status, answer.headers.get("location")]).toEqual([202, null]);
+    expect(answer.body, JSON.stringify(input)).toMatchObject({ dry_run: true, total, skipped });
+    expect((await house.get(`/api/validation_jobs/${answer.body.id}`, headers)).status).toBe(404);
+  }
+  expect((await start({ segment_id: randomUUID(), ...change }, tenant)).status).toBe(404);
+  await house.idle();
+  expect(dns.asked).toEqual([]);
+  expect((await house.get("/api/validation_jobs", headers)).body).toEqual([]);
+  expect((await house.get("/api/players?email_status=neq.unknown", headers)).body).toEqual([]);
+});
+
 test("a DNS that does not answer leaves an address unknown, and the player's status as it was", async () => {
   const { id } = await player({ email: "quiet@mute.example" });
   await as((sql) => sql`update players set email_status = 'deliverable' where id = ${id}`);
