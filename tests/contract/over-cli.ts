@@ -43,6 +43,19 @@ export async function inProcess(house: House, words: readonly string[]): Promise
   return { exit, stdout: stdout.text(), stderr: stderr.text() };
 }
 
+/** The command line as the client of a service elsewhere, which has only the key. A refusal has a code. */
+export async function overUrl(
+  house: House,
+  operation: Operation,
+  input: Record<string, unknown>,
+  key: string,
+): Promise<{ code: string | null; text: string }> {
+  const words = [...wordsOf(operation, input), "--json", "--service-url", house.baseUrl, "--api-key", key];
+  const { exit, stdout, stderr } = await inProcess(house, words);
+  if (exit > 1 || stdout === "") throw new Error(`${operation.name}: ${stderr}`);
+  return { code: exit === 1 ? JSON.parse(stdout).code : null, text: stdout };
+}
+
 /** What a command over the house's database needs to be told. */
 export function environment({ database, service }: House, databaseUrl = database.url): NodeJS.ProcessEnv {
   return { PATH: process.env.PATH, DATABASE_URL: databaseUrl, APP_SECRET: service.config.appSecret };

@@ -1,11 +1,13 @@
 import { randomUUID } from "node:crypto";
 import postgres from "postgres";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import type { Operation, Table } from "#runtime/operation.ts";
+import type { Operation } from "#runtime/operation.ts";
 import { CATALOG } from "#tools/catalog.ts";
 import { type Answer, type House, startHouse, type Tenant } from "../support/house.ts";
-import { idFields, inputFor, overMcp, overRest, pointsTo } from "./asking.ts";
+import { inputFor, overMcp, overRest } from "./asking.ts";
 import { type Planted, plantRows } from "./one-row-each.ts";
+import { overUrl } from "./over-cli.ts";
+import { inputNaming, type Pointer, pointers } from "./pointers.ts";
 import { type Admin, columnsIn, tenantTables } from "./schema-facts.ts";
 
 const OPERATIONS = [...CATALOG.operations.values()];
@@ -18,6 +20,7 @@ const OPEN = OPERATIONS.filter(({ access }) => access === "property");
 let house: House;
 let admin: Admin;
 let rival: Tenant;
+let other: Tenant;
 let own: Planted;
 let theirs: Planted;
 let manager: string;
@@ -28,6 +31,7 @@ beforeAll(async () => {
   house = await startHouse({ role: "web" });
   admin = postgres(house.database.url, { max: 1, onnotice: () => {} });
   rival = await house.newTenant();
+  other = await house.newTenant();
   own = await plantRows(admin, house.tenant.id);
   theirs = await plantRows(admin, rival.id);
   manager = `Bearer ${(await house.signIn({ role: "admin" })).token}`;
@@ -57,34 +61,29 @@ function credential(operation: Operation): Record<string, string | null> {
   return { "X-Api-Key": null, Authorization: manager };
 }
 
-interface Pointer {
-  operation: Operation;
-  field: string;
-  many: boolean;
-  table: Table;
+const naming = (pointer: Pointer, id: string) => inputNaming(pointer, id, { tenant: house.tenant.id, own });
+
+/** Requests that tried to reach what is not theirs. */
+const probes = { rest: 0, mcp: 0, cli: 0 };
+
+function probe(...asked: Parameters<typeof overRest> extends [House, ...infer R] ? R : never) {
+  probes.rest++;
+  return overRest(house, ...asked);
 }
 
-/** Every id field of every operation that points into a tenant's table. */
-function pointers(): Pointer[] {
-  return OPERATIONS.filter(({ realm }) => realm === "property").flatMap((operation) =>
-    idFields(operation).flatMap(({ field, many }) => {
-      const table = field === operation.property ? undefined : pointsTo(operation, field);
-      return table ? [{ operation, field, many, table }] : [];
-    }),
-  );
+function probeMcp(...asked: Parameters<typeof overMcp> extends [House, ...infer R] ? R : never) {
+  probes.mcp++;
+  return overMcp(house, ...asked);
 }
 
-/** The operation's input with one field naming a record, and every other id field a record of our own. */
-function inputNaming({ operation, field, many }: Pointer, id: string): Record<string, unknown> {
-  const wanted = inputFor(operation);
-  const mine = idFields(operation)
-    .filter((one) => one.field in wanted || one.field === "id")
-    .flatMap((one) => {
-      const table = pointsTo(operation, one.field);
-      const ours = one.field === operation.property ? house.tenant.id : table && own.get(table.name)?.id;
-      return ours ? [[one.field, one.many ? [ours] : ours]] : [];
-    });
-  return { ...wanted, ...Object.fromEntries(mine), [field]: many ? [id] : id };
+function probeCli(...asked: Parameters<typeof overUrl> extends [House, ...infer R] ? R : never) {
+  probes.cli++;
+  return overUrl(house, ...asked);
+}
+
+function probePath(method: string, path: string, options: Parameters<House["request"]>[2] = {}) {
+  probes.rest++;
+  return house.request(method, path, options);
 }
 
 const masked = (text: string, id: string) => text.replaceAll(id, "<id>");
@@ -96,8 +95,8 @@ test("a record of another property is answered like one that does not exist, by 
     const foreign = theirs.get(table.name)!.id as string;
     const nowhere = randomUUID();
     const [one, other] = [
-      await overRest(house, operation, inputNaming(pointer, foreign), credential(operation)),
-      await overRest(house, operation, inputNaming(pointer, nowhere), credential(operation)),
+      await probe(operation, naming(pointer, foreign), credential(operation)),
+      await probe(operation, naming(pointer, nowhere), credential(operation)),
     ];
     const name = `${operation.name}.${field}`;
     if (one.status !== other.status)
@@ -118,8 +117,8 @@ test("a record of another property is answered like one that does not exist, by 
     const { operation, field, table } = pointer;
     const foreign = theirs.get(table.name)!.id as string;
     const nowhere = randomUUID();
-    const one = await overMcp(house, operation, inputNaming(pointer, foreign));
-    const other = await overMcp(house, operation, inputNaming(pointer, nowhere));
+    const one = await probeMcp(operation, naming(pointer, foreign));
+    const other = await probeMcp(operation, naming(pointer, nowhere));
     const same = one.data.code === other.data.code && one.isError === other.isError;
     const message = masked(String(one.data.message), foreign) === masked(String(other.data.message), nowhere);
     if (!same || (one.isError && !message))
@@ -130,22 +129,61 @@ test("a record of another property is answered like one that does not exist, by 
   expect(told).toEqual([]);
 });
 
+test("a record of another property is answered like one that does not exist, by every command", async () => {
+  const told: string[] = [];
+  const asked = new Set<string>();
+  for (const pointer of pointers().filter(({ operation }) => operation.access === "property")) {
+    const { operation, field, table } = pointer;
+    // One field each: what answers is REST, which all of them have been asked over.
+    if (asked.has(operation.name)) continue;
+    asked.add(operation.name);
+    const foreign = theirs.get(table.name)!.id as string;
+    const nowhere = randomUUID();
+    const one = await probeCli(operation, naming(pointer, foreign), house.tenant.key);
+    const other = await probeCli(operation, naming(pointer, nowhere), house.tenant.key);
+    const same = one.code === other.code && masked(one.text, foreign) === masked(other.text, nowhere);
+    if (one.code !== null ? !same : other.code !== null)
+      told.push(`${operation.name}.${field}: ${JSON.stringify([one, other])}`);
+    if (field === "id" && one.code !== "not_found") told.push(`${operation.name}: ${JSON.stringify(one)}`);
+  }
+  expect(told).toEqual([]);
+  expect(asked.size).toBeGreaterThan(40);
+});
+
+test("a rival's key gets nothing of a record by its own id, by every face", async () => {
+  const told: string[] = [];
+  for (const pointer of pointers().filter(({ operation }) => operation.access === "property")) {
+    const { operation, field, table } = pointer;
+    if (field !== "id") continue;
+    const record = theirs.get(table.name)!.id as string;
+    const input = naming(pointer, record);
+    const rest = await probe(operation, input, { "X-Api-Key": other.key });
+    const { data } = await probeMcp(operation, input, { "X-Api-Key": other.key });
+    const cli = await probeCli(operation, input, other.key);
+    for (const code of [rest.body.code, data.code, cli.code])
+      if (code !== "not_found") told.push(`${operation.name}: ${code}`);
+  }
+  expect(told).toEqual([]);
+});
+
 test("naming another property is refused, and does not tell whether it exists", async () => {
   const told: string[] = [];
-  const naming = OPERATIONS.filter(({ property, access }) => property !== null && access !== "operator");
-  for (const operation of naming) {
+  const bound = OPERATIONS.filter(({ property, access }) => property !== null && access !== "operator");
+  for (const operation of bound) {
     for (const property of [rival.id, randomUUID()]) {
       const input = inputFor(operation, { [operation.property!]: property });
-      const { status, body } = await overRest(house, operation, input, credential(operation));
+      const { status, body } = await probe(operation, input, credential(operation));
       if (status !== 403 || body.error !== "wrong_property")
         told.push(`${operation.name}: ${status} ${JSON.stringify(body)}`);
       if (operation.access !== "property") continue;
-      const { data } = await overMcp(house, operation, input);
+      const { data } = await probeMcp(operation, input);
       if (data.code !== "wrong_property") told.push(`${operation.name} over MCP: ${JSON.stringify(data)}`);
+      const { code, text } = await probeCli(operation, input, house.tenant.key);
+      if (code !== "wrong_property") told.push(`${operation.name} by the command line: ${text}`);
     }
   }
   expect(told).toEqual([]);
-  expect(naming.length).toBeGreaterThan(3);
+  expect(bound.length).toBeGreaterThan(3);
 });
 
 test("X-Property-Id of another property is refused by every operation", async () => {
@@ -155,8 +193,7 @@ test("X-Property-Id of another property is refused by every operation", async ()
   )) {
     for (const property of [rival.id, randomUUID()]) {
       const input = inputFor(operation, operation.property ? { [operation.property]: house.tenant.id } : {});
-      const { status, body } = await overRest(
-        house,
+      const { status, body } = await probe(
         operation,
         { id: randomUUID(), ...input },
         {
@@ -167,6 +204,10 @@ test("X-Property-Id of another property is refused by every operation", async ()
       if (status !== 403 || body.error !== "wrong_property")
         told.push(`${operation.name}: ${status} ${JSON.stringify(body)}`);
     }
+    if (operation.access !== "property") continue;
+    const input = { id: randomUUID(), ...inputFor(operation) };
+    const { data } = await probeMcp(operation, input, { "X-Property-Id": rival.id });
+    if (data.code !== "wrong_property") told.push(`${operation.name} over MCP: ${JSON.stringify(data)}`);
   }
   expect(told).toEqual([]);
 });
@@ -186,7 +227,7 @@ test("no filter of a list reaches another property's row", async () => {
       `id=in.(${foreign})`,
       `property_id.not.eq=${house.tenant.id}`,
     ]) {
-      const { status, text } = await house.get(`${path}?${filter}`);
+      const { status, text } = await probePath("GET", `${path}?${filter}`);
       if (status !== 200 || text !== "[]") told.push(`${table.name}?${filter}: ${status} ${text}`);
     }
     const all: Answer = await house.get(`${path}?select=property_id&limit=1000`);
@@ -205,7 +246,7 @@ test("a change of all rows that match a filter passes over another property's", 
       ["delete", "DELETE"],
     ] as const) {
       if (!verbs.includes(verb) || CATALOG.operations.get(`${verb}_${noun}`)?.access !== "property") continue;
-      const { status, text } = await house.request(method, `/api/${name}?id=eq.${foreign}`, { body: {} });
+      const { status, text } = await probePath(method, `/api/${name}?id=eq.${foreign}`, { body: {} });
       if (status !== 200 || text !== "[]") told.push(`${method} ${name}: ${status} ${text}`);
     }
   }
@@ -218,11 +259,15 @@ test("a key that may only read is refused by every operation that writes", async
     (one) => one.scope === "write" && one.access !== "public" && !isPersonal(one),
   )) {
     const input = { id: randomUUID(), ...inputFor(operation) };
-    const { status, body } = await overRest(house, operation, input, { "X-Api-Key": house.tenant.readKey });
+    const { status, body } = await probe(operation, input, { "X-Api-Key": house.tenant.readKey });
     if (status !== 403 || body.error !== "insufficient_scope")
       told.push(`${operation.name}: ${status} ${JSON.stringify(body)}`);
-    const { data } = await overMcp(house, operation, input, { "X-Api-Key": house.tenant.readKey });
+    const { data } = await probeMcp(operation, input, { "X-Api-Key": house.tenant.readKey });
     if (data.code !== "insufficient_scope") told.push(`${operation.name} over MCP: ${JSON.stringify(data)}`);
+    const { id: _, ...flags } = input;
+    const words = "id" in operation.input.shape ? input : flags;
+    const { code, text } = await probeCli(operation, words, house.tenant.readKey);
+    if (code !== "insufficient_scope") told.push(`${operation.name} by the command line: ${text}`);
   }
   expect(told).toEqual([]);
 });
@@ -230,8 +275,7 @@ test("a key that may only read is refused by every operation that writes", async
 test("without a credential every operation is refused in the specification's words", async () => {
   const told: string[] = [];
   for (const operation of OPERATIONS.filter(({ access }) => access !== "public")) {
-    const { status, body, headers } = await overRest(
-      house,
+    const { status, body, headers } = await probe(
       operation,
       { id: randomUUID(), ...inputFor(operation) },
       { "X-Api-Key": null },
@@ -254,16 +298,15 @@ test("what a manager may do, an analyst and a key may not", async () => {
       id: randomUUID(),
       ...inputFor(operation, operation.property ? { [operation.property]: house.tenant.id } : {}),
     };
-    const asAnalyst = await overRest(house, operation, input, { "X-Api-Key": null, Authorization: analyst });
+    const asAnalyst = await probe(operation, input, { "X-Api-Key": null, Authorization: analyst });
     expect(asAnalyst.status, operation.name).toBe(403);
-    const asKey = await overRest(house, operation, input);
+    const asKey = await probe(operation, input);
     const code = isPersonal(operation) ? "invalid_credential" : "forbidden";
     expect(asKey.body, operation.name).toMatchObject({ code });
   }
   const platform = OPERATIONS.filter(({ access }) => access === "operator");
   for (const operation of platform) {
-    const { body } = await overRest(
-      house,
+    const { body } = await probe(
       operation,
       { id: randomUUID(), ...inputFor(operation) },
       { "X-Api-Key": null, Authorization: manager },
@@ -288,7 +331,7 @@ test("who only reads in a property is told so by every operation that writes, an
     const key = operation.name === "revoke_api_key" ? { key_id: await keyOf(house.tenant.id) } : {};
     const id = "id" in operation.input.shape && { id: randomUUID() };
     const input = { ...id, ...inputFor(operation, { ...named, ...key }) };
-    const { status, body } = await overRest(house, operation, input, headers);
+    const { status, body } = await probe(operation, input, headers);
     if (status !== 403 || !["insufficient_scope", "forbidden"].includes(body.code))
       told.push(`${operation.name}: ${status} ${JSON.stringify(body)}`);
   }
@@ -302,4 +345,7 @@ test("who only reads in a property is told so by every operation that writes, an
 test("after all of this, nothing of the other property has changed", async () => {
   expect(await fingerprints(rival.id)).toEqual(before);
   expect(OPEN.length).toBeGreaterThan(30);
+  const { rest, mcp, cli } = probes;
+  process.stdout.write(`tenancy: ${rest} probes over REST, ${mcp} over MCP, ${cli} by the command line\n`);
+  expect(rest + mcp + cli).toBeGreaterThanOrEqual(2_000);
 });
