@@ -2,6 +2,7 @@ import type { z } from "zod";
 import type { Sql } from "#db/client.ts";
 import type { Part } from "#db/statement.ts";
 import type { Config } from "./config.ts";
+import type { Confirmation } from "./confirmations.ts";
 import type { Property } from "./directory.ts";
 import type { EventName } from "./events.ts";
 import type { Log } from "./log.ts";
@@ -17,6 +18,8 @@ export type Actor =
       rateLimit: number;
       /** Over MCP it is shown nobody's address, name or birth date whole. */
       piiMasked?: boolean;
+      /** Off: over MCP it acts without showing first what it would do. */
+      agentConfirmation?: "on" | "off";
     }
   | { type: "user"; id: string; email: string; isPlatformAdmin: boolean; memberships: readonly Membership[] }
   | { type: "system"; id: null }
@@ -39,6 +42,8 @@ export interface Call {
   /** The agent's own name, from MCP. */
   client?: string | undefined;
   idempotency?: { key: string; fingerprint: Buffer } | undefined;
+  /** By which an agent confirms what it was shown. */
+  confirmation?: Confirmation | undefined;
   /** Entity tags of which the record must have one, or `*`. */
   ifMatch?: readonly string[] | "*" | undefined;
 }
@@ -87,6 +92,10 @@ export interface Context {
   enqueue<Input>(job: JobReference<Input>, input: Input, options?: EnqueueOptions): void;
   /** Leaves a new row to the last statement, whose row is the answer. Absent where more may have to be written. */
   insertLast?(insertion: Insertion): { id: string };
+  /** Names the state that this answer is about: whoever confirms it confirms that state, and no other. */
+  bind?(state: string): void;
+  /** Set where an agent has confirmed what it was shown: the state that this was about, if one was named. */
+  confirmed?: { bound: string | null };
   /** Says of a list that there are more rows, and by which cursor they are asked for. */
   goOn?(cursor: string): void;
   /** Names what the audit row is about, when the result's `id` does not. */

@@ -58,5 +58,6 @@ async function apiKeyActor(directory: Directory, secret: string, beforeLookUp: (
     scopes: key.scopes,
     rateLimit: key.rate_limit,
     piiMasked: key.pii_masked,
+    agentConfirmation: key.agent_confirmation,
   };
 }

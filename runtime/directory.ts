@@ -18,6 +18,8 @@ export interface Property {
   revocation_scope: "all_channels_phone" | "channel";
   /** Whether opens and clicks are counted. */
   tracking: "on" | "off";
+  /** Whether agents are shown what reaches people or cannot be taken back before it is done. */
+  agent_confirmation: "on" | "off";
   from_email: string | null;
   from_name: string | null;
   pepper: Buffer;
@@ -29,6 +31,7 @@ export interface KeyRecord {
   scopes: Scope[];
   rate_limit: number;
   pii_masked: boolean;
+  agent_confirmation: "on" | "off";
   is_active: boolean;
   /** Milliseconds since 1970, or null for never. */
   expires_at: number | null;
@@ -198,7 +201,7 @@ const keyName = (hash: Buffer) => `k${hash.toString("latin1")}`;
 
 async function loadKey(sql: Sql, hash: Buffer): Promise<KeyRecord | null> {
   const [row] = await sql<KeyRecord[]>`
-    select id, property_id, scopes, rate_limit, pii_masked, is_active,
+    select id, property_id, scopes, rate_limit, pii_masked, agent_confirmation, is_active,
       (extract(epoch from expires_at) * 1000)::double precision as expires_at
     from api_keys where key_hash = ${hash}`;
   return row ?? null;
@@ -207,8 +210,8 @@ async function loadKey(sql: Sql, hash: Buffer): Promise<KeyRecord | null> {
 async function loadProperty(sql: Sql, id: string): Promise<Property | null> {
   const [row] = await sql<Property[]>`
     select id, name, slug, legal_name, postal_address, timezone, default_country, privacy_policy_url,
-      responsible_gaming_footer, min_age, email_consent_mode, revocation_scope, tracking, from_email,
-      from_name, pepper
+      responsible_gaming_footer, min_age, email_consent_mode, revocation_scope, tracking, agent_confirmation,
+      from_email, from_name, pepper
     from properties where id = ${id}`;
   return row ?? null;
 }

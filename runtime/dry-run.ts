@@ -1,6 +1,37 @@
+import { z } from "zod";
+import type { Context } from "./context.ts";
 import { invalid } from "./faults.ts";
 import type { Outcome } from "./invoke.ts";
-import { canBeTried, type Operation } from "./operation.ts";
+import type { Operation } from "./operation.ts";
+
+const DRY_RUN = z.boolean().default(false).describe("Only says what would happen, and changes nothing");
+const WAS_DRY = z.literal(true).optional().describe("Nothing was changed: this is what would have happened");
+
+/** Whether it reaches people, cannot be taken back or changes many records: the funnel then undoes what says `dry_run`. */
+export function canBeTried({ effect, access, bulk }: Operation): boolean {
+  return (isGrave({ effect }) || bulk) && access !== "public";
+}
+
+/** Whether it reaches people or cannot be taken back, so that an agent is shown first what it would do. */
+export function isGrave({ effect }: Pick<Operation, "effect">): boolean {
+  return effect === "contact" || effect === "destroy";
+}
+
+/** The operation with `dry_run`, which its handler is given only where it has more to say of it. */
+export function tried(operation: Operation): Operation {
+  const { input, output } = operation;
+  const own = Object.hasOwn(input.shape, "dry_run");
+  const handler = (context: Context, given: Record<string, unknown>) => {
+    const { dry_run: _, ...rest } = given;
+    return operation.handler(context, (own ? given : rest) as never);
+  };
+  return {
+    ...operation,
+    input: z.strictObject({ dry_run: DRY_RUN, ...input.shape }),
+    output: output instanceof z.ZodObject ? output.extend({ dry_run: WAS_DRY }) : output,
+    handler,
+  };
+}
 
 /** Ends a dry run: its transaction is rolled back, and this is what it would have answered. */
 export class Undone extends Error {
@@ -23,8 +54,8 @@ export function isDry({
   dry?: boolean | undefined;
 }): boolean {
   if (dry || !canBeTried(operation)) return dry;
-  const tried = inputs.filter((input) => input.dry_run === true).length;
-  if (tried === 0 || tried === inputs.length) return tried > 0;
+  const count = inputs.filter((input) => input.dry_run === true).length;
+  if (count === 0 || count === inputs.length) return count > 0;
   throw invalid("dry_run", "is for all records of a request, or for none");
 }
 

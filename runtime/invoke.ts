@@ -36,6 +36,8 @@ export interface Outcome {
   /** Of a list: what the face needs to page on. */
   page?: Page;
   auditId?: string;
+  /** The state that it is about, where the operation names one. */
+  bound?: string;
   /** Nothing of it was kept. */
   dry?: true;
   /** A refusal whose writes were kept. */

@@ -6,6 +6,7 @@ import type { Part } from "#db/statement.ts";
 import type { Channels } from "./channels/index.ts";
 import type { Config } from "./config.ts";
 import type { Context, JobReference, Scope } from "./context.ts";
+import { canBeTried, tried } from "./dry-run.ts";
 import type { EventName } from "./events.ts";
 import type { FaultCode } from "./faults.ts";
 import type { Log } from "./log.ts";
@@ -54,6 +55,8 @@ export interface Operation {
   read?(reader: Reader, property: string, input: never): Promise<Page>;
   /** It changes many records in one call. */
   readonly bulk: boolean;
+  /** The operation whose preview confirms this one too: its handler compares the state that was shown. */
+  readonly confirmedBy?: string;
   /** Personal data leaves by it: it is recorded in the audit log, though it changes nothing. */
   readonly recorded: boolean;
   /** Milliseconds that a call may take, where it has much to look through. Default: as any request. */
@@ -102,6 +105,7 @@ interface ToolDefinition<I extends Shape, O extends z.ZodType> {
   secrets?: readonly string[];
   crud?: { table: Table; verb: Verb };
   bulk?: boolean;
+  confirmedBy?: string;
   recorded?: boolean;
   deadline?: number;
   mostBytes?: number;
@@ -130,30 +134,6 @@ export function tool<I extends Shape, O extends z.ZodType>(definition: ToolDefin
     handler: definition.handler as Operation["handler"],
   };
   return canBeTried(operation) ? tried(operation) : operation;
-}
-
-const DRY_RUN = z.boolean().default(false).describe("Only says what would happen, and changes nothing");
-const WAS_DRY = z.literal(true).optional().describe("Nothing was changed: this is what would have happened");
-
-/** Whether it reaches people, cannot be taken back or changes many records: the funnel then undoes what says `dry_run`. */
-export function canBeTried({ effect, access, bulk }: Operation): boolean {
-  return (effect === "contact" || effect === "destroy" || bulk) && access !== "public";
-}
-
-/** The operation with `dry_run`, which its handler is given only where it has more to say of it. */
-function tried(operation: Operation): Operation {
-  const { input, output } = operation;
-  const own = Object.hasOwn(input.shape, "dry_run");
-  const handler = (context: Context, given: Record<string, unknown>) => {
-    const { dry_run: _, ...rest } = given;
-    return operation.handler(context, (own ? given : rest) as never);
-  };
-  return {
-    ...operation,
-    input: z.strictObject({ dry_run: DRY_RUN, ...input.shape }),
-    output: output instanceof z.ZodObject ? output.extend({ dry_run: WAS_DRY }) : output,
-    handler,
-  };
 }
 
 /** What faces that speak JSON alone are given of a file. */

@@ -1,6 +1,8 @@
 import type { Work } from "#db/client.ts";
 import { atOnce } from "#db/statement.ts";
 import { NIL_UUID } from "#db/types.ts";
+import type { Call } from "./context.ts";
+import type { Property } from "./directory.ts";
 import { faultBody, toFault } from "./faults.ts";
 import {
   findRecorded,
@@ -19,7 +21,12 @@ import { type Run, transact } from "./transact.ts";
 export function keyedCall({ operation, call, property }: Omit<Run, "inputs">): Keyed | null {
   const { idempotency } = call;
   if (!idempotency || !keepsAnswer(operation) || operation.access === "public") return null;
-  return { scope: property?.id ?? call.actor.id ?? NIL_UUID, ...idempotency };
+  return { scope: scopeOf(call, property), ...idempotency };
+}
+
+/** Whose a key or a token is: the property's, or the user's where an operation has none. */
+export function scopeOf({ actor }: Call, property: Property | null): string {
+  return property?.id ?? actor.id ?? NIL_UUID;
 }
 
 /** What a keyed call is answered with whose transaction was undone: what is recorded, or its own refusal. */

@@ -2,6 +2,7 @@ import type { Sql, Work } from "#db/client.ts";
 import { atOnce } from "#db/statement.ts";
 import { NotTogether } from "#db/together.ts";
 import { type AuditRow, auditOf, auditPart } from "./audit.ts";
+import { useConfirmation } from "./confirmations.ts";
 import type { Context, Insertion } from "./context.ts";
 import type { Property } from "./directory.ts";
 import { dryOutcome, isDry, Undone, without } from "./dry-run.ts";
@@ -16,7 +17,7 @@ import {
 } from "./idempotency.ts";
 import type { Outcome } from "./invoke.ts";
 import { effectParts, type PendingEvent, type PendingJob } from "./outbox.ts";
-import { answeredOtherwise, keyedCall } from "./replay.ts";
+import { answeredOtherwise, keyedCall, scopeOf } from "./replay.ts";
 import { type Run, transact, writesRows } from "./transact.ts";
 
 interface Effects {
@@ -29,6 +30,8 @@ interface Effects {
   insertion: Insertion | null;
   /** Where a list goes on. */
   nextCursor: string | null;
+  /** The state that the answer is about. */
+  bound: string | null;
   /** Of the input that is handled now. */
   about: Parameters<Context["audit"]>[0];
 }
@@ -53,11 +56,13 @@ export async function run(call: Run): Promise<Outcome> {
     jobs: [],
     insertion: null,
     nextCursor: null,
+    bound: null,
     about: {},
   };
   // What is undone is no answer for later.
   const keyed = isDry(call) ? null : keyedCall(call);
-  const beginning = isLoneRow(call) && !call.alone && !isDry(call) ? runTogether : runAlone;
+  const shares = isLoneRow(call) && !call.alone && !call.call.confirmation && !isDry(call);
+  const beginning = shares ? runTogether : runAlone;
   const outcome = await beginning({ ...call, effects, keyed }).catch((error: unknown) => {
     if (error instanceof Undone) return error.outcome;
     if (error instanceof NotTogether) return run({ ...call, alone: true });
@@ -136,14 +141,18 @@ async function keyedWork(running: Running): Promise<Outcome> {
 }
 
 async function handle(running: Running): Promise<Outcome> {
-  const { operation, many, choose } = running;
+  const { operation, many, choose, call } = running;
   const context = contextOf(running);
   try {
+    if (call.confirmation) {
+      const scope = scopeOf(call, running.property);
+      context.confirmed = await useConfirmation(running.sql, scope, operation, call.confirmation);
+    }
     const rows = await choose?.(context);
     const inputs = rows ? rows.map(({ id }) => ({ ...running.inputs[0], id })) : running.inputs;
     const { results, audited } = await handleAll(running, context, inputs);
     const result = rows && operation.crud?.verb === "delete" ? rows : many || rows ? results : results[0];
-    if (isDry(running)) throw new Undone(dryOutcome(operation, result));
+    if (isDry(running)) throw new Undone(boundBy(running, dryOutcome(operation, result)));
     return finish(running, audited, result);
   } catch (error) {
     const fault = toFault(error);
@@ -199,9 +208,16 @@ function contextOf(running: Running): Context {
     goOn: (cursor) => {
       effects.nextCursor = cursor;
     },
+    bind: (state) => {
+      effects.bound = state;
+    },
     audit: (about) => void Object.assign(effects.about, about),
     ...(isLoneRow(running) && !isDry(running) && { insertLast }),
   };
+}
+
+function boundBy({ effects: { bound } }: Running, outcome: Outcome): Outcome {
+  return bound === null ? outcome : { ...outcome, bound };
 }
 
 /**
@@ -212,7 +228,8 @@ function finish(running: Running, audited: AuditRow[], result: unknown): Outcome
   const { operation, property, effects, keyed, sql, last } = running;
   const { about, events, jobs, insertion } = effects;
   const { secrets, status } = operation;
-  const outcome: Outcome = { status, body: insertion ? "" : JSON.stringify(result ?? {}), replayed: false };
+  const body = insertion ? "" : JSON.stringify(result ?? {});
+  const outcome = boundBy(running, { status, body, replayed: false });
   if (Array.isArray(result) && effects.nextCursor !== null) {
     outcome.page = { body: outcome.body, rows: result.length, nextCursor: effects.nextCursor };
   }

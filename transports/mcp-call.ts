@@ -1,8 +1,16 @@
-import { type CallToolResult, ProtocolError, ProtocolErrorCode } from "@modelcontextprotocol/server";
+import {
+  type CallToolResult,
+  type InputRequiredResult,
+  ProtocolError,
+  ProtocolErrorCode,
+  type ServerContext,
+} from "@modelcontextprotocol/server";
 import { checkScope, tenantOf, withTenant } from "#runtime/access.ts";
+import { type Asked, isAsked } from "#runtime/asking.ts";
 import { canonicalHash } from "#runtime/audit.ts";
 import type { Catalog } from "#runtime/catalog.ts";
 import type { Call } from "#runtime/context.ts";
+import { isGrave } from "#runtime/dry-run.ts";
 import { toToldFault } from "#runtime/failures.ts";
 import { Fault, invalid } from "#runtime/faults.ts";
 import { readIdempotencyKey } from "#runtime/idempotency.ts";
@@ -10,7 +18,8 @@ import { foldCasing, inputFault } from "#runtime/input.ts";
 import { invoke, type Outcome, type Service } from "#runtime/invoke.ts";
 import { keepsAnswer, type Operation } from "#runtime/operation.ts";
 import { startOf } from "./files.ts";
-import { errorResult, failureOf, recordedFailure } from "./mcp-errors.ts";
+import { doConfirmed, withToken } from "./mcp-confirm.ts";
+import { DECLINED, errorResult, failureOf, recordedFailure } from "./mcp-errors.ts";
 import { type Format, resultOf } from "./mcp-results.ts";
 import { FORMATS } from "./mcp-schemas.ts";
 import { fittedResult, MOST_STRUCTURED, sizeOf } from "./mcp-shortening.ts";
@@ -36,7 +45,12 @@ export interface ToolCall {
   input: Record<string, unknown>;
   /** The idempotency key in `_meta`. */
   metaKey: unknown;
+  /** The request, for what it says beside the arguments. */
+  context: ServerContext;
 }
+
+/** A tool's result, or what its client is to ask its human first. */
+export type ToolResult = CallToolResult | InputRequiredResult;
 
 /** Runs a tool. What the caller did wrong comes back as an `isError` result that says how to go on. */
 export async function callTool(
@@ -44,7 +58,7 @@ export async function callTool(
   surface: Surface,
   call: Call,
   asked: ToolCall,
-): Promise<CallToolResult> {
+): Promise<ToolResult> {
   if (surface.searchable && asked.name === "search_tools") return searchTools(surface, call, asked.input);
   if (surface.searchable && asked.name === "call_tool") {
     const parsed = CallInput.safeParse(asked.input);
@@ -101,7 +115,7 @@ async function runNamed(
   surface: Surface,
   call: Call,
   asked: ToolCall,
-): Promise<CallToolResult> {
+): Promise<ToolResult> {
   const tool = surface.reach.get(asked.name);
   const operation = machine.catalog.operations.get(asked.name);
   const about = { tool, operation, reach: surface.reach };
@@ -118,7 +132,7 @@ async function runNamed(
       // Text, in which nothing says whose name a word is.
       throw invalid("format", "csv is not given where personal data is masked; use columns or items");
     }
-    return await run(machine.service, tool, call, asked, about);
+    return await run(machine.service, { ...about, tool, reach: surface.reach }, call, asked);
   } catch (error) {
     const { requestId } = call;
     const fault = toToldFault(machine.service.log, error, { operation: asked.name, requestId });
@@ -135,30 +149,49 @@ function refusal({ surfaces }: Machine, call: Call, operation: Operation): Fault
   });
 }
 
-async function run(
-  service: Service,
-  { operation }: OfferedTool,
-  call: Call,
-  asked: ToolCall,
-  about: Parameters<typeof errorResult>[2],
-): Promise<CallToolResult> {
-  const { input, key, format } = prepare(operation, call, asked);
+interface About {
+  tool: OfferedTool;
+  reach: Surface["reach"];
+}
+
+async function run(service: Service, about: About, call: Call, asked: ToolCall): Promise<ToolResult> {
+  const { operation } = about.tool;
+  const { input, key, format, token } = prepare(operation, call, asked);
   const mine: Call = key
     ? { ...call, idempotency: { key, fingerprint: canonicalHash({ tool: operation.name, input }) } }
     : call;
-  const answered = await invoke(service, operation, mine, input);
-  const outcome = answered.file
-    ? { ...answered, body: JSON.stringify(await startOf(answered.file, MOST_FILE, fitsFile)) }
-    : answered;
-  if (outcome.status >= 400) return errorResult(recordedFailure(outcome.body), call.requestId, about);
+  const wanted = { service, operation, call: mine, input };
+  let answered: Outcome;
+  if (isGrave(operation) && input.dry_run !== true && (await isAsked(wanted))) {
+    const answer = await doConfirmed(wanted, { token, context: asked.context });
+    if ("declined" in answer) return errorResult(DECLINED, call.requestId, { ...about, operation });
+    if ("first" in answer) return answer.first;
+    answered = answer.outcome;
+  } else answered = await invoke(service, operation, mine, input);
+  if (answered.file) {
+    answered = { ...answered, body: JSON.stringify(await startOf(answered.file, MOST_FILE, fitsFile)) };
+  }
+  if (answered.status >= 400) {
+    return errorResult(recordedFailure(answered.body), call.requestId, { ...about, operation });
+  }
+  if (answered.bound !== undefined && confirms(about)) {
+    answered = await withToken(wanted, answered, asked.context);
+  }
   const options = { format, offset: Number(input.offset ?? 0), warnings: [] };
-  return fitting({ service, operation, call: mine, input }, outcome, options);
+  return fitting(wanted, answered, options);
+}
+
+/** Whether this connection reaches a tool that the answer confirms. */
+function confirms({ tool, reach }: About): boolean {
+  const { effect, name } = tool.operation;
+  return effect === "read" && [...reach.values()].some(({ operation }) => operation.confirmedBy === name);
 }
 
 interface Prepared {
   input: Record<string, unknown>;
   key: string | undefined;
   format: Format;
+  token: string | undefined;
 }
 
 /** The operation's own input: without what belongs to the transport, with the tenant of the credential. */
@@ -175,13 +208,23 @@ function prepare(operation: Operation, call: Call, { input: raw, metaKey }: Tool
     key = readKey(input.idempotency_key, metaKey);
     delete input.idempotency_key;
   }
-  return { input: withTenant(operation, settlePlace(operation, input), tenantOf(call)), key, format };
+  let token: string | undefined;
+  if (isGrave(operation)) {
+    token = readToken(input.confirm_token);
+    delete input.confirm_token;
+  }
+  return { input: withTenant(operation, settlePlace(operation, input), tenantOf(call)), key, format, token };
 }
 
 function readFormat(given: unknown): Format {
   const format = FORMATS.find((one) => one === (given ?? "columns"));
   if (!format) throw invalid("format", `is one of ${FORMATS.join(", ")}`);
   return format;
+}
+
+function readToken(given: unknown): string | undefined {
+  if (given === undefined || typeof given === "string") return given;
+  throw invalid("confirm_token", "is the text that the preview gave");
 }
 
 function readKey(argument: unknown, meta: unknown): string | undefined {
@@ -192,16 +235,9 @@ function readKey(argument: unknown, meta: unknown): string | undefined {
   return readIdempotencyKey(given[0] as string);
 }
 
-interface Paged {
-  service: Service;
-  operation: Operation;
-  call: Call;
-  input: Record<string, unknown>;
-}
-
 /** A list's page gets shorter until an agent can hold it, and says so; whatever cannot be paged comes as it is. */
 async function fitting(
-  { service, operation, call, input }: Paged,
+  { service, operation, call, input }: Asked,
   outcome: Outcome,
   options: Parameters<typeof resultOf>[2],
 ): Promise<CallToolResult> {

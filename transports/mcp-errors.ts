@@ -35,6 +35,12 @@ const SUGGESTIONS: Partial<Record<FaultCode, string>> = {
   unavailable: "Call again in a moment; a write with the same idempotency_key.",
 };
 
+/** The human who was asked has said no. */
+export const DECLINED: Failure = {
+  code: "declined",
+  message: "The person who was asked did not agree. Nothing was done.",
+};
+
 /** The failure that a fault is. */
 export function failureOf(fault: Fault): Failure {
   return { code: fault.code, message: fault.message, details: fault.details, retryAfter: fault.retryAfter };
@@ -92,6 +98,10 @@ function suggestionFor(
   }
   if (code === "insufficient_scope") {
     return `Use a credential with the ${operation?.scope ?? "write"} scope.`;
+  }
+  if (code === "declined") return "Ask them what they want instead; do not call again before they say so.";
+  if (details.some(({ field }) => field === "confirm_token")) {
+    return "Call again without confirm_token: that does nothing, and answers a preview with a new token.";
   }
   const general = SUGGESTIONS[code as FaultCode] ?? "";
   if (tool && code === "invalid" && details.some(({ message }) => message === "unknown field")) {

@@ -22,7 +22,7 @@ export interface Exhibits {
   /** Turns what such a tool has answered into content that no operation of ours has. */
   present(
     name: string,
-    result: CallToolResult,
+    result: CallToolResult | InputRequiredResult,
     context: ServerContext,
   ): Promise<CallToolResult | InputRequiredResult>;
   /** Work of such tools that goes on after their call. */

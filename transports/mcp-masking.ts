@@ -1,4 +1,5 @@
-import type { CallToolResult } from "@modelcontextprotocol/server";
+import { type InputRequests, inputRequired, isInputRequiredResult } from "@modelcontextprotocol/server";
+import type { ToolResult } from "./mcp-call.ts";
 import { visible } from "./mcp-results.ts";
 
 const EMAIL =
@@ -30,8 +31,13 @@ export function maskedText(text: string): string {
   return text.replace(EMAIL, "$1***@$2***.$3").replace(E164, "+$1•••••$2");
 }
 
-/** A tool's whole result, its sentences too. */
-export function maskedResult({ structuredContent, content, ...result }: CallToolResult): CallToolResult {
+/** A tool's whole result, its sentences too, and what the human is asked. */
+export function maskedResult(whole: ToolResult): ToolResult {
+  if (isInputRequiredResult(whole)) {
+    const { inputRequests, ...rest } = whole;
+    return inputRequired({ ...rest, inputRequests: maskedValue(inputRequests) as InputRequests });
+  }
+  const { structuredContent, content, ...result } = whole;
   return {
     ...result,
     ...(structuredContent !== undefined && {

@@ -62,7 +62,7 @@ const PROMPTS: Readonly<Record<string, Written>> = {
 2. Turn the audience into conditions and look at it with segment_preview. Show me the count and ask before going on if it is none, or more than half of all players.
 3. Save it with create_segment, and write the draft with create_campaign: subject, text and an unsubscribe link.
 4. Run preflight_campaign. Correct what it names as errors. Tell me the audience, who is blocked and why, and one rendered message.
-5. Stop there. Sending is my decision: say with which tool and arguments it would be done, and that dry_run tries it.`,
+5. Stop there. Sending is my decision: say with which tool and arguments it would be done, and pass no confirm_token on before I have said yes.`,
   },
   explain_no_contact: {
     title: "Explain why a player was not contacted",

@@ -104,7 +104,7 @@ function facts(structured: Record<string, unknown>): string[] {
   return [...named.map(([name, value]) => `${name}: ${value}`).slice(0, 2), ...replayed].slice(0, 2);
 }
 
-function isRecord(value: unknown): value is Record<string, unknown> {
+export function isRecord(value: unknown): value is Record<string, unknown> {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 

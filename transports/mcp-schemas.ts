@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { isGrave } from "#runtime/dry-run.ts";
 import { keepsAnswer, type Operation } from "#runtime/operation.ts";
 import { isList } from "./paging.ts";
 
@@ -27,6 +28,16 @@ const FORMAT: JsonSchema = {
   description: "columns: names once, then rows of values. items: one object a row. csv: text.",
 };
 
+const CONFIRM: JsonSchema = { type: "string", description: "From the preview that the first call answers." };
+const CONFIRMING = {
+  confirmation_required: { type: "boolean", description: "Nothing was done: this is what would be." },
+  confirm_token: {
+    type: "string",
+    description: "Confirms the preview: the same call with it does it, once.",
+  },
+  confirm_by: { type: "string", format: "date-time", description: "When the token expires." },
+} satisfies Record<string, JsonSchema>;
+
 const AUDIT_ID: JsonSchema = { type: "string", description: "The audit row of this write." };
 const REPLAYED: JsonSchema = {
   type: "boolean",
@@ -46,6 +57,7 @@ export function inputSchemaOf(operation: Operation): ObjectSchema {
   );
   if (isList(operation)) shown.format ??= FORMAT;
   if (keepsAnswer(operation)) shown.idempotency_key ??= IDEMPOTENCY;
+  if (isGrave(operation)) shown.confirm_token = CONFIRM;
   const needed = required.filter((name) => name in shown);
   return { ...rest, type: "object", properties: shown, ...(needed.length > 0 && { required: needed }) };
 }
@@ -67,6 +79,7 @@ export function outputSchemaOf(operation: Operation): ObjectSchema {
       ...(type === "object" ? properties : { text: { type: "string" } }),
       ...(keepsAnswer(operation) && { audit_id: AUDIT_ID, replayed: REPLAYED }),
       shortened: SHORTENED,
+      ...(isGrave(operation) && CONFIRMING),
     },
   };
 }

@@ -48,7 +48,7 @@ export function serverMaker(machine: Machine, exhibits?: Exhibits): (exchange: E
     cacheHints: Object.fromEntries(
       LISTS.map((method) => [method, { ttlMs: LIST_TTL, cacheScope: "private" as const }]),
     ),
-    instructions: `Player marketing for one casino property: ${domains.map(({ title }) => title).join(", ")}. The property follows from your key. Lists page with cursor. Give every write an idempotency_key. Read docs://guide first.`,
+    instructions: `Player marketing for one casino property: ${domains.map(({ title }) => title).join(", ")}. The property follows from your key. Lists page with cursor. Give every write an idempotency_key. What reaches people or cannot be taken back is shown first; the same call with its confirm_token does it. Read docs://guide first.`,
   };
   const modernOptions = { ...options, capabilities: { ...capabilities, extensions: { [TASKS]: {} } } };
   return ({ call, surface, modern, method, listAsText }) => {
@@ -67,6 +67,7 @@ export function serverMaker(machine: Machine, exhibits?: Exhibits): (exchange: E
           name: params.name,
           input: params.arguments ?? {},
           metaKey: params._meta?.["idempotency-key"],
+          context,
         },
       );
       const shown = surface.masked ? maskedResult(result) : result;

@@ -2,6 +2,7 @@ import {
   type CallToolResult,
   CLIENT_CAPABILITIES_META_KEY,
   type ClientCapabilities,
+  isInputRequiredResult,
   MissingRequiredClientCapabilityError,
   ProtocolError,
   ProtocolErrorCode,
@@ -10,6 +11,7 @@ import {
 import { tenantOf, withTenant } from "#runtime/access.ts";
 import { Fault } from "#runtime/faults.ts";
 import { invoke } from "#runtime/invoke.ts";
+import type { ToolResult } from "./mcp-call.ts";
 import { maskedResult } from "./mcp-masking.ts";
 import { absent, answerOf, type Reading } from "./mcp-resources.ts";
 import { visible } from "./mcp-results.ts";
@@ -92,11 +94,9 @@ export function requireTasks(context: ServerContext): void {
 }
 
 /** The task that a call has started, in the place of its answer; null where it has started none that goes on. */
-export function startedTask(
-  { surface }: Reading,
-  work: Work,
-  { structuredContent, isError }: CallToolResult,
-): CallToolResult | null {
+export function startedTask({ surface }: Reading, work: Work, result: ToolResult): CallToolResult | null {
+  if (isInputRequiredResult(result)) return null;
+  const { structuredContent, isError } = result;
   const record = work.recordIn((structuredContent ?? {}) as Row);
   if (isError || !isRow(record) || !surface.reach.has(work.get)) return null;
   const progress = work.progressOf(record);

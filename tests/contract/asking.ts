@@ -77,8 +77,20 @@ export interface Told {
   data: Record<string, unknown>;
 }
 
-/** The operation over MCP: one JSON-RPC message, as any client sends it. */
+/** The operation over MCP, as an agent does it: what it is shown first, it confirms. */
 export async function overMcp(
+  house: House,
+  operation: Operation,
+  input: Record<string, unknown>,
+  headers: Record<string, string | null> = {},
+): Promise<Told> {
+  const first = await onceOverMcp(house, operation, input, headers);
+  if (first.data.confirmation_required !== true) return first;
+  return onceOverMcp(house, operation, { ...input, confirm_token: first.data.confirm_token }, headers);
+}
+
+/** One JSON-RPC message, as any client sends it. */
+export async function onceOverMcp(
   house: House,
   operation: Operation,
   input: Record<string, unknown>,

@@ -1,6 +1,7 @@
 import postgres from "postgres";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { canBeTried, type Operation } from "#runtime/operation.ts";
+import { canBeTried } from "#runtime/dry-run.ts";
+import type { Operation } from "#runtime/operation.ts";
 import { CATALOG } from "#tools/catalog.ts";
 import { type House, startHouse } from "../support/house.ts";
 import { idFields, inputFor, overMcp, overRest, pointsTo } from "./asking.ts";

@@ -64,7 +64,10 @@ async function byMcp(
     "X-Api-Key": key,
   });
   if (isError) return { code: String(data.code), data: data.message };
-  const { audit_id: _, ...rest } = data;
+  const { audit_id: _, confirm_token: token, ...others } = data;
+  // Only MCP has something to confirm.
+  const rest = operation.name === "preflight_campaign" ? { ...others, confirm_token: null } : others;
+  if (token !== undefined) expect(operation.name).toBe("preflight_campaign");
   if (operation.file) return { code: null, data: rest.text };
   return { code: null, data: list ? rest.items : rest };
 }

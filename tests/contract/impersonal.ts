@@ -3,6 +3,7 @@ export const BARE = ["property_id", "id", "created_at", "updated_at"] as const;
 
 /** Tables that know no person of a property's, and why that is so. */
 export const IMPERSONAL: Readonly<Record<string, string>> = {
+  agent_confirmations: "Hashes of what agents were shown, kept until it expires",
   api_keys: "The operator's credentials",
   campaign_claims: "Counts of a campaign",
   campaign_links: "The operator's own links",

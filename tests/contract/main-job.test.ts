@@ -163,7 +163,7 @@ function agent(
   client: { callTool(call: { name: string; arguments: Record<string, unknown> }): Promise<unknown> },
   core: Set<string>,
 ): Run {
-  return async (name, input) =>
+  const call = async (name: string, input: Record<string, unknown>) =>
     structured(
       await client.callTool(
         core.has(name)
@@ -171,6 +171,12 @@ function agent(
           : { name: "call_tool", arguments: { name, arguments: input } },
       ),
     );
+  return async (name, input) => {
+    const answer = await call(name, input);
+    const grave = ["contact", "destroy"].includes(operationOf(name).effect);
+    expect(answer.confirmation_required, name).toBe(grave ? true : undefined);
+    return grave ? call(name, { ...input, confirm_token: answer.confirm_token }) : answer;
+  };
 }
 
 describe("import, segment, check, send, see, be told", () => {

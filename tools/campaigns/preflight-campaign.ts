@@ -1,7 +1,8 @@
 import { z } from "zod";
 import { tool } from "#runtime/operation.ts";
 import { findCampaign } from "./campaign.ts";
-import { Preflight, preflight } from "./preflight.ts";
+import { stateOf } from "./confirming.ts";
+import { isSendable, Preflight, preflight } from "./preflight.ts";
 
 // Counting is linear in the audience: a million players take their time, and a busy machine longer.
 const DEADLINE_MS = 30_000;
@@ -16,9 +17,19 @@ export default tool({
   effect: "read",
   property: "propertyId",
   input: { campaignId: z.uuid().describe("From list_campaigns"), propertyId: z.uuid() },
-  output: Preflight,
+  output: Preflight.extend({
+    confirm_token: z
+      .string()
+      .nullable()
+      .describe("Over MCP, for send_campaign, send_sms_campaign or schedule_campaign. null: none is needed"),
+  }),
   faults: ["not_found"],
   deadline: DEADLINE_MS,
-  handler: async (context, { campaignId }) =>
-    preflight(context, await findCampaign(context, campaignId), COUNT_FOR_MS),
+  async handler(context, { campaignId }) {
+    const campaign = await findCampaign(context, campaignId);
+    const checked = await preflight(context, campaign, COUNT_FOR_MS);
+    if (isSendable(checked)) context.bind?.(await stateOf(context, campaign));
+    // Who calls over MCP is given one by what answers there.
+    return { ...checked, confirm_token: null };
+  },
 });

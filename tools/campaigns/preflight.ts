@@ -72,6 +72,11 @@ export async function preflight(
   };
 }
 
+/** Whether sending it now would not be refused, whatever else is to be corrected. */
+export function isSendable({ errors }: Pick<Preflight, "errors">): boolean {
+  return !errors.some(({ stops_sending }) => stops_sending);
+}
+
 function stateProblem(campaign: Campaign): FaultDetail[] {
   try {
     checkState(campaign, "send");

@@ -5,11 +5,12 @@ import { invalid } from "#runtime/faults.ts";
 import { sendingChannelOf } from "./addresses.ts";
 import { type Campaign, findCampaign } from "./campaign.ts";
 import { CampaignView } from "./campaigns.table.ts";
+import { checkConfirmed, stateOf } from "./confirming.ts";
 import { holdTemplate } from "./content.ts";
 import { checkState, move } from "./move.ts";
 import { obstacles } from "./obstacles.ts";
 import planCampaign from "./plan-campaign.job.ts";
-import { Preflight, preflight } from "./preflight.ts";
+import { isSendable, Preflight, preflight } from "./preflight.ts";
 import { notReady } from "./readiness.ts";
 
 /** What operations that send a campaign now take and answer. */
@@ -33,9 +34,14 @@ export async function queueCampaign(
   const campaign = await findCampaign(context, campaignId, { lock: !dry_run });
   const channel = sendingChannelOf(campaign.channel);
   if (!channel || !channels.includes(channel)) throw wrongChannel(campaign.channel, channels);
-  if (dry_run) return { success: true as const, preflight: await preflight(context, campaign) };
+  if (dry_run) {
+    const checked = await preflight(context, campaign);
+    if (isSendable(checked)) context.bind?.(await stateOf(context, campaign));
+    return { success: true as const, preflight: checked };
+  }
   checkState(campaign, "send");
   await holdTemplate(context, campaign);
+  await checkConfirmed(context, campaign);
   const { problems } = await obstacles(context, campaign);
   if (problems.length > 0) throw notReady(problems);
   const row = await move(context, campaignId, "send", { finished_at: null, fires_at: null });

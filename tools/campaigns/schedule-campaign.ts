@@ -5,6 +5,7 @@ import { Fault, invalid } from "#runtime/faults.ts";
 import { tool } from "#runtime/operation.ts";
 import { audienceSql } from "./audience.ts";
 import { CampaignView } from "./campaigns.table.ts";
+import { CONFIRMED_DEADLINE_MS, checkConfirmed, stateOf } from "./confirming.ts";
 import fireCampaign from "./fire-campaign.job.ts";
 import { lockFor, move } from "./move.ts";
 import { obstacles } from "./obstacles.ts";
@@ -21,6 +22,8 @@ export default tool({
   effect: "contact",
   core: true,
   property: "property_id",
+  confirmedBy: "preflight_campaign",
+  deadline: CONFIRMED_DEADLINE_MS,
   input: {
     campaign_id: z.uuid().describe("From list_campaigns"),
     scheduled_at: timestamp().describe("In the future, with an offset, such as 2027-01-31T18:00:00-05:00"),
@@ -43,16 +46,19 @@ export default tool({
     await checkFuture(context, scheduled_at);
     await checkSegment(context, segment_id);
     const target = { segment_id, audience: null, conditions: null };
-    await audienceSql(context, { ...campaign, ...target }, 0);
+    const wanted = { ...campaign, ...target };
+    await audienceSql(context, wanted, 0);
+    await checkConfirmed(context, wanted);
     const fires_at = campaign.send_in_player_timezone ? await firstLocalTime(context, scheduled_at) : null;
     const row = await move(context, campaign_id, "schedule", { ...target, scheduled_at, fires_at });
     context.enqueue(fireCampaign, { campaignId: campaign_id }, { runAt: fires_at ?? scheduled_at });
-    const { problems } = await obstacles(context, { ...campaign, ...target });
+    const { problems } = await obstacles(context, wanted);
+    if (dry_run) context.bind?.(await stateOf(context, wanted));
     return {
       success: true as const,
       campaign: row,
       warnings: problems.map(({ field, message }) => `${field}: ${message}`),
-      ...(dry_run && { preflight: await preflight(context, { ...campaign, ...target }) }),
+      ...(dry_run && { preflight: await preflight(context, wanted) }),
     };
   },
 });

@@ -1,4 +1,5 @@
 import { tool } from "#runtime/operation.ts";
+import { CONFIRMED_DEADLINE_MS } from "./confirming.ts";
 import { input, output, queueCampaign } from "./queue-campaign.ts";
 
 export default tool({
@@ -10,6 +11,8 @@ export default tool({
   effect: "contact",
   core: true,
   property: "propertyId",
+  confirmedBy: "preflight_campaign",
+  deadline: CONFIRMED_DEADLINE_MS,
   input,
   output,
   faults: ["invalid", "not_found", "conflict"],

@@ -4,6 +4,7 @@ import { directoryChanged } from "#runtime/directory.ts";
 import { invalid } from "#runtime/faults.ts";
 import { newApiKey } from "#runtime/keys.ts";
 import { tool } from "#runtime/operation.ts";
+import { refuseAgents } from "#tools/properties/agent-confirmation.ts";
 import { ApiKeyView, keyColumns, Scope } from "./key.ts";
 
 export default tool({
@@ -24,6 +25,7 @@ export default tool({
     expires_at: timestamp().nullable().default(null).describe("null means never"),
     rate_limit: z.int().min(1).max(1_000_000).default(100).describe("Requests a minute"),
     pii_masked: ApiKeyView.shape.pii_masked.default(false),
+    agent_confirmation: ApiKeyView.shape.agent_confirmation.default("on"),
   },
   output: z.object({
     success: z.literal(true),
@@ -38,6 +40,7 @@ export default tool({
   faults: ["invalid"],
   secrets: ["api_key"],
   async handler({ sql, property, call }, input) {
+    refuseAgents(call, input.agent_confirmation);
     // By the database's clock, which ends the key too.
     const [given] = await sql<{ over: boolean | null }[]>`
       select ${input.expires_at}::timestamptz <= clock_timestamp() as over`;
@@ -47,9 +50,9 @@ export default tool({
     const createdBy = call.actor.type === "user" ? call.actor.id : null;
     const [key] = await sql<ApiKeyView[]>`
       insert into api_keys (property_id, name, key_prefix, key_hash, scopes, rate_limit, pii_masked,
-        expires_at, created_by)
+        agent_confirmation, expires_at, created_by)
       values (${property.id}, ${input.name}, ${prefix}, ${hash}, ${scopes}::text[], ${input.rate_limit},
-        ${input.pii_masked}, ${input.expires_at}, ${createdBy})
+        ${input.pii_masked}, ${input.agent_confirmation}, ${input.expires_at}, ${createdBy})
       returning ${keyColumns(sql)}`;
     await directoryChanged(sql);
     const { id, name, property_id, created_at } = key!;

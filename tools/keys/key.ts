@@ -1,6 +1,7 @@
 import { z } from "zod";
 import type { Sql } from "#db/client.ts";
 import { timestamp } from "#runtime/columns.ts";
+import { AgentConfirmation } from "#tools/properties/agent-confirmation.ts";
 
 export const Scope = z.enum(["read", "write"]);
 
@@ -15,6 +16,7 @@ export const ApiKeyView = z.object({
   pii_masked: z
     .boolean()
     .describe("Over MCP, nobody's address, name or birth date is shown whole. Programs over REST get them"),
+  agent_confirmation: AgentConfirmation,
   is_active: z.boolean(),
   expires_at: timestamp().nullable(),
   last_used_at: timestamp().nullable(),
@@ -24,5 +26,5 @@ export const ApiKeyView = z.object({
 export type ApiKeyView = z.output<typeof ApiKeyView>;
 
 export function keyColumns(sql: Sql) {
-  return sql`id, property_id, name, key_prefix, scopes, rate_limit, pii_masked, is_active, expires_at, last_used_at, created_at`;
+  return sql`id, property_id, name, key_prefix, scopes, rate_limit, pii_masked, agent_confirmation, is_active, expires_at, last_used_at, created_at`;
 }

@@ -5,7 +5,7 @@ import { type JobContext, job } from "#runtime/operation.ts";
 const BATCH = 10_000;
 
 /**
- * Removes what has run out: recorded answers after their 24 hours, counts of windows and reset links long past, the
+ * Removes what has run out: recorded answers after their 24 hours, what agents were to confirm, counts of windows and reset links long past, the
  * vendors' notices that none of them repeats any more, and callbacks that were settled, and jobs that have failed for
  * good, thirty days ago.
  */
@@ -27,7 +27,7 @@ export default job({
     await transactSystem(
       (sql) => sql`delete from provider_notices where received_at < now() - interval '30 days'`,
     );
-    for (const remove of [answers, deliveries, events, jobs]) await toTheEnd(context, remove);
+    for (const remove of [answers, confirmations, deliveries, events, jobs]) await toTheEnd(context, remove);
   },
 });
 
@@ -42,6 +42,10 @@ async function toTheEnd({ transactSystem, signal }: JobContext, remove: Removal)
 const answers: Removal = (sql) => sql`
   delete from idempotency_records where (property_id, key) in (
     select property_id, key from idempotency_records where expires_at <= now() limit ${BATCH})`;
+
+const confirmations: Removal = (sql) => sql`
+  delete from agent_confirmations where (property_id, id) in (
+    select property_id, id from agent_confirmations where expires_at <= now() limit ${BATCH})`;
 
 /** One that was asked for again has its thirty days anew. */
 const deliveries: Removal = (sql) => sql`

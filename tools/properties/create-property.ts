@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { directoryChanged } from "#runtime/directory.ts";
 import { tool } from "#runtime/operation.ts";
+import { refuseAgents } from "./agent-confirmation.ts";
 import { assertSlugFree, given, PropertyView, propertyColumns, settings } from "./property.ts";
 
 const optional = z.object(settings).partial().shape;
@@ -25,7 +26,8 @@ export default tool({
   output: PropertyView,
   status: 201,
   faults: ["invalid", "conflict"],
-  async handler({ sql, audit }, input) {
+  async handler({ sql, call, audit }, input) {
+    refuseAgents(call, input.agent_confirmation);
     await assertSlugFree(sql, input.slug);
     const [property] = await sql<PropertyView[]>`
       insert into properties ${sql(given(input) as never)} returning ${propertyColumns(sql)}`;

@@ -2,6 +2,7 @@ import { z } from "zod";
 import type { Sql } from "#db/client.ts";
 import { timestamp } from "#runtime/columns.ts";
 import { invalid } from "#runtime/faults.ts";
+import { AgentConfirmation } from "./agent-confirmation.ts";
 
 const text = (most: number) => z.string().trim().min(1).max(most).nullable();
 
@@ -41,6 +42,7 @@ export const settings = {
   tracking: z
     .enum(["on", "off"])
     .describe("Whether opens and clicks of emails are counted; off also leaves their links as they are"),
+  agent_confirmation: AgentConfirmation,
   hard_bounce_limit: limit("An address is suppressed after so many permanent bounces"),
   complaint_limit: limit("Consent is taken back after so many complaints"),
   soft_bounce_limit: limit("An address is suppressed after so many passing bounces within 7 days"),

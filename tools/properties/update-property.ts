@@ -2,6 +2,7 @@ import { z } from "zod";
 import { directoryChanged } from "#runtime/directory.ts";
 import { invalid } from "#runtime/faults.ts";
 import { tool } from "#runtime/operation.ts";
+import { refuseAgents } from "./agent-confirmation.ts";
 import { given, PropertyView, propertyColumns, settings } from "./property.ts";
 
 const optional = z.object(settings).partial().shape;
@@ -19,7 +20,8 @@ export default tool({
   input: { propertyId: z.uuid(), name: z.string().trim().min(1).max(200).optional(), ...optional },
   output: PropertyView,
   faults: ["invalid"],
-  async handler({ sql, property, audit }, { propertyId: _, ...input }) {
+  async handler({ sql, property, call, audit }, { propertyId: _, ...input }) {
+    refuseAgents(call, input.agent_confirmation);
     const changes = given(input);
     if (Object.keys(changes).length === 0) throw invalid("body", "names no setting to change");
     const [row] = await sql<PropertyView[]>`

@@ -85,6 +85,21 @@ test("more callbacks than one transaction removes are all forgotten", async () =
   expect((await left(rival)).filter(([name]) => name === "many")).toEqual([]);
 });
 
+test("what agents were to confirm is forgotten once it has expired, used or not, of every property", async () => {
+  const token = (property: string, tool: string, left: string) => admin`
+    insert into agent_confirmations (property_id, id, tool, arguments_hash, used_at, expires_at)
+    values (${property}, sha256(convert_to(${tool}, 'UTF8')), ${tool}, ''::bytea,
+      case when ${tool} = 'used' then now() end, now() + ${left}::interval)`;
+  for (const { id } of [house.tenant, rival]) {
+    await token(id, "expired", "-1 second");
+    await token(id, "used", "-1 minute");
+    await token(id, "open", "5 minutes");
+  }
+  await sweep();
+  const kept = await admin<{ tool: string }[]>`select tool from agent_confirmations`;
+  expect(kept.map(({ tool }) => tool)).toEqual(["open", "open"]);
+});
+
 test("a job that failed for good is forgotten thirty days later, with whomever it names, and none that is still to run", async () => {
   const job = (name: string, state: string, age: string, run: string) => admin`
     insert into queue (id, name, property_id, input, max_attempts, state, created_at, run_at)

@@ -1,0 +1,36 @@
+import type { Context } from "#runtime/context.ts";
+import { Fault } from "#runtime/faults.ts";
+import { audienceSql } from "./audience.ts";
+import type { Campaign } from "./campaign.ts";
+
+/** Counting an audience is linear in it, and sending what an agent has confirmed counts it again. */
+export const CONFIRMED_DEADLINE_MS = 15_000;
+
+/**
+ * The state of a campaign that an agent confirms: another one after each change of its content, of the rules of its
+ * audience, and of how many those are.
+ */
+export async function stateOf({ sql, property }: Context, campaign: Campaign): Promise<string> {
+  const { text, params } = await audienceSql({ sql, property }, campaign, 1);
+  const segments = [campaign.segment_id, ...campaign.exclude_segment_ids].filter((id) => id !== null);
+  const [[counted], [versions]] = await Promise.all([
+    sql.unsafe<{ count: number }[]>(
+      `select count(*)::int as count from players p where p.property_id = $1 and ${text}`,
+      [property.id, ...params] as never[],
+    ),
+    sql<{ template: number | null; segments: string | null }[]>`
+      select (select version from templates where property_id = ${property.id} and id = ${campaign.template_id}) as template,
+        (select string_agg(id || '.' || version, ' ' order by id) from segments
+          where property_id = ${property.id} and id = any(${segments}::uuid[])) as segments`,
+  ]);
+  const { template, segments: rules } = versions!;
+  return `${campaign.id}.${campaign.version} template ${template} audience ${rules} ${counted!.count}`;
+}
+
+/** Throws `precondition_failed` where the campaign is not what an agent has confirmed. */
+export async function checkConfirmed(context: Context, campaign: Campaign): Promise<void> {
+  if (!context.confirmed || (await stateOf(context, campaign)) === context.confirmed.bound) return;
+  throw new Fault("precondition_failed", {
+    message: "The campaign or its audience has changed since that preview.",
+  });
+}

@@ -1,0 +1,19 @@
+import { z } from "zod";
+import type { Call } from "#runtime/context.ts";
+import { Fault } from "#runtime/faults.ts";
+
+/** A setting of a property and of a key: either of them switches it off. */
+export const AgentConfirmation = z
+  .enum(["on", "off"])
+  .describe(
+    "Over MCP, what reaches people or cannot be taken back is shown first, and done once it is confirmed",
+  );
+
+/** No agent loosens what holds it. Throws `forbidden`. */
+export function refuseAgents({ transport }: Call, wanted: "on" | "off" | undefined): void {
+  if (transport !== "mcp" || wanted !== "off") return;
+  throw new Fault("forbidden", {
+    message:
+      "agent_confirmation cannot be switched off over MCP. A person can, over REST or the command line.",
+  });
+}
