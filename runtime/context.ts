@@ -42,6 +42,8 @@ export interface Call {
   /** The agent's own name, from MCP. */
   client?: string | undefined;
   idempotency?: { key: string; fingerprint: Buffer } | undefined;
+  /** Whoever reads the answer is shown nobody's address, name or birth date whole. */
+  masked?: boolean | undefined;
   /** By which an agent confirms what it was shown. */
   confirmation?: Confirmation | undefined;
   /** Entity tags of which the record must have one, or `*`. */

@@ -132,13 +132,24 @@ function question({ operation, input }: Asked, lines: string[], { token }: Given
 }
 
 /** What a preview says in figures: nothing that a player wrote. */
-function factsOf({ preflight, remaining }: Record<string, unknown>): string[] {
-  if (typeof remaining === "number") return [`${remaining} messages wait to be sent.`];
+function factsOf({ preflight, remaining, estimated_cost }: Record<string, unknown>): string[] {
+  if (typeof remaining === "number") {
+    return [`${remaining} messages wait to be sent.`, ...costOf(estimated_cost)];
+  }
   if (!isRecord(preflight)) return [];
   const blocked = Object.entries(preflight.blocked as Record<string, number>);
   const left = blocked.map(([reason, count]) => `${reason} ${count}`).join(", ");
   return [
     `It would reach ${preflight.allowed} of ${preflight.audience} players.${left ? ` Left out: ${left}.` : ""}`,
+    ...costOf(preflight.estimated_cost),
     ...(preflight.ok === false ? ["Something is to be corrected first: see preflight.errors."] : []),
   ];
+}
+
+function costOf(cost: unknown): string[] {
+  if (!isRecord(cost)) return [];
+  const { amount, currency, unit, units, unit_price } = cost;
+  if (amount === null) return ["What it would cost is not known."];
+  if (unit_price === 0) return ["It would cost nothing."];
+  return [`It would cost about ${amount} ${currency}: ${units} ${unit}s at ${unit_price}.`];
 }

@@ -21,7 +21,7 @@ const PARTS: readonly { title: string; steps: readonly Step[] }[] = [
       },
       {
         needs: ["preflight_campaign"],
-        text: "`preflight_campaign`: how many it would reach, who is blocked and why, three rendered messages, and the `confirm_token` for sending it.",
+        text: "`preflight_campaign`: how many it would reach, who is blocked and why, what it would cost, three rendered messages, and the `confirm_token` for sending it.",
       },
       { needs: ["send_test_message"], text: "`send_test_message` to yourself." },
       {

@@ -62,7 +62,7 @@ export function serverMaker(machine: Machine, exhibits?: Exhibits): (exchange: E
       const result = await callTool(
         machine,
         surface,
-        { ...call, transport: "mcp", client: clientOf(call, context) },
+        { ...call, transport: "mcp", masked: surface.masked, client: clientOf(call, context) },
         {
           name: params.name,
           input: params.arguments ?? {},

@@ -107,7 +107,33 @@ describe("what reaches people", () => {
     expect(isError).toBeUndefined();
     expect(content[0].text).toContain("not done yet");
     expect(content[0].text).toContain("2 of 3 players. Left out: no_consent 1.");
+    expect(content[0].text).toContain("It would cost nothing.");
     expect(content[0].text).toContain(`confirm_token = ${structuredContent.confirm_token}`);
+  });
+
+  test("shows a key that is masked its samples without names and addresses", async () => {
+    const tier = `T-${randomUUID().slice(0, 8)}`;
+    await player({ tier, first_name: "Zelda", email: `zelda.${tier.toLowerCase()}@example.com` });
+    const conditions = [{ field: "tier", operator: "eq", value: tier }];
+    const made = await house.post("/api/campaigns", {
+      name: tier,
+      channel: "email",
+      conditions,
+      subject: "Dear {{ first_name }}",
+      body_html: "<p>To {{ email }}, who is {{ player.first_name }}</p>",
+    });
+    const { api_key } = await house.call("create_api_key", {
+      property_id: house.tenant.id,
+      name: "masked",
+      pii_masked: true,
+    });
+    const open = await tool("send_campaign", { campaignId: made.body.id });
+    expect(JSON.stringify(open.data)).toContain("Dear Zelda");
+    const { data } = await tool("send_campaign", { campaignId: made.body.id }, api_key);
+    expect(data).toMatchObject({ preflight: { sample_renders: [{ subject: "Dear Z•••" }] } });
+    expect(JSON.stringify(data)).not.toMatch(/zelda/i);
+    const checked = await tool("preflight_campaign", { campaignId: made.body.id }, api_key);
+    expect(JSON.stringify(checked.data)).not.toMatch(/zelda/i);
   });
 
   test("is refused at once, in the same words, where the call itself would be", async () => {

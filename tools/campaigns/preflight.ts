@@ -4,6 +4,7 @@ import { type FaultDetail, toFault } from "#runtime/faults.ts";
 import { sendingChannelOf } from "./addresses.ts";
 import { hasAudience } from "./audience.ts";
 import type { Campaign } from "./campaign.ts";
+import { Cost, estimatedCost } from "./cost.ts";
 import { checkState } from "./move.ts";
 import { obstacles } from "./obstacles.ts";
 import { type Judgement, judgePage } from "./planning.ts";
@@ -12,8 +13,8 @@ import { Sample } from "./samples.ts";
 import { firstReason } from "./stats.ts";
 
 const PAGE = 20_000;
-// A request has five seconds in all, where its operation does not ask for more.
-const COUNT_FOR_MS = 2_500;
+// What sends or schedules has fifteen seconds in all, and counts once more what an agent has confirmed.
+const COUNT_FOR_MS = 8_000;
 const NOBODY_ALLOWED = "nobody in the audience may be sent to now; see blocked";
 
 const EMPTY = { field: "audience", message: "is empty: nobody would get it" };
@@ -37,6 +38,7 @@ export const Preflight = z.object({
     .int()
     .nullable()
     .describe("Of text messages: how many all would be paid for as, going by the samples"),
+  estimated_cost: Cost.nullable().describe("Of all that are allowed; null where nothing can be sent"),
   sample_renders: z.array(Sample),
 });
 export type Preflight = z.output<typeof Preflight>;
@@ -54,12 +56,17 @@ export async function preflight(
     ...[...stateProblem(campaign), ...problems].map((one) => ({ ...one, stops_sending: true })),
     ...[...partial, ...(isEmpty ? [EMPTY] : [])].map((one) => ({ ...one, stops_sending: false })),
   ];
+  const segments = allSegments(samples, allowed);
+  const { cost, warnings: unpriced } = await estimatedCost(context, campaign, {
+    messages: counted.isWhole ? allowed : null,
+    segments,
+  });
   const warnings = [
     ...counted.warnings,
     ...(await gamingTraffic(context, campaign)),
     ...costlyLetters(samples),
+    ...unpriced,
   ];
-  const segments = allSegments(samples, allowed);
   return {
     ok: errors.length === 0,
     errors,
@@ -68,6 +75,7 @@ export async function preflight(
     blocked,
     allowed,
     segments,
+    estimated_cost: cost,
     sample_renders: samples,
   };
 }
@@ -90,13 +98,22 @@ interface Counted {
   audience: number;
   allowed: number;
   blocked: Record<string, number>;
+  /** All were looked at. */
+  isWhole: boolean;
   /** All were looked at, and there are none. */
   isEmpty: boolean;
   warnings: string[];
 }
 
 async function countAudience(context: Context, campaign: Campaign, countForMs: number): Promise<Counted> {
-  const counted: Counted = { audience: 0, allowed: 0, blocked: {}, isEmpty: false, warnings: [] };
+  const counted: Counted = {
+    audience: 0,
+    allowed: 0,
+    blocked: {},
+    isWhole: false,
+    isEmpty: false,
+    warnings: [],
+  };
   if (!hasAudience(campaign) || !sendingChannelOf(campaign.channel)) return counted;
   const startedAt = performance.now();
   for (let cursor: string | null = null; ; ) {
@@ -109,7 +126,8 @@ async function countAudience(context: Context, campaign: Campaign, countForMs: n
       counted.blocked[reason] = (counted.blocked[reason] ?? 0) + count;
       counted.allowed -= count;
     }
-    if (page.count < PAGE) break;
+    counted.isWhole = page.count < PAGE;
+    if (counted.isWhole) break;
     if (performance.now() - startedAt > countForMs) {
       counted.warnings.push(`only the first ${counted.audience} players of the audience were counted`);
       break;

@@ -1,9 +1,13 @@
 import { z } from "zod";
 import type { Context } from "#runtime/context.ts";
 import { tool } from "#runtime/operation.ts";
+import type { Campaign } from "./campaign.ts";
 import { CampaignView } from "./campaigns.table.ts";
+import { Cost, estimatedCost } from "./cost.ts";
 import { lockFor, move } from "./move.ts";
+import { obstacles } from "./obstacles.ts";
 import planCampaign from "./plan-campaign.job.ts";
+import { allSegments } from "./preflight-warnings.ts";
 
 export default tool({
   name: "resume_campaign",
@@ -21,16 +25,25 @@ export default tool({
     success: z.literal(true),
     campaign: CampaignView,
     remaining: z.int().optional().describe("Of a dry run: messages that wait, each to be checked again"),
+    estimated_cost: Cost.nullable().optional().describe("Of a dry run: if all of these go out"),
   }),
   faults: ["not_found", "conflict"],
   async handler(context, { campaignId, dry_run }) {
-    await lockFor(context, campaignId, "resume");
+    const paused = await lockFor(context, campaignId, "resume");
     const campaign = await move(context, campaignId, "resume");
     context.enqueue(planCampaign, { campaignId }, { dedupe: campaignId });
-    if (dry_run) return { success: true as const, campaign, remaining: await waiting(context, campaignId) };
-    return { success: true as const, campaign };
+    return { success: true as const, campaign, ...(dry_run && (await outlook(context, paused))) };
   },
 });
+
+/** What going on would send, by what is planned already. */
+async function outlook(context: Context, campaign: Campaign) {
+  const remaining = await waiting(context, campaign.id);
+  const { samples } = await obstacles(context, campaign);
+  const volume = { messages: remaining, segments: allSegments(samples, remaining) };
+  const { cost } = await estimatedCost(context, campaign, volume);
+  return { remaining, estimated_cost: cost };
+}
 
 async function waiting({ sql, property }: Context, campaignId: string): Promise<number> {
   const [row] = await sql<{ count: number }[]>`

@@ -41,7 +41,8 @@ export async function renderSamples(
   const rendered: Samples = { samples: [], broken: [] };
   for (const player of players) {
     try {
-      const recipient = { ...player, send_id: NIL_UUID, address: String(player.address) };
+      const known = context.call.masked ? unnamed(player) : player;
+      const recipient = { ...known, send_id: NIL_UUID, address: String(player.address) };
       rendered.samples.push({
         player_id: String(player.id),
         ...shown(content.messageTo(recipient, link)),
@@ -57,6 +58,21 @@ export async function renderSamples(
     }
   }
   return rendered;
+}
+
+/** The player's values without what says who they are: addresses in texts are masked on the way out. */
+function unnamed(player: Record<string, unknown>): Record<string, unknown> {
+  const { first_name, last_name, birth_date } = player;
+  return {
+    ...player,
+    first_name: initial(first_name),
+    last_name: initial(last_name),
+    birth_date: typeof birth_date === "string" ? `${birth_date.slice(0, 4)}-01-01` : null,
+  };
+}
+
+function initial(name: unknown): string | null {
+  return typeof name === "string" ? `${[...name][0] ?? ""}•••` : null;
 }
 
 function shown(message: Messages[SendingChannel]): Omit<Sample, "player_id"> {

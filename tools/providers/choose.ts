@@ -34,8 +34,8 @@ export async function ownProviders(
 ): Promise<{ providers: ProviderRecord[]; problems: FaultDetail[] }> {
   // A refused one is asked last: each further refusal brings a lock-out nearer.
   const found = await sql<ProviderRecord[]>`
-    select id, channel, kind, name, from_address, credentials, rate_per_second, daily_limit, allows_gaming,
-      is_active, health, updated_at::text as revision
+    select id, channel, kind, name, from_address, credentials, rate_per_second, daily_limit, unit_price,
+      price_currency, allows_gaming, is_active, health, updated_at::text as revision
     from message_providers
     where property_id = ${property.id} and deleted_at is null and channel = ${channel}
       ${named === null ? sql`` : sql`and id = ${named}`}

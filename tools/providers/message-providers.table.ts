@@ -62,6 +62,23 @@ export default table({
         .describe("Messages a second at most. Default: no limit of ours"),
     ),
     daily_limit: writable(z.int().min(1).max(2_000_000_000).nullable().optional().describe("A day of UTC")),
+    unit_price: writable(
+      z
+        .number()
+        .min(0)
+        .max(1_000_000)
+        .nullable()
+        .optional()
+        .describe("What one message costs, of texts one segment; null: not known. Previews estimate by it"),
+    ),
+    price_currency: writable(
+      z
+        .string()
+        .regex(/^[A-Z]{3}$/, "must be an ISO 4217 code, such as USD")
+        .nullable()
+        .optional()
+        .describe("Of unit_price, such as USD"),
+    ),
     allows_gaming: writable(
       z
         .boolean()
@@ -89,6 +106,10 @@ async function beforeWrite(context: Context, change: Change): Promise<Record<str
   if (verb === "delete") return beforeDelete(context, current!);
   const { channel, kind } = { ...current, ...input } as unknown as { channel: SendingChannel; kind: string };
   if (input.credentials !== undefined) checkCredentials(context, channel, kind, input.credentials);
+  const { unit_price, price_currency } = { ...current, ...input };
+  if ((unit_price ?? null) !== null && (price_currency ?? null) === null) {
+    throw invalid("price_currency", "is missing: a price is in some currency");
+  }
   if (typeof input.from_address === "string" && channel === "email") checkSender(input.from_address);
   const active = input.is_active ?? current?.is_active ?? true;
   if (input.is_default === true) {

@@ -16,6 +16,9 @@ export interface ProviderRecord {
   credentials: string;
   rate_per_second: number | null;
   daily_limit: number | null;
+  /** Of one message; of texts, of one segment. Null: nobody has said. */
+  unit_price: number | null;
+  price_currency: string | null;
   allows_gaming: boolean;
   is_active: boolean;
   health: string;

@@ -106,6 +106,7 @@ test("without a contract that allows gaming nothing is sent, and with one the ca
   expect(after.ok).toBe(true);
   expect(after.warnings).toEqual([
     expect.stringContaining("most US carriers, and Twilio's own policy, forbid gambling content"),
+    expect.stringContaining("the cost is not known"),
   ]);
   await place.call("update_campaign", { id, body_text: "Double points! http://casino.example" });
   const plain = "body_text: a link is not https: http://casino.example";

@@ -1,0 +1,135 @@
+import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
+import { type House, startHouse } from "../../support/house.ts";
+import { type Casino, casino } from "./casino.ts";
+
+let house: House;
+let place: Casino & { id: string };
+
+beforeAll(async () => {
+  house = await startHouse({ role: "web" });
+});
+afterAll(() => house?.stop());
+beforeEach(async () => {
+  const { id } = await house.newTenant();
+  place = { ...casino(house, id), id };
+});
+
+const SES = { region: "us-east-1", access_key_id: "AKIAEXAMPLE", secret_access_key: "very-s3cret" };
+const email = (values: object = {}) =>
+  place.call("create_message_provider", {
+    channel: "email",
+    kind: "ses",
+    name: "SES",
+    credentials: SES,
+    from_address: "offers@casino.example",
+    allows_gaming: true,
+    ...values,
+  });
+const UNKNOWN = expect.stringContaining("the cost is not known");
+
+test("an email is paid for by the message, at the price of the provider that is tried first", async () => {
+  await email({ name: "Second", unit_price: 5, price_currency: "EUR" });
+  await email({ name: "First", unit_price: 0.0004, price_currency: "USD", is_default: true });
+  await place.crowd(150);
+  await place.player({ email: "no@example.com" }, false);
+  const told = await place.preflight(await place.campaign());
+  expect(told).toMatchObject({
+    allowed: 150,
+    estimated_cost: {
+      amount: 0.06,
+      currency: "USD",
+      channel: "email",
+      unit: "message",
+      units: 150,
+      unit_price: 0.0004,
+    },
+  });
+  expect(told.warnings).not.toContainEqual(UNKNOWN);
+});
+
+test("a price that nobody has said is not known, and not nothing", async () => {
+  const { id } = await email();
+  await place.crowd(2);
+  const campaign = await place.campaign();
+  const told = await place.preflight(campaign);
+  expect(told).toMatchObject({
+    ok: true,
+    estimated_cost: { amount: null, currency: null, units: 2, unit_price: null },
+  });
+  expect(told.warnings).toContainEqual(UNKNOWN);
+  await place.call("update_message_provider", { id, unit_price: 0, price_currency: "USD" });
+  expect((await place.preflight(campaign)).estimated_cost).toMatchObject({ amount: 0, currency: "USD" });
+  await place.call("update_message_provider", { id, allows_gaming: false });
+  expect((await place.preflight(campaign)).estimated_cost).toMatchObject({ amount: null, unit_price: null });
+});
+
+test("what the service keeps itself costs nothing", async () => {
+  await place.crowd(2);
+  const told = await place.preflight(await place.campaign());
+  expect(told.estimated_cost).toMatchObject({ amount: 0, currency: null, units: 2, unit_price: 0 });
+  const inbox = await place.campaign({ channel: "loyaltyvip", body_text: "Double points", body_html: null });
+  expect((await place.preflight(inbox)).estimated_cost).toMatchObject({ amount: 0, channel: "loyaltyvip" });
+});
+
+test("a text is paid for by the segment", async () => {
+  await place.call("create_message_provider", {
+    channel: "sms",
+    kind: "twilio",
+    name: "Twilio",
+    from_address: "+17025550999",
+    credentials: { account_sid: `AC${"0".repeat(32)}`, auth_token: "secret" },
+    allows_gaming: true,
+    unit_price: 0.0079,
+    price_currency: "USD",
+  });
+  for (const phone of ["+17025550101", "+17025550102"]) {
+    const { id } = await place.call("create_player", { phone });
+    const consent = { propertyId: place.id, playerId: id, channel: "sms", consentGiven: true };
+    await place.call("consent_record", consent);
+  }
+  const body_text = `${"x".repeat(200)} STOP`;
+  const told = await place.preflight(
+    await place.campaign({ channel: "sms", body_text, body_html: null, subject: null }),
+  );
+  expect(told).toMatchObject({
+    allowed: 2,
+    segments: 4,
+    estimated_cost: { amount: 0.0316, currency: "USD", unit: "segment", units: 4, unit_price: 0.0079 },
+  });
+});
+
+test("going on with a paused campaign says what is left, and what it would cost", async () => {
+  await email({ unit_price: 0.5, price_currency: "USD" });
+  await place.crowd(3);
+  const id = await place.campaign();
+  await place.send(id);
+  await place.query(
+    (sql) => sql`
+      update campaigns set status = 'paused' where property_id = ${place.id} and id = ${id}`,
+  );
+  await place.query(
+    (sql) => sql`
+      insert into campaign_sends (property_id, campaign_id, channel, status, dedupe_key)
+      select ${place.id}, ${id}, 'email', 'pending', sha256(convert_to(n::text, 'UTF8')) from generate_series(1, 2) n`,
+  );
+  const about = { campaignId: id, propertyId: place.id, dry_run: true };
+  expect(await place.call("resume_campaign", about)).toMatchObject({
+    remaining: 2,
+    estimated_cost: { amount: 1, currency: "USD", units: 2 },
+  });
+});
+
+test("a price needs its currency, and neither is below nothing or made up", async () => {
+  const { id } = await email();
+  const change = (body: object) =>
+    place.call("update_message_provider", { id, ...body }).then(
+      () => null,
+      (error: Error) => error.message,
+    );
+  expect(await change({ unit_price: 1 })).toContain("price_currency");
+  expect(await change({ unit_price: -1, price_currency: "USD" })).toContain("unit_price");
+  expect(await change({ unit_price: 1, price_currency: "dollars" })).toContain("price_currency");
+  expect(await change({ unit_price: 1, price_currency: "USD" })).toBeNull();
+  expect(await change({ price_currency: null })).toContain("price_currency");
+  expect(await change({ unit_price: null, price_currency: null })).toBeNull();
+});
