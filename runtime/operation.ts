@@ -209,6 +209,8 @@ export interface Table {
   /** Verbs that the specification names. */
   readonly core: readonly Verb[];
   readonly access: Access;
+  /** Beside the id, the columns that a list shows agents who do not ask for others. Default: all but the bookkeeping. */
+  readonly concise?: readonly string[];
   /** Columns that no two records share, by which an upsert knows a record beside its id. */
   readonly key: readonly string[];
   /** `deleted_at` is set instead of removing the row, and such rows are hidden. */

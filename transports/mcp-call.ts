@@ -18,6 +18,7 @@ import { foldCasing, inputFault } from "#runtime/input.ts";
 import { invoke, type Outcome, type Service } from "#runtime/invoke.ts";
 import { keepsAnswer, type Operation } from "#runtime/operation.ts";
 import { startOf } from "./files.ts";
+import { hasColumns, withColumns } from "./mcp-columns.ts";
 import { doConfirmed, withToken } from "./mcp-confirm.ts";
 import { DECLINED, errorResult, failureOf, recordedFailure } from "./mcp-errors.ts";
 import { type Format, resultOf } from "./mcp-results.ts";
@@ -197,7 +198,8 @@ interface Prepared {
 /** The operation's own input: without what belongs to the transport, with the tenant of the credential. */
 function prepare(operation: Operation, call: Call, { input: raw, metaKey }: ToolCall): Prepared {
   const { shape } = operation.input;
-  const input = foldCasing(operation, raw);
+  const folded = foldCasing(operation, raw);
+  const input = hasColumns(operation) ? withColumns(operation, folded) : folded;
   let format: Format = "columns";
   if (isList(operation) && !Object.hasOwn(shape, "format")) {
     format = readFormat(input.format);

@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { isGrave } from "#runtime/dry-run.ts";
 import { keepsAnswer, type Operation } from "#runtime/operation.ts";
+import { DETAILS, hasColumns } from "./mcp-columns.ts";
 import { isList } from "./paging.ts";
 
 /** A JSON Schema of dialect 2020-12, which is what MCP assumes where `$schema` is absent. */
@@ -26,6 +27,17 @@ const FORMAT: JsonSchema = {
   enum: [...FORMATS],
   default: "columns",
   description: "columns: names once, then rows of values. items: one object a row. csv: text.",
+};
+
+const FIELDS: JsonSchema = {
+  type: "array",
+  items: { type: "string" },
+  description: 'Columns to answer, such as ["id","status"].',
+};
+const DETAIL: JsonSchema = {
+  enum: [...DETAILS],
+  default: "concise",
+  description: "Without fields: the columns that matter, or all.",
 };
 
 const CONFIRM: JsonSchema = { type: "string", description: "From the preview that the first call answers." };
@@ -56,14 +68,17 @@ export function inputSchemaOf(operation: Operation): ObjectSchema {
     Object.entries(properties).filter(([name]) => name !== operation.property && !HIDDEN(operation, name)),
   );
   if (isList(operation)) shown.format ??= FORMAT;
+  if (hasColumns(operation)) Object.assign(shown, { fields: FIELDS, detail: DETAIL });
   if (keepsAnswer(operation)) shown.idempotency_key ??= IDEMPOTENCY;
   if (isGrave(operation)) shown.confirm_token = CONFIRM;
   const needed = required.filter((name) => name in shown);
   return { ...rest, type: "object", properties: shown, ...(needed.length > 0 && { required: needed }) };
 }
 
-// Agents page by cursor; an offset that somebody sends is obeyed all the same.
-const HIDDEN = (operation: Operation, name: string) => operation.crud?.verb === "list" && name === "offset";
+// Agents page by cursor and choose columns by fields; what somebody sends of these is obeyed all the same.
+const UNSHOWN = ["offset", "select"];
+const HIDDEN = (operation: Operation, name: string) =>
+  operation.crud?.verb === "list" && UNSHOWN.includes(name);
 
 /**
  * What a tool answers. Nothing at the root is required: clients of the 2025 SDK hold errors, too, against this

@@ -60,9 +60,9 @@ async function byMcp(
   key = house.tenant.key,
 ): Promise<Said> {
   const list = operation.crud?.verb === "list" || operation.output.type === "array";
-  const { isError, data } = await overMcp(house, operation, list ? { ...input, format: "items" } : input, {
-    "X-Api-Key": key,
-  });
+  const all = operation.crud?.verb === "list" ? { detail: "full" } : {};
+  const asked = list ? { ...input, ...all, format: "items" } : input;
+  const { isError, data } = await overMcp(house, operation, asked, { "X-Api-Key": key });
   if (isError) return { code: String(data.code), data: data.message };
   const { audit_id: _, confirm_token: token, ...others } = data;
   // Only MCP has something to confirm.

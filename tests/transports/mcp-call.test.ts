@@ -69,6 +69,41 @@ describe("a list", () => {
     expect(text).toBe("List players: 1 row of 1.");
   });
 
+  test("has the columns that are asked for, those that matter, or all", async () => {
+    await newPlayer({ first_name: "Chosen", tier: "Gold" });
+    const filters = { "first_name.eq": "Chosen" };
+    const columns = async (input: Asked) =>
+      (await call("list_players", { filters, ...input })).data.columns as string[];
+    expect(await columns({ fields: ["tier", "first_name", "tier"] })).toEqual(["first_name", "tier"]);
+    expect(await columns({ fields: ["tier"], detail: "full" })).toEqual(["tier"]);
+    const [concise, full] = [await columns({}), await columns({ detail: "full" })];
+    expect(concise).toEqual(full.filter((name) => !["property_id", "updated_at"].includes(name)));
+    expect(full).toEqual(expect.arrayContaining(["property_id", "updated_at"]));
+    expect(await columns({ select: "tier" })).toEqual(["tier"]);
+  });
+
+  test("names the columns that there are where one is wrong", async () => {
+    for (const fields of [["shoe_size", "tier"], "tier", [], [7], { tier: true }, [["tier"]]]) {
+      const { data, isError } = await call("list_players", { fields });
+      expect([isError, data.code], JSON.stringify(fields)).toEqual([true, "invalid"]);
+      expect(data.message).toContain("first_name, tier");
+    }
+    expect((await call("list_players", { fields: ["shoe_size"] })).text).toContain('no column "shoe_size"');
+    for (const input of [{ detail: "most" }, { fields: ["tier"], select: "tier" }]) {
+      expect((await call("list_players", input)).data).toMatchObject({ code: "invalid" });
+    }
+    expect((await call("get_player", { id: house.home, fields: ["tier"] })).data.code).toBe("invalid");
+  });
+
+  test("pages on with few columns too", async () => {
+    await house.addPlayers(house.home, 3, "Paged");
+    const input = { filters: { "first_name.eq": "Paged" }, fields: ["player_id"], limit: 2 };
+    const first = await call("list_players", input);
+    const { page, rows } = first.data as { page: { next_cursor: string }; rows: unknown[] };
+    const second = await call("list_players", { ...input, cursor: page.next_cursor });
+    expect([rows.length, (second.data.rows as unknown[]).length]).toEqual([2, 1]);
+  });
+
   test("by offset says whether there is more", async () => {
     for (const first_name of ["O", "O", "O"]) await newPlayer({ first_name });
     const filters = { "first_name.eq": "O" };

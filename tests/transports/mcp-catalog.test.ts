@@ -1,6 +1,7 @@
 import { AjvJsonSchemaValidator } from "@modelcontextprotocol/server/validators/ajv";
 import { countTokens } from "gpt-tokenizer/encoding/o200k_base";
 import { expect, test } from "vitest";
+import { shapeOf } from "#runtime/columns.ts";
 import type { Actor, Scope } from "#runtime/context.ts";
 import { CATALOG } from "#tools/catalog.ts";
 import { surfaces } from "#transports/mcp-surface.ts";
@@ -22,6 +23,14 @@ test("what an agent reads first fits in 25 tools and 8,000 tokens", () => {
   process.stdout.write(`tools/list: ${listed.length} tools, ${tokens} tokens of o200k\n`);
   expect(listed.length).toBeLessThanOrEqual(25);
   expect(tokens).toBeLessThanOrEqual(8_000);
+});
+
+test("what a list shows agents without being asked is among its columns, and not all of a wide one", () => {
+  for (const [name, table] of CATALOG.tables) {
+    const known = Object.keys(shapeOf(table).columns);
+    expect(known, name).toEqual(expect.arrayContaining([...(table.concise ?? [])]));
+    if (known.length > 20) expect(table.concise?.length, name).toBeLessThan(known.length * 0.7);
+  }
 });
 
 test("every operation has a title, a description and schemas that compile", () => {

@@ -456,3 +456,32 @@ describe("a client that can ask its human", () => {
     await client.close();
   });
 });
+
+test("a client that knows tasks is given one for what is done, and none for the preview", async () => {
+  const { id } = await campaign();
+  const call = async (input: Asked) => {
+    const params = {
+      name: "send_campaign",
+      arguments: { campaignId: id, ...input },
+      _meta: {
+        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientInfo": { name: "agent", version: "1" },
+        "io.modelcontextprotocol/clientCapabilities": { extensions: { "io.modelcontextprotocol/tasks": {} } },
+      },
+    };
+    const { body } = await house.request("POST", "/api/mcp", {
+      body: { jsonrpc: "2.0", id: 1, method: "tools/call", params },
+      headers: {
+        Accept: "application/json, text/event-stream",
+        "MCP-Protocol-Version": "2026-07-28",
+        "Mcp-Method": "tools/call",
+        "Mcp-Name": "send_campaign",
+      },
+    });
+    return body.result;
+  };
+  const first = await call({});
+  expect(first).toMatchObject({ resultType: "complete", structuredContent: { confirmation_required: true } });
+  const done = await call({ confirm_token: first.structuredContent.confirm_token });
+  expect(done).toMatchObject({ resultType: "task", taskId: id, status: "working" });
+});

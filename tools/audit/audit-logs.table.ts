@@ -5,6 +5,7 @@ import { table } from "#runtime/operation.ts";
 export default table({
   name: "audit_logs",
   noun: "audit_log",
+  concise: ["actor_type", "actor_id", "client", "action", "entity", "entity_id", "diff", "created_at"],
   description: "An audit row says who did what, when and from where. Rows are never changed.",
   verbs: ["list", "get"],
   columns: {

@@ -21,6 +21,21 @@ export const SEND_STATUSES = [
 export default table({
   name: "campaign_sends",
   noun: "campaign_send",
+  concise: [
+    "campaign_id",
+    "player_id",
+    "channel",
+    "status",
+    "skip_reasons",
+    "address_masked",
+    "provider",
+    "scheduled_for",
+    "error_code",
+    "error_message",
+    "sent_at",
+    "delivered_at",
+    "created_at",
+  ],
   description:
     "One row a recipient of a campaign: what became of the message, and every reason why a recipient was skipped.",
   verbs: ["list", "get"],

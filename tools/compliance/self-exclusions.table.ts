@@ -5,6 +5,7 @@ import { table } from "#runtime/operation.ts";
 export default table({
   name: "self_exclusions",
   noun: "self_exclusion",
+  concise: ["player_id", "program", "jurisdiction", "starts_at", "ends_at", "source", "created_at"],
   description:
     "A self-exclusion bars a person from every channel, game and offer while it lasts. It is never changed or removed.",
   verbs: ["list", "get"],

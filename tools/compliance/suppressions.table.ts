@@ -27,6 +27,7 @@ export const PERMANENT_REASONS: readonly SuppressionReason[] = ["erased", "self_
 export default table({
   name: "suppressions",
   noun: "suppression",
+  concise: ["channel", "address", "reason", "source", "expires_at", "player_id", "lifted_at", "created_at"],
   description:
     "A suppression blocks an address on a channel, or on all. It is never removed: deleting one lifts it and keeps it as evidence.",
   verbs: ["list", "get", "create"],

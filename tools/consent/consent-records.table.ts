@@ -9,6 +9,17 @@ const text = () => readable(z.string().nullable());
 export default table({
   name: "consent_records",
   noun: "consent_record",
+  concise: [
+    "player_id",
+    "channel",
+    "action",
+    "consent_level",
+    "consent_source",
+    "consent_version",
+    "occurred_at",
+    "expires_at",
+    "actor_type",
+  ],
   description:
     "The consent ledger: what each player granted, denied or revoked, when, where and in which words. Rows are never changed; the last one of a channel counts.",
   verbs: ["list", "get"],

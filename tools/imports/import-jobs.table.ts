@@ -6,6 +6,19 @@ import { asyncJobColumns } from "#tools/jobs/async-job.ts";
 export default table({
   name: "import_jobs",
   noun: "import_job",
+  concise: [
+    "type",
+    "status",
+    "total",
+    "processed",
+    "succeeded",
+    "failed",
+    "error",
+    "status_url",
+    "errors_url",
+    "created_at",
+    "completed_at",
+  ],
   description:
     "An import job brings players in from a CSV file, in the background. Poll it until status is completed or failed; list_import_errors says which rows were refused, and why.",
   verbs: ["list", "get", "create", "delete"],

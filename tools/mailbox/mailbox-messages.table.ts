@@ -5,6 +5,7 @@ import { table } from "#runtime/operation.ts";
 export default table({
   name: "mailbox_messages",
   noun: "mailbox_message",
+  concise: ["channel", "recipient", "sender", "subject", "text", "created_at"],
   description:
     "What the built-in mailbox was given instead of a real mail server: each message as its recipient would have it. The id is the campaign send's.",
   verbs: ["list", "get"],

@@ -31,6 +31,20 @@ export default table({
   softDelete: true,
   events: { create: "player.created", update: "player.updated", delete: "player.deleted" },
   core: ["list", "get", "create", "update", "delete"],
+  concise: [
+    "player_id",
+    "first_name",
+    "last_name",
+    "email",
+    "phone",
+    "tier",
+    "adt",
+    "coin_in",
+    "status",
+    "consents",
+    "last_visit_at",
+    "created_at",
+  ],
   columns: {
     player_id: writable(
       z

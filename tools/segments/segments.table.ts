@@ -12,6 +12,19 @@ const MOST_EXCLUDED = 50;
 export default table({
   name: "segments",
   noun: "segment",
+  concise: [
+    "name",
+    "description",
+    "type",
+    "logic",
+    "conditions",
+    "groups",
+    "exclude_segment_ids",
+    "member_count",
+    "state",
+    "version",
+    "created_at",
+  ],
   key: ["name"],
   description:
     "A segment is a saved audience: dynamic ones are rules over players, evaluated at each use; static ones are lists of members. create_segment makes one, segment_preview tries its rules.",

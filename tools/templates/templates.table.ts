@@ -12,6 +12,7 @@ const body = () => z.string().min(1).max(500_000).nullable().optional();
 export default table({
   name: "templates",
   noun: "template",
+  concise: ["name", "channel", "engine", "subject", "variables", "version", "created_at"],
   key: ["name"],
   description:
     'A template is content that campaigns share, in Liquid: {{ first_name | default: "friend" }}, {{ player.player_id }}, {{ player.custom.key }}, {{ property.name }}, {{ unsubscribe_url }}, {{ preferences_url }}. first_name, last_name, email and tier may stand alone; every other field of a player is under player.',

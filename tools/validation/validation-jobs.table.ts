@@ -6,6 +6,19 @@ import { asyncJobColumns } from "#tools/jobs/async-job.ts";
 export default table({
   name: "validation_jobs",
   noun: "validation_job",
+  concise: [
+    "type",
+    "status",
+    "total",
+    "processed",
+    "succeeded",
+    "failed",
+    "error",
+    "status_url",
+    "result_url",
+    "created_at",
+    "completed_at",
+  ],
   description:
     "A validation job checks email addresses in the background. Poll it until it has ended; list_validation_results shows what it found.",
   verbs: ["list", "get", "create", "delete"],

@@ -13,6 +13,15 @@ const Attempt = z.object({
 export default table({
   name: "webhook_deliveries",
   noun: "webhook_delivery",
+  concise: [
+    "event_id",
+    "event_type",
+    "endpoint_id",
+    "status",
+    "attempt_count",
+    "next_attempt_at",
+    "created_at",
+  ],
   description:
     "One event on its way to one webhook endpoint, with each attempt. redeliver_webhook sends it again.",
   verbs: ["list", "get"],
