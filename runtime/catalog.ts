@@ -15,6 +15,8 @@ export interface Catalog {
   domains: readonly Domain[];
   /** By name; those that come with the tables are among them. */
   operations: ReadonlyMap<string, Operation>;
+  /** The operation, by each of its former names. */
+  aliases: ReadonlyMap<string, Operation>;
   /** The domain's name, by the operation's. */
   domainOf: ReadonlyMap<string, string>;
   tables: ReadonlyMap<string, Table>;
@@ -41,13 +43,27 @@ export function catalog(
       domainOf.set(operation.name, domain.name);
     }
   }
+  const aliases = new Map<string, Operation>();
+  for (const operation of operations.values()) {
+    for (const name of operation.aliases) {
+      if (operations.has(name) || aliases.has(name)) {
+        throw new Error(`the catalog has two operations named ${name}`);
+      }
+      aliases.set(name, operation);
+    }
+  }
   for (const { operation, input } of deprecations) {
     const known = operations.get(operation);
     if (!known || (input !== undefined && !Object.hasOwn(known.input.shape, input))) {
       throw new Error(`the deprecation of ${operation}${input ? `.${input}` : ""} is of nothing`);
     }
   }
-  return { domains, operations, domainOf, tables, jobs, deprecations };
+  return { domains, operations, aliases, domainOf, tables, jobs, deprecations };
+}
+
+/** The operation of this name, or of this former name. */
+export function operationNamed({ operations, aliases }: Catalog, name: string): Operation | undefined {
+  return operations.get(name) ?? aliases.get(name);
 }
 
 /** What is deprecated of one operation. */

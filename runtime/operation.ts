@@ -30,6 +30,8 @@ type In<I extends Shape> = z.output<z.ZodObject<I>>;
 export interface Operation {
   readonly kind: "tool";
   readonly name: string;
+  /** Names that it had before, by which it is called still. */
+  readonly aliases: readonly string[];
   readonly title: string;
   readonly description: string;
   readonly scope: Scope;
@@ -91,6 +93,7 @@ export interface File {
 
 interface ToolDefinition<I extends Shape, O extends z.ZodType> {
   name: string;
+  aliases?: readonly string[];
   title: string;
   description: string;
   scope: Scope;
@@ -120,6 +123,7 @@ interface ToolDefinition<I extends Shape, O extends z.ZodType> {
 /** An operation of the service: one file, one name, every face. */
 export function tool<I extends Shape, O extends z.ZodType>(definition: ToolDefinition<I, O>): Operation {
   const operation: Operation = {
+    aliases: [],
     access: "property",
     property: null,
     realm: "property",

@@ -31,6 +31,11 @@ export interface Deprecation {
 /** What is deprecated. Responses that touch one carry Deprecation (RFC 9745) and Sunset (RFC 8594). */
 export const DEPRECATIONS: readonly Deprecation[] = [];
 
+/** Of an operation that is called by a former name, which the current version has replaced. */
+export function renamed(operation: string, link: string): Deprecation {
+  return { operation, since: new Date(CURRENT_VERSION), link };
+}
+
 /** Those that a call touches: its operation, the input fields that it gives, the output fields that it is answered. */
 export function touchedBy(
   deprecations: readonly Deprecation[],

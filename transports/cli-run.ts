@@ -5,6 +5,7 @@ import { findEmbedded } from "#db/embedded.ts";
 import { withTenant } from "#runtime/access.ts";
 import { keptSecret } from "#runtime/app-secret.ts";
 import { canonicalHash } from "#runtime/audit.ts";
+import { type Catalog, operationNamed } from "#runtime/catalog.ts";
 import { ConfigError, readConfig } from "#runtime/config.ts";
 import { Fault, faultBody, invalid, toFault } from "#runtime/faults.ts";
 import { invoke, needsProperty, type Service } from "#runtime/invoke.ts";
@@ -37,12 +38,13 @@ export async function runCommand(
   words: readonly string[],
   surroundings: Surroundings,
   open: (env: NodeJS.ProcessEnv) => Promise<Opened> = openHere,
+  catalog: Catalog = CATALOG,
 ): Promise<number> {
   const { env, stdout } = surroundings;
   const { print, complain, isUnread } = paper(surroundings);
   const name = words[0]?.replaceAll("-", "_");
-  if (name === undefined || name === "__help" || name === "help") return print(overview(CATALOG));
-  const operation = CATALOG.operations.get(name);
+  if (name === undefined || name === "__help" || name === "help") return print(overview(catalog));
+  const operation = operationNamed(catalog, name);
   if (!operation) return complain(`There is no operation ${words[0]}. npm run tool -- --help lists them.`, 2);
   if (words.includes("--help")) return print(operationHelp(operation));
   let parsed: Arguments;

@@ -8,7 +8,7 @@ import {
 import { checkScope, tenantOf, withTenant } from "#runtime/access.ts";
 import { type Asked, isAsked } from "#runtime/asking.ts";
 import { canonicalHash } from "#runtime/audit.ts";
-import type { Catalog } from "#runtime/catalog.ts";
+import { type Catalog, operationNamed } from "#runtime/catalog.ts";
 import type { Call } from "#runtime/context.ts";
 import { isGrave } from "#runtime/dry-run.ts";
 import { toToldFault } from "#runtime/failures.ts";
@@ -66,9 +66,9 @@ export async function callTool(
     if (!parsed.success) return errorResult(failureOf(inputFault(parsed.error)), call.requestId, surface);
     const { name, arguments: input } = parsed.data;
     const result = await runNamed(machine, surface, call, { ...asked, name, input });
-    return fittedResult(result, machine.catalog.operations.get(name));
+    return fittedResult(result, operationNamed(machine.catalog, name));
   }
-  const known = machine.catalog.operations.get(asked.name);
+  const known = operationNamed(machine.catalog, asked.name);
   if (!known || known.access === "public") throw unknownTool(surface, asked.name);
   return fittedResult(await runNamed(machine, surface, call, asked), known);
 }
@@ -117,8 +117,8 @@ async function runNamed(
   call: Call,
   asked: ToolCall,
 ): Promise<ToolResult> {
-  const tool = surface.reach.get(asked.name);
-  const operation = machine.catalog.operations.get(asked.name);
+  const operation = operationNamed(machine.catalog, asked.name);
+  const tool = operation && surface.reach.get(operation.name);
   const about = { tool, operation, reach: surface.reach };
   try {
     if (!operation || operation.access === "public") {

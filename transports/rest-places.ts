@@ -16,7 +16,7 @@ export interface Place {
 }
 
 /** Where a function is reached over REST. */
-export function pathOf({ name, at }: Operation): string {
+export function pathOf({ name, at }: Pick<Operation, "name" | "at">): string {
   return at?.path ?? `/api/functions/${name.replaceAll("_", "-")}`;
 }
 

@@ -1,6 +1,7 @@
 import type { Catalog } from "#runtime/catalog.ts";
 import { invoke, type Service } from "#runtime/invoke.ts";
 import type { Operation, Table, Verb } from "#runtime/operation.ts";
+import { renamed } from "#runtime/versions.ts";
 import { readBody, readJson } from "./body.ts";
 import type { Gate } from "./gate.ts";
 import { guarded, type Http, notAllowed, type Passed, route } from "./guarded.ts";
@@ -16,18 +17,32 @@ import { cursorHeader, list } from "./rest-tables.ts";
 export function mountRest(app: Http, gate: Gate, service: Service, catalog: Catalog): void {
   for (const operation of catalog.operations.values()) {
     if (operation.crud) continue;
-    const path = pathOf(operation);
-    app.on(
-      [...methodsOf(operation)],
-      path,
-      route(gate, service, catalog, operation, (request) => callFunction(service, operation, request)),
-    );
-    app.all(
-      path,
-      guarded(gate, async () => notAllowed(methodsOf(operation))),
-    );
+    mountFunction(app, { gate, service, catalog }, operation, pathOf(operation));
+    const { name, aliases } = operation;
+    const deprecations = [...catalog.deprecations, renamed(name, "/docs")];
+    for (const alias of aliases) {
+      const path = pathOf({ name: alias });
+      mountFunction(app, { gate, service, catalog: { ...catalog, deprecations } }, operation, path);
+    }
   }
   for (const table of catalog.tables.values()) mountTable(app, gate, service, catalog, table);
+}
+
+function mountFunction(
+  app: Http,
+  { gate, service, catalog }: { gate: Gate; service: Service; catalog: Catalog },
+  operation: Operation,
+  path: string,
+): void {
+  app.on(
+    [...methodsOf(operation)],
+    path,
+    route(gate, service, catalog, operation, (request) => callFunction(service, operation, request)),
+  );
+  app.all(
+    path,
+    guarded(gate, async () => notAllowed(methodsOf(operation))),
+  );
 }
 
 async function callFunction(service: Service, operation: Operation, request: Passed): Promise<Response> {

@@ -2,12 +2,13 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { z } from "zod";
 import { catalog } from "#runtime/catalog.ts";
 import { Fault } from "#runtime/faults.ts";
-import { tool } from "#runtime/operation.ts";
-import type { Deprecation } from "#runtime/versions.ts";
+import { type Operation, tool } from "#runtime/operation.ts";
+import { CURRENT_VERSION, type Deprecation } from "#runtime/versions.ts";
 import templates from "#tools/templates/templates.table.ts";
 import { openApi } from "#transports/openapi.ts";
 import { type Answer, type House, startHouse } from "../support/house.ts";
 import { overMcp } from "./asking.ts";
+import { inProcess } from "./over-cli.ts";
 
 const greet = (name: string) =>
   tool({
@@ -28,6 +29,7 @@ const greet = (name: string) =>
       return { greeting, shouted: greeting.toUpperCase() };
     },
   });
+const hail = { ...greet("hail_player"), aliases: ["hail_guest", "hail_patron"] };
 const [oldWay, newWay, loud] = [greet("greet_old"), greet("greet_new"), greet("greet_loud")];
 
 const since = new Date("2026-01-01T00:00:00Z");
@@ -41,7 +43,7 @@ const DEPRECATED: Deprecation[] = [
   { operation: "create_template", input: "subject", since, link: "https://docs.example/subject" },
 ];
 const OURS = catalog(
-  [{ name: "greetings", title: "Greetings", tools: [oldWay!, newWay!, loud!], tables: [templates] }],
+  [{ name: "greetings", title: "Greetings", tools: [oldWay!, newWay!, loud!, hail], tables: [templates] }],
   DEPRECATED,
 );
 
@@ -116,6 +118,46 @@ describe("a deprecated field", () => {
     const { link } = notices(await house.get("/api/templates?select=text&cursor=&limit=1"));
     expect(link).toContain('rel="deprecation"');
     expect(link).toContain('rel="next"');
+  });
+});
+
+describe("a renamed operation", () => {
+  const greeting = { greeting: "Hello Al", shouted: "HELLO AL" };
+
+  test("is called by its former names over REST, which says that they are former", async () => {
+    for (const name of ["hail-guest", "hail-patron"]) {
+      const answer = await post(name, { nickname: "Al" });
+      expect(answer.body).toEqual(greeting);
+      expect(notices(answer)).toEqual({
+        deprecation: `@${Date.parse(CURRENT_VERSION) / 1000}`,
+        sunset: null,
+        link: '</docs>; rel="deprecation"; type="text/html"',
+      });
+      expect(notices(await post(name, { unknown: 1 })).deprecation).not.toBeNull();
+    }
+    const now = await post("hail-player", { nickname: "Al" });
+    expect([now.body, notices(now)]).toEqual([greeting, NONE]);
+    expect((await house.get("/api/functions/hail-guest")).status).toBe(405);
+  });
+
+  test("is called by its former names over MCP", async () => {
+    const former = { ...hail, name: "hail_guest" };
+    expect(await overMcp(house, former, { nickname: "Al" })).toEqual({ isError: false, data: greeting });
+  });
+
+  test("is called by its former names from the command line", async () => {
+    const words = ["hail-guest", "--nickname", "Al", "--json", "--property", house.tenant.id];
+    const { exit, stdout } = await inProcess(house, words, OURS);
+    expect([exit, JSON.parse(stdout)]).toEqual([0, greeting]);
+  });
+
+  test("has a former name that nothing else has", () => {
+    const named = (tools: Operation[]) => () =>
+      catalog([{ name: "greetings", title: "Greetings", tools }], []);
+    const another = { ...greet("hail"), aliases: ["hail_guest"] };
+    expect(named([hail, another])).toThrow("two operations named hail_guest");
+    expect(named([hail, greet("hail_guest")])).toThrow("two operations named hail_guest");
+    expect(named([{ ...hail, aliases: ["hail_player"] }])).toThrow("two operations named hail_player");
   });
 });
 

@@ -1,5 +1,6 @@
 import { execFile } from "node:child_process";
 import { Writable } from "node:stream";
+import type { Catalog } from "#runtime/catalog.ts";
 import type { Operation } from "#runtime/operation.ts";
 import { flagOf } from "#transports/cli-arguments.ts";
 import { runCommand } from "#transports/cli-run.ts";
@@ -34,12 +35,12 @@ export function asProcess(house: House, words: readonly string[], databaseUrl?: 
 }
 
 /** The same command without a process of its own, over the house's open service: a hundred in the time of one. */
-export async function inProcess(house: House, words: readonly string[]): Promise<Printed> {
+export async function inProcess(house: House, words: readonly string[], catalog?: Catalog): Promise<Printed> {
   const stdout = sink();
   const stderr = sink();
   const open = async () => ({ ...house.service, close: async () => {} });
   const surroundings = { env: environment(house), stdout: stdout.stream, stderr: stderr.stream };
-  const exit = await runCommand(words, surroundings, open);
+  const exit = await runCommand(words, surroundings, open, catalog);
   return { exit, stdout: stdout.text(), stderr: stderr.text() };
 }
 
