@@ -15,6 +15,7 @@ import type { ToolResult } from "./mcp-call.ts";
 import { maskedResult } from "./mcp-masking.ts";
 import { absent, answerOf, type Reading } from "./mcp-resources.ts";
 import { visible } from "./mcp-results.ts";
+import { fittedResult } from "./mcp-shortening.ts";
 
 /** The extension of SEP-2663, which the SDK leaves to servers. */
 export const TASKS = "io.modelcontextprotocol/tasks";
@@ -115,7 +116,8 @@ export const TASK_METHODS: Readonly<
     if (task.status !== "completed") return task;
     const title = reading.machine.catalog.operations.get(work.starts[0]!)?.title;
     const result = endOf(`${title}`, work.answerWith(record), progress);
-    return { ...task, result: reading.surface.masked ? maskedResult(result) : result };
+    const shown = reading.surface.masked ? maskedResult(result) : result;
+    return { ...task, result: fittedResult(shown) };
   },
   // Nothing of ours asks anything while it works, and what nobody has asked is passed over.
   "tasks/update": async (reading, works, id) => {

@@ -2,17 +2,13 @@ import postgres from "postgres";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { Operation } from "#runtime/operation.ts";
 import { CATALOG } from "#tools/catalog.ts";
-import { type House, startHouse, type Tenant } from "../support/house.ts";
-import { idFields, inputFor, NOWHERE, overMcp, overRest, pointsTo } from "./asking.ts";
+import { type House, startHouse } from "../support/house.ts";
+import { NOWHERE, overMcp, overRest } from "./asking.ts";
 import { type Planted, plantRows } from "./one-row-each.ts";
-import { inProcess, type Printed, wordsOf } from "./over-cli.ts";
+import { inProcess, wordsOf } from "./over-cli.ts";
+import { apart, inputOn, masked, printed, type Said, type Twin, untimed } from "./twins.ts";
 
 const OPEN = [...CATALOG.operations.values()].filter(({ access }) => access === "property");
-
-interface Twin {
-  tenant: Tenant;
-  planted: Planted;
-}
 
 let house: House;
 let rows: Planted;
@@ -32,11 +28,6 @@ beforeAll(async () => {
 });
 
 afterAll(() => house?.stop());
-
-interface Said {
-  code: string | null;
-  data: unknown;
-}
 
 const operationNamed = (name: string): Operation => {
   const operation = CATALOG.operations.get(name);
@@ -89,31 +80,6 @@ async function byUrl(
 ): Promise<Said> {
   const words = [...wordsOf(operation, input), "--json", "--service-url", house.baseUrl, "--api-key", key];
   return printed(operation, await inProcess(house, words));
-}
-
-function printed(operation: Operation, { exit, stdout, stderr }: Printed): Said {
-  if (exit > 1 || stdout === "") throw new Error(`${operation.name}: ${stderr}`);
-  if (exit === 0 && operation.file) return { code: null, data: stdout };
-  const data = JSON.parse(stdout);
-  return exit === 1 ? { code: data.code, data: data.error } : { code: null, data };
-}
-
-/** What is each record's own taken out: ids, times, what was planted at random, by which face it came and from whom. */
-function masked(said: Said): Said {
-  const text = JSON.stringify(said)
-    .replace(/[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}/g, "<id>")
-    .replace(/\d{4}-\d\d-\d\dT[\d:.]+(?:Z|[+-][\d:]+)/g, "<time>")
-    .replace(/"(client|collection_method)":"(?:rest|mcp|cli|node)"/g, '"$1":"<face>"')
-    .replace(
-      /"(actor_type|actor_id|requested_by|client|ip|ip_address|user_agent)":(?:null|"[^"]*")/g,
-      '"$1":"<who>"',
-    )
-    .replace(/whsec_[\w+/=-]+/g, "<secret>")
-    .replace(/\b[0-9a-f]{64}\b/g, "<hash>")
-    .replace(/\b[0-9a-f]{12}\.example\b/g, "<host>")
-    .replace(/\bx[0-9a-f]{12}\b/g, "<text>")
-    .replace(/\bp-[0-9a-f]{8}\b/g, "<slug>");
-  return JSON.parse(text) as Said;
 }
 
 const own = (table: string) => rows.get(table)!.id;
@@ -182,14 +148,6 @@ test("a refusal has the same code and the same words over REST, MCP and the comm
   }
 });
 
-/** Rows that were made in one moment are in any order, which differs from property to property. */
-function sorted(value: unknown): unknown {
-  if (Array.isArray(value))
-    return value.map(sorted).sort((a, b) => (JSON.stringify(a) < JSON.stringify(b) ? -1 : 1));
-  if (typeof value !== "object" || value === null) return value;
-  return Object.fromEntries(Object.entries(value).map(([name, inner]) => [name, sorted(inner)]));
-}
-
 /** The command line on the machine is the operator's, who may do what a key may not. */
 const OPERATORS = new Set(["delete_suppression"]);
 
@@ -214,37 +172,10 @@ test("every operation says and does the same by every face, on properties that a
     for (const [face, by] of faces) {
       if (OPERATORS.has(operation.name) && face === "the command line") continue;
       const said = masked(untimed(await by(operation)));
-      const [here, there] = differing(JSON.stringify(sorted(rest)), JSON.stringify(sorted(said)));
+      const [here, there] = apart(rest, said);
       if (here !== there) told.push(`${operation.name}: …${here}, and by ${face} …${there}`);
     }
   }
   expect(told).toEqual([]);
   expect(answered.well).toBeGreaterThan(answered.refused);
 });
-
-/** Two texts from a little before the place where they part. */
-function differing(one: string, other: string): [string, string] {
-  if (one === other) return ["", ""];
-  let at = 0;
-  while (one[at] === other[at]) at++;
-  return [one.slice(Math.max(0, at - 60), at + 200), other.slice(Math.max(0, at - 60), at + 200)];
-}
-
-/** The least input, with the tenant's own records where it names some. */
-function inputOn(operation: Operation, { tenant, planted }: Twin): Record<string, unknown> {
-  const input = inputFor(operation);
-  for (const { field, many } of idFields(operation)) {
-    if (field === operation.property) input[field] = tenant.id;
-    else if (field in input) {
-      const id = planted.get(pointsTo(operation, field)?.name ?? "")?.id ?? NOWHERE;
-      input[field] = many ? [id] : id;
-    }
-  }
-  return input;
-}
-
-/** How long a query took, and when it was asked, is another each time. */
-function untimed(said: Said): Said {
-  const timed = new Set(["sql_ms", "as_of"]);
-  return JSON.parse(JSON.stringify(said, (key, value) => (timed.has(key) ? 0 : value))) as Said;
-}

@@ -196,6 +196,25 @@ describe("a result that is no list", () => {
     expect((await house.get(`/api/templates/${data.id}`)).body.html).toBe(MAIL);
   });
 
+  test("is shown before it is done: what confirms it is whole", async () => {
+    const campaignId = await place.campaign({ body_html: MAIL });
+    const { data, tokens } = await call("send_campaign", { campaignId });
+    expect(tokens).toBeLessThanOrEqual(20_000);
+    const { confirm_token, confirmation_required, shortened } = data;
+    expect(confirmation_required).toBe(true);
+    expect(shortened).toMatchObject({ whole: expect.stringContaining("with dry_run = true") });
+    const done = await call("send_campaign", { campaignId, confirm_token });
+    expect(done).toMatchObject({
+      isError: false,
+      data: {
+        success: true,
+        campaign: { id: campaignId },
+        shortened: { fields: [{ field: "campaign.body_html" }] },
+      },
+    });
+    expect(done.tokens).toBeLessThanOrEqual(20_000);
+  });
+
   test("is a resource too", async () => {
     const id = await place.campaign({ body_html: MAIL });
     const { body } = await house.request("POST", "/api/mcp", {

@@ -99,7 +99,8 @@ test("a validation becomes a task behind call_tool too, and a refused call none"
 test("a campaign is a task from its sending on, until it is sent", async () => {
   const lucky = casino(working, working.tenant.id);
   await lucky.player({ player_id: "ana", email: "ana@example.com" });
-  const id = await lucky.campaign();
+  const html = `<p>${"Double points this weekend. ".repeat(5_000)}</p>`;
+  const id = await lucky.campaign({ body_html: html });
   const now = () => ask(working, "tasks/get", { taskId: id });
   expect((await now()).error.code).toBe(-32_602);
   await lucky.send(id);
@@ -107,7 +108,13 @@ test("a campaign is a task from its sending on, until it is sent", async () => {
   await working.idle();
   expect((await now()).result).toMatchObject({
     status: "completed",
-    result: { structuredContent: { success: true, campaign: { id, status: "sent" } } },
+    result: {
+      structuredContent: {
+        success: true,
+        campaign: { id, status: "sent" },
+        shortened: { fields: [{ field: "campaign.body_html", characters: html.length }] },
+      },
+    },
   });
 });
 
