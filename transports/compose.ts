@@ -16,6 +16,7 @@ import { openSessions } from "#runtime/sessions.ts";
 import { startWorker } from "#runtime/worker.ts";
 import type { Gate } from "./gate.ts";
 import { createApp, type Listening, listen } from "./http.ts";
+import { mcpFace } from "./mcp.ts";
 import type { Exhibits } from "./mcp-exhibits.ts";
 import { openCounter } from "./pages/opens.ts";
 
@@ -82,16 +83,17 @@ export async function compose(options: {
   const metadataUrl = `${config.siteUrl}/.well-known/oauth-protected-resource`;
   const gate: Gate = { limiter, directory, sessions, log, metadataUrl, trustProxy: config.trustProxy };
   const opens = openCounter(service);
-  const listening =
-    config.role === "worker"
-      ? null
-      : await listen(createApp(service, catalog, gate, opens, exhibits), gate, config.host, config.port);
+  const mcp = config.role === "worker" ? null : mcpFace(service, catalog, exhibits);
+  const app = mcp && createApp(service, catalog, gate, { opens, mcp });
+  const listening = app && (await listen(app, gate, config.host, config.port));
   return {
     service,
     db,
     listening,
     idle: async () => background?.worker.idle(),
     stop: async () => {
+      // Who listens would be waited for.
+      await mcp?.close();
       await listening?.close();
       await opens.close();
       await background?.stop();

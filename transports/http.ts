@@ -17,8 +17,7 @@ import { ADDRESS_LIMIT, type Gate, pass } from "./gate.ts";
 import { guarded, type Http } from "./guarded.ts";
 import { mountImports } from "./imports.ts";
 import { mountJobRows } from "./job-rows.ts";
-import { mcpFace } from "./mcp.ts";
-import type { Exhibits } from "./mcp-exhibits.ts";
+import type { McpFace } from "./mcp.ts";
 import { PATH } from "./mcp-identity.ts";
 import { mountDocs } from "./pages/docs.ts";
 import { mountHome } from "./pages/home.ts";
@@ -34,15 +33,13 @@ export function createApp(
   service: Service,
   catalog: Catalog,
   gate: Gate,
-  opens: OpenCounter,
-  exhibits?: Exhibits,
+  { opens, mcp }: { opens: OpenCounter; mcp: McpFace },
 ): Http {
   const app: Http = new Hono();
   mountImports(app, gate, service, catalog);
   mountJobRows(app, gate, service, catalog);
   mountRest(app, gate, service, catalog);
   mountCallbacks(app, gate, service);
-  const mcp = mcpFace(service, catalog, exhibits);
   // RFC 9728: the metadata that a refusal leads to is of the very address that was asked.
   const mcpGate = { ...gate, metadataUrl: gate.metadataUrl + PATH };
   app.all(

@@ -9,6 +9,7 @@ import type {
   Resource,
   ResourceTemplateType,
   ServerContext,
+  ServerEventBus,
 } from "@modelcontextprotocol/server";
 import type { Work } from "./mcp-tasks.ts";
 
@@ -25,6 +26,8 @@ export interface Exhibits {
     result: CallToolResult | InputRequiredResult,
     context: ServerContext,
   ): Promise<CallToolResult | InputRequiredResult>;
+  /** Is given the way to each stream that is opened. */
+  heard(bus: ServerEventBus): void;
   /** Work of such tools that goes on after their call. */
   works: readonly Work[];
   resources: readonly Resource[];

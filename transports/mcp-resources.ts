@@ -9,6 +9,7 @@ import type { Call } from "#runtime/context.ts";
 import { EVENTS } from "#runtime/events.ts";
 import { Fault } from "#runtime/faults.ts";
 import { invoke } from "#runtime/invoke.ts";
+import type { Operation } from "#runtime/operation.ts";
 import { BLOCK_REASONS } from "#tools/compliance/gate.ts";
 import { describeFields } from "#tools/segments/conditions.ts";
 import type { Machine } from "./mcp-call.ts";
@@ -132,6 +133,12 @@ export async function readResource(reading: Reading, uri: string): Promise<ReadR
     return contents(uri, "application/json", JSON.stringify(shorten(shown as Rule, whole)));
   }
   throw new ResourceNotFoundError(uri.slice(0, 200));
+}
+
+/** The operation by which this connection reads such a resource; undefined where it may not. */
+export function readerOf({ reach }: Surface, uri: string): Operation | undefined {
+  const kind = KINDS.find(({ scheme }) => uri.startsWith(`${scheme}://`));
+  return kind?.tools.map((name) => reach.get(name)?.operation).find((operation) => operation !== undefined);
 }
 
 function contents(uri: string, mimeType: string, text: string): ReadResourceResult {

@@ -17,7 +17,7 @@ import { complete, getPrompt, listPrompts } from "./mcp-prompts.ts";
 import { listResources, listTemplates, type Reading, readResource } from "./mcp-resources.ts";
 import { visible } from "./mcp-results.ts";
 import type { Surface } from "./mcp-surface.ts";
-import { knowsTasks, requireTasks, startedTask, TASK_METHODS, TASKS, WORKS, type Work } from "./mcp-tasks.ts";
+import { knowsTasks, missingTasks, startedTask, TASK_METHODS, TASKS, WORKS, type Work } from "./mcp-tasks.ts";
 
 /** One request on its way through the SDK. */
 export interface Exchange {
@@ -33,6 +33,14 @@ export interface Exchange {
 
 const LIST_TTL = 300_000;
 const LISTS = ["tools/list", "resources/list", "resources/templates/list", "prompts/list"];
+
+/** What is told of by subscriptions/listen, which the earlier revisions do not have. */
+const MODERN_CAPABILITIES = {
+  tools: { listChanged: true },
+  prompts: { listChanged: true },
+  resources: { listChanged: true, subscribe: true },
+  extensions: { [TASKS]: {} },
+};
 
 /** Makes the server object of one exchange; what it needs is made once. */
 export function serverMaker(machine: Machine, exhibits?: Exhibits): (exchange: Exchange) => Server {
@@ -50,7 +58,7 @@ export function serverMaker(machine: Machine, exhibits?: Exhibits): (exchange: E
     ),
     instructions: `Player marketing for one casino property: ${domains.map(({ title }) => title).join(", ")}. The property follows from your key. Lists page with cursor. Give every write an idempotency_key. What reaches people or cannot be taken back is shown first; the same call with its confirm_token does it. Read docs://guide first.`,
   };
-  const modernOptions = { ...options, capabilities: { ...capabilities, extensions: { [TASKS]: {} } } };
+  const modernOptions = { ...options, capabilities: { ...capabilities, ...MODERN_CAPABILITIES } };
   return ({ call, surface, modern, method, listAsText }) => {
     const server = new Server(info, modern ? modernOptions : options);
     const reading = { machine, surface, call: { ...call, transport: "mcp" as const } };
@@ -121,7 +129,7 @@ const TaskParams = z.looseObject({ taskId: z.string() });
 function addTasks(server: Server, reading: Reading, works: readonly Work[]): void {
   for (const [method, run] of Object.entries(TASK_METHODS)) {
     server.setRequestHandler(method, { params: TaskParams }, ({ taskId }, context) => {
-      requireTasks(context);
+      if (!knowsTasks(context)) throw missingTasks();
       const call = { ...reading.call, client: clientOf(reading.call, context) };
       return asProtocol(reading, run({ ...reading, call }, works, taskId));
     });

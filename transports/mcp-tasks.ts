@@ -88,10 +88,9 @@ export function knowsTasks({ mcpReq }: ServerContext): boolean {
   return able?.extensions?.[TASKS] !== undefined;
 }
 
-/** Throws -32021 for a client that does not know tasks. */
-export function requireTasks(context: ServerContext): void {
-  if (knowsTasks(context)) return;
-  throw new MissingRequiredClientCapabilityError({ requiredCapabilities: { extensions: { [TASKS]: {} } } });
+/** -32021, for a client that asks about tasks and does not know any. */
+export function missingTasks(): MissingRequiredClientCapabilityError {
+  return new MissingRequiredClientCapabilityError({ requiredCapabilities: { extensions: { [TASKS]: {} } } });
 }
 
 /** The task that a call has started, in the place of its answer; null where it has started none that goes on. */

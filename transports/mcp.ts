@@ -12,15 +12,18 @@ import type { Call } from "#runtime/context.ts";
 import { toToldFault } from "#runtime/failures.ts";
 import { Fault } from "#runtime/faults.ts";
 import type { Service } from "#runtime/invoke.ts";
+import type { Log } from "#runtime/log.ts";
 import { answer, type Frame, headersOf } from "./answer.ts";
 import { readBody, readJson } from "./body.ts";
 import type { Machine } from "./mcp-call.ts";
 import type { Exhibits } from "./mcp-exhibits.ts";
 import { hostFault, ownHosts } from "./mcp-hosts.ts";
 import { REVISIONS } from "./mcp-identity.ts";
+import { type Listening, lacksTasks, openListening } from "./mcp-listen.ts";
 import { readOptions } from "./mcp-options.ts";
 import { type Exchange, serverMaker } from "./mcp-server.ts";
 import { surfaces } from "./mcp-surface.ts";
+import { missingTasks } from "./mcp-tasks.ts";
 
 export interface McpContext {
   /** Who calls; the gate has let the request pass. */
@@ -33,6 +36,8 @@ export interface McpContext {
 export interface McpFace {
   /** Answers one request to the MCP endpoint, in whichever revision it speaks. Never throws. */
   handle(request: Request, context: McpContext): Promise<Response>;
+  /** Ends the streams of those who listen. */
+  close(): Promise<void>;
 }
 
 const BATCH_REVISION = "2025-03-26";
@@ -61,6 +66,7 @@ export function mcpFace(service: Service, catalog: Catalog, exhibits?: Exhibits)
     onerror,
   });
 
+  const listening = openListening(machine, server, exhibits);
   const serve = async (request: Request, { call, frame, parsedBody }: McpContext): Promise<Response> => {
     const refused = hostFault(request, hosts) ?? methodFault(request);
     if (refused) throw refused;
@@ -68,7 +74,6 @@ export function mcpFace(service: Service, catalog: Catalog, exhibits?: Exhibits)
     const body = parsedBody === undefined ? await readMessage(request) : parsedBody;
     refuseBatch(request, body);
     const method = methodOf(body);
-    if (method === "subscriptions/listen") return rpcError(frame, 404, -32_601, "Method not found", body);
     const carried = carriedBy(request);
     const exchange: Exchange = {
       call,
@@ -79,6 +84,8 @@ export function mcpFace(service: Service, catalog: Catalog, exhibits?: Exhibits)
       listAsText: method === "tools/list",
     };
     const list = exchange.listAsText ? surface.listedJson : null;
+    if (method === "subscriptions/listen")
+      return answerListen(listening, exchange, carried, body, frame, service.log);
     if (exchange.modern) {
       exchanges.set(carried, exchange);
       return framed(frame, await modern.fetch(carried, { parsedBody: body }), list);
@@ -100,6 +107,7 @@ export function mcpFace(service: Service, catalog: Catalog, exhibits?: Exhibits)
   };
 
   return {
+    close: listening.close,
     handle: async (request, context) => {
       try {
         return await serve(request, context);
@@ -109,6 +117,26 @@ export function mcpFace(service: Service, catalog: Catalog, exhibits?: Exhibits)
       }
     },
   };
+}
+
+async function answerListen(
+  listening: Listening,
+  exchange: Exchange,
+  request: Request,
+  body: unknown,
+  frame: Frame,
+  log: Log,
+): Promise<Response> {
+  if (!exchange.modern) return rpcError(frame, 404, -32_601, "Method not found", body);
+  if (lacksTasks(body)) {
+    const { code, message, requiredCapabilities } = missingTasks();
+    return rpcError(frame, 400, code, message, body, { requiredCapabilities });
+  }
+  try {
+    return await framed(frame, await listening.open(exchange, request, body), null);
+  } catch (error) {
+    return faultAnswer(frame, toToldFault(log, error, { requestId: frame.requestId }), body);
+  }
 }
 
 async function serveLegacy(server: Server, request: Request, body: unknown): Promise<Response> {

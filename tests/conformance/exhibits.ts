@@ -1,7 +1,7 @@
 import { inputRequired } from "@modelcontextprotocol/server";
 import type { Exhibits } from "#transports/mcp-exhibits.ts";
 import { SLOW } from "./tasks.ts";
-import { filledIn, PIXEL, present, STREAMING } from "./tools.ts";
+import { filledIn, heard, PIXEL, present, STREAMING } from "./tools.ts";
 
 const written = (name: string, ...given: string[]) => ({
   name,
@@ -14,6 +14,7 @@ const user = (text: string) => ({ role: "user" as const, content: { type: "text"
 export const EXHIBITS: Exhibits = {
   streaming: STREAMING,
   present,
+  heard,
   works: [SLOW],
   resources: [
     { uri: "test://static-text", name: "static-text", mimeType: "text/plain" },

@@ -10,6 +10,7 @@ import {
   ProtocolError,
   ProtocolErrorCode,
   type ServerContext,
+  type ServerEventBus,
 } from "@modelcontextprotocol/server";
 import { z } from "zod";
 import { Fault } from "#runtime/faults.ts";
@@ -78,6 +79,18 @@ export function filledIn({ mcpReq }: ServerContext, key: string, field: string):
   return Accepted.safeParse(mcpReq.inputResponses?.[key]).data?.content[field];
 }
 
+const streams = new Set<ServerEventBus>();
+
+/** Lists change at a word here; the service's own change with what a credential may do. */
+export function heard(bus: ServerEventBus): void {
+  streams.add(bus);
+}
+
+function publish(kind: "tools_list_changed" | "prompts_list_changed"): CallToolResult {
+  for (const bus of streams) bus.publish({ kind });
+  return says("Told");
+}
+
 const FIXTURES: Record<string, Fixture> = {
   test_simple_text: { description: "Answers text." },
   test_image_content: { description: "Answers an image.", present: () => ({ content: [image] }) },
@@ -131,6 +144,14 @@ const FIXTURES: Record<string, Fixture> = {
       });
       return inputRequired({ inputRequests: { go_on: asksToConfirm() } });
     },
+  },
+  test_trigger_tool_change: {
+    description: "Says that the tools have changed.",
+    present: () => publish("tools_list_changed"),
+  },
+  test_trigger_prompt_change: {
+    description: "Says that the prompts have changed.",
+    present: () => publish("prompts_list_changed"),
   },
   test_missing_capability: {
     description: "Needs a client that samples.",

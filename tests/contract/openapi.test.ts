@@ -5,6 +5,7 @@ import { expect, test } from "vitest";
 import { CATALOG } from "#tools/catalog.ts";
 import type { Gate } from "#transports/gate.ts";
 import { createApp } from "#transports/http.ts";
+import type { McpFace } from "#transports/mcp.ts";
 import { openApi } from "#transports/openapi.ts";
 import type { OpenCounter } from "#transports/pages/opens.ts";
 import { undescribed } from "../support/described.ts";
@@ -78,7 +79,10 @@ test("the viewer at /docs needs no other host", async () => {
 test("every route under /api is described, and nothing is described that is not there", async () => {
   const house = await startHouse({ role: "worker" });
   try {
-    const app = createApp(house.service, CATALOG, {} as Gate, {} as OpenCounter);
+    const app = createApp(house.service, CATALOG, {} as Gate, {
+      opens: {} as OpenCounter,
+      mcp: {} as McpFace,
+    });
     const answered = app.routes
       .filter(({ method, path }) => method !== "ALL" && path.startsWith("/api/"))
       .map(({ method, path }) => `${method} ${path.replaceAll(/:(\w+)/g, "{$1}")}`);

@@ -243,6 +243,7 @@ export async function startMcp(tools: Catalog = smallCatalog()) {
       ),
     stop: async () => {
       for (const client of clients) await client.close();
+      await face.close();
       await new Promise<void>((resolve) => {
         server.close(() => resolve());
         server.closeAllConnections();

@@ -1,0 +1,23 @@
+import type { Sql } from "#db/client.ts";
+
+/**
+ * What tells that a job or a campaign has changed, by its resource's address, of those that the property has. A
+ * campaign's figures are part of it.
+ */
+export async function versionsOf(
+  sql: Sql,
+  propertyId: string,
+  ids: readonly string[],
+): Promise<Map<string, string>> {
+  const rows = await sql<{ uri: string; version: string }[]>`
+    select 'job://' || j.id as uri, concat_ws(' ', j.status, j.updated_at) as version
+    from unnest(${ids}::uuid[]) w (id) join import_jobs j on j.property_id = ${propertyId} and j.id = w.id
+    union all
+    select 'job://' || j.id, concat_ws(' ', j.status, j.updated_at)
+    from unnest(${ids}::uuid[]) w (id) join validation_jobs j on j.property_id = ${propertyId} and j.id = w.id
+    union all
+    select 'campaign://' || c.id, concat_ws(' ', c.status, c.updated_at, md5(c.stats::text))
+    from unnest(${ids}::uuid[]) w (id) join campaigns c on c.property_id = ${propertyId} and c.id = w.id
+    where c.deleted_at is null`;
+  return new Map(rows.map(({ uri, version }) => [uri, version]));
+}
