@@ -246,7 +246,7 @@ async function fitting(
   const whole = resultOf(operation, outcome, options);
   const canPage = operation.effect === "read" && Object.hasOwn(operation.input.shape, "limit");
   if (!isList(operation) || !canPage) return whole;
-  const size = sizeOf(whole.structuredContent);
+  const size = sizeOf(whole.structuredContent as object);
   const rows = size > MOST_STRUCTURED ? (JSON.parse(outcome.body) as unknown[]).length : 0;
   if (rows <= 1) return whole;
   const limit = Math.max(1, Math.floor(((rows * MOST_STRUCTURED) / size) * 0.95));

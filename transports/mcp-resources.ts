@@ -142,7 +142,7 @@ export function readerOf({ reach }: Surface, uri: string): Operation | undefined
 }
 
 function contents(uri: string, mimeType: string, text: string): ReadResourceResult {
-  if (sizeOf(text) > MOST_STRUCTURED) {
+  if (sizeOf({ text }) > MOST_STRUCTURED) {
     throw new Fault("too_large", {
       message: "The page is longer than an agent is given. Ask the tools that it is made of.",
     });

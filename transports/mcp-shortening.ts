@@ -28,24 +28,33 @@ interface Limits {
 }
 
 /** Texts are cut first, from the longest downwards; ids, addresses and names never. */
-const TEXTS = [32_000, 16_000, 8_000, 4_000, 2_000, 1_000, 500, 250];
-const ENTRIES = [1_000, 500, 200, 100, 50, 20, 10, 5, 2, 1];
-const ALL_LIMITS: Limits[] = [
-  ...TEXTS.map((characters) => ({ characters, entries: Number.POSITIVE_INFINITY })),
-  ...ENTRIES.map((entries) => ({ characters: TEXTS.at(-1)!, entries })),
-];
+const SHORTEST: Limits = { characters: 250, entries: Number.POSITIVE_INFINITY };
+const TEXTS = [32_000, 16_000, 8_000, 4_000, 2_000, 1_000, 500, 250].map(
+  (characters): Limits => ({ ...SHORTEST, characters }),
+);
+const LISTS = [1_000, 500, 200, 100, 50, 20, 10, 5, 2, 1].map(
+  (entries): Limits => ({ ...SHORTEST, entries }),
+);
 /** What a caller can only use whole. */
 const KEPT = new Set(["page", "columns", "confirm_token"]);
 
-/** A bound on the tokens of structured content, and of a short one no more than that it is short. */
-export function sizeOf(structured: unknown): number {
+const measured = new WeakMap<object, number>();
+
+/** A bound on the tokens of structured content; a long page is measured once, where it is cut. */
+export function sizeOf(structured: object): number {
+  const size = measured.get(structured) ?? measure(structured);
+  measured.set(structured, size);
+  return size;
+}
+
+function measure(structured: object): number {
   const json = JSON.stringify(structured);
   // No token is shorter than a byte.
   const bytes = Buffer.byteLength(json);
   return bytes <= MOST_STRUCTURED ? bytes : tokensAtMost(json);
 }
 
-const fits = (structured: unknown) => sizeOf(structured) <= MOST_STRUCTURED;
+const fits = (structured: object) => sizeOf(structured) <= MOST_STRUCTURED;
 
 /**
  * A result of whatever effect that an agent can hold: what has been done is never refused for the length of its
@@ -94,7 +103,9 @@ function wholeOf(structured: Record<string, unknown>, operation?: Operation): st
 /** The record made shorter, only as far as it has to be; in `shortened` all that was left out, and how to see it. */
 export function shorten(structured: Record<string, unknown>, whole: string): Record<string, unknown> {
   let made = structured;
-  for (const limits of ALL_LIMITS) {
+  if (fits(made)) return made;
+  const allLimits = fits(cutRoot(structured, SHORTEST).value) ? TEXTS : LISTS;
+  for (const limits of allLimits) {
     if (fits(made)) break;
     const { value, cuts } = cutRoot(structured, limits);
     const more = cuts.length - SHOWN_CUTS;

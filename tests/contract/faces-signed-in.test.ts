@@ -133,9 +133,6 @@ test("what a person does who has signed in, every face says and does the same, o
       if (here !== there) told.push(`${operation.name}: …${here}, and by ${face} …${there}`);
     }
   }
-  process.stdout.write(
-    `signed in: ${answered.well} operations answered, ${answered.refused} refused alike\n`,
-  );
   expect(told).toEqual([]);
   expect(PERSONAL.length).toBeGreaterThan(20);
   expect(answered).toEqual({ well: PERSONAL.length, refused: 0 });

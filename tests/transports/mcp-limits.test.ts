@@ -190,7 +190,11 @@ describe("a result that is no list", () => {
       fields: [{ field: "html", characters: MAIL.length, shown: expect.any(Number) }],
       whole: expect.stringContaining("GET /api/templates/{id}"),
     });
-    const page = await call("list_templates", { filters: { "id.eq": data.id }, format: "items" });
+    const page = await call("list_templates", {
+      filters: { "id.eq": data.id },
+      format: "items",
+      detail: "full",
+    });
     expect(page.tokens).toBeLessThanOrEqual(20_000);
     expect(page.data.shortened).toMatchObject({ fields: [{ field: "items[0].html" }] });
     expect((await house.get(`/api/templates/${data.id}`)).body.html).toBe(MAIL);
