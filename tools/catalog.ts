@@ -12,6 +12,7 @@ import campaignStats from "./campaigns/campaign-stats.ts";
 import campaigns from "./campaigns/campaigns.table.ts";
 import cancelCampaign from "./campaigns/cancel-campaign.ts";
 import cancelSends from "./campaigns/cancel-sends.job.ts";
+import chooseWinner from "./campaigns/choose-winner.job.ts";
 import deliverCampaign from "./campaigns/deliver-campaign.job.ts";
 import duplicateCampaign from "./campaigns/duplicate-campaign.ts";
 import fireCampaign from "./campaigns/fire-campaign.job.ts";
@@ -163,7 +164,16 @@ export const CATALOG = catalog([
       unscheduleCampaign,
       unsubscribe,
     ],
-    jobs: [cancelSends, deliverCampaign, fireCampaign, planCampaign, refreshStats, sendTest, settleSends],
+    jobs: [
+      cancelSends,
+      chooseWinner,
+      deliverCampaign,
+      fireCampaign,
+      planCampaign,
+      refreshStats,
+      sendTest,
+      settleSends,
+    ],
   },
   { name: "providers", title: "Message providers", tables: [messageProviders], jobs: [receiveNotices] },
   { name: "inbox", title: "Branded inbox", tables: [inboxMessages] },

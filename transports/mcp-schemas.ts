@@ -146,6 +146,8 @@ function converted(schema: z.ZodType): Partial<ObjectSchema> {
 /** What costs an agent tokens and tells it nothing. */
 function trim(schema: JsonSchema): void {
   if (schema.format !== undefined) delete schema.pattern;
+  // An empty text is refused in words.
+  if (schema.minLength === 1) delete schema.minLength;
   if (schema.maximum === Number.MAX_SAFE_INTEGER) delete schema.maximum;
   if (schema.minimum === Number.MIN_SAFE_INTEGER) delete schema.minimum;
   delete schema.propertyNames;

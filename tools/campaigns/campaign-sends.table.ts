@@ -43,6 +43,9 @@ export default table({
     campaign_id: readable(z.uuid().nullable()),
     player_id: readable(z.uuid().nullable()),
     channel: readable(z.string()),
+    variant_id: readable(
+      z.string().nullable().describe("Of the campaign's ab_test; null for who waits for the winner"),
+    ),
     status: readable(z.enum(SEND_STATUSES)),
     skip_reasons: readable(z.array(z.string())),
     address_hash: readable(

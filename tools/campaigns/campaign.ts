@@ -2,6 +2,7 @@ import type { Context } from "#runtime/context.ts";
 import { Fault } from "#runtime/faults.ts";
 import type { Condition } from "#tools/segments/conditions.ts";
 import type { Utm } from "#tools/tracking/utm.ts";
+import type { AbResult, AbTest } from "./ab-test.ts";
 import type { Goal } from "./goal.ts";
 
 export const CHANNELS = ["email", "sms", "voice", "push", "inbox", "loyaltyvip"] as const;
@@ -50,6 +51,9 @@ export interface Campaign {
   holdout_percent: number;
   tags: string[];
   goal: Goal | null;
+  ab_test: AbTest | null;
+  ab_ends_at: string | null;
+  ab_result: AbResult | null;
   plan_cursor: string | null;
   planned_at: string | null;
   version: number;
@@ -65,7 +69,7 @@ export async function findCampaign(
     select id, name, channel, status, template_id, subject, preheader, from_name, from_email, reply_to,
       provider_id, body_html, body_mjml, body_text, segment_id, exclude_segment_ids, audience, conditions, logic, scheduled_at,
       fires_at, send_in_player_timezone, throttle_per_minute, max_send_errors, ignore_frequency_cap, is_transactional, tags, utm,
-      goal, holdout_percent, plan_cursor, planned_at, version
+      goal, ab_test, to_json(ab_ends_at) #>> '{}' as ab_ends_at, ab_result, holdout_percent, plan_cursor, planned_at, version
     from campaigns
     where property_id = ${property.id} and id = ${id} and deleted_at is null
     ${options.lock ? sql`for no key update` : sql``}`;

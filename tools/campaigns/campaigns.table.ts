@@ -7,6 +7,7 @@ import { type Change, type Row, table } from "#runtime/operation.ts";
 import { Condition } from "#tools/segments/conditions.ts";
 import { mjmlChange } from "#tools/templates/mjml.ts";
 import { Utm } from "#tools/tracking/utm.ts";
+import { AbResult, AbTest, checkAbTest, checkSameTest, TESTED, templatesOf } from "./ab-test.ts";
 import { audienceSql, checkOneAudience } from "./audience.ts";
 import { type Campaign, CHANNELS, STATUSES, thin } from "./campaign.ts";
 import cancelSends from "./cancel-sends.job.ts";
@@ -137,6 +138,13 @@ const campaigns = table({
         ),
     ),
     goal: writable(Goal.nullable().optional().describe("Recipients who reach it are counted as converted")),
+    ab_test: writable(
+      AbTest.nullable()
+        .optional()
+        .describe("Variants tried on a share of the audience; the rest gets the one that did best"),
+    ),
+    ab_ends_at: readable(timestamp().nullable().describe("When the winner of the test is chosen")),
+    ab_result: readable(AbResult.nullable()),
     stats: readable(
       z.record(z.string(), z.unknown()).describe("What campaign_stats counted last; {} until then"),
     ),
@@ -171,7 +179,7 @@ const CONTENT = [
 ];
 const EDITABLE: Record<string, readonly string[]> = {
   ...Object.fromEntries(
-    [...CONTENT, "body_mjml", "body_text", "is_transactional", "utm"].map((name) => [
+    [...CONTENT, "body_mjml", "body_text", "is_transactional", "utm", "ab_test"].map((name) => [
       name,
       ["draft", "scheduled", "paused"],
     ]),
@@ -189,6 +197,7 @@ const DEFAULTS = {
   conditions: null,
   logic: "and",
   template_id: null,
+  ab_test: null,
 };
 
 async function beforeWrite(
@@ -204,7 +213,10 @@ async function beforeWrite(
   const next = { ...DEFAULTS, ...current, ...input } as unknown as Campaign;
   checkOneAudience(next);
   if (AUDIENCE.some((name) => name in input)) await audienceSql(context, next, 0);
-  if (input.template_id) await checkTemplate(context, next);
+  const isOther = input.channel !== undefined && input.channel !== current?.channel;
+  if (input.template_id || input.ab_test || isOther) await checkTemplates(context, next);
+  if (next.ab_test && TESTED.some((name) => name in input)) checkAbTest({ ...next, ab_test: next.ab_test });
+  if (current?.status === "paused" && "ab_test" in input) checkSameTest(current, next.ab_test);
   if (input.provider_id) await checkProvider(context, next);
   const made = await mjmlChange(context, { source: "body_mjml", html: "body_html" }, input, current);
   if (!current) return { ...input, ...made };
@@ -228,17 +240,21 @@ function checkEditable(input: Record<string, unknown>, current: Row): void {
   }
 }
 
-async function checkTemplate({ sql, property }: Context, { template_id, channel }: Campaign): Promise<void> {
-  const [template] = await sql<{ channel: string }[]>`
-    select channel from templates
-    where property_id = ${property.id} and id = ${template_id} and deleted_at is null for share`;
-  if (!template) {
-    throw new Fault("not_found", { message: `template_id: no template ${template_id} in this property.` });
-  }
-  if (template.channel !== channel) {
+async function checkTemplates({ sql, property }: Context, campaign: Campaign): Promise<void> {
+  const named = templatesOf(campaign);
+  if (named.length === 0) return;
+  const templates = await sql<{ id: string; channel: string }[]>`
+    select id, channel from templates
+    where property_id = ${property.id} and id in ${sql(named.map(({ id }) => id))} and deleted_at is null for share`;
+  for (const { field, id } of named) {
+    const template = templates.find((one) => one.id === id);
+    if (!template) {
+      throw new Fault("not_found", { message: `${field}: no template ${id} in this property.` });
+    }
+    if (template.channel === campaign.channel) continue;
     throw invalid(
-      "template_id",
-      `is a template for ${template.channel}, and the campaign's channel is ${channel}`,
+      field,
+      `is a template for ${template.channel}, and the campaign's channel is ${campaign.channel}`,
     );
   }
 }

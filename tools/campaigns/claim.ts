@@ -19,6 +19,8 @@ export interface Recipient extends Record<string, unknown> {
   send_id: string;
   /** Where the message goes. */
   address: string;
+  /** Of a campaign that tries variants. */
+  variant_id?: string;
 }
 
 export interface Claim {
@@ -49,7 +51,7 @@ export interface Rules {
 }
 
 export interface Wanted {
-  campaign: Pick<Campaign, "id" | "version" | "tags" | "throttle_per_minute"> & Exempting;
+  campaign: Pick<Campaign, "id" | "version" | "tags" | "throttle_per_minute" | "ab_test"> & Exempting;
   channel: SendingChannel;
   provider: Handed;
   rules: Rules;
@@ -59,7 +61,7 @@ export interface Wanted {
 
 type Exempting = Pick<Campaign, "is_transactional" | "ignore_frequency_cap">;
 
-/** What a campaign has not handed over so long after its start is stale. */
+/** What a campaign has not handed over so long after its start, or after the test that it waited for, is stale. */
 export const EXPIRES_AFTER_HOURS = 72;
 // A claimed message is with the vendor a moment later, and that moment must be open too.
 const LEAD = "interval '10 seconds'";
@@ -87,26 +89,28 @@ async function claimUpTo(context: Context, jobId: string, wanted: Wanted): Promi
   const { campaign, channel, provider, rules } = wanted;
   const { address, hash } = ADDRESSES[channel];
   const fields = sql.unsafe(PLAYER_FIELDS.map((field) => `p."${field}"`).join(", "));
-  const shown = sql.unsafe(["send_id", "address", ...PLAYER_FIELDS].map((name) => `d."${name}"`).join(", "));
+  const names = ["send_id", "address", ...(campaign.ab_test ? ["variant_id"] : []), ...PLAYER_FIELDS];
+  const shown = sql.unsafe(names.map((name) => `d."${name}"`).join(", "));
+  const variant = campaign.ab_test ? sql`, s.variant_id` : sql``;
   const caps = { property, channel, tags: campaign.tags, campaignId: campaign.id };
   const held = rules.caps ? await holdPlayers(context, wanted) : null;
   const live = sql`exists (select 1 from live where status = 'sending' and version = ${campaign.version}
     and (not has_hours or ${rules.hours}) and (not has_caps or ${rules.caps}))`;
   const picked = held
-    ? sql`select s.id, s.player_id, s.address_hash, s.repeats from unnest(${held}::uuid[]) h(id)
+    ? sql`select s.id, s.player_id, s.address_hash, s.repeats${variant} from unnest(${held}::uuid[]) h(id)
         join campaign_sends s on s.property_id = ${property.id} and s.id = h.id where ${live}`
-    : sql`select s.id, s.player_id, s.address_hash, s.repeats ${dueSends(context, wanted)} and ${live}
+    : sql`select s.id, s.player_id, s.address_hash, s.repeats${variant} ${dueSends(context, wanted)} and ${live}
         order by s.id limit ${wanted.limit} for update of s skip locked`;
   const rows = await sql`
     with live as materialized (
       select status, version, ${asFragment(sql, (bind) => hoursApply(bind, caps))} as has_hours,
         ${exempt(campaign) ? sql`false` : asFragment(sql, (bind) => capsApply(bind, caps))} as has_caps,
-        coalesce(started_at <= now() - make_interval(hours => ${EXPIRES_AFTER_HOURS}), false) as is_late
+        coalesce(greatest(started_at, expires_from) <= now() - make_interval(hours => ${EXPIRES_AFTER_HOURS}), false) as is_late
       from campaigns
       where property_id = ${property.id} and id = ${campaign.id} and deleted_at is null
       for share
     ), picked as materialized (${picked}), judged as materialized (
-      select k.id as send_id, k.repeats, ${sql.unsafe(address)} as address, ${fields}, p.id as player, p.zones, p.region, case
+      select k.id as send_id, k.repeats, ${campaign.ab_test ? sql`k.variant_id,` : sql``} ${sql.unsafe(address)} as address, ${fields}, p.id as player, p.zones, p.region, case
           when (select is_late from live) then '{expired}'
           when p.id is null then '{erased}'
           when ${sql.unsafe(hash)} is distinct from k.address_hash then '{address_changed}'
@@ -218,7 +222,7 @@ function knows(sql: Context["sql"], { name, id }: Handed) {
     and (s.provider_id is null or s.claimed_at > now() - make_interval(hours => ${KNOWN_FOR_HOURS})))`;
 }
 
-/** The campaign's rows that are due after the last claim, as the rest of a select over `campaign_sends s`. */
+/** The campaign's rows that are due after the last claim, and do not wait for a winner, as the rest of a select over `campaign_sends s`. */
 function dueSends({ sql, property }: Context, { campaign, provider, after }: Wanted) {
   return sql`from campaign_sends s
     where s.property_id = ${property.id} and s.campaign_id = ${campaign.id} and s.id > ${after ?? NIL_UUID}
@@ -226,7 +230,8 @@ function dueSends({ sql, property }: Context, { campaign, provider, after }: Wan
       and (not s.repeats or ${knows(sql, provider)})
       and (s.scheduled_for is null or s.scheduled_for <= now() or exists (
         select from campaigns c where c.property_id = ${property.id} and c.id = ${campaign.id}
-          and c.started_at <= now() - make_interval(hours => ${EXPIRES_AFTER_HOURS})))`;
+          and greatest(c.started_at, c.expires_from) <= now() - make_interval(hours => ${EXPIRES_AFTER_HOURS})))
+      ${campaign.ab_test ? sql`and s.variant_id is not null` : sql``}`;
 }
 
 /**

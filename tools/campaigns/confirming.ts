@@ -1,5 +1,6 @@
 import type { Context } from "#runtime/context.ts";
 import { Fault } from "#runtime/faults.ts";
+import { templatesOf } from "./ab-test.ts";
 import { audienceSql } from "./audience.ts";
 import type { Campaign } from "./campaign.ts";
 
@@ -13,18 +14,20 @@ export const CONFIRMED_DEADLINE_MS = 15_000;
 export async function stateOf({ sql, property }: Context, campaign: Campaign): Promise<string> {
   const { text, params } = await audienceSql({ sql, property }, campaign, 1);
   const segments = [campaign.segment_id, ...campaign.exclude_segment_ids].filter((id) => id !== null);
+  const templates = templatesOf(campaign).map(({ id }) => id);
   const [[counted], [versions]] = await Promise.all([
     sql.unsafe<{ count: number }[]>(
       `select count(*)::int as count from players p where p.property_id = $1 and ${text}`,
       [property.id, ...params] as never[],
     ),
-    sql<{ template: number | null; segments: string | null }[]>`
-      select (select version from templates where property_id = ${property.id} and id = ${campaign.template_id}) as template,
+    sql<{ templates: string | null; segments: string | null }[]>`
+      select (select string_agg(id || '.' || version, ' ' order by id) from templates
+          where property_id = ${property.id} and id = any(${templates}::uuid[])) as templates,
         (select string_agg(id || '.' || version, ' ' order by id) from segments
           where property_id = ${property.id} and id = any(${segments}::uuid[])) as segments`,
   ]);
-  const { template, segments: rules } = versions!;
-  return `${campaign.id}.${campaign.version} template ${template} audience ${rules} ${counted!.count}`;
+  const { templates: content, segments: rules } = versions!;
+  return `${campaign.id}.${campaign.version} templates ${content} audience ${rules} ${counted!.count}`;
 }
 
 /** Throws `precondition_failed` where the campaign is not what an agent has confirmed. */

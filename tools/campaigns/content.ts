@@ -3,6 +3,7 @@ import type { Context } from "#runtime/context.ts";
 import type { Property } from "#runtime/directory.ts";
 import { type FaultDetail, toFault } from "#runtime/faults.ts";
 import type { Candidate } from "#tools/providers/choose.ts";
+import { templatesOf } from "./ab-test.ts";
 import type { Campaign } from "./campaign.ts";
 import type { Recipient } from "./claim.ts";
 import { type Engine, parsePart } from "./liquid.ts";
@@ -30,6 +31,8 @@ export function checkSyntax(record: Record<string, unknown>): string[] {
 /** What a campaign sends by a channel: compiled once, the same for all recipients. */
 export interface Content<C extends SendingChannel = SendingChannel> {
   channel: C;
+  /** The ids of its variants, where it has some: a recipient's `variant_id` is one of them. */
+  variants?: readonly string[];
   /** The message to one recipient. `invalid`, with the field, where it cannot be rendered. */
   messageTo(recipient: Recipient, unsubscribeUrl: string): Messages[C];
   /** The same as it goes out, where that is not how it is looked at before: with links that are counted. */
@@ -66,13 +69,14 @@ export async function templateOf(
   };
 }
 
-/** Keeps the campaign's template as it is to the end of the transaction. */
-export async function holdTemplate(
+/** Keeps the campaign's templates as they are to the end of the transaction. */
+export async function holdTemplates(
   { sql, property }: Pick<Context, "sql" | "property">,
-  { template_id }: Pick<Campaign, "template_id">,
+  campaign: Pick<Campaign, "template_id" | "ab_test">,
 ): Promise<void> {
-  if (template_id === null) return;
-  await sql`select from templates where property_id = ${property.id} and id = ${template_id} for share`;
+  const ids = templatesOf(campaign).map(({ id }) => id);
+  if (ids.length === 0) return;
+  await sql`select from templates where property_id = ${property.id} and id in ${sql(ids)} for share`;
 }
 
 interface TemplateRow {

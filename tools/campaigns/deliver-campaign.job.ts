@@ -103,12 +103,15 @@ async function conclude(
     return enqueue(deliverCampaign, next, { dedupe: campaignId, runAt: resumeIn });
   }
   if (await finishIfDone(context, campaignId)) return;
+  // What waits for a winner is handed over by its choice.
+  const ready = sql`(c.ab_test is null or s.variant_id is not null)`;
   // What waits for longer than a campaign may take is due when it expires.
   const [next] = await sql<{ wait: number | null }[]>`
-    select greatest(0, extract(epoch from least(min(coalesce(s.scheduled_for, now())),
-        min(c.started_at) + make_interval(hours => ${EXPIRES_AFTER_HOURS})) - now()))::double precision as wait
+    select greatest(0, extract(epoch from least(min(coalesce(s.scheduled_for, now())) filter (where ${ready}),
+        min(greatest(c.started_at, c.expires_from)) + make_interval(hours => ${EXPIRES_AFTER_HOURS})) - now()))::double precision as wait
     from campaign_sends s join campaigns c on c.property_id = ${property.id} and c.id = s.campaign_id
-    where s.property_id = ${property.id} and s.campaign_id = ${campaignId} and s.status in ('pending', 'deferred')`;
+    where s.property_id = ${property.id} and s.campaign_id = ${campaignId} and s.status in ('pending', 'deferred')
+    having count(*) = 0 or bool_or(${ready})`;
   // What another job has in its hands, that job will conclude.
   if (next?.wait === null || next?.wait === undefined) return;
   const room = throttle === null ? 0 : await secondsToRoom(context, { campaignId, throttle });

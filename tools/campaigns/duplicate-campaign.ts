@@ -21,7 +21,8 @@ export default tool({
   async handler(context, { campaignId, name }) {
     const found = await findCampaign(context, campaignId);
     const { id: _id, status: _status, scheduled_at: _at, fires_at: _fires, ...rest } = found;
-    const { plan_cursor: _cursor, planned_at: _planned, version: _version, ...content } = rest;
+    const { plan_cursor: _cursor, planned_at: _planned, version: _version, ...plain } = rest;
+    const { ab_ends_at: _ends, ab_result: _result, ...content } = plain;
     const copy = { ...content, name: name ?? `${found.name.slice(0, 190)} (copy)` };
     const campaign = await insert(context, campaigns, copy);
     context.emit("campaign.created", thin(campaign));

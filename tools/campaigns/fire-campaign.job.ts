@@ -2,7 +2,7 @@ import { z } from "zod";
 import type { Context } from "#runtime/context.ts";
 import { job } from "#runtime/operation.ts";
 import { findCampaign } from "./campaign.ts";
-import { holdTemplate } from "./content.ts";
+import { holdTemplates } from "./content.ts";
 import { fail, move } from "./move.ts";
 import { obstacles } from "./obstacles.ts";
 import planCampaign from "./plan-campaign.job.ts";
@@ -24,7 +24,7 @@ async function fire(context: Context, campaignId: string): Promise<void> {
     for no key update`;
   if (!due) return;
   const campaign = await findCampaign(context, campaignId);
-  await holdTemplate(context, campaign);
+  await holdTemplates(context, campaign);
   const { problems } = await obstacles(context, campaign);
   if (problems.length > 0) {
     await fail(context, campaignId, problems.map(({ field, message }) => `${field}: ${message}`).join("; "));

@@ -10,8 +10,9 @@ export async function keptStats(
   { sql, property }: Pick<Context, "sql" | "property">,
   { id }: Pick<Campaign, "id">,
 ): Promise<(CampaignStats & { as_of: string }) | null> {
+  // An older version has not counted by variant.
   const [row] = await sql<{ stats: CampaignStats; as_of: string }[]>`
-    select stats, to_json(stats_at) #>> '{}' as as_of from campaigns
+    select '{"by_variant": {}}'::jsonb || stats as stats, to_json(stats_at) #>> '{}' as as_of from campaigns
     where property_id = ${property.id} and id = ${id} and audience_count > ${COUNTED_ANEW}
       and stats_at is not null`;
   return row ? { as_of: row.as_of, ...row.stats } : null;

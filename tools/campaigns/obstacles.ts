@@ -1,5 +1,6 @@
 import type { Context } from "#runtime/context.ts";
 import { type FaultDetail, toFault } from "#runtime/faults.ts";
+import { testTrouble } from "./ab-test.ts";
 import { audienceSql } from "./audience.ts";
 import type { Campaign } from "./campaign.ts";
 import { plainLinks } from "./links.ts";
@@ -20,7 +21,7 @@ interface Obstacles {
  */
 export async function obstacles(context: Context, campaign: Campaign): Promise<Obstacles> {
   const { content, problems } = await readiness(context, campaign);
-  const all = [...problems, ...(await audienceTrouble(context, campaign))];
+  const all = [...problems, ...testTrouble(context, campaign), ...(await audienceTrouble(context, campaign))];
   if (!content || all.length > 0) return { problems: all, partial: [], samples: [] };
   const { samples, broken } = await renderSamples(context, campaign, content);
   const plain = samples.flatMap((sample) => plainLinks(bodiesOf(sample), context.config.baseUrl));
@@ -29,12 +30,25 @@ export async function obstacles(context: Context, campaign: Campaign): Promise<O
     return { field: `body_${body}`, message: "a link that it takes from a player's data is not https" };
   });
   // What one player lacks costs that player's message alone; what all lack is the message's own fault.
-  const isBroken = samples.length === 0;
+  const isRendered = ({ variant_id }: { variant_id: string | null }) =>
+    samples.some((sample) => sample.variant_id === variant_id);
+  const faults = broken.filter((one) => !isRendered(one));
   return {
-    problems: [...(isBroken ? broken : []), ...links],
-    partial: isBroken ? [] : broken,
-    samples,
+    problems: [...plainly(faults), ...links],
+    partial: plainly(broken.filter(isRendered)),
+    samples: campaign.ab_test ? firstOfEach(samples) : samples,
   };
+}
+
+function plainly(faults: readonly FaultDetail[]): FaultDetail[] {
+  return faults.map(({ field, message }) => ({ field, message }));
+}
+
+/** One message a variant is enough to look at. */
+function firstOfEach(samples: Sample[]): Sample[] {
+  return samples.filter(
+    ({ variant_id }, index) => samples.findIndex((one) => one.variant_id === variant_id) === index,
+  );
 }
 
 /** The text beside HTML is made of it. */

@@ -1,9 +1,11 @@
 import { z } from "zod";
 import type { Context } from "#runtime/context.ts";
 import { type JobContext, job } from "#runtime/operation.ts";
+import { hasRest } from "./ab-test.ts";
 import { announceSkipped } from "./announce.ts";
 import { plannedRules } from "./audience.ts";
-import { findCampaign } from "./campaign.ts";
+import { type Campaign, findCampaign } from "./campaign.ts";
+import chooseWinner from "./choose-winner.job.ts";
 import deliverCampaign from "./deliver-campaign.job.ts";
 import { finishIfDone, move, orFail } from "./move.ts";
 import { planPage } from "./planning.ts";
@@ -41,9 +43,10 @@ async function planChunk(context: Context, campaignId: string): Promise<boolean>
   const { sql, property } = context;
   // The planner takes the gate for so costly that compiling it would take longer than asking it.
   await sql`set local jit = off`;
-  const campaign = await findCampaign(context, campaignId, { lock: true });
-  if (campaign.status === "queued") await move(context, campaignId, "start", { started_at: "now" });
-  else if (campaign.status !== "sending") return false;
+  const found = await findCampaign(context, campaignId, { lock: true });
+  if (found.status === "queued") await move(context, campaignId, "start", { started_at: "now" });
+  else if (found.status !== "sending") return false;
+  const campaign = found.status === "queued" ? await startTest(context, found) : found;
   if (campaign.planned_at !== null) return false;
   // All chunks are of one audience, whatever becomes of its segments in between.
   const rules = await plannedRules(context, campaign);
@@ -57,9 +60,24 @@ async function planChunk(context: Context, campaignId: string): Promise<boolean>
   return !done;
 }
 
+/** The time of a campaign's test runs from its start. */
+async function startTest({ sql, property }: Context, campaign: Campaign): Promise<Campaign> {
+  const { ab_test, ab_result } = campaign;
+  if (!ab_test || ab_result) return campaign;
+  const [started] = await sql<{ ends: string }[]>`
+    with test as (select now() + make_interval(mins => ${ab_test.duration_minutes}) as ends)
+    update campaigns set ab_ends_at = ends, expires_from = case when ${hasRest(ab_test)} then ends end from test
+    where property_id = ${property.id} and id = ${campaign.id}
+    returning to_json(ends) #>> '{}' as ends`;
+  return { ...campaign, ab_ends_at: started!.ends };
+}
+
 async function handOver(context: Context, campaignId: string): Promise<void> {
-  const { status } = await findCampaign(context, campaignId, { lock: true });
-  if (status !== "sending" || (await finishIfDone(context, campaignId))) return;
+  const { status, ab_ends_at } = await findCampaign(context, campaignId, { lock: true });
+  if (status !== "sending") return;
+  // Also where one has been chosen: who waits for it may not have it yet.
+  if (ab_ends_at) context.enqueue(chooseWinner, { campaignId }, { dedupe: campaignId, runAt: ab_ends_at });
+  if (await finishIfDone(context, campaignId)) return;
   context.enqueue(deliverCampaign, { campaignId }, { dedupe: campaignId });
   context.enqueue(refreshStats, { campaignId }, { dedupe: campaignId, runAt: REFRESH_EVERY });
 }

@@ -3,6 +3,7 @@ import type { Context } from "#runtime/context.ts";
 import { type Bind, gateText } from "#tools/compliance/gate.ts";
 import { hoursText, nextOpening } from "#tools/compliance/hours.ts";
 import type { Referred } from "#tools/segments/conditions-segments.ts";
+import { variantText } from "./ab-test.ts";
 import { ADDRESSES, sendingChannel } from "./addresses.ts";
 import { audienceSql } from "./audience.ts";
 import type { Campaign } from "./campaign.ts";
@@ -74,7 +75,7 @@ export interface Planned {
 
 /**
  * Writes the send rows of the next `limit` players after the campaign's cursor, one for each: pending, deferred to
- * the player's own time or their next open hour, or skipped with every reason. An address that has its row already, by whichever player, gets no second message.
+ * the player's own time, their next open hour or the end of a test, or skipped with every reason. An address that has its row already, by whichever player, gets no second message.
  */
 export async function planPage(
   context: Setting,
@@ -90,18 +91,19 @@ export async function planPage(
   const addressKey = bind(`${campaign.id}|${OCCURRENCE}|${channel}|`, "text");
   const playerKey = bind(`${campaign.id}|${OCCURRENCE}|player|`, "text");
   const judged = await page.text();
+  const drawn = drawnText(bind, campaign);
   const columns = `property_id, id, campaign_id, player_id, channel, status, skip_reasons, address_hash,
     address_masked, dedupe_key`;
   const waits = waitsText(bind, context, campaign);
   const text = `with ${judged}, ${waits}, planned as (
-      insert into campaign_sends (${columns}, scheduled_for)
+      insert into campaign_sends (${columns}, scheduled_for${drawn.column})
       select ${property}, uuid_v7(), ${id}, id, '${channel}',
-        case when reasons <> '{}' then 'skipped' when until is not null then 'deferred' else 'pending' end,
-        case when reasons = '{}' then coalesce(waits, '{}') else reasons end, hash, ${masked},
+        case when reasons <> '{}' then 'skipped' when until is not null or ${drawn.waits} then 'deferred' else 'pending' end,
+        case when reasons <> '{}' then reasons when ${drawn.waits} then '{ab_test}' else coalesce(waits, '{}') end, hash, ${masked},
         case when reasons = '{}' then sha256(convert_to(${addressKey}, 'UTF8') || hash)
           else sha256(convert_to(${playerKey}, 'UTF8') || uuid_send(id)) end,
-        case when reasons = '{}' then until end
-      from judged left join waiting using (zones, region) order by id
+        case when ${drawn.waits} then ${drawn.until} when reasons = '{}' then until end${drawn.column}
+      from ${drawn.source} left join waiting using (zones, region) order by id
       on conflict (property_id, dedupe_key) do nothing
       returning player_id
     ), doubled as (
@@ -114,6 +116,18 @@ export async function planPage(
     select count(*)::int as count, (array_agg(id order by id))[count(*)::int] as last from judged`;
   const [written] = await context.sql.unsafe<[Planned]>(text, page.values as never[]);
   return written;
+}
+
+/** What a test adds to the plan: each recipient's variant; who has none `waits` for the winner. */
+function drawnText(bind: Bind, { id, ab_test, ab_ends_at }: Campaign) {
+  if (!ab_test) return { source: "judged", column: "", waits: "false", until: "null::timestamptz" };
+  const variant = `case when reasons = '{}' then ${variantText(bind, id, ab_test)} end`;
+  return {
+    source: `(select *, ${variant} as variant_id from judged) judged`,
+    column: ", variant_id",
+    waits: "(reasons = '{}' and variant_id is null)",
+    until: `${bind(ab_ends_at!, "timestamptz")}`,
+  };
 }
 
 /**

@@ -6,7 +6,7 @@ import { sendingChannelOf } from "./addresses.ts";
 import { type Campaign, findCampaign } from "./campaign.ts";
 import { CampaignView } from "./campaigns.table.ts";
 import { checkConfirmed, stateOf } from "./confirming.ts";
-import { holdTemplate } from "./content.ts";
+import { holdTemplates } from "./content.ts";
 import { checkState, move } from "./move.ts";
 import { obstacles } from "./obstacles.ts";
 import planCampaign from "./plan-campaign.job.ts";
@@ -40,7 +40,7 @@ export async function queueCampaign(
     return { success: true as const, preflight: checked };
   }
   checkState(campaign, "send");
-  await holdTemplate(context, campaign);
+  await holdTemplates(context, campaign);
   await checkConfirmed(context, campaign);
   const { problems } = await obstacles(context, campaign);
   if (problems.length > 0) throw notReady(problems);

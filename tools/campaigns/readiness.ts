@@ -8,6 +8,7 @@ import type { Compile, Content, Setting } from "./content.ts";
 import { emailContent } from "./email-content.ts";
 import { inboxContent } from "./inbox-content.ts";
 import { smsContent } from "./sms-content.ts";
+import { contentOf } from "./variant-content.ts";
 
 const CONTENTS: { [C in SendingChannel]: Compile<C> } = {
   email: emailContent,
@@ -33,7 +34,7 @@ export async function readinessOn<C extends SendingChannel>(
   context: Setting,
   campaign: Campaign,
 ): Promise<Readiness<C>> {
-  const content = await CONTENTS[channel](context, campaign);
+  const content = await contentOf(CONTENTS[channel], context, campaign);
   const { problems: unusable } = await ownProviders(context, channel, campaign.provider_id);
   const problems = [...audienceProblems(campaign), ...(Array.isArray(content) ? content : []), ...unusable];
   if (problems.length > 0 || Array.isArray(content)) return { content: null, problems };

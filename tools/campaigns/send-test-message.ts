@@ -5,7 +5,7 @@ import { maskAddress } from "#tools/players/address.ts";
 import { findCampaign } from "./campaign.ts";
 import { notReady } from "./readiness.ts";
 import sendTest from "./send-test.job.ts";
-import { assertAllowed, recipientOf, testContent } from "./test-message.ts";
+import { assertAllowed, recipientOf, testContent, testedVariant } from "./test-message.ts";
 
 export default tool({
   name: "send_test_message",
@@ -23,6 +23,10 @@ export default tool({
       .uuid()
       .optional()
       .describe("From list_players. Who gets it; beside a user's address, whose values fill the message"),
+    variantId: z
+      .string()
+      .optional()
+      .describe("Of the campaign's ab_test: which variant to send. Default: the first"),
     dry_run: z.boolean().default(false).describe("Only check, and answer to whom it would go"),
   },
   output: z.object({
@@ -31,11 +35,12 @@ export default tool({
     to: z.string().describe("Masked"),
   }),
   faults: ["invalid", "not_found", "conflict"],
-  async handler(context, { campaignId, to, playerId, dry_run }) {
+  async handler(context, { campaignId, to, playerId, variantId, dry_run }) {
     const { sql, property, enqueue, audit } = context;
     const campaign = await findCampaign(context, campaignId);
     const { channel, content, problems } = await testContent(context, campaign);
     if (!content) throw notReady(problems);
+    const variant = testedVariant(content, variantId);
     const recipient = await recipientOf(context, channel, { to, playerId });
     await assertAllowed(context, channel, recipient);
     const masked = maskAddress(recipient.address);
@@ -43,9 +48,9 @@ export default tool({
     const id = randomUUIDv7();
     await sql`
       insert into campaign_sends (property_id, id, test_of, player_id, channel, status, address_hash, address_masked,
-        dedupe_key)
+        variant_id, dedupe_key)
       values (${property.id}, ${id}, ${campaignId}, ${recipient.staff ? null : recipient.playerId}, ${channel},
-        'pending', ${recipient.hash}, ${masked},
+        'pending', ${recipient.hash}, ${masked}, ${variant},
         sha256(convert_to(${`test|${id}`}, 'UTF8')))`;
     enqueue(sendTest, { sendId: id, to: recipient.address, playerId: recipient.playerId });
     audit({ entity: "campaign_sends", entityId: id });

@@ -12,7 +12,7 @@ import { insist } from "./insist.ts";
 import { renderMessages } from "./message.ts";
 import { notReady } from "./readiness.ts";
 import { recordOutcomes } from "./record.ts";
-import { reasonsAgainst, recipientOf, testContent, valuesFor } from "./test-message.ts";
+import { reasonsAgainst, recipientOf, testContent, testedVariant, valuesFor } from "./test-message.ts";
 import { unsubscribeLinks } from "./unsubscribe.ts";
 
 type Input = z.output<typeof Input>;
@@ -49,8 +49,8 @@ async function claim(
   { sendId, to, playerId }: Input,
 ): Promise<Ready | null> {
   const { sql, property } = context;
-  const [row] = await sql<{ status: string; test_of: string }[]>`
-    select status, test_of from campaign_sends
+  const [row] = await sql<{ status: string; test_of: string; variant_id: string | null }[]>`
+    select status, test_of, variant_id from campaign_sends
     where property_id = ${property.id} and id = ${sendId} for no key update`;
   // Taken up by an attempt that broke off: the vendor may have it.
   if (row?.status === "sending")
@@ -71,7 +71,9 @@ async function claim(
   if (granted === 0) return end(context, sendId, { status: "failed", error_code: "provider_limit" });
   const linkOf = (id: string) => unsubscribeLinks(context.config)(property.id, id);
   const values = await valuesFor(context, sendId, recipient);
-  const { messages, refused } = await renderMessages(content, [values], linkOf, Number.POSITIVE_INFINITY);
+  const variant_id = testedVariant(content, row.variant_id);
+  const whole = { ...values, ...(variant_id !== null && { variant_id }) };
+  const { messages, refused } = await renderMessages(content, [whole], linkOf, Number.POSITIVE_INFINITY);
   const [trouble] = refused.flatMap((one) => (one.status === "sent" ? [] : [one]));
   if (trouble) {
     return end(context, sendId, {

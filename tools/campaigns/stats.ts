@@ -12,6 +12,27 @@ export const LinkStats = z.object({
   clicks_human: count.describe("Recipients of whom a person seems to have clicked it"),
 });
 
+const rate = () => z.number().nullable().describe("Of sent and delivered; null without any");
+
+export const VariantStats = z.object({
+  audience: count,
+  sent: count,
+  delivered: count,
+  bounced: count,
+  failed: count,
+  opens_unique: count,
+  opens_human: count,
+  clicks_unique: count,
+  clicks_human: count,
+  converted: count,
+  unsubscribed: count,
+  complained: count,
+  open_rate: rate(),
+  click_rate: rate(),
+  conversion_rate: rate(),
+  unsubscribe_rate: rate(),
+});
+
 /** audience = skipped (the sum of its reasons) + pending + sent + delivered + bounced + failed + unknown + cancelled. */
 export const CampaignStats = z.object({
   audience: count.describe("All recipients, the skipped included"),
@@ -40,6 +61,9 @@ export const CampaignStats = z.object({
   converted: count.describe(
     "Recipients who reached the campaign's goal in its time, of those sent and delivered to",
   ),
+  by_variant: z
+    .record(z.string(), VariantStats)
+    .describe("By the id of the variant, in a campaign with ab_test: recipients who were given one"),
   by_link: z.array(LinkStats).describe("The links that were clicked most, at most 50"),
 });
 export type CampaignStats = z.output<typeof CampaignStats>;
@@ -100,6 +124,7 @@ type Figure = keyof typeof FIGURES;
 interface Group extends Record<Figure, number> {
   status: string;
   skip_reasons: string[];
+  variant_id: string | null;
   count: number;
 }
 
@@ -117,10 +142,10 @@ export async function countSends(
   const figures = Object.entries(FIGURES).map(([name, text]) => `${text}::int as ${name}`);
   const [groups, by_link] = await Promise.all([
     sql<Group[]>`
-      select status, skip_reasons, count(*)::int as count, ${sql.unsafe(figures.join(", "))}
+      select status, skip_reasons, variant_id, count(*)::int as count, ${sql.unsafe(figures.join(", "))}
       from campaign_sends s
       where property_id = ${property.id} and campaign_id = ${campaign.id} ${within(sql, period)}
-      group by status, skip_reasons`,
+      group by status, skip_reasons, variant_id`,
     countLinks(context, campaign.id, period),
   ]);
   const sum = (pick: (group: Group) => number) => groups.reduce((total, group) => total + pick(group), 0);
@@ -141,7 +166,54 @@ export async function countSends(
     ...counted,
     cancelled: counted.cancelled + dropped,
     ...(summed as Record<Figure, number>),
+    by_variant: byVariant(groups),
     by_link,
+  };
+}
+
+// Of what each rate is the share, among those sent and delivered to. Opens and clicks are those of people.
+const RATES = {
+  open_rate: "opens_human",
+  click_rate: "clicks_human",
+  conversion_rate: "converted",
+  unsubscribe_rate: "unsubscribed",
+} as const satisfies Record<string, Figure>;
+
+function byVariant(groups: Group[]): CampaignStats["by_variant"] {
+  const ids = new Set(groups.flatMap(({ variant_id }) => variant_id ?? []));
+  return Object.fromEntries(
+    Array.from(ids, (id) => [id, variantOf(groups.filter(({ variant_id }) => variant_id === id))]),
+  );
+}
+
+function variantOf(groups: Group[]): z.output<typeof VariantStats> {
+  const reached = groups.filter(({ status }) => status === "sent" || status === "delivered");
+  const sum = (figure: Figure | "count", among = groups) =>
+    among.reduce((total, group) => total + group[figure], 0);
+  const inStatus = (wanted: string) =>
+    sum(
+      "count",
+      groups.filter(({ status }) => status === wanted),
+    );
+  const rateOf = (figure: Figure) =>
+    reached.length === 0 ? null : sum(figure, reached) / sum("count", reached);
+  return {
+    audience: sum("count"),
+    sent: inStatus("sent"),
+    delivered: inStatus("delivered"),
+    bounced: inStatus("bounced"),
+    failed: inStatus("failed"),
+    opens_unique: sum("opens_unique"),
+    opens_human: sum("opens_human"),
+    clicks_unique: sum("clicks_unique"),
+    clicks_human: sum("clicks_human"),
+    converted: sum("converted"),
+    unsubscribed: sum("unsubscribed"),
+    complained: sum("complained"),
+    open_rate: rateOf(RATES.open_rate),
+    click_rate: rateOf(RATES.click_rate),
+    conversion_rate: rateOf(RATES.conversion_rate),
+    unsubscribe_rate: rateOf(RATES.unsubscribe_rate),
   };
 }
 

@@ -30,6 +30,12 @@ export async function testContent(context: Context, campaign: Campaign): Promise
   return { channel, ...(await readinessOn<VendorChannel>(channel, context, everyone)) };
 }
 
+/** The variant that a test shows: the one that is asked for, else the first; null where there are none. */
+export function testedVariant({ variants = [] }: Content, wanted?: string | null): string | null {
+  if (wanted == null || variants.includes(wanted)) return wanted ?? variants[0] ?? null;
+  throw invalid("variantId", `the campaign has ${variants.length > 0 ? variants.join(", ") : "no variants"}`);
+}
+
 /** Whom a test is for. Throws `invalid` for an address that is nobody's who may get one. */
 export async function recipientOf(
   context: Context,

@@ -46,6 +46,7 @@ const SEND_KEPT = [
   "complained_at",
   "unsubscribed_at",
   "converted_at",
+  "variant_id",
 ] as const;
 /** What an anonymous send has lost, or got, by then. */
 const SEND_FREED = [

@@ -67,7 +67,7 @@ async function beforeWrite(
 async function checkNotSending({ sql, property }: Context, template: Row): Promise<void> {
   const [campaign] = await sql<{ name: string; status: string }[]>`
     select name, status from campaigns
-    where property_id = ${property.id} and template_id = ${template.id} and deleted_at is null
+    where property_id = ${property.id} and ${uses(sql, template)} and deleted_at is null
       and status in ('queued', 'sending', 'paused')
     limit 1`;
   if (!campaign) return;
@@ -91,10 +91,16 @@ async function engineChange(
   return { mjml: null };
 }
 
+/** Over `campaigns`: whether one is made of the template, or a variant of it. */
+function uses(sql: Context["sql"], { id }: Row) {
+  return sql`(template_id = ${id} or exists (
+    select from jsonb_array_elements(ab_test -> 'variants') v where v ->> 'template_id' = ${id}))`;
+}
+
 async function checkUnused({ sql, property }: Context, template: Row): Promise<void> {
   const [campaign] = await sql<{ name: string; status: string }[]>`
     select name, status from campaigns
-    where property_id = ${property.id} and template_id = ${template.id} and deleted_at is null
+    where property_id = ${property.id} and ${uses(sql, template)} and deleted_at is null
       and status in ('scheduled', 'queued', 'sending', 'paused')
     limit 1`;
   if (!campaign) return;

@@ -1,0 +1,176 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import type { EmailMessage, Keep } from "#runtime/channels/channel.ts";
+import { type House, startHouse } from "../../support/house.ts";
+import { openProvider } from "../../support/provider.ts";
+import { newTrial, repeats, TEST, type Trial, VARIANTS } from "./ab-trial.ts";
+import { Killed, loseWorker, vendor } from "./casino.ts";
+
+let house: House;
+let place: Trial;
+
+// Without a worker: the tests run its jobs, and stop them where they want.
+beforeAll(async () => {
+  house = await startHouse({ role: "web" });
+});
+afterAll(() => house?.stop());
+beforeEach(async () => {
+  place = await newTrial(house);
+});
+
+describe("a test on its way", () => {
+  test("survives being killed between any two steps: one message each, one winner, the same variants", async () => {
+    await place.listen();
+    await place.crowd(40);
+    const id = await place.campaign({ ab_test: TEST });
+    await place.send(id);
+    const given: EmailMessage[] = [];
+    const open = (keep: Keep) => {
+      const mailbox = openProvider("email", "mailbox", {}, keep);
+      return {
+        ...mailbox,
+        concurrency: 8,
+        send: ((messages, options) => {
+          given.push(...messages);
+          return mailbox.send(messages, options);
+        }) satisfies typeof mailbox.send,
+      };
+    };
+    /** Runs the jobs, with a kill after 1, 2, 3 … transactions each time, until they are through. */
+    const survive = async () => {
+      for (let kills = 0; ; kills += 1) {
+        try {
+          await place.work({ open, killedAfter: { left: kills + 1 } });
+          return kills;
+        } catch (error) {
+          if (!(error instanceof Killed)) throw error;
+          await loseWorker(house, place.id);
+        }
+      }
+    };
+    expect(await survive()).toBeGreaterThan(2);
+    const tried = await place.drawn(id);
+    await place.engage(id, "b", 5);
+    await place.timePasses(id);
+    expect(await survive()).toBeGreaterThan(2);
+
+    const kept = await place.mailbox();
+    expect(kept).toHaveLength(40);
+    expect(new Set(kept.map(({ recipient }) => recipient)).size).toBe(40);
+    for (const { to, subject } of given) {
+      expect(subject).toBe(`Offer ${(tried.get(to) ?? "b").toUpperCase()}`);
+    }
+    expect(await place.get(id)).toMatchObject({ status: "sent", ab_result: { winner_id: "b" } });
+    expect(await place.winners()).toHaveLength(1);
+  });
+
+  test("has one winner though two jobs choose at once", async () => {
+    await place.listen();
+    const id = await place.planned(60);
+    await place.work();
+    await place.engage(id, "b", 5);
+    await place.timePasses(id);
+    await house.service.db.asSystem(
+      (sql) => sql`
+        insert into queue (id, name, property_id, input, max_attempts)
+        select uuid_v7(), name, property_id, input, max_attempts from queue
+        where name = 'choose_winner' and property_id = ${place.id}`,
+    );
+    await Promise.all([1, 2].map(() => place.work({ only: "choose_winner" })));
+    const { sender, given } = vendor();
+    await Promise.all([1, 2].map(() => place.work({ open: () => sender })));
+    expect(repeats(given)).toBe(0);
+    expect(await place.winners()).toHaveLength(1);
+    expect(await place.get(id)).toMatchObject({ status: "sent" });
+  });
+
+  test("that is paused chooses when it goes on, and can be corrected but not made another test", async () => {
+    const id = await place.planned(60);
+    await place.work();
+    const tried = (await place.drawn(id)).size;
+    await place.engage(id, "b", 5);
+    await place.pause(id);
+    await place.timePasses(id);
+    await place.work();
+    expect(await place.get(id)).toMatchObject({ status: "paused", ab_result: null });
+    const edit = (changes: object) => place.call("update_campaign", { id, ab_test: { ...TEST, ...changes } });
+    for (const changes of [{ test_percent: 60 }, { variants: VARIANTS.toReversed() }, { metric: "click" }]) {
+      await expect(edit(changes)).rejects.toThrow("of ab_test, only the subjects");
+    }
+    await expect(place.call("update_campaign", { id, ab_test: null })).rejects.toThrow("of ab_test");
+    await edit({ variants: [VARIANTS[0], { ...VARIANTS[1], subject: "Offer B, corrected" }] });
+    await place.resume(id);
+    const { sender, given } = vendor();
+    await place.work({ open: () => sender });
+    expect(await place.get(id)).toMatchObject({ status: "sent", ab_result: { winner_id: "b" } });
+    expect(given.map(({ subject }) => subject)).toEqual(Array(60 - tried).fill("Offer B, corrected"));
+  });
+
+  test("that is cancelled chooses nothing, and who waited gets nothing", async () => {
+    const id = await place.planned(60);
+    await place.work();
+    const tried = (await place.drawn(id)).size;
+    await place.cancel(id);
+    await place.timePasses(id);
+    const { sender, given } = vendor();
+    await place.work({ open: () => sender });
+    expect(given).toEqual([]);
+    expect(await place.get(id)).toMatchObject({ status: "cancelled", ab_result: null });
+    expect(await place.stats(id)).toMatchObject({ sent: tried, cancelled: 60 - tried, pending: 0 });
+  });
+
+  test("does not make the rest stale: their three days begin when it ends", async () => {
+    const id = await place.planned(60, { duration_minutes: 2880 });
+    await place.work();
+    const tried = (await place.drawn(id)).size;
+    const age = (hours: number) =>
+      place.query(
+        (sql) => sql`
+          update campaigns set started_at = now() - make_interval(hours => ${hours}),
+            expires_from = now() - make_interval(hours => ${hours - 48}),
+            ab_ends_at = now() - make_interval(hours => ${hours - 48})
+          where property_id = ${place.id} and id = ${id}`,
+      );
+    await age(73);
+    await place.dueNow();
+    const { sender, given } = vendor();
+    await place.work({ open: () => sender, only: "choose_winner" });
+    const [first] = await place.sends(id).then((rows) => rows.filter(({ status }) => status === "pending"));
+    await place.query(
+      (sql) => sql`
+        update campaign_sends set status = 'deferred', scheduled_for = now() + interval '1 day'
+        where property_id = ${place.id} and id = ${first!.id}`,
+    );
+    await place.work({ open: () => sender });
+    expect(given).toHaveLength(59 - tried);
+    // What still waits then has waited for too long.
+    await age(121);
+    await place.dueNow();
+    await place.work({ open: () => sender });
+    expect(given).toHaveLength(59 - tried);
+    expect(await place.stats(id)).toMatchObject({ status: "sent", skipped: { expired: 1 } });
+  });
+
+  test("of a scheduled campaign begins when it fires", async () => {
+    await place.crowd(60);
+    const { id: segment_id } = await place.call("create_segment", {
+      name: "All",
+      conditions: [{ field: "status", operator: "eq", value: "active" }],
+    });
+    const id = await place.campaign({ ab_test: TEST });
+    const scheduled_at = new Date(Date.now() + 86_400_000).toISOString();
+    const { warnings } = await place.call("schedule_campaign", { campaign_id: id, scheduled_at, segment_id });
+    expect(warnings).toEqual([]);
+    expect(await place.get(id)).toMatchObject({ status: "scheduled", ab_ends_at: null });
+    await place.query(
+      (sql) => sql`update campaigns set scheduled_at = now() where property_id = ${place.id} and id = ${id}`,
+    );
+    await place.dueNow();
+    await place.work();
+    const { status, started_at, ab_ends_at } = await place.get(id);
+    expect(status).toBe("sending");
+    expect(Date.parse(ab_ends_at) - Date.parse(started_at)).toBe(3_600_000);
+    await place.timePasses(id);
+    await place.work();
+    expect(await place.get(id)).toMatchObject({ status: "sent" });
+  });
+});

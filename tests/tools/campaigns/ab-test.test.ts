@@ -1,0 +1,174 @@
+import { createHash } from "node:crypto";
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { type House, startHouse } from "../../support/house.ts";
+import { letter, newTrial, repeats, TEST, type Trial } from "./ab-trial.ts";
+import { vendor } from "./casino.ts";
+
+let house: House;
+let place: Trial;
+
+// Without a worker: the tests run its jobs, and stop them where they want.
+beforeAll(async () => {
+  house = await startHouse({ role: "web" });
+});
+afterAll(() => house?.stop());
+beforeEach(async () => {
+  place = await newTrial(house);
+});
+
+describe("a campaign with variants", () => {
+  test("tries them on a share at once, and sends the rest the one that more people opened", async () => {
+    await place.listen();
+    const id = await place.planned(100);
+    const { sender, given } = vendor();
+    await place.work({ open: () => sender });
+    const tried = await place.drawn(id);
+    expect(tried.size).toBeGreaterThan(25);
+    expect(tried.size).toBeLessThan(75);
+    expect(new Map(given.map((one) => [one.to, letter(one)]))).toEqual(tried);
+    const waiting = (await place.sends(id)).filter(({ status }) => status === "deferred");
+    expect(waiting).toHaveLength(100 - tried.size);
+    for (const one of waiting) {
+      expect(one).toMatchObject({ variant_id: null, skip_reasons: ["ab_test"] });
+      expect(Math.abs(one.wait! - 3600)).toBeLessThan(60);
+    }
+    expect(await place.get(id)).toMatchObject({ status: "sending", ab_result: null });
+    expect(await place.stats(id)).toMatchObject({ sent: tried.size, deferred: 100 - tried.size });
+    // A machine's openings decide nothing.
+    await place.engage(id, "a", 20, "opened_at");
+    await place.engage(id, "b", 6);
+
+    await place.timePasses(id);
+    await place.work({ open: () => sender });
+    expect(given).toHaveLength(100);
+    expect(repeats(given)).toBe(0);
+    expect(given.slice(tried.size).map(letter)).toEqual(Array(100 - tried.size).fill("b"));
+    const record = await place.get(id);
+    const sampleOf = (variant: string) => [...tried.values()].filter((one) => one === variant).length;
+    expect(record).toMatchObject({ status: "sent" });
+    expect(record.ab_result).toMatchObject({
+      winner_id: "b",
+      reason: "best",
+      metric: "open",
+      variants: [
+        { id: "a", sample: sampleOf("a"), count: 0, rate: 0 },
+        { id: "b", sample: sampleOf("b"), count: 6, rate: 6 / sampleOf("b") },
+      ],
+    });
+    const events = await place.winners();
+    expect(events).toHaveLength(1);
+    expect(events[0]!.data.object).toMatchObject({ id, ab_result: { winner_id: "b" } });
+    const { by_variant, sent } = await place.stats(id);
+    expect(by_variant.a).toMatchObject({
+      audience: sampleOf("a"),
+      sent: sampleOf("a"),
+      opens_human: 0,
+      open_rate: 0,
+    });
+    expect(by_variant.b).toMatchObject({ opens_human: 6, open_rate: 6 / (100 - sampleOf("a")) });
+    expect([sent, by_variant.a.sent + by_variant.b.sent]).toEqual([100, 100]);
+  });
+
+  test("gives one address one variant once, the one that its hash names, though two players have it", async () => {
+    await place.crowd(60);
+    await place.query(
+      (sql) => sql`
+        insert into players (property_id, player_id, email, email_hash, first_name, consents)
+        select property_id, 'twin-' || player_id, email, email_hash, first_name, consents from players
+        where property_id = ${place.id}`,
+    );
+    const test = {
+      ...TEST,
+      test_percent: 100,
+      variants: [
+        { id: "a", weight: 3, subject: "Offer A" },
+        { id: "b", subject: "Offer B" },
+      ],
+    };
+    const id = await place.campaign({ ab_test: test });
+    await place.send(id);
+    const { sender, given } = vendor();
+    await place.work({ open: () => sender });
+    expect(given).toHaveLength(60);
+    expect(repeats(given)).toBe(0);
+    const hashes = await place.query(
+      (sql) => sql<{ email: string; hash: Buffer }[]>`
+        select distinct email, email_hash as hash from players where property_id = ${place.id}`,
+    );
+    const expected = hashes.map(({ email, hash }) => {
+      const draw = createHash("sha256").update(`${id}|1|variant|`).update(hash).digest().readUInt32BE();
+      return [email, draw < 0.75 * 2 ** 32 ? "a" : "b"] as const;
+    });
+    expect(new Map(given.map((one) => [one.to, letter(one)]))).toEqual(new Map(expected));
+  });
+
+  test("of which all recipients get one only announces the winner, when the time is over", async () => {
+    await place.listen();
+    const id = await place.planned(40, { test_percent: 100 });
+    await place.work();
+    expect(await place.get(id)).toMatchObject({ status: "sent", ab_result: null });
+    await place.engage(id, "a", 4);
+    await place.timePasses(id);
+    await place.work();
+    expect(await place.get(id)).toMatchObject({
+      status: "sent",
+      ab_result: { winner_id: "a", reason: "best" },
+    });
+    expect(await place.winners()).toHaveLength(1);
+  });
+
+  test.each([
+    ["too few were tried", { min_sample: 1000 }, 3, "too_few", "a"],
+    [
+      "too few were tried, and another is named for that",
+      { min_sample: 1000, fallback_variant_id: "b" },
+      3,
+      "too_few",
+      "b",
+    ],
+    ["nobody opened either", { fallback_variant_id: "b" }, 0, "tie", "b"],
+  ])("falls back where %s", async (_, changes, opened, reason, winner_id) => {
+    const id = await place.planned(60, changes);
+    await place.work();
+    await place.engage(id, "a", opened);
+    await place.timePasses(id);
+    await place.work();
+    expect(await place.get(id)).toMatchObject({ status: "sent", ab_result: { reason, winner_id } });
+  });
+
+  test("decided by conversions counts those that no one has counted yet", async () => {
+    const goal = { event: "deposit", window_hours: 2 };
+    const id = await place.planned(60, { metric: "conversion" }, { goal });
+    await place.work({ only: "deliver_campaign" });
+    for (const [email, variant] of await place.drawn(id)) {
+      if (variant !== "b") continue;
+      const player_id = email.replace(/^p(\d+)@.*/, "p-$1");
+      await place.call("create_player_event", { player_id, name: "deposit" });
+    }
+    await place.timePasses(id);
+    await place.work();
+    const { ab_result } = await place.get(id);
+    expect(ab_result).toMatchObject({ winner_id: "b", reason: "best", variants: [{ rate: 0 }, { rate: 1 }] });
+  });
+
+  test("passes the same gate with each of them: who is blocked after the plan gets none", async () => {
+    const id = await place.planned(60);
+    await place.work();
+    const before = await place.sends(id);
+    const waiting = before.filter(({ status }) => status === "deferred");
+    await place.call("create_suppression", { channel: "email", address: waiting[0]!.email });
+    await place.query(
+      (sql) => sql`
+        update players set consents = '{}' where property_id = ${place.id} and email = ${waiting[1]!.email}`,
+    );
+    await place.timePasses(id);
+    const { sender, given } = vendor();
+    await place.work({ open: () => sender });
+    expect(given).toHaveLength(waiting.length - 2);
+    const after = new Map((await place.sends(id)).map((one) => [one.email, one]));
+    expect(after.get(waiting[0]!.email)).toMatchObject({
+      status: expect.stringMatching(/skipped|cancelled/),
+    });
+    expect(after.get(waiting[1]!.email)).toMatchObject({ status: "skipped", skip_reasons: ["no_consent"] });
+  });
+});
