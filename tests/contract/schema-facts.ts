@@ -126,3 +126,15 @@ export async function schemaText(admin: Admin): Promise<string> {
     .join("\n\n")
     .concat("\n");
 }
+
+/** What every tenant's table holds of a property, as one hash a table. */
+export async function fingerprints(admin: Admin, property: string): Promise<Record<string, string>> {
+  const hashes: Record<string, string> = {};
+  for (const table of tenantTables(await columnsIn(admin))) {
+    const [row] = await admin<{ hash: string }[]>`
+      select md5(coalesce(string_agg(t::text, '|' order by t::text), '')) as hash
+      from ${admin(table)} t where property_id = ${property}`;
+    hashes[table] = row!.hash;
+  }
+  return hashes;
+}

@@ -8,7 +8,7 @@ import { inputFor, overMcp, overRest } from "./asking.ts";
 import { type Planted, plantRows } from "./one-row-each.ts";
 import { overUrl } from "./over-cli.ts";
 import { inputNaming, type Pointer, pointers } from "./pointers.ts";
-import { type Admin, columnsIn, tenantTables } from "./schema-facts.ts";
+import { type Admin, fingerprints } from "./schema-facts.ts";
 
 const OPERATIONS = [...CATALOG.operations.values()];
 const TABLES = [...CATALOG.tables.values()];
@@ -35,25 +35,13 @@ beforeAll(async () => {
   own = await plantRows(admin, house.tenant.id);
   theirs = await plantRows(admin, rival.id);
   manager = `Bearer ${(await house.signIn({ role: "admin" })).token}`;
-  before = await fingerprints(rival.id);
+  before = await fingerprints(admin, rival.id);
 });
 
 afterAll(async () => {
   await admin?.end();
   await house?.stop();
 });
-
-/** What every table holds of a property, as one hash a table. */
-async function fingerprints(property: string): Promise<Record<string, string>> {
-  const hashes: Record<string, string> = {};
-  for (const table of tenantTables(await columnsIn(admin))) {
-    const [row] = await admin<{ hash: string }[]>`
-      select md5(coalesce(string_agg(t::text, '|' order by t::text), '')) as hash
-      from ${admin(table)} t where property_id = ${property}`;
-    hashes[table] = row!.hash;
-  }
-  return hashes;
-}
 
 /** Headers of a credential of the tenant that may run the operation. */
 function credential(operation: Operation): Record<string, string | null> {
@@ -343,7 +331,7 @@ test("who only reads in a property is told so by every operation that writes, an
 });
 
 test("after all of this, nothing of the other property has changed", async () => {
-  expect(await fingerprints(rival.id)).toEqual(before);
+  expect(await fingerprints(admin, rival.id)).toEqual(before);
   expect(OPEN.length).toBeGreaterThan(30);
   const { rest, mcp, cli } = probes;
   process.stdout.write(`tenancy: ${rest} probes over REST, ${mcp} over MCP, ${cli} by the command line\n`);

@@ -1,6 +1,8 @@
 import { execFileSync, spawnSync } from "node:child_process";
 import { createHmac } from "node:crypto";
-import { expect, test } from "vitest";
+import { Webhook } from "standardwebhooks";
+import Stripe from "stripe";
+import { describe, expect, test } from "vitest";
 import { newSigningSecret, signWebhook } from "#runtime/signature.ts";
 
 const secret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
@@ -41,6 +43,37 @@ test.skipIf(!openssl)("openssl makes the same signature", () => {
     encoding: "utf8",
   });
   expect(headers["X-Service-Signature"]).toBe(`v1=${made.trim().split("= ")[1]}`);
+});
+
+describe("others' libraries", () => {
+  const TOLERANCE = 300;
+  const body = '{"name":"Zoë 🎰"}';
+  const signedAt = (age: number) =>
+    signWebhook({ ...delivery, body, timestamp: Math.floor(Date.now() / 1000) - age });
+  const verifiers: Record<string, (text: string, given: Record<string, string>, key?: string) => unknown> = {
+    stripe: (text, given, key = secret) => {
+      const header = `t=${given["X-Service-Timestamp"]},${given["X-Service-Signature"]}`;
+      return Stripe.webhooks.signature!.verifyHeader(text, header, key, TOLERANCE);
+    },
+    standardwebhooks: (text, given, key = secret) => new Webhook(key).verify(text, given),
+  };
+
+  test.each(Object.entries(verifiers))(
+    "%s accepts what is signed, and no other body, key or time",
+    (_, verify) => {
+      verify(body, signedAt(0));
+      verify(body, signedAt(TOLERANCE - 10));
+      expect(() => verify(body.replace("Z", "z"), signedAt(0))).toThrow();
+      expect(() => verify(`${body} `, signedAt(0))).toThrow();
+      expect(() => verify(body, signedAt(0), rival)).toThrow();
+      expect(() => verify(body, signedAt(TOLERANCE + 10))).toThrow();
+      const { "X-Service-Timestamp": _at, "webhook-timestamp": _time, ...signed } = signedAt(TOLERANCE + 10);
+      const { "X-Service-Timestamp": at, "webhook-timestamp": time } = signedAt(0);
+      expect(() =>
+        verify(body, { ...signed, "X-Service-Timestamp": at!, "webhook-timestamp": time! }),
+      ).toThrow();
+    },
+  );
 });
 
 test("the body is signed as its UTF-8 bytes", async () => {
