@@ -112,7 +112,7 @@ test("a body that is right but for one field is refused, whichever field and ope
     ),
   );
   expect(await flawsIn(bad)).toEqual([]);
-});
+}, 600_000);
 
 test("a body that is no input, and a header that no request may carry, are refused by every operation", async () => {
   const bad = OPERATIONS.flatMap((operation) =>
@@ -125,7 +125,7 @@ test("a body that is no input, and a header that no request may carry, are refus
     ]),
   );
   expect(await flawsIn(bad)).toEqual([]);
-});
+}, 600_000);
 
 test("a query that is wrong is refused, whichever column and list", async () => {
   const flaws: string[] = [];
@@ -138,7 +138,7 @@ test("a query that is wrong is refused, whichever column and list", async () => 
     }
   }
   expect(flaws).toEqual([]);
-});
+}, 600_000);
 
 test("after all of this, nothing that is stored has changed", async () => {
   expect(await stored()).toEqual(before);

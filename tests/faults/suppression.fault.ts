@@ -1,22 +1,45 @@
 import { mailServer } from "../support/receivers.ts";
-import { must } from "./calls.ts";
+import { send as ask, must } from "./calls.ts";
 import { type Fault, type Outcome, problemsOf, repeats, until } from "./fault.ts";
 import { openPlace } from "./place.ts";
-import { openWorld } from "./world.ts";
+import type { ServiceProcess } from "./process.ts";
+import { openWorld, type World } from "./world.ts";
 
 /** A message is handed over within a second of its check, and then has to travel. */
 const TRAVELS_WITHIN = 2_000;
 
 const fault: Fault = async (report, { rounds, long }) => {
   for (let round = 0; round < rounds; round++) {
-    const extent = long ? { players: 10_000, suppressed: 1_000 } : { players: 4_000, suppressed: 200 };
-    report("suppressed in the middle of a send", await suppressed(extent));
+    const extent = long ? { players: 10_000, barred: 1_000 } : { players: 4_000, barred: 200 };
+    report("suppressed in the middle of a send", await barred({ ...extent, at: 1, bar: suppress }));
+    // An erasure waits for what is on its way, so some are made at a time.
+    report("erased in the middle of a send", await barred({ ...extent, at: 4, bar: erase }));
   }
 };
 export default fault;
 
-/** Suppresses recipients while a campaign is on its way to them. */
-async function suppressed(extent: { players: number; suppressed: number }): Promise<Outcome> {
+type Bar = (service: ServiceProcess, world: World, address: string) => Promise<unknown>;
+
+const suppress: Bar = (service, { key }, address) => {
+  const body = { channel: "email", address, reason: "manual" };
+  return must(service, key, "POST", "/api/suppressions", { body });
+};
+
+const erase: Bar = async (service, { sql, id, key }, address) => {
+  const [player] = await sql<{ id: string }[]>`
+    select id from players where property_id = ${id} and email = ${address}`;
+  const body = { propertyId: id, playerId: player!.id };
+  for (;;) {
+    const { status, body: answer } = await ask(service, key, "POST", "/api/functions/data-deletion", {
+      body,
+    });
+    if (status === 200) return;
+    if (status !== 503) throw new Error(`an erasure: ${status} ${JSON.stringify(answer)}`);
+  }
+};
+
+/** Bars recipients while a campaign is on its way to them, so many `at` once. */
+async function barred(extent: { players: number; barred: number; at: number; bar: Bar }): Promise<Outcome> {
   const arrivals = new Map<string, number>();
   const vendor = await mailServer(({ to }) => arrivals.set(to, Date.now()));
   const place = await openPlace({ EMAIL_PROVIDER: "smtp", SMTP_URL: vendor.url });
@@ -29,29 +52,38 @@ async function suppressed(extent: { players: number; suppressed: number }): Prom
     await must(service, world.key, "POST", "/api/functions/send-campaign", { body: send });
     await until("the first messages", 60_000, () => arrivals.size > allowed.length / 20);
     // Spread over those who are sent to next and those at the end.
-    const step = Math.floor(allowed.length / extent.suppressed);
-    const chosen = allowed.filter((_, index) => index % step === 0).slice(0, extent.suppressed);
+    const step = Math.floor(allowed.length / extent.barred);
+    const chosen = allowed.filter((_, index) => index % step === 0).slice(0, extent.barred);
+    // Once a player is erased, a send tells of nobody.
+    const sends = await world.sql<{ id: string; email: string }[]>`
+      select s.id, p.email from campaign_sends s join players p on p.property_id = s.property_id and p.id = s.player_id
+      where s.campaign_id = ${campaignId} and s.status <> 'skipped'`;
+    const emails = new Map(sends.map(({ id, email }) => [id, email]));
     const answers = new Map<string, number>();
-    for (const address of chosen) {
-      const body = { channel: "email", address, reason: "manual" };
-      await must(service, world.key, "POST", "/api/suppressions", { body });
-      answers.set(address, Date.now());
-    }
+    const waiting = [...chosen];
+    const barring = async () => {
+      for (let address = waiting.shift(); address; address = waiting.shift()) {
+        await extent.bar(service, world, address);
+        answers.set(address, Date.now());
+      }
+    };
+    await Promise.all(Array.from({ length: extent.at }, barring));
     const status = async () =>
       (await world.sql<{ status: string }[]>`select status from campaigns where id = ${campaignId}`)[0]
         ?.status;
     await until("the campaign's end", 120_000, async () => (await status()) === "sent");
-    const claims = await world.sql<{ email: string; at: number; status: string }[]>`
-      select p.email, s.status, extract(epoch from s.claimed_at)::float8 * 1000 as at
-      from campaign_sends s join players p on p.property_id = s.property_id and p.id = s.player_id
-      where s.campaign_id = ${campaignId} and s.status <> 'skipped'`;
-    const after = claims.filter(({ email, at }) => at > (answers.get(email) ?? Number.POSITIVE_INFINITY));
+    const claims = await world.sql<{ id: string; at: number }[]>`
+      select id, extract(epoch from claimed_at)::float8 * 1000 as at from campaign_sends
+      where campaign_id = ${campaignId} and status <> 'skipped' and claimed_at is not null`;
+    const after = claims.filter(
+      ({ id, at }) => at > (answers.get(emails.get(id) ?? "") ?? Number.POSITIVE_INFINITY),
+    );
     const delays = chosen.map((address) => (arrivals.get(address) ?? 0) - answers.get(address)!);
     const latest = Math.max(...delays);
     const spared = chosen.filter((address) => !arrivals.has(address)).length;
     const accepted = vendor.mails.map(({ to }) => to);
     return {
-      about: `${spared} of ${chosen.length} spared, ${chosen.length - spared} had been claimed before; the last arrival ${latest > 0 ? `${latest} ms after` : `${-latest} ms before`} its suppression's answer`,
+      about: `${spared} of ${chosen.length} spared, ${chosen.length - spared} had been claimed before; the last arrival ${latest > 0 ? `${latest} ms after` : `${-latest} ms before`} its answer`,
       ledger: {
         lost: allowed.filter((address) => !answers.has(address) && !arrivals.has(address)).length,
         doubled: repeats(accepted),
