@@ -3,7 +3,9 @@ import { createOnly, pastTime, readable, timestamp, writable } from "#runtime/co
 import type { Context } from "#runtime/context.ts";
 import { Fault } from "#runtime/faults.ts";
 import { type Change, type Row, table } from "#runtime/operation.ts";
+import { CHANNELS } from "./channels.ts";
 import { addressOf, keptAddress } from "./listed-address.ts";
+import { haltSends } from "./open-sends.ts";
 
 export const DNC_LISTS = ["internal", "national", "state", "litigator", "reassigned", "wireless"] as const;
 
@@ -47,7 +49,19 @@ async function beforeWrite(
       message: `This number is on the ${input.list} list already, as ${known[0].id}; change that entry instead.`,
     });
   }
+  // What is held for a while only is judged again when it is due.
+  if (input.expires_at == null) await halt(context, hash, input.list === "reassigned");
   return { ...input, phone: await keptAddress(context, listed), phone_hash: hash };
+}
+
+/** A number on a list bars whoever has it, and nobody who shares their email. */
+async function halt(context: Context, hash: Buffer, isReassigned: boolean): Promise<void> {
+  const { sql, property } = context;
+  const holders = await sql<{ id: string }[]>`
+    select id from players where property_id = ${property.id} and phone_hash = ${hash}`;
+  const ids = holders.map(({ id }) => id);
+  if (isReassigned) await haltSends(context, ids, ["sms", "voice"], "reassigned_number");
+  else await haltSends(context, ids, CHANNELS, "dnc");
 }
 
 /** An entry that ends sooner is lifted without a word, so it takes who may lift it. */

@@ -2,7 +2,7 @@ import type { Context } from "#runtime/context.ts";
 import type { Row } from "#runtime/operation.ts";
 import { identityHash } from "#tools/players/identity.ts";
 import { CHANNELS } from "./channels.ts";
-import { cancelOpenSends } from "./open-sends.ts";
+import { haltSends } from "./open-sends.ts";
 
 export interface Exclusion {
   identity: { first_name: string; last_name: string; birth_date: string } | null;
@@ -33,7 +33,7 @@ export async function carryOutExclusion(context: Context, exclusion: Exclusion):
     returning id, player_id, status`;
   const ids = players.map((player) => player.id);
   await suppressAddressesOf(context, [...named, ...ids], exclusion.endsAt);
-  await cancelOpenSends(sql, property, ids, CHANNELS, "self_excluded");
+  await haltSends(context, ids, CHANNELS, "self_excluded");
   for (const player of players) emit("player.self_excluded", player);
   return ids;
 }

@@ -5,6 +5,7 @@ import { Fault, invalid } from "#runtime/faults.ts";
 import { type Change, table } from "#runtime/operation.ts";
 import { CHANNELS } from "./channels.ts";
 import { addressOf, keptAddress } from "./listed-address.ts";
+import { haltAddress } from "./open-sends.ts";
 
 export const SUPPRESSION_REASONS = [
   "unsubscribed",
@@ -70,6 +71,11 @@ async function beforeWrite({ sql, property }: Context, { input }: Change): Promi
   if (found?.late) throw invalid("expires_at", "has passed already");
   if (found?.active) {
     throw new Fault("conflict", { message: `This address is suppressed already (${channel}, ${reason}).` });
+  }
+  // What is held for a while only is judged again when it is due.
+  if (input.expires_at == null && reason !== "needs_review") {
+    const channels = CHANNELS.filter((one) => channel === "all" || one === channel);
+    await haltAddress({ sql, property }, listed.hash, channels, "suppressed");
   }
   return { ...input, address: await keptAddress({ sql, property }, listed), address_hash: listed.hash };
 }

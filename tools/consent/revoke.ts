@@ -2,7 +2,7 @@ import type { Context } from "#runtime/context.ts";
 import { Fault, invalid } from "#runtime/faults.ts";
 import type { Channel } from "#tools/compliance/channels.ts";
 import { keptAddress, type ListedAddress } from "#tools/compliance/listed-address.ts";
-import { cancelOpenSends } from "#tools/compliance/open-sends.ts";
+import { haltSends } from "#tools/compliance/open-sends.ts";
 import type { SuppressionReason } from "#tools/compliance/suppressions.table.ts";
 import { addressHash } from "#tools/players/address.ts";
 import { type LedgerRow, record } from "./ledger.ts";
@@ -47,11 +47,10 @@ const CONFIRM_WITHIN_BUSINESS_DAYS = 10;
 
 /**
  * Everything that a revocation does, in the caller's transaction: ledger rows of every player concerned,
- * suppressions, open sends cancelled, events. An address that no player has is suppressed all the same. A
+ * suppressions, open sends cancelled, events; nothing starts on its way to them after it. An address that no player has is suppressed all the same. A
  * request that is older than a later opt-in suppresses nonetheless: in doubt nothing is sent.
  */
 export async function revoke(context: Context, revocation: Revocation): Promise<Revoked> {
-  const { sql, property } = context;
   const { channels, method } = revocation;
   const times = await readTimes(context, revocation.requestedAt);
   const playerIds = await playersOf(context, revocation);
@@ -65,7 +64,7 @@ export async function revoke(context: Context, revocation: Revocation): Promise<
     occurredAt: revocation.requestedAt,
   });
   await suppress(context, revocation, rows);
-  await cancelOpenSends(sql, property, playerIds, channels, "suppressed");
+  await haltSends(context, playerIds, channels, "suppressed");
   announce(context, revocation, rows);
   return { revoked: channels, playerIds, ...times };
 }

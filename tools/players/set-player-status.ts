@@ -4,6 +4,8 @@ import { changedFields, lockRow } from "#runtime/crud.ts";
 import { Fault } from "#runtime/faults.ts";
 import { tool } from "#runtime/operation.ts";
 import { update } from "#runtime/rows.ts";
+import { CHANNELS } from "#tools/compliance/channels.ts";
+import { haltSends } from "#tools/compliance/open-sends.ts";
 import { FREE_STATUSES, type PlayerStatus } from "./player.ts";
 import players from "./players.table.ts";
 
@@ -41,6 +43,7 @@ export default tool({
         message: `The player is ${before}: a signed-in admin or manager alone takes that back.`,
       });
     }
+    if (status === "banned" || status === "deceased") await haltSends(context, [playerId], CHANNELS, status);
     const row = await update(context, players, playerId, { status });
     emit("player.updated", row, changedFields(current, row));
     audit({ entity: "players", entityId: playerId, diff: { status: before, ...(reason && { reason }) } });

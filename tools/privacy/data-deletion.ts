@@ -1,10 +1,9 @@
-import { setTimeout as pause } from "node:timers/promises";
 import { z } from "zod";
 import type { Context } from "#runtime/context.ts";
 import { Fault } from "#runtime/faults.ts";
 import { tool } from "#runtime/operation.ts";
 import { CHANNELS } from "#tools/compliance/channels.ts";
-import { cancelOpenSends } from "#tools/compliance/open-sends.ts";
+import { cancelOpenSends, untilStarted } from "#tools/compliance/open-sends.ts";
 import { haltPlayers, importTurn } from "#tools/players/turns.ts";
 import { eraseTraces } from "./erase.ts";
 import finishErasure from "./finish-erasure.job.ts";
@@ -30,8 +29,7 @@ const Result = z.object({
 });
 
 /** A vendor starts a message within a second of the claim; a batch is recorded soon after. */
-const SETTLING_MS = 3_000;
-const LOOK_EVERY_MS = 50;
+const SETTLED_SECONDS = 3;
 const LATE_SECONDS = 60;
 
 export default tool({
@@ -53,15 +51,15 @@ export default tool({
   faults: ["invalid", "not_found", "legal_hold"],
   deadline: 30_000,
   async handler(context, { playerId, requestedBy }) {
-    const { sql, property, call, emit, enqueue, audit } = context;
+    const { sql, call, emit, enqueue, audit } = context;
     await sql`set local lock_timeout = '20s'`;
     // Imports take the same turns: a batch that runs is waited for, and the next one finds the person barred.
     await importTurn(context);
     const player = await findPlayer(context, playerId, { lock: true });
     if (player.status === "erased") return await formerResult(context, player.id);
     if (player.legal_hold) throw new Fault("legal_hold");
-    await cancelOpenSends(sql, property, [player.id], CHANNELS, "erased");
-    await untilSettled(context, player.id);
+    await cancelOpenSends(context, [player.id], CHANNELS, "erased");
+    await untilStarted(context, [player.id], { seconds: SETTLED_SECONDS });
     const person = await personOf(context, player);
     const requestId = await openRequest(context, "deletion", player.id, requestedBy ?? call.actor.id);
     const { blanked, ...erased } = await eraseTraces(context, person, requestId);
@@ -93,16 +91,4 @@ async function formerResult({ sql, property, audit }: Context, playerId: string)
   audit({ action: "data_deletion_repeated", entity: "privacy_requests", entityId: request?.id ?? null });
   if (!request) throw new Fault("conflict", { message: "This player's data was erased." });
   return { success: true as const, request_id: request.id, ...request.result, shared_with: [] };
-}
-
-/** Messages that are with a provider at this moment are on their way: what follows is said after they are. */
-async function untilSettled({ sql, property }: Context, playerId: string): Promise<void> {
-  for (const until = performance.now() + SETTLING_MS; performance.now() < until; await pause(LOOK_EVERY_MS)) {
-    const open = await sql`
-      select from campaign_sends
-      where property_id = ${property.id} and player_id = ${playerId} and status = 'sending'
-        and claimed_at > clock_timestamp() - interval '1 minute'
-      limit 1`;
-    if (open.length === 0) return;
-  }
 }

@@ -96,13 +96,8 @@ async function suppress(
     do update set expires_at = null, updated_at = now()
     returning id, channel, reason, source, campaign_id, player_id, xmax = 0 as fresh`;
   for (const { fresh, ...suppression } of suppressed) if (fresh) emit("player.suppressed", suppression);
-  await cancelOpenSends(
-    sql,
-    property,
-    await playersWith({ sql, property }, channel, rows),
-    [channel],
-    "suppressed",
-  );
+  const players = await playersWith({ sql, property }, channel, rows);
+  await cancelOpenSends({ sql, property }, players, [channel], "suppressed");
 }
 
 /** Those who have one of the addresses now. */

@@ -157,12 +157,11 @@ describe("quiet hours", () => {
     const ana = await player("ana", NIGHT);
     await player("bo", NIGHT);
     const id = await planned();
-    await place.call("create_suppression", { channel: "email", address: "ana@example.com" });
-    await place.call("update_player", { id: ana, timezone: NOON });
+    await place.call("update_player", { id: ana, timezone: NOON, status: "vip_hold" });
     await timePasses(id);
     await place.work();
     expect(await waits(id)).toMatchObject({
-      ana: { status: "skipped", skip_reasons: ["suppressed"] },
+      ana: { status: "skipped", skip_reasons: ["vip_hold"] },
       bo: { status: "deferred" },
     });
     await place.cancel(id);
