@@ -100,6 +100,8 @@ export interface Context {
   confirmed?: { bound: string | null };
   /** Says of a list that there are more rows, and by which cursor they are asked for. */
   goOn?(cursor: string): void;
+  /** Says how many rows a list has on all of its pages. */
+  counted?(total: number): void;
   /** Names what the audit row is about, when the result's `id` does not. */
   audit(about: {
     /** Default: the operation's name. */

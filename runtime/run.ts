@@ -1,4 +1,5 @@
 import type { Sql, Work } from "#db/client.ts";
+import type { Page } from "#db/reader.ts";
 import { atOnce } from "#db/statement.ts";
 import { NotTogether } from "#db/together.ts";
 import { type AuditRow, auditOf, auditPart } from "./audit.ts";
@@ -32,6 +33,8 @@ interface Effects {
   nextCursor: string | null;
   /** The state that the answer is about. */
   bound: string | null;
+  /** How many rows a list has. */
+  total: number | null;
   /** Of the input that is handled now. */
   about: Parameters<Context["audit"]>[0];
 }
@@ -57,6 +60,7 @@ export async function run(call: Run): Promise<Outcome> {
     insertion: null,
     nextCursor: null,
     bound: null,
+    total: null,
     about: {},
   };
   // What is undone is no answer for later.
@@ -211,6 +215,9 @@ function contextOf(running: Running): Context {
     bind: (state) => {
       effects.bound = state;
     },
+    counted: (total) => {
+      effects.total = total;
+    },
     audit: (about) => void Object.assign(effects.about, about),
     ...(isLoneRow(running) && !isDry(running) && { insertLast }),
   };
@@ -218,6 +225,10 @@ function contextOf(running: Running): Context {
 
 function boundBy({ effects: { bound } }: Running, outcome: Outcome): Outcome {
   return bound === null ? outcome : { ...outcome, bound };
+}
+
+function pageOf(body: string, rows: number, { nextCursor, total }: Effects): Page {
+  return { body, rows, ...(nextCursor !== null && { nextCursor }), ...(total !== null && { total }) };
 }
 
 /**
@@ -230,8 +241,8 @@ function finish(running: Running, audited: AuditRow[], result: unknown): Outcome
   const { secrets, status } = operation;
   const body = insertion ? "" : JSON.stringify(result ?? {});
   const outcome = boundBy(running, { status, body, replayed: false });
-  if (Array.isArray(result) && effects.nextCursor !== null) {
-    outcome.page = { body: outcome.body, rows: result.length, nextCursor: effects.nextCursor };
+  if (Array.isArray(result) && (effects.nextCursor ?? effects.total) !== null) {
+    outcome.page = pageOf(outcome.body, result.length, effects);
   }
   if (!writesRows(operation)) return outcome;
   if (audited[0]) outcome.auditId = audited[0].id;

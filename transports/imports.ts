@@ -5,18 +5,22 @@ import type { Catalog } from "#runtime/catalog.ts";
 import { toToldFault } from "#runtime/failures.ts";
 import { invalid } from "#runtime/faults.ts";
 import { asObject, foldCasing, parseJson } from "#runtime/input.ts";
-import { invoke, type Outcome, type Service } from "#runtime/invoke.ts";
+import { invoke, type Service } from "#runtime/invoke.ts";
 import type { Operation } from "#runtime/operation.ts";
 import createImportJob from "#tools/imports/create-import-job.ts";
 import { dropUpload } from "#tools/imports/import-job.ts";
 import { receiveFile } from "#tools/imports/upload.ts";
-import { answer, answerFault } from "./answer.ts";
+import { answerFault } from "./answer.ts";
 import { checkCharset } from "./body.ts";
 import { kindOf } from "./cli-arguments.ts";
 import { type Gate, idempotencyKey } from "./gate.ts";
 import { type Http, type Passed, route } from "./guarded.ts";
 import { checkDeclared, receiveParts, receiveText, type Store } from "./imports-body.ts";
+import { answerOutcome } from "./rest-answers.ts";
 import { noteFields } from "./rest-fields.ts";
+import { preferences } from "./rest-preferences.ts";
+import { noEtag, noUpsert, whereabouts } from "./rest-records.ts";
+import { countHeader, shaped } from "./rest-shapes.ts";
 
 const COLLECTION = "/api/import_jobs";
 const FILE_TYPES = /^(multipart\/form-data|text\/csv)\b/i;
@@ -39,6 +43,9 @@ async function receiveImport(service: Service, operation: Operation, request: Pa
     const property = await resolveProperty(service.directory, operation, call, {});
     const key = idempotencyKey(incoming);
     checkDeclared(incoming);
+    if (c.req.header("if-match") !== undefined) throw noEtag();
+    const wants = preferences(c);
+    if (wants.duplicates) throw noUpsert(operation);
     const upload = { propertyId: property.id, id: randomUUIDv7() };
     const hash = createHash("sha256").update(`POST\n${COLLECTION}\n${sorted(query)}\n`);
     const store: Store = async (file, filename) => {
@@ -51,7 +58,9 @@ async function receiveImport(service: Service, operation: Operation, request: Pa
       noteFields(request, operation, params);
       const outcome = await invoke(service, operation, { ...call, idempotency }, input);
       if (outcome.replayed || outcome.status >= 400) await forget(service, upload);
-      return answer(frame, outcome.status, outcome.body, { headers: headersOf(outcome) });
+      const { table } = operation.crud!;
+      const answered = shaped(outcome, { wants, table, many: false, select: null, write: true });
+      return answerOutcome(request, answered, { ...whereabouts(c, outcome), ...countHeader(wants, outcome) });
     } catch (error) {
       await forget(service, upload);
       throw error;
@@ -124,11 +133,4 @@ async function forget({ db, log }: Service, upload: { propertyId: string; id: st
     .catch((error: unknown) =>
       log.warn({ err: error, upload: upload.id }, "an upload is left for the sweep"),
     );
-}
-
-function headersOf(outcome: Outcome): Record<string, string> {
-  return {
-    ...(outcome.status === 202 && { Location: `${COLLECTION}/${JSON.parse(outcome.body).id}` }),
-    ...(outcome.replayed && { "Idempotency-Replayed": "true" }),
-  };
 }

@@ -25,6 +25,11 @@ export function successes(place: Place, deprecations: readonly Deprecation[], sc
   return { [operation.status]: success, ...(place.upserts && { 200: upsert }) };
 }
 
+/** A page of what a job has found, where its headers ask for another shape. */
+function rowContent({ items }: Json, text: Json): Json {
+  return { [TYPES.object]: { schema: items }, [TYPES.csv]: text };
+}
+
 function contentOf(place: Place, deprecations: readonly Deprecation[], schemas: Schemas): Json {
   const { operation, isRows } = place;
   const { crud, file } = operation;
@@ -32,7 +37,7 @@ function contentOf(place: Place, deprecations: readonly Deprecation[], schemas: 
   if (file) return { [file.contentType.split(";")[0]!]: text };
   const output = () =>
     withDeprecations(jsonSchema(operation.output, "output", schemas), deprecations, "output");
-  if (!crud) return { [TYPES.json]: { schema: output() }, ...(isRows && { [TYPES.csv]: text }) };
+  if (!crud) return { [TYPES.json]: { schema: output() }, ...(isRows && rowContent(output(), text)) };
   const record = referenceTo(schemaName(crud.table));
   const own = crud.verb === "delete" || operation.secrets.length > 0 ? output() : record;
   const shapes = shapesOf(place, own, record);
@@ -66,7 +71,7 @@ function headersOf(place: Place): HeaderName[] {
     ...(keepsAnswer(operation) && method !== "get" ? (["Idempotency-Replayed"] as const) : []),
     ...(operation.status === 202 ? (["Location"] as const) : []),
     ...(isPaged ? (["X-Next-Cursor"] as const) : []),
-    ...(crud ? (["Content-Range"] as const) : []),
+    ...(crud || operation.beneath ? (["Content-Range"] as const) : []),
     ...(operation.file || isRows ? (["Content-Disposition"] as const) : []),
   ];
 }

@@ -78,7 +78,8 @@ const FILTERS: Json = {
 /** Of the rows that a job found: the operation's own options, and the format. */
 export function rowParameters(operation: Operation): Json[] {
   const { properties = {} } = z.toJSONSchema(operation.input, { io: "input", unrepresentable: "any" });
-  const options = Object.entries(properties).filter(([name]) => name !== "id");
+  // What is counted is asked for by Prefer, as of every list.
+  const options = Object.entries(properties).filter(([name]) => name !== "id" && name !== "count");
   return [
     ...options.map(([name, schema]) => {
       const { description = "", ...rest } = schema as { description?: string };

@@ -118,7 +118,7 @@ function addressParameters(place: Place, schemas: Schemas): Json[] {
 }
 
 /** By the names of the components that describe them. */
-function headerParameters({ operation, method, onRecord }: Place): string[] {
+function headerParameters({ operation, method, onRecord, isRows }: Place): string[] {
   const { crud } = operation;
   const reads = method === "get";
   return [
@@ -126,7 +126,7 @@ function headerParameters({ operation, method, onRecord }: Place): string[] {
     "ApiVersion",
     ...(keepsAnswer(operation) && !reads ? ["IdempotencyKey"] : []),
     ...(crud && onRecord && isVersioned(crud.table) && !reads ? ["IfMatch"] : []),
-    ...(crud ? [reads ? "PreferReading" : "PreferWriting"] : []),
+    ...(crud || isRows ? [reads ? "PreferReading" : "PreferWriting"] : []),
   ];
 }
 

@@ -54,10 +54,6 @@ function acceptedType(c: HttpContext): string {
   return accepts(c, { header: "Accept", supports: Object.values(TYPES), default: TYPES.json });
 }
 
-export function acceptsCsv(c: HttpContext): boolean {
-  return acceptedType(c) === TYPES.csv;
-}
-
 /** Throws `invalid` where a change would touch more rows than the caller has said. */
 export function expectMost({ mostAffected }: Preferences, rows: number): void {
   if (rows <= mostAffected) return;

@@ -58,7 +58,7 @@ function asOne(verb: Verb, shows: boolean, outcome: Outcome): Outcome {
   return { ...outcome, body: JSON.stringify(one) };
 }
 
-function noEtag(): Fault {
+export function noEtag(): Fault {
   return invalid("If-Match", "goes with one record of those that carry an ETag, and not with this request");
 }
 
@@ -122,13 +122,17 @@ export function whereabouts(c: HttpContext, { status, body, dry }: Outcome): Rec
   return status === 202 && !dry ? { Location: `${c.req.path}/${JSON.parse(body).id}` } : {};
 }
 
+export function noUpsert({ crud }: Operation): Fault {
+  return invalid("Prefer", `records of ${crud!.table.name} cannot be changed`);
+}
+
 function upsert(
   create: Operation,
   change: Operation | undefined,
   duplicates: "merge" | "ignore",
   query: URLSearchParams,
 ): Operation {
-  if (!change) throw invalid("Prefer", `records of ${create.crud!.table.name} cannot be changed`);
+  if (!change) throw noUpsert(create);
   const on = query.get("on_conflict");
   return upsertOperation(create, change, {
     on: on === null ? null : on.split(",").map((name) => name.trim()),

@@ -29,7 +29,7 @@ export async function list(service: Service, operation: Operation, request: Pass
   const outcome = await invoke(service, operation, call, input);
   const { page } = outcome;
   const headers = {
-    ...(wants.count && page && { "Content-Range": rangeOf(page, query) }),
+    ...(wants.count && rangeHeader(page, query)),
     ...pageHeaders(c.req.path, query, page),
   };
   const { body, contentType } = shaped(outcome, {
@@ -43,10 +43,12 @@ export async function list(service: Service, operation: Operation, request: Pass
 }
 
 /** Which rows of how many. Behind a cursor nobody knows how many came before. */
-function rangeOf({ rows, total }: Page, query: URLSearchParams): string {
+export function rangeHeader(page: Page | undefined, query: URLSearchParams): Record<string, string> {
+  if (!page) return {};
   const offset = Number(query.get("offset") ?? 0);
-  const known = rows > 0 && !query.get("cursor");
-  return `${known ? `${offset}-${offset + rows - 1}` : "*"}/${total ?? "*"}`;
+  const known = page.rows > 0 && !query.get("cursor");
+  const place = known ? `${offset}-${offset + page.rows - 1}` : "*";
+  return { "Content-Range": `${place}/${page.total ?? "*"}` };
 }
 
 /** Where a list goes on. */
@@ -62,7 +64,15 @@ export function pageHeaders(
   return { ...cursorHeader(page), Link: `<${path}?${next}>; rel="next"` };
 }
 
-export function cursorHeader(page: Page | undefined): Record<string, string> {
+/** What a page is told of that has no address of its own: where it goes on, and of how many rows it is, if counted. */
+export function placeHeaders(page: Page | undefined): Record<string, string> {
+  return {
+    ...cursorHeader(page),
+    ...(page?.total !== undefined && { "Content-Range": `*/${page.total}` }),
+  };
+}
+
+function cursorHeader(page: Page | undefined): Record<string, string> {
   return page?.nextCursor ? { "X-Next-Cursor": page.nextCursor } : {};
 }
 

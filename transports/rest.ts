@@ -11,7 +11,7 @@ import { refuseOptions } from "./rest-options.ts";
 import { methodsOf, pathOf } from "./rest-places.ts";
 import { preferences } from "./rest-preferences.ts";
 import { create, matching, one } from "./rest-records.ts";
-import { cursorHeader, list } from "./rest-tables.ts";
+import { list, placeHeaders } from "./rest-tables.ts";
 
 /** Every operation of the catalog as a route under /api. */
 export function mountRest(app: Http, gate: Gate, service: Service, catalog: Catalog): void {
@@ -55,7 +55,7 @@ async function callFunction(service: Service, operation: Operation, request: Pas
   noteFields(request, operation, input);
   const outcome = await invoke(service, operation, keyed(request, bytes, call), input);
   if (outcome.file) return answerFile(request, outcome);
-  return answerOutcome(request, outcome, cursorHeader(outcome.page));
+  return answerOutcome(request, outcome, placeHeaders(outcome.page));
 }
 
 /** The routes of a table, for the verbs that the catalog has an operation for. */

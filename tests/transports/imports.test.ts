@@ -164,6 +164,70 @@ test("a file needs a key that may write, before a byte of it is kept", async () 
   expect(await uploads()).toEqual([]);
 });
 
+test("a file that is sent keeps to what Prefer and If-Match ask for, as its JSON does", async () => {
+  const { house } = imports;
+  const csv = { "Content-Type": "text/csv", "X-Api-Key": house.tenant.key };
+  const sent = {
+    form: (headers: object) => post(form(CSV, { mapping: { Mail: "email" } }), { ...headers }),
+    text: (headers: object) =>
+      fetch(`${house.baseUrl}/api/import_jobs`, {
+        method: "POST",
+        body: CSV,
+        headers: { ...csv, ...headers },
+      }),
+    json: (headers: object) => house.post("/api/import_jobs", { csv: CSV }, { ...headers }),
+  };
+  await house.idle();
+  const jobs = async () => (await house.get("/api/import_jobs?limit=1000")).body.length;
+  const before = await jobs();
+  const kept = (await uploads()).length;
+  for (const [by, send] of Object.entries(sent)) {
+    for (const headers of [
+      { Prefer: "tx=rollback" },
+      { Prefer: "handling=strict, unheard=of" },
+      { Prefer: "resolution=merge-duplicates" },
+      { "If-Match": "*" },
+    ]) {
+      expect((await send(headers)).status, `${by} ${JSON.stringify(headers)}`).toBe(400);
+    }
+  }
+  expect([await jobs(), (await uploads()).length]).toEqual([before, kept]);
+  for (const [by, send] of Object.entries(sent)) {
+    const shown = await send({ Prefer: "return=representation, count=exact" });
+    const body = by === "json" ? (shown as { body: unknown }).body : await (shown as Response).json();
+    expect([shown.status, shown.headers.get("content-range"), body], by).toEqual([
+      ...[202, "*/1", [expect.objectContaining({ type: "player_import" })]],
+    ]);
+    expect(shown.headers.get("location")).toMatch(/^\/api\/import_jobs\/[0-9a-f-]{36}$/);
+  }
+  expect(await (await sent.form({ Prefer: "return=minimal" })).json()).toEqual({});
+  await house.idle();
+});
+
+test("refused rows are counted, given as one object or refused as Prefer and Accept ask, as every list is", async () => {
+  const { house } = imports;
+  const { job } = await imports.send("player_id,email\nN1,bad\nN2,bad\nN3,bad\n");
+  const path = `/api/import_jobs/${job.id}/errors`;
+  const rangeOf = async (query: string, prefer = "count=exact") =>
+    (await house.get(path + query, { Prefer: prefer })).headers.get("content-range");
+  expect(await rangeOf("?limit=2")).toBe("0-1/3");
+  expect(await rangeOf("?limit=2&offset=2", "count=planned")).toBe("2-2/3");
+  expect(await rangeOf("?offset=9")).toBe("*/3");
+  expect(await rangeOf("?limit=2", "return=minimal")).toBe(null);
+  const first = await house.get(`${path}?limit=2`);
+  expect(await rangeOf(`?limit=2&cursor=${first.headers.get("X-Next-Cursor")}`)).toBe("*/3");
+  for (const prefer of ["tx=rollback", "handling=strict, unheard=of"]) {
+    expect((await house.get(path, { Prefer: prefer })).status, prefer).toBe(400);
+  }
+  const object = { Accept: "application/vnd.pgrst.object+json" };
+  expect((await house.get(`${path}?limit=1`, object)).body).toMatchObject({ row: 1, code: "invalid_email" });
+  expect((await house.get(path, object)).status).toBe(406);
+  const asked = await house.post("/api/functions/list-import-errors", { id: job.id, count: true, limit: 1 });
+  expect([asked.body.length, asked.headers.get("content-range")]).toEqual([1, "*/3"]);
+  const told = await overMcp(house, listImportErrors, { id: job.id, count: true, limit: 1 });
+  expect(told.data).toMatchObject({ page: { has_more: true, total: 3 } });
+});
+
 test("refused rows are paged, and come as CSV when asked", async () => {
   const { job } = await imports.send("player_id,email\nB1,=bad\nB2,bad\nB3,bad\n");
   const path = `/api/import_jobs/${job.id}/errors`;

@@ -49,7 +49,7 @@ export default tool({
   },
   output: z.array(RowErrorView),
   faults: ["invalid", "not_found"],
-  async handler(context, { id, limit, offset, cursor }) {
+  async handler(context, { id, limit, offset, cursor, count }) {
     const { sql, property } = context;
     const after = placeOf(cursor, offset, 2);
     const rows = await sql<(RowErrorView & { seq: number })[]>`
@@ -58,6 +58,11 @@ export default tool({
         ${after ? sql`and (row, seq) > (${after[0]!}, ${after[1]!})` : sql``}
       order by row, seq limit ${limit + 1} offset ${offset}`;
     if (rows.length === 0) await checkJob(context, importJobs, id);
+    if (count) {
+      const [all] = await sql<{ count: number }[]>`
+        select count(*)::int as count from import_errors where property_id = ${property.id} and job_id = ${id}`;
+      context.counted?.(all!.count);
+    }
     const page = pageOf(context, rows, limit, ({ row, seq }) => [row, seq]);
     return page.map(({ seq: _, ...error }) => error);
   },

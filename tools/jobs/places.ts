@@ -12,6 +12,10 @@ export const paging = {
     .string()
     .optional()
     .describe("Empty for the first page, then the last answer's next_cursor (over REST: X-Next-Cursor)."),
+  count: z
+    .boolean()
+    .default(false)
+    .describe("Also count all rows, of every page (over REST: Content-Range)."),
 };
 
 /** The place that a cursor names, as so many whole numbers; null for the first page. Throws `invalid`. */

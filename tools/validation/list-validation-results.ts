@@ -31,15 +31,21 @@ export default tool({
   },
   output: z.array(ResultView),
   faults: ["invalid", "not_found"],
-  async handler(context, { id, result, limit, offset, cursor }) {
+  async handler(context, { id, result, limit, offset, cursor, count }) {
     const { sql, property } = context;
     const after = placeOf(cursor, offset, 1);
+    const fitting = sql`property_id = ${property.id} and job_id = ${id}
+      and ${result ? sql`result = ${result}` : sql`result is not null`}`;
     const rows = await sql<(z.output<typeof ResultView> & { seq: number })[]>`
       select email, player_id, result, risk, reasons, checks, did_you_mean, seq from validation_results
-      where property_id = ${property.id} and job_id = ${id} and result is not null
-        ${result ? sql`and result = ${result}` : sql``} ${after ? sql`and seq > ${after[0]!}` : sql``}
+      where ${fitting} ${after ? sql`and seq > ${after[0]!}` : sql``}
       order by seq limit ${limit + 1} offset ${offset}`;
     if (rows.length === 0) await checkJob(context, validationJobs, id);
+    if (count) {
+      const [all] = await sql<{ count: number }[]>`
+        select count(*)::int as count from validation_results where ${fitting}`;
+      context.counted?.(all!.count);
+    }
     const page = pageOf(context, rows, limit, ({ seq }) => [seq]);
     return page.map(({ seq: _, ...judged }) => judged);
   },
