@@ -82,6 +82,8 @@ async function prepare<C extends SendingChannel>(
     isBehind: false,
     stopped: false,
     resumeIn: null,
+    silent: 0,
+    left: [],
     reached: undefined,
   };
 }

@@ -2,7 +2,7 @@ import postgres from "postgres";
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
 import type { EmailMessage, SendOutcome } from "#runtime/channels/channel.ts";
 import { type House, startHouse } from "../../support/house.ts";
-import { type Casino, casino, loseWorker, vendor } from "./casino.ts";
+import { type Casino, casino, Killed, loseWorker, vendor } from "./casino.ts";
 
 let house: House;
 let place: Casino & { id: string };
@@ -173,6 +173,59 @@ describe("what became of messages", () => {
     expect(await column("attempts")).toEqual([1, 1, 1, 1, 1, 1]);
     expect(await told("campaign.message_sent")).toHaveLength(5);
   });
+
+  test("is handed over while the vendor says nothing of a few before it, and of no more than a few", async () => {
+    const id = await planned(120);
+    const silence = Promise.withResolvers<void>();
+    const open = new Set<string>();
+    let most = 0;
+    const { sender, given } = vendor({
+      concurrency: 12,
+      answer: async (message) => {
+        most = Math.max(most, open.add(message.id).size);
+        if (/[05]@/.test(message.to)) await silence.promise;
+        open.delete(message.id);
+        return sent(message);
+      },
+    });
+    const work = place.work({ open: () => sender });
+    let before = -1;
+    const isStill = () => {
+      const [last, now] = [before, given.length];
+      before = now;
+      expect(open.size > 3 && now === last).toBe(true);
+    };
+    await vi.waitFor(isStill, { timeout: 40_000, interval: 3_000 });
+    expect(given.length).toBeLessThan(120);
+    silence.resolve();
+    await work;
+    expect(most).toBeLessThanOrEqual(12 + 3);
+    expect(await tally(id)).toEqual({ sent: 120 });
+    expect(new Set(given.map(({ to }) => to)).size).toBe(given.length);
+    expect(await place.get(id)).toMatchObject({ status: "sent" });
+  }, 90_000);
+
+  test("that was left behind by a process which is killed then is unknown, and never sent again", async () => {
+    const id = await planned(30);
+    const silence = Promise.withResolvers<void>();
+    const { sender, given } = vendor({
+      concurrency: 12,
+      answer: async (message) => {
+        if (message.to === "p3@example.com") await silence.promise;
+        return sent(message);
+      },
+    });
+    const life = { left: 1_000 };
+    const work = place.work({ open: () => sender, killedAfter: life });
+    await vi.waitFor(async () => expect(await tally(id)).toEqual({ sent: 29, sending: 1 }), 20_000);
+    life.left = 0;
+    silence.resolve();
+    await expect(work).rejects.toThrow(Killed);
+    await loseWorker(house, place.id);
+    await place.work({ open: () => sender });
+    expect(await tally(id)).toEqual({ sent: 29, unknown: 1 });
+    expect(given).toHaveLength(30);
+  }, 60_000);
 
   test("is completed where the vendor's notice was faster than the record", async () => {
     const id = await planned(3);
