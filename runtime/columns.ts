@@ -20,12 +20,16 @@ export const timestamp = () => z.iso.datetime({ offset: true });
 const EARLIEST = Date.UTC(1900, 0, 1);
 const DAY = 86_400_000;
 
-/** A time at which something has happened: from 1900, and no later than a day ahead of this machine's clock. */
-export const pastTime = () => timestamp().refine(isPast, "must be from 1900 to now");
+/**
+ * A time at which something has happened: from 1900, and no later than a day ahead of this machine's clock. Whatever
+ * decides by it asks the database's clock beside that.
+ */
+export const pastTime = () =>
+  timestamp().refine((text) => isPast(text, Date.now()), "must be from 1900 to now");
 
-/** Whether an ISO time is such a one. */
-export function isPast(text: string): boolean {
-  return Date.parse(text) >= EARLIEST && Date.parse(text) <= Date.now() + DAY;
+/** Whether an ISO time is such a one; `now` is in milliseconds. */
+export function isPast(text: string, now: number): boolean {
+  return Date.parse(text) >= EARLIEST && Date.parse(text) <= now + DAY;
 }
 
 /** An IP address of either kind. */

@@ -84,6 +84,8 @@ export interface Context {
   call: Call;
   config: Config;
   log: Log;
+  /** Milliseconds since 1970, by the database's clock. */
+  now(): number;
   /** A session token of a user who has proved who they are, issued at `from` (Unix seconds) or later. */
   issueToken(userId: string, from?: number): Promise<string>;
   /** The detached JWS of bytes, which the keys at /.well-known/jwks.json verify. */

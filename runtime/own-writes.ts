@@ -13,7 +13,7 @@ export async function writeAsService<T>(
   property: Property,
   work: (context: Context) => Promise<T>,
 ): Promise<T> {
-  const { db, config, log, sessions, wake } = service;
+  const { db, directory, config, log, sessions, wake } = service;
   const events: PendingEvent[] = [];
   const jobs: PendingJob[] = [];
   const rest: Omit<Context, "sql"> = {
@@ -21,6 +21,7 @@ export async function writeAsService<T>(
     call: { actor: { type: "system", id: null }, transport: "page", requestId: randomUUID() },
     config,
     log,
+    now: directory.now,
     issueToken: sessions.issue,
     signDetached: sessions.signDetached,
     emit: (type, object, previous) => void events.push({ type, object, previous }),

@@ -199,6 +199,7 @@ function contextOf(running: Running): Context {
     call,
     config: service.config,
     log: service.log,
+    now: service.directory.now,
     issueToken: service.sessions.issue,
     signDetached: service.sessions.signDetached,
     emit: (type, object, previous) => void effects.events.push({ type, object, previous }),

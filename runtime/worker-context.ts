@@ -15,7 +15,7 @@ export interface Surroundings {
   db: Database;
   jobRuntime: JobRuntime;
   config: Config;
-  directory: Pick<Directory, "property">;
+  directory: Pick<Directory, "property" | "now">;
   sessions: Pick<Sessions, "issue" | "signDetached">;
   log: Log;
 }
@@ -49,6 +49,7 @@ export function jobContexts(
       call,
       config,
       log,
+      now: directory.now,
       issueToken: sessions.issue,
       signDetached: sessions.signDetached,
       emit: (type, object, previous) => void events.push({ type, object, previous }),

@@ -102,7 +102,7 @@ export interface CallbackRequest {
 interface Told {
   /** The vendor's own id of the notice: a repeated one changes nothing. */
   eventId: string;
-  /** ISO time, by the vendor's clock. */
+  /** ISO time by the vendor's clock, but no later than the request came. */
   at: string;
   /** Our send's id, where the vendor gives it back. */
   sendId?: string | undefined;

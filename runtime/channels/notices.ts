@@ -1,7 +1,6 @@
-/** A vendor's time as ISO text; now, when it is none or lies ahead. Numbers are Unix seconds. */
-export function timeAt(given: string | number): string {
+/** A vendor's time as ISO text; `now`, in milliseconds, when it is none or lies ahead. Numbers are Unix seconds. */
+export function timeAt(given: string | number, now: number): string {
   const time = typeof given === "number" ? given * 1000 : Date.parse(given);
-  const now = Date.now();
   return new Date(Number.isFinite(time) && time > 0 ? Math.min(time, now) : now).toISOString();
 }
 

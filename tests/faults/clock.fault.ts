@@ -42,6 +42,7 @@ export async function shiftedClock(minutes: number): Promise<Outcome> {
         await judgesTokens(said, user!.id),
         await judgesKeys(said),
         await judgesLists(said),
+        await dates(said),
       );
     }
     Object.assign(
@@ -146,6 +147,24 @@ async function judgesLists({ name, service, world, time }: Asked) {
   };
 }
 
+/** The times that it gives to what happens now. */
+async function dates({ name, service, world }: Asked) {
+  const text = {
+    propertyId: world.id,
+    from: "+17025550199",
+    to: "+17025550100",
+    text: "STOP",
+    messageId: `${name}-stop`,
+  };
+  const login = await must(service, "", "POST", "/api/auth/login", { body: USER });
+  const headers = { Authorization: `Bearer ${login.body.token}` };
+  await must(service, "", "POST", "/api/functions/receive-sms", { body: text, headers });
+  const [row] = await world.sql<{ off: number }[]>`
+    select abs(extract(epoch from clock_timestamp() - received_at))::float8 as off from inbound_messages
+    where property_id = ${world.id} order by id desc limit 1`;
+  return { [`${name}: a text that comes now is kept as of another time`]: row!.off > 60 };
+}
+
 async function importsConsents(service: ServiceProcess, world: World, time: Time) {
   const rows = [
     { player_id: "past", email: "past@example.com", When: time(-300) },
@@ -185,7 +204,7 @@ async function fires(service: ServiceProcess, world: World, time: Time) {
   await until("the campaign that is due", 60_000, async () => (await statusOf(soon)) === "sent");
   const [early] = await world.sql<{ ms: number }[]>`
     select extract(epoch from min(m.created_at) - c.scheduled_at)::float8 * 1000 as ms
-    from campaigns c join mailbox_messages m on m.property_id = c.property_id
+    from campaigns c join mailbox_messages m on m.property_id = c.property_id and m.channel = 'email'
     where c.id = ${soon.campaignId} group by c.scheduled_at`;
   // The one that is not due would have been fired in the same round.
   await pause(1_000);

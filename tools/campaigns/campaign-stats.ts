@@ -37,6 +37,6 @@ export default tool({
     const kept = from || to ? null : await keptStats(context, campaign);
     if (kept) return { ...about, ...kept };
     const stats = await countSends(context, campaign, { from, to });
-    return { ...about, as_of: new Date().toISOString(), ...stats };
+    return { ...about, as_of: new Date(context.now()).toISOString(), ...stats };
   },
 });

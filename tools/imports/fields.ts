@@ -15,7 +15,12 @@ export interface Field {
   type: string;
   /** What the value must be, in words. */
   wants: string;
-  /** The text as PostgreSQL reads it without fail, or null when it does not fit. Never empty, trimmed. */
+  /** The text as PostgreSQL reads it without fail, or null when it does not fit. Never empty, trimmed. `now` is in milliseconds. */
+  read(text: string, now: number): string | null;
+}
+
+/** A field that is read alike at any time. */
+interface Timeless extends Field {
   read(text: string): string | null;
 }
 
@@ -28,7 +33,7 @@ const text = (column: keyof typeof MOST_CHARACTERS): Field => ({
 const NUMBER = /^-?\$?(\d+|\d{1,3}(,\d{3})+)(\.\d+)?$/;
 
 /** A number, with or without a dollar sign and thousands. */
-export const number: Field = {
+export const number: Timeless = {
   type: "double precision",
   wants: "a number such as 1250.5 or $1,250.50",
   read: (value) => {
@@ -48,7 +53,7 @@ const DATE = /^(\d{4})-(\d{2})-(\d{2})$/;
 const birthDate: Field = {
   type: "date",
   wants: "a date such as 1980-12-31, from 1900 to today",
-  read: (value) => (calendarDay(value) !== null && isBirthDate(value) ? value : null),
+  read: (value, now) => (calendarDay(value) !== null && isBirthDate(value, now) ? value : null),
 };
 
 /** A day as it is written, if the calendar has it. */
@@ -69,7 +74,7 @@ function dayOf(value: string): number | null {
 const TIME = /^\d{4}-\d{2}-\d{2}([T ]\d{2}:\d{2}(:\d{2}(\.\d{1,9})?)?(Z|[+-]\d{2}(:?\d{2})?)?)?$/;
 
 /** A time as ISO 8601 in UTC; a date is its first moment, and a time without a zone is UTC. */
-export const moment: Field = {
+export const moment: Timeless = {
   type: "timestamptz",
   wants: "a time such as 2026-01-31T18:00:00Z, from 1900 to 2100",
   read: (value) => {
@@ -100,9 +105,9 @@ function inCentury(iso: string): string | null {
 const pastMoment: Field = {
   type: "timestamptz",
   wants: "a time such as 2026-01-31T18:00:00Z, from 1900 to now",
-  read: (value) => {
+  read: (value, now) => {
     const time = moment.read(value);
-    return time !== null && isPast(time) ? time : null;
+    return time !== null && isPast(time, now) ? time : null;
   },
 };
 

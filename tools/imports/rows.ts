@@ -41,7 +41,7 @@ export interface Reading {
   seen: Seen;
   /** Counted up as rows are read. */
   unrecorded: Unrecorded;
-  /** Milliseconds since 1970, by the database's clock: no consent is of a later time. */
+  /** Milliseconds since 1970, by the database's clock: nothing has happened later. */
   now: number;
 }
 
@@ -109,7 +109,7 @@ function readerOf(target: Target, customs: CustomFields, now: number): CellReade
     case "phone":
       return readPhone;
     case "field":
-      return fieldReader(target.name);
+      return fieldReader(target.name, now);
     case "custom":
       return customReader(target.key, customs);
     case "customs":
@@ -156,10 +156,10 @@ export function quickPhone(text: string, country: string): string | null {
   return match && `+1${match[1] ?? match[2]}${match[3]}${match[4]}`;
 }
 
-function fieldReader(name: string): CellReader {
+function fieldReader(name: string, now: number): CellReader {
   const field = FIELDS[name]!;
   return (text, draft) => {
-    const value = field.read(text);
+    const value = field.read(text, now);
     if (value === null) return { code: "type_mismatch", message: `${name} must be ${field.wants}.` };
     draft.values[name] = value;
     return null;

@@ -26,7 +26,7 @@ export default file({
     limit: z.int().min(1).max(MOST).default(MOST).describe("At most so many players"),
   },
   faults: ["invalid", "not_found"],
-  async handler({ sql, property, audit }, { segment_id, conditions = [], logic, limit }) {
+  async handler({ sql, property, audit, now }, { segment_id, conditions = [], logic, limit }) {
     // Conditions that stand alone stand at the top, so that an error names them as the caller does.
     const rules = segment_id
       ? {
@@ -42,7 +42,7 @@ export default file({
     const diff = { segment_id: segment_id ?? null, conditions: conditions.length, logic, limit };
     audit({ entity: "players", entityId: segment_id ?? null, diff });
     const fields = await customFields({ sql, property });
-    const day = new Date().toISOString().slice(0, 10);
+    const day = new Date(now()).toISOString().slice(0, 10);
     return { filename: `players-${day}.csv`, source: playersCsv(property.id, audience, limit, fields) };
   },
 });

@@ -116,7 +116,7 @@ async function beforeWrite(context: Context, { verb, input, current }: Change): 
   if (current?.status === "erased")
     throw new Fault("conflict", { message: "This player's data was erased." });
   checkStatus(input.status, verb === "create" ? undefined : current?.status);
-  checkFields(input);
+  checkFields(context, input);
   const values: PlayerValues = { ...input };
   if (input.custom !== undefined) {
     values.custom = await mergedCustom(
@@ -150,7 +150,7 @@ async function checkLists(context: Context, values: PlayerValues, current: Row |
   if (found.excluded && current?.status !== "deceased") values.status = "self_excluded";
 }
 
-function checkFields(input: PlayerValues): void {
+function checkFields({ now }: Context, input: PlayerValues): void {
   const { country, timezone, birth_date: birth } = input;
   if (typeof country === "string" && !isCountry(country)) {
     throw invalid("country", "must be an ISO 3166 code, such as US");
@@ -158,7 +158,7 @@ function checkFields(input: PlayerValues): void {
   if (typeof timezone === "string" && !isTimeZone(timezone)) {
     throw invalid("timezone", "must be an IANA time zone, such as America/New_York");
   }
-  if (typeof birth === "string" && !isBirthDate(birth)) {
+  if (typeof birth === "string" && !isBirthDate(birth, now())) {
     throw invalid("birth_date", "must lie between 1900-01-01 and today");
   }
 }

@@ -39,7 +39,7 @@ function hasZone(name: string): boolean {
   }
 }
 
-/** Whether a day of the calendar can be one of birth. */
-export function isBirthDate(day: string): boolean {
-  return day >= "1900-01-01" && day <= new Date().toISOString().slice(0, 10);
+/** Whether a day of the calendar can be one of birth; `now` is in milliseconds. */
+export function isBirthDate(day: string, now: number): boolean {
+  return day >= "1900-01-01" && day <= new Date(now).toISOString().slice(0, 10);
 }

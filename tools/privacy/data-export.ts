@@ -55,7 +55,7 @@ export default tool({
     audit({ entity: "players", entityId: player.id, diff: { request_id: requestId, rows } });
     return {
       export_version: VERSION,
-      generated_at: new Date().toISOString(),
+      generated_at: new Date(context.now()).toISOString(),
       property_id: property.id,
       ...exported,
     };

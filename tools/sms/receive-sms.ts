@@ -32,7 +32,7 @@ export default tool({
   faults: ["invalid"],
   async handler(context, { from, to, text, messageId }) {
     const id = messageId ?? context.call.requestId;
-    const told = { eventId: id, at: new Date().toISOString(), kind: "inbound" as const };
+    const told = { eventId: id, at: new Date(context.now()).toISOString(), kind: "inbound" as const };
     const source = { provider: "manual", providerId: null };
     const inbound = await receiveInbound(context, { ...told, from, to, text }, source);
     context.audit({ entity: "inbound_messages", entityId: inbound?.id ?? null });

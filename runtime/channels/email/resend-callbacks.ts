@@ -22,19 +22,19 @@ export const resendCallbacks: Callbacks<Settings> = {
     });
   },
   parse: (_settings, request) =>
-    objectsIn(request.body).flatMap((event) => noticesOf(header(request, "id") ?? "", event)),
+    objectsIn(request.body).flatMap((event) => noticesOf(header(request, "id") ?? "", event, request.at)),
 };
 
 function header({ headers }: CallbackRequest, name: string): string | undefined {
   return headers[`svix-${name}`] ?? headers[`webhook-${name}`];
 }
 
-function noticesOf(eventId: string, event: Record<string, unknown>): Notice[] {
+function noticesOf(eventId: string, event: Record<string, unknown>, now: number): Notice[] {
   const { data } = event;
   const sendId = textAt(data, "tags", "send_id") || tagIn(data);
   const told = {
     eventId,
-    at: timeAt(textAt(event, "created_at")),
+    at: timeAt(textAt(event, "created_at"), now),
     address: textAt(data, "to", 0),
     providerMessageId: textAt(data, "email_id"),
     ...(sendId !== "" && { sendId }),

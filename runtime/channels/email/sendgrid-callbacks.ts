@@ -21,10 +21,10 @@ export const sendgridCallbacks: Callbacks<Settings> = {
     });
     return createVerify("sha256").update(timestamp).update(body).verify(key, signature, "base64");
   },
-  parse: (_settings, { body }) => objectsIn(body).flatMap(noticesOf),
+  parse: (_settings, { body, at }) => objectsIn(body).flatMap((event) => noticesOf(event, at)),
 };
 
-function noticesOf(event: Record<string, unknown>): Notice[] {
+function noticesOf(event: Record<string, unknown>, now: number): Notice[] {
   const sendId = textAt(event, "send_id");
   // `<X-Message-Id>.<where it went>`
   const providerMessageId = textAt(event, "sg_message_id").split(".")[0]!;
@@ -33,7 +33,7 @@ function noticesOf(event: Record<string, unknown>): Notice[] {
   const status = textAt(event, "status");
   const told = {
     eventId,
-    at: timeAt(typeof event.timestamp === "number" ? event.timestamp : ""),
+    at: timeAt(typeof event.timestamp === "number" ? event.timestamp : "", now),
     address: textAt(event, "email"),
     providerMessageId,
     ...(sendId !== "" && { sendId }),

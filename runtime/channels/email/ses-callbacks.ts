@@ -12,20 +12,20 @@ export const sesCallbacks: Callbacks<Settings> = {
     const message = readSns(body);
     return message !== null && topic_arn !== undefined && (await verifySns(message, topic_arn));
   },
-  parse(_settings, { body }) {
+  parse(_settings, { body, at: now }) {
     const message = readSns(body);
     if (message?.Type === "SubscriptionConfirmation" && message.SubscribeURL !== undefined) {
-      const at = timeAt(message.Timestamp);
+      const at = timeAt(message.Timestamp, now);
       return [{ kind: "subscription", eventId: message.MessageId, at, url: message.SubscribeURL }];
     }
-    return message?.Type === "Notification" ? noticesIn(message.MessageId, message.Message) : [];
+    return message?.Type === "Notification" ? noticesIn(message.MessageId, message.Message, now) : [];
   },
   async confirm({ topic_arn }, url) {
     await confirmSns(url, topic_arn ?? "");
   },
 };
 
-function noticesIn(eventId: string, text: string): Notice[] {
+function noticesIn(eventId: string, text: string, now: number): Notice[] {
   let event: unknown;
   try {
     event = JSON.parse(text);
@@ -39,62 +39,62 @@ function noticesIn(eventId: string, text: string): Notice[] {
     ...(sendId !== "" && { sendId }),
     providerMessageId: textAt(event, "mail", "messageId"),
   };
-  return (read?.(event) ?? []).map((notice, index) => ({
+  return (read?.(event, now) ?? []).map((notice, index) => ({
     ...about,
     eventId: index === 0 ? eventId : `${eventId}:${index}`,
     ...notice,
   })) as Notice[];
 }
 
-type Read = (event: unknown) => (Omit<Notice, "eventId"> & Partial<About>)[];
+type Read = (event: unknown, now: number) => (Omit<Notice, "eventId"> & Partial<About>)[];
 
 const READERS: Record<string, Read> = {
-  Delivery: (event) => [
-    { kind: "delivered", at: timeAt(textAt(event, "delivery", "timestamp")), ...to(event) },
+  Delivery: (event, now) => [
+    { kind: "delivered", at: timeAt(textAt(event, "delivery", "timestamp"), now), ...to(event) },
   ],
   Bounce: bounces,
-  Complaint: (event) =>
+  Complaint: (event, now) =>
     // The recipient has said that it was no spam after all.
     textAt(event, "complaint", "complaintFeedbackType") === "not-spam"
       ? []
       : recipients(event, "complaint", "complainedRecipients").map((address) => ({
           kind: "complained" as const,
-          at: timeAt(textAt(event, "complaint", "timestamp")),
+          at: timeAt(textAt(event, "complaint", "timestamp"), now),
           address,
           code: textAt(event, "complaint", "complaintFeedbackType") || "complaint",
         })),
-  Reject: (event) => [
+  Reject: (event, now) => [
     {
       kind: "failed",
-      at: timeAt(""),
+      at: timeAt("", now),
       code: "rejected",
       message: textAt(event, "reject", "reason"),
       ...to(event),
     },
   ],
-  Open: (event) => [
+  Open: (event, now) => [
     {
       kind: "opened",
-      at: timeAt(textAt(event, "open", "timestamp")),
+      at: timeAt(textAt(event, "open", "timestamp"), now),
       userAgent: textAt(event, "open", "userAgent"),
     },
   ],
-  Click: (event) => [
+  Click: (event, now) => [
     {
       kind: "clicked",
-      at: timeAt(textAt(event, "click", "timestamp")),
+      at: timeAt(textAt(event, "click", "timestamp"), now),
       userAgent: textAt(event, "click", "userAgent"),
     },
   ],
 };
 
-function bounces(event: unknown) {
+function bounces(event: unknown, now: number) {
   const type = textAt(event, "bounce", "bounceType");
   return listAt(event, "bounce", "bouncedRecipients").map((recipient) => {
     const status = textAt(recipient, "status");
     return {
       kind: "bounced" as const,
-      at: timeAt(textAt(event, "bounce", "timestamp")),
+      at: timeAt(textAt(event, "bounce", "timestamp"), now),
       address: textAt(recipient, "emailAddress"),
       // 5.4.4: the domain does not exist, which SES calls transient.
       permanent: type === "Permanent" || status === "5.4.4",

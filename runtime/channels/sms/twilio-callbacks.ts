@@ -25,11 +25,11 @@ const UNREACHABLE = new Set(["21211", "21614", "30005", "30006"]);
 const OPTED_OUT = "21610";
 
 /** The notices in a verified request. Twilio gives no time, so that of its arrival stands in. */
-export function parse(_: TwilioSettings, { url, body }: CallbackRequest): Notice[] {
+export function parse(_: TwilioSettings, { url, body, at: now }: CallbackRequest): Notice[] {
   const form = formOf(body);
   const providerMessageId = form.get("MessageSid") ?? form.get("SmsSid") ?? "";
   if (providerMessageId === "") return [];
-  const at = new Date().toISOString();
+  const at = new Date(now).toISOString();
   const status = form.get("MessageStatus");
   if (status === null) return inbound(form, { eventId: providerMessageId, at, providerMessageId });
   const sendId = URL.parse(url)?.searchParams.get("send_id");

@@ -243,6 +243,38 @@ describe("SendGrid's events", () => {
   });
 });
 
+test("a notice without a time, or of one that lies ahead, is of the moment when it came, whatever this machine's clock says", () => {
+  const came = Date.UTC(2026, 0, 31, 12);
+  const [now, ahead] = [new Date(came).toISOString(), "2026-01-31T12:10:00.000Z"];
+  const twilio = callbacksOf("sms", "twilio", { account_sid: `AC${"0".repeat(32)}`, auth_token: "t" })!;
+  const form = new URLSearchParams({
+    MessageSid: "SM1",
+    From: "+17025550101",
+    To: "+17025550102",
+    Body: "STOP",
+  });
+  const told = [
+    twilio.parse({ ...request({ body: String(form), headers: {} }), at: came }),
+    sg.parse({ ...request(grid.post([{ event: "unsubscribe", timestamp: came / 1000 + 600 }])), at: came }),
+    resend.parse({
+      ...request(resendPost({ type: "email.complained", created_at: ahead, data: {} })),
+      at: came,
+    }),
+    ses.parse({ ...request(aws.event({ eventType: "Reject", mail })), at: came }),
+    ses.parse({
+      ...request(
+        aws.event({
+          eventType: "Complaint",
+          mail,
+          complaint: { complainedRecipients: [{ emailAddress: "ana@example.com" }], timestamp: ahead },
+        }),
+      ),
+      at: came,
+    }),
+  ];
+  expect(told.map((notices) => notices.map(({ at }) => at))).toEqual(told.map(() => [now]));
+});
+
 describe("Resend's webhooks", () => {
   const event = {
     type: "email.bounced",

@@ -200,6 +200,26 @@ test("the hash of an imported address is the one that lists know it by", () => {
   });
 });
 
+test("what lies ahead is judged by the database's clock, not by this machine's", () => {
+  const header = ["player_id", "birth_date", "last_visit_at"];
+  const params = { mapping: {}, match_on: ["player_id"], has_header: true } as unknown as ImportParams;
+  const readAt = (now: number) =>
+    rowReader({
+      layout: layoutOf(header, params, new Map()),
+      params,
+      property: { pepper: Buffer.from("pepper"), default_country: "US" },
+      customs: new Map(),
+      seen: seenIdentities(),
+      unrecorded: { no_evidence: 0, no_address: 0 },
+      now,
+    })(["A1", "2020-01-02", "2020-01-03T12:00:00Z"], 1);
+  expect(readAt(Date.UTC(2020, 0, 3))).not.toBeInstanceOf(Array);
+  expect(readAt(Date.UTC(2020, 0, 1, 12))).toMatchObject([
+    { column: "birth_date" },
+    { column: "last_visit_at" },
+  ]);
+});
+
 test("an address that was erased is refused, one that is self-excluded comes in with that status and a notice", async () => {
   const { tenant, call } = imports.house;
   await imports.as(async (sql) => {

@@ -120,6 +120,7 @@ export async function openHouse(
           call: { actor: { type: "system", id: null }, transport: "job", requestId: jobId },
           config,
           log,
+          now: directory.now,
           issueToken: sessions.issue,
           signDetached: sessions.signDetached,
           emit: (type, object, previous) => void events.push({ type, object, previous }),
