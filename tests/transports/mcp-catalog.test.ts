@@ -33,6 +33,14 @@ test("what a list shows agents without being asked is among its columns, and not
   }
 });
 
+test("the twenty longest tools that search_tools could find fit in one result of 20,000 tokens, schemas and all", () => {
+  const found = surface(["read", "write"], "all").listed.map(({ outputSchema: _, ...text }) =>
+    JSON.stringify(text),
+  );
+  const longest = found.toSorted((a, b) => b.length - a.length).slice(0, 20);
+  expect(countTokens(longest.join(","))).toBeLessThanOrEqual(20_000);
+});
+
 test("every operation has a title, a description and schemas that compile", () => {
   const validator = new AjvJsonSchemaValidator();
   for (const { name, title, description, inputSchema, outputSchema } of surface(["read", "write"], "all")
