@@ -29,6 +29,7 @@ export type Answer =
 
 const ANSWER = "confirm";
 const MOST_ARGUMENTS = 600;
+const MOST_EXAMPLE = 200;
 
 /**
  * Does what has been confirmed. What has not is shown: to the human, where the client can ask one, and to the agent
@@ -96,7 +97,10 @@ async function show(asked: Asked, human: boolean, changed?: string): Promise<Ans
     ...factsOf(preview),
   ];
   const given = await confirmationOf(asked, { argumentsHash: hashOf(asked), bound: tried.bound ?? null });
-  return { first: human ? question(asked, lines, given) : shown(preview, lines, given) };
+  const first = human
+    ? question(asked, [...lines, ...exampleIn(preview)], given)
+    : shown(preview, lines, given);
+  return { first };
 }
 
 function shown(preview: Record<string, unknown>, lines: string[], { token, until }: Given): CallToolResult {
@@ -145,6 +149,19 @@ function factsOf({ preflight, remaining, estimated_cost }: Record<string, unknow
     ...(preflight.ok === false ? ["Something is to be corrected first: see preflight.errors."] : []),
   ];
 }
+
+/** How one message begins, in quotes: somebody who is asked knows a campaign by that, and not by its id. */
+function exampleIn({ preflight }: Record<string, unknown>): string[] {
+  const parsed = Samples.safeParse(preflight);
+  const [sample] = parsed.success ? parsed.data.sample_renders : [];
+  if (!sample) return [];
+  const begun = `${sample.subject ?? sample.text}`.slice(0, MOST_EXAMPLE).toWellFormed();
+  return [`One message of them: ${JSON.stringify(visible(begun))}`];
+}
+
+const Samples = z.looseObject({
+  sample_renders: z.array(z.looseObject({ subject: z.string().nullable(), text: z.string() })),
+});
 
 function costOf(cost: unknown): string[] {
   if (!isRecord(cost)) return [];

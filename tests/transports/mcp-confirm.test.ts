@@ -281,6 +281,17 @@ describe("what has changed since the preview", () => {
     const done = await tool("send_campaign", { ...input, confirm_token: next });
     expect(done.data).toMatchObject({ campaign: { status: "queued" } });
   });
+  test("is shown anew when a paused campaign is to go on with other content", async () => {
+    const { id } = await campaign();
+    await admin`update campaigns set status = 'paused' where id = ${id}`;
+    const confirm_token = await previewOf("resume_campaign", { campaignId: id });
+    await house.request("PATCH", `/api/campaigns/${id}`, { body: { subject: "Another" } });
+    const again = await tool("resume_campaign", { campaignId: id, confirm_token });
+    expect(again.data).toMatchObject({ confirmation_required: true });
+    expect(await statusOf(id)).toBe("paused");
+    const next = { campaignId: id, confirm_token: again.data.confirm_token };
+    expect((await tool("resume_campaign", next)).data).toMatchObject({ campaign: { status: "sending" } });
+  });
   type Made = Awaited<ReturnType<typeof campaign>>;
 });
 
@@ -429,6 +440,7 @@ describe("a client that can ask its human", () => {
     expect(asked).toHaveLength(1);
     expect(asked[0]).toContain("2 of 3 players. Left out: no_consent 1.");
     expect(asked[0]).toContain(id);
+    expect(asked[0]).toContain('One message of them: "Hello"');
     await client.close();
   });
 

@@ -41,7 +41,7 @@ export async function queueCampaign(
   }
   checkState(campaign, "send");
   await holdTemplates(context, campaign);
-  await checkConfirmed(context, campaign);
+  await checkConfirmed(context, () => stateOf(context, campaign));
   const { problems } = await obstacles(context, campaign);
   if (problems.length > 0) throw notReady(problems);
   const row = await move(context, campaignId, "send", { finished_at: null, fires_at: null });

@@ -3,6 +3,7 @@ import type { Context } from "#runtime/context.ts";
 import { tool } from "#runtime/operation.ts";
 import type { Campaign } from "./campaign.ts";
 import { CampaignView } from "./campaigns.table.ts";
+import { checkConfirmed, contentOf } from "./confirming.ts";
 import { Cost, estimatedCost } from "./cost.ts";
 import { lockFor, move } from "./move.ts";
 import { obstacles } from "./obstacles.ts";
@@ -30,6 +31,7 @@ export default tool({
   faults: ["not_found", "conflict"],
   async handler(context, { campaignId, dry_run }) {
     const paused = await lockFor(context, campaignId, "resume");
+    await checkConfirmed(context, () => contentOf(context, paused));
     const campaign = await move(context, campaignId, "resume");
     context.enqueue(planCampaign, { campaignId }, { dedupe: campaignId });
     return { success: true as const, campaign, ...(dry_run && (await outlook(context, paused))) };
@@ -38,6 +40,7 @@ export default tool({
 
 /** What going on would send, by what is planned already. */
 async function outlook(context: Context, campaign: Campaign) {
+  context.bind?.(await contentOf(context, campaign));
   const remaining = await waiting(context, campaign.id);
   const { samples } = await obstacles(context, campaign);
   const volume = { messages: remaining, segments: allSegments(samples, remaining) };

@@ -48,7 +48,7 @@ export default tool({
     const target = { segment_id, audience: null, conditions: null };
     const wanted = { ...campaign, ...target };
     await audienceSql(context, wanted, 0);
-    await checkConfirmed(context, wanted);
+    await checkConfirmed(context, () => stateOf(context, wanted));
     const fires_at = campaign.send_in_player_timezone ? await firstLocalTime(context, scheduled_at) : null;
     const row = await move(context, campaign_id, "schedule", { ...target, scheduled_at, fires_at });
     context.enqueue(fireCampaign, { campaignId: campaign_id }, { runAt: fires_at ?? scheduled_at });
