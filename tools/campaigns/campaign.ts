@@ -49,6 +49,7 @@ export interface Campaign {
   ignore_frequency_cap: boolean;
   is_transactional: boolean;
   holdout_percent: number;
+  priority: number;
   tags: string[];
   goal: Goal | null;
   ab_test: AbTest | null;
@@ -69,7 +70,7 @@ export async function findCampaign(
     select id, name, channel, status, template_id, subject, preheader, from_name, from_email, reply_to,
       provider_id, body_html, body_mjml, body_text, segment_id, exclude_segment_ids, audience, conditions, logic, scheduled_at,
       fires_at, send_in_player_timezone, throttle_per_minute, max_send_errors, ignore_frequency_cap, is_transactional, tags, utm,
-      goal, ab_test, to_json(ab_ends_at) #>> '{}' as ab_ends_at, ab_result, holdout_percent, plan_cursor, planned_at, version
+      goal, ab_test, to_json(ab_ends_at) #>> '{}' as ab_ends_at, ab_result, holdout_percent, priority, plan_cursor, planned_at, version
     from campaigns
     where property_id = ${property.id} and id = ${id} and deleted_at is null
     ${options.lock ? sql`for no key update` : sql``}`;

@@ -123,6 +123,14 @@ const campaigns = table({
         .default(0)
         .describe("Of those who could be sent to, the share that gets nothing, by chance of their address"),
     ),
+    priority: writable(
+      z
+        .int()
+        .min(-1000)
+        .max(1000)
+        .default(0)
+        .describe("Of those that send at once by one channel, the higher goes first"),
+    ),
     tags: writable(
       z
         .array(z.string().trim().min(1).max(100))

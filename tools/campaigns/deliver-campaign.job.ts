@@ -8,17 +8,23 @@ import { sendingChannel } from "./addresses.ts";
 import { type Campaign, findCampaign } from "./campaign.ts";
 import cancelSends from "./cancel-sends.job.ts";
 import { EXPIRES_AFTER_HOURS, recoverSends } from "./claim.ts";
+import { ASK_AGAIN, givesWay } from "./give-way.ts";
 import { type Delivery, runLanes } from "./lanes.ts";
 import { finishIfDone, orFail } from "./move.ts";
 import { secondsToRoom } from "./pace.ts";
 import { notReady, readinessOn } from "./readiness.ts";
 import { unsubscribeLinks } from "./unsubscribe.ts";
 
+// A choice takes no longer, unless the campaign is large; it hands over by itself.
+const CHOICE_SECONDS = 10;
+
 type Input = z.output<typeof Input>;
 const Input = z.object({
   campaignId: z.uuid(),
   /** Where the shift before has ended. */
   after: z.uuid().optional(),
+  /** How many times it has given way to a campaign of a higher priority since its last shift. */
+  gaveWay: z.int().optional(),
 });
 
 /** Hands the pending sends of a planned campaign to the provider, each at most once, one shift at a time. */
@@ -33,8 +39,15 @@ export default deliverCampaign;
 async function deliver(job: JobContext, input: Input): Promise<void> {
   const delivery = await job.transact(async (context) => {
     const campaign = await findCampaign(context, input.campaignId);
+    const gaveWay = input.gaveWay ?? 0;
+    if (await givesWay(context, campaign, { job: deliverCampaign.name, times: gaveWay })) {
+      const again = { ...input, gaveWay: gaveWay + 1 };
+      context.enqueue(deliverCampaign, again, { dedupe: campaign.id, runAt: ASK_AGAIN });
+      return "later";
+    }
     return prepare(context, job, { campaign, channel: sendingChannel(campaign), input });
   });
+  if (delivery === "later") return;
   if (delivery) await runLanes(delivery);
   job.signal.throwIfAborted();
   await job.transact((context) => conclude(context, input, delivery));
@@ -105,15 +118,16 @@ async function conclude(
     return enqueue(deliverCampaign, next, { dedupe: campaignId, runAt: resumeIn });
   }
   if (await finishIfDone(context, campaignId)) return;
-  // What waits for a winner is handed over by its choice.
-  const ready = sql`(c.ab_test is null or s.variant_id is not null)`;
+  // What waits for a winner is looked for when it should be chosen, and a while later each time when it is not.
   // What waits for longer than a campaign may take is due when it expires.
+  const due = sql`case when c.ab_test is null or s.variant_id is not null
+      then least(coalesce(s.scheduled_for, now()),
+        greatest(c.started_at, c.expires_from) + make_interval(hours => ${EXPIRES_AFTER_HOURS}))
+    else greatest(c.ab_ends_at, now() + make_interval(secs => ${CHOICE_SECONDS})) end`;
   const [next] = await sql<{ wait: number | null }[]>`
-    select greatest(0, extract(epoch from least(min(coalesce(s.scheduled_for, now())) filter (where ${ready}),
-        min(greatest(c.started_at, c.expires_from)) + make_interval(hours => ${EXPIRES_AFTER_HOURS})) - now()))::double precision as wait
+    select greatest(0, extract(epoch from min(${due}) - now()))::double precision as wait
     from campaign_sends s join campaigns c on c.property_id = ${property.id} and c.id = s.campaign_id
-    where s.property_id = ${property.id} and s.campaign_id = ${campaignId} and s.status in ('pending', 'deferred')
-    having count(*) = 0 or bool_or(${ready})`;
+    where s.property_id = ${property.id} and s.campaign_id = ${campaignId} and s.status in ('pending', 'deferred')`;
   // What another job has in its hands, that job will conclude.
   if (next?.wait === null || next?.wait === undefined) return;
   const room = throttle === null ? 0 : await secondsToRoom(context, { campaignId, throttle });

@@ -105,6 +105,31 @@ describe("a test on its way", () => {
     expect(given.map(({ subject }) => subject)).toEqual(Array(60 - tried).fill("Offer B, corrected"));
   });
 
+  test("lets nobody who waits be claimed before there is a winner, whatever their rows and the clock say", async () => {
+    const id = await place.planned(60);
+    await place.work();
+    const before = await place.sends(id);
+    await place.query(
+      (sql) => sql`
+        update campaign_sends set scheduled_for = now(), status = 'pending'
+        where property_id = ${place.id} and campaign_id = ${id} and status = 'deferred'`,
+    );
+    const { sender, given } = vendor();
+    for (const hours of [1, 100]) {
+      await place.query(
+        (sql) => sql`
+          update campaigns set started_at = now() - make_interval(hours => ${hours}), expires_from = started_at
+          where property_id = ${place.id} and id = ${id}`,
+      );
+      await place.dueNow();
+      await place.work({ open: () => sender });
+    }
+    expect(given).toEqual([]);
+    const waiting = (await place.sends(id)).filter(({ status }) => status === "pending");
+    expect(waiting).toHaveLength(before.filter(({ variant_id }) => variant_id === null).length);
+    expect(await place.get(id)).toMatchObject({ status: "sending" });
+  });
+
   test("that is cancelled chooses nothing, and who waited gets nothing", async () => {
     const id = await place.planned(60);
     await place.work();
