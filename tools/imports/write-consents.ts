@@ -2,6 +2,7 @@ import { createHash, randomUUIDv7 } from "node:crypto";
 import type { Context } from "#runtime/context.ts";
 import { emitMany } from "#runtime/outbox.ts";
 import { appendConsents, type LedgerRow, refreshConsents } from "#tools/consent/ledger.ts";
+import { barRefusing } from "./bar-refusing.ts";
 import { type Choice, refuses } from "./choices.ts";
 import { type ImportParams, MATCH_KEYS, type Requester } from "./import-job.ts";
 import type { Staged } from "./rows.ts";
@@ -25,7 +26,8 @@ interface Said {
  * Appends what the rows say of consent to the ledger, and sets these players' consents to what the ledger says
  * last. Grants are those of the written rows: a later refusal or revocation stays, and so does any against a grant
  * that has no date, because nobody can tell which came first. A refusal counts in rows that write nothing else,
- * too: of players whom the import leaves alone, and in `flawed` ones, which something else is wrong with.
+ * too: of players whom the import leaves alone, and in `flawed` ones, which something else is wrong with; of somebody
+ * whom nobody knows it bars the row's address.
  */
 export async function writeConsents(
   context: Context,
@@ -41,6 +43,11 @@ export async function writeConsents(
   if (choices.size === 0) return;
   const written = rows.length > 0 ? await writtenPeople(context, [...choices.keys()]) : [];
   const others = await otherPeople(context, rows, flawed);
+  const known = new Set(others.map(({ row }) => row));
+  await barRefusing(
+    context,
+    flawed.filter((one) => refuses(one) && !known.has(one.row)),
+  );
   const said = [
     ...written.flatMap((person) => saidBy(person, choices)),
     ...others.flatMap((person) => saidBy(person, choices)).filter(({ choice }) => !choice.given),

@@ -175,6 +175,22 @@ test("a no counts in a row that is refused for something else, unless its cells 
   expect((await imports.players()).map(({ consents }) => consents.email)).toEqual([false, false, true, true]);
 });
 
+test.each([
+  ["before", "N1,shared-a@example.com,12,no\nN2,shared-a@example.com,,yes\n", "shared-a@example.com"],
+  ["after", "N3,shared-b@example.com,,yes\nN4,shared-b@example.com,12,no\n", "shared-b@example.com"],
+])(
+  "a no in a refused row about nobody bars its address, %s the row of who has it",
+  async (_, lines, email) => {
+    const { errors } = await imports.run({
+      csv: `player_id,email,phone,email_opt_in\n${lines}`,
+      mapping,
+      consent,
+    });
+    expect(errors.map(({ code }) => code)).toEqual(["invalid_phone"]);
+    expect(await reasonsOf(email)).toEqual(["suppressed"]);
+  },
+);
+
 test("a yes that is not recorded is counted in the summary, with the reason, also of a dry run", async () => {
   const rows = [
     "Y1,y1@example.com,,yes,no",

@@ -1,0 +1,43 @@
+import type { Context } from "#runtime/context.ts";
+import type { Channel } from "#tools/compliance/channels.ts";
+import { addressHash, normalizeEmail, normalizePhone } from "#tools/players/address.ts";
+import type { Staged } from "./rows.ts";
+
+/**
+ * Suppresses the addresses of rows that say no for somebody who is no player: another row, or another file, may know
+ * the address. That of an erased person is barred already, and not stored again.
+ */
+export async function barRefusing(context: Context, rows: readonly Staged[]): Promise<void> {
+  const { sql, property } = context;
+  const bars = rows.flatMap(({ choices, values }) =>
+    choices.flatMap(({ channel, given }) => {
+      const address = given ? null : addressFor(context, channel, values);
+      if (address === null) return [];
+      return [{ channel, address, hash: addressHash(property.pepper, address).toString("hex") }];
+    }),
+  );
+  if (bars.length === 0) return;
+  await sql`
+    insert into suppressions (property_id, id, channel, address, address_hash, reason, source)
+    select ${property.id}, uuid_v7(), b.channel, b.address, decode(b.hash, 'hex'), 'import', 'import'
+    from (
+      select distinct channel, address, hash
+      from jsonb_to_recordset(${bars as never}::jsonb) as r(channel text, address text, hash text)
+    ) b
+    where not exists (
+      select from suppressions e
+      where e.property_id = ${property.id} and e.address_hash = decode(b.hash, 'hex') and e.reason = 'erased'
+        and e.lifted_at is null)
+    order by b.hash, b.channel
+    on conflict (property_id, address_hash, channel, reason) where lifted_at is null do nothing`;
+}
+
+function addressFor(
+  { property }: Context,
+  channel: Channel,
+  { email, phone }: Staged["values"],
+): string | null {
+  if (channel === "push") return null;
+  if (channel === "email") return normalizeEmail(email ?? "");
+  return normalizePhone(phone ?? "", property.default_country);
+}
