@@ -17,7 +17,7 @@ export function casino(house: House, propertyId = house.tenant.id) {
     house.call(operation, input, propertyId);
   const about = (campaignId: string) => ({ campaignId, propertyId });
 
-  return {
+  const place = {
     call,
     /** A player who may be sent to, unless `consent` is false. */
     async player(fields: { email: string } & Record<string, unknown>, consent = true): Promise<string> {
@@ -105,7 +105,22 @@ export function casino(house: House, propertyId = house.tenant.id) {
     async work(options: WorkOptions = {}): Promise<void> {
       while (await runNext(house, propertyId, options)) {}
     },
+    /** A planned campaign to so many players more; deliver_campaign waits on the queue. */
+    async planned(players: number, fields: Record<string, unknown> = {}): Promise<string> {
+      await place.crowd(players);
+      const id = await place.campaign(fields);
+      await place.send(id);
+      await place.work({ only: "plan_campaign" });
+      return id;
+    },
+    /** How many sends of a campaign there are in each status. */
+    async tally(id: string): Promise<Record<string, number>> {
+      const counts: Record<string, number> = {};
+      for (const { status } of await place.sends(id)) counts[status] = (counts[status] ?? 0) + 1;
+      return counts;
+    },
   };
+  return place;
 }
 
 export type Casino = ReturnType<typeof casino>;

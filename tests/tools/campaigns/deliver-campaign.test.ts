@@ -31,22 +31,6 @@ const sent = (message: EmailMessage): SendOutcome => ({
 });
 const addresses = (messages: EmailMessage[]) => messages.map(({ to }) => to).sort();
 
-/** A planned campaign to so many players; deliver_campaign waits on the queue. */
-async function planned(players: number, fields: Record<string, unknown> = {}): Promise<string> {
-  await place.crowd(players);
-  const id = await place.campaign(fields);
-  await place.send(id);
-  await place.work({ only: "plan_campaign" });
-  return id;
-}
-
-/** How many sends there are in each status. */
-async function tally(id: string): Promise<Record<string, number>> {
-  const counts: Record<string, number> = {};
-  for (const { status } of await place.sends(id)) counts[status] = (counts[status] ?? 0) + 1;
-  return counts;
-}
-
 describe("a worker that is killed", () => {
   /** Runs the jobs, with a kill after 1, 2, 3 … transactions each time, until they are through. */
   async function survive(open: (keep: Keep) => ReturnType<typeof vendor>["sender"]): Promise<number> {
@@ -70,7 +54,7 @@ describe("a worker that is killed", () => {
       concurrency: 4,
     }));
     expect(kills).toBeGreaterThan(3);
-    expect(await tally(id)).toEqual({ sent: 12 });
+    expect(await place.tally(id)).toEqual({ sent: 12 });
     expect(await place.mailbox()).toHaveLength(12);
     expect((await place.get(id)).status).toBe("sent");
   });
@@ -82,7 +66,7 @@ describe("a worker that is killed", () => {
     const { sender, given } = vendor({ repeatable: false, concurrency: 4 });
     await survive(() => sender);
     expect(new Set(addresses(given)).size).toBe(given.length);
-    const counts = await tally(id);
+    const counts = await place.tally(id);
     expect(counts.unknown).toBeGreaterThan(0);
     expect((counts.sent ?? 0) + (counts.unknown ?? 0)).toBe(12);
     expect((await place.get(id)).status).toBe("sent");
@@ -121,7 +105,7 @@ test("a property that the statistics do not know is looked through once, and not
     return row.rows;
   });
   await database.end();
-  expect(await tally(campaignId)).toEqual({ unknown: 2_000 });
+  expect(await place.tally(campaignId)).toEqual({ unknown: 2_000 });
   expect(read).toBeLessThan(100_000);
 });
 
@@ -130,7 +114,7 @@ test("two jobs of one campaign send each message once, and finish it once", asyn
     url: "https://crm.example.com/hooks",
     events: ["campaign.*"],
   });
-  await planned(60);
+  await place.planned(60);
   await house.service.db.asSystem(
     (sql) => sql`
     insert into queue (id, name, property_id, input, max_attempts)
@@ -151,7 +135,7 @@ test("two jobs of one campaign send each message once, and finish it once", asyn
 });
 
 test("a vendor is told to start no message later than a second after its check", async () => {
-  const id = await planned(6);
+  const id = await place.planned(6);
   const { sender } = vendor({ concurrency: 4 });
   const latest: number[] = [];
   const send: typeof sender.send = async (messages, options) => {
@@ -192,7 +176,7 @@ test("a message whose rendering the machine was too busy for is tried again, and
 
 describe("in the middle of a campaign", () => {
   test("pausing stops it, and resuming goes on with what has been edited meanwhile", async () => {
-    const id = await planned(40);
+    const id = await place.planned(40);
     const once = first();
     const { sender, given } = vendor({
       concurrency: 8,
@@ -205,7 +189,7 @@ describe("in the middle of a campaign", () => {
     const before = given.length;
     expect(before).toBeLessThan(40);
     expect(await place.get(id)).toMatchObject({ status: "paused" });
-    expect(await tally(id)).toEqual({ sent: before, pending: 40 - before });
+    expect(await place.tally(id)).toEqual({ sent: before, pending: 40 - before });
     await place.call("update_campaign", { id, subject: "Corrected" });
     await place.resume(id);
     await place.work({ open: () => sender });
@@ -217,7 +201,7 @@ describe("in the middle of a campaign", () => {
   });
 
   test("what is edited so that it cannot be sent fails the campaign and costs no recipient", async () => {
-    const id = await planned(20);
+    const id = await place.planned(20);
     const once = first();
     const { sender, given } = vendor({
       concurrency: 4,
@@ -235,21 +219,21 @@ describe("in the middle of a campaign", () => {
       status: "failed",
       status_reason: expect.stringContaining("shoe_size"),
     });
-    expect(await tally(id)).toEqual({ sent: given.length, pending: 20 - given.length });
+    expect(await place.tally(id)).toEqual({ sent: given.length, pending: 20 - given.length });
   });
 
   test("deleting it while it is paused leaves nothing behind", async () => {
-    const id = await planned(4);
+    const id = await place.planned(4);
     await place.pause(id);
     await place.call("delete_campaign", { id });
     const { sender, given } = vendor();
     await place.work({ open: () => sender });
     expect(given).toEqual([]);
-    expect(await tally(id)).toEqual({ cancelled: 4 });
+    expect(await place.tally(id)).toEqual({ cancelled: 4 });
   });
 
   test("cancelling ends it; what has been sent stays sent", async () => {
-    const id = await planned(40);
+    const id = await place.planned(40);
     const once = first();
     const { sender, given } = vendor({
       concurrency: 8,
@@ -260,7 +244,7 @@ describe("in the middle of a campaign", () => {
     });
     await place.work({ open: () => sender });
     expect(given.length).toBeLessThan(40);
-    expect(await tally(id)).toEqual({ sent: given.length, cancelled: 40 - given.length });
+    expect(await place.tally(id)).toEqual({ sent: given.length, cancelled: 40 - given.length });
     expect(await place.stats(id)).toMatchObject({
       status: "cancelled",
       audience: 40,
@@ -269,7 +253,7 @@ describe("in the middle of a campaign", () => {
   });
 
   test("a player who takes consent back, is banned or moves gets nothing any more", async () => {
-    const id = await planned(30);
+    const id = await place.planned(30);
     const last = await place.query(
       (sql) => sql<{ player: string; email: string; id: string }[]>`
         select p.player_id as player, p.email, p.id from campaign_sends s
@@ -337,7 +321,7 @@ test("an endpoint that has asked hears of each message that is sent, and of each
     url: "https://receiver.example/hook",
     events: ["campaign.message_sent", "campaign.message_failed"],
   });
-  const id = await planned(5);
+  const id = await place.planned(5);
   let left = 2;
   const { sender } = vendor({
     answer: (message) =>
@@ -363,7 +347,7 @@ test("what nobody can tell of a cancelled campaign is settled a day later too, a
     url: "https://receiver.example/hook",
     events: ["campaign.message_failed"],
   });
-  const id = await planned(4);
+  const id = await place.planned(4);
   let cancelled: Promise<unknown> | undefined;
   const { sender } = vendor({
     concurrency: 2,
@@ -374,7 +358,7 @@ test("what nobody can tell of a cancelled campaign is settled a day later too, a
     },
   });
   await place.work({ open: () => sender });
-  expect(await tally(id)).toEqual({ unknown: expect.any(Number), cancelled: expect.any(Number) });
+  expect(await place.tally(id)).toEqual({ unknown: expect.any(Number), cancelled: expect.any(Number) });
   await place.query(
     (sql) => sql`
       update campaign_sends set claimed_at = claimed_at - interval '25 hours' where property_id = ${place.id}`,
@@ -396,6 +380,6 @@ test("what nobody can tell of a cancelled campaign is settled a day later too, a
       enqueue(sql, settleSends, { campaignId: id }, { propertyId: place.id }),
     );
   }
-  expect(await tally(id)).toEqual({ failed: expect.any(Number), cancelled: expect.any(Number) });
+  expect(await place.tally(id)).toEqual({ failed: expect.any(Number), cancelled: expect.any(Number) });
   expect(await told()).toEqual(settled.map((send) => ({ send: send.id, status: "failed" })));
 });

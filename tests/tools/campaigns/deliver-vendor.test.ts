@@ -22,22 +22,6 @@ const sent = (message: EmailMessage): SendOutcome => ({
   providerMessageId: message.id,
 });
 
-/** A planned campaign to so many players; deliver_campaign waits on the queue. */
-async function planned(players: number, fields: Record<string, unknown> = {}): Promise<string> {
-  await place.crowd(players);
-  const id = await place.campaign(fields);
-  await place.send(id);
-  await place.work({ only: "plan_campaign" });
-  return id;
-}
-
-/** How many sends there are in each status. */
-async function tally(id: string): Promise<Record<string, number>> {
-  const counts: Record<string, number> = {};
-  for (const { status } of await place.sends(id)) counts[status] = (counts[status] ?? 0) + 1;
-  return counts;
-}
-
 describe("a vendor", () => {
   /** As if the time until the next try had passed. */
   const later = async () => {
@@ -51,7 +35,7 @@ describe("a vendor", () => {
   };
 
   test("that is busy is asked again later, and the fifth refusal is final", async () => {
-    const id = await planned(2);
+    const id = await place.planned(2);
     const { sender, given } = vendor({
       answer: (message) =>
         message.to === "p1@example.com"
@@ -67,12 +51,12 @@ describe("a vendor", () => {
       await later();
     }
     await place.work({ open: () => sender });
-    expect(await tally(id)).toEqual({ sent: 1, failed: 1 });
+    expect(await place.tally(id)).toEqual({ sent: 1, failed: 1 });
     expect(await place.get(id)).toMatchObject({ status: "sent" });
   });
 
   test("that takes but a few at a time gets the others later, and no message fails for it", async () => {
-    const id = await planned(20);
+    const id = await place.planned(20);
     let taken = 0;
     const { sender, given } = vendor({
       answer: (message) =>
@@ -87,12 +71,12 @@ describe("a vendor", () => {
       expect(given.splice(0).length).toBeLessThanOrEqual(10);
       await later();
     }
-    expect(await tally(id)).toEqual({ sent: 20 });
+    expect(await place.tally(id)).toEqual({ sent: 20 });
     expect(await place.get(id)).toMatchObject({ status: "sent" });
   });
 
   test("that is down for hours costs no message", async () => {
-    const id = await planned(12);
+    const id = await place.planned(12);
     let down = true;
     const { sender, given } = vendor({
       answer: (message) =>
@@ -107,11 +91,11 @@ describe("a vendor", () => {
     }
     down = false;
     await place.work({ open: () => sender });
-    expect(await tally(id)).toEqual({ sent: 12 });
+    expect(await place.tally(id)).toEqual({ sent: 12 });
   });
 
   test("that refuses us fails the campaign, and sending it again goes on without repeating anything", async () => {
-    const id = await planned(20);
+    const id = await place.planned(20);
     let repaired = false;
     const { sender, given } = vendor({
       concurrency: 4,
@@ -124,24 +108,24 @@ describe("a vendor", () => {
     const failed = await place.get(id);
     expect(failed).toMatchObject({ status: "failed" });
     expect(failed.status_reason).toContain("smtp_535");
-    const before = await tally(id);
+    const before = await place.tally(id);
     expect((before.sent ?? 0) + (before.pending ?? 0)).toBe(20);
     repaired = true;
     given.splice(0);
     await place.send(id);
     await place.work({ open: () => sender });
     expect(given).toHaveLength(before.pending!);
-    expect(await tally(id)).toEqual({ sent: 20 });
+    expect(await place.tally(id)).toEqual({ sent: 20 });
   });
 
   test("whose answer nobody can tell leaves the message unknown, never sent again", async () => {
-    const id = await planned(3);
+    const id = await place.planned(3);
     const { sender, given } = vendor({
       answer: (message) => ({ id: message.id, status: "unknown", code: "cut", message: "connection cut" }),
     });
     await place.work({ open: () => sender });
     expect(given).toHaveLength(3);
-    expect(await tally(id)).toEqual({ unknown: 3 });
+    expect(await place.tally(id)).toEqual({ unknown: 3 });
     expect(await place.stats(id)).toMatchObject({ status: "sent", audience: 3, unknown: 3 });
   });
 });

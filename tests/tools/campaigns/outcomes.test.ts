@@ -31,18 +31,6 @@ const unclear = ({ id }: EmailMessage): SendOutcome => ({
   message: "timeout",
 });
 
-async function planned(players: number, fields: Record<string, unknown> = {}): Promise<string> {
-  await place.crowd(players);
-  const id = await place.campaign(fields);
-  await place.send(id);
-  await place.work({ only: "plan_campaign" });
-  return id;
-}
-async function tally(id: string): Promise<Record<string, number>> {
-  const counts: Record<string, number> = {};
-  for (const { status } of await place.sends(id)) counts[status] = (counts[status] ?? 0) + 1;
-  return counts;
-}
 const column = async (name: string) =>
   (
     await place.query(
@@ -78,7 +66,7 @@ const told = async (type: string) =>
 
 describe("what became of messages", () => {
   test("is recorded though a player's row is locked for longer than a lock is waited for, and the vendor's STOP too", async () => {
-    const id = await planned(4);
+    const id = await place.planned(4);
     const [, stopping] = await place.query(
       (sql) => sql<{ id: string; email: string }[]>`
         select id, email from players where property_id = ${place.id} order by email`,
@@ -106,7 +94,7 @@ describe("what became of messages", () => {
       },
     });
     await place.work({ open: () => sender, only: "deliver_campaign" });
-    expect(await tally(id)).toEqual({ sent: 3, failed: 1 });
+    expect(await place.tally(id)).toEqual({ sent: 3, failed: 1 });
     await expect(place.work()).rejects.toThrow(/lock/);
     release();
     await holder;
@@ -119,7 +107,7 @@ describe("what became of messages", () => {
   });
 
   test("is recorded when the database breaks the record off", async () => {
-    const id = await planned(2);
+    const id = await place.planned(2);
     const admin = postgres(house.database.url, { max: 2, onnotice: () => {} });
     let breaking: Promise<unknown> | undefined;
     // Holds the rows until the record waits for them, and then ends its connection.
@@ -147,7 +135,7 @@ describe("what became of messages", () => {
     await breaking;
     await admin.end();
     expect(given).toHaveLength(2);
-    expect(await tally(id)).toEqual({ sent: 2 });
+    expect(await place.tally(id)).toEqual({ sent: 2 });
   });
 
   test("is recorded and told of while the vendor says nothing of one of them", async () => {
@@ -155,7 +143,7 @@ describe("what became of messages", () => {
       url: "https://receiver.example/hook",
       events: ["campaign.message_sent"],
     });
-    const id = await planned(6);
+    const id = await place.planned(6);
     const silence = Promise.withResolvers<void>();
     const { sender } = vendor({
       concurrency: 12,
@@ -165,17 +153,17 @@ describe("what became of messages", () => {
       },
     });
     const work = place.work({ open: () => sender });
-    await vi.waitFor(async () => expect(await tally(id)).toEqual({ sent: 4, sending: 2 }), 10_000);
+    await vi.waitFor(async () => expect(await place.tally(id)).toEqual({ sent: 4, sending: 2 }), 10_000);
     expect(await told("campaign.message_sent")).toHaveLength(4);
     silence.resolve();
     await work;
-    expect(await tally(id)).toEqual({ sent: 5, failed: 1 });
+    expect(await place.tally(id)).toEqual({ sent: 5, failed: 1 });
     expect(await column("attempts")).toEqual([1, 1, 1, 1, 1, 1]);
     expect(await told("campaign.message_sent")).toHaveLength(5);
   });
 
   test("is handed over while the vendor says nothing of a few before it, and of no more than a few", async () => {
-    const id = await planned(120);
+    const id = await place.planned(120);
     const silence = Promise.withResolvers<void>();
     const open = new Set<string>();
     let most = 0;
@@ -200,13 +188,13 @@ describe("what became of messages", () => {
     silence.resolve();
     await work;
     expect(most).toBeLessThanOrEqual(12 + 3);
-    expect(await tally(id)).toEqual({ sent: 120 });
+    expect(await place.tally(id)).toEqual({ sent: 120 });
     expect(new Set(given.map(({ to }) => to)).size).toBe(given.length);
     expect(await place.get(id)).toMatchObject({ status: "sent" });
   }, 90_000);
 
   test("that was left behind by a process which is killed then is unknown, and never sent again", async () => {
-    const id = await planned(30);
+    const id = await place.planned(30);
     const silence = Promise.withResolvers<void>();
     const { sender, given } = vendor({
       concurrency: 12,
@@ -217,18 +205,18 @@ describe("what became of messages", () => {
     });
     const life = { left: 1_000 };
     const work = place.work({ open: () => sender, killedAfter: life });
-    await vi.waitFor(async () => expect(await tally(id)).toEqual({ sent: 29, sending: 1 }), 20_000);
+    await vi.waitFor(async () => expect(await place.tally(id)).toEqual({ sent: 29, sending: 1 }), 20_000);
     life.left = 0;
     silence.resolve();
     await expect(work).rejects.toThrow(Killed);
     await loseWorker(house, place.id);
     await place.work({ open: () => sender });
-    expect(await tally(id)).toEqual({ sent: 29, unknown: 1 });
+    expect(await place.tally(id)).toEqual({ sent: 29, unknown: 1 });
     expect(given).toHaveLength(30);
   }, 60_000);
 
   test("is completed where the vendor's notice was faster than the record", async () => {
-    const id = await planned(3);
+    const id = await place.planned(3);
     const { sender } = vendor({
       answer: async (message) => {
         await place.query(
@@ -240,7 +228,7 @@ describe("what became of messages", () => {
       },
     });
     await place.work({ open: () => sender });
-    expect(await tally(id)).toEqual({ delivered: 3 });
+    expect(await place.tally(id)).toEqual({ delivered: 3 });
     expect(await column("provider_message_id")).toEqual((await column("id")).map((send) => `v-${send}`));
     expect(await column("attempts")).toEqual([1, 1, 1]);
   });
@@ -252,7 +240,7 @@ describe("errors in a row", () => {
       url: "https://receiver.example/hook",
       events: ["campaign.paused"],
     });
-    const id = await planned(60, { max_send_errors: 20 });
+    const id = await place.planned(60, { max_send_errors: 20 });
     await house.service.db.asSystem(
       (sql) => sql`
         insert into queue (id, name, property_id, input, max_attempts)
@@ -274,17 +262,17 @@ describe("errors in a row", () => {
     const [event, ...more] = await told("campaign.paused");
     expect(more).toEqual([]);
     expect(event!.object.status_reason).toMatch(/in a row/);
-    const { failed: lost } = await tally(id);
+    const { failed: lost } = await place.tally(id);
     expect(lost).toBe(given.length);
     repaired = true;
     await place.resume(id);
     await place.work({ open: () => sender });
-    expect(await tally(id)).toEqual({ failed: lost, sent: 60 - lost! });
+    expect(await place.tally(id)).toEqual({ failed: lost, sent: 60 - lost! });
     expect((await place.get(id)).status).toBe("sent");
   });
 
   test("are ended by a message that is sent, in whichever job", async () => {
-    const id = await planned(90, { max_send_errors: 20 });
+    const id = await place.planned(90, { max_send_errors: 20 });
     let tried = 0;
     const { sender } = vendor({
       concurrency: 4,
@@ -292,33 +280,33 @@ describe("errors in a row", () => {
     });
     await place.work({ open: () => sender });
     expect(await place.get(id)).toMatchObject({ status: "sent" });
-    expect(await tally(id)).toEqual({ failed: 80, sent: 10 });
+    expect(await place.tally(id)).toEqual({ failed: 80, sent: 10 });
   });
 });
 
 describe("a message of which nobody can tell", () => {
   test("is settled a day after its own claim, also of a campaign that is paused", async () => {
-    const id = await planned(6);
+    const id = await place.planned(6);
     const { sender } = vendor({ concurrency: 2, answer: unclear });
     await place.work({ open: () => sender });
-    const early = (await tally(id)).unknown!;
+    const early = (await place.tally(id)).unknown!;
     expect(early).toBeGreaterThan(0);
     expect(early).toBeLessThan(6);
     await place.pause(id);
     await hoursPass(23);
-    expect(await tally(id)).toMatchObject({ unknown: early });
+    expect(await place.tally(id)).toMatchObject({ unknown: early });
     await place.resume(id);
     await dueNow();
     await place.work({ open: () => sender });
     await place.pause(id).catch(() => {});
-    const later = (await tally(id)).unknown! - early;
+    const later = (await place.tally(id)).unknown! - early;
     expect(later).toBeGreaterThan(0);
     await hoursPass(2);
     await place.work({ open: () => sender });
-    expect(await tally(id)).toMatchObject({ failed: early, unknown: later });
+    expect(await place.tally(id)).toMatchObject({ failed: early, unknown: later });
     await hoursPass(24);
     await place.work({ open: () => sender });
-    expect(await tally(id)).toMatchObject({ failed: early + later });
+    expect(await place.tally(id)).toMatchObject({ failed: early + later });
   });
 
   test("is settled a day later though it is a test", async () => {
@@ -338,14 +326,14 @@ describe("a message of which nobody can tell", () => {
   });
 
   test("is tried again after a new check where the vendor knows it again, and by the same id", async () => {
-    const id = await planned(4);
+    const id = await place.planned(4);
     let tried = 0;
     const { sender, given } = vendor({
       repeatable: true,
       answer: (message) => (++tried <= 4 ? unclear(message) : sent(message)),
     });
     await place.work({ open: () => sender });
-    expect(await tally(id)).toEqual({ pending: 4 });
+    expect(await place.tally(id)).toEqual({ pending: 4 });
     const [out] = await place.query(
       (sql) =>
         sql<{ id: string }[]>`select id from players where property_id = ${place.id} order by email limit 1`,
@@ -358,7 +346,7 @@ describe("a message of which nobody can tell", () => {
     await dueNow();
     await place.work({ open: () => sender });
     // Who is blocked by now may have got it all the same.
-    expect(await tally(id)).toEqual({ sent: 2, unknown: 2 });
+    expect(await place.tally(id)).toEqual({ sent: 2, unknown: 2 });
     expect(given).toHaveLength(6);
     expect(new Set(given.map((one) => one.id)).size).toBe(4);
   });
@@ -368,21 +356,21 @@ describe("a message of which nobody can tell", () => {
       (sql) =>
         sql`insert into frequency_rules (property_id, channel, max_sends) values (${place.id}, 'email', 1)`,
     );
-    const first = await planned(2);
+    const first = await place.planned(2);
     const lost = vendor({ repeatable: true, answer: unclear });
     await place.work({ open: () => lost.sender });
     expect(lost.given).toHaveLength(2);
-    expect(await tally(first)).toEqual({ pending: 2 });
+    expect(await place.tally(first)).toEqual({ pending: 2 });
     const second = await place.campaign();
     await place.send(second);
     const { sender, given } = vendor({ repeatable: true });
     await place.work({ open: () => sender });
-    expect(await tally(second)).toEqual({ deferred: 2 });
+    expect(await place.tally(second)).toEqual({ deferred: 2 });
     expect(given).toHaveLength(0);
     await dueNow();
     await place.work({ open: () => sender });
-    expect(await tally(first)).toEqual({ sent: 2 });
-    expect(await tally(second)).toEqual({ deferred: 2 });
+    expect(await place.tally(first)).toEqual({ sent: 2 });
+    expect(await place.tally(second)).toEqual({ deferred: 2 });
   });
 });
 
@@ -395,7 +383,7 @@ test("what was not handed over, or was not taken, counts against no limit", asyn
     allows_gaming: true,
     daily_limit: 30,
   });
-  const id = await planned(20, { throttle_per_minute: 25 });
+  const id = await place.planned(20, { throttle_per_minute: 25 });
   const trouble = [
     { code: "not_started", message: "too late" },
     { code: "http_429", message: "too many", busy: true as const },
@@ -414,7 +402,7 @@ test("what was not handed over, or was not taken, counts against no limit", asyn
     await dueNow();
   }
   expect(tried).toBeGreaterThan(45);
-  expect(await tally(id)).toEqual({ sent: 20 });
+  expect(await place.tally(id)).toEqual({ sent: 20 });
   const [usage] = await place.query(
     (sql) => sql`select used from provider_usage where property_id = ${place.id}`,
   );
@@ -428,12 +416,12 @@ test("an endpoint that has asked hears of each player who gets nothing, and why,
   });
   await place.player({ player_id: "no", email: "no@example.com" }, false);
   const banned = await place.player({ player_id: "banned", email: "banned@example.com" });
-  const id = await planned(3);
+  const id = await place.planned(3);
   await place.query(
     (sql) => sql`update players set status = 'banned' where property_id = ${place.id} and id = ${banned}`,
   );
   await place.work();
-  expect(await tally(id)).toEqual({ sent: 3, skipped: 2 });
+  expect(await place.tally(id)).toEqual({ sent: 3, skipped: 2 });
   const reasons = (await told("campaign.message_skipped")).map(({ object }) => object);
   expect(reasons.map(({ campaign_id, skip_reasons }) => [campaign_id, skip_reasons]).sort()).toEqual([
     [id, ["banned"]],

@@ -28,13 +28,6 @@ const provider = (kind: string, changes: object = {}): Promise<{ id: string }> =
     ...changes,
   });
 
-async function planned(players: number, fields: Record<string, unknown> = {}): Promise<string> {
-  await place.crowd(players);
-  const id = await place.campaign(fields);
-  await place.send(id);
-  await place.work({ only: "plan_campaign" });
-  return id;
-}
 const doubled = (given: EmailMessage[]) => given.length - new Set(given.map(({ to }) => to)).size;
 
 /** Puts the clock forward. */
@@ -49,7 +42,7 @@ function clock() {
 
 test("a campaign that takes long makes room for the property's other jobs after each shift", async () => {
   const pass = clock();
-  const id = await planned(60);
+  const id = await place.planned(60);
   const other = await place.campaign({ name: "Other" });
   await place.send(other);
   const { sender, given } = vendor({
@@ -76,7 +69,7 @@ test("a campaign that takes long makes room for the property's other jobs after 
 
 test("a shift that is killed is settled by the job that takes it over", async () => {
   const pass = clock();
-  const id = await planned(30);
+  const id = await place.planned(30);
   const { sender, given } = vendor({
     concurrency: 4,
     answer: (message) => {
@@ -106,7 +99,7 @@ test.each([
 ])("a provider that %s gets nothing more from a campaign on its way", async (_, change) => {
   const first = await provider("sendgrid", { is_default: true });
   await provider("resend");
-  const id = await planned(40);
+  const id = await place.planned(40);
   let changed: Promise<unknown> | undefined;
   const one = vendor({
     concurrency: 4,
@@ -128,7 +121,7 @@ test.each([
 
 test("a limit that is lowered holds for a campaign on its way", async () => {
   const { id: limited } = await provider("sendgrid", { daily_limit: 100_000 });
-  const id = await planned(40);
+  const id = await place.planned(40);
   let changed: Promise<unknown> | undefined;
   const { sender, given } = vendor({
     concurrency: 4,
@@ -145,7 +138,7 @@ test("a limit that is lowered holds for a campaign on its way", async () => {
 
 test("when all of a property's own providers are put out of use, the service's own does not take their place", async () => {
   const { id: only } = await provider("sendgrid");
-  const id = await planned(40);
+  const id = await place.planned(40);
   let changed: Promise<unknown> | undefined;
   const one = vendor({
     concurrency: 4,

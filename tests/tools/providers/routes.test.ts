@@ -58,19 +58,6 @@ function vendors(answers: Record<string, (message: EmailMessage) => SendOutcome>
   };
 }
 
-async function planned(players: number, fields: Record<string, unknown> = {}): Promise<string> {
-  await place.crowd(players);
-  const id = await place.campaign(fields);
-  await place.send(id);
-  await place.work({ only: "plan_campaign" });
-  return id;
-}
-
-const tally = async (id: string) => {
-  const counts: Record<string, number> = {};
-  for (const { status } of await place.sends(id)) counts[status] = (counts[status] ?? 0) + 1;
-  return counts;
-};
 const health = async () =>
   Object.fromEntries(
     (
@@ -84,7 +71,7 @@ test("a campaign goes by the provider that it names, else by the default, and sa
   await provider("sendgrid", { is_default: true, from_address: "sg@casino.example" });
   const { id: resend } = await provider("resend", { priority: 1, from_address: "re@casino.example" });
   const both = vendors({ sendgrid: sent, resend: sent });
-  const id = await planned(3);
+  const id = await place.planned(3);
   await place.work(both);
   expect(both.given("sendgrid").map(({ from }) => from.email)).toEqual(Array(3).fill("sg@casino.example"));
   const named = await place.campaign({ provider_id: resend });
@@ -116,9 +103,9 @@ test("another provider takes over from one that is down or refuses us, and nobod
     };
     // In batches of five: of one that it takes in part, the rest is tried with it again.
     const both = vendors(answers, { concurrency: 5 * LANES });
-    const id = await planned(40);
+    const id = await place.planned(40);
     await place.work(both);
-    expect(await tally(id)).toEqual({ sent: 40 });
+    expect(await place.tally(id)).toEqual({ sent: 40 });
     const arrived = [...both.given("sendgrid").slice(0, 5), ...both.given("resend")].map(({ to }) => to);
     expect(arrived.length).toBe(40);
     expect(new Set(arrived).size).toBe(40);
@@ -131,10 +118,10 @@ test("what a provider may have taken is no other provider's, and the provider is
   await provider("sendgrid", { is_default: true });
   await provider("resend");
   const both = vendors({ sendgrid: unclear, resend: sent });
-  const id = await planned(40);
+  const id = await place.planned(40);
   await place.work(both);
   const unsure = both.given("sendgrid").length;
-  expect(await tally(id)).toEqual({ unknown: unsure, sent: 40 - unsure });
+  expect(await place.tally(id)).toEqual({ unknown: unsure, sent: 40 - unsure });
   const again = both
     .given("resend")
     .filter(({ id: send }) => both.given("sendgrid").some((one) => one.id === send));
@@ -145,7 +132,7 @@ test("a provider that refuses us goes last from then on, until its credentials a
   const { id: bad } = await provider("sendgrid", { is_default: true });
   await provider("resend");
   const both = vendors({ sendgrid: refused, resend: sent });
-  await planned(2);
+  await place.planned(2);
   await place.work(both);
   const tried = both.given("sendgrid").length;
   expect(tried).toBeGreaterThan(0);
@@ -160,7 +147,7 @@ test("a named provider has no stand-in, and its refusal fails the campaign", asy
   const { id: named } = await provider("sendgrid");
   await provider("resend", { is_default: true });
   const both = vendors({ sendgrid: refused, resend: sent });
-  const id = await planned(2, { provider_id: named });
+  const id = await place.planned(2, { provider_id: named });
   await place.work(both);
   expect(await place.get(id)).toMatchObject({
     status: "failed",
@@ -172,7 +159,7 @@ test("a named provider has no stand-in, and its refusal fails the campaign", asy
 test("what a repeatable provider was given when the process died goes to it again, and to no other", async () => {
   const { id: resend } = await provider("resend", { is_default: true });
   const all = vendors({ resend: sent, sendgrid: sent }, { repeatable: true });
-  const id = await planned(4);
+  const id = await place.planned(4);
   await expect(place.work({ ...all, killedAfter: { left: 3 } })).rejects.toBeInstanceOf(Killed);
   const before = all.given("resend").length;
   expect(before).toBeGreaterThan(0);
@@ -180,7 +167,7 @@ test("what a repeatable provider was given when the process died goes to it agai
   const other = await provider("sendgrid", { priority: 500 });
   await place.work(all);
   // Another could have taken over meanwhile, so nothing is repeated.
-  expect((await tally(id)).unknown).toBe(before);
+  expect((await place.tally(id)).unknown).toBe(before);
   expect(new Set(all.given("sendgrid").map((one) => one.id)).size).toBe(all.given("sendgrid").length);
 
   await place.call("update_message_provider", { id: other.id, is_active: false });
@@ -191,13 +178,13 @@ test("what a repeatable provider was given when the process died goes to it agai
   await expect(place.work({ ...all, killedAfter: { left: 3 } })).rejects.toBeInstanceOf(Killed);
   await loseWorker(house, place.id);
   await place.work(all);
-  expect(await tally(alone)).toEqual({ sent: 4 });
+  expect(await place.tally(alone)).toEqual({ sent: 4 });
 });
 
 test("what a provider may have had is not given to it again once it has forgotten it, whatever it waited for", async () => {
   await provider("resend", { is_default: true });
   const one = vendors({ resend: sent }, { repeatable: true });
-  const id = await planned(12);
+  const id = await place.planned(12);
   await expect(place.work({ ...one, killedAfter: { left: 3 } })).rejects.toBeInstanceOf(Killed);
   const before = one.given("resend").map((message) => message.id);
   expect(before.length).toBeGreaterThan(0);
@@ -206,7 +193,7 @@ test("what a provider may have had is not given to it again once it has forgotte
   const hours = { channel: ["email"], days: [otherDay], open_local: "08:00", close_local: "21:00" };
   const rule = await place.call("create_quiet_hours_rule", hours);
   await place.work(one);
-  expect(await tally(id)).toEqual({ deferred: 12 });
+  expect(await place.tally(id)).toEqual({ deferred: 12 });
 
   await place.call("delete_quiet_hours_rule", { id: rule.id });
   await place.query(
@@ -220,7 +207,7 @@ test("what a provider may have had is not given to it again once it has forgotte
   await place.work(one);
   const after = one.given("resend").map((message) => message.id);
   expect(new Set(after).size).toBe(after.length);
-  expect(await tally(id)).toEqual({ unknown: before.length, sent: 12 - before.length });
+  expect(await place.tally(id)).toEqual({ unknown: before.length, sent: 12 - before.length });
 });
 
 test("a provider that may not carry gaming content stops the campaign before anything is sent", async () => {
@@ -245,7 +232,7 @@ test("a provider that may not carry gaming content stops the campaign before any
 test("the day's limit holds against all campaigns, and the rest goes out on another day", async () => {
   await provider("sendgrid", { daily_limit: 5 });
   const one = vendors({ sendgrid: sent });
-  const id = await planned(8);
+  const id = await place.planned(8);
   const second = await place.campaign();
   await place.send(second);
   await place.work(one);
@@ -276,9 +263,9 @@ test("a provider is given no more in a second than it takes", async () => {
       return sent(message);
     },
   });
-  const id = await planned(45);
+  const id = await place.planned(45);
   await place.work(one);
-  expect(await tally(id)).toEqual({ sent: 45 });
+  expect(await place.tally(id)).toEqual({ sent: 45 });
   // A full bucket, and then 20 a second.
   for (const start of at) {
     expect(at.filter((time) => time >= start && time < start + 900).length).toBeLessThanOrEqual(41);
