@@ -204,6 +204,11 @@ export function segmentNamed(field: string): string | undefined {
   return partOf("segment.<id>", field)?.toLowerCase();
 }
 
+/** The id of the campaign that a field names, in lower case. */
+export function campaignNamed(field: string): string | undefined {
+  return partOf("campaign.<id>.<sent|opened|clicked>", field)?.toLowerCase();
+}
+
 /** The key of the custom field that a field names. */
 export function customNamed(field: string): string | undefined {
   return partOf("custom.<key>", field);

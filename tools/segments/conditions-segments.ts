@@ -2,7 +2,7 @@ import type { Sql } from "#db/client.ts";
 import { Fault, invalid } from "#runtime/faults.ts";
 import { type CustomField, customFields } from "#tools/players/custom.ts";
 import { type Audience, compileConditions, Group, MAX_NESTING } from "./conditions.ts";
-import { customNamed, segmentNamed } from "./conditions-fields.ts";
+import { campaignNamed, customNamed, segmentNamed } from "./conditions-fields.ts";
 import type { Fragment } from "./conditions-statement.ts";
 
 const MAX_SEGMENTS = 500;
@@ -51,6 +51,7 @@ export async function audienceMatching(
 export async function referredBy(sql: Sql, property: string, rules: Partial<Group>): Promise<Referred> {
   const segments = [...(await loadSegments(sql, property, segmentsIn(rules))).values()];
   const fields = [rules, ...segments].flatMap(fieldsIn);
+  await checkCampaigns(sql, property, [...new Set(fields.flatMap((field) => campaignNamed(field) ?? []))]);
   const customs = fields.some(customNamed) ? await customFields({ sql, property: { id: property } }) : [];
   const tiers = fields.includes("tier") ? await tiersOf(sql, property) : [];
   return { segments, customs: [...customs.values()], tiers };
@@ -70,6 +71,15 @@ export function audienceBy(
     tiers,
     after,
   });
+}
+
+/** One that is not there was sent to nobody: "not yet sent to" would be true of everyone. A deleted one was sent. */
+async function checkCampaigns(sql: Sql, property: string, ids: string[]): Promise<void> {
+  if (ids.length === 0) return;
+  const rows = await sql<{ id: string }[]>`
+    select id from campaigns where property_id = ${property} and id = any(${ids}::uuid[])`;
+  const missing = ids.find((id) => !rows.some((row) => row.id === id));
+  if (missing) throw new Fault("not_found", { message: `campaign ${missing} is not in this property.` });
 }
 
 async function tiersOf(sql: Sql, property: string): Promise<string[]> {

@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type Audience, compileConditions } from "#tools/segments/conditions.ts";
-import { audienceOf, loadSegments } from "#tools/segments/conditions-segments.ts";
+import { audienceMatching, audienceOf, loadSegments } from "#tools/segments/conditions-segments.ts";
 import { ago, named, neighborhood, row } from "./houses.ts";
 
 let town: Awaited<ReturnType<typeof neighborhood>>;
@@ -161,6 +161,15 @@ describe("segments", () => {
         message: `segment ${id} is not in this property.`,
       });
     }
+  });
+
+  test("a campaign that is not there is refused: everybody would be one who was not sent it", async () => {
+    const id = randomUUID();
+    const rules = { conditions: [{ field: `campaign.${id}.sent`, operator: "eq" as const, value: false }] };
+    await expect(town.as(home, (sql) => audienceMatching(sql, home, rules))).rejects.toMatchObject({
+      code: "not_found",
+      message: `campaign ${id} is not in this property.`,
+    });
   });
 
   test("a circle of segments is refused and named", async () => {
