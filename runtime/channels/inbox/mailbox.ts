@@ -8,6 +8,6 @@ export default provider({
   name: "mailbox",
   settings: z.strictObject({}),
   repeatable: true,
-  concurrency: () => 1_500,
+  concurrency: () => 3_000,
   open: () => keeping("inbox", () => undefined),
 });
