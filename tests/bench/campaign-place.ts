@@ -144,7 +144,7 @@ async function bareBatches(
             select s.id, s.player_id from campaign_sends s
             where s.property_id = ${property.id} and s.campaign_id = ${campaignId} and s.status = 'pending'
               and s.id > ${after}
-            order by s.id limit 1000 for update of s skip locked) k
+            order by s.id limit 500 for update of s skip locked) k
           join players p on p.property_id = ${property.id} and p.id = k.player_id
           where s.property_id = ${property.id} and s.id = k.id
           returning s.id as send_id, ${sql.unsafe(PLAYER_FIELDS.map((field) => `p."${field}"`).join(", "))}`,

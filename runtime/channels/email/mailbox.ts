@@ -9,6 +9,6 @@ export default provider({
   name: "mailbox",
   settings: z.strictObject({}),
   repeatable: true,
-  concurrency: () => 3_000,
+  concurrency: () => 1_500,
   open: () => keeping("email", flaw),
 });
