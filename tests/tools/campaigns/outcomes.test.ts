@@ -146,7 +146,8 @@ describe("what became of messages", () => {
     const id = await place.planned(6);
     const silence = Promise.withResolvers<void>();
     const { sender } = vendor({
-      concurrency: 12,
+      // All in one batch, in whatever order.
+      concurrency: 18,
       answer: async (message) => {
         if (message.to === "p3@example.com") await silence.promise;
         return message.to === "p4@example.com" ? failed(message) : sent(message);
