@@ -135,14 +135,15 @@ async function claimUpTo(context: Context, jobId: string, wanted: Wanted): Promi
       from decided d
       where s.property_id = ${property.id} and s.id = d.send_id
     )
-    select l.status as campaign_status, l.version, l.has_hours, l.has_caps,
-      exists (select from decided where next = 'unknown') as unsettled,
-      array(select send_id from decided where next = 'skipped') as skipped, (select count(*)::int from picked) as taken,
-      (select id from picked order by id desc limit 1) as last, ${shown}
+    select json_build_object('status', l.status, 'version', l.version, 'has_hours', l.has_hours, 'has_caps', l.has_caps,
+      'unsettled', exists (select from decided where next = 'unknown'),
+      'skipped', array(select send_id from decided where next = 'skipped'),
+      'taken', (select count(*) from picked), 'last', (select id from picked order by id desc limit 1)) as summary, ${shown}
     from live l left join decided d on false
     union all
-    select null, null, null, null, null, null, null, null, ${shown} from decided d where d.next = 'sending'`;
-  const [summary, ...recipients] = rows as unknown as [Summary?, ...Recipient[]];
+    select null, ${shown} from decided d where d.next = 'sending'`;
+  const [first, ...recipients] = rows as unknown as [{ summary: Summary }?, ...Recipient[]];
+  const summary = first?.summary;
   if (summary?.unsettled) settleLater(context, { campaignId: campaign.id });
   if (summary && summary.skipped.length > 0) {
     await announceSends(context, "campaign.message_skipped", withIds(context, summary.skipped));
@@ -152,7 +153,7 @@ async function claimUpTo(context: Context, jobId: string, wanted: Wanted): Promi
 
 /** The first row, which tells of the whole claim. */
 interface Summary {
-  campaign_status: Status;
+  status: Status;
   version: number;
   has_hours: boolean;
   has_caps: boolean;
@@ -170,7 +171,7 @@ function claimOf(summary: Summary | undefined, recipients: Recipient[]): Claim {
     return { status: "cancelled", version: 0, rules, taken: 0, last: null, recipients: [], noted: null };
   }
   return {
-    status: summary.campaign_status,
+    status: summary.status,
     version: summary.version,
     rules: { hours: summary.has_hours, caps: summary.has_caps },
     taken: summary.taken,

@@ -33,7 +33,7 @@ export interface Delivery<C extends SendingChannel> {
   linkOf(sendId: string): string;
   /** What the vendor may have is sent once more, by the same vendor. */
   repeatable: boolean;
-  /** The send after which the lanes begin. */
+  /** The send after which the next claim looks: all before it have been claimed, or were passed over. */
   after: string | null;
   /** Set when something was given back that a lane has passed. */
   isBehind: boolean;
@@ -73,10 +73,13 @@ async function runOrStop<C extends SendingChannel>(delivery: Delivery<C>, until:
 async function run<C extends SendingChannel>(delivery: Delivery<C>, until: number): Promise<void> {
   const { job, routes } = delivery;
   let limit = Number.POSITIVE_INFINITY;
-  let { after } = delivery;
   while (!delivery.stopped && !job.signal.aborted) {
     const checkedAt = performance.now();
-    if (checkedAt > until) return endShift(delivery, after);
+    const { after } = delivery;
+    if (checkedAt > until) {
+      delivery.reached = after;
+      return;
+    }
     const route = routes.current();
     limit = Math.min(limit, Math.max(1, Math.floor(route.sender.concurrency / LANES)));
     const { claim, allowance } = await job.transact((context) =>
@@ -97,17 +100,16 @@ async function run<C extends SendingChannel>(delivery: Delivery<C>, until: numbe
     }
     // What has come due behind the lanes is the next job's, which begins with the first provider again.
     if (claim.taken === 0 && (after === null || !delivery.isBehind)) return;
-    after = claim.last;
+    goOn(delivery, claim.last);
     const late = await handOver(delivery, { route, claim, allowance, checkedAt });
     limit = late ? Math.max(1, Math.floor(limit / 2)) : limit * 2;
   }
 }
 
-/** The next shift begins where the lane that got least far has ended. */
-function endShift<C extends SendingChannel>(delivery: Delivery<C>, after: string | null): void {
-  const { reached } = delivery;
-  const isFirst = reached === undefined || (reached !== null && after !== null && after < reached);
-  if (isFirst || after === null) delivery.reached = after;
+/** Past what was claimed; from the start again, where nothing was. */
+function goOn<C extends SendingChannel>(delivery: Delivery<C>, last: string | null): void {
+  const { after } = delivery;
+  if (last === null || after === null || after < last) delivery.after = last;
 }
 
 function stop<C extends SendingChannel>(delivery: Delivery<C>): void {

@@ -1,3 +1,4 @@
+import { randomUUID } from "node:crypto";
 import type { Sql } from "#db/client.ts";
 import type { KeptMessage } from "#runtime/channels/channel.ts";
 import type { Context } from "#runtime/context.ts";
@@ -30,14 +31,17 @@ export async function keepPlatformMessages(sql: Sql, messages: KeptMessage[]): P
     on conflict (id) do nothing`;
 }
 
-/** A list for each column: PostgreSQL reads them in half the time that it needs for JSON. */
+/**
+ * A list for each column, joined by a mark that no message can have in it: neither side has to look at each
+ * character of a mail for what must be quoted. An empty part is none.
+ */
 function listOf(sql: Sql, messages: KeptMail[]) {
   const rows = messages.map(toRow);
-  const texts = (name: Exclude<keyof MailRow, "id" | "headers">) =>
-    sql`${rows.map((row) => row[name])}::text[]`;
-  const headers = rows.map((row) => JSON.stringify(row.headers));
-  return sql`unnest(${rows.map(({ id }) => id)}::uuid[], ${texts("channel")}, ${texts("recipient")},
-    ${texts("sender")}, ${texts("subject")}, ${texts("text")}, ${texts("html")}, ${headers}::jsonb[])`;
+  const mark = randomUUID();
+  const list = (name: keyof MailRow) =>
+    sql`string_to_array(${rows.map((row) => row[name]).join(mark)}, ${mark}, '')`;
+  return sql`unnest(${list("id")}::uuid[], ${list("channel")}, ${list("recipient")}, ${list("sender")},
+    ${list("subject")}, ${list("text")}, ${list("html")}, ${list("headers")}::jsonb[])`;
 }
 
 interface MailRow {
@@ -48,20 +52,20 @@ interface MailRow {
   subject: string | null;
   text: string | null;
   html: string | null;
-  headers: Record<string, string>;
+  headers: string;
 }
 
 function toRow(kept: KeptMail): MailRow {
   const { channel, message } = kept;
   const row = { id: message.id, channel, recipient: message.to, text: message.text ?? null };
   if (channel === "sms")
-    return { ...row, sender: message.from ?? null, subject: null, html: null, headers: {} };
+    return { ...row, sender: message.from ?? null, subject: null, html: null, headers: "{}" };
   const { from, subject, html, headers, replyTo } = kept.message;
   return {
     ...row,
     sender: from.name ? `${from.name} <${from.email}>` : from.email,
     subject,
     html: html ?? null,
-    headers: { ...headers, ...(replyTo && { "Reply-To": replyTo }) },
+    headers: JSON.stringify({ ...headers, ...(replyTo && { "Reply-To": replyTo }) }),
   };
 }
