@@ -14,18 +14,25 @@ const OWN: readonly BlockReason[] = ["dnc", "reassigned_number"];
 /** Of the address, whoever has it. */
 const ADDRESSED: readonly BlockReason[] = ["suppressed"];
 
+interface Bar {
+  channels: readonly Channel[];
+  reason: BlockReason;
+}
+
 /**
  * Bars players from what is under way, before the row that bars them from the rest: their open sends are cancelled,
- * and what is on its way has started when this resolves. So nothing is sent after the caller's answer.
+ * and what is on its way has started when this resolves. So nothing is sent after the caller's answer. A vendor starts
+ * a message within a second of the claim; who needs its record too waits more `seconds`.
  */
 export async function haltSends(
   place: Place,
   playerIds: string[],
   channels: readonly Channel[],
   reason: BlockReason,
+  { seconds = 1 }: { seconds?: number } = {},
 ): Promise<void> {
-  await cancelOpenSends(place, playerIds, channels, reason);
-  await untilStarted(place, playerIds);
+  if (playerIds.length === 0) return;
+  await halt(place, sendsTo(place, playerIds), { channels, reason }, seconds);
 }
 
 /** The same for an address, whoever has it. */
@@ -35,9 +42,7 @@ export async function haltAddress(
   channels: readonly Channel[],
   reason: BlockReason,
 ): Promise<void> {
-  const theirs = sendsAt(place, hash);
-  await cancel(place, theirs, { channels, reason });
-  await started(place, theirs, 1);
+  await halt(place, sendsAt(place, hash), { channels, reason }, 1);
 }
 
 /**
@@ -45,20 +50,30 @@ export async function haltAddress(
  * sends there were. Of what was to be repeated nobody can tell: the vendor may have it already.
  */
 export async function cancelOpenSends(
-  { sql, property }: Place,
+  place: Place,
   playerIds: string[],
   channels: readonly Channel[],
   reason: BlockReason,
 ): Promise<number> {
   if (playerIds.length === 0) return 0;
-  return cancel({ sql, property }, sendsTo({ sql, property }, playerIds), { channels, reason });
+  return cancel(place, sendsTo(place, playerIds), { channels, reason });
 }
 
-async function cancel(
-  { sql, property }: Place,
-  theirs: Fragment,
-  { channels, reason }: { channels: readonly Channel[]; reason: BlockReason },
-): Promise<number> {
+/**
+ * Cancels until nothing is open nor between a claim and its record: what was on its way at first may be given back,
+ * and claimed again before the caller commits. What is cancelled in this transaction cannot be claimed meanwhile: a
+ * claim that held it was waited for, and another finds it cancelled.
+ */
+async function halt(place: Place, theirs: Fragment, bar: Bar, seconds: number): Promise<void> {
+  for (;;) {
+    await cancel(place, theirs, bar);
+    if (!(await mayStart(place, theirs, bar, seconds))) return;
+    await pause(LOOK_EVERY_MS);
+  }
+}
+
+async function cancel({ sql, property }: Place, theirs: Fragment, bar: Bar): Promise<number> {
+  const { reason } = bar;
   const forSharers = ADDRESSED.includes(reason) ? reason : "shared_address";
   const rows = await sql`
     with ${theirs}
@@ -66,33 +81,31 @@ async function cancel(
     set status = case when repeats then 'unknown' else 'cancelled' end, updated_at = now(),
       skip_reasons = array[case when t.own then ${reason}::text else ${forSharers} end]
     from theirs t
-    where s.property_id = ${property.id} and s.id = t.id and (t.own or not ${OWN.includes(reason)})
-      and s.channel = any(${[...channels]}::text[]) and s.status in ('pending', 'deferred')`;
+    where s.property_id = ${property.id} and s.id = t.id and ${isOpen(sql, bar)}`;
   return rows.count;
 }
 
-/**
- * Resolves when none of their messages is between a claim and its record, or so many seconds after the claim. A vendor
- * starts a message within a second of the claim; an erasure waits longer, for the record. Where open sends were
- * cancelled before in the same transaction, none can be claimed meanwhile: a claim that held them was waited for, and
- * another finds them cancelled.
- */
-export async function untilStarted(
+/** Of one moment: whether a send of theirs is open, or was claimed so few seconds ago and is not recorded yet. */
+async function mayStart(
   { sql, property }: Place,
-  playerIds: string[],
-  { seconds = 1 }: { seconds?: number } = {},
-): Promise<void> {
-  if (playerIds.length > 0) await started({ sql, property }, sendsTo({ sql, property }, playerIds), seconds);
-}
-
-async function started({ sql, property }: Place, theirs: Fragment, seconds: number): Promise<void> {
+  theirs: Fragment,
+  bar: Bar,
+  seconds: number,
+): Promise<boolean> {
   // Not claimed_at: of what is sent once more, that is the first claim's.
-  const look = () => sql`
+  const [found] = await sql`
     with ${theirs}
     select from theirs t join campaign_sends s on s.property_id = ${property.id} and s.id = t.id
     where s.status = 'sending' and s.updated_at > clock_timestamp() - make_interval(secs => ${seconds})
+      or ${isOpen(sql, bar)}
     limit 1`;
-  while ((await look()).length > 0) await pause(LOOK_EVERY_MS);
+  return found !== undefined;
+}
+
+/** Of `campaign_sends s` among `theirs t`: what waits to be sent, and the bar forbids. */
+function isOpen(sql: Sql, { channels, reason }: Bar): Fragment {
+  return sql`((t.own or not ${OWN.includes(reason)}) and s.channel = any(${[...channels]}::text[])
+    and s.status in ('pending', 'deferred'))`;
 }
 
 /** A CTE of the sends to an address. */

@@ -3,7 +3,7 @@ import type { Context } from "#runtime/context.ts";
 import { Fault } from "#runtime/faults.ts";
 import { tool } from "#runtime/operation.ts";
 import { CHANNELS } from "#tools/compliance/channels.ts";
-import { cancelOpenSends, untilStarted } from "#tools/compliance/open-sends.ts";
+import { haltSends } from "#tools/compliance/open-sends.ts";
 import { haltPlayers, importTurn } from "#tools/players/turns.ts";
 import { eraseTraces } from "./erase.ts";
 import finishErasure from "./finish-erasure.job.ts";
@@ -58,8 +58,7 @@ export default tool({
     const player = await findPlayer(context, playerId, { lock: true });
     if (player.status === "erased") return await formerResult(context, player.id);
     if (player.legal_hold) throw new Fault("legal_hold");
-    await cancelOpenSends(context, [player.id], CHANNELS, "erased");
-    await untilStarted(context, [player.id], { seconds: SETTLED_SECONDS });
+    await haltSends(context, [player.id], CHANNELS, "erased", { seconds: SETTLED_SECONDS });
     const person = await personOf(context, player);
     const requestId = await openRequest(context, "deletion", player.id, requestedBy ?? call.actor.id);
     const { blanked, ...erased } = await eraseTraces(context, person, requestId);
