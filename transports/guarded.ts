@@ -4,7 +4,7 @@ import { checkScope } from "#runtime/access.ts";
 import { type Catalog, deprecationsOf } from "#runtime/catalog.ts";
 import type { Call } from "#runtime/context.ts";
 import { toToldFault } from "#runtime/failures.ts";
-import { Fault, toFault } from "#runtime/faults.ts";
+import { type Fault, toFault } from "#runtime/faults.ts";
 import { refusedUnread, type Service } from "#runtime/invoke.ts";
 import type { Operation } from "#runtime/operation.ts";
 import { type Deprecation, deprecationHeaders, touchedBy } from "#runtime/versions.ts";
@@ -85,12 +85,4 @@ async function refusalOf(
   // Nothing that was answered has the fingerprint of what cannot be read.
   const idempotency = key === undefined ? undefined : { key, fingerprint: Buffer.alloc(0) };
   return refusedUnread(service, operation, { ...call, idempotency }, fault);
-}
-
-/** Throws `method_not_allowed`, naming those that are. */
-export function notAllowed(methods: readonly string[]): never {
-  throw new Fault("method_not_allowed", {
-    message: `Use ${methods.join(" or ")} here.`,
-    allow: [...methods],
-  });
 }

@@ -56,23 +56,29 @@ export function createApp(
   mountPasswordReset(app, gate, service, catalog);
   mountDocs(app);
   mountHome(app);
-  app.all(
-    "/api/*",
-    guarded(gate, async ({ c }) => {
-      throw new Fault("not_found", { message: `Nothing answers at ${c.req.path}. See /api/openapi.json.` });
-    }),
-  );
-  app.notFound(
-    guarded(gate, async () => {
-      throw new Fault("not_found", { message: "Nothing answers here. See /api/openapi.json." });
-    }),
-  );
+  app.notFound(guarded(gate, async ({ c }) => unanswered(app, c.req.path)));
   app.onError(async (error, c) => {
     const { frame } = await pass(gate, c.env.incoming);
     const { requestId } = frame;
     return answerFault(frame, toToldFault(service.log, error, { path: c.req.path, requestId }));
   });
   return app;
+}
+
+const METHODS = ["GET", "POST", "PATCH", "DELETE"];
+
+/** Throws why nobody answers: at this address nothing does, or not to this method. */
+function unanswered(app: Http, path: string): never {
+  const answered = METHODS.filter((method) =>
+    app.router.match(method, path)[0].some(([[, route]]) => route.method === method),
+  );
+  if (answered.length === 0) {
+    throw new Fault("not_found", { message: `Nothing answers at ${path}. See /api/openapi.json.` });
+  }
+  throw new Fault("method_not_allowed", {
+    message: `Use ${answered.join(" or ")} here.`,
+    allow: answered,
+  });
 }
 
 /** Answers where there is no request that could be: on the connection itself, which ends. */

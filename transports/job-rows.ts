@@ -4,7 +4,7 @@ import { invoke, type Service } from "#runtime/invoke.ts";
 import type { Operation } from "#runtime/operation.ts";
 import { answer } from "./answer.ts";
 import type { Gate } from "./gate.ts";
-import { guarded, type Http, notAllowed, type Passed } from "./guarded.ts";
+import { guarded, type Http, type Passed } from "./guarded.ts";
 import { answerFile } from "./rest-answers.ts";
 import { refuseOptions } from "./rest-options.ts";
 import { pathBeneath } from "./rest-places.ts";
@@ -17,14 +17,9 @@ export function mountJobRows(app: Http, gate: Gate, service: Service, catalog: C
   for (const list of catalog.operations.values()) {
     const { beneath } = list;
     if (!beneath) continue;
-    const path = pathBeneath(beneath, ":id");
     app.get(
-      path,
+      pathBeneath(beneath, ":id"),
       guarded(gate, (request) => listRows(service, list, beneath.csv, request)),
-    );
-    app.all(
-      path,
-      guarded(gate, async () => notAllowed(["GET"])),
     );
   }
 }

@@ -4,7 +4,7 @@ import type { Operation, Table, Verb } from "#runtime/operation.ts";
 import { renamed } from "#runtime/versions.ts";
 import { readBody, readJson } from "./body.ts";
 import type { Gate } from "./gate.ts";
-import { guarded, type Http, notAllowed, type Passed, route } from "./guarded.ts";
+import { type Http, type Passed, route } from "./guarded.ts";
 import { answerFile, answerOutcome, keyed } from "./rest-answers.ts";
 import { noteFields } from "./rest-fields.ts";
 import { refuseOptions } from "./rest-options.ts";
@@ -38,10 +38,6 @@ function mountFunction(
     [...methodsOf(operation)],
     path,
     route(gate, service, catalog, operation, (request) => callFunction(service, operation, request)),
-  );
-  app.all(
-    path,
-    guarded(gate, async () => notAllowed(methodsOf(operation))),
   );
 }
 
@@ -81,23 +77,13 @@ function mountTable(app: Http, gate: Gate, service: Service, catalog: Catalog, t
     ["PATCH", record, "update", (operation, request) => one(service, operation, request)],
     ["DELETE", record, "delete", (operation, request) => one(service, operation, request)],
   ];
-  const allowed = new Map<string, string[]>([
-    [collection, []],
-    [record, []],
-  ]);
   for (const [method, path, verb, work] of routes) {
     const operation = operations.get(verb);
     if (!operation) continue;
-    allowed.get(path)!.push(method);
     app.on(
       method,
       path,
       route(gate, service, catalog, operation, (request) => work(operation, request)),
     );
   }
-  for (const [path, methods] of allowed)
-    app.all(
-      path,
-      guarded(gate, async () => notAllowed(methods)),
-    );
 }

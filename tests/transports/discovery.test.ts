@@ -32,6 +32,33 @@ test("who is refused at the MCP endpoint is led to the metadata of that endpoint
   }
 });
 
+test("every address that answers one method says of the others which it answers", async () => {
+  const places: [string, string][] = [
+    ["/", "GET"],
+    ["/docs", "GET"],
+    ["/llms.txt", "GET"],
+    ["/api/openapi.json", "GET"],
+    ["/api/mcp/server-card", "GET"],
+    ["/.well-known/mcp.json", "GET"],
+    ["/.well-known/oauth-protected-resource/api/mcp", "GET"],
+    ["/u/token", "GET, POST"],
+    ["/preferences/token", "GET, POST"],
+    ["/password-reset", "GET, POST"],
+    ["/api/callbacks/ses/1", "POST"],
+    ["/api/auth/me", "GET, POST"],
+    ["/api/players", "GET, POST, PATCH, DELETE"],
+  ];
+  for (const [path, methods] of places) {
+    for (const method of ["OPTIONS", "PUT"]) {
+      const { status, headers } = await house.request(method, path, { headers: NOBODY });
+      expect([status, headers.get("Allow")], `${method} ${path}`).toEqual([405, methods]);
+    }
+  }
+  for (const path of ["/nothing", "/api/nothing", "/.well-known/", "/u"]) {
+    expect((await house.request("PUT", path, { headers: NOBODY })).status, path).toBe(404);
+  }
+});
+
 test("security.txt names the contact that the operator has set, and without one no mailbox that nobody reads", async () => {
   const { text } = await house.get("/.well-known/security.txt", NOBODY);
   expect(text).toContain(`Contact: ${siteUrl}/\n`);
