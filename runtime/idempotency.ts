@@ -13,9 +13,9 @@ export interface Recorded {
 
 const VISIBLE_ASCII = /^[\x21-\x7e]{1,255}$/;
 
-/** The Idempotency-Key as given, or a fault: 1 to 255 visible ASCII characters. */
-export function readIdempotencyKey(key: string): string {
-  if (!VISIBLE_ASCII.test(key)) throw invalid("Idempotency-Key", "must be 1 to 255 visible ASCII characters");
+/** The Idempotency-Key as given, or a fault, which names the `field`: 1 to 255 visible ASCII characters. */
+export function readIdempotencyKey(key: string, field = "Idempotency-Key"): string {
+  if (!VISIBLE_ASCII.test(key)) throw invalid(field, "must be 1 to 255 visible ASCII characters");
   return key;
 }
 

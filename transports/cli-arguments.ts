@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { invalid } from "#runtime/faults.ts";
+import { readIdempotencyKey } from "#runtime/idempotency.ts";
 import type { Operation } from "#runtime/operation.ts";
 
 export interface Arguments {
@@ -30,6 +31,7 @@ export async function parseArguments(
   const own: Record<string, string> = {};
   const input: Record<string, unknown> = {};
   const fields = new Map(Object.keys(operation.input.shape).map((field) => [flagOf(field), field]));
+  const given = new Set<string>();
   for (let index = 0; index < words.length; index++) {
     const { flag, inline, negated } = readFlag(words[index]!, fields);
     const field = fields.get(flag);
@@ -40,6 +42,8 @@ export async function parseArguments(
       : SWITCHES.has(flag)
         ? "boolean"
         : "text";
+    if (given.has(flag) && kind !== "list" && flag !== "filter") throw invalid(`--${flag}`, "is given twice");
+    given.add(flag);
     const valued = VALUES[kind];
     if (valued && inline === undefined) {
       const value = valued.test(words[index + 1] ?? "") ? switched(words[++index]!) : !negated;
@@ -53,7 +57,7 @@ export async function parseArguments(
     else if (field) {
       if (field === operation.upload?.[0]) await refusePath(flag, text, readText);
       input[field] = await readValue(flag, kind, text, readText, input[field]);
-    } else own[flag] = text;
+    } else own[flag] = checked(flag, text);
   }
   return {
     input,
@@ -61,9 +65,15 @@ export async function parseArguments(
     withPage: own["with-page"] === "true",
     property: own.property,
     url: own["service-url"] ?? own.url,
-    key: own["api-key"] ?? own.key ?? environment.API_KEY,
+    key: (own["api-key"] ?? own.key ?? environment.API_KEY)?.trim(),
     idempotencyKey: own["idempotency-key"],
   };
+}
+
+/** A value of our own flags. An empty one is a variable that was not set: what is meant for elsewhere is not done here. */
+function checked(flag: string, text: string): string {
+  if (text === "") throw invalid(`--${flag}`, "is empty");
+  return flag === "idempotency-key" ? readIdempotencyKey(text, `--${flag}`) : text;
 }
 
 export function flagOf(field: string): string {
@@ -110,22 +120,27 @@ function addFilter(input: Record<string, unknown>, text: string): void {
 
 async function readValue(flag: string, kind: Kind, text: string, readText: ReadText, before: unknown) {
   const content = text.startsWith("@") ? await readText(text.slice(1)).catch(() => noFile(flag, text)) : text;
-  if (content === "null") return null;
+  const isNull = content === "null";
+  if (before === null || (isNull && before !== undefined)) throw invalid(`--${flag}`, "is given twice");
+  if (isNull) return null;
   if (kind === "boolean" || kind === "choice") return switched(content);
   if (kind === "number") {
     const number = Number(content);
     if (content.trim() === "" || Number.isNaN(number)) throw invalid(`--${flag}`, "must be a number");
     return number;
   }
-  if (kind === "json" || (kind === "list" && content.trimStart().startsWith("["))) {
-    try {
-      return JSON.parse(content) as unknown;
-    } catch {
-      throw invalid(`--${flag}`, "must be JSON");
-    }
+  if (kind === "json") return parsed(flag, content);
+  if (kind !== "list") return content;
+  const items = content.trimStart().startsWith("[") ? parsed(flag, content) : content.split(",");
+  return [...((before as unknown[] | undefined) ?? []), ...(items as unknown[])];
+}
+
+function parsed(flag: string, text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    throw invalid(`--${flag}`, "must be JSON");
   }
-  if (kind === "list") return [...((before as string[] | undefined) ?? []), ...content.split(",")];
-  return content;
 }
 
 /** A path alone would be taken for the text of a file, and found wrong only when the job reads it. */

@@ -59,14 +59,27 @@ function flagHelp(operation: Operation, field: string, schema: z.ZodType): reado
   const value = VALUES[kind] ?? ` <${kind}>`;
   const required = field !== operation.property && !schema.safeParse(undefined).success;
   const json = z.toJSONSchema(schema, { io: "input", unrepresentable: "any" });
+  const choices = choicesOf(json);
   const notes = [
     json.description,
-    Array.isArray(json.enum) && `one of ${json.enum.join(", ")}`,
+    choices.length > 0 && `${kind === "list" ? "of" : "one of"} ${choices.join(", ")}`,
     json.default !== undefined && `default ${JSON.stringify(json.default)}`,
     field === operation.property && "from --property",
     required && "required",
   ].filter(Boolean);
   return [`--${flagOf(field)}${value}`, notes.join("; ")];
+}
+
+/** The words that a value, or an item of a list, can be. */
+function choicesOf({
+  enum: own = [],
+  const: only,
+  anyOf = [],
+  items,
+}: z.core.JSONSchema.BaseSchema): string[] {
+  const inner = [...anyOf, ...[items ?? []].flat()].filter((one) => typeof one === "object");
+  const words = [...own, ...(typeof only === "string" ? [only] : [])].filter((word) => word !== null);
+  return [...words.map(String), ...inner.flatMap(choicesOf)];
 }
 
 function aligned(rows: readonly (readonly [string, string])[]): string[] {

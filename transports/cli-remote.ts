@@ -57,6 +57,7 @@ async function callOver(
   operation: Operation,
   out: NodeJS.WritableStream,
 ): Promise<Answered> {
+  checkSendable(given);
   const property = await findProperty(operation, given);
   const plan = planOf(operation, withTenant(operation, given.input, property));
   const response = await send(given, plan, {
@@ -65,10 +66,43 @@ async function callOver(
     ...(plan.count && { Prefer: `handling=strict, count=${plan.count}` }),
   });
   if (operation.file && response.body) {
+    expectType(response, operation.file.contentType, given);
     await pipeline(whole(response.body, given), out, { end: false });
     return { body: "" };
   }
-  return { body: await textOf(response, given), page: pageOf(response) };
+  return { body: await jsonOf(response, given), page: pageOf(response) };
+}
+
+/** Throws `invalid` for what could not be sent, which would look as if nothing answered. */
+function checkSendable({ url = "", key }: Remote): void {
+  const address = URL.canParse(url) ? new URL(url) : null;
+  if (!address || !/^https?:$/.test(address.protocol)) {
+    throw invalid("--url", "is an address such as http://127.0.0.1:8787");
+  }
+  if (address.username || address.password) {
+    throw invalid("--url", "has a user or a password in it, which this service does not ask for; see --key");
+  }
+  if (key && !/^[\x21-\x7e]+$/.test(key)) {
+    throw invalid("--key", "is no API key (pk_ and 36 letters and digits), and no token of a session");
+  }
+}
+
+async function jsonOf(response: Response, remote: Remote): Promise<string> {
+  expectType(response, "application/json", remote);
+  const text = await textOf(response, remote);
+  try {
+    JSON.parse(text);
+    return text;
+  } catch {
+    throw new Fault("unavailable", { message: `${remote.url} answered what is not JSON.` });
+  }
+}
+
+/** Throws `unavailable` where something else answers than the service. */
+function expectType({ headers }: Response, wanted: string, { url }: Remote): void {
+  const type = headers.get("Content-Type") ?? "nothing";
+  if (type.split(";")[0] === wanted.split(";")[0]) return;
+  throw new Fault("unavailable", { message: `${url} is not this service: it answered ${type}.` });
 }
 
 async function textOf(response: Response, remote: Remote): Promise<string> {
@@ -96,10 +130,11 @@ async function send(
   headers: Record<string, string> = {},
 ): Promise<Response> {
   const { url, key, line } = remote;
-  if (!URL.canParse(path, url)) throw invalid("--url", "is an address such as http://127.0.0.1:8787");
   const response = await fetch(new URL(path, url), {
     dispatcher: line,
     method,
+    // Followed, a write would be made into a read, and answered as if it had been done.
+    redirect: "manual",
     headers: {
       ...(key && { Authorization: `Bearer ${key}` }),
       ...(body !== undefined && !(body instanceof FormData) && { "Content-Type": "application/json" }),
@@ -110,13 +145,21 @@ async function send(
     throw new Fault("unavailable", { message: unanswered(url, method, error), cause: error });
   });
   if (response.ok) return response;
+  const elsewhere = response.headers.get("Location");
+  if (response.status < 400 && elsewhere) {
+    throw new Fault("unavailable", { message: `${url} sends on to ${elsewhere}: give that address.` });
+  }
   throw remoteFault(response.status, await textOf(response, remote));
 }
 
+/** What fails before anything is sent. */
+const UNSENT =
+  /^(ECONNREFUSED|ENOTFOUND|EAI_AGAIN|E(HOST|NET)UNREACH|ETIMEDOUT|UND_ERR_CONNECT_TIMEOUT|ERR_TLS_.*|.*CERT.*|.*SELF_SIGNED.*)$/;
+
 function unanswered(url: string | undefined, method: string, error: unknown): string {
   const cause = error instanceof Error ? error.cause : undefined;
-  const isLate = cause instanceof Error && "code" in cause && cause.code === "UND_ERR_HEADERS_TIMEOUT";
-  if (!isLate) return `Nothing answers at ${url}.`;
+  const code = cause instanceof Error && "code" in cause ? String(cause.code) : "no answer";
+  if (UNSENT.test(code)) return `Nothing answers at ${url} (${code}).`;
   const unknown = " Whether it was done cannot be told: look before you do it again.";
   return `${url} took the request and did not answer it.${method === "GET" ? "" : unknown}`;
 }
@@ -150,7 +193,7 @@ async function propertiesOf(remote: Remote): Promise<Named[]> {
 
 async function ask<T>(remote: Remote, path: string, body: object = {}): Promise<T> {
   const response = await send(remote, { method: "POST", path, body });
-  return JSON.parse(await textOf(response, remote)) as T;
+  return JSON.parse(await jsonOf(response, remote)) as T;
 }
 
 function planOf(operation: Operation, input: Record<string, unknown>): Plan {

@@ -16,7 +16,7 @@ import { type Arguments, parseArguments } from "./cli-arguments.ts";
 import { operationHelp, overview } from "./cli-help.ts";
 import { type Named, propertyNamed, slugsOf } from "./cli-property.ts";
 import { type Answered, callRemote } from "./cli-remote.ts";
-import { asTable, type Paper } from "./cli-table.ts";
+import { asTable, harmless, type Paper } from "./cli-table.ts";
 import { openService } from "./compose.ts";
 import { bodyOf } from "./files.ts";
 import { isList, type Place, placeAfter, settlePlace } from "./paging.ts";
@@ -43,10 +43,10 @@ export async function runCommand(
   const { env, stdout } = surroundings;
   const { print, complain, isUnread } = paper(surroundings);
   const name = words[0]?.replaceAll("-", "_");
-  if (name === undefined || name === "__help" || name === "help") return print(overview(catalog));
+  if (name === undefined || /^(_h|__help|help)$/.test(name)) return print(overview(catalog));
   const operation = operationNamed(catalog, name);
   if (!operation) return complain(`There is no operation ${words[0]}. npm run tool -- --help lists them.`, 2);
-  if (words.includes("--help")) return print(operationHelp(operation));
+  if (words.includes("--help") || words[1] === "-h") return print(operationHelp(operation));
   let parsed: Arguments;
   try {
     const readText = (file: string) => readFile(file, "utf8");
@@ -192,7 +192,7 @@ function paper({ stdout, stderr }: Surroundings) {
     isUnread ||= code === "EPIPE";
   });
   const complain = async (text: string, code: number): Promise<number> => {
-    await written(stderr, text);
+    await written(stderr, harmless(text));
     return code;
   };
   const print = async (text: string): Promise<number> => {

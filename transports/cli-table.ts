@@ -1,9 +1,14 @@
+import terminalWidth from "fast-string-truncated-width";
+
 const WIDEST = 40;
 const NARROWEST = 6;
 const INLINE = 80;
 const GAP = 2;
 /** Says what is wrong and what to do: nothing of it is cut. */
 const WHOLE = "message";
+const LETTERS = new Intl.Segmenter();
+/** What a terminal obeys instead of showing it, or shows the rest of the line backwards for. */
+const ORDERS = /(?!\n)\p{Cc}|[\u202a-\u202e\u2066-\u2069]/gu;
 
 export interface Paper {
   /** Characters in a line of the terminal; without it lines may be of any length. */
@@ -42,14 +47,14 @@ function rows(list: Record<string, unknown>[], { width, order }: Paper): string 
   const wanted = names.map((name, index) =>
     Math.max(
       name.length,
-      ...cells.map((row) => Math.min(name === WHOLE ? Infinity : WIDEST, row[index]!.length)),
+      ...cells.map((row) => Math.min(name === WHOLE ? Infinity : WIDEST, widthOf(row[index]!))),
     ),
   );
   const widths = fitted(wanted, width, names.indexOf(WHOLE));
   if (widths === null) return list.map((row) => record(row, names)).join("\n\n");
   const line = (row: string[]) =>
     row
-      .map((text, index) => short(text, widths[index]!).padEnd(widths[index]!))
+      .map((text, index) => filled(text, widths[index]!))
       .join(" ".repeat(GAP))
       .trimEnd();
   return [line(names), line(widths.map((one) => "─".repeat(one))), ...cells.map(line)].join("\n");
@@ -84,13 +89,33 @@ function record(row: Record<string, unknown>, names: readonly string[]): string 
 function cell(value: unknown): string {
   if (value === null || value === undefined) return "";
   if (Array.isArray(value) && value.length === 0) return "";
-  if (typeof value !== "object") return String(value).replaceAll(/\s+/g, " ");
-  const text = Array.isArray(value) ? value.map(cell).join(", ") : JSON.stringify(value);
+  if (typeof value !== "object") return harmless(String(value).replaceAll(/\s+/g, " "));
+  const text = Array.isArray(value) ? value.map(cell).join(", ") : harmless(JSON.stringify(value));
   return text === "{}" ? "" : text;
 }
 
-function short(text: string, width: number): string {
-  return text.length > width ? `${text.slice(0, width - 1)}…` : text;
+/** Text as a terminal shows it: names are of whoever wrote them, and may hold its control sequences. */
+export function harmless(text: string): string {
+  return text.replaceAll(ORDERS, "\ufffd");
+}
+
+/** Columns that it takes on a terminal, where letters of some alphabets take two. */
+function widthOf(text: string): number {
+  return terminalWidth(text).width;
+}
+
+/** Cut between two letters to the width, or filled up to it. */
+function filled(text: string, most: number): string {
+  let shown = text;
+  if (widthOf(text) > most) {
+    shown = "";
+    for (const { segment } of LETTERS.segment(text)) {
+      if (widthOf(shown + segment) >= most) break;
+      shown += segment;
+    }
+    shown += "…";
+  }
+  return shown + " ".repeat(Math.max(0, most - widthOf(shown)));
 }
 
 function sum(numbers: readonly number[]): number {

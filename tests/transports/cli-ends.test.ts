@@ -77,9 +77,12 @@ describe("a command to a service that is slow to answer", () => {
   });
 
   test("says that an answer broke off", async () => {
-    const head = "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 100\r\n\r\n";
-    const service = await silent(`${head}[{`);
-    await expect(service.ask(list, {})).rejects.toThrow(/broke off/);
+    const begun = (type: string) =>
+      silent(`HTTP/1.1 200 OK\r\ncontent-type: ${type}\r\ncontent-length: 100\r\n\r\n[{`);
+    const answering = await begun("application/json");
+    await expect(answering.ask(list, {})).rejects.toThrow(/broke off/);
+    answering.close();
+    const service = await begun("text/csv");
     const out = new PassThrough();
     const given = { property_id: house.tenant.id };
     await expect(service.ask(exports, given, out)).rejects.toThrow(/broke off/);

@@ -6,7 +6,6 @@ import { join } from "node:path";
 import { Writable } from "node:stream";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { runCommand } from "#transports/cli-run.ts";
-import { asTable } from "#transports/cli-table.ts";
 import { asProcess, inProcess } from "../contract/over-cli.ts";
 import { type House, startHouse } from "../support/house.ts";
 
@@ -249,50 +248,4 @@ test("a file's text is read by @, and a path without it is refused with that hin
   expect(await run(...words, "player_id", "--dry-run", "--json")).toMatchObject({ exit: 0 });
   await rm(file);
   expect((await run("create-import-job", "--help")).stdout).toContain("--csv @players.csv");
-});
-
-describe("a table for people", () => {
-  const rows = [
-    { id: "01a1fe19-d7e1-7445-9ac4-3493deb23626", name: "n".repeat(100), note: "", tags: ["a", "b"] },
-    { id: "01a1fe19-d7e1-7445-9ac4-3493deb23627", name: "short", note: null, tags: [] },
-  ];
-  const widest = (text: string) => Math.max(...text.split("\n").map((line) => line.length));
-
-  test("is never wider than the terminal, and leaves empty columns out", () => {
-    for (const width of [40, 60, 80, 200]) {
-      const table = asTable(rows, { width });
-      expect(widest(table), String(width)).toBeLessThanOrEqual(width);
-      expect(table.split("\n")[0]).not.toContain("note");
-    }
-    expect(asTable(rows, { width: 60 }).split("\n")[2]).toContain("…");
-  });
-
-  test("becomes one record below the other where the columns do not fit at all", () => {
-    expect(asTable(rows, { width: 12 }).split("\n\n")).toHaveLength(2);
-    expect(asTable(rows, { width: 12 })).toContain("short");
-  });
-
-  test("shows the columns that were asked for, also when they are empty", () => {
-    expect(asTable(rows, { order: ["note", "id"] }).split("\n")[0]).toMatch(/^note +id$/);
-  });
-
-  test("shows a record within a record as lines of its own, unless it is short", () => {
-    const campaign = { id: rows[0]!.id, subject: "s".repeat(60) };
-    const text = asTable({ success: true, skipped: { no_consent: 1 }, campaign });
-    expect(text).toContain('skipped   {"no_consent":1}');
-    expect(text).toContain(`campaign  \n  id       ${campaign.id}\n  subject  ${campaign.subject}`);
-  });
-
-  test("shows every message whole, below the other fields where the line is too short for it", () => {
-    const message = "the property has none, and a marketing email must show it; set it with update_property";
-    for (const width of [undefined, 200, 80, 40]) {
-      expect(asTable({ ok: false, errors: [{ field: "f".repeat(60), message }] }, { width })).toContain(
-        message,
-      );
-    }
-  });
-
-  test("is as wide as it needs where there is no terminal", () => {
-    expect(asTable(rows).split("\n")[2]).toContain(rows[0]!.id);
-  });
 });
