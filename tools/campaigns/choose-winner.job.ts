@@ -113,6 +113,9 @@ async function release(
       from picked where s.property_id = ${property.id} and s.id = picked.id
     )
     select count(*)::int as count, (array_agg(id order by id))[${CHUNK}::int] as last from picked`;
-  if (released!.count > 0) enqueue(deliverCampaign, { campaignId }, { dedupe: campaignId });
+  // A delivery that has begun goes on with whom it finds; one for each chunk would take all the room there is.
+  if (released!.count > 0 && after === NIL_UUID) {
+    enqueue(deliverCampaign, { campaignId }, { dedupe: campaignId });
+  }
   return released!.last;
 }

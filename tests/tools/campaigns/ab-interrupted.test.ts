@@ -83,6 +83,33 @@ describe("a test on its way", () => {
     expect(await place.get(id)).toMatchObject({ status: "sent" });
   });
 
+  test("hands who waited to one more delivery, however many they are: other campaigns need room too", async () => {
+    const id = await place.planned(20);
+    await place.work();
+    await place.query(
+      (sql) => sql`
+        insert into campaign_sends (property_id, id, campaign_id, channel, status, dedupe_key)
+        select ${place.id}, uuid_v7(), ${id}, 'email', 'deferred', sha256(n::text::bytea) from generate_series(1, 20000) n`,
+    );
+    await place.timePasses(id);
+    let choosing = true;
+    const choice = place.work({ only: "choose_winner" }).finally(() => {
+      choosing = false;
+    });
+    // As a worker does that has room.
+    const claim = () =>
+      house.service.db.asSystem(
+        (sql) => sql`
+          update queue set state = 'running', dedupe = null
+          where property_id = ${place.id} and name = 'deliver_campaign' and state = 'ready'`,
+      );
+    await claim();
+    let begun = 0;
+    while (choosing) begun += (await claim()).count;
+    await choice;
+    expect(begun + (await claim()).count).toBe(1);
+  });
+
   test("that is paused chooses when it goes on, and can be corrected but not made another test", async () => {
     const id = await place.planned(60);
     await place.work();
