@@ -112,12 +112,12 @@ async function recipients({ sql, id }: World): Promise<string[]> {
   return rows.map(({ recipient }) => recipient);
 }
 
-async function statusOf({ sql }: World, campaignId: string): Promise<string> {
+export async function statusOf({ sql }: World, campaignId: string): Promise<string> {
   const [row] = await sql<{ status: string }[]>`select status from campaigns where id = ${campaignId}`;
   return row!.status;
 }
 
-async function sentOf({ sql }: World, campaignId: string): Promise<number> {
+export async function sentOf({ sql }: World, campaignId: string): Promise<number> {
   const [row] = await sql<{ sent: number }[]>`
     select count(*)::int as sent from campaign_sends where campaign_id = ${campaignId} and status = 'sent'`;
   return row!.sent;

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { killedTest } from "./ab-test.fault.ts";
 import { killedCampaign } from "./campaign.fault.ts";
 import { embeddedTakenOver } from "./embedded.fault.ts";
 import { killedImport } from "./import.fault.ts";
@@ -29,4 +30,8 @@ test("an import that was killed in the middle goes on where it was", async () =>
 
 test("a campaign that was killed in the middle reaches everyone once", async () => {
   expect(await killedCampaign(place, { players: 3_000, at: 0.2 })).toMatchObject(GOOD);
+});
+
+test("a campaign that tries variants, and is killed before and after each step, gives everyone one of them once", async () => {
+  expect(await killedTest(place, { players: 8_000 })).toMatchObject(GOOD);
 });

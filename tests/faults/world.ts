@@ -22,7 +22,7 @@ export interface World {
   /** A receiver of all events; asleep, its deliveries are written and not posted. */
   endpoint(url: string, options?: { asleep: boolean }): Promise<{ secret: string }>;
   /** A campaign to everyone, not sent yet. */
-  campaign(): Promise<string>;
+  campaign(fields?: { ab_test: object }): Promise<string>;
   /** What the rival has that it should not have. */
   foreign(): Promise<number>;
   close(): Promise<void>;
@@ -57,10 +57,11 @@ export async function openWorld(url: string): Promise<World> {
         values (${ours.id}, ${receiver}, '{*}', ${secret}, case when ${asleep}::boolean then timestamptz '9999-01-01' end)`;
       return { secret };
     },
-    campaign: async () => {
+    campaign: async ({ ab_test } = { ab_test: null as never }) => {
       const [row] = await sql<{ id: string }[]>`
-        insert into campaigns (property_id, name, audience, subject, body_html)
-        values (${ours.id}, 'Weekend', 'all', 'Hello {{ first_name }}', '<p>Double points, {{ first_name }}.</p>')
+        insert into campaigns (property_id, name, audience, subject, body_html, ab_test)
+        values (${ours.id}, 'Weekend', 'all', 'Hello {{ first_name }}', '<p>Double points, {{ first_name }}.</p>',
+          ${ab_test as never}::jsonb)
         returning id`;
       return row!.id;
     },
