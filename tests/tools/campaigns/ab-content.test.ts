@@ -1,18 +1,13 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { type House, startHouse } from "../../support/house.ts";
-import { newTrial, TEST, type Trial, VARIANTS } from "./ab-trial.ts";
+import { describe, expect, test } from "vitest";
+import type { House } from "../../support/house.ts";
+import { eachOnTrial, TEST, type Trial, VARIANTS } from "./ab-trial.ts";
 import { casino, vendor } from "./casino.ts";
 
 let house: House;
 let place: Trial;
-
-// Without a worker: the tests run its jobs, and stop them where they want.
-beforeAll(async () => {
-  house = await startHouse({ role: "web" });
-});
-afterAll(() => house?.stop());
-beforeEach(async () => {
-  place = await newTrial(house);
+eachOnTrial((trial, service) => {
+  place = trial;
+  house = service;
 });
 
 describe("a test is refused", () => {

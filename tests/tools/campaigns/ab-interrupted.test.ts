@@ -1,20 +1,15 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import type { EmailMessage, Keep } from "#runtime/channels/channel.ts";
-import { type House, startHouse } from "../../support/house.ts";
+import type { House } from "../../support/house.ts";
 import { openProvider } from "../../support/provider.ts";
-import { newTrial, repeats, TEST, type Trial, VARIANTS } from "./ab-trial.ts";
+import { eachOnTrial, repeats, TEST, type Trial, VARIANTS } from "./ab-trial.ts";
 import { Killed, loseWorker, vendor } from "./casino.ts";
 
 let house: House;
 let place: Trial;
-
-// Without a worker: the tests run its jobs, and stop them where they want.
-beforeAll(async () => {
-  house = await startHouse({ role: "web" });
-});
-afterAll(() => house?.stop());
-beforeEach(async () => {
-  place = await newTrial(house);
+eachOnTrial((trial, service) => {
+  place = trial;
+  house = service;
 });
 
 describe("a test on its way", () => {

@@ -1,19 +1,11 @@
 import { createHash } from "node:crypto";
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { type House, startHouse } from "../../support/house.ts";
-import { letter, newTrial, repeats, TEST, type Trial } from "./ab-trial.ts";
+import { describe, expect, test } from "vitest";
+import { eachOnTrial, letter, repeats, TEST, type Trial } from "./ab-trial.ts";
 import { vendor } from "./casino.ts";
 
-let house: House;
 let place: Trial;
-
-// Without a worker: the tests run its jobs, and stop them where they want.
-beforeAll(async () => {
-  house = await startHouse({ role: "web" });
-});
-afterAll(() => house?.stop());
-beforeEach(async () => {
-  place = await newTrial(house);
+eachOnTrial((trial) => {
+  place = trial;
 });
 
 describe("a campaign with variants", () => {

@@ -1,5 +1,6 @@
+import { afterAll, beforeAll, beforeEach } from "vitest";
 import type { EmailMessage } from "#runtime/channels/channel.ts";
-import type { House } from "../../support/house.ts";
+import { type House, startHouse } from "../../support/house.ts";
 import { type Casino, casino } from "./casino.ts";
 
 export const VARIANTS = [
@@ -23,8 +24,21 @@ interface Send {
   wait: number | null;
 }
 
+/**
+ * A property of its own for each test of a file, in a house without a worker: the tests run its jobs, and stop them
+ * where they want.
+ */
+export function eachOnTrial(begin: (trial: Trial, house: House) => void): void {
+  let house: House;
+  beforeAll(async () => {
+    house = await startHouse({ role: "web" });
+  });
+  afterAll(() => house?.stop());
+  beforeEach(async () => begin(await newTrial(house), house));
+}
+
 /** A property of its own, and short words for what tests of variants do in it. */
-export async function newTrial(house: House) {
+async function newTrial(house: House) {
   const { id: propertyId } = await house.newTenant();
   const place: Casino = casino(house, propertyId);
   const dueNow = () =>

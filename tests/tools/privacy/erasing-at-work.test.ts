@@ -1,30 +1,20 @@
 import postgres from "postgres";
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
-import { type House, startHouse } from "../../support/house.ts";
-import { mailServer } from "../../support/receivers.ts";
-import { casino } from "../campaigns/casino.ts";
+import type { House } from "../../support/house.ts";
+import { type AtWork, startAtWork } from "../campaigns/at-work.ts";
 
+let work: AtWork;
 let house: House;
 let admin: postgres.Sql;
-let mail: Awaited<ReturnType<typeof mailServer>>;
-/** When each address last got a mail. */
-const arrivals = new Map<string, number>();
-
 beforeAll(async () => {
-  mail = await mailServer(({ to }) => void arrivals.set(to, performance.now()));
-  house = await startHouse({
-    email: { provider: "smtp", smtpUrl: mail.url, from: "promo@casino.example" },
-  });
-  admin = postgres(house.database.url, { max: 1, onnotice: () => {} });
+  work = await startAtWork();
+  ({ house, admin } = work);
 });
-afterAll(async () => {
-  await admin.end();
-  await house.stop();
-  await mail.stop();
-});
+afterAll(() => work?.stop());
 
+const ERASE = "/api/functions/data-deletion";
 const erase = (propertyId: string, key: string, playerId: string) =>
-  house.post("/api/functions/data-deletion", { propertyId, playerId }, { "X-Api-Key": key });
+  house.post(ERASE, { propertyId, playerId }, { "X-Api-Key": key });
 
 async function finish(): Promise<void> {
   await admin`update queue set run_at = now() where name = 'finish_erasure'`;
@@ -33,25 +23,15 @@ async function finish(): Promise<void> {
 }
 
 test("players who are erased in the middle of a campaign get no mail after the answer, and leave no name", async () => {
-  const tenant = await house.newTenant();
-  const here = casino(house, tenant.id);
-  await here.crowd(1000, "mid");
-  const campaign = await here.campaign();
-  await here.send(campaign);
-  await vi.waitFor(() => expect(mail.mails.length).toBeGreaterThan(30), 20_000);
+  const tenant = await work.midCampaign();
   const players = await admin<{ id: string; email: string }[]>`
     select id, email from players where property_id = ${tenant.id} order by id desc limit 10`;
   const answered = await Promise.all(
-    players.map(async ({ id, email }) => {
-      const { status } = await erase(tenant.id, tenant.key, id);
-      return { email, status, at: performance.now() };
+    players.map(({ id, email }) => {
+      return work.ask(ERASE, tenant, { propertyId: tenant.id, playerId: id }, email);
     }),
   );
-  await house.idle();
-  expect(answered.map(({ status }) => status)).toEqual(players.map(() => 200));
-  const late = answered.filter(({ email, at }) => (arrivals.get(email) ?? 0) > at);
-  expect(late).toEqual([]);
-  expect(answered.filter(({ email }) => !arrivals.has(email)).length).toBeGreaterThan(0);
+  await work.expectNoneLate(answered);
   await finish();
   const [left] = await admin`
     select count(*)::int as sends from campaign_sends where property_id = ${tenant.id}
@@ -61,7 +41,7 @@ test("players who are erased in the middle of a campaign get no mail after the a
     select count(*) filter (where status = 'sent')::int as sent,
       count(*) filter (where anon_id is not null)::int as anonymous
     from campaign_sends where property_id = ${tenant.id}`;
-  expect(sent).toEqual({ sent: mail.mails.length, anonymous: players.length });
+  expect(sent).toEqual({ sent: work.mails.length, anonymous: players.length });
 }, 60_000);
 
 test("an import that has judged the person already, and not yet written, brings nobody back", async () => {
