@@ -14,12 +14,17 @@ export const LinkStats = z.object({
 
 const rate = () => z.number().nullable().describe("Of sent and delivered; null without any");
 
+/** audience = skipped + pending + sent + delivered + bounced + failed + unknown + cancelled. */
 export const VariantStats = z.object({
   audience: count,
+  skipped: count,
+  pending: count,
   sent: count,
   delivered: count,
   bounced: count,
   failed: count,
+  unknown: count,
+  cancelled: count,
   opens_unique: count,
   opens_human: count,
   clicks_unique: count,
@@ -148,26 +153,40 @@ export async function countSends(
       group by status, skip_reasons, variant_id`,
     countLinks(context, campaign.id, period),
   ]);
-  const sum = (pick: (group: Group) => number) => groups.reduce((total, group) => total + pick(group), 0);
-  const inStatus = (...wanted: string[]) => sum((group) => (wanted.includes(group.status) ? group.count : 0));
+  const summed = Object.fromEntries(
+    Object.keys(FIGURES).map((name) => [name, sumOf(groups, name as Figure)]),
+  );
+  return {
+    ...statesOf(groups, campaign.status),
+    skipped: skippedByReason(groups),
+    ...(summed as Record<Figure, number>),
+    by_variant: byVariant(groups, campaign.status),
+    by_link,
+  };
+}
+
+function sumOf(groups: Group[], what: Figure | "count"): number {
+  return groups.reduce((total, group) => total + group[what], 0);
+}
+
+/** How many there are in each state, but for the skipped. */
+function statesOf(groups: Group[], campaignStatus: string) {
+  const inStatus = (...wanted: string[]) =>
+    sumOf(
+      groups.filter(({ status }) => wanted.includes(status)),
+      "count",
+    );
   const byStatus = Object.fromEntries(STATES.map((status) => [status, inStatus(status)]));
   const counted = byStatus as Record<State, number>;
-  const summed = Object.fromEntries(
-    Object.keys(FIGURES).map((name) => [name, sum((one) => one[name as Figure])]),
-  );
   const waiting = inStatus("pending", "deferred");
   // Nothing of a cancelled campaign is claimed any more, whether or not its rows say so already.
-  const dropped = campaign.status === "cancelled" ? waiting : 0;
+  const dropped = campaignStatus === "cancelled" ? waiting : 0;
   return {
-    audience: sum((group) => group.count),
-    skipped: skippedByReason(groups),
+    audience: sumOf(groups, "count"),
     pending: waiting - dropped + inStatus("sending"),
     deferred: dropped > 0 ? 0 : inStatus("deferred"),
     ...counted,
     cancelled: counted.cancelled + dropped,
-    ...(summed as Record<Figure, number>),
-    by_variant: byVariant(groups),
-    by_link,
   };
 }
 
@@ -179,30 +198,22 @@ const RATES = {
   unsubscribe_rate: "unsubscribed",
 } as const satisfies Record<string, Figure>;
 
-function byVariant(groups: Group[]): CampaignStats["by_variant"] {
+function byVariant(groups: Group[], campaignStatus: string): CampaignStats["by_variant"] {
   const ids = new Set(groups.flatMap(({ variant_id }) => variant_id ?? []));
-  return Object.fromEntries(
-    Array.from(ids, (id) => [id, variantOf(groups.filter(({ variant_id }) => variant_id === id))]),
-  );
+  const ofVariant = (id: string) => groups.filter(({ variant_id }) => variant_id === id);
+  return Object.fromEntries(Array.from(ids, (id) => [id, variantOf(ofVariant(id), campaignStatus)]));
 }
 
-function variantOf(groups: Group[]): z.output<typeof VariantStats> {
-  const reached = groups.filter(({ status }) => status === "sent" || status === "delivered");
-  const sum = (figure: Figure | "count", among = groups) =>
-    among.reduce((total, group) => total + group[figure], 0);
-  const inStatus = (wanted: string) =>
-    sum(
-      "count",
-      groups.filter(({ status }) => status === wanted),
-    );
+function variantOf(groups: Group[], campaignStatus: string): z.output<typeof VariantStats> {
+  const { deferred: _, ...states } = statesOf(groups, campaignStatus);
+  const sum = (what: Figure | "count", among = groups) => sumOf(among, what);
+  const inStatus = (...wanted: string[]) => groups.filter(({ status }) => wanted.includes(status));
+  const reached = inStatus("sent", "delivered");
   const rateOf = (figure: Figure) =>
     reached.length === 0 ? null : sum(figure, reached) / sum("count", reached);
   return {
-    audience: sum("count"),
-    sent: inStatus("sent"),
-    delivered: inStatus("delivered"),
-    bounced: inStatus("bounced"),
-    failed: inStatus("failed"),
+    ...states,
+    skipped: sum("count", inStatus("skipped")),
     opens_unique: sum("opens_unique"),
     opens_human: sum("opens_human"),
     clicks_unique: sum("clicks_unique"),

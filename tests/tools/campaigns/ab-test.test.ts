@@ -162,5 +162,12 @@ describe("a campaign with variants", () => {
       status: expect.stringMatching(/skipped|cancelled/),
     });
     expect(after.get(waiting[1]!.email)).toMatchObject({ status: "skipped", skip_reasons: ["no_consent"] });
+    const { by_variant } = await place.stats(id);
+    for (const variant of ["a", "b"]) {
+      const theirs = [...after.values()].filter(({ variant_id }) => variant_id === variant);
+      const counted = Object.entries(Object.groupBy(theirs, ({ status }) => status));
+      const states = Object.fromEntries(counted.map(([status, some]) => [status, some!.length]));
+      expect(by_variant[variant]).toMatchObject({ audience: theirs.length, pending: 0, ...states });
+    }
   });
 });
