@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import { readdir, readFile } from "node:fs/promises";
 import postgres from "postgres";
+import { cuttable, gatheringSocket } from "./socket.ts";
 
 const FOLDER = new URL("./migrations/", import.meta.url);
 const LOCK = 7_305_133;
@@ -10,13 +11,25 @@ export interface Applied {
   milliseconds: number;
 }
 
+const PATIENCE_MS = 10_000;
+
 /**
  * Brings a database up to date, under an advisory lock. Answers the migrations that it applied. Throws when
- * one that was applied has been edited since, or when the database is ahead of this code.
+ * one that was applied has been edited since, when the database is ahead of this code, or when there is no
+ * connection to it within `patience` milliseconds.
  */
-export async function migrate(url: string): Promise<Applied[]> {
-  const sql = postgres(url, { max: 1, onnotice: () => {}, connect_timeout: 10 });
+export async function migrate(url: string, patience = PATIENCE_MS): Promise<Applied[]> {
+  const { socket, cut } = cuttable(gatheringSocket());
+  // The driver knows the option, and its types do not.
+  const sockets = { socket };
+  const sql = postgres(url, {
+    max: 1,
+    onnotice: () => {},
+    connect_timeout: PATIENCE_MS / 1000,
+    ...sockets,
+  });
   try {
+    await firstAnswer(sql, patience, cut);
     await sql`select pg_advisory_lock(${LOCK})`;
     await sql`create table if not exists migrations (
       name text primary key, checksum text not null, applied_at timestamptz not null default now())`;
@@ -43,6 +56,23 @@ export async function migrate(url: string): Promise<Applied[]> {
     return applied;
   } finally {
     await sql.end({ timeout: 5 });
+  }
+}
+
+/** Where a connection is closed before it is ready, the driver opens the next one without end. */
+async function firstAnswer(sql: postgres.Sql, patience: number, cut: () => void): Promise<void> {
+  const { promise: late, reject } = Promise.withResolvers<never>();
+  const message = `what answers there has not said within ${patience} ms that it is ready`;
+  const timer = setTimeout(() => {
+    reject(Object.assign(new Error(message), { code: "CONNECT_TIMEOUT" }));
+    cut();
+    // At once: nothing has been begun.
+    void sql.end({ timeout: 0 });
+  }, patience);
+  try {
+    await Promise.race([sql`select 1`, late]);
+  } finally {
+    clearTimeout(timer);
   }
 }
 

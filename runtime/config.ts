@@ -4,6 +4,9 @@ import { z } from "zod";
 const url = z.url({ protocol: /^https?$/ }).transform((text) => text.replace(/\/+$/, ""));
 const toggle = z.enum(["on", "off"]);
 
+const DATABASE_ADDRESS =
+  "must be such as postgres://user:password@db.example:5432/name, with % # / ? @ in a password written %25 %23 %2F %3F %40";
+
 const Environment = z.object({
   PORT: z.coerce
     .number()
@@ -29,7 +32,8 @@ const Environment = z.object({
       "How many proxies stand before the service: the caller's address is that many places from the end of X-Forwarded-For.",
     ),
   DATABASE_URL: z
-    .url({ protocol: /^postgres(ql)?$/ })
+    .url({ protocol: /^postgres(ql)?$/, error: DATABASE_ADDRESS })
+    .refine(isDecodable, DATABASE_ADDRESS)
     .optional()
     .describe("A PostgreSQL 15 or newer. Without it one is started in DATA_DIR."),
   DATABASE_POOL: z.coerce
@@ -196,6 +200,15 @@ export function onPort(settings: Settings, port: number): Settings {
 
 function listed(text: string): string[] {
   return text.split(",").map((part) => part.trim());
+}
+
+function isDecodable(text: string): boolean {
+  try {
+    decodeURIComponent(text);
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 function areResolvers(text: string): boolean {

@@ -1,12 +1,18 @@
 import { migrate } from "#db/migrate.ts";
 import { readConfig } from "#runtime/config.ts";
+import { ofDatabase, told } from "./explained.ts";
 import { say } from "./welcome.ts";
 
-const { databaseUrl } = readConfig(process.env);
-if (!databaseUrl) {
-  say("DATABASE_URL: required. The embedded database migrates itself at the start.");
-  process.exit(2);
+try {
+  const { databaseUrl } = readConfig(process.env);
+  if (!databaseUrl) {
+    say("DATABASE_URL: required. The embedded database migrates itself at the start.");
+    process.exit(2);
+  }
+  const applied = await migrate(databaseUrl);
+  for (const { name, milliseconds } of applied) say(`${name}  ${milliseconds} ms`);
+  say(applied.length === 0 ? "Up to date." : `${applied.length} applied.`);
+} catch (error) {
+  say(told(ofDatabase(error)));
+  process.exit(1);
 }
-const applied = await migrate(databaseUrl);
-for (const { name, milliseconds } of applied) say(`${name}  ${milliseconds} ms`);
-say(applied.length === 0 ? "Up to date." : `${applied.length} applied.`);

@@ -1,15 +1,15 @@
 import { connect } from "#db/client.ts";
-import { startEmbedded } from "#db/embedded.ts";
-import { DataFolderInUse } from "#db/embedded-lock.ts";
+import { type EmbeddedDatabase, startEmbedded } from "#db/embedded.ts";
 import { migrate } from "#db/migrate.ts";
 import { makeSecret } from "#runtime/app-secret.ts";
-import { ConfigError, readConfig, type Settings } from "#runtime/config.ts";
-import { createLog } from "#runtime/log.ts";
+import { readConfig, type Settings } from "#runtime/config.ts";
+import { createLog, type Log } from "#runtime/log.ts";
 import { reap } from "#runtime/queue.ts";
 import { CATALOG } from "#tools/catalog.ts";
 import { isSealedByAnother } from "#tools/ledgers/seals.ts";
 import { compose } from "./compose.ts";
 import { prepareDemo } from "./demo.ts";
+import { ofDatabase, ofFolder, told } from "./explained.ts";
 import { withFreePort } from "./port.ts";
 import { say, sayStarted } from "./welcome.ts";
 
@@ -21,9 +21,7 @@ try {
 } catch (error) {
   // A stop in the middle of the start ends it here; the stop says how it went.
   if (stopping) await new Promise(() => {});
-  const expected = error instanceof ConfigError || error instanceof DataFolderInUse;
-  const { message, stack } = error instanceof Error ? error : new Error(String(error));
-  say(expected ? message : (stack ?? message));
+  say(told(error));
   process.exit(1);
 }
 
@@ -31,7 +29,7 @@ async function main(settings: Settings): Promise<void> {
   const { logLevel, dataDir, databaseUrl: given } = settings;
   const log = createLog(logLevel);
   // First: a second start in the same folder has the port taken too, and that is not what is wrong.
-  const embedded = given ? null : await startEmbedded({ dataDir, log: (line) => log.info(line) });
+  const embedded = given ? null : await openEmbedded(dataDir, log);
   const databaseUrl = given ?? embedded!.url;
   try {
     const appSecret = settings.appSecret ?? (await makeSecret(dataDir));
@@ -63,7 +61,15 @@ async function main(settings: Settings): Promise<void> {
     sayStarted({ config, embedded: embedded !== null, demo, milliseconds: performance.now() - startedAt });
   } catch (error) {
     if (!stopping) await embedded?.stop();
-    throw given ? explained(error) : error;
+    throw given ? ofDatabase(error) : error;
+  }
+}
+
+async function openEmbedded(dataDir: string, log: Log): Promise<EmbeddedDatabase> {
+  try {
+    return await startEmbedded({ dataDir, log: (line) => log.info(line) });
+  } catch (error) {
+    throw ofFolder(dataDir, error);
   }
 }
 
@@ -96,14 +102,4 @@ function once(work: () => Promise<void>): () => Promise<void> {
     running ??= work();
     return running;
   };
-}
-
-/** Says it where the database that DATABASE_URL names does not answer, or does not let us in. */
-function explained(error: unknown): unknown {
-  const { code, message } = error as NodeJS.ErrnoException;
-  if (code === "42501") {
-    return new ConfigError(`DATABASE_URL: its user must own the database and have CREATEROLE (${message}).`);
-  }
-  if (!/^(E[A-Z]+|CONNECT_TIMEOUT|28\w{3}|3D000)$/.test(code ?? "")) return error;
-  return new ConfigError(`DATABASE_URL: the database cannot be used (${code}: ${message}).`);
 }

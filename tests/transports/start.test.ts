@@ -2,7 +2,7 @@ import { spawn } from "node:child_process";
 import { randomUUID } from "node:crypto";
 import { once } from "node:events";
 import { existsSync } from "node:fs";
-import { mkdtemp, rm } from "node:fs/promises";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -15,11 +15,12 @@ import { testDatabase } from "../support/database.ts";
 vi.setConfig({ testTimeout: 60_000 });
 
 const MAIN = fileURLToPath(new URL("../../transports/main.ts", import.meta.url));
+const MIGRATE = fileURLToPath(new URL("../../transports/migrate.ts", import.meta.url));
 const SECRET = { APP_SECRET: "s".repeat(32) };
 
 /** A start that is to fail: what it says, and its exit code. */
-async function failingStart(environment: Record<string, string>) {
-  const child = spawn(process.execPath, [MAIN], {
+async function failingStart(environment: Record<string, string>, main = MAIN) {
+  const child = spawn(process.execPath, [main], {
     env: { PATH: process.env.PATH, ...environment },
     stdio: ["ignore", "ignore", "pipe"],
   });
@@ -86,6 +87,33 @@ test("a start whose port is taken says so, and gives up what it has begun", asyn
   } finally {
     await first.terminate();
     await database.drop();
+  }
+});
+
+test("a data folder that cannot be one is named in one line", async () => {
+  const file = join(tmpdir(), `start-${randomUUID()}`);
+  await writeFile(file, "not a folder");
+  onTestFinished(() => rm(file));
+  for (const DATA_DIR of [file, join(file, "beneath")]) {
+    const { code, said } = await failingStart({ DATA_DIR, PORT: "0" });
+    expect(code).toBe(1);
+    expect(said).toMatch(/^DATA_DIR: \S+ cannot be used \(.+\)\.\n$/);
+    expect(said).toContain(`${DATA_DIR} `);
+  }
+});
+
+test("an address of a database that cannot be one is told in one line, without the password, by migrate too", async () => {
+  const urls = ["postgres://u:p%zz@127.0.0.1:1/x", "postgres://u:p#pass@127.0.0.1/x", "127.0.0.1:5432"];
+  for (const main of [MAIN, MIGRATE]) {
+    for (const DATABASE_URL of urls) {
+      const { code, said } = await failingStart({ DATABASE_URL, PORT: "0", ...SECRET }, main);
+      expect([code, said.split("\n")], said).toEqual([1, [expect.stringMatching(/^DATABASE_URL: /), ""]]);
+      expect(said).toContain("postgres://user:password@");
+      expect(said).not.toMatch(/p%zz|pass@/);
+    }
+    const away = { DATABASE_URL: "postgres://u:secret@127.0.0.1:1/x", ...SECRET };
+    const { said } = await failingStart({ ...away, PORT: "0" }, main);
+    expect(said).toMatch(/^DATABASE_URL: the database cannot be used \(ECONNREFUSED: [^\n]+\)\.\n$/);
   }
 });
 
