@@ -163,19 +163,28 @@ export interface Provider<Settings, C extends SendingChannel> {
   callbacks?: Callbacks<NoInfer<Settings>>;
 }
 
-/** Sends messages one by one, all at once, and tells of each. */
-export function each<Message>(
+/** Sends messages one by one, all at once, and tells of each. None starts that may not any more. */
+export function each<Message extends { id: string }>(
   messages: readonly Message[],
-  { told }: Pick<SendOptions, "told">,
+  options: Pick<SendOptions, "signal" | "startBy" | "told">,
   send: (message: Message) => Promise<SendOutcome>,
 ): Promise<SendOutcome[]> {
   return Promise.all(
     messages.map(async (message) => {
-      const outcome = await send(message);
-      told?.(outcome);
+      const outcome = notStarted(message, options) ?? (await send(message));
+      options.told?.(outcome);
       return outcome;
     }),
   );
+}
+
+function notStarted(
+  { id }: { id: string },
+  { signal, startBy = Number.POSITIVE_INFINITY }: Pick<SendOptions, "signal" | "startBy">,
+): SendOutcome | null {
+  if (signal.aborted) return { id, status: "retry", code: "aborted", message: "Stopped before it was sent." };
+  if (performance.now() <= startBy) return null;
+  return { id, status: "retry", code: "late", message: "Checked too long ago to be sent." };
 }
 
 /** A provider as it is, with the types of its settings and channel inferred. */

@@ -85,7 +85,7 @@ function open(settings: Settings, reach: Reach): OpenProvider<EmailMessage> {
   return {
     async send(messages, { signal, told, startBy = performance.now() + STARTS_WITHIN_MS }) {
       let refusal: SendOutcome | undefined;
-      return each(messages, { told }, async (message): Promise<SendOutcome> => {
+      return each(messages, { signal, startBy, told }, async (message): Promise<SendOutcome> => {
         using _slot = await slots.take();
         const { id } = message;
         // Each further login with a refused password brings a lock-out nearer.

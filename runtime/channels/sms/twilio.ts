@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { each, provider, type SendOptions, type SendOutcome, type SmsMessage } from "../channel.ts";
+import { each, provider, type SendOutcome, type SmsMessage } from "../channel.ts";
 import { ask, textAt, trouble } from "../vendor-api.ts";
 import { parse, verify } from "./twilio-callbacks.ts";
 
@@ -33,8 +33,7 @@ export default provider({
   repeatable: false,
   concurrency: () => 40,
   open: (given, { callbackUrl }) => ({
-    send: (messages, options) =>
-      each(messages, options, (message) => transmit(given, callbackUrl, message, options)),
+    send: (messages, options) => each(messages, options, (message) => transmit(given, callbackUrl, message)),
     close: async () => {},
   }),
   callbacks: { verify, parse, answer: { contentType: "text/xml", body: "<Response/>" } },
@@ -44,17 +43,15 @@ async function transmit(
   given: TwilioSettings,
   callbackUrl: string | undefined,
   message: SmsMessage,
-  { signal }: Pick<SendOptions, "signal">,
 ): Promise<SendOutcome> {
   const { id, to } = message;
-  if (signal.aborted) return { id, status: "retry", code: "aborted", message: "Stopped before it was sent." };
   const reply = await ask(requestFor(given, callbackUrl, message));
   if (!("status" in reply)) return trouble(message, reply);
   const sid = textAt(reply.body, "sid");
   if (reply.status < 300 && sid !== "") return { id, status: "sent", providerMessageId: sid };
   const code = codeOf(reply.body);
   const said = textAt(reply.body, "message") || `The provider answered ${reply.status}.`;
-  const words = said.replaceAll(to, "<recipient>").slice(0, 500);
+  const words = said.replaceAll(to, "<recipient>");
   const named = code === 0 ? `http_${reply.status}` : `twilio_${code}`;
   if (code === OPTED_OUT) return { id, status: "failed", code: "opted_out", message: words, optedOut: true };
   if (REFUSES_US.has(code)) return { id, status: "retry", code: named, message: words, fatal: true };

@@ -1,6 +1,6 @@
 import { HttpResponse, http } from "msw";
 import { setupServer } from "msw/node";
-import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from "vitest";
 import type { SendOutcome } from "#runtime/channels/channel.ts";
 import { openProvider } from "../../support/provider.ts";
 import { bare, email, keepNothing, never } from "./smtp-server.ts";
@@ -62,6 +62,26 @@ async function sent(name: Name, more: object = {}, given = message) {
   expect(outcome).toEqual({ id: given.id, status: "sent", providerMessageId: "vendor-1" });
   return promise;
 }
+
+describe.each(NAMES)("%s", (name) => {
+  test("is asked for nothing whose check is too old, nor once the service stops", async () => {
+    let asked = 0;
+    server.use(
+      http.post(VENDORS[name].url, () => {
+        asked += 1;
+        return VENDORS[name].taken();
+      }),
+    );
+    const vendor = openProvider("email", name, VENDORS[name].settings, keepNothing);
+    const late = await vendor.send([message], { signal: never, startBy: performance.now() - 1 });
+    const stopped = await vendor.send([message], { signal: AbortSignal.abort() });
+    expect([...late, ...stopped]).toMatchObject([
+      { id: message.id, status: "retry", code: "late" },
+      { id: message.id, status: "retry", code: "aborted" },
+    ]);
+    expect(asked).toBe(0);
+  });
+});
 
 test("SES is sent a signed request with the unsubscribe headers and our send's id", async () => {
   const { headers, body } = await sent("ses", { configuration_set: "events" });
@@ -210,14 +230,17 @@ test("Resend is asked once more, with the same key, what became of a message", a
 
 test("Resend is not asked again for a message whose check has grown old meanwhile", async () => {
   let asked = 0;
+  const startBy = performance.now() + 60_000;
   server.use(
     http.post(RESEND, () => {
       asked += 1;
+      vi.spyOn(performance, "now").mockReturnValue(startBy + 1);
       return HttpResponse.error();
     }),
   );
   const vendor = openProvider("email", "resend", VENDORS.resend.settings, keepNothing);
-  const [outcome] = await vendor.send([message], { signal: never, startBy: performance.now() });
+  const [outcome] = await vendor.send([message], { signal: never, startBy });
+  vi.restoreAllMocks();
   expect(outcome!.status).toBe("unknown");
   expect(asked).toBe(1);
 });
