@@ -20,6 +20,7 @@ import smtp from "./email/smtp.ts";
 import inboxMailbox from "./inbox/mailbox.ts";
 import smsMailbox from "./sms/mailbox.ts";
 import twilio from "./sms/twilio.ts";
+import { LONGEST_ID, storable } from "./words.ts";
 
 /** Every provider, by channel and name. */
 export const PROVIDERS = {
@@ -124,8 +125,22 @@ function bind<C extends SendingChannel>(
   return {
     repeatable,
     concurrency: concurrency(settings),
-    send: (messages, options) => opened.send(messages, { ...options, keep }),
+    send: async (messages, { told, ...options }) => {
+      const clean = told && ((outcome: SendOutcome) => told(inStorableWords(outcome)));
+      return (await opened.send(messages, { ...options, told: clean, keep })).map(inStorableWords);
+    },
   };
+}
+
+const MOST_WORDS = 500;
+
+/** Whatever a vendor says: what became of a whole batch would be lost with one answer that cannot be recorded. */
+function inStorableWords(outcome: SendOutcome): SendOutcome {
+  if (outcome.status === "sent") {
+    return { ...outcome, providerMessageId: storable(outcome.providerMessageId, LONGEST_ID) };
+  }
+  const { code, message } = outcome;
+  return { ...outcome, code: storable(code, LONGEST_ID), message: storable(message, MOST_WORDS) };
 }
 
 function wrongSettings(name: string, error: z.ZodError): Fault {

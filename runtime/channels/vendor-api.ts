@@ -55,7 +55,7 @@ export function trouble(
   reply: Awaited<ReturnType<typeof ask>>,
   refusal: Refusal = { code: "", message: "", own: false },
 ): Unsent {
-  const words = (text: string) => text.replaceAll(to, "<recipient>").slice(0, 500);
+  const words = (text: string) => text.replaceAll(to, "<recipient>");
   if ("reached" in reply) {
     const message = words(reply.message);
     if (reply.reached) return { id, status: "unknown", code: "no_answer", message };

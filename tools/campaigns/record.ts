@@ -1,4 +1,5 @@
 import type { Messages, SendingChannel, SendOutcome } from "#runtime/channels/channel.ts";
+import { storable } from "#runtime/channels/words.ts";
 import type { Context } from "#runtime/context.ts";
 import type { EventName } from "#runtime/events.ts";
 import takeOverOptOuts from "#tools/consent/take-over-opt-outs.job.ts";
@@ -7,6 +8,7 @@ import { announceSends, withIds } from "./announce.ts";
 import { settleLater } from "./settle-sends.job.ts";
 
 const MOST_ATTEMPTS = 5;
+const LONGEST_MESSAGE = 500;
 /** A provider that takes no more is left alone for so many seconds, where it does not say for how many. */
 export const BUSY_SECONDS = 2;
 
@@ -57,7 +59,7 @@ export async function recordOutcomes(
     segments: segments.get(outcome.id) ?? null,
     message_id: outcome.status === "sent" ? outcome.providerMessageId : null,
     code: outcome.status === "sent" ? null : outcome.code,
-    message: outcome.status === "sent" ? null : outcome.message.slice(0, 500),
+    message: outcome.status === "sent" ? null : storable(outcome.message, LONGEST_MESSAGE),
     opted_out: outcome.status === "failed" && outcome.optedOut === true,
   }));
   const recorded = await sql<Recorded[]>`

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import type { Notice } from "#runtime/channels/channel.ts";
+import { LONGEST_ID, storable } from "#runtime/channels/words.ts";
 
 const told = {
   eventId: z.string(),
@@ -29,14 +30,13 @@ export const QueuedNotice: z.ZodType<Notice> = z.discriminatedUnion("kind", [
 ]);
 
 const LONGEST = { eventId: 200, message: 500, text: 5_000, url: 2_000, userAgent: 500 };
-const LONGEST_OTHER = 320;
 
 /** A notice whose texts PostgreSQL can store: no NUL, no half of a character, none without end. */
 export function clean(notice: Notice): Notice {
   const fields = Object.entries(notice).map(([name, value]) => {
     if (typeof value !== "string") return [name, value];
-    const most = LONGEST[name as keyof typeof LONGEST] ?? LONGEST_OTHER;
-    return [name, value.replaceAll("\0", "").slice(0, most).toWellFormed()];
+    const most = LONGEST[name as keyof typeof LONGEST] ?? LONGEST_ID;
+    return [name, storable(value, most)];
   });
   return Object.fromEntries(fields) as Notice;
 }

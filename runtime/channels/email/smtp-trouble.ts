@@ -21,11 +21,7 @@ const MESSAGE_CODES = new Set(["EENVELOPE", "EMESSAGE"]);
  * the body was on its way, so from then on only the server's own reply to that body settles anything.
  */
 export function troubleOf(id: string, error: SmtpError, bodyStarted: boolean): Unsent {
-  const trouble = {
-    id,
-    code: codeOf(error),
-    message: error.message.slice(0, 500),
-  };
+  const trouble = { id, code: codeOf(error), message: error.message };
   if (bodyStarted) return afterBody(trouble, error);
   if (isAuth(error)) return { ...trouble, status: "retry", code: "provider_auth", fatal: true };
   // A refused greeting or a lost connection says nothing about this message.

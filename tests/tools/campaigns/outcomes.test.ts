@@ -1,7 +1,10 @@
+import { HttpResponse, http } from "msw";
+import { setupServer } from "msw/node";
 import postgres from "postgres";
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
 import type { EmailMessage, SendOutcome } from "#runtime/channels/channel.ts";
 import { type House, startHouse } from "../../support/house.ts";
+import { openProvider } from "../../support/provider.ts";
 import { type Casino, casino, Killed, loseWorker, vendor } from "./casino.ts";
 
 let house: House;
@@ -104,6 +107,28 @@ describe("what became of messages", () => {
       (sql) => sql`select reason from suppressions where property_id = ${place.id}`,
     );
     expect(suppressed).toHaveLength(1);
+  });
+
+  test("is recorded in whatever words and however long an id the vendor has for it", async () => {
+    const words = `\0${"x".repeat(499)}😀`;
+    const ids = [`\0${"i".repeat(10_000)}`, "half 😀".slice(0, -1)];
+    const server = setupServer(
+      http.post("https://api.resend.com/emails", async ({ request }) => {
+        const { to } = (await request.json()) as { to: [string] };
+        if (to[0] === "p1@example.com") return HttpResponse.json({ id: ids[0] });
+        if (to[0] === "p2@example.com") return HttpResponse.json({ id: ids[1] });
+        return HttpResponse.json({ name: "\0", message: words }, { status: 422 });
+      }),
+    );
+    server.listen({ onUnhandledFrame: "error" });
+    try {
+      const id = await place.planned(3);
+      await place.work({ open: (keep) => openProvider("email", "resend", { api_key: "re_key" }, keep) });
+      expect(await place.tally(id)).toEqual({ sent: 2, failed: 1 });
+      expect((await column("error_message")).filter(Boolean)).toEqual([`${"x".repeat(499)}\uFFFD`]);
+    } finally {
+      server.close();
+    }
   });
 
   test("is recorded when the database breaks the record off", async () => {
