@@ -72,7 +72,7 @@ export function parseSelect(shape: Shape, text: string): string[] | null {
 function parseCount(key: string, text: string | undefined, fallback: number, most: number): number {
   if (text === undefined) return fallback;
   if (!/^\d{1,10}$/.test(text) || Number(text) > most) {
-    throw new QueryError(key, `${key} is an integer from 0 to ${most}, not ${quote(text)}`);
+    throw new QueryError(key, `is an integer from 0 to ${most}, not ${quote(text)}`);
   }
   return Number(text);
 }

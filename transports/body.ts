@@ -7,8 +7,9 @@ export const MOST_BYTES = 1_048_576;
 
 const decoder = new TextDecoder("utf-8", { fatal: true });
 
-/** A request's body, read at most to the limit. Throws `too_large`. */
+/** A request's body, read at most to the limit. Throws `too_large` and `unsupported_media_type`. */
 export async function readBody(request: Request, limit = MOST_BYTES): Promise<Buffer> {
+  checkUnpacked(request.headers.get("content-encoding"));
   const declared = request.headers.get("content-length");
   if (declared !== null && Number(declared) > limit) throw tooLarge(limit);
   if (declared !== null) return Buffer.from(await request.arrayBuffer());
@@ -47,6 +48,14 @@ export function checkCharset(contentType: string | null): void {
   if (charset === undefined || /^utf-?8$/i.test(charset)) return;
   throw new Fault("unsupported_media_type", {
     message: `Send the body in UTF-8, not in ${JSON.stringify(charset.slice(0, 40))}.`,
+  });
+}
+
+/** Throws `unsupported_media_type` where the Content-Encoding says that the body is packed. */
+export function checkUnpacked(encoding: string | null | undefined): void {
+  if (!encoding || /^identity$/i.test(encoding)) return;
+  throw new Fault("unsupported_media_type", {
+    message: `Send the body unpacked, not as ${JSON.stringify(encoding.slice(0, 40))}.`,
   });
 }
 

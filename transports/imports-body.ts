@@ -3,6 +3,7 @@ import type { Readable } from "node:stream";
 import { Busboy } from "@fastify/busboy";
 import { Fault, invalid, toFault } from "#runtime/faults.ts";
 import { MOST_FILE } from "#tools/imports/upload.ts";
+import { checkUnpacked } from "./body.ts";
 
 const MOST_PARAMS = 262_144;
 /** What a body may have beside the file: the parameters and the parts' own lines. */
@@ -13,8 +14,9 @@ const NAMELESS = "A part has no name. Send file, with a filename, and params.";
 /** Keeps a file as it arrives. */
 export type Store = (file: AsyncIterable<Uint8Array>, filename: string | null) => Promise<void>;
 
-/** Refuses at once what says of itself that it is too large. */
+/** Refuses at once what says of itself that it is too large, or packed. */
 export function checkDeclared(incoming: IncomingMessage): void {
+  checkUnpacked(incoming.headers["content-encoding"]);
   const declared = Number(incoming.headers["content-length"] ?? 0);
   if (declared > MOST_FILE + MOST_ENVELOPE) throw tooLarge();
 }

@@ -1,3 +1,4 @@
+import { gzipSync } from "node:zlib";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { CURRENT_VERSION } from "#runtime/versions.ts";
 import { CATALOG } from "#tools/catalog.ts";
@@ -91,6 +92,18 @@ describe("a body", () => {
       player("first_name=Ann", { "Content-Type": "application/x-www-form-urlencoded" }),
     );
     await refused(415, "unsupported_media_type", player("<a/>", { "Content-Type": "text/xml" }));
+  });
+
+  test("that is packed is refused, a file too: read as it is, it would be something else", async () => {
+    const packed = { "Content-Encoding": "gzip" };
+    const bytes = gzipSync('{"first_name":"Ann"}');
+    const { body } = await refused(415, "unsupported_media_type", player(bytes, { ...JSON_TYPE, ...packed }));
+    expect(body.error).toContain("gzip");
+    const file = gzipSync("player_id\nA1\n");
+    const text = { "Content-Type": "text/csv", ...packed };
+    await refused(415, "unsupported_media_type", house.post("/api/import_jobs", file, text));
+    expect((await house.post("/api/mcp", bytes, { ...JSON_TYPE, ...packed })).status).toBe(415);
+    expect((await player({}, { "Content-Encoding": "identity" })).status).toBe(201);
   });
 
   test("that is larger than a megabyte is refused, with its length or without", async () => {

@@ -20,7 +20,7 @@ export interface MessageLink {
   run<T>(operation: string, input?: object): Promise<T>;
 }
 
-/** The token in a link's address, without the bracket or the full stop after it that mail programs take for a part. */
+/** The token in a link's address, without the bracket, the full stop or the slash that mail programs put behind it. */
 export function tokenOf(c: HttpContext): string {
   return /^[\w-]+\.[\w-]+/.exec(c.req.param("token") ?? "")?.[0] ?? "";
 }
@@ -32,7 +32,7 @@ export function mountMessageLink(
   answers: Record<"get" | "post", (link: MessageLink, c: HttpContext) => Promise<Response>>,
 ): void {
   for (const method of ["get", "post"] as const) {
-    app[method](`${path}/:token`, async (c) => {
+    app[method](`${path}/:token{.+}`, async (c) => {
       const token = tokenOf(c);
       const about = readUnsubscribeToken(service.config, token);
       if (!about) return unknownLink();
