@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { invalid } from "#runtime/faults.ts";
 import { readIdempotencyKey } from "#runtime/idempotency.ts";
+import { checkValue } from "#runtime/input.ts";
 import type { Operation } from "#runtime/operation.ts";
 
 export interface Arguments {
@@ -18,6 +19,8 @@ export interface Arguments {
 
 const SWITCHES = new Set(["json", "with-page"]);
 const OWN = new Set([...SWITCHES, "property", "url", "service-url", "key", "api-key", "idempotency-key"]);
+
+const NUMBER = /^\s*[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?\s*$/i;
 
 type ReadText = (file: string) => Promise<string>;
 
@@ -73,6 +76,7 @@ export async function parseArguments(
 /** A value of our own flags. An empty one is a variable that was not set: what is meant for elsewhere is not done here. */
 function checked(flag: string, text: string): string {
   if (text === "") throw invalid(`--${flag}`, "is empty");
+  if (SWITCHES.has(flag) && !VALUES.boolean?.test(text)) throw invalid(`--${flag}`, "is true or false");
   return flag === "idempotency-key" ? readIdempotencyKey(text, `--${flag}`) : text;
 }
 
@@ -125,8 +129,9 @@ async function readValue(flag: string, kind: Kind, text: string, readText: ReadT
   if (isNull) return null;
   if (kind === "boolean" || kind === "choice") return switched(content);
   if (kind === "number") {
-    const number = Number(content);
-    if (content.trim() === "" || Number.isNaN(number)) throw invalid(`--${flag}`, "must be a number");
+    const number = NUMBER.test(content) ? Number(content) : Number.NaN;
+    // Sent on, an infinite one would be null.
+    if (!Number.isFinite(number)) throw invalid(`--${flag}`, "must be a number");
     return number;
   }
   if (kind === "json") return parsed(flag, content);
@@ -136,11 +141,14 @@ async function readValue(flag: string, kind: Kind, text: string, readText: ReadT
 }
 
 function parsed(flag: string, text: string): unknown {
+  let value: unknown;
   try {
-    return JSON.parse(text);
+    value = JSON.parse(text);
   } catch {
     throw invalid(`--${flag}`, "must be JSON");
   }
+  checkValue(value, `--${flag}`);
+  return value;
 }
 
 /** A path alone would be taken for the text of a file, and found wrong only when the job reads it. */

@@ -48,6 +48,34 @@ test("an empty address or idempotency key is refused: what was meant for elsewhe
   expect(await players()).toBe(before);
 });
 
+test("a number that is none is refused, also where it would be sent as null", async () => {
+  const { adt, id } = await house.call("create_player", { adt: 5 }, house.tenant.id);
+  const elsewhere = ["--url", house.baseUrl, "--key", house.tenant.key];
+  for (const where of [mine(), elsewhere]) {
+    for (const wrong of [
+      ["--adt", "1e999"],
+      ["--adt", "Infinity"],
+      ["--adt", "0x10"],
+      ["--adt", "1,000"],
+      ["--custom", '{"a":1e999}'],
+    ]) {
+      const { exit, stdout, stderr } = await run("update-player", "--id", id, ...wrong, ...where);
+      expect([exit, stdout], wrong.join(" ")).toEqual([2, ""]);
+      expect(stderr).toContain(wrong[0]);
+    }
+  }
+  expect((await house.get(`/api/players/${id}`)).body.adt).toBe(adt);
+  for (const [text, number] of [
+    ["-1.5e2", -150],
+    [".5", 0.5],
+    ["0", 0],
+  ] as const) {
+    const { stdout } = await run("update-player", "--id", id, "--adt", text, ...elsewhere, "--json");
+    expect(JSON.parse(stdout).adt).toBe(number);
+  }
+  expect(await run("list-players", ...mine(), "--json=yes")).toMatchObject({ exit: 2, stdout: "" });
+});
+
 test("a key or an address that cannot be sent is named, and not taken for a service that is away", async () => {
   const list = ["list-players", "--json"];
   for (const [flag, words] of [
