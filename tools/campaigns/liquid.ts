@@ -1,4 +1,5 @@
 import { type Context, type Emitter, Liquid, type Template } from "liquidjs";
+import { storable } from "#runtime/channels/words.ts";
 import { Fault, invalid } from "#runtime/faults.ts";
 import { BARE_FIELDS, PLAYER_FIELDS } from "./player-fields.ts";
 
@@ -44,7 +45,7 @@ export function parsePart(field: string, source: string, kind: Engine): Part {
   const liquid = ENGINES[kind];
   const template = guard(field, () => liquid.parse(source));
   return {
-    render: (variables) => guard(field, () => String(liquid.renderSync(template, variables))),
+    render: (variables) => guard(field, () => storable(String(liquid.renderSync(template, variables)))),
     variables: guard(field, () => namesIn(liquid, template)),
   };
 }

@@ -66,6 +66,22 @@ test("a loyaltyvip campaign lies in the inbox of everyone whom no list bars, and
   expect(campaign.status).toBe("sent");
 });
 
+test("what a template makes of one player's name keeps nobody's message back", async () => {
+  for (const first_name of ["😀na", "Bo"]) await house.post("/api/players", { first_name, tier: "Cut" });
+  const id = await make({
+    conditions: [{ field: "tier", operator: "eq", value: "Cut" }],
+    subject: "For {{ first_name | split: '' | first }}",
+    body_html: `<p>{{ first_name | split: '' | first }}{{ '%00' | url_decode }}!</p>`,
+  });
+  await send(id);
+  await house.idle();
+  const got = (await inbox()).filter(({ campaign_id }: { campaign_id: string }) => campaign_id === id);
+  expect(got.map(({ title, body }: Record<string, string>) => `${title}: ${body}`).sort()).toEqual([
+    expect.stringMatching(/^For B: B!/),
+    expect.stringMatching(/^For \uFFFD: \uFFFD!/),
+  ]);
+});
+
 test("one that is scheduled gets there when it is due", async () => {
   const { body: segment } = await house.post("/api/segments", {
     name: "Guests",
