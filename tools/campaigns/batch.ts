@@ -1,5 +1,6 @@
 import type { Messages, SendingChannel, SendOutcome } from "#runtime/channels/channel.ts";
 import type { Context } from "#runtime/context.ts";
+import { STARTED_WITHIN_MS } from "#tools/compliance/open-sends.ts";
 import { keepMessages } from "#tools/mailbox/keep.ts";
 import { type Allowance, release } from "#tools/providers/limits.ts";
 import { handedBack, NOT_TRIED, type Route, verdictOn } from "#tools/providers/routes.ts";
@@ -18,9 +19,8 @@ import { countErrors, failedInRow } from "./send-errors.ts";
 const REST_SECONDS = 60;
 // One that took none of a batch, and did not say how long that lasts.
 const DOWN_SECONDS = 15;
-// From the check to the hand-over, and to the start of the last message at the vendor.
+// From the check to the hand-over.
 const READY_WITHIN_MS = 700;
-const STARTED_WITHIN_MS = 1000;
 const TOO_LATE = ["late", "not_started"];
 // Of what a provider takes at once, the part that lanes may leave behind while it is silent.
 const MOST_SILENT = 1 / 4;

@@ -2,6 +2,7 @@ import { z } from "zod";
 import type { Messages, SendOutcome } from "#runtime/channels/channel.ts";
 import type { Context } from "#runtime/context.ts";
 import { type JobContext, job } from "#runtime/operation.ts";
+import { STARTED_WITHIN_MS } from "#tools/compliance/open-sends.ts";
 import { keepMessages } from "#tools/mailbox/keep.ts";
 import { chooseProviders } from "#tools/providers/choose.ts";
 import { reserve } from "#tools/providers/limits.ts";
@@ -26,9 +27,9 @@ export default job({
   async handler(job, input) {
     const ready = await job.transact((context) => claim(context, job, input));
     if (!ready) return;
-    const { routes, message } = ready;
+    const { routes, message, startBy } = ready;
     const route = routes.current();
-    const [answered] = await route.sender.send([message], { signal: job.signal });
+    const [answered] = await route.sender.send([message], { signal: job.signal, startBy });
     await insist(job, (context) =>
       recordOutcomes(context, job.jobId, { outcomes: [settled(answered!)], messages: [message] }),
     );
@@ -40,6 +41,7 @@ export default job({
 interface Ready {
   routes: Routes<VendorChannel>;
   message: Messages[VendorChannel];
+  startBy: number;
 }
 
 /** Null when it is not to be sent: its row then says why. */
@@ -83,11 +85,12 @@ async function claim(
     });
   }
   const { id, name } = candidate;
+  const startBy = performance.now() + STARTED_WITHIN_MS;
   await sql`
-    update campaign_sends set status = 'sending', claimed_by = ${job.jobId}, claimed_at = clock_timestamp(),
-      provider = ${name}, provider_id = ${id}, updated_at = now()
+    update campaign_sends set status = 'sending', claimed_by = ${job.jobId}, claimed_at = statement_timestamp(),
+      provider = ${name}, provider_id = ${id}, updated_at = statement_timestamp()
     where property_id = ${property.id} and id = ${sendId}`;
-  return { routes, message: marked(content.sentBy(candidate, messages[0]!)) };
+  return { routes, message: marked(content.sentBy(candidate, messages[0]!)), startBy };
 }
 
 async function end({ sql, property }: Context, sendId: string, values: object): Promise<null> {

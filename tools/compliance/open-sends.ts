@@ -4,6 +4,8 @@ import type { Context } from "#runtime/context.ts";
 import type { Channel } from "./channels.ts";
 import type { BlockReason } from "./gate.ts";
 
+/** How long after its claim a vendor may start a message: who bars its player waits for so long. */
+export const STARTED_WITHIN_MS = 1_000;
 const LOOK_EVERY_MS = 25;
 
 type Place = Pick<Context, "sql" | "property">;
@@ -21,18 +23,18 @@ interface Bar {
 
 /**
  * Bars players from what is under way, before the row that bars them from the rest: their open sends are cancelled,
- * and what is on its way has started when this resolves. So nothing is sent after the caller's answer. A vendor starts
- * a message within a second of the claim; who needs its record too waits more `seconds`.
+ * and what is on its way has started when this resolves. So nothing is sent after the caller's answer. Who needs the
+ * record of what is on its way too waits for longer `withinMs`.
  */
 export async function haltSends(
   place: Place,
   playerIds: string[],
   channels: readonly Channel[],
   reason: BlockReason,
-  { seconds = 1 }: { seconds?: number } = {},
+  { withinMs = STARTED_WITHIN_MS }: { withinMs?: number } = {},
 ): Promise<void> {
   if (playerIds.length === 0) return;
-  await halt(place, sendsTo(place, playerIds), { channels, reason }, seconds);
+  await halt(place, sendsTo(place, playerIds), { channels, reason }, withinMs);
 }
 
 /** The same for an address, whoever has it. */
@@ -42,7 +44,7 @@ export async function haltAddress(
   channels: readonly Channel[],
   reason: BlockReason,
 ): Promise<void> {
-  await halt(place, sendsAt(place, hash), { channels, reason }, 1);
+  await halt(place, sendsAt(place, hash), { channels, reason }, STARTED_WITHIN_MS);
 }
 
 /**
@@ -64,10 +66,10 @@ export async function cancelOpenSends(
  * and claimed again before the caller commits. What is cancelled in this transaction cannot be claimed meanwhile: a
  * claim that held it was waited for, and another finds it cancelled.
  */
-async function halt(place: Place, theirs: Fragment, bar: Bar, seconds: number): Promise<void> {
+async function halt(place: Place, theirs: Fragment, bar: Bar, withinMs: number): Promise<void> {
   for (;;) {
     await cancel(place, theirs, bar);
-    if (!(await mayStart(place, theirs, bar, seconds))) return;
+    if (!(await mayStart(place, theirs, bar, withinMs))) return;
     await pause(LOOK_EVERY_MS);
   }
 }
@@ -85,18 +87,18 @@ async function cancel({ sql, property }: Place, theirs: Fragment, bar: Bar): Pro
   return rows.count;
 }
 
-/** Of one moment: whether a send of theirs is open, or was claimed so few seconds ago and is not recorded yet. */
+/** Of one moment: whether a send of theirs is open, or was claimed so shortly ago and is not recorded yet. */
 async function mayStart(
   { sql, property }: Place,
   theirs: Fragment,
   bar: Bar,
-  seconds: number,
+  withinMs: number,
 ): Promise<boolean> {
   // Not claimed_at: of what is sent once more, that is the first claim's.
   const [found] = await sql`
     with ${theirs}
     select from theirs t join campaign_sends s on s.property_id = ${property.id} and s.id = t.id
-    where s.status = 'sending' and s.updated_at > clock_timestamp() - make_interval(secs => ${seconds})
+    where s.status = 'sending' and s.updated_at > clock_timestamp() - make_interval(secs => ${withinMs / 1_000})
       or ${isOpen(sql, bar)}
     limit 1`;
   return found !== undefined;

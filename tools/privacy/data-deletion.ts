@@ -28,8 +28,8 @@ const Result = z.object({
     ),
 });
 
-/** A vendor starts a message within a second of the claim; a batch is recorded soon after. */
-const SETTLED_SECONDS = 3;
+/** A batch is recorded soon after its messages have started. */
+const SETTLED_WITHIN_MS = 3_000;
 const LATE_SECONDS = 60;
 
 export default tool({
@@ -58,7 +58,7 @@ export default tool({
     const player = await findPlayer(context, playerId, { lock: true });
     if (player.status === "erased") return await formerResult(context, player.id);
     if (player.legal_hold) throw new Fault("legal_hold");
-    await haltSends(context, [player.id], CHANNELS, "erased", { seconds: SETTLED_SECONDS });
+    await haltSends(context, [player.id], CHANNELS, "erased", { withinMs: SETTLED_WITHIN_MS });
     const person = await personOf(context, player);
     const requestId = await openRequest(context, "deletion", player.id, requestedBy ?? call.actor.id);
     const { blanked, ...erased } = await eraseTraces(context, person, requestId);

@@ -66,6 +66,21 @@ test("a player gets it when the gate lets them pass, and a user may see it fille
   expect(given.map(({ to, subject }) => [to, subject])).toEqual([["ana@example.com", "Hello Ana"]]);
 });
 
+test("a test that is on its way is known to be from its claim on, and starts within a second of it", async () => {
+  const playerId = await place.player({ email: "ana@example.com" });
+  const { send_id } = await send(await place.campaign(), { playerId });
+  const { sender, given } = vendor();
+  const handOver: typeof sender.send = async (messages, options) => {
+    const { status, claimed_at, updated_at } = await row(send_id);
+    // Who bars the player waits for a second from then on.
+    expect([status, updated_at]).toEqual(["sending", claimed_at]);
+    expect(options.startBy! - performance.now()).toBeLessThan(1_000);
+    return sender.send(messages, options);
+  };
+  await place.work({ open: () => ({ ...sender, send: handOver }) });
+  expect(given).toHaveLength(1);
+});
+
 test("nobody is tested on whom the gate stops, or who is neither a user here nor a player", async () => {
   const eva = await place.player({ email: "eva@example.com" }, false);
   const ana = await place.player({ email: "ana@example.com" });
