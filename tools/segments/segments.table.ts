@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { readable, timestamp, writable } from "#runtime/columns.ts";
 import type { Context } from "#runtime/context.ts";
-import { invalid } from "#runtime/faults.ts";
+import { Fault, invalid } from "#runtime/faults.ts";
 import { type Change, type Row, table } from "#runtime/operation.ts";
 import { Condition, Group } from "./conditions.ts";
 import { audienceOf } from "./conditions-segments.ts";
@@ -94,6 +94,16 @@ async function afterWrite(
 ): Promise<void> {
   if (verb === "delete") return;
   if (row.type === "static" && current?.type === "dynamic") await forgetMembers(sql, property.id, row.id);
-  await audienceOf(sql, property.id, row.id);
+  await audienceOf(sql, property.id, row.id).catch((error: unknown) => {
+    throw asWritten(error, row.id);
+  });
   enqueue(refreshSegment, { segmentId: row.id }, { dedupe: row.id });
+}
+
+/** Of its own rules the caller knows where they stand, and of a new segment no id. */
+function asWritten(error: unknown, id: string): unknown {
+  if (!(error instanceof Fault)) return error;
+  const bare = (text: string) => text.replaceAll(`segment ${id} `, "");
+  const details = error.details?.map(({ field, message }) => ({ field: bare(field), message }));
+  return new Fault(error.code, { message: bare(error.message), ...(details && { details }) });
 }

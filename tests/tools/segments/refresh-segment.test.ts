@@ -140,3 +140,30 @@ test("a list that was filled all at once is known to the planner before it is co
   );
   expect(known!.reltuples).toBeGreaterThanOrEqual(MANY);
 });
+
+test("a rule that does not compile is named where the caller has written it, created or changed", async () => {
+  const wrong = { conditions: [{ field: "shoe_size", operator: "eq", value: 1 }] };
+  const name = "conditions[0].field";
+  const { id } = await segment({ name: "Right", conditions: [{ field: "adt", operator: "gt", value: 1 }] });
+  const inner = await segment({ name: "Inner", conditions: [{ field: "adt", operator: "gt", value: 1 }] });
+  const nested = { groups: [{ logic: "or", ...wrong }] };
+  for (const [answer, field] of [
+    [await house.post("/api/segments", { name: "Wrong", ...wrong }), name],
+    [await house.request("PATCH", `/api/segments/${id}`, { body: wrong }), name],
+    [await house.request("PATCH", `/api/segments/${id}`, { body: nested }), `groups[0].${name}`],
+    [await house.post("/api/segments", [{ name: "W0", ...wrong }]), `[0].${name}`],
+  ] as const) {
+    expect(answer.status).toBe(400);
+    expect(answer.body.details[0].field).toBe(field);
+    expect(answer.body.error).not.toMatch(/segment [0-9a-f]{8}/);
+  }
+  // What is wrong in another one is told of that one.
+  await house.database.db.asProperty(
+    house.tenant.id,
+    (sql) =>
+      sql`update segments set conditions = ${JSON.stringify(wrong.conditions)}::text::jsonb where id = ${inner.id}`,
+  );
+  const outer = { name: "Around", conditions: [{ field: `segment.${inner.id}`, operator: "in_segment" }] };
+  const { body } = await house.post("/api/segments", outer);
+  expect(body.details?.[0]?.field, body.error).toBe(`segment ${inner.id} ${name}`);
+});
