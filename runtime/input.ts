@@ -7,15 +7,19 @@ const FORBIDDEN_KEYS = new Set(["__proto__", "constructor", "prototype"]);
 
 /** JSON text as a value, without what PostgreSQL or JavaScript would trip over. Throws `invalid`. */
 export function parseJson(text: string): unknown {
-  let value: unknown;
+  const value = parseUnchecked(text);
+  checkValue(value);
+  return value;
+}
+
+/** JSON text as a value that is still to be checked. Throws `invalid`. */
+export function parseUnchecked(text: string): unknown {
   try {
-    value = JSON.parse(text);
+    return JSON.parse(text);
   } catch (error) {
     const reason = error instanceof Error ? error.message : "";
     throw new Fault("invalid", { message: `The body is not valid JSON. ${reason}`.trim() });
   }
-  checkValue(value);
-  return value;
 }
 
 /** Refuses NUL, lone surrogates, non-finite numbers, prototype keys and deep nesting, wherever they stand. */

@@ -25,7 +25,7 @@ export async function readBody(request: Request, limit = MOST_BYTES): Promise<Bu
 }
 
 /** JSON from a body's bytes; undefined when it is empty. Throws `invalid` and `unsupported_media_type`. */
-export function readJson(contentType: string | null, bytes: Buffer): unknown {
+export function readJson(contentType: string | null, bytes: Buffer, parse = parseJson): unknown {
   if (bytes.length === 0) return undefined;
   if (contentType !== null && !/^application\/([\w.+-]+\+)?json\b/i.test(contentType)) {
     throw new Fault("unsupported_media_type", {
@@ -39,7 +39,7 @@ export function readJson(contentType: string | null, bytes: Buffer): unknown {
   } catch {
     throw new Fault("invalid", { message: "The body is not valid UTF-8." });
   }
-  return parseJson(text);
+  return parse(text);
 }
 
 /** Throws `unsupported_media_type` where the Content-Type names another charset than UTF-8. */

@@ -44,6 +44,8 @@ export interface Machine {
 export interface ToolCall {
   name: string;
   input: Record<string, unknown>;
+  /** Why its arguments cannot be taken. */
+  flaw: Fault | null;
   /** The idempotency key in `_meta`. */
   metaKey: unknown;
   /** The request, for what it says beside the arguments. */
@@ -60,6 +62,7 @@ export async function callTool(
   call: Call,
   asked: ToolCall,
 ): Promise<ToolResult> {
+  if (asked.flaw) return errorResult(failureOf(asked.flaw), call.requestId, surface);
   if (surface.searchable && asked.name === "search_tools") return searchTools(surface, call, asked.input);
   if (surface.searchable && asked.name === "call_tool") {
     const parsed = CallInput.safeParse(asked.input);

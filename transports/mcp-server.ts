@@ -9,6 +9,7 @@ import { AjvJsonSchemaValidator } from "@modelcontextprotocol/server/validators/
 import { z } from "zod";
 import type { Call } from "#runtime/context.ts";
 import { toToldFault } from "#runtime/failures.ts";
+import type { Fault } from "#runtime/faults.ts";
 import { callTool, type Machine } from "./mcp-call.ts";
 import type { Exhibits } from "./mcp-exhibits.ts";
 import { NAME, REVISIONS, TITLE, VERSION } from "./mcp-identity.ts";
@@ -29,6 +30,8 @@ export interface Exchange {
   method: string | null;
   /** The list is put into the answer as text that was made once, so the SDK only carries an empty one. */
   listAsText: boolean;
+  /** Why the arguments of the tool that is called cannot be taken. */
+  argumentsFlaw: Fault | null;
 }
 
 const LIST_TTL = 300_000;
@@ -59,7 +62,7 @@ export function serverMaker(machine: Machine, exhibits?: Exhibits): (exchange: E
     instructions: `Player marketing for one casino property: ${domains.map(({ title }) => title).join(", ")}. The property follows from your key. Lists page with cursor. Give every write an idempotency_key. What reaches people or cannot be taken back is shown first; the same call with its confirm_token does it. Read docs://guide first.`,
   };
   const modernOptions = { ...options, capabilities: { ...capabilities, ...MODERN_CAPABILITIES } };
-  return ({ call, surface, modern, method, listAsText }) => {
+  return ({ call, surface, modern, method, listAsText, argumentsFlaw }) => {
     const server = new Server(info, modern ? modernOptions : options);
     const reading = { machine, surface, call: { ...call, transport: "mcp" as const } };
     if (method === null || BESIDE_TOOLS.test(method)) addPages(server, reading, exhibits);
@@ -74,6 +77,7 @@ export function serverMaker(machine: Machine, exhibits?: Exhibits): (exchange: E
         {
           name: params.name,
           input: params.arguments ?? {},
+          flaw: argumentsFlaw,
           metaKey: params._meta?.["idempotency-key"],
           context,
         },

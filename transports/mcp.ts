@@ -14,12 +14,12 @@ import { Fault } from "#runtime/faults.ts";
 import type { Service } from "#runtime/invoke.ts";
 import type { Log } from "#runtime/log.ts";
 import { answer, type Frame, headersOf } from "./answer.ts";
-import { readBody, readJson } from "./body.ts";
 import type { Machine } from "./mcp-call.ts";
 import type { Exhibits } from "./mcp-exhibits.ts";
 import { hostFault, ownHosts } from "./mcp-hosts.ts";
 import { REVISIONS } from "./mcp-identity.ts";
 import { type Listening, lacksTasks, openListening } from "./mcp-listen.ts";
+import { type Message, methodOf, readMessage } from "./mcp-messages.ts";
 import { readOptions } from "./mcp-options.ts";
 import { type Exchange, serverMaker } from "./mcp-server.ts";
 import { surfaces } from "./mcp-surface.ts";
@@ -45,6 +45,7 @@ const MOST_BATCHED = 10;
 const EMPTY_LIST = '"tools":[]';
 const UNSUPPORTED_VERSION = -32_022;
 const INVALID_PARAMS = -32_602;
+const PARSE_ERROR = -32_700;
 
 const Initialize = z.looseObject({
   params: z.looseObject({
@@ -71,7 +72,8 @@ export function mcpFace(service: Service, catalog: Catalog, exhibits?: Exhibits)
     const refused = hostFault(request, hosts) ?? methodFault(request);
     if (refused) throw refused;
     const surface = machine.surfaces.of(call, readOptions(request, catalog, call.actor));
-    const body = parsedBody === undefined ? await readMessage(request) : parsedBody;
+    const { body, flaw, argumentsFlaw } = await messageOf(request, parsedBody);
+    if (flaw) return faultAnswer(frame, flaw, body, body === undefined ? PARSE_ERROR : INVALID_PARAMS);
     refuseBatch(request, body);
     const method = methodOf(body);
     const carried = carriedBy(request);
@@ -82,6 +84,7 @@ export function mcpFace(service: Service, catalog: Catalog, exhibits?: Exhibits)
       modern: claimsRevision(body) || !(await isLegacyRequest(carried, body)),
       method: Array.isArray(body) ? null : String(method),
       listAsText: method === "tools/list",
+      argumentsFlaw,
     };
     const list = exchange.listAsText ? surface.listedJson : null;
     if (method === "subscriptions/listen")
@@ -177,13 +180,6 @@ async function framed(frame: Frame, response: Response, list: string | null): Pr
   );
 }
 
-async function readMessage(request: Request): Promise<unknown> {
-  const body = readJson(request.headers.get("content-type"), await readBody(request));
-  if (body === undefined)
-    throw new Fault("invalid", { message: "The body is empty. Send a JSON-RPC message." });
-  return body;
-}
-
 /** Batches belong to one revision, and count as one request against the rate limit: a few messages at most. */
 function refuseBatch(request: Request, body: unknown): void {
   if (!Array.isArray(body)) return;
@@ -217,10 +213,6 @@ function claimsRevision(body: unknown): boolean {
   return params?._meta?.[PROTOCOL_VERSION_META_KEY] !== undefined;
 }
 
-function methodOf(body: unknown): unknown {
-  return typeof body === "object" && body !== null && "method" in body ? body.method : undefined;
-}
-
 function calledTool(body: unknown): string {
   const { params } = (body ?? {}) as { params?: { name?: unknown } };
   return methodOf(body) === "tools/call" ? String(params?.name) : "";
@@ -231,8 +223,11 @@ function idOf(body: unknown): string | number | null {
   return typeof id === "string" || typeof id === "number" ? id : null;
 }
 
-function faultAnswer(frame: Frame, fault: Fault, body: unknown): Response {
-  const code = fault.status === 400 ? -32_602 : fault.status >= 500 ? -32_603 : -32_000;
+function messageOf(request: Request, parsed: unknown): Promise<Message> | Message {
+  return parsed === undefined ? readMessage(request) : { body: parsed, flaw: null, argumentsFlaw: null };
+}
+
+function faultAnswer(frame: Frame, fault: Fault, body: unknown, code = rpcCode(fault)): Response {
   const headers = fault.status === 405 ? { Allow: "POST" } : {};
   return rpcError(
     frame,
@@ -243,6 +238,10 @@ function faultAnswer(frame: Frame, fault: Fault, body: unknown): Response {
     { code: fault.code, details: fault.details },
     headers,
   );
+}
+
+function rpcCode({ status }: Fault): number {
+  return status === 400 ? INVALID_PARAMS : status >= 500 ? -32_603 : -32_000;
 }
 
 function rpcError(

@@ -184,13 +184,52 @@ describe("what is not MCP is refused", () => {
     expect((await house.send(body, headers)).status).toBe(413);
   });
 
-  test("a body that is not JSON, or that holds NUL, is refused", async () => {
+  test("a body that is not JSON is no message, and one that holds NUL is refused by its id", async () => {
     const { headers } = modernCall("tools/list");
-    expect(await house.send("{", headers)).toMatchObject({ status: 400, json: { jsonrpc: "2.0", id: null } });
-    const { body } = modernCall("tools/call", { name: "list_players", arguments: { select: "\u0000" } });
-    expect((await house.send(body, headers)).status).toBe(400);
+    for (const text of ["{", "", "nonsense"]) {
+      const { status, json } = await house.send(text, headers);
+      expect([status, json]).toEqual([400, expect.objectContaining({ jsonrpc: "2.0", id: null })]);
+      expect(json.error.code).toBe(-32700);
+    }
+    const { body } = modernCall("prompts/get", { name: "plan_campaign", arguments: { goal: "\u0000" } });
+    const { status, json } = await house.send(body, headers);
+    expect([status, json.id, json.error.code]).toEqual([400, body.id, -32602]);
     expect((await house.send(body, { ...headers, "content-type": "text/plain" })).status).toBe(415);
   });
+
+  test.each([
+    ['{"first_name":"half \\ud83d"}', "first_name"],
+    ['{"first_name":"\\u0000"}', "first_name"],
+    ['{"tier":1e999}', "tier"],
+    ['{"__proto__":{"tier":"Gold"}}', "__proto__"],
+    ['{"tags":[{"constructor":1}]}', "tags[0].constructor"],
+  ])(
+    "arguments that cannot be stored, %s, are an error of the tool that names the field",
+    async (text, field) => {
+      const { body, headers } = modernCall(
+        "tools/call",
+        { name: "create_player", arguments: "HERE" },
+        "create_player",
+      );
+      const params = { name: "create_player", arguments: "HERE" };
+      const yesterdays = { jsonrpc: "2.0", id: 9, method: "tools/call", params };
+      for (const [message, sent] of [
+        [body, headers],
+        [yesterdays, { "X-Api-Key": house.key }],
+      ] as const) {
+        const { status, json } = await house.send(
+          JSON.stringify(message).replace('"HERE"', () => text),
+          sent,
+        );
+        expect([status, json.id, json.result?.isError], JSON.stringify(json)).toEqual([
+          200,
+          message.id,
+          true,
+        ]);
+        expect(json.result.structuredContent).toMatchObject({ code: "invalid", details: [{ field }] });
+      }
+    },
+  );
 
   test("an unknown revision is refused with the known ones", async () => {
     const { body, headers } = modernCall("tools/list");
