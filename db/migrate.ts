@@ -15,8 +15,8 @@ const PATIENCE_MS = 10_000;
 
 /**
  * Brings a database up to date, under an advisory lock. Answers the migrations that it applied. Throws when
- * one that was applied has been edited since, when the database is ahead of this code, or when there is no
- * connection to it within `patience` milliseconds.
+ * one that was applied has been edited since, when the database is ahead of this code or cannot be ours, or when
+ * there is no connection to it within `patience` milliseconds.
  */
 export async function migrate(url: string, patience = PATIENCE_MS): Promise<Applied[]> {
   const { socket, cut } = cuttable(gatheringSocket());
@@ -29,7 +29,7 @@ export async function migrate(url: string, patience = PATIENCE_MS): Promise<Appl
     ...sockets,
   });
   try {
-    await firstAnswer(sql, patience, cut);
+    await within(patience, sql, cut, checkServer(sql));
     await sql`select pg_advisory_lock(${LOCK})`;
     await sql`create table if not exists migrations (
       name text primary key, checksum text not null, applied_at timestamptz not null default now())`;
@@ -59,8 +59,33 @@ export async function migrate(url: string, patience = PATIENCE_MS): Promise<Appl
   }
 }
 
+interface ServerFacts {
+  /** As 180001 for 18.1. */
+  version: number;
+  encoding: string;
+}
+
+async function checkServer(sql: postgres.Sql): Promise<void> {
+  const [server] = await sql<ServerFacts[]>`
+    select current_setting('server_version_num')::int as version, current_setting('server_encoding') as encoding`;
+  const flaw = unfit(server!);
+  if (flaw) throw Object.assign(new Error(flaw), { code: "UNFIT" });
+}
+
+/** Why a database cannot be ours; null when it can. */
+export function unfit({ version, encoding }: ServerFacts): string | null {
+  if (version < 150_000) return `it is PostgreSQL ${Math.floor(version / 10_000)}, and 15 or newer is needed`;
+  if (encoding !== "UTF8") return `its encoding is ${encoding}, and must be UTF8: not every name fits in`;
+  return null;
+}
+
 /** Where a connection is closed before it is ready, the driver opens the next one without end. */
-async function firstAnswer(sql: postgres.Sql, patience: number, cut: () => void): Promise<void> {
+async function within(
+  patience: number,
+  sql: postgres.Sql,
+  cut: () => void,
+  first: Promise<void>,
+): Promise<void> {
   const { promise: late, reject } = Promise.withResolvers<never>();
   const message = `what answers there has not said within ${patience} ms that it is ready`;
   const timer = setTimeout(() => {
@@ -70,7 +95,7 @@ async function firstAnswer(sql: postgres.Sql, patience: number, cut: () => void)
     void sql.end({ timeout: 0 });
   }, patience);
   try {
-    await Promise.race([sql`select 1`, late]);
+    await Promise.race([first, late]);
   } finally {
     clearTimeout(timer);
   }

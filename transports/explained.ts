@@ -7,6 +7,7 @@ export function ofDatabase(error: unknown): unknown {
   if (code === "42501") {
     return new ConfigError(`DATABASE_URL: its user must own the database and have CREATEROLE (${message}).`);
   }
+  if (code === "UNFIT") return new ConfigError(`DATABASE_URL: the database cannot be used: ${message}.`);
   if (!/^(E[A-Z]+|CONNECT_TIMEOUT|28\w{3}|3D000)$/.test(code ?? "")) return error;
   return new ConfigError(`DATABASE_URL: the database cannot be used (${code}: ${message}).`);
 }
