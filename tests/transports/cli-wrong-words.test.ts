@@ -136,3 +136,11 @@ test("what a command complains of gives the terminal no orders", async () => {
   const { stderr } = await run("get-player", "--property", "\u001b[2J", "--id", house.tenant.id);
   expect(stderr).toContain("No property �[2J.");
 });
+
+test("me, which is nobody here, is told by whose token it can be asked", async () => {
+  const { exit, stderr } = await run("me");
+  expect([exit, stderr]).toEqual([1, expect.stringMatching(/signed-in user.*--url.*--key/)]);
+  const { token, email } = await house.signIn();
+  const { stdout } = await run("me", "--url", house.baseUrl, "--key", token, "--json");
+  expect(JSON.parse(stdout)).toMatchObject({ email });
+});

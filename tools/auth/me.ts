@@ -19,7 +19,11 @@ export default tool({
   }),
   faults: [],
   async handler({ call: { actor } }) {
-    if (actor.type !== "user") throw new Fault("insufficient_scope");
+    if (actor.type !== "user") {
+      const message =
+        "This tells of a signed-in user: on the command line, give --url, and their token as --key.";
+      throw new Fault("forbidden", { message });
+    }
     return {
       id: actor.id,
       email: actor.email,
