@@ -52,6 +52,12 @@ export function repeats(values: readonly string[]): number {
   return values.length - new Set(values).size;
 }
 
+/** The two halves of a list, the second from its end on: who may be on the way is in the first, who is spared in the second. */
+export function fromBothEnds<T>(values: readonly T[]): [T[], T[]] {
+  const half = Math.ceil(values.length / 2);
+  return [values.slice(0, half), values.slice(half).reverse()];
+}
+
 /** Nearest rank. */
 export function percentile(values: readonly number[], percent: number): number {
   const sorted = [...values].sort((a, b) => a - b);

@@ -5,7 +5,7 @@ import { text } from "node:stream/consumers";
 import { setTimeout as pause } from "node:timers/promises";
 import { pads } from "#tools/players/address.ts";
 import { must } from "./calls.ts";
-import { type Fault, type Outcome, problemsOf, repeats, until } from "./fault.ts";
+import { type Fault, fromBothEnds, type Outcome, problemsOf, repeats, until } from "./fault.ts";
 import { openPlace } from "./place.ts";
 import type { ServiceProcess } from "./process.ts";
 import { openWorld, type World } from "./world.ts";
@@ -44,10 +44,13 @@ async function stopped(extent: { players: number; stops: number }): Promise<Outc
     const step = Math.floor(allowed.length / extent.stops);
     const chosen = allowed.filter((_, index) => index % step === 0).slice(0, extent.stops);
     const answers = new Map<string, number>();
-    for (const phone of chosen) {
-      await textStop(callback, phone);
-      answers.set(phone, performance.now());
-    }
+    const stopping = async (phones: string[]) => {
+      for (const phone of phones) {
+        await textStop(callback, phone);
+        answers.set(phone, performance.now());
+      }
+    };
+    await Promise.all(fromBothEnds(chosen).map(stopping));
     await until("the campaign's end", 120_000, async () => {
       const [row] = await world.sql`select status from campaigns where id = ${campaign.id}`;
       return row!.status === "sent";

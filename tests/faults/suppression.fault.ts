@@ -1,6 +1,6 @@
 import { mailServer } from "../support/receivers.ts";
 import { send as ask, must } from "./calls.ts";
-import { type Fault, type Outcome, problemsOf, repeats, until } from "./fault.ts";
+import { type Fault, fromBothEnds, type Outcome, problemsOf, repeats, until } from "./fault.ts";
 import { openPlace } from "./place.ts";
 import type { ServiceProcess } from "./process.ts";
 import { openWorld, type World } from "./world.ts";
@@ -60,9 +60,7 @@ async function barred(extent: { players: number; barred: number; at: number; bar
       where s.campaign_id = ${campaignId} and s.status <> 'skipped'`;
     const emails = new Map(sends.map(({ id, email }) => [id, email]));
     const answers = new Map<string, number>();
-    // Who is sent to next may be on the way, and is waited for; who is last is spared.
-    const half = chosen.length / 2;
-    const [next, last] = [chosen.slice(0, half), chosen.slice(half).reverse()];
+    const [next, last] = fromBothEnds(chosen);
     const barring = async (waiting: string[]) => {
       for (let address = waiting.shift(); address; address = waiting.shift()) {
         await extent.bar(service, world, address);
