@@ -12,6 +12,8 @@ import { quote } from "./filters-values.ts";
 import type { Shape } from "./shape.ts";
 
 export interface Condition extends Operand {
+  /** The query key that it stands in. */
+  field: string;
   column: string;
   /** Keys into a jsonb column; empty for the column itself. */
   path: string[];
@@ -49,9 +51,9 @@ export function parseGroup(shape: Shape, key: string, value: string): Group {
   return group;
 }
 
-/** How many conditions stand in it. */
-export function countConditions(filter: Filter): number {
-  return "logic" in filter ? filter.filters.reduce((sum, one) => sum + countConditions(one), 0) : 1;
+/** The conditions that stand in it. */
+export function conditionsOf(filter: Filter): Condition[] {
+  return "logic" in filter ? filter.filters.flatMap(conditionsOf) : [filter];
 }
 
 function readGroup(scan: Scan, logic: "and" | "or", not: boolean, depth: number): Group {
@@ -103,7 +105,15 @@ function readCondition(scan: Scan, nested: boolean): Condition {
   const operand = readOperand(scan, word, type, nested);
   // As text 10 stands before 9, so a dotted path is ordered as JSON when the value is a number.
   const numeric = dotted && ORDERING.has(word) && JSON_NUMBER.test(String(operand.value));
-  return { column, path, not, operator: word, ...operand, ...(numeric && { type: "jsonb" }) };
+  return {
+    field: scan.field,
+    column,
+    path,
+    not,
+    operator: word,
+    ...operand,
+    ...(numeric && { type: "jsonb" }),
+  };
 }
 
 /** The column and, when written with arrows, the JSON path and what its end is read as. */

@@ -1,4 +1,4 @@
-import { countConditions, type Filter, parseCondition, parseGroup } from "./filters-conditions.ts";
+import { conditionsOf, type Filter, parseCondition, parseGroup } from "./filters-conditions.ts";
 import { NEWEST_FIRST, type Order, parseOrder } from "./filters-order.ts";
 import { assertText, quote } from "./filters-values.ts";
 import { QueryError, type Shape } from "./shape.ts";
@@ -38,7 +38,7 @@ export function parseQuery(shape: Shape, pairs: Iterable<[string, string]>): Que
       where.push(GROUPS.has(key) ? parseGroup(shape, key, value) : parseCondition(shape, key, value));
     }
   }
-  if (where.reduce((sum, filter) => sum + countConditions(filter), 0) > MAX_CONDITIONS) {
+  if (where.flatMap(conditionsOf).length > MAX_CONDITIONS) {
     throw new QueryError("filters", `a query has ${MAX_CONDITIONS} conditions at most`);
   }
   const cursor = options.get("cursor");

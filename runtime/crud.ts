@@ -4,6 +4,7 @@ import type { Count, Page, Reader } from "#db/reader.ts";
 import { andVisible } from "#db/shape.ts";
 import { inputOf, shapeOf, viewOf } from "./columns.ts";
 import type { Context } from "./context.ts";
+import { checkKeys, keysByReader } from "./defined-keys.ts";
 import { checkUnchanged, isVersioned } from "./etag.ts";
 import { Fault, type FaultCode } from "./faults.ts";
 import { type Change, type Operation, type Row, type Table, tool, type Verb } from "./operation.ts";
@@ -65,14 +66,16 @@ function listOperation(table: Table): Operation {
   });
   return {
     ...operation,
-    read: (reader: Reader, property: string, input: ListInput): Promise<Page> => {
+    read: async (reader: Reader, property: string, input: ListInput): Promise<Page> => {
       const { count, filters: where = {}, ...rest } = input;
       const pairs = [...Object.entries(where), ...Object.entries(rest)].flatMap(([key, value]) =>
         (Array.isArray(value) ? value : [String(value)]).map((one): [string, string] => [key, one]),
       );
       const shape = shapeOf(table);
       const counting = typeof count === "string" ? count : count ? "exact" : undefined;
-      return reader.list(property, shape, parseQuery(shape, pairs), { count: counting });
+      const query = parseQuery(shape, pairs);
+      if (table.definedKeys) await checkKeys(table, query.where, keysByReader(reader, property));
+      return reader.list(property, shape, query, { count: counting });
     },
   };
 }

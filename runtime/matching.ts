@@ -3,6 +3,7 @@ import { filtersSql } from "#db/filters-sql.ts";
 import { andVisible } from "#db/shape.ts";
 import { columnNames, shapeOf } from "./columns.ts";
 import type { Context } from "./context.ts";
+import { checkKeys, keysBySql } from "./defined-keys.ts";
 import { Fault } from "./faults.ts";
 import type { Row, Table } from "./operation.ts";
 
@@ -21,6 +22,7 @@ export async function lockMatching(
   const { sql, property } = context;
   const shape = shapeOf(table);
   const { where } = parseQuery(shape, filters);
+  await checkKeys(table, where, keysBySql(context));
   const values: unknown[] = [property.id];
   const fitting = filtersSql(shape, where, (value) => `$${values.push(value)}`);
   const rows = await sql.unsafe<{ row: Row }[]>(

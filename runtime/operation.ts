@@ -6,6 +6,7 @@ import type { Part } from "#db/statement.ts";
 import type { Channels } from "./channels/index.ts";
 import type { Config } from "./config.ts";
 import type { Context, JobReference, Scope } from "./context.ts";
+import type { DefinedKeys } from "./defined-keys.ts";
 import { canBeTried, tried } from "./dry-run.ts";
 import type { EventName } from "./events.ts";
 import type { FaultCode } from "./faults.ts";
@@ -219,6 +220,7 @@ export interface Table {
   readonly key: readonly string[];
   /** `deleted_at` is set instead of removing the row, and such rows are hidden. */
   readonly softDelete: boolean;
+  readonly definedKeys?: DefinedKeys;
   readonly events: Partial<Record<"create" | "update" | "delete", EventName>>;
   readonly effects: Partial<Record<Verb, Effect>>;
   readonly faults: readonly FaultCode[];

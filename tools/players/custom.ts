@@ -107,7 +107,18 @@ export function wanted({ type, enum_values: values }: CustomField): string {
 
 /** What to say of a key that no field has. */
 export function unknownField(fields: CustomFields): string {
-  const known = [...fields.values()].filter(({ archived }) => !archived).map(({ key }) => key);
+  return noneOf([...fields.values()].filter(({ archived }) => !archived).map(({ key }) => key));
+}
+
+/** The same, of the key and the records of custom_fields. */
+export function unknownKey(key: string, fields: Record<string, unknown>[]): string {
+  const known = fields
+    .filter(({ archived_at: archived }) => archived === null)
+    .map((field) => `${field.key}`);
+  return `custom.${shown(key)} ${noneOf(known)}`;
+}
+
+function noneOf(known: string[]): string {
   const there = known.length > 0 ? `there are ${known.slice(0, 50).join(", ")}` : "there are none yet";
   return `is no custom field of this property (${there}); create_custom_field makes one`;
 }

@@ -5,7 +5,8 @@ import type { Context } from "#runtime/context.ts";
 import { Fault, invalid } from "#runtime/faults.ts";
 import { type Change, type Row, table } from "#runtime/operation.ts";
 import { suppressAddressesOf } from "#tools/compliance/exclude.ts";
-import { mergedCustom } from "./custom.ts";
+import { mergedCustom, unknownKey } from "./custom.ts";
+import customFields from "./custom-fields.table.ts";
 import {
   checkStatus,
   matchLists,
@@ -29,6 +30,7 @@ export default table({
   key: ["player_id"],
   description: "A player is a person in the property's database.",
   softDelete: true,
+  definedKeys: { column: "custom", definitions: customFields, key: "key", unknown: unknownKey },
   events: { create: "player.created", update: "player.updated", delete: "player.deleted" },
   core: ["list", "get", "create", "update", "delete"],
   concise: [

@@ -1,0 +1,101 @@
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { type House, startHouse, type Tenant } from "../../support/house.ts";
+
+let house: House;
+let rival: Tenant;
+beforeAll(async () => {
+  house = await startHouse();
+  rival = await house.newTenant();
+  await house.post("/api/custom_fields", [
+    { key: "host", type: "text" },
+    { key: "old", type: "number" },
+  ]);
+  await house.post("/api/custom_fields", { key: "theirs", type: "text" }, { "X-Api-Key": rival.key });
+  await house.post("/api/players", { player_id: "ann", custom: { host: "Ray", old: 7 } });
+  await house.post("/api/players", { player_id: "bob" });
+  const { body } = await house.get("/api/custom_fields?key.eq=old");
+  const archived_at = new Date().toISOString();
+  await house.request("PATCH", `/api/custom_fields/${body[0].id}`, { body: { archived_at } });
+});
+afterAll(() => house?.stop());
+
+const UNKNOWN = "is no custom field of this property (there are host); create_custom_field makes one";
+
+// The parameter, its value, and the key that nobody has defined.
+const stray: [string, string, string][] = [
+  ["custom.nope.eq", "1", "nope"],
+  ["custom.nope.not.is", "null", "nope"],
+  ["custom.theirs.neq", "1", "theirs"],
+  ["custom.nope.host.eq", "1", "nope"],
+  ["custom.Host.eq", "Ray", "Host"],
+  ["custom->>nope", "eq.1", "nope"],
+  ["custom->nope->>host", "is.null", "nope"],
+  ["or", "(player_id.eq.ann,and(custom.host.eq.Ray,custom.nope.is.null))", "nope"],
+  ["not.and", "(custom->>nope.eq.1)", "nope"],
+  ...["__proto__", "constructor", "toString"].flatMap((key): [string, string, string][] => [
+    [`custom.${key}.eq`, "1", key],
+    [`custom->>${key}`, "is.null", key],
+  ]),
+];
+
+test.each(stray)(
+  "a list refuses %s=%s, naming it and the fields that there are",
+  async (name, value, key) => {
+    const { status, body } = await house.get(`/api/players?${encodeURIComponent(name)}=${value}`);
+    expect([status, body.code]).toEqual([400, "invalid"]);
+    expect(body.details).toEqual([{ field: name, message: `custom.${key} ${UNKNOWN}` }]);
+  },
+);
+
+test.each(stray)("no change of what filters match is done by %s=%s", async (name, value) => {
+  const path = `/api/players?${encodeURIComponent(name)}=${value}`;
+  const changed = await house.request("PATCH", path, { body: { tier: "Gold" } });
+  const removed = await house.request("DELETE", path);
+  for (const { status, body } of [changed, removed]) {
+    expect([status, body.details?.[0].field]).toEqual([400, name]);
+  }
+  expect((await house.get("/api/players?tier.is=null")).body).toHaveLength(2);
+});
+
+test("agents are told the same of their filters", async () => {
+  for (const key of ["nope", "__proto__"]) {
+    const { body } = await house.post(
+      "/api/mcp",
+      {
+        jsonrpc: "2.0",
+        id: 1,
+        method: "tools/call",
+        params: { name: "list_players", arguments: { filters: { [`custom.${key}.eq`]: "1" } } },
+      },
+      { Accept: "application/json, text/event-stream" },
+    );
+    expect(body.result).toMatchObject({ isError: true });
+    expect(body.result.content[0].text).toContain(`custom.${key} ${UNKNOWN}`);
+  }
+});
+
+test("a field that is archived is filtered by, and so is the whole of custom", async () => {
+  const found = async (query: string) =>
+    (await house.get(`/api/players?${query}`)).body.map(({ player_id: id }: { player_id: string }) => id);
+  expect(await found("custom.old.eq=7")).toEqual(["ann"]);
+  expect(await found("custom->old=gt.6")).toEqual(["ann"]);
+  expect(await found("or=(custom.host.eq.Ray,custom.old.eq.1)")).toEqual(["ann"]);
+  expect(await found("custom.host.is=null")).toEqual(["bob"]);
+  expect(await found(`custom.cs=${encodeURIComponent('{"host":"Ray"}')}`)).toEqual(["ann"]);
+});
+
+test("an order by a custom field is refused, defined or not", async () => {
+  for (const key of ["host", "nope", "__proto__"]) {
+    const { status, body } = await house.get(`/api/players?order=custom.${key}.desc`);
+    expect([status, body.details?.[0].field]).toEqual([400, "order"]);
+  }
+});
+
+test("a property without custom fields is told where they are made", async () => {
+  const { key } = await house.newTenant();
+  const { status, body } = await house.get("/api/players?custom.host.eq=Ray", { "X-Api-Key": key });
+  expect([status, body.details?.[0].message]).toEqual([
+    400,
+    "custom.host is no custom field of this property (there are none yet); create_custom_field makes one",
+  ]);
+});
