@@ -7,7 +7,7 @@ import type { Campaign } from "./campaign.ts";
 import { Cost, estimatedCost } from "./cost.ts";
 import { checkState } from "./move.ts";
 import { obstacles } from "./obstacles.ts";
-import { type Judgement, judgePage } from "./planning.ts";
+import { ADDRESS_BYTES, type Judgement, judgePage } from "./planning.ts";
 import { allSegments, costlyLetters, gamingTraffic } from "./preflight-warnings.ts";
 import { Sample } from "./samples.ts";
 import { firstReason } from "./stats.ts";
@@ -33,7 +33,7 @@ export const Preflight = z.object({
   warnings: z.array(z.string()),
   audience: z.int(),
   blocked: z.record(z.string(), z.int()).describe("Each blocked player once, under the first reason"),
-  allowed: z.int().describe("Players that would be sent to; several with one address get one message"),
+  allowed: z.int().describe("Messages: players that would be sent to, one of those who share an address"),
   segments: z
     .int()
     .nullable()
@@ -116,16 +116,14 @@ async function countAudience(context: Context, campaign: Campaign, countForMs: n
   };
   if (!hasAudience(campaign) || !sendingChannelOf(campaign.channel)) return counted;
   const startedAt = performance.now();
+  const addresses = new Set<number>();
   for (let cursor: string | null = null; ; ) {
     const page: Judgement | null = await judgePage(context, campaign, cursor, PAGE).catch(unanswered);
     if (!page) return counted;
     counted.audience += page.count;
-    counted.allowed += page.count;
-    for (const { reasons, count } of page.blocked) {
-      const reason = firstReason(reasons);
-      counted.blocked[reason] = (counted.blocked[reason] ?? 0) + count;
-      counted.allowed -= count;
-    }
+    for (const { reasons, count } of page.blocked) block(counted, firstReason(reasons), count);
+    block(counted, "duplicate_address", addNew(addresses, page.addresses));
+    counted.allowed = addresses.size;
     counted.isWhole = page.count < PAGE;
     if (counted.isWhole) break;
     if (performance.now() - startedAt > countForMs) {
@@ -137,6 +135,17 @@ async function countAudience(context: Context, campaign: Campaign, countForMs: n
   counted.isEmpty = counted.audience === 0;
   if (counted.audience > 0 && counted.allowed === 0) counted.warnings.push(NOBODY_ALLOWED);
   return counted;
+}
+
+function block({ blocked }: Counted, reason: string, count: number): void {
+  if (count > 0) blocked[reason] = (blocked[reason] ?? 0) + count;
+}
+
+/** Answers how many of the page's addresses were there before: planning skips those, whichever page they stand on. */
+function addNew(known: Set<number>, page: Buffer): number {
+  const before = known.size;
+  for (let at = 0; at < page.length; at += ADDRESS_BYTES) known.add(page.readUIntBE(at, ADDRESS_BYTES));
+  return page.length / ADDRESS_BYTES - (known.size - before);
 }
 
 /** A segment that is gone, and rules that do not compile, are among the errors already. */

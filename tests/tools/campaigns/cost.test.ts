@@ -47,6 +47,25 @@ test("an email is paid for by the message, at the price of the provider that is 
   expect(told.warnings).not.toContainEqual(UNKNOWN);
 });
 
+test("players who share an address cost one message, also where thousands stand between them", async () => {
+  await email({ unit_price: 0.0004, price_currency: "USD" });
+  await place.query(
+    (sql) => sql`
+      insert into players (property_id, player_id, email, email_hash, consents)
+      select ${place.id}, n, 'p' || n % 20000 || '@example.com', sha256(convert_to((n % 20000)::text, 'UTF8')),
+        case when n = 7 then '{}' else '{"email": true}' end::jsonb
+      from generate_series(1, 20017) n order by n`,
+  );
+  const told = await place.preflight(await place.campaign());
+  // The first of one address was never asked, so the second of that address gets the message.
+  expect(told).toMatchObject({
+    audience: 20_017,
+    allowed: 20_000,
+    blocked: { no_consent: 1, duplicate_address: 16 },
+    estimated_cost: { amount: 8, units: 20_000 },
+  });
+});
+
 test("a price that nobody has said is not known, and not nothing", async () => {
   const { id } = await email();
   await place.crowd(2);

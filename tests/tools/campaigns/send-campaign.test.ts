@@ -52,6 +52,7 @@ describe("a campaign to everyone", () => {
     blocked["zz-twin"] = "duplicate_address";
 
     const id = await lucky.campaign();
+    const preflight = await lucky.preflight(id);
     const { campaign } = await lucky.send(id);
     expect(campaign.status).toBe("queued");
     await house.idle();
@@ -72,6 +73,8 @@ describe("a campaign to everyone", () => {
     expect(stats).toMatchObject({ status: "sent", audience: 12, sent: 3, pending: 0, unknown: 0 });
     expect(total(stats)).toBe(stats.audience);
     expect(stats.skipped).toMatchObject({ duplicate_address: 1, underage: 1, self_excluded: 1 });
+    expect(preflight).toMatchObject({ audience: 12, allowed: 3, estimated_cost: { units: 3 } });
+    expect(preflight.blocked).toEqual(stats.skipped);
   });
 
   test("carries the legal footer and a link that unsubscribes in one click", async () => {
