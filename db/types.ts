@@ -44,6 +44,14 @@ export function arrayLiteral(values: unknown[]): string {
   return `{${values.map(itemLiteral).join(",")}}`;
 }
 
+/**
+ * Hex as the array `$1::bytea[]`. Not `decode($1, 'hex')` where it meets a column: below row-level security no index
+ * serves a comparison with the result of a function that is not leakproof.
+ */
+export function byteaLiteral(hexes: readonly string[]): string {
+  return arrayLiteral(hexes.map((hex) => `\\x${hex}`));
+}
+
 function itemLiteral(value: unknown): string {
   if (value === null || value === undefined) return "NULL";
   const text = Buffer.isBuffer(value)

@@ -1,3 +1,4 @@
+import { arrayLiteral } from "#db/types.ts";
 import type { Context } from "#runtime/context.ts";
 import type { Row } from "#runtime/operation.ts";
 import { identityHash } from "#tools/players/identity.ts";
@@ -17,8 +18,8 @@ export interface Exclusion {
  */
 export async function carryOutExclusion(context: Context, exclusion: Exclusion): Promise<string[]> {
   const { sql, property, emit } = context;
-  const hashes = exclusion.addressHashes.map((hash) => hash.toString("hex"));
-  await suppressExcluded(context, hashes, exclusion.endsAt);
+  const { addressHashes: hashes, endsAt } = exclusion;
+  await suppressExcluded(context, hashes, endsAt);
   const named = [exclusion.playerId, ...(await namesakes(context, exclusion.identity))].filter(
     (id) => id !== null,
   );
@@ -26,13 +27,13 @@ export async function carryOutExclusion(context: Context, exclusion: Exclusion):
     update players set status = 'self_excluded', updated_at = now()
     where property_id = ${property.id} and status not in ('self_excluded', 'deceased', 'erased') and id in (
       select id from players where property_id = ${property.id} and id = any(${named}::uuid[])
-      union select p.id from players p, unnest(${hashes}::text[]) as h
-        where p.property_id = ${property.id} and p.email_hash = decode(h, 'hex')
-      union select p.id from players p, unnest(${hashes}::text[]) as h
-        where p.property_id = ${property.id} and p.phone_hash = decode(h, 'hex'))
+      union select p.id from players p, unnest(${arrayLiteral(hashes)}::bytea[]) as h
+        where p.property_id = ${property.id} and p.email_hash = h
+      union select p.id from players p, unnest(${arrayLiteral(hashes)}::bytea[]) as h
+        where p.property_id = ${property.id} and p.phone_hash = h)
     returning id, player_id, status`;
   const ids = players.map((player) => player.id);
-  await suppressAddressesOf(context, [...named, ...ids], exclusion.endsAt);
+  await suppressAddressesOf(context, [...named, ...ids], endsAt);
   await haltSends(context, ids, CHANNELS, "self_excluded");
   for (const player of players) emit("player.self_excluded", player);
   return ids;
@@ -46,8 +47,8 @@ export async function suppressAddressesOf(
 ): Promise<void> {
   if (playerIds.length === 0) return;
   const { sql, property } = context;
-  const rows = await sql<{ hash: string }[]>`
-    select distinct encode(h, 'hex') as hash from players p, unnest(array[p.email_hash, p.phone_hash]) as h
+  const rows = await sql<{ hash: Buffer }[]>`
+    select distinct h as hash from players p, unnest(array[p.email_hash, p.phone_hash]) as h
     where p.property_id = ${property.id} and p.id = any(${playerIds}::uuid[]) and h is not null order by 1`;
   await suppressExcluded(
     context,
@@ -59,14 +60,14 @@ export async function suppressAddressesOf(
 /** The end of two exclusions of one address is the later one; no end is later than any. */
 async function suppressExcluded(
   { sql, property }: Context,
-  hashes: string[],
+  hashes: Buffer[],
   endsAt: string | null,
 ): Promise<void> {
   if (hashes.length === 0) return;
   await sql`
     insert into suppressions (property_id, id, channel, address_hash, reason, source, expires_at)
-    select ${property.id}, uuid_v7(), 'all', decode(h, 'hex'), 'self_excluded', 'self_exclusion', ${endsAt}
-    from unnest(${hashes}::text[]) as h
+    select ${property.id}, uuid_v7(), 'all', h, 'self_excluded', 'self_exclusion', ${endsAt}
+    from unnest(${arrayLiteral(hashes)}::bytea[]) as h
     on conflict (property_id, address_hash, channel, reason) where lifted_at is null
     do update set updated_at = now(),
       expires_at = nullif(greatest(coalesce(suppressions.expires_at, 'infinity'),

@@ -18,15 +18,16 @@ export async function barRefusing(context: Context, rows: readonly Staged[]): Pr
   );
   if (bars.length === 0) return;
   await sql`
-    insert into suppressions (property_id, id, channel, address, address_hash, reason, source)
-    select ${property.id}, uuid_v7(), b.channel, b.address, decode(b.hash, 'hex'), 'import', 'import'
-    from (
-      select distinct channel, address, hash
+    with bars as materialized (
+      select distinct channel, address, decode(hash, 'hex') as hash
       from jsonb_to_recordset(${bars as never}::jsonb) as r(channel text, address text, hash text)
-    ) b
+    )
+    insert into suppressions (property_id, id, channel, address, address_hash, reason, source)
+    select ${property.id}, uuid_v7(), b.channel, b.address, b.hash, 'import', 'import'
+    from bars b
     where not exists (
       select from suppressions e
-      where e.property_id = ${property.id} and e.address_hash = decode(b.hash, 'hex') and e.reason = 'erased'
+      where e.property_id = ${property.id} and e.address_hash = b.hash and e.reason = 'erased'
         and e.lifted_at is null)
     order by b.hash, b.channel
     on conflict (property_id, address_hash, channel, reason) where lifted_at is null do nothing`;

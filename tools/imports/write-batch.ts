@@ -183,8 +183,11 @@ async function erasedRows(
     })),
   );
   const found = await sql<{ row: number }[]>`
-    select a.row from jsonb_to_recordset(${asked as never}::jsonb) as a(row int, hash text)
-    join suppressions s on s.property_id = ${property.id} and s.address_hash = decode(a.hash, 'hex')
+    with asked as materialized (
+      select row, decode(hash, 'hex') as hash
+      from jsonb_to_recordset(${asked as never}::jsonb) as r(row int, hash text)
+    )
+    select a.row from asked a join suppressions s on s.property_id = ${property.id} and s.address_hash = a.hash
       and s.reason = 'erased' and s.lifted_at is null`;
   return new Set([...known, ...found.map(({ row }) => row)]);
 }

@@ -1,3 +1,4 @@
+import { byteaLiteral } from "#db/types.ts";
 import type { Context } from "#runtime/context.ts";
 import { addressHash } from "#tools/players/address.ts";
 import { identityHash } from "#tools/players/identity.ts";
@@ -79,12 +80,14 @@ async function ownersOf(
   id: string,
   known: readonly string[],
 ): Promise<Map<string, string[]>> {
-  const hashes = [...new Set(known)];
+  const hashes = byteaLiteral([...new Set(known)]);
   const live = sql`o.property_id = ${property.id} and o.id <> ${id} and o.deleted_at is null`;
   const rows = await sql<{ hash: string; id: string }[]>`
-    select h as hash, o.id from unnest(${hashes}::text[]) as h join players o on o.email_hash = decode(h, 'hex') and ${live}
+    select encode(h, 'hex') as hash, o.id from unnest(${hashes}::bytea[]) as h
+      join players o on o.email_hash = h and ${live}
     union
-    select h, o.id from unnest(${hashes}::text[]) as h join players o on o.phone_hash = decode(h, 'hex') and ${live}`;
+    select encode(h, 'hex'), o.id from unnest(${hashes}::bytea[]) as h
+      join players o on o.phone_hash = h and ${live}`;
   const owners = new Map<string, string[]>();
   for (const row of rows) owners.set(row.hash, [...(owners.get(row.hash) ?? []), row.id]);
   return owners;

@@ -1,5 +1,6 @@
 import type postgres from "postgres";
 import type { Sql } from "#db/client.ts";
+import { byteaLiteral } from "#db/types.ts";
 import { LEDGERS, type LedgerName } from "#runtime/ledgers.ts";
 import type { Person } from "./person.ts";
 
@@ -57,7 +58,7 @@ export function ofAnother({ sql, property, person }: About, column: string): Fra
 
 /** Bytes among the person's hashes. */
 export function amongHashes({ sql }: About, column: string, hashes: readonly string[]): Fragment {
-  return sql`${sql.unsafe(column)} in (select decode(h, 'hex') from unnest(${hashes as string[]}::text[]) as h)`;
+  return sql`${sql.unsafe(column)} = any(${byteaLiteral(hashes)}::bytea[])`;
 }
 
 /** Rows of a ledger lose their personal part, and say by which erasure. */

@@ -1,10 +1,11 @@
+import { byteaLiteral } from "#db/types.ts";
 import { type About, amongHashes, blanked, byPlayer, ofAnother, type Trace } from "./trace.ts";
 
 const theirSuppressions = ({ sql, property, person }: About) => sql`
   select s.id from suppressions s where s.property_id = ${property.id} and s.player_id = ${person.id}
   union all
-  select s.id from suppressions s, unnest(${person.hashes}::text[]) as h
-  where s.property_id = ${property.id} and s.address_hash = decode(h, 'hex')`;
+  select s.id from suppressions s, unnest(${byteaLiteral(person.hashes)}::bytea[]) as h
+  where s.property_id = ${property.id} and s.address_hash = h`;
 
 /** Each by an index of its own. */
 const theirResults = ({ sql, property, person }: About) => sql`
@@ -92,7 +93,7 @@ export const STANDING_TRACES: readonly Trace[] = [
     table: "self_exclusions",
     rows: (about) => about.sql`(${byPlayer(about)} or not ${ofAnother(about, "t.player_id")}
       and (t.identity_hash = ${about.person.identityHash}
-        or t.address_hashes && array(select decode(h, 'hex') from unnest(${about.person.hashes}::text[]) as h)))`,
+        or t.address_hashes && ${byteaLiteral(about.person.hashes)}::bytea[]))`,
     exported: "self_exclusions",
     erasure: {
       set: { player_id: "null", source: "null", external_ref: "null" },

@@ -1,3 +1,4 @@
+import { byteaLiteral } from "#db/types.ts";
 import type { Context } from "#runtime/context.ts";
 import { ADDRESSES } from "#tools/campaigns/addresses.ts";
 import { cancelOpenSends } from "#tools/compliance/open-sends.ts";
@@ -107,9 +108,10 @@ async function playersWith(
   rows: readonly { hash: string }[],
 ): Promise<string[]> {
   const column = sql.unsafe(ADDRESSES[channel].hash);
+  const hashes = byteaLiteral(rows.map(({ hash }) => hash));
   const players = await sql<{ id: string }[]>`
-    select distinct p.id from jsonb_to_recordset(${rows as never}::jsonb) as r(hash text)
-    join players p on p.property_id = ${property.id} and ${column} = decode(r.hash, 'hex')`;
+    select distinct p.id from unnest(${hashes}::bytea[]) as h
+    join players p on p.property_id = ${property.id} and ${column} = h`;
   return players.map(({ id }) => id);
 }
 

@@ -124,14 +124,18 @@ async function keepRows({ sql, property }: Context, jobId: string, rows: Address
     hash: addressHash(property.pepper, email).toString("hex"),
   }));
   const kept = await sql`
+    with given as materialized (
+      select email, player_id, place, decode(hash, 'hex') as hash
+      from jsonb_to_recordset(${given as never}::jsonb) as r(email text, player_id uuid, place int, hash text)
+    )
     insert into validation_results (property_id, job_id, seq, email, player_id)
     select ${property.id}, ${jobId}, w.place, w.email, coalesce(w.player_id, (
       select p.id from players p
       where p.property_id = ${property.id} and p.email = w.email and p.deleted_at is null order by p.id limit 1))
-    from jsonb_to_recordset(${given as never}::jsonb) as w(email text, player_id uuid, place int, hash text)
+    from given w
     where not exists (
       select from suppressions s
-      where s.property_id = ${property.id} and s.address_hash = decode(w.hash, 'hex') and s.reason = 'erased'
+      where s.property_id = ${property.id} and s.address_hash = w.hash and s.reason = 'erased'
         and s.lifted_at is null)`;
   return kept.count - (await forgetErased({ sql, property }, jobId));
 }

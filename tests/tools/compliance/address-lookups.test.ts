@@ -1,0 +1,150 @@
+import postgres from "postgres";
+import { afterAll, beforeAll, expect, test, vi } from "vitest";
+import type { Sql } from "#db/client.ts";
+import type { Context } from "#runtime/context.ts";
+import { addressHash } from "#tools/players/address.ts";
+import { drawConsequences } from "#tools/providers/consequences.ts";
+import { type House, startHouse } from "../../support/house.ts";
+import { casino } from "../campaigns/casino.ts";
+
+// Who is looked for by an address is found by the index of hashes, however many others the property has.
+
+const MANY = 20_000;
+const FEW = 100;
+const TABLES = ["players", "suppressions", "dnc_entries", "campaign_sends"];
+
+let house: House;
+
+beforeAll(async () => {
+  house = await startHouse();
+  const place = casino(house);
+  const campaign = await place.campaign();
+  const admin = postgres(house.database.url, { max: 1, onnotice: () => {} });
+  const others = admin`(select ${house.tenant.id}::uuid as property, sha256(n::text::bytea) as hash, n
+    from generate_series(1, ${MANY}::int) n) o`;
+  await admin`
+    insert into players (property_id, player_id, email, email_hash, phone, phone_hash, birth_date)
+    select property, n, n || '@example.com', hash, n, hash, date '1950-01-01' + n from ${others}`;
+  await admin`
+    insert into suppressions (property_id, channel, address_hash, reason)
+    select property, 'all', hash, 'erased' from ${others}`;
+  await admin`insert into dnc_entries (property_id, phone_hash) select property, hash from ${others}`;
+  await admin`
+    insert into campaign_sends (property_id, id, campaign_id, channel, status, dedupe_key, address_hash)
+    select property, uuid_v7(), ${campaign}, 'email', 'sent', hash, hash from ${others}`;
+  await admin.unsafe(`analyze ${TABLES.join(", ")}`);
+  await admin.end();
+});
+afterAll(() => house.stop());
+
+/** How many rows the property's transactions read meanwhile, by table. */
+async function rowsRead(work: () => Promise<unknown>): Promise<Record<string, number>> {
+  const { db } = house.service;
+  const { asProperty } = db;
+  const read: Record<string, number> = {};
+  const spy = vi.spyOn(db, "asProperty").mockImplementation((property, inside, options) =>
+    asProperty(
+      property,
+      async (sql, last) => {
+        // The server's figures may still have the session's last transactions in them.
+        await addCounts(sql, read, -1);
+        const result = await inside(sql, last);
+        await addCounts(sql, read, 1);
+        return result;
+      },
+      options,
+    ),
+  );
+  await work().finally(() => spy.mockRestore());
+  return read;
+}
+
+async function addCounts(sql: Sql, read: Record<string, number>, factor: number): Promise<void> {
+  const tables = await sql<{ name: string; rows: number }[]>`
+    select relname as name, (seq_tup_read + idx_tup_fetch)::int as rows from pg_stat_xact_user_tables
+    where relname = any(${TABLES}::text[])`;
+  for (const { name, rows } of tables) read[name] = (read[name] ?? 0) + factor * rows;
+}
+
+async function post(path: string, body: unknown): Promise<void> {
+  const { status, text } = await house.post(path, body);
+  expect(status, text).toBeLessThan(300);
+}
+
+const player = (name: string, phone: string) =>
+  casino(house).player({
+    email: `${name}@casino.example`,
+    phone,
+    first_name: name,
+    last_name: "Gone",
+    birth_date: "1970-05-05",
+  });
+
+async function bounce(email: string): Promise<void> {
+  const property = (await house.service.directory.property(house.tenant.id))!;
+  const hash = addressHash(property.pepper, email).toString("hex");
+  await house.service.db.asProperty(property.id, (sql) =>
+    drawConsequences(
+      { sql, property, emit: () => {} } as unknown as Context,
+      { channel: "email", kind: "sendgrid" },
+      [{ kind: "hard", hash, playerId: null, campaignId: null }],
+    ),
+  );
+}
+
+async function importRefusing(): Promise<void> {
+  const csv = "player_id,email,email_opt_in,adt\nB1,no@casino.example,no,many\n";
+  await post("/api/import_jobs", { csv, mapping: { email_opt_in: "consent.email" } });
+  await house.idle();
+}
+
+test.each<[string, string[], () => Promise<unknown>]>([
+  [
+    "self-exclusions",
+    TABLES,
+    async () => {
+      await player("ben", "+17025550111");
+      const unknown = { email: "nobody@casino.example", phone: "+17025550199" };
+      const named = { first_name: "Ben", last_name: "Gone", birth_date: "1970-05-05" };
+      await post("/api/self_exclusions", [unknown, { phone: "+17025550111" }, named]);
+    },
+  ],
+  [
+    "an erasure",
+    ["players", "dnc_entries", "campaign_sends"],
+    async () => {
+      const playerId = await player("ann", "+17025550123");
+      await post("/api/functions/data-deletion", { propertyId: house.tenant.id, playerId });
+    },
+  ],
+  [
+    "a bounce",
+    TABLES,
+    async () => {
+      await player("eve", "+17025550155");
+      await bounce("eve@casino.example");
+    },
+  ],
+  [
+    "a validation",
+    TABLES,
+    async () => {
+      await player("joe", "+17025550166");
+      await post("/api/validation_jobs", { emails: ["joe@casino.example"] });
+    },
+  ],
+  [
+    "an import of who refuses",
+    TABLES,
+    async () => {
+      await player("tim", "+17025550177");
+      await importRefusing();
+    },
+  ],
+])("of many rows, few are read by %s", async (_, tables, work) => {
+  const read = await rowsRead(work);
+  expect(read.players).toBeGreaterThan(0);
+  expect(tables.filter((table) => read[table]! >= FEW).map((table) => `${table}: ${read[table]}`)).toEqual(
+    [],
+  );
+});
