@@ -93,21 +93,24 @@ export async function refreshConsents(
   property: { id: string },
   playerIds: string[],
 ): Promise<void> {
+  // The property's id comes out of what is read first: to a planner whose statistics do not know the property, its
+  // players would be one row, and what the ledger says be looked up for each of them.
   await sql`
-    update players p
-    set consents = l.consents, consent_expiries = l.expiries, updated_at = now()
-    from (
-      select player_id, jsonb_object_agg(channel, consent_given) as consents,
+    with last as materialized (
+      select property_id, player_id, jsonb_object_agg(channel, consent_given) as consents,
         jsonb_object_agg(channel, expires_at) filter (where consent_given and expires_at is not null) as expiries
       from (
-        select distinct on (player_id, channel) player_id, channel, consent_given, expires_at
+        select distinct on (player_id, channel) property_id, player_id, channel, consent_given, expires_at
         from consent_records
         where property_id = ${property.id} and player_id = any(${playerIds}::uuid[]) and purpose = 'marketing'
           -- What has expired is known by its own end.
           and action <> 'expired'
-        order by player_id, channel, occurred_at desc, id desc) last
-      group by player_id) l
-    where p.property_id = ${property.id} and p.id = l.player_id
+        order by player_id, channel, occurred_at desc, id desc) said
+      group by property_id, player_id)
+    update players p
+    set consents = l.consents, consent_expiries = l.expiries, updated_at = now()
+    from last l
+    where p.property_id = l.property_id and p.id = l.player_id
       and (p.consents, p.consent_expiries) is distinct from (l.consents, l.expiries)`;
 }
 

@@ -26,7 +26,7 @@ export function columnsIn(rows: readonly Staged[]): string[] {
 
 /**
  * Puts the rows into the transaction's own table `import_file`, and makes `import_rows` for what is found out
- * about them. `identify` gives a person's hash, where one is needed.
+ * about them: `player` is whom a row is about once it is written. `identify` gives a person's hash, where one is needed.
  */
 export async function stage(
   sql: Sql,
@@ -40,7 +40,8 @@ export async function stage(
     .unsafe(`
       create temp table import_file (${given}) on commit drop;
       create temp table import_rows (
-        ${given}, target uuid, target_status text, excluded boolean, verdict text) on commit drop`)
+        ${given}, target uuid, target_status text, excluded boolean, verdict text,
+        player uuid generated always as (coalesce(target, id)) stored) on commit drop`)
     .simple();
   const names = ["row", "id", "match_on", "identity_hash", ...columns];
   await copyIn(sql, "import_file", names, lines(rows, columns, identify));

@@ -87,7 +87,7 @@ async function checkFields(context: Context, { rows, customs }: Batch): Promise<
 /** The players of this batch who have excluded themselves. */
 async function excludedRows({ sql }: Context): Promise<string[]> {
   const rows = await sql<{ id: string }[]>`
-    select coalesce(target, id) as id from import_rows where excluded and verdict is null`;
+    select player as id from import_rows where excluded and verdict is null`;
   return rows.map(({ id }) => id);
 }
 

@@ -68,8 +68,11 @@ function saidBy(person: Person, choices: ReadonlyMap<number, readonly Choice[]>)
 /** The players of written rows, who are locked by having been written. */
 async function writtenPeople({ sql, property }: Context, rows: number[]): Promise<Person[]> {
   return await sql<Person[]>`
-    select r.row, ${personOf({ sql })}
-    from import_rows r join players p on p.property_id = ${property.id} and p.id = coalesce(r.target, r.id)
+    ${own({ sql, property })}
+    select r.row, p.*
+    from own cross join import_rows r cross join lateral (
+      select ${personOf({ sql })} from players p
+      where p.property_id = own.property_id and p.id = r.player offset 0) p
     where r.verdict is null and r.row = any(${rows}::int[])`;
 }
 
@@ -83,11 +86,14 @@ async function otherPeople(
   const meant: { row: number; id: string }[] = [];
   if (rows.some(refuses)) {
     const left = await sql<{ row: number; id: string }[]>`
+      ${own({ sql, property })}
       select row, target as id from import_rows
       where verdict in ('skip', 'duplicate_in_file', 'type_mismatch') and target is not null
       union all
-      select r.row, p.id from import_rows r
-      join players p on p.property_id = ${property.id} and p.player_id = r.player_id and p.deleted_at is null
+      select r.row, p.id
+      from own cross join import_rows r cross join lateral (
+        select id from players
+        where property_id = own.property_id and player_id = r.player_id and deleted_at is null offset 0) p
       where r.verdict = 'conflict'`;
     meant.push(...left);
   }
@@ -107,10 +113,20 @@ async function otherPeople(
   }
   if (meant.length === 0) return [];
   return await sql<Person[]>`
-    select m.row, ${personOf({ sql })}
-    from jsonb_to_recordset(${meant as never}::jsonb) as m(row int, id uuid)
-    join players p on p.property_id = ${property.id} and p.id = m.id and p.status <> 'erased'
-    order by p.id for update of p`;
+    ${own({ sql, property })}
+    select m.row, p.*
+    from own cross join (select * from jsonb_to_recordset(${meant as never}::jsonb) as m(row int, id uuid) order by id) m
+    cross join lateral (
+      select ${personOf({ sql })} from players p
+      where p.property_id = own.property_id and p.id = m.id and p.status <> 'erased' offset 0 for update) p`;
+}
+
+/**
+ * A CTE that keeps from the planner which property it is. One that its statistics do not know yet would have one
+ * player, whom any index finds; what is read for each row goes by the index that names the row's.
+ */
+function own({ sql, property }: Pick<Context, "sql" | "property">) {
+  return sql`with own as materialized (select ${property.id}::uuid as property_id)`;
 }
 
 function personOf({ sql }: Pick<Context, "sql">) {

@@ -93,7 +93,7 @@ async function createPlayers(
 async function joinSegment({ sql, property, enqueue }: Context, segmentId: string): Promise<void> {
   const joined = await sql`
     insert into segment_members (property_id, segment_id, player_id, source)
-    select distinct ${property.id}::uuid, ${segmentId}::uuid, coalesce(target, id), 'import'
+    select distinct ${property.id}::uuid, ${segmentId}::uuid, player, 'import'
     from import_rows where verdict is null
     on conflict (property_id, segment_id, player_id) do nothing`;
   if (joined.count === 0) return;
