@@ -17,6 +17,7 @@ export async function barRefusing(context: Context, rows: readonly Staged[]): Pr
     }),
   );
   if (bars.length === 0) return;
+  // "offset 0": each is looked for by itself, whatever the planner takes a look to cost.
   await sql`
     with bars as materialized (
       select distinct channel, address, decode(hash, 'hex') as hash
@@ -28,7 +29,7 @@ export async function barRefusing(context: Context, rows: readonly Staged[]): Pr
     where not exists (
       select from suppressions e
       where e.property_id = ${property.id} and e.address_hash = b.hash and e.reason = 'erased'
-        and e.lifted_at is null)
+        and e.lifted_at is null offset 0)
     order by b.hash, b.channel
     on conflict (property_id, address_hash, channel, reason) where lifted_at is null do nothing`;
 }

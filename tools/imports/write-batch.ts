@@ -187,8 +187,11 @@ async function erasedRows(
       select row, decode(hash, 'hex') as hash
       from jsonb_to_recordset(${asked as never}::jsonb) as r(row int, hash text)
     )
-    select a.row from asked a join suppressions s on s.property_id = ${property.id} and s.address_hash = a.hash
-      and s.reason = 'erased' and s.lifted_at is null`;
+    select a.row from asked a
+    where exists (
+      select from suppressions s
+      where s.property_id = ${property.id} and s.address_hash = a.hash and s.reason = 'erased'
+        and s.lifted_at is null offset 0)`;
   return new Set([...known, ...found.map(({ row }) => row)]);
 }
 
