@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { readdir, readFile } from "node:fs/promises";
-import postgres from "postgres";
-import { cuttable, gatheringSocket } from "./socket.ts";
+import type postgres from "postgres";
+import { openClient } from "./connection/open.ts";
 
 const FOLDER = new URL("./migrations/", import.meta.url);
 const LOCK = 7_305_133;
@@ -11,52 +11,55 @@ export interface Applied {
   milliseconds: number;
 }
 
+/** Until 1.0.0 the migrations are a baseline that is edited: a database of another state cannot be brought up to date. */
+export class UnreleasedDatabase extends Error {
+  constructor(migration: string) {
+    super(
+      `The database was made by another unreleased version (${migration} is not as it is here) and must be made anew: with that version write each property's players to a file (npm run -s tool -- export-players --property <name> > players.csv), then start this version on an empty database, or with an empty DATA_DIR, and import each file (npm run tool -- create-import-job --property <name> --csv @players.csv --consent …).`,
+    );
+  }
+}
+
 const PATIENCE_MS = 10_000;
 
 /**
- * Brings a database up to date, under an advisory lock. Answers the migrations that it applied. Throws when
- * one that was applied has been edited since, when the database is ahead of this code or cannot be ours, or when
- * there is no connection to it within `patience` milliseconds.
+ * Brings a database up to date, under an advisory lock. Answers the migrations that it applied. Throws
+ * UnreleasedDatabase; throws when the database cannot be ours, or when there is no connection to it within
+ * `patience` milliseconds.
  */
 export async function migrate(url: string, patience = PATIENCE_MS): Promise<Applied[]> {
-  const { socket, cut } = cuttable(gatheringSocket());
-  // The driver knows the option, and its types do not.
-  const sockets = { socket };
-  const sql = postgres(url, {
-    max: 1,
-    onnotice: () => {},
-    connect_timeout: PATIENCE_MS / 1000,
-    ...sockets,
-  });
+  const { sql, cut } = openClient(url, { onnotice: () => {}, connect_timeout: PATIENCE_MS / 1000 });
   try {
-    await within(patience, sql, cut, checkServer(sql));
+    await within(patience, cut, checkServer(sql));
     await sql`select pg_advisory_lock(${LOCK})`;
     await sql`create table if not exists migrations (
       name text primary key, checksum text not null, applied_at timestamptz not null default now())`;
-    const done = new Map(
-      (await sql<{ name: string; checksum: string }[]>`select name, checksum from migrations`).map((row) => [
-        row.name,
-        row.checksum,
-      ]),
-    );
-    const files = (await readdir(FOLDER)).filter((file) => file.endsWith(".sql")).sort();
-    const unknown = [...done.keys()].find((name) => !files.includes(name));
-    if (unknown)
-      throw new Error(`The database has the migration ${unknown}, which this version does not know.`);
+    const recorded = await sql<{ name: string; checksum: string }[]>`
+      select name, checksum from migrations order by name`;
+    const files = await readMigrations();
+    const other = recorded.find(({ name, checksum }) => files.get(name)?.checksum !== checksum);
+    if (other) throw new UnreleasedDatabase(other.name);
+    const done = new Set(recorded.map(({ name }) => name));
     const applied: Applied[] = [];
-    for (const file of files) {
-      const text = await readFile(new URL(file, FOLDER), "utf8");
-      const checksum = createHash("sha256").update(text).digest("hex");
-      const known = done.get(file);
-      if (known !== undefined && known !== checksum) {
-        throw new Error(`The migration ${file} was edited after it had been applied.`);
-      }
-      if (known === undefined) applied.push(await apply(sql, file, text, checksum));
+    for (const [name, { text, checksum }] of files) {
+      if (!done.has(name)) applied.push(await apply(sql, name, text, checksum));
     }
     return applied;
   } finally {
     await sql.end({ timeout: 5 });
   }
+}
+
+/** In the order in which they are applied. */
+async function readMigrations(): Promise<Map<string, { text: string; checksum: string }>> {
+  const names = (await readdir(FOLDER)).filter((file) => file.endsWith(".sql")).sort();
+  const texts = await Promise.all(names.map((name) => readFile(new URL(name, FOLDER), "utf8")));
+  return new Map(
+    names.map((name, place) => {
+      const text = texts[place]!;
+      return [name, { text, checksum: createHash("sha256").update(text).digest("hex") }];
+    }),
+  );
 }
 
 interface ServerFacts {
@@ -80,19 +83,12 @@ export function unfit({ version, encoding }: ServerFacts): string | null {
 }
 
 /** Where a connection is closed before it is ready, the driver opens the next one without end. */
-async function within(
-  patience: number,
-  sql: postgres.Sql,
-  cut: () => void,
-  first: Promise<void>,
-): Promise<void> {
+async function within(patience: number, cut: () => void, first: Promise<void>): Promise<void> {
   const { promise: late, reject } = Promise.withResolvers<never>();
   const message = `what answers there has not said within ${patience} ms that it is ready`;
   const timer = setTimeout(() => {
     reject(Object.assign(new Error(message), { code: "CONNECT_TIMEOUT" }));
     cut();
-    // At once: nothing has been begun.
-    void sql.end({ timeout: 0 });
   }, patience);
   try {
     await Promise.race([first, late]);

@@ -1,5 +1,5 @@
-import { errorCode } from "#db/error-code.ts";
-import { QueryError } from "#db/shape.ts";
+import { errorCode } from "#db/connection/error-code.ts";
+import { QueryError } from "#db/query/readable-table.ts";
 
 /** Every failure that a caller can see: its stable code, its HTTP status and its default sentence. */
 export const FAULTS = {
@@ -113,6 +113,18 @@ export function invalid(field: string, message: string): Fault {
   return new Fault("invalid", { message: `${field}: ${message}`, details: [{ field, message }] });
 }
 
+/** The only row, or the first. Throws `not_found` where there is none. */
+export function one<T>(rows: readonly T[], noun: string, id: unknown): T {
+  const [row] = rows;
+  if (row === undefined) throw noSuch(noun, id);
+  return row;
+}
+
+/** The `not_found` that names the id. */
+export function noSuch(noun: string, id: unknown): Fault {
+  return new Fault("not_found", { message: `No ${noun} with the id ${id} in this property.` });
+}
+
 /** What was thrown about one record of several; a fault tells which one, as `[2].email`. */
 export function thrownAt(index: number, error: unknown): unknown {
   if (!(error instanceof Fault) || error.keepWrites || error.status >= 500) return error;
@@ -135,6 +147,9 @@ const CONNECTION_ERRORS = new Set([
   "EPIPE",
   "ETIMEDOUT",
 ]);
+
+/** What Citus says, with the SQLSTATE of an internal error, when it has lost the connection to a worker. */
+const LOST_WORKER = /failure on connection|lost connection|server closed the connection/;
 
 /** The REST body of a fault. */
 export function faultBody(fault: Fault): object {
@@ -167,6 +182,9 @@ export function toFault(error: unknown): Fault {
   }
   if (code === "23514" || code === "23502") {
     return new Fault("invalid", { message: "A value is not allowed for its column.", cause: error });
+  }
+  if (code === "XX000" && LOST_WORKER.test((error as Error).message)) {
+    return new Fault("unavailable", { cause: error, retryAfter: 1 });
   }
   if (code === "55P03" || /^(08|53|57|40)/.test(code) || code === "25P03" || code === "25P02") {
     return new Fault("unavailable", { cause: error, retryAfter: 1 });

@@ -1,5 +1,4 @@
-import type { Sql } from "#db/client.ts";
-import { statement } from "#db/statement.ts";
+import { cast, type Fragment, identifier, join, raw, type Sql, sql } from "#db/sql.ts";
 
 type Columns = Readonly<Record<string, string>>;
 
@@ -70,44 +69,52 @@ export const PROPERTY_LEDGERS = (Object.keys(LEDGERS) as LedgerName[]).filter(
 );
 
 /** SQL of the hash of a row's personal part. */
-export function detailHashText(ledger: LedgerName, row: string): string {
+export function detailHash(ledger: LedgerName, row: string): Fragment {
   const fields = Object.keys(LEDGERS[ledger].personal).map((name) => `${row}.${name}`);
-  return `salted_hash(${row}.salt, jsonb_build_array(${fields.join(", ")}))`;
+  return raw(`salted_hash(${row}.salt, jsonb_build_array(${fields.join(", ")}))`);
 }
 
 /** SQL of the hash of a row, as far as it is never erased. The session's time zone is UTC. */
-export function recordHashText(ledger: LedgerName, row: string): string {
+export function recordHash(ledger: LedgerName, row: string): Fragment {
   const { sealed, written } = LEDGERS[ledger];
   const fields = [...Object.keys(sealed), ...written, "detail_hash"].map(
     (name) => `'${name}', ${row}.${name}`,
   );
-  return `sealed_hash(jsonb_build_object(${fields.join(", ")}))`;
+  return raw(`sealed_hash(jsonb_build_object(${fields.join(", ")}))`);
 }
 
-/** A statement that appends rows to a ledger, with their hashes. bytea as `\x…`. */
-export function appendRows(sql: Sql, ledger: LedgerName, rows: readonly object[]) {
-  return statement(sql, { text: appendText(ledger), values: { rows } });
+/** Appends rows to a ledger, with their hashes. */
+export function appendRows(transaction: Sql, ledger: LedgerName, rows: readonly object[]) {
+  return transaction`${appended(ledger, rows)}`;
 }
 
-/** The text of that statement, whose rows are `$rows`; for one row without a detour, whose columns are `$ledger_…`. */
-export function appendText(ledger: LedgerName, { one = false } = {}): string {
+/** The insert that appends rows to a ledger, with their hashes. bytea as `\\x…`. */
+export function appended(ledger: LedgerName, rows: readonly object[]): Fragment {
   const { sealed, personal, written } = LEDGERS[ledger];
   const types = Object.entries({ ...sealed, ...personal });
-  const given = types.map(([name, type]) => `$ledger_${name}::${type} as "${name}"`).join(", ");
-  const source = one
-    ? `(select ${given}) as j`
-    : `jsonb_to_recordset($rows::jsonb) as j(${types.map(([name, type]) => `"${name}" ${type}`).join(", ")})`;
   const names = types.map(([name]) => `"${name}"`).join(", ");
-  const all = `${names}, ${written.join(", ")}, salt, detail_hash`;
-  const salt = "sha256(uuid_send(gen_random_uuid()) || uuid_send(gen_random_uuid())) as salt";
-  return `
-    insert into ${ledger} (${all}, record_hash)
-    select ${all}, ${recordHashText(ledger, "r")}
+  const all = raw(`${names}, ${written.join(", ")}, salt, detail_hash`);
+  const times = raw(written.map((name) => `now() as ${name}`).join(", "));
+  return sql`
+    insert into ${raw(ledger)} (${all}, record_hash)
+    select ${all}, ${recordHash(ledger, "r")}
     from (
-      select d.*, ${detailHashText(ledger, "d")} as detail_hash
+      select d.*, ${detailHash(ledger, "d")} as detail_hash
       from (
-        select ${names}, ${written.map((name) => `now() as ${name}`).join(", ")}, ${salt}
-        from ${source}
+        select ${raw(names)}, ${times},
+          sha256(uuid_send(gen_random_uuid()) || uuid_send(gen_random_uuid())) as salt
+        from ${given(types, rows)}
       ) d
-    ) r`;
+    ) r
+    returning 1`;
+}
+
+/** The rows as a relation; a single one without a detour by JSON. */
+function given(types: [string, string][], rows: readonly object[]): Fragment {
+  if (rows.length !== 1) {
+    const columns = raw(types.map(([name, type]) => `"${name}" ${type}`).join(", "));
+    return sql`jsonb_to_recordset(${rows}::jsonb) as j(${columns})`;
+  }
+  const row = rows[0] as Record<string, unknown>;
+  return sql`(select ${join(types.map(([name, type]) => sql`${cast(row[name] ?? null, type === "bytea" ? "text::bytea" : type)} as ${identifier(name)}`))}) j`;
 }

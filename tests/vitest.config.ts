@@ -7,9 +7,9 @@ export default defineConfig({
     globalSetup: ["tests/support/postgres.ts"],
     pool: "forks",
     maxWorkers: 2,
-    // What never comes is told late rather than what comes late on a busy machine.
-    testTimeout: 120_000,
-    hookTimeout: 120_000,
-    expect: { poll: { timeout: 30_000 } },
+    // A test that needs more has its own, with the reason.
+    testTimeout: 30_000,
+    hookTimeout: 30_000,
+    expect: { poll: { timeout: 20_000 } },
   },
 });

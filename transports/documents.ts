@@ -1,25 +1,39 @@
-import type { Catalog } from "#runtime/catalog.ts";
 import { settings } from "#runtime/config.ts";
-import type { Operation } from "#runtime/operation.ts";
-import { mcpClientConfig } from "./mcp-discovery.ts";
-import { placesOf } from "./rest-places.ts";
+import type { Catalog } from "#runtime/operation/catalog.ts";
+import type { Operation } from "#runtime/operation/operation.ts";
+import { placesOf } from "#runtime/operation/rest-paths.ts";
+import { guides } from "./docs/guides.ts";
+import { mcpClientConfig } from "./mcp/discovery.ts";
 
-/** The generated part of the README between `<!-- name -->` and `<!-- /name -->`. */
-export type Part = "operations" | "configuration";
+/** The generated parts of documents: the file, the part's name and its text. */
+export function generatedParts(catalog: Catalog): { file: string; name: string; text: string }[] {
+  return [
+    { file: "README.md", name: "guides", text: guidesPart() },
+    { file: `${GUIDES}/operations.md`, name: "operations", text: operationsPart(catalog) },
+    { file: `${GUIDES}/running-it.md`, name: "configuration", text: configurationPart() },
+  ];
+}
 
-/** Every operation, by domain, with its name on each face. */
-export function operationsPart(catalog: Catalog): string {
+const GUIDES = "transports/docs/guides";
+
+function guidesPart(): string {
+  const rows = guides().map(({ name, title, summary }) => [`[${title}](${GUIDES}/${name}.md)`, summary]);
+  return markdownTable(["guide", "what it is for"], rows);
+}
+
+/** Every operation, by domain. */
+function operationsPart(catalog: Catalog): string {
   const parts = catalog.domains.flatMap(({ name, title }) => {
-    const own = [...catalog.operations.values()].filter((one) => catalog.domainOf.get(one.name) === name);
+    const own = [...catalog.operations.values()].filter((each) => catalog.domainOf.get(each.name) === name);
     if (own.length === 0) return [];
-    const header = ["operation", "MCP tool", "REST", "CLI", "scope", "effect", "what it does"];
-    return [`### ${title}\n\n${markdownTable(header, own.map(operationRow))}`];
+    const header = ["operation", "REST", "scope", "effect", "what it does"];
+    return [`## ${title}\n\n${markdownTable(header, own.map(operationRow))}`];
   });
   return parts.join("\n\n");
 }
 
 /** Every environment variable, with its default. */
-export function configurationPart(): string {
+function configurationPart(): string {
   const rows = settings().map(({ name, default: value, choices, description }) => [
     `\`${name}\``,
     value === null ? "" : `\`${value}\``,
@@ -28,24 +42,25 @@ export function configurationPart(): string {
   return markdownTable(["variable", "default", "what it does"], rows);
 }
 
-/** `mcp.json`: what an MCP client reads; clients put environment variables in the place of `${…}`. */
+/** `mcp.json`, the settings of an MCP client. Clients replace `${…}` by environment variables. */
 export function mcpJson(): string {
   const address = "$" + "{BASE_URL:-http://127.0.0.1:8787}";
   return `${JSON.stringify(mcpClientConfig(address, "$" + "{API_KEY}"), null, 2)}\n`;
 }
 
-/** The README with its generated parts made anew. Throws where one has no place. */
-export function readmeWith(readme: string, parts: Record<Part, string>): string {
-  return Object.entries(parts).reduce((text, [name, part]) => {
-    const [open, close] = [`<!-- ${name} -->`, `<!-- /${name} -->`];
-    const start = text.indexOf(open);
-    const end = text.indexOf(close);
-    if (start < 0 || end < start) throw new Error(`README.md needs ${open} and, below it, ${close}`);
-    return `${text.slice(0, start + open.length)}\n\n${part}\n\n${text.slice(end)}`;
-  }, readme);
+/** A document with a new generated part between `<!-- name -->` and `<!-- /name -->`. Throws without these marks. */
+export function withPart(
+  document: string,
+  { file, name, text }: { file: string; name: string; text: string },
+) {
+  const [open, close] = [`<!-- ${name} -->`, `<!-- /${name} -->`];
+  const start = document.indexOf(open);
+  const end = document.indexOf(close);
+  if (start < 0 || end < start) throw new Error(`${file} needs ${open} and, below it, ${close}`);
+  return `${document.slice(0, start + open.length)}\n\n${text}\n\n${document.slice(end)}`;
 }
 
-/** Where two texts part, for people: the first line that differs. Null when they are the same. */
+/** The first line in which two texts differ, for people. Null if they are equal. */
 export function firstDifference(file: string, committed: string, generated: string): string | null {
   if (committed === generated) return null;
   const [before, after] = [committed.split("\n"), generated.split("\n")];
@@ -60,19 +75,16 @@ export function firstDifference(file: string, committed: string, generated: stri
 
 function operationRow(operation: Operation): string[] {
   const places = placesOf(operation).map(([path, method]) => `\`${method.toUpperCase()} ${path}\``);
-  const isTool = operation.access !== "public";
   return [
-    operation.title,
-    isTool ? `\`${operation.name}\`` : "",
+    `\`${operation.name}\``,
     places.join(", "),
-    `\`${operation.name.replaceAll("_", "-")}\``,
     scopeOf(operation),
     operation.effect,
     firstSentence(operation.description),
   ];
 }
 
-const WHO: Partial<Record<Operation["access"], string>> = {
+const CALLERS: Partial<Record<Operation["access"], string>> = {
   manager: "a manager",
   operator: "the operator",
   user: "a signed-in user",
@@ -80,7 +92,7 @@ const WHO: Partial<Record<Operation["access"], string>> = {
 
 function scopeOf({ access, scope }: Operation): string {
   if (access === "public") return "none";
-  return WHO[access] ? `${scope}, ${WHO[access]}` : scope;
+  return CALLERS[access] ? `${scope}, ${CALLERS[access]}` : scope;
 }
 
 function firstSentence(text: string): string {

@@ -1,3 +1,3 @@
 import "./compile-cache.ts";
 
-await import("./serve.ts");
+await import("./start/serve.ts");

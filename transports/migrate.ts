@@ -1,7 +1,6 @@
 import { migrate } from "#db/migrate.ts";
 import { readConfig } from "#runtime/config.ts";
-import { ofDatabase, told } from "./explained.ts";
-import { say } from "./welcome.ts";
+import { databaseError, errorText, say } from "./start/report.ts";
 
 try {
   const { databaseUrl } = readConfig(process.env);
@@ -13,6 +12,6 @@ try {
   for (const { name, milliseconds } of applied) say(`${name}  ${milliseconds} ms`);
   say(applied.length === 0 ? "Up to date." : `${applied.length} applied.`);
 } catch (error) {
-  say(told(ofDatabase(error)));
+  say(errorText(databaseError(error)));
   process.exit(1);
 }

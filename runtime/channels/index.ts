@@ -1,5 +1,12 @@
 import type { z } from "zod";
+import { storable } from "#db/text.ts";
 import { Fault, invalid } from "../faults.ts";
+import mailbox from "./email/mailbox.ts";
+import resend from "./email/resend.ts";
+import sendgrid from "./email/sendgrid.ts";
+import ses from "./email/ses.ts";
+import smtp from "./email/smtp.ts";
+import inboxMailbox from "./inbox/mailbox.ts";
 import type {
   CallbackRequest,
   Keep,
@@ -11,16 +18,9 @@ import type {
   SendingChannel,
   SendOptions,
   SendOutcome,
-} from "./channel.ts";
-import mailbox from "./email/mailbox.ts";
-import resend from "./email/resend.ts";
-import sendgrid from "./email/sendgrid.ts";
-import ses from "./email/ses.ts";
-import smtp from "./email/smtp.ts";
-import inboxMailbox from "./inbox/mailbox.ts";
+} from "./provider/channel.ts";
 import smsMailbox from "./sms/mailbox.ts";
 import twilio from "./sms/twilio.ts";
-import { LONGEST_ID, storable } from "./words.ts";
 
 /** Every provider, by channel and name. */
 export const PROVIDERS = {
@@ -133,6 +133,8 @@ function bind<C extends SendingChannel>(
 }
 
 const MOST_WORDS = 500;
+/** A vendor's ids and codes are kept, and looked for, up to here. */
+export const LONGEST_ID = 320;
 
 /** Whatever a vendor says: what became of a whole batch would be lost with one answer that cannot be recorded. */
 function inStorableWords(outcome: SendOutcome): SendOutcome {

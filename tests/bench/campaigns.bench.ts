@@ -1,7 +1,7 @@
-import type { Keep } from "#runtime/channels/channel.ts";
 import type { Sender } from "#runtime/channels/index.ts";
+import type { Keep } from "#runtime/channels/provider/channel.ts";
 import { openProvider } from "../support/provider.ts";
-import { mostSends, openPlace } from "./campaign-place.ts";
+import { mostSends, openCampaigns } from "./bare-campaign.ts";
 import { type Figure, median, type Report } from "./figure.ts";
 
 /**
@@ -12,14 +12,14 @@ export default async function bench(report: Report): Promise<void> {
   const players = Number(process.env.BENCH_PLAYERS ?? 100_000);
   const sends = Math.min(mostSends(players), Number(process.env.BENCH_SENDS ?? 20_000));
   const rounds = Number(process.env.BENCH_ROUNDS ?? 5);
-  const place = await openPlace(players);
+  const campaigns = await openCampaigns(players);
   try {
     const planning = { ours: [] as number[], peer: [] as number[] };
     const delivery = { ours: [] as number[], peer: [] as number[] };
     for (let round = 0; round <= rounds; round += 1) {
-      const plan = { ours: await place.planInChunks(), peer: await place.planAtOnce() };
-      const ours = sends / (await place.deliver(sends, mailbox));
-      const peer = sends / (await place.deliver(sends, null));
+      const plan = { ours: await campaigns.planInChunks(), peer: await campaigns.planAtOnce() };
+      const ours = sends / (await campaigns.deliver(sends, mailbox));
+      const peer = sends / (await campaigns.deliver(sends, null));
       // The first round only warms.
       if (round === 0) continue;
       planning.ours.push(plan.ours);
@@ -38,7 +38,7 @@ export default async function bench(report: Report): Promise<void> {
       figure(`S14 deliver ${sends} to the mailbox, sends/s`, kept, nowhere, ratio, ">= 0.7, >= 2000/s", good),
     );
   } finally {
-    await place.close();
+    await campaigns.close();
   }
 }
 

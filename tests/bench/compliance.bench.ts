@@ -1,8 +1,8 @@
-import { connect, type Sql } from "#db/client.ts";
+import { connect, type Sql } from "#db/database.ts";
 import { type GateOptions, gateReasons } from "#tools/compliance/gate.ts";
 import { median, type Report } from "./figure.ts";
 import { ROUNDS } from "./load.ts";
-import { openWorld, type World } from "./world.ts";
+import { type BenchProperty, openProperty } from "./property.ts";
 
 const RECIPIENTS = 100_000;
 const SAMPLE = 2_000;
@@ -16,12 +16,12 @@ interface Round {
 
 /** S12: why each of 100,000 recipients may not be sent to, in one statement against one query each. */
 export default async function bench(report: Report): Promise<void> {
-  const world = await openWorld(2 * RECIPIENTS);
-  const segment = await everySecondPlayer(world);
-  await fillLists(world);
-  const db = connect(world.url, { size: 1 });
+  const bench = await openProperty(2 * RECIPIENTS);
+  const segment = await everySecondPlayer(bench);
+  await fillLists(bench);
+  const db = connect(bench.url, { size: 1 });
   try {
-    const rounds = await db.asProperty(world.property, (sql) => measure(sql, world.property, segment), {
+    const rounds = await db.asProperty(bench.property, (sql) => measure(sql, bench.property, segment), {
       readOnly: true,
       deadline: Number.POSITIVE_INFINITY,
     });
@@ -48,7 +48,7 @@ export default async function bench(report: Report): Promise<void> {
     report({ ...join, met: join.ratio <= 4 });
   } finally {
     await db.close();
-    await world.close();
+    await bench.close();
   }
 }
 
@@ -66,7 +66,7 @@ async function measure(sql: Sql, property: string, segment: string): Promise<Rou
     const set = await timed(
       () => sql<{ n: number; blocked: number }[]>`
         with judged as materialized (
-          select p.id, ${gateReasons(sql, gate)} as reasons
+          select p.id, ${gateReasons(gate)} as reasons
           from segment_members m join players p on p.property_id = m.property_id and p.id = m.player_id
           where m.property_id = ${property} and m.segment_id = ${segment})
         select count(*)::int as n, count(*) filter (where reasons <> '{}')::int as blocked from judged`,
@@ -85,7 +85,7 @@ async function measure(sql: Sql, property: string, segment: string): Promise<Rou
     );
     const each = await timed(async () => {
       for (const { id } of sample) {
-        await sql`select ${gateReasons(sql, gate)} as reasons from players p
+        await sql`select ${gateReasons(gate)} as reasons from players p
           where p.property_id = ${property} and p.id = ${id}`;
       }
     });
@@ -101,7 +101,7 @@ async function timed<T>(work: () => PromiseLike<T>): Promise<{ value: T; seconds
   return { value, seconds: (performance.now() - startedAt) / 1000 };
 }
 
-async function everySecondPlayer({ sql, property }: World): Promise<string> {
+async function everySecondPlayer({ sql, property }: BenchProperty): Promise<string> {
   const [segment] = await sql<{ id: string }[]>`
     insert into segments (property_id, name, type) values (${property}, 'Everyone', 'static') returning id`;
   await sql`
@@ -111,7 +111,7 @@ async function everySecondPlayer({ sql, property }: World): Promise<string> {
 }
 
 /** Lists as a property has them: one player of 20 is suppressed, one of 100 excluded, one phone of 50 listed. */
-async function fillLists({ sql, property }: World): Promise<void> {
+async function fillLists({ sql, property }: BenchProperty): Promise<void> {
   await sql`
     insert into suppressions (property_id, channel, address_hash, reason, player_id)
     select ${property}, 'email', email_hash, 'unsubscribed', id

@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import type { Report } from "./figure.ts";
 import { interleave, load, type Peer, type Speed, speedFigure, startPeer } from "./load.ts";
-import { openWorld, type World } from "./world.ts";
+import { type BenchProperty, openProperty } from "./property.ts";
 
 // A number of requests instead of a time, so that none is cut off and each can be accounted for.
 const CREATES = Number(process.env.BENCH_CREATES ?? 4_000);
@@ -10,40 +10,40 @@ let written = 0;
 
 /** S17: a keyed create with its event, delivery, job and audit row, against less and against the plain way. */
 export default async function bench(report: Report): Promise<void> {
-  const world = await openWorld();
-  await world.sql`
+  const bench = await openProperty();
+  await bench.sql`
     insert into webhook_endpoints (property_id, url, events, secret)
-    values (${world.property}, 'https://receiver.invalid/', '{player.created}', 'whsec_c2VjcmV0')`;
-  const environment = { DATABASE_URL: world.url, PROPERTY: world.property };
+    values (${bench.property}, 'https://receiver.invalid/', '{player.created}', 'whsec_c2VjcmV0')`;
+  const environment = { DATABASE_URL: bench.url, PROPERTY: bench.property };
   const [service, hono] = await Promise.all([
     startPeer("service", environment),
     startPeer("hono", environment),
   ]);
   try {
     const rounds = await interleave({
-      service: () => create(world, service, "/api/players", 1),
-      hono: () => create(world, hono, "/players", 0),
-      naive: () => create(world, hono, "/naive", 1),
+      service: () => create(bench, service, "/api/players", 1),
+      hono: () => create(bench, hono, "/players", 0),
+      naive: () => create(bench, hono, "/naive", 1),
     });
-    await sameRows(world, [service, "/api/players"], [hono, "/naive"]);
+    await sameRows(bench, [service, "/api/players"], [hono, "/naive"]);
     report(speedFigure("S17 keyed create / bare insert", rounds, ["service", "hono"], 0.4));
     report(speedFigure("S17 keyed create / one by one", rounds, ["service", "naive"], 2));
   } finally {
     await Promise.all([service.stop(), hono.stop()]);
-    await world.close();
+    await bench.close();
   }
 }
 
 /** Creates many, and checks that each has left all of its rows. */
-async function create(world: World, peer: Peer, path: string, effects: 0 | 1): Promise<Speed> {
-  const before = await count(world);
+async function create(bench: BenchProperty, peer: Peer, path: string, effects: 0 | 1): Promise<Speed> {
+  const before = await count(bench);
   const speed = await load(peer, path, {
     amount: CREATES,
     method: "POST",
-    headers: { "X-Api-Key": world.key, "Content-Type": "application/json" },
+    headers: { "X-Api-Key": bench.key, "Content-Type": "application/json" },
     requests: [{ setupRequest: (request) => ({ ...request, ...newPlayer(request.headers) }) }],
   });
-  const after = await count(world);
+  const after = await count(bench);
   for (const table of TABLES) {
     const rows = after[table]! - before[table]!;
     if (rows !== (table === "players" ? CREATES : CREATES * effects)) {
@@ -54,15 +54,15 @@ async function create(world: World, peer: Peer, path: string, effects: 0 | 1): P
 }
 
 /** The control: the plain way stores a player with all that the service stores. */
-async function sameRows(world: World, ...ways: [Peer, string][]): Promise<void> {
+async function sameRows(bench: BenchProperty, ...ways: [Peer, string][]): Promise<void> {
   const stored = [];
   for (const [peer, path] of ways) {
-    const { headers, body } = newPlayer({ "X-Api-Key": world.key, "Content-Type": "application/json" });
+    const { headers, body } = newPlayer({ "X-Api-Key": bench.key, "Content-Type": "application/json" });
     const answer = await fetch(peer.url + path, { method: "POST", headers, body });
     const { id } = (await answer.json()) as { id: string };
-    const [row] = await world.sql`
+    const [row] = await bench.sql`
       select jsonb_strip_nulls(to_jsonb(p)) as player from players p
-      where property_id = ${world.property} and id = ${id}`;
+      where property_id = ${bench.property} and id = ${id}`;
     stored.push(Object.keys(row!.player).sort().join(" "));
   }
   if (stored[0] !== stored[1]) throw new Error(`the control moved: ${stored.join(" is not ")}`);
@@ -70,7 +70,7 @@ async function sameRows(world: World, ...ways: [Peer, string][]): Promise<void> 
 
 const TABLES = ["players", "idempotency_records", "outbox", "webhook_deliveries", "queue", "audit_logs"];
 
-async function count({ sql }: World): Promise<Record<string, number>> {
+async function count({ sql }: BenchProperty): Promise<Record<string, number>> {
   const counts = TABLES.map((table) => `(select count(*)::int from ${table}) as ${table}`);
   const [row] = await sql.unsafe(`select ${counts.join(", ")}`);
   return row as Record<string, number>;

@@ -3,7 +3,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import postgres from "postgres";
-import { startEmbedded } from "#db/embedded.ts";
+import { startEmbedded } from "#db/embedded/start.ts";
 import { migrate } from "#db/migrate.ts";
 
 let server: { url: string; stop(): Promise<void> } | null = null;

@@ -3,10 +3,11 @@ import { request } from "node:http";
 import { Readable } from "node:stream";
 import { setTimeout as pause } from "node:timers/promises";
 import { promisify } from "node:util";
+import { type Fragment, sql as fragment, inlined } from "#db/sql.ts";
 import { playersCsv } from "#tools/players/csv.ts";
 import { median, type Report } from "./figure.ts";
 import { type Peer, ROUNDS, startPeer } from "./load.ts";
-import { openWorld, type World } from "./world.ts";
+import { type BenchProperty, openProperty } from "./property.ts";
 
 const ROWS = 50_000;
 const FEW = 5_000;
@@ -25,18 +26,18 @@ interface Export {
 
 /** S8: players as CSV over HTTP, against psql writing the same columns of the same rows to nowhere. */
 export default async function bench(report: Report): Promise<void> {
-  const world = await openWorld(ROWS);
-  const service = await startPeer("service", { DATABASE_URL: world.url });
+  const bench = await openProperty(ROWS);
+  const service = await startPeer("service", { DATABASE_URL: bench.url });
   try {
-    const query = await statement(world);
-    await exported(service, world, 1);
+    const query = await statement(bench);
+    await exported(service, bench, 1);
     const idle = await service.memory();
     const rounds: { ours: Export; few: Export; psql: number }[] = [];
     for (let round = 0; round < ROUNDS; round++) {
-      const few = await exported(service, world, FEW);
-      const ours = await exported(service, world, ROWS);
+      const few = await exported(service, bench, FEW);
+      const ours = await exported(service, bench, ROWS);
       if (ours.lines !== ROWS + 1) throw new Error(`the control moved: ${ours.lines} lines`);
-      rounds.push({ few, ours, psql: await copied(world, query) });
+      rounds.push({ few, ours, psql: await copied(bench, query) });
     }
     const ratio = median(rounds.map(({ ours, psql }) => ours.seconds / psql));
     report({
@@ -73,12 +74,12 @@ export default async function bench(report: Report): Promise<void> {
     most("S8 first byte, ms / limit", FIRST_MS, "ms", ({ ours }) => ours.first);
   } finally {
     await service.stop();
-    await world.close();
+    await bench.close();
   }
 }
 
 /** One export, its bytes counted and let go. */
-async function exported(service: Peer, world: World, limit: number): Promise<Export> {
+async function exported(service: Peer, bench: BenchProperty, limit: number): Promise<Export> {
   let most = 0;
   let watching = true;
   const watch = (async () => {
@@ -90,7 +91,7 @@ async function exported(service: Peer, world: World, limit: number): Promise<Exp
   })();
   const startedAt = performance.now();
   const taken = await new Promise<Omit<Export, "most">>((resolve, reject) => {
-    const headers = { "X-Api-Key": world.key, "Content-Type": "application/json" };
+    const headers = { "X-Api-Key": bench.key, "Content-Type": "application/json" };
     const asking = request(`${service.url}/api/functions/export-players`, { method: "POST", headers });
     asking.on("error", reject);
     asking.on("response", (response) => {
@@ -103,7 +104,7 @@ async function exported(service: Peer, world: World, limit: number): Promise<Exp
       response.on("error", reject);
       response.on("end", () => resolve({ seconds: (performance.now() - startedAt) / 1000, first, lines }));
     });
-    asking.end(JSON.stringify({ property_id: world.property, limit }));
+    asking.end(JSON.stringify({ property_id: bench.property, limit }));
   });
   watching = false;
   await watch;
@@ -111,18 +112,18 @@ async function exported(service: Peer, world: World, limit: number): Promise<Exp
 }
 
 /** The statement whose rows an export copies. */
-async function statement({ sql, property }: World): Promise<string> {
+async function statement({ property }: BenchProperty): Promise<string> {
   let caught = "";
-  const copy = (query: string) => {
-    caught = query;
+  const copy = (query: Fragment) => {
+    caught = inlined(query);
     return Readable.from([]);
   };
-  const everyone = { text: "p.deleted_at is null", params: [] };
-  for await (const _ of playersCsv(property, everyone, ROWS, new Map())(sql, copy));
+  const everyone = fragment`p.deleted_at is null`;
+  for await (const _ of playersCsv(property, everyone, ROWS, new Map())(copy));
   return caught;
 }
 
-async function copied({ url }: World, query: string): Promise<number> {
+async function copied({ url }: BenchProperty, query: string): Promise<number> {
   const startedAt = performance.now();
   const command = `\\copy (${query.replaceAll("\n", " ")}) to '/dev/null' csv`;
   await promisify(execFile)("psql", ["--no-psqlrc", "--quiet", "--command", command, url]);

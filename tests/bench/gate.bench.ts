@@ -1,15 +1,15 @@
 import type { Report } from "./figure.ts";
 import { cpuOf, interleave, load, speedFigure, startPeer } from "./load.ts";
-import { openWorld } from "./world.ts";
+import { openProperty } from "./property.ts";
 
 const MOST_CPU = 8;
 
 /** S4: a route behind key, rate limit and headers, and nothing else, against a bare one. */
 export default async function bench(report: Report): Promise<void> {
-  const world = await openWorld();
-  const environment = { DATABASE_URL: world.url, PROPERTY: world.property };
+  const bench = await openProperty();
+  const environment = { DATABASE_URL: bench.url, PROPERTY: bench.property };
   const [gate, hono] = await Promise.all([startPeer("gate", environment), startPeer("hono", environment)]);
-  const headers = { "X-Api-Key": world.key };
+  const headers = { "X-Api-Key": bench.key };
   try {
     const rounds = await interleave({
       gate: () => load(gate, "/api/nothing", { headers }),
@@ -28,6 +28,6 @@ export default async function bench(report: Report): Promise<void> {
     });
   } finally {
     await Promise.all([gate.stop(), hono.stop()]);
-    await world.close();
+    await bench.close();
   }
 }

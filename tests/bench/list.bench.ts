@@ -3,13 +3,14 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
-import { parseQuery } from "#db/filters.ts";
-import { reader } from "#db/reader.ts";
-import { shapeOf } from "#runtime/columns.ts";
+import { parseQuery } from "#db/query/parse.ts";
+import { reader } from "#db/query/reader.ts";
+import { type Fragment, numbered } from "#db/sql.ts";
+import { shapeOf } from "#runtime/operation/columns.ts";
 import players from "#tools/players/players.table.ts";
 import type { Report } from "./figure.ts";
 import { interleave, load, type Peer, SECONDS, type Speed, speedFigure, startPeer } from "./load.ts";
-import { openWorld, type World } from "./world.ts";
+import { type BenchProperty, openProperty } from "./property.ts";
 
 const ROWS = Number(process.env.BENCH_ROWS ?? 1_000_000);
 type Runs = Record<"service" | "hono" | "drizzle" | "fastify" | "pgbench", () => Promise<Speed>>;
@@ -19,13 +20,13 @@ const THEIRS = "/players?tier=Gold";
 
 /** S1 to S3: a page of 50 through the whole service, against plain servers and PostgreSQL itself. */
 export default async function bench(report: Report): Promise<void> {
-  const world = await openWorld(ROWS);
-  const environment = { DATABASE_URL: world.url, PROPERTY: world.property };
+  const bench = await openProperty(ROWS);
+  const environment = { DATABASE_URL: bench.url, PROPERTY: bench.property };
   const names = ["service", "hono", "drizzle", "fastify"];
   const peers = await Promise.all(names.map((name) => startPeer(name, environment)));
   const [service, hono, drizzle, fastify] = peers as [Peer, Peer, Peer, Peer];
-  const headers = { "X-Api-Key": world.key };
-  const direct = await pgbench(world);
+  const headers = { "X-Api-Key": bench.key };
+  const direct = await pgbench(bench);
   try {
     await sameAnswers(peers, headers);
     const rounds = await interleave({
@@ -44,7 +45,7 @@ export default async function bench(report: Report): Promise<void> {
   } finally {
     await direct?.close();
     await Promise.all(peers.map((peer) => peer.stop()));
-    await world.close();
+    await bench.close();
   }
 }
 
@@ -79,7 +80,7 @@ function plain(value: unknown): unknown {
 }
 
 /** The reader's own statement in pgbench, prepared, on as many connections as a pool has. */
-async function pgbench({ url, property }: World) {
+async function pgbench({ url, property }: BenchProperty) {
   const run = promisify(execFile);
   if (!(await run("pgbench", ["--version"]).catch(() => null))) return null;
   const { text, values } = await statement(property);
@@ -101,8 +102,8 @@ async function pgbench({ url, property }: World) {
 
 async function statement(property: string): Promise<{ text: string; values: unknown[] }> {
   const caught: { text: string; values: unknown[] }[] = [];
-  const read = async (text: string, values: unknown[]) => {
-    caught.push({ text, values });
+  const read = async (asked: Fragment) => {
+    caught.push(numbered(asked));
     return [[]];
   };
   const shape = shapeOf(players);

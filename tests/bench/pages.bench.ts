@@ -1,6 +1,6 @@
 import { median, type Report } from "./figure.ts";
 import { type Peer, ROUNDS, startPeer } from "./load.ts";
-import { openWorld, type World } from "./world.ts";
+import { type BenchProperty, openProperty } from "./property.ts";
 
 const ROWS = 300_000;
 const DEEP = 299_000;
@@ -11,8 +11,8 @@ const ASKED: Record<Page, number> = { deep: 5, plain: 5, first: 50, keyset: 50, 
 
 /** S6 and S7: the end of a long list, and a part of an address, through the whole service; ms an answer. */
 export default async function bench(report: Report): Promise<void> {
-  const world = await openWorld(ROWS);
-  const environment = { DATABASE_URL: world.url, PROPERTY: world.property };
+  const bench = await openProperty(ROWS);
+  const environment = { DATABASE_URL: bench.url, PROPERTY: bench.property };
   const [service, hono] = await Promise.all([
     startPeer("service", environment),
     startPeer("hono", environment),
@@ -23,11 +23,11 @@ export default async function bench(report: Report): Promise<void> {
       deep: [service, `/api/players?offset=${DEEP}&limit=50`],
       plain: [hono, `/deep?offset=${DEEP}`],
       first: [service, "/api/players?cursor=&limit=50"],
-      keyset: [service, `/api/players?cursor=${await cursorAt(service, world, DEEP)}&limit=50`],
+      keyset: [service, `/api/players?cursor=${await cursorAt(service, bench, DEEP)}&limit=50`],
       search: [service, `/api/players?email.ilike=${part}&limit=50`],
       unindexed: [hono, `/search?email=${part}`],
     };
-    const ask = (name: Page) => answer(world, ...paths[name]);
+    const ask = (name: Page) => answer(bench, ...paths[name]);
     await same("an offset", await ask("deep"), await ask("plain"));
     await same("a cursor", await ask("deep"), await ask("keyset"));
     await same("a search", await ask("search"), await ask("unindexed"));
@@ -48,7 +48,7 @@ export default async function bench(report: Report): Promise<void> {
     faster("S7 email ilike '%x%' of 300,000 / no index", "search", "unindexed", 30);
   } finally {
     await Promise.all([service.stop(), hono.stop()]);
-    await world.close();
+    await bench.close();
   }
 }
 
@@ -76,8 +76,8 @@ async function interleaved(
   return rounds;
 }
 
-async function answer(world: World, peer: Peer, path: string): Promise<string> {
-  const response = await fetch(peer.url + path, { headers: { "X-Api-Key": world.key } });
+async function answer(bench: BenchProperty, peer: Peer, path: string): Promise<string> {
+  const response = await fetch(peer.url + path, { headers: { "X-Api-Key": bench.key } });
   const text = await response.text();
   if (!response.ok) throw new Error(`the control moved: ${path} was answered ${response.status}`);
   return text;
@@ -93,11 +93,11 @@ function same(what: string, ours: string, peers: string): void {
 }
 
 /** What keyset paging gives at a place, walked to in the largest pages. */
-async function cursorAt(service: Peer, world: World, place: number): Promise<string> {
+async function cursorAt(service: Peer, bench: BenchProperty, place: number): Promise<string> {
   let cursor = "";
   for (let at = 0; at < place; at += 1000) {
     const response = await fetch(`${service.url}/api/players?select=id&limit=1000&cursor=${cursor}`, {
-      headers: { "X-Api-Key": world.key },
+      headers: { "X-Api-Key": bench.key },
     });
     await response.arrayBuffer();
     cursor = response.headers.get("x-next-cursor")!;

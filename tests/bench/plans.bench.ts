@@ -1,10 +1,11 @@
 import postgres from "postgres";
-import { parseQuery } from "#db/filters.ts";
-import { reader } from "#db/reader.ts";
-import { shapeOf } from "#runtime/columns.ts";
+import { parseQuery } from "#db/query/parse.ts";
+import { reader } from "#db/query/reader.ts";
+import { numbered } from "#db/sql.ts";
+import { shapeOf } from "#runtime/operation/columns.ts";
 import players from "#tools/players/players.table.ts";
 import type { Report } from "./figure.ts";
-import { addProperty, openWorld, type World } from "./world.ts";
+import { addProperty, type BenchProperty, openProperty } from "./property.ts";
 
 const PLAYERS = Number(process.env.BENCH_ROWS ?? 1_000_000);
 const OTHERS = 100;
@@ -27,12 +28,12 @@ const USUAL: [string, string, number][] = [
 
 /** The usual lists over 1,000,000 players among 100 other properties: rows touched, by EXPLAIN ANALYZE. */
 export default async function bench(report: Report): Promise<void> {
-  const world = await openWorld(PLAYERS);
-  const other = await addOthers(world);
-  const role = postgres(world.url, { max: 1, onnotice: () => {}, connection: { role: "app_reader" } });
+  const bench = await openProperty(PLAYERS);
+  const other = await addOthers(bench);
+  const role = postgres(bench.url, { max: 1, onnotice: () => {}, connection: { role: "app_reader" } });
   try {
     for (const [name, query, most] of USUAL) {
-      const property = query.startsWith("other") ? other : world.property;
+      const property = query.startsWith("other") ? other : bench.property;
       const touched = await rowsTouched(role, property, query.replace(/^other&?/, ""));
       report({
         name: `plan: ${name}, rows touched / the most`,
@@ -45,14 +46,14 @@ export default async function bench(report: Report): Promise<void> {
     }
   } finally {
     await role.end();
-    await world.close();
+    await bench.close();
   }
 }
 
-async function addOthers(world: World): Promise<string> {
+async function addOthers(bench: BenchProperty): Promise<string> {
   let last = "";
-  for (let made = 0; made < OTHERS; made++) last = await addProperty(world.sql, `other-${made}`, EACH);
-  await world.sql`vacuum analyze players`;
+  for (let made = 0; made < OTHERS; made++) last = await addProperty(bench.sql, `other-${made}`, EACH);
+  await bench.sql`vacuum analyze players`;
   return last;
 }
 
@@ -65,17 +66,18 @@ interface Node {
 }
 
 /** Of the statement that the service itself sends. */
-async function rowsTouched(role: postgres.Sql, property: string, text: string): Promise<number> {
+async function rowsTouched(role: postgres.Sql, property: string, query: string): Promise<number> {
   const shape = shapeOf(players);
   let plan: Node | undefined;
   const explaining = reader({
-    read: async (query, values) => {
-      const [row] = await role.unsafe(`explain (analyze, format json) ${query}`, values as never[]);
+    read: async (statement) => {
+      const { text, values } = numbered(statement);
+      const [row] = await role.unsafe(`explain (analyze, format json) ${text}`, values as never[]);
       plan = (row!["QUERY PLAN"] as [{ Plan: Node }])[0].Plan;
       return [[]];
     },
   });
-  const pairs = [...new URLSearchParams(text)];
+  const pairs = [...new URLSearchParams(query)];
   await explaining.list(property, shape, parseQuery(shape, pairs));
   return leaves(plan!).reduce((sum, node) => sum + read(node), 0);
 }

@@ -4,16 +4,16 @@ import pg from "pg";
 import { pino } from "pino";
 import postgres from "postgres";
 import { z } from "zod";
-import { connect } from "#db/client.ts";
+import { connect } from "#db/database.ts";
 import { migrate } from "#db/migrate.ts";
 import { openChannels } from "#runtime/channels/index.ts";
 import { readConfig } from "#runtime/config.ts";
-import { openDirectory } from "#runtime/directory.ts";
-import { openMailDomains } from "#runtime/mail-domains.ts";
-import { job } from "#runtime/operation.ts";
-import { outgoing } from "#runtime/outgoing.ts";
-import { openSessions } from "#runtime/sessions.ts";
-import { startWorker } from "#runtime/worker.ts";
+import { openDirectory } from "#runtime/identity/directory.ts";
+import { openSessions } from "#runtime/identity/sessions.ts";
+import { startWorker } from "#runtime/jobs/worker.ts";
+import { openMailDomains } from "#runtime/network/mail-domains.ts";
+import { outgoing } from "#runtime/network/outgoing.ts";
+import { job } from "#runtime/operation/job.ts";
 import { benchServer } from "./database.ts";
 
 export interface Line {

@@ -1,11 +1,11 @@
 import { execFile } from "node:child_process";
 import { promisify } from "node:util";
-import type { Sql } from "#db/client.ts";
-import type { Group } from "#tools/segments/conditions.ts";
+import type { Sql } from "#db/database.ts";
+import type { Group } from "#tools/segments/rules/compile.ts";
 import segmentPreview from "#tools/segments/segment-preview.ts";
 import { median, type Report } from "./figure.ts";
 import { type Peer, ROUNDS, startPeer } from "./load.ts";
-import { openWorld, type World } from "./world.ts";
+import { type BenchProperty, openProperty } from "./property.ts";
 
 const ROWS = Number(process.env.BENCH_ROWS ?? 1_000_000);
 const RULES = 50;
@@ -20,22 +20,22 @@ interface Preview {
 
 /** S19: a preview of 50 nested rules over HTTP, against its own statements given to psql with their values in them. */
 export default async function bench(report: Report): Promise<void> {
-  const world = await openWorld(ROWS);
-  await world.sql`
-    insert into custom_fields ${world.sql(
+  const bench = await openProperty(ROWS);
+  await bench.sql`
+    insert into custom_fields ${bench.sql(
       [
         { key: "host", type: "text" },
         { key: "points", type: "number" },
         { key: "vip", type: "boolean" },
-      ].map((field) => ({ ...field, label: field.key, property_id: world.property })),
+      ].map((field) => ({ ...field, label: field.key, property_id: bench.property })),
     )}`;
-  const service = await startPeer("service", { DATABASE_URL: world.url });
+  const service = await startPeer("service", { DATABASE_URL: bench.url });
   try {
-    const statements = await statementsOf(world, nested());
+    const statements = await statementsOf(bench, nested());
     const rounds: { ours: number; psql: number }[] = [];
     for (let round = 0; round <= ROUNDS; round++) {
-      const ours = await previewed(service, world);
-      const psql = await counted(world, statements);
+      const ours = await previewed(service, bench);
+      const psql = await counted(bench, statements);
       if (ours.count !== psql.count || ours.shown !== psql.shown || ours.count === 0) {
         throw new Error(`the control moved: ${ours.count} players by the service, ${psql.count} by psql`);
       }
@@ -53,7 +53,7 @@ export default async function bench(report: Report): Promise<void> {
     });
   } finally {
     await service.stop();
-    await world.close();
+    await bench.close();
   }
 }
 
@@ -83,7 +83,7 @@ function nested(): Group {
   return { logic: "or", conditions: [], groups };
 }
 
-async function previewed(service: Peer, { property, key }: World): Promise<Preview> {
+async function previewed(service: Peer, { property, key }: BenchProperty): Promise<Preview> {
   const startedAt = performance.now();
   const answer = await fetch(`${service.url}/api/functions/segment-preview`, {
     method: "POST",
@@ -98,7 +98,7 @@ async function previewed(service: Peer, { property, key }: World): Promise<Previ
 }
 
 /** What a preview sends to PostgreSQL: the counting, and the ten that it shows. */
-async function statementsOf({ sql, property }: World, rules: Group): Promise<string[]> {
+async function statementsOf({ sql, property }: BenchProperty, rules: Group): Promise<string[]> {
   const caught: string[] = [];
   const ask = (...query: [TemplateStringsArray]) => sql(...query);
   const unsafe = async (text: string, values: unknown[]) => {
@@ -116,7 +116,7 @@ function literal(value: unknown): string {
 }
 
 /** By psql's own clock: neither its start nor its connection counts. Compiling the rules would only cost it time. */
-async function counted({ url }: World, statements: string[]): Promise<Preview> {
+async function counted({ url }: BenchProperty, statements: string[]): Promise<Preview> {
   const commands = ["\\timing on", ...statements].flatMap((statement) => ["--command", statement]);
   const options = ["--no-psqlrc", "--no-align", "--tuples-only", "--field-separator= ", ...commands, url];
   const env = { ...process.env, PGOPTIONS: "-c jit=off" };

@@ -1,9 +1,9 @@
 import { type ChildProcess, fork } from "node:child_process";
 import { once } from "node:events";
 import { createTransport } from "nodemailer";
-import type { EmailMessage } from "#runtime/channels/channel.ts";
 import { openChannels, type Sender } from "#runtime/channels/index.ts";
-import { mostSends, openPlace } from "./campaign-place.ts";
+import type { EmailMessage } from "#runtime/channels/provider/channel.ts";
+import { mostSends, openCampaigns } from "./bare-campaign.ts";
 import { median, type Report } from "./figure.ts";
 import { ROUNDS } from "./load.ts";
 
@@ -17,17 +17,17 @@ const LEAST = 0.8;
 export default async function bench(report: Report): Promise<void> {
   const sink = fork(new URL("./peers/mail-sink.ts", import.meta.url), { execArgv: [] });
   const [{ port }] = (await once(sink, "message")) as [{ port: number }];
-  const place = await openPlace(PLAYERS);
+  const campaigns = await openCampaigns(PLAYERS);
   const channels = openChannels({ allowPrivate: true });
   const settings = { host: "127.0.0.1", port, maxConnections: CONNECTIONS };
   const pool = createTransport({ ...settings, pool: true, ignoreTLS: true });
   try {
     const chosen = { name: "smtp", settings, trusted: true };
     const messages: EmailMessage[] = [];
-    await place.deliver(SENDS, () => keeping(messages));
+    await campaigns.deliver(SENDS, () => keeping(messages));
     const rounds: { ours: number; peer: number }[] = [];
     for (let round = 0; round <= ROUNDS; round++) {
-      const ours = await place.deliver(SENDS, (keep) => channels.open("email", chosen, keep));
+      const ours = await campaigns.deliver(SENDS, (keep) => channels.open("email", chosen, keep));
       await allOnce(sink);
       const peer = await posted(pool, messages);
       await allOnce(sink);
@@ -46,7 +46,7 @@ export default async function bench(report: Report): Promise<void> {
   } finally {
     pool.close();
     await channels.close();
-    await place.close();
+    await campaigns.close();
     sink.disconnect();
   }
 }

@@ -7,7 +7,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
-import { startEmbedded } from "#db/embedded.ts";
+import { startEmbedded } from "#db/embedded/start.ts";
 import { median, type Report } from "./figure.ts";
 import { ROUNDS } from "./load.ts";
 

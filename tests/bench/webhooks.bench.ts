@@ -1,17 +1,17 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { Agent } from "undici";
-import { connect } from "#db/client.ts";
-import { emitMany } from "#runtime/outbox.ts";
-import { signWebhook } from "#runtime/signature.ts";
-import { type House, openHouse } from "../tools/webhooks/house.ts";
+import { connect } from "#db/database.ts";
+import { emitMany } from "#runtime/funnel/outbox.ts";
+import { signWebhook } from "#runtime/secrets/signature.ts";
+import { openWebhooks, type Webhooks } from "../tools/webhooks/scenario.ts";
 import { benchDatabase } from "./database.ts";
 import { median, type Report } from "./figure.ts";
 
 const ROUNDS = 5;
 const EVENTS = 6_000;
 const SLOW_EVENTS = 300;
-const LANES = 16;
+const PARALLEL_BATCHES = 16;
 
 const SINK = `
   const server = require("node:http").createServer((request, response) => {
@@ -24,28 +24,28 @@ const SINK = `
 export default async function bench(report: Report): Promise<void> {
   const url = await benchDatabase();
   const db = connect(url);
-  const house = await openHouse({ db, url, drop: () => db.close() });
+  const webhooks = await openWebhooks({ database: { db, url, drop: () => db.close() } });
   const sink = spawn(process.execPath, ["-e", SINK], { stdio: ["ignore", "pipe", "inherit"] });
   const [port] = await once(sink.stdout, "data");
   const target = `http://127.0.0.1:${String(port).trim()}/hooks`;
   try {
-    const id = await subscribe(house, target);
+    const id = await subscribe(webhooks, target);
     for (let warm = 0; warm < 3; warm += 1) {
-      await pipeline(house, id, EVENTS);
+      await pipeline(webhooks, id, EVENTS);
       await bare(target, EVENTS);
     }
     const rounds: { ours: Speed; raw: Speed; slow: Speed }[] = [];
     for (let i = 0; i < ROUNDS; i += 1) {
       rounds.push({
-        ours: await pipeline(house, id, EVENTS),
+        ours: await pipeline(webhooks, id, EVENTS),
         raw: await bare(target, EVENTS),
-        slow: await oneAtATime(house, id, target),
+        slow: await oneAtATime(webhooks, id, target),
       });
     }
     reportAll(rounds, report);
   } finally {
     sink.kill();
-    await house.close();
+    await webhooks.close();
   }
 }
 
@@ -84,36 +84,36 @@ async function measure(count: number, work: () => Promise<void>): Promise<Speed>
   return { perSecond: count / seconds, cpu: (user + system) / count };
 }
 
-async function subscribe(house: House, url: string): Promise<string> {
-  const { body } = await house.call("create_webhook_endpoint", { url, events: ["player.created"] });
+async function subscribe(webhooks: Webhooks, url: string): Promise<string> {
+  const { body } = await webhooks.call("create_webhook_endpoint", { url, events: ["player.created"] });
   return body.id;
 }
 
-async function write(house: House, count: number): Promise<void> {
-  await house.asTenant((sql) =>
+async function write(webhooks: Webhooks, count: number): Promise<void> {
+  await webhooks.asTenant((sql) =>
     emitMany(
       sql,
-      house.property,
+      webhooks.property,
       "player.created",
       sql`select jsonb_build_object('id', uuid_v7(), 'player_id', 'P-' || i, 'tier', 'Gold', 'adt', i * 1.5,
         'status', 'active', 'tags', '["vip","slots"]'::jsonb, 'email', i || '@example.com') as object
         from generate_series(1, ${count}) i`,
     ),
   );
-  await house.db.asSystem((sql) => sql`delete from queue`);
+  await webhooks.db.asSystem((sql) => sql`delete from queue`);
 }
 
-async function pipeline(house: House, id: string, count: number): Promise<Speed> {
-  await write(house, count);
+async function pipeline(webhooks: Webhooks, id: string, count: number): Promise<Speed> {
+  await write(webhooks, count);
   return await measure(count, async () => {
-    await house.run(id);
-    await house.work();
+    await webhooks.run(id);
+    await webhooks.work();
   });
 }
 
 async function bare(target: string, count: number): Promise<Speed> {
   const { origin, pathname } = new URL(target);
-  const agent = new Agent({ connections: LANES, allowH2: false });
+  const agent = new Agent({ connections: PARALLEL_BATCHES, allowH2: false });
   const body = JSON.stringify({ id: "evt_0", type: "player.created", data: { object: "x".repeat(300) } });
   const headers = {
     "content-type": "application/json",
@@ -127,24 +127,24 @@ async function bare(target: string, count: number): Promise<Speed> {
     }
   };
   const speed = await measure(count, async () => {
-    await Promise.all(Array.from({ length: LANES }, lane));
+    await Promise.all(Array.from({ length: PARALLEL_BATCHES }, lane));
   });
   await agent.close();
   return speed;
 }
 
 /** The plain way: a statement, a request and a statement for each delivery. */
-async function oneAtATime(house: House, endpointId: string, url: string): Promise<Speed> {
-  await write(house, SLOW_EVENTS);
-  const { post } = house.jobContext(endpointId).runtime.outgoing;
+async function oneAtATime(webhooks: Webhooks, endpointId: string, url: string): Promise<Speed> {
+  await write(webhooks, SLOW_EVENTS);
+  const { post } = webhooks.jobContext(endpointId).runtime.outgoing;
   return await measure(SLOW_EVENTS, async () => {
     for (let i = 0; i < SLOW_EVENTS; i += 1) {
-      const [due] = await house.asTenant(
+      const [due] = await webhooks.asTenant(
         (sql) => sql<{ id: string; data: object; secret: string }[]>`
           select d.id, e.data, w.secret from webhook_deliveries d
           join outbox e on e.property_id = d.property_id and e.id = d.event_id
           join webhook_endpoints w on w.property_id = d.property_id and w.id = d.endpoint_id
-          where d.property_id = ${house.property} and d.endpoint_id = ${endpointId} and d.status = 'pending'
+          where d.property_id = ${webhooks.property} and d.endpoint_id = ${endpointId} and d.status = 'pending'
             and d.next_attempt_at <= now()
           order by d.next_attempt_at, d.id limit 1`,
       );
@@ -157,11 +157,11 @@ async function oneAtATime(house: House, endpointId: string, url: string): Promis
         prefix: "Service",
       });
       const { status } = await post({ url, headers, body });
-      await house.asTenant(
+      await webhooks.asTenant(
         (sql) => sql`
           update webhook_deliveries set status = 'delivered', attempt_count = 1, next_attempt_at = null,
             attempts = ${[{ status_code: status }] as never}::jsonb
-          where property_id = ${house.property} and id = ${due!.id}`,
+          where property_id = ${webhooks.property} and id = ${due!.id}`,
       );
     }
   });

@@ -2,10 +2,10 @@ import { execFile } from "node:child_process";
 import { createRequire } from "node:module";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { catalog } from "#runtime/catalog.ts";
+import { catalog } from "#runtime/operation/catalog.ts";
 import { CATALOG } from "#tools/catalog.ts";
-import { type House, startHouse } from "../support/house.ts";
-import { EXHIBITS } from "./exhibits.ts";
+import { startService, type TestService } from "../support/service.ts";
+import { conformanceFace } from "./face.ts";
 import { keyed } from "./proxy.ts";
 import { TASK_TOOLS } from "./tasks.ts";
 import { TOOLS } from "./tools.ts";
@@ -14,16 +14,19 @@ const require = createRequire(import.meta.url);
 const SUITE = require.resolve("@modelcontextprotocol/conformance/dist/index.js");
 const BASELINE = new URL("2025-11-25.yml", import.meta.url).pathname;
 
-let house: House;
+let service: TestService;
 let proxy: Awaited<ReturnType<typeof keyed>>;
 beforeAll(async () => {
   const fixtures = { name: "conformance", title: "Conformance", tools: [...TOOLS, ...TASK_TOOLS] };
-  house = await startHouse({}, catalog([...CATALOG.domains, fixtures]), undefined, EXHIBITS);
-  proxy = await keyed(house.baseUrl, house.tenant.key);
+  service = await startService(
+    {},
+    { catalog: catalog([...CATALOG.domains, fixtures]), face: conformanceFace },
+  );
+  proxy = await keyed(service.baseUrl, service.tenant.key);
 });
 afterAll(async () => {
   await proxy.close();
-  await house.stop();
+  await service.stop();
 });
 
 /**

@@ -1,8 +1,8 @@
 import { randomUUIDv7 } from "node:crypto";
 import { z } from "zod";
 import { Fault } from "#runtime/faults.ts";
-import { type Operation, tool } from "#runtime/operation.ts";
-import type { Work } from "#transports/mcp-tasks.ts";
+import { type Operation, tool } from "#runtime/operation/operation.ts";
+import type { Work } from "#transports/mcp/subscriptions/tasks.ts";
 
 const View = z.object({
   id: z.uuid(),

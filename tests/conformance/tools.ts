@@ -4,7 +4,9 @@ import {
   type ClientCapabilities,
   type ContentBlock,
   createRequestStateCodec,
+  InMemoryServerEventBus,
   type InputRequests,
+  type InputRequiredResult,
   inputRequired,
   MissingRequiredClientCapabilityError,
   ProtocolError,
@@ -14,10 +16,9 @@ import {
 } from "@modelcontextprotocol/server";
 import { z } from "zod";
 import { Fault } from "#runtime/faults.ts";
-import { type Operation, tool } from "#runtime/operation.ts";
-import type { Exhibits } from "#transports/mcp-exhibits.ts";
+import { type Operation, tool } from "#runtime/operation/operation.ts";
 
-type Answer = Awaited<ReturnType<Exhibits["present"]>>;
+type Answer = CallToolResult | InputRequiredResult;
 
 interface Fixture {
   description: string;
@@ -81,10 +82,12 @@ export function filledIn({ mcpReq }: ServerContext, key: string, field: string):
 
 const streams = new Set<ServerEventBus>();
 
-/** Lists change at a word here; the service's own change with what a credential may do. */
-export function heard(bus: ServerEventBus): void {
-  streams.add(bus);
-}
+const { subscribe } = InMemoryServerEventBus.prototype;
+// Lists change at a word here; the service's own change with what a credential may do, once a second.
+InMemoryServerEventBus.prototype.subscribe = function (listener) {
+  streams.add(this);
+  return subscribe.call(this, listener);
+};
 
 function publish(kind: "tools_list_changed" | "prompts_list_changed"): CallToolResult {
   for (const bus of streams) bus.publish({ kind });
@@ -279,9 +282,9 @@ export const STREAMING: ReadonlySet<string> = new Set(
 );
 
 /** What a fixture answers in the place of the pipeline's own words; its structured content stays. */
-export const present: Exhibits["present"] = async (name, result, context) => {
+export async function present(name: string, result: Answer, context: ServerContext): Promise<Answer> {
   const { greeting } = (result.structuredContent ?? {}) as { greeting?: string };
   if (greeting) return { ...result, ...says(greeting) };
   const answered = (await FIXTURES[name]?.present?.(context)) ?? result;
   return "content" in answered ? { ...result, ...answered } : answered;
-};
+}

@@ -2,11 +2,13 @@ import { basename } from "node:path";
 import { expect, test } from "vitest";
 import { z } from "zod";
 import { FAULTS } from "#runtime/faults.ts";
-import type { Job, Operation, Table } from "#runtime/operation.ts";
+import type { Job } from "#runtime/operation/job.ts";
+import type { Operation } from "#runtime/operation/operation.ts";
+import type { Table } from "#runtime/operation/table.ts";
 import { CATALOG } from "#tools/catalog.ts";
-import { inputSchemaOf } from "#transports/mcp-schemas.ts";
-import { offeredTool } from "#transports/mcp-tools.ts";
-import { ROOT, sourcesIn } from "./sources.ts";
+import { inputSchemaOf } from "#transports/mcp/listing/schemas.ts";
+import { offeredTool } from "#transports/mcp/listing/tools.ts";
+import { ROOT, sourcesIn } from "../support/source-files.ts";
 
 const OPERATIONS = [...CATALOG.operations.values()];
 

@@ -1,6 +1,9 @@
 import { readdirSync } from "node:fs";
-import { expect, test } from "vitest";
-import { FLOORS, importsOf, ROOT, sourcesIn, textOf } from "./sources.ts";
+import { basename, dirname } from "node:path";
+import { describe, expect, test } from "vitest";
+import { FLOORS, importsOf, ROOT, sourcesIn, textOf } from "../support/source-files.ts";
+import { circlingArrows, type Graph, grouped, importGraph } from "./import-graph.ts";
+import { ROOMS, WIDE_ROOMS } from "./rooms.ts";
 
 const IMPORTS = FLOORS.flatMap((floor, level) =>
   sourcesIn(floor).flatMap((path) => importsOf(path).map((specifier) => ({ path, specifier, floor, level }))),
@@ -66,3 +69,85 @@ test("the top level holds the four floors, the tests and the few files that must
   expect(found.filter((name) => ![...allowed, ...documents].includes(name))).toEqual([]);
   expect(allowed.filter((name) => !found.includes(name))).toEqual([]);
 });
+
+const FILES = importGraph(FLOORS);
+const FOLDERS = [...new Set([...FILES.keys()].map(dirname))];
+
+describe("imports run in no circle, types included", () => {
+  test.each<[string, Graph]>([
+    ["files", FILES],
+    ["rooms", grouped(FILES, roomOf)],
+    ["domains", grouped(importGraph(["tools"]), domainOf)],
+  ])("between %s", (_kind, graph) => {
+    expect(
+      circlingArrows(graph),
+      "Move what both need into a room below, or hand it in as an argument. These arrows run in a circle.",
+    ).toEqual([]);
+  });
+});
+
+test("a room is reached by the files that are named, and by few of them", () => {
+  const found = Object.fromEntries(
+    FOLDERS.filter((folder) => folder.includes("/"))
+      .map((folder): [string, string[]] => [folder, doorsOf(folder)])
+      .filter(([, doors]) => doors.length > 0),
+  );
+  expect(
+    found,
+    "Import one of the files that the room has named, move the file out of the room, or name it in ROOMS.",
+  ).toEqual({ ...ROOMS, ...WIDE_ROOMS });
+  const wide = Object.entries(ROOMS).filter(([, doors]) => doors.length > 3);
+  expect(wide, "More than three: make the room smaller, or put it into WIDE_ROOMS.").toEqual([]);
+  const narrow = Object.entries(WIDE_ROOMS).filter(([, doors]) => doors.length <= 3);
+  expect(narrow, "Three or fewer: put it into ROOMS.").toEqual([]);
+});
+
+describe("a folder", () => {
+  const contents = (isProgram: (path: string) => boolean) =>
+    Map.groupBy(
+      [...FLOORS, "tests"].flatMap(sourcesIn).filter((path) => !isProgram(path)),
+      dirname,
+    );
+
+  test("has at most twenty files, operations and tests of one domain apart", () => {
+    const full = [...contents(isListed)].filter(([, files]) => files.length > 20);
+    expect(
+      full.map(([folder, files]) => `${folder}: ${files.length}`),
+      "Give the files that belong together a folder of their own.",
+    ).toEqual([]);
+  });
+
+  test("has no family of files with one prefix, operations apart", () => {
+    const families = [...contents(isListed)].flatMap(([folder, files]) =>
+      [...Map.groupBy(files, (path) => /^(\w+)-/.exec(basename(path))?.[1])]
+        .filter(([prefix, family]) => prefix && family.length > 3)
+        .map(([prefix]) => `${folder}/${prefix}-*`),
+    );
+    expect(families, "Move the family into a folder of that name.").toEqual([]);
+  });
+});
+
+/** A folder is a room. Beside folders of its own, each of its files stands for itself. */
+function roomOf(path: string): string {
+  const folder = dirname(path);
+  return FOLDERS.some((other) => other.startsWith(`${folder}/`)) ? path : folder;
+}
+
+function domainOf(path: string): string {
+  return /^tools\/[^/]+(?=\/)/.exec(path)?.[0] ?? path;
+}
+
+/** The files of a folder that others import from outside of it. The catalog imports every operation. */
+function doorsOf(folder: string): string[] {
+  const outside = [...FILES].filter(
+    ([from]) => !from.startsWith(`${folder}/`) && from !== "tools/catalog.ts",
+  );
+  const targets = outside.flatMap(([, imported]) => [...imported]).filter((path) => dirname(path) === folder);
+  return [...new Set(targets.map((path) => basename(path)))].sort();
+}
+
+/** Files that a catalog or a runner finds by themselves: operations, benchmarks, faults, tests of a domain. */
+function isListed(path: string): boolean {
+  if (/^tests\/tools\/|\.(bench|fault|table|job)\.ts$/.test(path)) return true;
+  return path.startsWith("tools/") && /^export default tool\(/m.test(textOf(path));
+}

@@ -3,13 +3,13 @@ import spectralCore from "@stoplight/spectral-core";
 import rulesets from "@stoplight/spectral-rulesets";
 import { expect, test } from "vitest";
 import { CATALOG } from "#tools/catalog.ts";
-import type { Gate } from "#transports/gate.ts";
-import { createApp } from "#transports/http.ts";
-import type { McpFace } from "#transports/mcp.ts";
-import { openApi } from "#transports/openapi.ts";
+import { createApp } from "#transports/app/app.ts";
+import type { Gate } from "#transports/http/gate.ts";
+import type { McpFace } from "#transports/mcp/endpoint.ts";
+import { openApi } from "#transports/openapi/document.ts";
 import type { OpenCounter } from "#transports/pages/opens.ts";
-import { undescribed } from "../support/described.ts";
-import { startHouse } from "../support/house.ts";
+import { undescribed } from "../support/openapi-check.ts";
+import { startService } from "../support/service.ts";
 
 const document = openApi(CATALOG, "https://api.casino.test");
 
@@ -61,25 +61,25 @@ test("an answer that the document does not describe is noticed", () => {
   expect(undescribed({ ...created, headers: { prefer: "return=representation" }, body: [] })).toBeNull();
 });
 
-test("the viewer at /docs needs no other host", async () => {
-  const house = await startHouse();
+test("the viewer at /docs/api needs no other host", async () => {
+  const service = await startService();
   try {
-    const { status, text, headers } = await house.get("/docs");
+    const { status, text, headers } = await service.get("/docs/api");
     expect(status).toBe(200);
     expect(headers.get("content-security-policy")).toContain("default-src 'none'");
     const files = [...text.matchAll(/(?:src|href)="(\/[^"]+)"/g)].map(([, path]) => path!);
     expect(files).toContain("/docs/swagger-ui-bundle.js");
-    for (const file of files) expect((await house.get(file)).status, file).toBe(200);
+    for (const file of files) expect((await service.get(file)).status, file).toBe(200);
     expect(text.match(/(?:src|href)="https?:/)).toBeNull();
   } finally {
-    await house.stop();
+    await service.stop();
   }
 });
 
 test("every route under /api is described, and nothing is described that is not there", async () => {
-  const house = await startHouse({ role: "worker" });
+  const service = await startService({ role: "worker" });
   try {
-    const app = createApp(house.service, CATALOG, {} as Gate, {
+    const app = createApp(service.internals, CATALOG, {} as Gate, {
       opens: {} as OpenCounter,
       mcp: {} as McpFace,
     });
@@ -96,6 +96,6 @@ test("every route under /api is described, and nothing is described that is not 
     expect(answered.filter((route) => !described.includes(route) && !documents.includes(route))).toEqual([]);
     expect(described.filter((route) => !answered.includes(route))).toEqual([]);
   } finally {
-    await house.stop();
+    await service.stop();
   }
 });

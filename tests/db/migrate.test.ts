@@ -1,9 +1,11 @@
 import { randomUUID } from "node:crypto";
 import { once } from "node:events";
+import { readdir, readFile } from "node:fs/promises";
 import { type AddressInfo, createServer } from "node:net";
 import postgres from "postgres";
 import { expect, inject, test } from "vitest";
-import { migrate, unfit } from "#db/migrate.ts";
+import { migrate, UnreleasedDatabase, unfit } from "#db/migrate.ts";
+import { testDatabase } from "../support/database.ts";
 import { withDatabase } from "../support/postgres.ts";
 
 test("what closes every connection, or says nothing at all, is given up and not asked for ever", async () => {
@@ -47,4 +49,61 @@ test("a server is told from one that is too old", () => {
   const encoding = "UTF8";
   expect(unfit({ version: 140_012, encoding })).toMatch(/PostgreSQL 14.*15 or newer/);
   for (const version of [150_000, 150_009, 180_001]) expect(unfit({ version, encoding })).toBeNull();
+});
+
+test("a database of another unreleased state is refused with the way to bring its players along, and left as it is", async () => {
+  const { url, drop } = await testDatabase();
+  const admin = postgres(url, { max: 1 });
+  const state = () => admin`
+    select (select jsonb_agg(m order by name) from migrations m) as migrations,
+      (select jsonb_agg(relname order by relname) from pg_class where relnamespace = 'public'::regnamespace) as relations`;
+  try {
+    expect(await migrate(url), "up to date").toEqual([]);
+    for (const [others, name] of [
+      [admin`update migrations set checksum = 'x' where name = '0003_calls.sql'`, "0003_calls.sql"],
+      [admin`insert into migrations (name, checksum) values ('0001_house.sql', 'x')`, "0001_house.sql"],
+    ] as const) {
+      await others;
+      const before = await state();
+      const refusal = await migrate(url).catch((error: unknown) => error);
+      expect(refusal).toBeInstanceOf(UnreleasedDatabase);
+      for (const part of [name, "made anew", "export-players", "create-import-job"]) {
+        expect((refusal as Error).message).toContain(part);
+      }
+      expect(await state()).toEqual(before);
+    }
+  } finally {
+    await admin.end();
+    await drop();
+  }
+});
+
+test("a migration that is new is applied to a database that has the others", async () => {
+  const { url, drop } = await testDatabase();
+  const admin = postgres(url, { max: 1 });
+  try {
+    await admin`drop table privacy_requests`;
+    await admin`delete from migrations where name = '0019_privacy.sql'`;
+    expect(await migrate(url)).toEqual([
+      { name: "0019_privacy.sql", milliseconds: expect.any(Number) as number },
+    ]);
+    expect(await admin`select from privacy_requests`).toHaveLength(0);
+    expect(await migrate(url)).toEqual([]);
+  } finally {
+    await admin.end();
+    await drop();
+  }
+});
+
+test("until the first release each table stands whole in one migration, and migrations are numbered without a gap", async () => {
+  const folder = new URL("../../db/migrations/", import.meta.url);
+  const names = (await readdir(folder)).sort();
+  expect(names.map((name) => name.replace(/_[a-z_]+\.sql$/, ""))).toEqual(
+    names.map((_, place) => String(place + 1).padStart(4, "0")),
+  );
+  for (const name of names) {
+    const text = await readFile(new URL(name, folder), "utf8");
+    expect(text, name).toMatch(/^-- \S/);
+    expect(text, name).not.toMatch(/\b(?:add|drop) column\b|\bdrop (?:function|index|policy|table)\b/);
+  }
 });

@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { cast } from "#db/sql.ts";
 import { type TestDatabase, testDatabase } from "../support/database.ts";
 
 let database: TestDatabase;
@@ -10,7 +11,7 @@ beforeAll(async () => {
 afterAll(() => database.drop());
 
 const back = (values: unknown[], type: string) =>
-  database.db.asSystem(async (sql) => (await sql.unsafe(`select $1::${type} as v`, [values as never]))[0]?.v);
+  database.db.asSystem(async (sql) => (await sql`select ${cast(values, type)} as v`)[0]?.v);
 
 test("any list of texts comes back from PostgreSQL as it went", async () => {
   const text = fc.string({ unit: "grapheme" }).filter((one) => !one.includes("\0"));

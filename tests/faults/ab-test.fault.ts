@@ -1,8 +1,8 @@
-import { must } from "./calls.ts";
 import { sentOf, statsOf, statsProblems, statusOf } from "./campaign.fault.ts";
-import { type Fault, type Outcome, problemsOf, repeats, seconds, until } from "./fault.ts";
-import { openEmbeddedPlace, type Place } from "./place.ts";
-import { openWorld, type World } from "./world.ts";
+import { must } from "./support/calls.ts";
+import { type Fault, type Outcome, problemsOf, repeats, seconds, until } from "./support/fault.ts";
+import { type Installation, openEmbeddedInstallation } from "./support/installation.ts";
+import { openScenario, type Scenario } from "./support/scenario.ts";
 
 const PATIENCE = 120_000;
 const WINNER = "b";
@@ -20,14 +20,14 @@ const TEST = {
 const fault: Fault = async (report, { rounds, long }) => {
   for (let round = 0; round < rounds; round++) {
     // A restart takes its own database's jobs back at once: of another it would wait for four leases.
-    const place = await openEmbeddedPlace();
+    const installation = await openEmbeddedInstallation();
     try {
       report(
         "kill -9 four times in a campaign's test",
-        await killedTest(place, { players: long ? 40_000 : 8_000 }),
+        await killedTest(installation, { players: long ? 40_000 : 8_000 }),
       );
     } finally {
-      await place.close();
+      await installation.close();
     }
   }
 };
@@ -37,46 +37,53 @@ export default fault;
  * Sends a campaign that tries variants, and kills the service in the test, between the test and its winner, when the
  * winner has just been chosen, and in the rest.
  */
-export async function killedTest(place: Place, { players }: { players: number }): Promise<Outcome> {
-  await place.service();
-  const world = await openWorld(place.url());
-  const { sql, id: propertyId } = world;
+export async function killedTest(
+  installation: Installation,
+  { players }: { players: number },
+): Promise<Outcome> {
+  await installation.service();
+  const scenario = await openScenario(installation.url());
+  const { sql, id: propertyId } = scenario;
   const startedAt = performance.now();
   try {
-    const allowed = await world.crowd(players);
-    await world.endpoint("http://127.0.0.1:9/", { asleep: true });
-    const id = await world.campaign({ ab_test: TEST });
+    const allowed = await scenario.crowd(players);
+    await scenario.endpoint("http://127.0.0.1:9/", { asleep: true });
+    const id = await scenario.campaign({ ab_test: TEST });
     const body = { campaignId: id, propertyId };
-    await must(await place.service(), world.key, "POST", "/api/functions/send-campaign", { body });
+    await must(await installation.service(), scenario.key, "POST", "/api/functions/send-campaign", { body });
 
-    await until("a part of the test", PATIENCE, async () => (await sentOf(world, id)) > allowed.length / 10);
-    await place.kill();
-    const tried = await variantsOf(world, id);
-    const inTest = await sentOf(world, id);
+    await until(
+      "a part of the test",
+      PATIENCE,
+      async () => (await sentOf(scenario, id)) > allowed.length / 10,
+    );
+    await installation.kill();
+    const tried = await variantsOf(scenario, id);
+    const inTest = await sentOf(scenario, id);
 
-    await place.service();
-    await until("the whole test", PATIENCE, async () => (await sentOf(world, id)) === tried.size);
-    await place.kill();
-    await endTest(world, id);
+    await installation.service();
+    await until("the whole test", PATIENCE, async () => (await sentOf(scenario, id)) === tried.size);
+    await installation.kill();
+    await endTest(scenario, id);
 
-    await place.service();
-    await until("the winner", PATIENCE, async () => (await resultOf(world, id)) !== null);
-    await place.kill();
-    const chosen = await resultOf(world, id);
+    await installation.service();
+    await until("the winner", PATIENCE, async () => (await resultOf(scenario, id)) !== null);
+    await installation.kill();
+    const chosen = await resultOf(scenario, id);
 
-    await place.service();
+    await installation.service();
     const most = tried.size + (allowed.length - tried.size) / 3;
-    await until("a part of the rest", PATIENCE, async () => (await sentOf(world, id)) > most);
-    await place.kill();
-    const inRest = (await sentOf(world, id)) - tried.size;
+    await until("a part of the rest", PATIENCE, async () => (await sentOf(scenario, id)) > most);
+    await installation.kill();
+    const inRest = (await sentOf(scenario, id)) - tried.size;
 
-    await place.service();
-    await until("the campaign's end", PATIENCE, async () => (await statusOf(world, id)) !== "sending");
-    const stats = await statsOf(place, world, id);
+    await installation.service();
+    await until("the campaign's end", PATIENCE, async () => (await statusOf(scenario, id)) !== "sending");
+    const stats = await statsOf(installation, scenario, id);
     const variants: { audience: number; sent: number }[] = Object.values(stats.by_variant);
     const sum = (what: "audience" | "sent") => variants.reduce((total, one) => total + one[what], 0);
-    const given = await variantsOf(world, id);
-    const mails = await mailsOf(world);
+    const given = await variantsOf(scenario, id);
+    const mails = await mailsOf(scenario);
     const [told] = await sql<{ winners: number }[]>`
       select count(*)::int as winners from outbox
       where property_id = ${propertyId} and type = 'campaign.winner_selected'`;
@@ -85,7 +92,7 @@ export async function killedTest(place: Place, { players }: { players: number })
       ledger: {
         lost: allowed.filter((address) => !mails.has(address)).length,
         doubled: repeats([...mails.values()].flat().map(({ recipient }) => recipient)),
-        foreign: await world.foreign(),
+        foreign: await scenario.foreign(),
       },
       problems: problemsOf({
         ...statsProblems(stats, { players, allowed: allowed.length }),
@@ -103,16 +110,16 @@ export async function killedTest(place: Place, { players }: { players: number })
           .flat()
           .some(({ send, subject }) => subject !== `Offer ${given.get(send)}`),
         [`${told!.winners} winners were announced`]: told!.winners !== 1,
-        "another winner was chosen": JSON.stringify(await resultOf(world, id)) !== JSON.stringify(chosen),
+        "another winner was chosen": JSON.stringify(await resultOf(scenario, id)) !== JSON.stringify(chosen),
       }),
     };
   } finally {
-    await world.close();
+    await scenario.close();
   }
 }
 
 /** The time of the test is over, and some have opened what the winner says. */
-async function endTest({ sql, id: propertyId }: World, id: string): Promise<void> {
+async function endTest({ sql, id: propertyId }: Scenario, id: string): Promise<void> {
   await sql`
     update campaign_sends set first_human_open_at = now()
     where property_id = ${propertyId} and campaign_id = ${id} and variant_id = ${WINNER} and status = 'sent'`;
@@ -121,20 +128,20 @@ async function endTest({ sql, id: propertyId }: World, id: string): Promise<void
 }
 
 /** The variants of those who have one, by their sends. */
-async function variantsOf({ sql, id: propertyId }: World, id: string): Promise<Map<string, string>> {
+async function variantsOf({ sql, id: propertyId }: Scenario, id: string): Promise<Map<string, string>> {
   const rows = await sql<{ id: string; variant_id: string }[]>`
     select id, variant_id from campaign_sends
     where property_id = ${propertyId} and campaign_id = ${id} and variant_id is not null`;
   return new Map(rows.map((row) => [row.id, row.variant_id]));
 }
 
-async function resultOf({ sql, id: propertyId }: World, id: string): Promise<unknown> {
+async function resultOf({ sql, id: propertyId }: Scenario, id: string): Promise<unknown> {
   const [row] = await sql<{ ab_result: unknown }[]>`
     select ab_result from campaigns where property_id = ${propertyId} and id = ${id}`;
   return row!.ab_result;
 }
 
-async function mailsOf({ sql, id: propertyId }: World) {
+async function mailsOf({ sql, id: propertyId }: Scenario) {
   const rows = await sql<{ send: string; recipient: string; subject: string }[]>`
     select id as send, recipient, subject from mailbox_messages where property_id = ${propertyId}`;
   return Map.groupBy(rows, ({ recipient }) => recipient);

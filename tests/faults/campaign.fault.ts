@@ -1,21 +1,21 @@
-import { must } from "./calls.ts";
-import { type Fault, type Outcome, problemsOf, repeats, seconds, until } from "./fault.ts";
-import { openPlace, type Place } from "./place.ts";
-import { openWorld, type World } from "./world.ts";
+import { must } from "./support/calls.ts";
+import { type Fault, type Outcome, problemsOf, repeats, seconds, until } from "./support/fault.ts";
+import { type Installation, openInstallation } from "./support/installation.ts";
+import { openScenario, type Scenario } from "./support/scenario.ts";
 
 const RESUMES_WITHIN = 60_000;
 
 const fault: Fault = async (report, { rounds, long }) => {
   for (let round = 0; round < rounds; round++) {
-    const place = await openPlace();
+    const installation = await openInstallation();
     try {
       const at = (round + 1) / (rounds + 1);
       report(
         "kill -9 in a campaign to the mailbox",
-        await killedCampaign(place, { players: long ? 10_000 : 5_000, at }),
+        await killedCampaign(installation, { players: long ? 10_000 : 5_000, at }),
       );
     } finally {
-      await place.close();
+      await installation.close();
     }
   }
 };
@@ -23,24 +23,24 @@ export default fault;
 
 /** Sends a campaign to the mailbox, and kills the service when that share of it is kept. */
 export async function killedCampaign(
-  place: Place,
+  installation: Installation,
   { players, at }: { players: number; at: number },
 ): Promise<Outcome> {
-  await place.service();
-  const world = await openWorld(place.url());
+  await installation.service();
+  const scenario = await openScenario(installation.url());
   try {
-    const allowed = await world.crowd(players);
-    const { campaignId, cut, resumed, took } = await cutCampaign(place, world, {
-      reached: async () => (await recipients(world)).length >= allowed.length * at * 0.9,
+    const allowed = await scenario.crowd(players);
+    const { campaignId, cut, resumed, took } = await cutCampaign(installation, scenario, {
+      reached: async () => (await recipients(scenario)).length >= allowed.length * at * 0.9,
     });
-    const kept = await recipients(world);
-    const stats = await statsOf(place, world, campaignId);
+    const kept = await recipients(scenario);
+    const stats = await statsOf(installation, scenario, campaignId);
     return {
       about: `cut at ${cut} sent of ${allowed.length}, resumed ${seconds(resumed)} and done ${seconds(took)} after the restart`,
       ledger: {
         lost: allowed.filter((address) => !new Set(kept).has(address)).length,
         doubled: repeats(kept),
-        foreign: await world.foreign(),
+        foreign: await scenario.foreign(),
       },
       problems: problemsOf({
         ...statsProblems(stats, { players, allowed: allowed.length }),
@@ -51,41 +51,46 @@ export async function killedCampaign(
       }),
     };
   } finally {
-    await world.close();
+    await scenario.close();
   }
 }
 
 /** Sends a campaign, kills the service once `reached`, starts it again, and waits for the end. */
 export async function cutCampaign(
-  place: Place,
-  world: World,
+  installation: Installation,
+  scenario: Scenario,
   { reached }: { reached(): Promise<boolean> | boolean },
 ): Promise<{ campaignId: string; cut: number; resumed: number; took: number }> {
-  const campaignId = await world.campaign();
-  const body = { campaignId, propertyId: world.id };
-  await must(await place.service(), world.key, "POST", "/api/functions/send-campaign", { body });
+  const campaignId = await scenario.campaign();
+  const body = { campaignId, propertyId: scenario.id };
+  await must(await installation.service(), scenario.key, "POST", "/api/functions/send-campaign", { body });
   await until("the campaign's progress", 60_000, reached);
-  await place.kill();
-  const cut = await sentOf(world, campaignId);
-  await place.service();
+  await installation.kill();
+  const cut = await sentOf(scenario, campaignId);
+  await installation.service();
   const resumed = await until(
     "the campaign's resumption",
     120_000,
-    async () => (await sentOf(world, campaignId)) > cut || (await statusOf(world, campaignId)) === "sent",
+    async () =>
+      (await sentOf(scenario, campaignId)) > cut || (await statusOf(scenario, campaignId)) === "sent",
   );
   const rest = await until(
     "the campaign's end",
     120_000,
-    async () => (await statusOf(world, campaignId)) !== "sending",
+    async () => (await statusOf(scenario, campaignId)) !== "sending",
   );
   return { campaignId, cut, resumed, took: resumed + rest };
 }
 
-// biome-ignore lint/suspicious/noExplicitAny: a fault reads what it expects
-export async function statsOf(place: Pick<Place, "service">, world: World, campaignId: string): Promise<any> {
-  const body = { campaignId, propertyId: world.id };
-  return (await must(await place.service(), world.key, "POST", "/api/functions/campaign-stats", { body }))
-    .body;
+export async function statsOf(
+  installation: Pick<Installation, "service">,
+  scenario: Scenario,
+  campaignId: string,
+) {
+  const body = { campaignId, propertyId: scenario.id };
+  return (
+    await must(await installation.service(), scenario.key, "POST", "/api/functions/campaign-stats", { body })
+  ).body;
 }
 
 /** What the sums of a finished campaign must be, however it was sent. */
@@ -106,18 +111,18 @@ export function statsProblems(
   };
 }
 
-async function recipients({ sql, id }: World): Promise<string[]> {
+async function recipients({ sql, id }: Scenario): Promise<string[]> {
   const rows = await sql<{ recipient: string }[]>`
     select recipient from mailbox_messages where property_id = ${id}`;
   return rows.map(({ recipient }) => recipient);
 }
 
-export async function statusOf({ sql }: World, campaignId: string): Promise<string> {
+export async function statusOf({ sql }: Scenario, campaignId: string): Promise<string> {
   const [row] = await sql<{ status: string }[]>`select status from campaigns where id = ${campaignId}`;
   return row!.status;
 }
 
-export async function sentOf({ sql }: World, campaignId: string): Promise<number> {
+export async function sentOf({ sql }: Scenario, campaignId: string): Promise<number> {
   const [row] = await sql<{ sent: number }[]>`
     select count(*)::int as sent from campaign_sends where campaign_id = ${campaignId} and status = 'sent'`;
   return row!.sent;

@@ -1,13 +1,13 @@
 import { setTimeout as pause } from "node:timers/promises";
 import type { JWK } from "jose";
-import { hashPassword } from "#runtime/passwords.ts";
-import { unseal } from "#runtime/sealing.ts";
-import { issueToken } from "#runtime/tokens.ts";
-import { must, send } from "./calls.ts";
-import { type Fault, type Outcome, problemsOf, until } from "./fault.ts";
-import { APP_SECRET, openPair } from "./place.ts";
-import type { ServiceProcess } from "./process.ts";
-import { openWorld, type World } from "./world.ts";
+import { hashPassword } from "#runtime/identity/passwords.ts";
+import { issueToken } from "#runtime/identity/tokens.ts";
+import { unseal } from "#runtime/secrets/sealing.ts";
+import { must, send } from "./support/calls.ts";
+import { type Fault, type Outcome, problemsOf, until } from "./support/fault.ts";
+import { APP_SECRET, openPair } from "./support/installation.ts";
+import type { ServiceProcess } from "./support/process.ts";
+import { openScenario, type Scenario } from "./support/scenario.ts";
 
 const SHIFT_MINUTES = 10;
 const USER = { email: "admin@example.com", password: "correct horse battery staple" };
@@ -22,21 +22,21 @@ export default fault;
 
 /** A process with a wrong clock does all the jobs, beside one with the right clock. Both tell time by the database. */
 export async function shiftedClock(minutes: number): Promise<Outcome> {
-  const preload = new URL("shifted-clock.ts", import.meta.url).href;
+  const preload = new URL("./support/shifted-clock.ts", import.meta.url).href;
   const pair = await openPair(
     { ROLE: "web" },
     { NODE_OPTIONS: `--import=${preload}`, CLOCK_SHIFT: String(minutes * 60_000) },
   );
-  const world = await openWorld(pair.url);
+  const scenario = await openScenario(pair.url);
   try {
     const wrong: Record<string, boolean> = {};
-    const time = await clockOf(world);
-    await world.crowd(3);
-    const [user] = await world.sql<{ id: string }[]>`
+    const time = await clockOf(scenario);
+    await scenario.crowd(3);
+    const [user] = await scenario.sql<{ id: string }[]>`
       insert into users (email, password_hash, is_platform_admin)
       values (${USER.email}, ${await hashPassword(USER.password)}, true) returning id`;
     for (const [name, service] of Object.entries({ right: pair.first, wrong: pair.second })) {
-      const said = { name, service, world, time };
+      const said = { name, service, scenario, time };
       Object.assign(
         wrong,
         await judgesTokens(said, user!.id),
@@ -47,16 +47,16 @@ export async function shiftedClock(minutes: number): Promise<Outcome> {
     }
     Object.assign(
       wrong,
-      await importsConsents(pair.second, world, time),
-      await fires(pair.second, world, time),
+      await importsConsents(pair.second, scenario, time),
+      await fires(pair.second, scenario, time),
     );
     return {
       about: `${Object.keys(wrong).length} decisions`,
-      ledger: { lost: 0, doubled: 0, foreign: await world.foreign() },
+      ledger: { lost: 0, doubled: 0, foreign: await scenario.foreign() },
       problems: problemsOf(wrong),
     };
   } finally {
-    await world.close();
+    await scenario.close();
     await pair.close();
   }
 }
@@ -64,7 +64,7 @@ export async function shiftedClock(minutes: number): Promise<Outcome> {
 /** ISO times by the database's clock, so many seconds from now. */
 type Time = (seconds: number) => string;
 
-async function clockOf({ sql }: World): Promise<Time> {
+async function clockOf({ sql }: Scenario): Promise<Time> {
   const [row] = await sql<
     { now: number }[]
   >`select extract(epoch from clock_timestamp())::float8 * 1000 as now`;
@@ -75,12 +75,12 @@ async function clockOf({ sql }: World): Promise<Time> {
 interface Asked {
   name: string;
   service: ServiceProcess;
-  world: World;
+  scenario: Scenario;
   time: Time;
 }
 
-async function judgesTokens({ name, service, world, time }: Asked, userId: string) {
-  const [key] = await world.sql<
+async function judgesTokens({ name, service, scenario, time }: Asked, userId: string) {
+  const [key] = await scenario.sql<
     { kid: string; private_jwk: string }[]
   >`select kid, private_jwk from signing_keys`;
   const opened = unseal({ appSecret: APP_SECRET }, `signing_keys.private_jwk ${key!.kid}`, key!.private_jwk);
@@ -104,18 +104,18 @@ async function judgesTokens({ name, service, world, time }: Asked, userId: strin
   };
 }
 
-async function judgesKeys({ name, service, world, time }: Asked) {
+async function judgesKeys({ name, service, scenario, time }: Asked) {
   const login = await must(service, "", "POST", "/api/auth/login", { body: USER });
   const headers = { Authorization: `Bearer ${login.body.token}` };
   const create = (seconds: number) =>
     send(service, "", "POST", "/api/functions/create-api-key", {
-      body: { property_id: world.id, name: "k", expires_at: time(seconds) },
+      body: { property_id: scenario.id, name: "k", expires_at: time(seconds) },
       headers,
     });
   const good = await create(300);
   const usable = await send(service, good.body.api_key ?? "", "GET", "/api/players?limit=1");
-  const { secret, id } = await world.newKey(100);
-  await world.sql`update api_keys set expires_at = ${time(-60)} where id = ${id}`;
+  const { secret, id } = await scenario.newKey(100);
+  await scenario.sql`update api_keys set expires_at = ${time(-60)} where id = ${id}`;
   return {
     [`${name}: a key for the next five minutes is not made`]: good.status !== 200,
     [`${name}: a key for the next five minutes is refused`]: usable.status !== 200,
@@ -126,8 +126,8 @@ async function judgesKeys({ name, service, world, time }: Asked) {
 }
 
 /** What bars a player for five more minutes, and what has barred them until a minute ago. */
-async function judgesLists({ name, service, world, time }: Asked) {
-  const post = (path: string, body: object) => must(service, world.key, "POST", path, { body });
+async function judgesLists({ name, service, scenario, time }: Asked) {
+  const post = (path: string, body: object) => must(service, scenario.key, "POST", path, { body });
   const matched = async (email: string, seconds: number) => {
     await post("/api/players", { email, player_id: `${name}-${email}` });
     const ends_at = time(seconds);
@@ -136,7 +136,7 @@ async function judgesLists({ name, service, world, time }: Asked) {
   };
   const barred = async (email: string, seconds: number) => {
     await post("/api/suppressions", { channel: "email", address: email, expires_at: time(seconds) });
-    const check = { propertyId: world.id, channel: "email", email };
+    const check = { propertyId: scenario.id, channel: "email", email };
     return (await post("/api/functions/compliance-check", check)).body.reasons.includes("suppressed");
   };
   return {
@@ -148,9 +148,9 @@ async function judgesLists({ name, service, world, time }: Asked) {
 }
 
 /** The times that it gives to what happens now. */
-async function dates({ name, service, world }: Asked) {
+async function dates({ name, service, scenario }: Asked) {
   const text = {
-    propertyId: world.id,
+    propertyId: scenario.id,
     from: "+17025550199",
     to: "+17025550100",
     text: "STOP",
@@ -159,38 +159,38 @@ async function dates({ name, service, world }: Asked) {
   const login = await must(service, "", "POST", "/api/auth/login", { body: USER });
   const headers = { Authorization: `Bearer ${login.body.token}` };
   await must(service, "", "POST", "/api/functions/receive-sms", { body: text, headers });
-  const [row] = await world.sql<{ off: number }[]>`
+  const [row] = await scenario.sql<{ off: number }[]>`
     select abs(extract(epoch from clock_timestamp() - received_at))::float8 as off from inbound_messages
-    where property_id = ${world.id} order by id desc limit 1`;
+    where property_id = ${scenario.id} order by id desc limit 1`;
   return { [`${name}: a text that comes now is kept as of another time`]: row!.off > 60 };
 }
 
-async function importsConsents(service: ServiceProcess, world: World, time: Time) {
+async function importsConsents(service: ServiceProcess, scenario: Scenario, time: Time) {
   const rows = [
     { player_id: "past", email: "past@example.com", When: time(-300) },
     { player_id: "future", email: "future@example.com", When: time(300) },
   ];
   const consent = { channel: ["email"], consentSource: "desk", occurred_at_column: "When" };
   const body = { type: "player_import", rows, consent };
-  const { body: job } = await must(service, world.key, "POST", "/api/import_jobs", { body });
+  const { body: job } = await must(service, scenario.key, "POST", "/api/import_jobs", { body });
   const ended = async () =>
-    (await must(service, world.key, "GET", `/api/import_jobs/${job.id}`)).body.status === "completed";
+    (await must(service, scenario.key, "GET", `/api/import_jobs/${job.id}`)).body.status === "completed";
   await until("the import's end", 60_000, ended);
-  const [row] = await world.sql<{ names: string[] }[]>`
+  const [row] = await scenario.sql<{ names: string[] }[]>`
     select coalesce(array_agg(player_id), '{}') as names from players
-    where property_id = ${world.id} and player_id in ('past', 'future')`;
+    where property_id = ${scenario.id} and player_id in ('past', 'future')`;
   return {
     "a consent of five minutes ago is not taken in": !row!.names.includes("past"),
     "a consent that is five minutes ahead is taken in": row!.names.includes("future"),
   };
 }
 
-async function fires(service: ServiceProcess, world: World, time: Time) {
-  const post = (path: string, body: object) => send(service, world.key, "POST", path, { body });
+async function fires(service: ServiceProcess, scenario: Scenario, time: Time) {
+  const post = (path: string, body: object) => send(service, scenario.key, "POST", path, { body });
   const conditions = [{ field: "email", operator: "eq", value: "p1@example.com" }];
   const segment = (await post("/api/segments", { name: "One", conditions })).body.id;
   const schedule = async (seconds: number) => {
-    const campaignId = await world.campaign();
+    const campaignId = await scenario.campaign();
     const scheduled_at = time(seconds);
     const body = { campaign_id: campaignId, scheduled_at, segment_id: segment };
     const { status } = await post("/api/functions/schedule-campaign", body);
@@ -200,9 +200,10 @@ async function fires(service: ServiceProcess, world: World, time: Time) {
   const past = await schedule(-60);
   const soon = await schedule(3);
   const statusOf = async ({ campaignId }: typeof later) =>
-    (await world.sql<{ status: string }[]>`select status from campaigns where id = ${campaignId}`)[0]!.status;
+    (await scenario.sql<{ status: string }[]>`select status from campaigns where id = ${campaignId}`)[0]!
+      .status;
   await until("the campaign that is due", 60_000, async () => (await statusOf(soon)) === "sent");
-  const [early] = await world.sql<{ ms: number }[]>`
+  const [early] = await scenario.sql<{ ms: number }[]>`
     select extract(epoch from min(m.created_at) - c.scheduled_at)::float8 * 1000 as ms
     from campaigns c join mailbox_messages m on m.property_id = c.property_id and m.channel = 'email'
     where c.id = ${soon.campaignId} group by c.scheduled_at`;

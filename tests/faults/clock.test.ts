@@ -1,6 +1,6 @@
 import { afterAll, expect, test } from "vitest";
 import { shiftedClock } from "./clock.fault.ts";
-import { stopServer } from "./server.ts";
+import { stopServer } from "./support/server.ts";
 
 afterAll(stopServer);
 

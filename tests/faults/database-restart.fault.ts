@@ -1,8 +1,8 @@
-import { send } from "./calls.ts";
-import { type Fault, type Outcome, problemsOf, seconds, until } from "./fault.ts";
-import { openPlace } from "./place.ts";
-import { restartServer } from "./server.ts";
-import { openWorld } from "./world.ts";
+import { send } from "./support/calls.ts";
+import { type Fault, type Outcome, problemsOf, seconds, until } from "./support/fault.ts";
+import { openInstallation } from "./support/installation.ts";
+import { openScenario } from "./support/scenario.ts";
+import { restartServer } from "./support/server.ts";
 
 const HEALTHY_WITHIN = 3_000;
 /** The request's own deadline is 5 s. */
@@ -20,9 +20,9 @@ export default fault;
 
 /** Crashes the database under reading and writing clients. They may be told 503, and nothing else. */
 async function restarted(extent: { clients: number; restarts: number }): Promise<Outcome> {
-  const place = await openPlace();
-  const service = await place.service();
-  const world = await openWorld(place.url());
+  const installation = await openInstallation();
+  const service = await installation.service();
+  const scenario = await openScenario(installation.url());
   try {
     const statuses = new Map<number, number>();
     const broken: string[] = [];
@@ -36,10 +36,10 @@ async function restarted(extent: { clients: number; restarts: number }): Promise
         const startedAt = performance.now();
         const answer =
           n % 2 === 0
-            ? await send(service, world.key, "POST", "/api/players", { body: { player_id: name } }).catch(
+            ? await send(service, scenario.key, "POST", "/api/players", { body: { player_id: name } }).catch(
                 said,
               )
-            : await send(service, world.key, "GET", "/api/players?limit=5").catch(said);
+            : await send(service, scenario.key, "GET", "/api/players?limit=5").catch(said);
         slowest = Math.max(slowest, performance.now() - startedAt);
         if (typeof answer === "string") broken.push(answer);
         else {
@@ -62,8 +62,8 @@ async function restarted(extent: { clients: number; restarts: number }): Promise
     }
     done = true;
     await Promise.all(clients);
-    const rows = await world.sql<{ player_id: string }[]>`
-      select player_id from players where property_id = ${world.id}`;
+    const rows = await scenario.sql<{ player_id: string }[]>`
+      select player_id from players where property_id = ${scenario.id}`;
     const kept = new Set(rows.map((row) => row.player_id));
     const others = [...statuses.keys()].filter((status) => ![200, 201, 503].includes(status));
     const worst = Math.max(...healed);
@@ -72,7 +72,7 @@ async function restarted(extent: { clients: number; restarts: number }): Promise
       ledger: {
         lost: acknowledged.filter((name) => !kept.has(name)).length,
         doubled: rows.length - kept.size,
-        foreign: await world.foreign(),
+        foreign: await scenario.foreign(),
       },
       problems: problemsOf({
         [`answers ${others.join(", ")}: ${service.output().slice(0, 2_000)}`]: others.length > 0,
@@ -83,8 +83,8 @@ async function restarted(extent: { clients: number; restarts: number }): Promise
       }),
     };
   } finally {
-    await world.close();
-    await place.close();
+    await scenario.close();
+    await installation.close();
   }
 }
 

@@ -1,11 +1,11 @@
 import { randomUUID } from "node:crypto";
 import { once } from "node:events";
 import { type AddressInfo, connect, createServer, type Socket } from "node:net";
-import { send } from "./calls.ts";
-import { type Fault, type Outcome, problemsOf, repeats, seconds, until } from "./fault.ts";
-import { startService } from "./process.ts";
-import { newDatabase } from "./server.ts";
-import { openWorld } from "./world.ts";
+import { send } from "./support/calls.ts";
+import { type Fault, type Outcome, problemsOf, repeats, seconds, until } from "./support/fault.ts";
+import { startService } from "./support/process.ts";
+import { openScenario } from "./support/scenario.ts";
+import { newDatabase } from "./support/server.ts";
 
 /** 5 s, and what this process itself is late by. */
 const SLOWEST = 5_250;
@@ -24,7 +24,7 @@ async function silenced(milliseconds: number): Promise<Outcome> {
   const database = await newDatabase();
   const way = await openWay(database);
   const service = await startService({ DATABASE_URL: way.url, APP_SECRET: "f".repeat(32) });
-  const world = await openWorld(database);
+  const scenario = await openScenario(database);
   try {
     const statuses = new Map<number, number>();
     const answered: string[] = [];
@@ -35,7 +35,7 @@ async function silenced(milliseconds: number): Promise<Outcome> {
     const write = async (key: string) => {
       for (let trying = true; trying; ) {
         const startedAt = performance.now();
-        const { status, body } = await send(service, world.key, "POST", "/api/players", {
+        const { status, body } = await send(service, scenario.key, "POST", "/api/players", {
           body: { first_name: key },
           headers: { "Idempotency-Key": key },
         });
@@ -60,8 +60,8 @@ async function silenced(milliseconds: number): Promise<Outcome> {
     done = true;
     await Promise.all(clients);
     const healed = Math.max(0, lastTrouble - openedAt);
-    const rows = await world.sql<{ first_name: string; id: string }[]>`
-      select first_name, id from players where property_id = ${world.id}`;
+    const rows = await scenario.sql<{ first_name: string; id: string }[]>`
+      select first_name, id from players where property_id = ${scenario.id}`;
     const kept = new Map(rows.map((row) => [row.first_name, row.id]));
     const others = [...statuses.keys()].filter((status) => ![201, 409, 503].includes(status));
     return {
@@ -69,7 +69,7 @@ async function silenced(milliseconds: number): Promise<Outcome> {
       ledger: {
         lost: answered.filter((key) => !kept.has(key)).length,
         doubled: repeats(rows.map((row) => row.first_name)),
-        foreign: await world.foreign(),
+        foreign: await scenario.foreign(),
       },
       problems: problemsOf({
         [`answers ${others.join(", ")}: ${service.output().slice(0, 2_000)}`]: others.length > 0,
@@ -81,7 +81,7 @@ async function silenced(milliseconds: number): Promise<Outcome> {
     };
   } finally {
     way.open();
-    await world.close();
+    await scenario.close();
     await service.terminate();
     await way.close();
   }

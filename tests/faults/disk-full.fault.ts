@@ -5,12 +5,12 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import postgres from "postgres";
-import { type EmbeddedDatabase, startEmbedded } from "#db/embedded.ts";
-import { send } from "./calls.ts";
-import { type Fault, type Outcome, problemsOf, repeats, seconds, until } from "./fault.ts";
-import { startService } from "./process.ts";
-import { databaseOn } from "./server.ts";
-import { openWorld } from "./world.ts";
+import { type EmbeddedDatabase, startEmbedded } from "#db/embedded/start.ts";
+import { send } from "./support/calls.ts";
+import { type Fault, type Outcome, problemsOf, repeats, seconds, until } from "./support/fault.ts";
+import { startService } from "./support/process.ts";
+import { openScenario } from "./support/scenario.ts";
+import { databaseOn } from "./support/server.ts";
 
 const MEGABYTES = 512;
 /** A request's own deadline is 5 s; the rest is the wait of so many clients on one machine. */
@@ -84,7 +84,7 @@ async function filled(disk: Disk, clients: number): Promise<Outcome> {
   let server = await startEmbedded({ dataDir: disk.folder });
   const database = await databaseOn(server.url);
   const service = await startService({ DATABASE_URL: database, APP_SECRET: "f".repeat(32) });
-  const world = await openWorld(database);
+  const scenario = await openScenario(database);
   try {
     const statuses = new Map<number, number>();
     const acknowledged = new Map<string, string>();
@@ -94,7 +94,7 @@ async function filled(disk: Disk, clients: number): Promise<Outcome> {
     const write = async (key: string) => {
       for (;;) {
         const startedAt = performance.now();
-        const { status, body } = await send(service, world.key, "POST", "/api/players", {
+        const { status, body } = await send(service, scenario.key, "POST", "/api/players", {
           body: { first_name: key },
           headers: { "Idempotency-Key": key },
         });
@@ -123,8 +123,8 @@ async function filled(disk: Disk, clients: number): Promise<Outcome> {
     done = true;
     await writing;
     const healed = Math.max(0, lastTrouble - roomAt);
-    const rows = await world.sql<{ first_name: string; id: string }[]>`
-      select first_name, id from players where property_id = ${world.id}`;
+    const rows = await scenario.sql<{ first_name: string; id: string }[]>`
+      select first_name, id from players where property_id = ${scenario.id}`;
     const kept = new Map(rows.map((row) => [row.first_name, row.id]));
     const others = [...statuses.keys()].filter((status) => ![201, 409, 503].includes(status));
     return {
@@ -132,7 +132,7 @@ async function filled(disk: Disk, clients: number): Promise<Outcome> {
       ledger: {
         lost: [...acknowledged].filter(([key, id]) => kept.get(key) !== id).length,
         doubled: repeats(rows.map((row) => row.first_name)),
-        foreign: await world.foreign(),
+        foreign: await scenario.foreign(),
       },
       problems: problemsOf({
         [`answers ${others.join(", ")}: ${service.output().slice(0, 2_000)}`]: others.length > 0,
@@ -141,7 +141,7 @@ async function filled(disk: Disk, clients: number): Promise<Outcome> {
       }),
     };
   } finally {
-    await world.close();
+    await scenario.close();
     await service.terminate();
     await server.stop();
   }

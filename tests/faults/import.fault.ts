@@ -1,7 +1,7 @@
-import { must } from "./calls.ts";
-import { type Fault, type Outcome, problemsOf, seconds, until } from "./fault.ts";
-import { openPlace, type Place } from "./place.ts";
-import { openWorld, type World } from "./world.ts";
+import { must } from "./support/calls.ts";
+import { type Fault, type Outcome, problemsOf, seconds, until } from "./support/fault.ts";
+import { type Installation, openInstallation } from "./support/installation.ts";
+import { openScenario, type Scenario } from "./support/scenario.ts";
 
 interface Counts {
   players: number;
@@ -24,12 +24,12 @@ interface Job {
 
 const fault: Fault = async (report, { rounds, long }) => {
   for (let round = 0; round < rounds; round++) {
-    const place = await openPlace();
+    const installation = await openInstallation();
     try {
       const at = (round + 1) / (rounds + 1);
-      report("kill -9 in an import", await killedImport(place, { rows: long ? 100_000 : 20_000, at }));
+      report("kill -9 in an import", await killedImport(installation, { rows: long ? 100_000 : 20_000, at }));
     } finally {
-      await place.close();
+      await installation.close();
     }
   }
 };
@@ -37,34 +37,34 @@ export default fault;
 
 /** Imports a file, and kills the service when that share of it is in. */
 export async function killedImport(
-  place: Place,
+  installation: Installation,
   { rows, at }: { rows: number; at: number },
 ): Promise<Outcome> {
-  const service = await place.service();
-  const world = await openWorld(place.url());
+  const service = await installation.service();
+  const scenario = await openScenario(installation.url());
   try {
-    await world.endpoint("http://127.0.0.1:9/", { asleep: true });
+    await scenario.endpoint("http://127.0.0.1:9/", { asleep: true });
     const { csv, distinct } = fileOf(rows);
-    const { body } = await must(service, world.key, "POST", "/api/import_jobs", {
+    const { body } = await must(service, scenario.key, "POST", "/api/import_jobs", {
       body: csv,
       headers: { "Content-Type": "text/csv" },
     });
-    const read = () => jobOf(world, body.id);
+    const read = () => jobOf(scenario, body.id);
     await until(
       "the import's progress",
       60_000,
       async () => ((await read()).processed ?? 0) >= at * rows * 0.9,
     );
-    await place.kill();
+    await installation.kill();
     const cut = await read();
-    const again = await place.service();
+    const again = await installation.service();
     const took = await until(
       "the import's end",
       120_000,
       async () => !["queued", "processing"].includes((await read()).status),
     );
-    const shown = await must(again, world.key, "GET", `/api/import_jobs/${body.id}`);
-    return await judge(world, {
+    const shown = await must(again, scenario.key, "GET", `/api/import_jobs/${body.id}`);
+    return await judge(scenario, {
       rows,
       distinct,
       cut,
@@ -72,23 +72,23 @@ export async function killedImport(
       about: `cut at ${cut.processed} of ${rows} rows, completed ${seconds(took)} after the restart`,
     });
   } finally {
-    await world.close();
+    await scenario.close();
   }
 }
 
 async function judge(
-  world: World,
+  scenario: Scenario,
   found: { rows: number; distinct: number; cut: Job; job: Job; about: string },
 ): Promise<Outcome> {
   const { rows, distinct, cut, job, about } = found;
-  const counts = await count(world);
+  const counts = await count(scenario);
   return {
     about,
     ledger: {
       lost: distinct - Math.min(counts.names, counts.told),
       doubled:
         counts.players - counts.names + (counts.events - counts.told) + (counts.errors - counts.refused),
-      foreign: await world.foreign(),
+      foreign: await scenario.foreign(),
     },
     problems: problemsOf({
       "it was over before it was killed": cut.status !== "processing",
@@ -119,12 +119,12 @@ function fileOf(rows: number): { csv: string; distinct: number } {
   return { csv: lines.join("\n"), distinct };
 }
 
-async function jobOf({ sql, id }: World, job: string): Promise<Job> {
+async function jobOf({ sql, id }: Scenario, job: string): Promise<Job> {
   const [row] = await sql<Job[]>`select * from import_jobs where property_id = ${id} and id = ${job}`;
   return row!;
 }
 
-async function count({ sql, id }: World): Promise<Counts> {
+async function count({ sql, id }: Scenario): Promise<Counts> {
   const [row] = await sql<Counts[]>`
     select count(*)::int as players, count(distinct player_id)::int as names,
       (select count(*)::int from outbox where property_id = ${id} and type = 'player.created') as events,

@@ -3,35 +3,35 @@ import { killedTest } from "./ab-test.fault.ts";
 import { killedCampaign } from "./campaign.fault.ts";
 import { embeddedTakenOver } from "./embedded.fault.ts";
 import { killedImport } from "./import.fault.ts";
-import { openEmbeddedPlace, type Place } from "./place.ts";
+import { type Installation, openEmbeddedInstallation } from "./support/installation.ts";
 import { killedWrites } from "./writes.fault.ts";
 
 const GOOD = { ledger: { lost: 0, doubled: 0, foreign: 0 }, problems: [] };
 
-let place: Place;
+let installation: Installation;
 
 beforeAll(async () => {
-  place = await openEmbeddedPlace();
+  installation = await openEmbeddedInstallation();
 });
 
-afterAll(() => place.close());
+afterAll(() => installation.close());
 
 test("a killed service takes its orphaned database over and has all that it acknowledged", async () => {
-  expect(await embeddedTakenOver(place, { writes: 50 })).toMatchObject(GOOD);
+  expect(await embeddedTakenOver(installation, { writes: 50 })).toMatchObject(GOOD);
 });
 
 test("a keyed write that was cut off by a kill is done once however often it is retried", async () => {
-  expect(await killedWrites(place, { writes: 100, at: 0.3 })).toMatchObject(GOOD);
+  expect(await killedWrites(installation, { writes: 100, at: 0.3 })).toMatchObject(GOOD);
 });
 
 test("an import that was killed in the middle goes on where it was", async () => {
-  expect(await killedImport(place, { rows: 20_000, at: 0.25 })).toMatchObject(GOOD);
+  expect(await killedImport(installation, { rows: 20_000, at: 0.25 })).toMatchObject(GOOD);
 });
 
 test("a campaign that was killed in the middle reaches everyone once", async () => {
-  expect(await killedCampaign(place, { players: 3_000, at: 0.2 })).toMatchObject(GOOD);
+  expect(await killedCampaign(installation, { players: 3_000, at: 0.2 })).toMatchObject(GOOD);
 });
 
 test("a campaign that tries variants, and is killed before and after each step, gives everyone one of them once", async () => {
-  expect(await killedTest(place, { players: 8_000 })).toMatchObject(GOOD);
+  expect(await killedTest(installation, { players: 8_000 })).toMatchObject(GOOD);
 });

@@ -1,8 +1,8 @@
 import { setTimeout as pause } from "node:timers/promises";
-import { send } from "./calls.ts";
-import { type Fault, type Outcome, problemsOf } from "./fault.ts";
-import { openPair } from "./place.ts";
-import { openWorld } from "./world.ts";
+import { send } from "./support/calls.ts";
+import { type Fault, type Outcome, problemsOf } from "./support/fault.ts";
+import { openPair } from "./support/installation.ts";
+import { openScenario } from "./support/scenario.ts";
 
 const LIMIT = 100;
 /** Requests a second to each process, for so many seconds. */
@@ -18,9 +18,9 @@ export default fault;
 
 async function shared(): Promise<Outcome> {
   const pair = await openPair();
-  const world = await openWorld(pair.url);
+  const scenario = await openScenario(pair.url);
   try {
-    const { secret } = await world.newKey(LIMIT);
+    const { secret } = await scenario.newKey(LIMIT);
     const windows = new Map<string, number>();
     const statuses = new Map<number, number>();
     const ask = async (process: number) => {
@@ -41,7 +41,7 @@ async function shared(): Promise<Outcome> {
     const others = [...statuses].filter(([status]) => status !== 200 && status !== 429);
     return {
       about: `${most} accepted of ${2 * RATE * SECONDS} where ${LIMIT} are allowed`,
-      ledger: { lost: 0, doubled: 0, foreign: await world.foreign() },
+      ledger: { lost: 0, doubled: 0, foreign: await scenario.foreign() },
       problems: problemsOf({
         [`${most} accepted, more than ${LIMIT + UNTOLD}`]: most > LIMIT + UNTOLD,
         "the budget was not used up": most < LIMIT,
@@ -50,7 +50,7 @@ async function shared(): Promise<Outcome> {
       }),
     };
   } finally {
-    await world.close();
+    await scenario.close();
     await pair.close();
   }
 }

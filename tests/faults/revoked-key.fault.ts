@@ -1,5 +1,5 @@
-import { type Fault, type Outcome, percentile, problemsOf, until } from "./fault.ts";
-import { openPair, type Pair } from "./place.ts";
+import { type Fault, type Outcome, percentile, problemsOf, until } from "./support/fault.ts";
+import { openPair, type Pair } from "./support/installation.ts";
 import {
   cutListeners,
   LATEST,
@@ -8,28 +8,28 @@ import {
   revoke,
   signIn,
   usesKey,
-} from "./revocation.ts";
-import { openWorld, type World } from "./world.ts";
+} from "./support/revocation.ts";
+import { openScenario, type Scenario } from "./support/scenario.ts";
 
 const CLIENTS = 50;
 
 const fault: Fault = async (report, { rounds, long }) => {
   const trials = (long ? 100 : 50) * Math.max(1, Math.round(rounds / 10));
   const pair = await openPair();
-  const world = await openWorld(pair.url);
+  const scenario = await openScenario(pair.url);
   try {
-    const token = await signIn(pair, world);
-    const judge = async (found: Revocations, more = "") => judged(found, await world.foreign(), more);
-    report("a key revoked in another process", await judge(await revocations(pair, world, token, trials)));
+    const token = await signIn(pair, scenario);
+    const judge = async (found: Revocations, more = "") => judged(found, await scenario.foreign(), more);
+    report("a key revoked in another process", await judge(await revocations(pair, scenario, token, trials)));
     const cutting = cutListeners(pair.url);
-    const found = await revocations(pair, world, token, trials);
+    const found = await revocations(pair, scenario, token, trials);
     const cuts = await cutting.stop();
     report("the same while no listener stays connected", await judge(found, `; ${cuts} connections cut`));
     for (let round = 0; round < 5 * rounds; round++) {
-      report(`a key revoked under ${CLIENTS} clients`, await underClients(pair, world, token));
+      report(`a key revoked under ${CLIENTS} clients`, await underClients(pair, scenario, token));
     }
   } finally {
-    await world.close();
+    await scenario.close();
     await pair.close();
   }
 };
@@ -49,8 +49,8 @@ function judged({ delays, resurrected }: Revocations, foreign: number, more: str
 }
 
 /** Half of the clients in the process that revokes, where nothing that starts after the answer may succeed; half in the other. */
-async function underClients({ first, second }: Pair, world: World, token: string): Promise<Outcome> {
-  const { secret, id } = await world.newKey(1_000_000);
+async function underClients({ first, second }: Pair, scenario: Scenario, token: string): Promise<Outcome> {
+  const { secret, id } = await scenario.newKey(1_000_000);
   const good: { here: boolean; startedAt: number }[] = [];
   let refused = 0;
   let resurrected = 0;
@@ -74,7 +74,7 @@ async function underClients({ first, second }: Pair, world: World, token: string
   const lateHere = late.filter(({ here }) => here).length;
   return {
     about: `${good.length} accepted; the last that the other process accepts starts ${latest.toFixed(0)} ms after the answer`,
-    ledger: { lost: 0, doubled: 0, foreign: await world.foreign() },
+    ledger: { lost: 0, doubled: 0, foreign: await scenario.foreign() },
     problems: problemsOf({
       "it was refused before it was revoked": !accepted,
       [`${lateHere} that began after the answer were accepted where it was given`]: lateHere > 0,

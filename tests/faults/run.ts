@@ -1,6 +1,6 @@
 import { readdir } from "node:fs/promises";
-import type { Fault, Report } from "./fault.ts";
-import { stopServer } from "./server.ts";
+import type { Fault, Report } from "./support/fault.ts";
+import { stopServer } from "./support/server.ts";
 
 /**
  * `npm run faults` runs all faults against real processes, `npm run faults -- campaign import` those. One line

@@ -1,26 +1,26 @@
 import { randomUUID } from "node:crypto";
-import { send } from "./calls.ts";
-import { type Fault, type Outcome, problemsOf, repeats } from "./fault.ts";
-import { openPair, type Pair } from "./place.ts";
-import { openWorld, type World } from "./world.ts";
+import { send } from "./support/calls.ts";
+import { type Fault, type Outcome, problemsOf, repeats } from "./support/fault.ts";
+import { openPair, type Pair } from "./support/installation.ts";
+import { openScenario, type Scenario } from "./support/scenario.ts";
 
 const TIMES = 50;
 
 const fault: Fault = async (report, { long }) => {
   const pair = await openPair();
-  const world = await openWorld(pair.url);
+  const scenario = await openScenario(pair.url);
   try {
     const keys = long ? 200 : 20;
-    report(`the same Idempotency-Key ${TIMES} times at once`, await sameKey(pair, world, keys));
+    report(`the same Idempotency-Key ${TIMES} times at once`, await sameKey(pair, scenario, keys));
   } finally {
-    await world.close();
+    await scenario.close();
     await pair.close();
   }
 };
 export default fault;
 
 /** Each key at once in both processes: one execution, and whoever is not told to come back has its answer. */
-async function sameKey({ first, second }: Pair, world: World, keys: number): Promise<Outcome> {
+async function sameKey({ first, second }: Pair, scenario: Scenario, keys: number): Promise<Outcome> {
   const statuses = new Map<number, number>();
   const different: string[] = [];
   let executed = 0;
@@ -28,7 +28,7 @@ async function sameKey({ first, second }: Pair, world: World, keys: number): Pro
   for (const name of names) {
     const answers = await Promise.all(
       Array.from({ length: TIMES }, (_, index) =>
-        send(index % 2 === 0 ? first : second, world.key, "POST", "/api/players", {
+        send(index % 2 === 0 ? first : second, scenario.key, "POST", "/api/players", {
           body: { first_name: name },
           headers: { "Idempotency-Key": name },
         }),
@@ -39,8 +39,8 @@ async function sameKey({ first, second }: Pair, world: World, keys: number): Pro
     executed += done.filter(({ headers }) => !headers.has("idempotency-replayed")).length;
     if (new Set(done.map(({ body }) => body.id)).size !== 1) different.push(name);
   }
-  const rows = await world.sql<{ first_name: string }[]>`
-    select first_name from players where property_id = ${world.id}`;
+  const rows = await scenario.sql<{ first_name: string }[]>`
+    select first_name from players where property_id = ${scenario.id}`;
   const kept = rows.map((row) => row.first_name);
   const others = [...statuses.keys()].filter((status) => status !== 201 && status !== 409);
   return {
@@ -48,7 +48,7 @@ async function sameKey({ first, second }: Pair, world: World, keys: number): Pro
     ledger: {
       lost: names.filter((name) => !kept.includes(name)).length,
       doubled: repeats(kept),
-      foreign: await world.foreign(),
+      foreign: await scenario.foreign(),
     },
     problems: problemsOf({
       [`${executed} executions of ${keys} keys`]: executed !== keys,

@@ -1,7 +1,7 @@
 import { Pool } from "undici";
-import { type Fault, type Outcome, problemsOf, seconds, until } from "./fault.ts";
-import { openPair } from "./place.ts";
-import { openWorld } from "./world.ts";
+import { type Fault, type Outcome, problemsOf, seconds, until } from "./support/fault.ts";
+import { openPair } from "./support/installation.ts";
+import { openScenario } from "./support/scenario.ts";
 
 const CLIENTS = 10;
 const WARM = 300;
@@ -19,7 +19,7 @@ export default fault;
  */
 async function stopped(): Promise<Outcome> {
   const pair = await openPair();
-  const world = await openWorld(pair.url);
+  const scenario = await openScenario(pair.url);
   const pools = [pair.first, pair.second].map(({ baseUrl }) => new Pool(baseUrl, { connections: CLIENTS }));
   try {
     let turn = 0;
@@ -32,7 +32,7 @@ async function stopped(): Promise<Outcome> {
       const { statusCode, body } = await pool.request({
         path: name === null ? "/api/players?limit=5" : "/api/players",
         method: name === null ? "GET" : "POST",
-        headers: { "x-api-key": world.key, "content-type": "application/json" },
+        headers: { "x-api-key": scenario.key, "content-type": "application/json" },
         body: name === null ? null : JSON.stringify({ player_id: name }),
       });
       const text = await body.text();
@@ -60,15 +60,15 @@ async function stopped(): Promise<Outcome> {
     await until("the load on the other", 60_000, () => answered >= sofar + WARM);
     done = true;
     await Promise.all(clients);
-    const [kept] = await world.sql<{ rows: number; names: number }[]>`
+    const [kept] = await scenario.sql<{ rows: number; names: number }[]>`
       select count(*)::int as rows, count(distinct player_id)::int as names from players
-      where property_id = ${world.id}`;
+      where property_id = ${scenario.id}`;
     return {
       about: `${answered} answered, ${elsewhere} taken to the other, stopped in ${seconds(took)}`,
       ledger: {
         lost: Math.max(0, created.length - kept!.names),
         doubled: kept!.rows - kept!.names,
-        foreign: await world.foreign(),
+        foreign: await scenario.foreign(),
       },
       problems: problemsOf({
         [`${failures.length} failed: ${[...new Set(failures)].join("; ")}`]: failures.length > 0,
@@ -78,7 +78,7 @@ async function stopped(): Promise<Outcome> {
     };
   } finally {
     await Promise.all(pools.map((pool) => pool.destroy()));
-    await world.close();
+    await scenario.close();
     await pair.close();
   }
 }

@@ -1,8 +1,8 @@
 import { mailServer } from "../support/receivers.ts";
 import { cutCampaign, statsOf, statsProblems } from "./campaign.fault.ts";
-import { type Fault, type Outcome, problemsOf, repeats, seconds } from "./fault.ts";
-import { openPlace } from "./place.ts";
-import { openWorld } from "./world.ts";
+import { type Fault, type Outcome, problemsOf, repeats, seconds } from "./support/fault.ts";
+import { openInstallation } from "./support/installation.ts";
+import { openScenario } from "./support/scenario.ts";
 
 /** What one process hands over at most at once: 8 messages on each of 5 connections. */
 const IN_FLIGHT = 40;
@@ -18,20 +18,20 @@ export default fault;
 /** A vendor that does not know a message again: whatever was on its way is never repeated. */
 async function killedOnTheWay({ players, at }: { players: number; at: number }): Promise<Outcome> {
   const vendor = await mailServer();
-  const place = await openPlace({ EMAIL_PROVIDER: "smtp", SMTP_URL: vendor.url });
-  await place.service();
-  const world = await openWorld(place.url());
+  const installation = await openInstallation({ EMAIL_PROVIDER: "smtp", SMTP_URL: vendor.url });
+  await installation.service();
+  const scenario = await openScenario(installation.url());
   try {
-    const allowed = await world.crowd(players);
-    const { campaignId, cut, resumed, took } = await cutCampaign(place, world, {
+    const allowed = await scenario.crowd(players);
+    const { campaignId, cut, resumed, took } = await cutCampaign(installation, scenario, {
       reached: () => vendor.mails.length >= allowed.length * at * 0.9,
     });
-    const stats = await statsOf(place, world, campaignId);
+    const stats = await statsOf(installation, scenario, campaignId);
     const accepted = vendor.mails.map(({ to }) => to);
     const ids = vendor.mails.map(({ raw }) => /^Message-ID: (.+)$/im.exec(raw)?.[1] ?? "");
     const reached = new Set(accepted);
     const missing = allowed.filter((address) => !reached.has(address)).length;
-    const known = await world.sql<{ id: string }[]>`
+    const known = await scenario.sql<{ id: string }[]>`
       select id from campaign_sends where campaign_id = ${campaignId} and status = 'unknown'`;
     const arrived = new Set(ids.map((id) => id.slice(1, 37)));
     const undecided = known.filter(({ id }) => !arrived.has(id)).length;
@@ -40,7 +40,7 @@ async function killedOnTheWay({ players, at }: { players: number; at: number }):
       ledger: {
         lost: missing - undecided,
         doubled: repeats(accepted) + repeats(ids),
-        foreign: await world.foreign(),
+        foreign: await scenario.foreign(),
       },
       problems: problemsOf({
         ...statsProblems(stats, { players, allowed: allowed.length }),
@@ -50,8 +50,8 @@ async function killedOnTheWay({ players, at }: { players: number; at: number }):
       }),
     };
   } finally {
-    await world.close();
-    await place.close();
+    await scenario.close();
+    await installation.close();
     await vendor.stop();
   }
 }

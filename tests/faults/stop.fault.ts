@@ -3,12 +3,12 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { text } from "node:stream/consumers";
 import { setTimeout as pause } from "node:timers/promises";
-import { pads } from "#tools/players/address.ts";
-import { must } from "./calls.ts";
-import { type Fault, fromBothEnds, type Outcome, problemsOf, repeats, until } from "./fault.ts";
-import { openPlace } from "./place.ts";
-import type { ServiceProcess } from "./process.ts";
-import { openWorld, type World } from "./world.ts";
+import { pads } from "#tools/people/address.ts";
+import { must } from "./support/calls.ts";
+import { type Fault, fromBothEnds, type Outcome, problemsOf, repeats, until } from "./support/fault.ts";
+import { openInstallation } from "./support/installation.ts";
+import type { ServiceProcess } from "./support/process.ts";
+import { openScenario, type Scenario } from "./support/scenario.ts";
 
 /** No call to the vendor starts later than this after the callback's answer. */
 const STARTS_WITHIN = 1_000;
@@ -16,7 +16,7 @@ const ANSWERS_AFTER = 100;
 const SID = `AC${"0a".repeat(16)}`;
 const TOKEN = "secret";
 const OURS = "+18005550000";
-const PRELOAD = new URL("vendor-host.ts", import.meta.url).href;
+const PRELOAD = new URL("./support/vendor-host.ts", import.meta.url).href;
 
 const fault: Fault = async (report, { rounds, long }) => {
   const extent = long ? { players: 10_000, stops: 1_000 } : { players: 2_000, stops: 100 };
@@ -29,17 +29,20 @@ export default fault;
 /** Players text STOP while a campaign's texts are on their way to them. */
 async function stopped(extent: { players: number; stops: number }): Promise<Outcome> {
   const vendor = await textVendor();
-  const place = await openPlace({ NODE_OPTIONS: `--import=${PRELOAD}`, VENDOR_URL: vendor.url });
-  const service = await place.service();
-  const world = await openWorld(place.url());
+  const installation = await openInstallation({
+    NODE_OPTIONS: `--import=${PRELOAD}`,
+    VENDOR_URL: vendor.url,
+  });
+  const service = await installation.service();
+  const scenario = await openScenario(installation.url());
   try {
-    const allowed = await textable(world, extent.players);
-    const callback = await addProvider(service, world);
-    const { body: campaign } = await must(service, world.key, "POST", "/api/campaigns", {
+    const allowed = await textable(scenario, extent.players);
+    const callback = await addProvider(service, scenario);
+    const { body: campaign } = await must(service, scenario.key, "POST", "/api/campaigns", {
       body: { name: "Texts", channel: "sms", audience: "all", body_text: "Double points." },
     });
-    const send = { campaignId: campaign.id, propertyId: world.id };
-    await must(service, world.key, "POST", "/api/functions/send-sms-campaign", { body: send });
+    const send = { campaignId: campaign.id, propertyId: scenario.id };
+    await must(service, scenario.key, "POST", "/api/functions/send-sms-campaign", { body: send });
     await until("the first texts", 60_000, () => vendor.texts.length > allowed.length / 50);
     const step = Math.floor(allowed.length / extent.stops);
     const chosen = allowed.filter((_, index) => index % step === 0).slice(0, extent.stops);
@@ -52,7 +55,7 @@ async function stopped(extent: { players: number; stops: number }): Promise<Outc
     };
     await Promise.all(fromBothEnds(chosen).map(stopping));
     await until("the campaign's end", 120_000, async () => {
-      const [row] = await world.sql`select status from campaigns where id = ${campaign.id}`;
+      const [row] = await scenario.sql`select status from campaigns where id = ${campaign.id}`;
       return row!.status === "sent";
     });
     // What answers a STOP is no marketing.
@@ -66,7 +69,7 @@ async function stopped(extent: { players: number; stops: number }): Promise<Outc
       ledger: {
         lost: allowed.filter((phone) => !answers.has(phone) && !reached.has(phone)).length,
         doubled: repeats(offers.map(({ to }) => to)),
-        foreign: await world.foreign(),
+        foreign: await scenario.foreign(),
       },
       problems: problemsOf({
         [`a text started ${latest.toFixed(0)} ms after the callback's answer`]: latest > STARTS_WITHIN,
@@ -74,14 +77,14 @@ async function stopped(extent: { players: number; stops: number }): Promise<Outc
       }),
     };
   } finally {
-    await world.close();
-    await place.close();
+    await scenario.close();
+    await installation.close();
     await vendor.stop();
   }
 }
 
 /** Players with phones who take texts; answers the phones of those who may be sent to. */
-async function textable({ sql, id, crowd }: World, count: number): Promise<string[]> {
+async function textable({ sql, id, crowd }: Scenario, count: number): Promise<string[]> {
   await crowd(count);
   const [property] = await sql<{ pepper: Buffer }[]>`select pepper from properties where id = ${id}`;
   const { inner, outer } = pads(property!.pepper);
@@ -94,7 +97,7 @@ async function textable({ sql, id, crowd }: World, count: number): Promise<strin
 }
 
 /** The address that it calls back. */
-async function addProvider(service: ServiceProcess, { key }: World): Promise<string> {
+async function addProvider(service: ServiceProcess, { key }: Scenario): Promise<string> {
   const provider = {
     channel: "sms",
     kind: "twilio",

@@ -1,9 +1,9 @@
 import { mailServer } from "../support/receivers.ts";
-import { send as ask, must } from "./calls.ts";
-import { type Fault, fromBothEnds, type Outcome, problemsOf, repeats, until } from "./fault.ts";
-import { openPlace } from "./place.ts";
-import type { ServiceProcess } from "./process.ts";
-import { openWorld, type World } from "./world.ts";
+import { send as ask, must } from "./support/calls.ts";
+import { type Fault, fromBothEnds, type Outcome, problemsOf, repeats, until } from "./support/fault.ts";
+import { openInstallation } from "./support/installation.ts";
+import type { ServiceProcess } from "./support/process.ts";
+import { openScenario, type Scenario } from "./support/scenario.ts";
 
 /** A message is handed over within a second of its check, and then has to travel. */
 const TRAVELS_WITHIN = 2_000;
@@ -18,7 +18,7 @@ const fault: Fault = async (report, { rounds, long }) => {
 };
 export default fault;
 
-type Bar = (service: ServiceProcess, world: World, address: string) => Promise<unknown>;
+type Bar = (service: ServiceProcess, scenario: Scenario, address: string) => Promise<unknown>;
 
 const suppress: Bar = (service, { key }, address) => {
   const body = { channel: "email", address, reason: "manual" };
@@ -42,20 +42,20 @@ const erase: Bar = async (service, { sql, id, key }, address) => {
 async function barred(extent: { players: number; barred: number; at: number; bar: Bar }): Promise<Outcome> {
   const arrivals = new Map<string, number>();
   const vendor = await mailServer(({ to }) => arrivals.set(to, Date.now()));
-  const place = await openPlace({ EMAIL_PROVIDER: "smtp", SMTP_URL: vendor.url });
-  const service = await place.service();
-  const world = await openWorld(place.url());
+  const installation = await openInstallation({ EMAIL_PROVIDER: "smtp", SMTP_URL: vendor.url });
+  const service = await installation.service();
+  const scenario = await openScenario(installation.url());
   try {
-    const allowed = await world.crowd(extent.players);
-    const campaignId = await world.campaign();
-    const send = { campaignId, propertyId: world.id };
-    await must(service, world.key, "POST", "/api/functions/send-campaign", { body: send });
+    const allowed = await scenario.crowd(extent.players);
+    const campaignId = await scenario.campaign();
+    const send = { campaignId, propertyId: scenario.id };
+    await must(service, scenario.key, "POST", "/api/functions/send-campaign", { body: send });
     await until("the first messages", 60_000, () => arrivals.size > allowed.length / 20);
     // Spread over those who are sent to next and those at the end.
     const step = Math.floor(allowed.length / extent.barred);
     const chosen = allowed.filter((_, index) => index % step === 0).slice(0, extent.barred);
     // Once a player is erased, a send tells of nobody.
-    const sends = await world.sql<{ id: string; email: string }[]>`
+    const sends = await scenario.sql<{ id: string; email: string }[]>`
       select s.id, p.email from campaign_sends s join players p on p.property_id = s.property_id and p.id = s.player_id
       where s.campaign_id = ${campaignId} and s.status <> 'skipped'`;
     const emails = new Map(sends.map(({ id, email }) => [id, email]));
@@ -63,16 +63,16 @@ async function barred(extent: { players: number; barred: number; at: number; bar
     const [next, last] = fromBothEnds(chosen);
     const barring = async (waiting: string[]) => {
       for (let address = waiting.shift(); address; address = waiting.shift()) {
-        await extent.bar(service, world, address);
+        await extent.bar(service, scenario, address);
         answers.set(address, Date.now());
       }
     };
     await Promise.all(Array.from({ length: extent.at }, (_, n) => barring(n % 2 === 0 ? next : last)));
     const status = async () =>
-      (await world.sql<{ status: string }[]>`select status from campaigns where id = ${campaignId}`)[0]
+      (await scenario.sql<{ status: string }[]>`select status from campaigns where id = ${campaignId}`)[0]
         ?.status;
     await until("the campaign's end", 120_000, async () => (await status()) === "sent");
-    const claims = await world.sql<{ id: string; at: number }[]>`
+    const claims = await scenario.sql<{ id: string; at: number }[]>`
       select id, extract(epoch from claimed_at)::float8 * 1000 as at from campaign_sends
       where campaign_id = ${campaignId} and status <> 'skipped' and claimed_at is not null`;
     const after = claims.filter(
@@ -87,7 +87,7 @@ async function barred(extent: { players: number; barred: number; at: number; bar
       ledger: {
         lost: allowed.filter((address) => !answers.has(address) && !arrivals.has(address)).length,
         doubled: repeats(accepted),
-        foreign: await world.foreign(),
+        foreign: await scenario.foreign(),
       },
       problems: problemsOf({
         [`${after.length} were claimed after the answer`]: after.length > 0,
@@ -96,8 +96,8 @@ async function barred(extent: { players: number; barred: number; at: number; bar
       }),
     };
   } finally {
-    await world.close();
-    await place.close();
+    await scenario.close();
+    await installation.close();
     await vendor.stop();
   }
 }

@@ -1,12 +1,12 @@
-import { must } from "./calls.ts";
 import { statsOf, statsProblems } from "./campaign.fault.ts";
-import { type Fault, type Outcome, problemsOf, repeats, seconds, until } from "./fault.ts";
-import { openPlace } from "./place.ts";
-import { badVendor } from "./vendor.ts";
-import { openWorld } from "./world.ts";
+import { must } from "./support/calls.ts";
+import { type Fault, type Outcome, problemsOf, repeats, seconds, until } from "./support/fault.ts";
+import { openInstallation } from "./support/installation.ts";
+import { openScenario } from "./support/scenario.ts";
+import { badVendor } from "./support/vendor.ts";
 
 const DONE_WITHIN = 240_000;
-const PRELOAD = new URL("vendor-host.ts", import.meta.url).href;
+const PRELOAD = new URL("./support/vendor-host.ts", import.meta.url).href;
 
 const fault: Fault = async (report, { rounds, long }) => {
   for (let round = 0; round < rounds; round++) {
@@ -18,11 +18,14 @@ export default fault;
 /** 429 with Retry-After, 500 before and after it took a message, silence, and answers that are cut off. */
 async function badDay(players: number): Promise<Outcome> {
   const vendor = await badVendor();
-  const place = await openPlace({ NODE_OPTIONS: `--import=${PRELOAD}`, VENDOR_URL: vendor.url });
-  const service = await place.service();
-  const world = await openWorld(place.url());
+  const installation = await openInstallation({
+    NODE_OPTIONS: `--import=${PRELOAD}`,
+    VENDOR_URL: vendor.url,
+  });
+  const service = await installation.service();
+  const scenario = await openScenario(installation.url());
   try {
-    const allowed = await world.crowd(players);
+    const allowed = await scenario.crowd(players);
     const provider = {
       channel: "email",
       kind: "resend",
@@ -30,15 +33,15 @@ async function badDay(players: number): Promise<Outcome> {
       credentials: { api_key: "re_1" },
       allows_gaming: true,
     };
-    await must(service, world.key, "POST", "/api/message_providers", { body: provider });
-    const campaignId = await world.campaign();
-    const body = { campaignId, propertyId: world.id };
-    await must(service, world.key, "POST", "/api/functions/send-campaign", { body });
+    await must(service, scenario.key, "POST", "/api/message_providers", { body: provider });
+    const campaignId = await scenario.campaign();
+    const body = { campaignId, propertyId: scenario.id };
+    await must(service, scenario.key, "POST", "/api/functions/send-campaign", { body });
     const took = await until("the campaign's end", DONE_WITHIN, async () => {
-      const [row] = await world.sql`select status from campaigns where id = ${campaignId}`;
+      const [row] = await scenario.sql`select status from campaigns where id = ${campaignId}`;
       return row!.status !== "queued" && row!.status !== "sending";
     });
-    const stats = await statsOf(place, world, campaignId);
+    const stats = await statsOf(installation, scenario, campaignId);
     const accepted = vendor.accepted();
     const reached = new Set(accepted);
     const made = [...vendor.made].map(([what, times]) => `${times} ${what}`).join(", ");
@@ -47,7 +50,7 @@ async function badDay(players: number): Promise<Outcome> {
       ledger: {
         lost: allowed.filter((address) => !reached.has(address)).length,
         doubled: repeats(accepted),
-        foreign: await world.foreign(),
+        foreign: await scenario.foreign(),
       },
       problems: problemsOf({
         ...statsProblems(stats, { players, allowed: allowed.length }),
@@ -58,8 +61,8 @@ async function badDay(players: number): Promise<Outcome> {
       }),
     };
   } finally {
-    await world.close();
-    await place.close();
+    await scenario.close();
+    await installation.close();
     await vendor.stop();
   }
 }

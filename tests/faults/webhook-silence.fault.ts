@@ -1,10 +1,18 @@
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { setTimeout as pause } from "node:timers/promises";
-import { must } from "./calls.ts";
-import { type Fault, type Outcome, percentile, problemsOf, repeats, seconds, until } from "./fault.ts";
-import { openPlace } from "./place.ts";
-import { openWorld } from "./world.ts";
+import { must } from "./support/calls.ts";
+import {
+  type Fault,
+  type Outcome,
+  percentile,
+  problemsOf,
+  repeats,
+  seconds,
+  until,
+} from "./support/fault.ts";
+import { openInstallation } from "./support/installation.ts";
+import { openScenario } from "./support/scenario.ts";
 
 const RECEIVERS = 20;
 const SLOWEST = 2_000;
@@ -35,14 +43,14 @@ async function hanging({ events }: { events: number }): Promise<Outcome> {
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   const { port } = server.address() as AddressInfo;
-  const place = await openPlace();
-  const service = await place.service();
-  const world = await openWorld(place.url());
+  const installation = await openInstallation();
+  const service = await installation.service();
+  const scenario = await openScenario(installation.url());
   try {
-    for (let n = 0; n < RECEIVERS; n++) await world.endpoint(`http://127.0.0.1:${port}/${n}`);
+    for (let n = 0; n < RECEIVERS; n++) await scenario.endpoint(`http://127.0.0.1:${port}/${n}`);
     const told = new Map<string, number>();
     for (let n = 0; n < events; n++) {
-      const { body } = await must(service, world.key, "POST", "/api/players", {
+      const { body } = await must(service, scenario.key, "POST", "/api/players", {
         body: { player_id: `H-${n}` },
       });
       told.set(body.id, performance.now());
@@ -58,7 +66,7 @@ async function hanging({ events }: { events: number }): Promise<Outcome> {
       ledger: {
         lost: wanted - distinct(),
         doubled: repeats(heard.map(({ path, object }) => `${path} ${object}`)),
-        foreign: heard.filter(({ property }) => property !== world.id).length + (await world.foreign()),
+        foreign: heard.filter(({ property }) => property !== scenario.id).length + (await scenario.foreign()),
       },
       problems: problemsOf({
         "nothing hung": hung === 0,
@@ -66,9 +74,9 @@ async function hanging({ events }: { events: number }): Promise<Outcome> {
       }),
     };
   } finally {
-    await world.close();
-    await place.kill();
-    await place.close();
+    await scenario.close();
+    await installation.kill();
+    await installation.close();
     server.closeAllConnections();
     server.close();
   }

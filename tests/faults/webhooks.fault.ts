@@ -1,9 +1,9 @@
 import { createHmac } from "node:crypto";
-import { type Callback, webhookReceiver } from "../support/receivers.ts";
-import { must } from "./calls.ts";
-import { type Fault, type Outcome, problemsOf, repeats, seconds, until } from "./fault.ts";
-import { openPlace } from "./place.ts";
-import { openWorld, type World } from "./world.ts";
+import { type Received, webhookReceiver } from "../support/receivers.ts";
+import { must } from "./support/calls.ts";
+import { type Fault, type Outcome, problemsOf, repeats, seconds, until } from "./support/fault.ts";
+import { openInstallation } from "./support/installation.ts";
+import { openScenario, type Scenario } from "./support/scenario.ts";
 
 const fault: Fault = async (report, { rounds, long }) => {
   for (let round = 0; round < rounds; round++) {
@@ -15,31 +15,33 @@ export default fault;
 
 async function killedDelivery({ events, at }: { events: number; at: number }): Promise<Outcome> {
   const receiver = await webhookReceiver();
-  const place = await openPlace();
-  const service = await place.service();
-  const world = await openWorld(place.url());
+  const installation = await openInstallation();
+  const service = await installation.service();
+  const scenario = await openScenario(installation.url());
   try {
-    const { secret } = await world.endpoint(receiver.url);
+    const { secret } = await scenario.endpoint(receiver.url);
     const rows = playersOf(events);
-    await must(service, world.key, "POST", "/api/import_jobs", { body: { type: "player_import", rows } });
-    await until("the deliveries' progress", 30_000, () => receiver.callbacks.length >= events * at * 0.9);
-    await place.kill();
-    const before = receiver.callbacks.length;
-    await place.service();
-    const took = await until("the deliveries' end", 120_000, async () => (await open(world)) === 0);
-    const ids = receiver.callbacks.map(({ headers }) => String(headers["webhook-id"]));
-    const stored = await world.sql<{ id: string }[]>`select id from outbox where property_id = ${world.id}`;
+    await must(service, scenario.key, "POST", "/api/import_jobs", { body: { type: "player_import", rows } });
+    await until("the deliveries' progress", 30_000, () => receiver.received.length >= events * at * 0.9);
+    await installation.kill();
+    const before = receiver.received.length;
+    await installation.service();
+    const took = await until("the deliveries' end", 120_000, async () => (await open(scenario)) === 0);
+    const ids = receiver.received.map(({ headers }) => String(headers["webhook-id"]));
+    const stored = await scenario.sql<
+      { id: string }[]
+    >`select id from outbox where property_id = ${scenario.id}`;
     const distinct = new Set(ids).size;
-    const invalid = receiver.callbacks.filter((callback) => !isValid(callback, secret)).length;
-    const theirs = receiver.callbacks.filter(({ raw }) => JSON.parse(raw).property_id !== world.id).length;
+    const invalid = receiver.received.filter((callback) => !isValid(callback, secret)).length;
+    const theirs = receiver.received.filter(({ raw }) => JSON.parse(raw).property_id !== scenario.id).length;
     return {
       about: `cut at ${before} of ${stored.length}, all delivered ${seconds(took)} after the restart, ${repeats(ids)} repeated with the same id`,
       ledger: {
         lost: stored.length - distinct,
         doubled: repeats(
-          [...new Set(receiver.callbacks.map(({ headers, raw }) => about(headers, raw)))].map(objectOf),
+          [...new Set(receiver.received.map(({ headers, raw }) => about(headers, raw)))].map(objectOf),
         ),
-        foreign: theirs + (await world.foreign()),
+        foreign: theirs + (await scenario.foreign()),
       },
       problems: problemsOf({
         "it was over before it was killed": before >= stored.length,
@@ -48,8 +50,8 @@ async function killedDelivery({ events, at }: { events: number; at: number }): P
       }),
     };
   } finally {
-    await world.close();
-    await place.close();
+    await scenario.close();
+    await installation.close();
     await receiver.stop();
   }
 }
@@ -63,7 +65,7 @@ export function playersOf(count: number): object[] {
 }
 
 /** Deliveries that are still to be made, of an import that has ended. */
-export async function open({ sql, id }: World): Promise<number> {
+export async function open({ sql, id }: Scenario): Promise<number> {
   const [row] = await sql<{ open: number }[]>`
     select (select count(*)::int from webhook_deliveries where property_id = ${id} and status = 'pending')
       + (select count(*)::int from import_jobs where property_id = ${id} and status in ('queued', 'processing'))
@@ -71,12 +73,12 @@ export async function open({ sql, id }: World): Promise<number> {
   return row!.open;
 }
 
-export function isValid({ headers, raw }: Callback, secret: string): boolean {
+export function isValid({ headers, raw }: Received, secret: string): boolean {
   const hmac = createHmac("sha256", secret).update(`${headers["x-service-timestamp"]}.${raw}`).digest("hex");
   return headers["x-service-signature"] === `v1=${hmac}` && headers["webhook-id"] === JSON.parse(raw).id;
 }
 
 // An event that has two ids was made twice: its object then shows up under each.
-const about = (headers: Callback["headers"], raw: string) =>
+const about = (headers: Received["headers"], raw: string) =>
   `${headers["webhook-id"]} ${JSON.parse(raw).data.object.id}`;
 const objectOf = (line: string) => line.split(" ")[1] ?? "";

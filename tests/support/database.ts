@@ -1,7 +1,6 @@
 import { randomBytes } from "node:crypto";
 import postgres from "postgres";
-import { inject } from "vitest";
-import { connect, type Database } from "#db/client.ts";
+import { connect, type Database } from "#db/database.ts";
 import { withDatabase } from "./postgres.ts";
 
 export interface TestDatabase {
@@ -12,11 +11,13 @@ export interface TestDatabase {
 
 /** A migrated database of its own, cloned from the run's template. */
 export async function testDatabase(): Promise<TestDatabase> {
+  // Benchmarks import this file without vitest.
+  const { inject } = await import("vitest");
   const server = inject("server");
   const name = `t_${randomBytes(8).toString("hex")}`;
   await onServer(server, `create database ${name} template ${inject("template")} strategy file_copy`);
   const url = withDatabase(server, name);
-  const db = connect(url, { application: name });
+  const db = patient(connect(url, { application: name }));
   return {
     url,
     db,
@@ -24,6 +25,16 @@ export async function testDatabase(): Promise<TestDatabase> {
       await db.close();
       await onServer(server, `drop database if exists ${name} with (force)`);
     },
+  };
+}
+
+/** Tests write tens of thousands of rows at once, which on a busy machine takes longer than a request may. */
+function patient(db: Database): Database {
+  const deadline = 30_000;
+  return {
+    ...db,
+    asProperty: (property, work, options) => db.asProperty(property, work, { deadline, ...options }),
+    asSystem: (work, options) => db.asSystem(work, { deadline, ...options }),
   };
 }
 

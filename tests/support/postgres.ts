@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import postgres from "postgres";
 import type { TestProject } from "vitest/node";
-import { startEmbedded } from "#db/embedded.ts";
+import { startEmbedded } from "#db/embedded/start.ts";
 import { migrate } from "#db/migrate.ts";
 
 const TEMPLATE = "marketing_template";
@@ -23,6 +23,7 @@ export default async function setup(project: TestProject) {
   await migrate(withDatabase(server, template));
   project.provide("server", server);
   project.provide("template", template);
+  project.provide("updatesSnapshots", project.config.snapshotOptions.updateSnapshot === "all");
   return async () => {
     if (given) await admin.unsafe(`drop database if exists ${template} with (force)`);
     await admin.end();
@@ -41,5 +42,7 @@ declare module "vitest" {
   interface ProvidedContext {
     server: string;
     template: string;
+    /** vitest was started with -u. */
+    updatesSnapshots: boolean;
   }
 }

@@ -1,5 +1,5 @@
-import type { Keep, Reach, SendingChannel } from "#runtime/channels/channel.ts";
 import { openChannels, type Sender } from "#runtime/channels/index.ts";
+import type { Keep, Reach, SendingChannel } from "#runtime/channels/provider/channel.ts";
 
 /** One provider by itself, which the test closes. */
 export function openProvider<C extends SendingChannel>(

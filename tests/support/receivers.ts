@@ -40,31 +40,38 @@ export async function mailServer(
   };
 }
 
-export interface Callback {
+export interface Received {
   headers: IncomingHttpHeaders;
   /** The body's bytes, as text. */
   raw: string;
+  /** performance.now() of its arrival. */
+  at: number;
 }
 
-/** A real HTTP receiver that keeps what it is sent and answers 200. */
-export async function webhookReceiver(): Promise<{
-  url: string;
-  callbacks: Callback[];
-  stop(): Promise<void>;
-}> {
-  const callbacks: Callback[] = [];
-  const server = createServer((request, response) => {
-    const chunks: Buffer[] = [];
-    request.on("data", (chunk: Buffer) => chunks.push(chunk));
-    request.on("end", () => {
-      callbacks.push({ headers: request.headers, raw: Buffer.concat(chunks).toString("utf8") });
-      response.end("ok");
-    });
+export interface Reply {
+  status?: number;
+  headers?: Record<string, string>;
+  body?: string;
+  /** Never answers. */
+  hangs?: boolean;
+}
+
+/** A customer's HTTP server. `reply` decides each answer, from the request and how many came before it. */
+export async function webhookReceiver(
+  reply: (request: Received, before: number) => Reply = () => ({}),
+): Promise<{ url: string; received: Received[]; stop(): Promise<void> }> {
+  const received: Received[] = [];
+  const server = createServer(async (request, response) => {
+    const raw = Buffer.concat(await request.toArray()).toString("utf8");
+    const one = { headers: request.headers, raw, at: performance.now() };
+    received.push(one);
+    const { status = 200, headers = {}, body = "ok", hangs = false } = reply(one, received.length - 1);
+    if (!hangs) response.writeHead(status, headers).end(body);
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/hook`,
-    callbacks,
+    received,
     stop: () =>
       new Promise((resolve) => {
         server.close(() => resolve());

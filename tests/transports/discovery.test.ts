@@ -1,29 +1,29 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { type House, startHouse } from "../support/house.ts";
+import { startService, type TestService } from "../support/service.ts";
 
 const siteUrl = "https://site.casino.test";
-let house: House;
+let service: TestService;
 beforeAll(async () => {
-  house = await startHouse({ role: "web", siteUrl });
+  service = await startService({ role: "web", siteUrl });
 });
-afterAll(() => house?.stop());
+afterAll(() => service?.stop());
 
 const NOBODY = { "X-Api-Key": null };
 
 /** What a client that was refused is led to: the metadata, which must be of the resource that it asked (RFC 9728). */
 async function resourceAfter(method: string, path: string, headers: Record<string, string | null> = NOBODY) {
-  const refused = await house.request(method, path, { headers });
+  const refused = await service.request(method, path, { headers });
   expect(refused.status).toBe(401);
   const challenge = refused.headers.get("WWW-Authenticate") ?? "";
   const url = new URL(/resource_metadata="([^"]+)"/.exec(challenge)?.[1] ?? "");
   expect(url.origin).toBe(siteUrl);
-  const { status, body } = await house.get(url.pathname, NOBODY);
+  const { status, body } = await service.get(url.pathname, NOBODY);
   expect(status).toBe(200);
   return body;
 }
 
 test("who is refused at the MCP endpoint is led to the metadata of that endpoint, and over REST to the API's", async () => {
-  const { baseUrl } = house.service.config;
+  const { baseUrl } = service.internals.config;
   for (const headers of [NOBODY, { "X-Api-Key": `pk_${"x".repeat(36)}` }]) {
     const mcp = await resourceAfter("POST", "/api/mcp", headers);
     const rest = await resourceAfter("GET", "/api/players", headers);
@@ -36,6 +36,8 @@ test("every address that answers one method says of the others which it answers"
   const places: [string, string][] = [
     ["/", "GET"],
     ["/docs", "GET"],
+    ["/docs/api", "GET"],
+    ["/docs/campaigns", "GET"],
     ["/llms.txt", "GET"],
     ["/api/openapi.json", "GET"],
     ["/api/mcp/server-card", "GET"],
@@ -50,21 +52,21 @@ test("every address that answers one method says of the others which it answers"
   ];
   for (const [path, methods] of places) {
     for (const method of ["OPTIONS", "PUT"]) {
-      const { status, headers } = await house.request(method, path, { headers: NOBODY });
+      const { status, headers } = await service.request(method, path, { headers: NOBODY });
       expect([status, headers.get("Allow")], `${method} ${path}`).toEqual([405, methods]);
     }
   }
   for (const path of ["/nothing", "/api/nothing", "/.well-known/", "/u"]) {
-    expect((await house.request("PUT", path, { headers: NOBODY })).status, path).toBe(404);
+    expect((await service.request("PUT", path, { headers: NOBODY })).status, path).toBe(404);
   }
 });
 
 test("security.txt names the contact that the operator has set, and without one no mailbox that nobody reads", async () => {
-  const { text } = await house.get("/.well-known/security.txt", NOBODY);
+  const { text } = await service.get("/.well-known/security.txt", NOBODY);
   expect(text).toContain(`Contact: ${siteUrl}/\n`);
   expect(text).not.toContain("mailto:");
   const contact = "mailto:security@casino.test";
-  const told = await startHouse({ role: "web", siteUrl, securityContact: contact });
+  const told = await startService({ role: "web", siteUrl, securityContact: contact });
   try {
     const { text: own } = await told.get("/.well-known/security.txt", NOBODY);
     expect(own).toContain(`Contact: ${contact}\n`);

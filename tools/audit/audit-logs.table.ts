@@ -1,23 +1,22 @@
 import { z } from "zod";
-import { readable } from "#runtime/columns.ts";
-import { table } from "#runtime/operation.ts";
+import { readable } from "#runtime/operation/columns.ts";
+import { table } from "#runtime/operation/table.ts";
 
 export default table({
   name: "audit_logs",
   noun: "audit_log",
-  concise: ["actor_type", "actor_id", "client", "action", "entity", "entity_id", "diff", "created_at"],
   description: "An audit row says who did what, when and from where. Rows are never changed.",
   verbs: ["list", "get"],
   columns: {
-    actor_type: readable(z.enum(["player", "user", "api_key", "system"])),
-    actor_id: readable(z.uuid().nullable()),
-    client: readable(z.string().nullable()),
-    action: readable(z.string()),
-    entity: readable(z.string().nullable()),
-    entity_id: readable(z.uuid().nullable()),
-    diff: readable(z.record(z.string(), z.unknown()).nullable()),
+    actor_type: readable(z.enum(["player", "user", "api_key", "system"]), { concise: true }),
+    actor_id: readable(z.uuid().nullable(), { concise: true }),
+    client: readable(z.string().nullable(), { concise: true }),
+    action: readable(z.string(), { concise: true }),
+    entity: readable(z.string().nullable(), { concise: true }),
+    entity_id: readable(z.uuid().nullable(), { concise: true }),
+    diff: readable(z.record(z.string(), z.unknown()).nullable(), { concise: true }),
     ip: readable(z.string().nullable()),
     request_id: readable(z.string().nullable()),
-    record_hash: readable(z.string(), "encode(record_hash, 'hex')"),
+    record_hash: readable(z.string(), { sql: "encode(record_hash, 'hex')" }),
   },
 });

@@ -1,6 +1,6 @@
 import { z } from "zod";
-import { timestamp } from "#runtime/columns.ts";
-import { tool } from "#runtime/operation.ts";
+import { timestamp } from "#runtime/operation/columns.ts";
+import { tool } from "#runtime/operation/operation.ts";
 
 const AuditLog = z.object({
   id: z.uuid(),

@@ -1,9 +1,9 @@
 import { z } from "zod";
-import type { Sql } from "#db/client.ts";
-import { directoryChanged } from "#runtime/directory.ts";
+import type { Sql } from "#db/database.ts";
 import { Fault } from "#runtime/faults.ts";
-import { tool } from "#runtime/operation.ts";
-import { hashPassword } from "#runtime/passwords.ts";
+import { directoryChanged } from "#runtime/identity/directory.ts";
+import { hashPassword } from "#runtime/identity/passwords.ts";
+import { tool } from "#runtime/operation/operation.ts";
 import { assertPassword, endSessions } from "#tools/users/user.ts";
 import { tokenHash } from "./reset-token.ts";
 import { countTry, forgive } from "./throttle.ts";

@@ -1,8 +1,8 @@
 import { z } from "zod";
 import { Fault } from "#runtime/faults.ts";
-import { tool } from "#runtime/operation.ts";
-import { hashPassword, needsRehash, verifyPassword } from "#runtime/passwords.ts";
-import { SESSION_SECONDS } from "#runtime/signing-keys.ts";
+import { hashPassword, needsRehash, verifyPassword } from "#runtime/identity/passwords.ts";
+import { SESSION_SECONDS } from "#runtime/identity/signing-keys.ts";
+import { tool } from "#runtime/operation/operation.ts";
 import { countTry, forgive } from "./throttle.ts";
 
 export const UserView = z.object({ id: z.uuid(), email: z.email(), role: z.string() });

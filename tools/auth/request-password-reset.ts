@@ -1,6 +1,6 @@
 import { z } from "zod";
-import { tool } from "#runtime/operation.ts";
-import { enqueue } from "#runtime/queue.ts";
+import { enqueue } from "#runtime/jobs/queue.ts";
+import { tool } from "#runtime/operation/operation.ts";
 import sendPasswordReset from "./send-password-reset.job.ts";
 import { countTry } from "./throttle.ts";
 

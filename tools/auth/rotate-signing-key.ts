@@ -1,7 +1,7 @@
 import { z } from "zod";
-import { directoryChanged } from "#runtime/directory.ts";
-import { tool } from "#runtime/operation.ts";
-import { rotateKeys } from "#runtime/signing-keys.ts";
+import { directoryChanged } from "#runtime/identity/directory.ts";
+import { rotateKeys } from "#runtime/identity/signing-keys.ts";
+import { tool } from "#runtime/operation/operation.ts";
 
 export default tool({
   name: "rotate_signing_key",

@@ -1,14 +1,14 @@
 import { randomUUIDv7 } from "node:crypto";
 import { z } from "zod";
-import type { Sql } from "#db/client.ts";
-import type { EmailMessage } from "#runtime/channels/channel.ts";
+import type { Sql } from "#db/database.ts";
+import type { EmailMessage } from "#runtime/channels/provider/channel.ts";
 import type { Config } from "#runtime/config.ts";
 import { appendRows, PLATFORM_LEDGER } from "#runtime/ledgers.ts";
-import { type JobContext, job } from "#runtime/operation.ts";
+import { type JobContext, job } from "#runtime/operation/job.ts";
 import { sendPlatformMail } from "#tools/mailbox/platform-mail.ts";
 import { newToken, tokenHash } from "./reset-token.ts";
 
-/** Mails a link to whoever has the account. Without an account it does nothing, and nobody is told. */
+/** Mails a link to the account's user. Without an account it does nothing, silently. */
 export default job({
   name: "send_password_reset",
   attempts: 5,
@@ -29,7 +29,7 @@ async function open(sql: Sql, { jobId }: JobContext, email: string, token: strin
   await sql`
     insert into password_resets (user_id, token_hash) values (${user.id}, ${tokenHash(token)})
     on conflict (user_id) do update
-      set token_hash = excluded.token_hash, expires_at = excluded.expires_at, created_at = now()`;
+      set token_hash = excluded.token_hash, expires_at = excluded.expires_at, created_at = excluded.created_at`;
   const done = { actor_type: "system", action: "send_password_reset", request_id: jobId };
   const row = { id: randomUUIDv7(), ...done, entity: "users", entity_id: user.id };
   await appendRows(sql, PLATFORM_LEDGER, [row]);

@@ -1,6 +1,6 @@
-import type { Sql } from "#db/client.ts";
+import type { Sql } from "#db/database.ts";
 import { Fault } from "#runtime/faults.ts";
-import { networkOf } from "#runtime/rate-limit.ts";
+import { networkOf } from "#runtime/limits/rate-limit.ts";
 
 /** Failures allowed in a quarter of an hour: an account's, and an address's. */
 const LIMITS = { account: 5, address: 20 };

@@ -1,9 +1,9 @@
 import { z } from "zod";
-import { readable, timestamp } from "#runtime/columns.ts";
-import { table } from "#runtime/operation.ts";
+import { readable, timestamp } from "#runtime/operation/columns.ts";
+import { type ColumnRules, table } from "#runtime/operation/table.ts";
 
-const time = () => readable(timestamp().nullable());
-const text = () => readable(z.string().nullable());
+const time = (rules?: ColumnRules) => readable(timestamp().nullable(), rules);
+const text = (rules?: ColumnRules) => readable(z.string().nullable(), rules);
 
 export const SEND_STATUSES = [
   "pending",
@@ -21,55 +21,43 @@ export const SEND_STATUSES = [
 export default table({
   name: "campaign_sends",
   noun: "campaign_send",
-  concise: [
-    "campaign_id",
-    "player_id",
-    "channel",
-    "status",
-    "skip_reasons",
-    "address_masked",
-    "provider",
-    "scheduled_for",
-    "error_code",
-    "error_message",
-    "sent_at",
-    "delivered_at",
-    "created_at",
-  ],
   description:
-    "One row a recipient of a campaign: what became of the message, and every reason why a recipient was skipped.",
+    "One row a recipient of a campaign: the state of the message, and every reason why a recipient was skipped.",
   verbs: ["list", "get"],
   columns: {
-    campaign_id: readable(z.uuid().nullable()),
-    player_id: readable(z.uuid().nullable()),
-    channel: readable(z.string()),
+    campaign_id: readable(z.uuid().nullable(), { concise: true }),
+    player_id: readable(z.uuid().nullable(), { concise: true }),
+    channel: readable(z.string(), { concise: true }),
     variant_id: readable(
-      z.string().nullable().describe("Of the campaign's ab_test; null for who waits for the winner"),
+      z
+        .string()
+        .nullable()
+        .describe("Of the campaign's ab_test; null while the recipient waits for the winner"),
     ),
-    status: readable(z.enum(SEND_STATUSES)),
-    skip_reasons: readable(z.array(z.string())),
+    status: readable(z.enum(SEND_STATUSES), { concise: true }),
+    skip_reasons: readable(z.array(z.string()), { concise: true }),
     address_hash: readable(
       z.string().nullable().describe("As in suppressions; null once the player is erased"),
-      "encode(address_hash, 'hex')",
+      { sql: "encode(address_hash, 'hex')" },
     ),
-    address_masked: text(),
-    provider: text(),
+    address_masked: text({ concise: true }),
+    provider: text({ concise: true }),
     provider_id: readable(z.uuid().nullable()),
     provider_message_id: text(),
     dedupe_key: readable(
       z.string().describe("No two sends of a property have the same: one address gets one copy"),
-      "encode(dedupe_key, 'hex')",
+      { sql: "encode(dedupe_key, 'hex')" },
     ),
-    scheduled_for: time(),
+    scheduled_for: time({ concise: true }),
     attempts: readable(z.int()),
-    segments: readable(z.int().nullable().describe("Of a text message: how many it is paid for as")),
-    error_code: text(),
-    error_message: text(),
-    sent_at: time(),
-    delivered_at: time(),
+    segments: readable(z.int().nullable().describe("Of a text message: the number that it costs")),
+    error_code: text({ concise: true }),
+    error_message: text({ concise: true }),
+    sent_at: time({ concise: true }),
+    delivered_at: time({ concise: true }),
     opened_at: time(),
     first_human_open_at: readable(
-      timestamp().nullable().describe("The first opening that no machine seems to have made"),
+      timestamp().nullable().describe("The first opening that seems to come from a person"),
     ),
     opens: readable(z.int()),
     clicked_at: time(),
@@ -78,7 +66,7 @@ export default table({
     bounced_at: time(),
     bounce_type: readable(z.enum(["hard", "soft"]).nullable()),
     test_of: readable(
-      z.uuid().nullable().describe("The campaign whose message was tested; its figures do not count it"),
+      z.uuid().nullable().describe("The campaign of a test message; its figures do not count the test"),
     ),
     complained_at: time(),
     unsubscribed_at: time(),

@@ -1,11 +1,11 @@
 import { z } from "zod";
 import { NIL_UUID } from "#db/types.ts";
-import { job } from "#runtime/operation.ts";
-import { settleLater } from "./settle-sends.job.ts";
+import { job } from "#runtime/operation/job.ts";
+import { settleLater } from "./campaign/jobs.ts";
 
 const CHUNK = 10_000;
 
-/** Marks what a cancelled campaign had not sent yet. Nothing of it is claimed any more in the meantime. */
+/** Marks the unsent sends of a cancelled campaign. No claim takes them meanwhile. */
 export default job({
   name: "cancel_sends",
   attempts: 20,

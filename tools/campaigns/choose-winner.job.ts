@@ -1,20 +1,21 @@
 import { z } from "zod";
+import { identifier } from "#db/sql.ts";
 import { NIL_UUID } from "#db/types.ts";
-import type { Context } from "#runtime/context.ts";
-import { type JobContext, job } from "#runtime/operation.ts";
-import { update } from "#runtime/rows.ts";
-import { type AbResult, type AbTest, METRICS } from "./ab-test.ts";
-import { absent, findCampaign, thin } from "./campaign.ts";
+import type { Context, Tenant } from "#runtime/operation/context.ts";
+import { type JobContext, job } from "#runtime/operation/job.ts";
+import { update } from "#runtime/operation/rows.ts";
+import { type AbResult, type AbTest, METRICS } from "./campaign/ab-test.ts";
+import { eventFields, findCampaign, nullIfDeleted } from "./campaign/campaign.ts";
+import { orFail } from "./campaign/states.ts";
 import campaigns from "./campaigns.table.ts";
 import deliverCampaign from "./deliver-campaign.job.ts";
-import { markConversions } from "./goal.ts";
-import { orFail } from "./move.ts";
+import { markConversions } from "./stats/conversions.ts";
 
 const CHUNK = 10_000;
 
 /**
- * Ends a campaign's test once its time is over: chooses the winner, once, and gives it to who waited for it. Chooses
- * nothing while the campaign is paused: who resumes it asks again.
+ * Ends a campaign's test once its time is over: chooses the winner once, and gives it to the waiting recipients. It
+ * chooses nothing while the campaign is paused; resuming enqueues the job again.
  */
 const chooseWinner = job({
   name: "choose_winner",
@@ -25,7 +26,7 @@ const chooseWinner = job({
 export default chooseWinner;
 
 async function choose(job: JobContext, campaignId: string): Promise<void> {
-  const campaign = await job.transact((context) => findCampaign(context, campaignId).catch(absent));
+  const campaign = await job.transact((context) => findCampaign(context, campaignId).catch(nullIfDeleted));
   if (!campaign?.ab_test) return;
   const { ab_test, goal } = campaign;
   if (goal && ab_test.metric === "conversion")
@@ -34,45 +35,45 @@ async function choose(job: JobContext, campaignId: string): Promise<void> {
   for (let after: string | null = winner && NIL_UUID; after !== null && winner !== null; ) {
     job.signal.throwIfAborted();
     const from: string = after;
-    after = await job.transact((context) => release(context, campaignId, { winner, after: from }));
+    after = await job.transact((context) => giveWinner(context, campaignId, { winner, after: from }));
   }
 }
 
-/** The winner, once the test is over; null where there is none to be had. */
+/** The winner, once the test is over; null while there is none. */
 async function decide(context: Context, campaignId: string, test: AbTest): Promise<string | null> {
   const { sql, property } = context;
-  // Before the campaign is held: who claims its recipients waits for that.
+  // Before the campaign is locked: claims of its recipients wait for that lock.
   const counted = await countVariants(context, campaignId, test);
-  const campaign = await findCampaign(context, campaignId, { lock: true }).catch(absent);
+  const campaign = await findCampaign(context, campaignId, { lock: true }).catch(nullIfDeleted);
   if (!campaign || !["sending", "sent"].includes(campaign.status)) return null;
   if (campaign.ab_result) return campaign.ab_result.winner_id;
-  const [clock] = await sql<{ over: boolean; at: string }[]>`
-    select ab_ends_at <= clock_timestamp() as over, to_json(clock_timestamp()) #>> '{}' as at
+  const [clock] = await sql<{ is_over: boolean; at: string }[]>`
+    select ab_ends_at <= clock_timestamp() as is_over, to_json(clock_timestamp()) #>> '{}' as at
     from campaigns where property_id = ${property.id} and id = ${campaignId}`;
-  if (!clock?.over) {
+  if (!clock?.is_over) {
     const runAt = campaign.ab_ends_at ?? 0;
     context.enqueue(chooseWinner, { campaignId }, { dedupe: campaignId, runAt });
     return null;
   }
   const ab_result: AbResult = { ...winnerOf(test, counted), decided_at: clock.at };
   const row = await update(context, campaigns, campaignId, { ab_result });
-  context.emit("campaign.winner_selected", thin(row));
+  context.emit("campaign.winner_selected", eventFields(row));
   return ab_result.winner_id;
 }
 
-interface Counted {
+interface VariantCount {
   id: string;
   sample: number;
   count: number;
 }
 
 async function countVariants(
-  { sql, property }: Context,
+  { sql, property }: Tenant,
   campaignId: string,
   { variants, metric }: AbTest,
-): Promise<Counted[]> {
-  const rows = await sql<Counted[]>`
-    select variant_id as id, count(*)::int as sample, count(${sql(METRICS[metric])})::int as count
+): Promise<VariantCount[]> {
+  const rows = await sql<VariantCount[]>`
+    select variant_id as id, count(*)::int as sample, count(${identifier(METRICS[metric])})::int as count
     from campaign_sends
     where property_id = ${property.id} and campaign_id = ${campaignId} and variant_id is not null
       and status in ('sent', 'delivered')
@@ -80,8 +81,8 @@ async function countVariants(
   return variants.map(({ id }) => rows.find((row) => row.id === id) ?? { id, sample: 0, count: 0 });
 }
 
-/** The variant with the highest rate; the fallback where two have it, or where one was tried on too few. */
-export function winnerOf(test: AbTest, counted: readonly Counted[]): Omit<AbResult, "decided_at"> {
+/** The variant with the highest rate; the fallback at a tie, or when a variant had too few recipients. */
+export function winnerOf(test: AbTest, counted: readonly VariantCount[]): Omit<AbResult, "decided_at"> {
   const { variants, fallback_variant_id, metric, min_sample } = test;
   const fallback = fallback_variant_id ?? variants[0]!.id;
   const figures = counted.map((one) => ({ ...one, rate: one.sample === 0 ? null : one.count / one.sample }));
@@ -89,14 +90,15 @@ export function winnerOf(test: AbTest, counted: readonly Counted[]): Omit<AbResu
     return { winner_id, reason, metric, variants: figures };
   };
   if (counted.some(({ sample }) => sample < min_sample)) return ended("too_few", fallback);
-  // In whole numbers: two equal shares are a tie, whatever their quotients are rounded to.
-  const ahead = (one: Counted, other: Counted) => one.count * other.sample - other.count * one.sample;
+  // In whole numbers: rounded quotients could hide a tie.
+  const ahead = (one: VariantCount, other: VariantCount) =>
+    one.count * other.sample - other.count * one.sample;
   const best = counted.filter((one) => counted.every((other) => ahead(one, other) >= 0));
   return best.length === 1 ? ended("best", best[0]!.id) : ended("tie", fallback);
 }
 
-/** Gives the winner to the next who wait for it. Answers after whom to go on. */
-async function release(
+/** Gives the winner to the next waiting sends. Answers the send to continue after; null at the end. */
+async function giveWinner(
   { sql, property, enqueue }: Context,
   campaignId: string,
   { winner, after }: { winner: string; after: string },
@@ -113,7 +115,7 @@ async function release(
       from picked where s.property_id = ${property.id} and s.id = picked.id
     )
     select count(*)::int as count, (array_agg(id order by id))[${CHUNK}::int] as last from picked`;
-  // A delivery that has begun goes on with whom it finds; one for each chunk would take all the room there is.
+  // One delivery sends all chunks; one for each chunk would take all the room of the queue.
   if (released!.count > 0 && after === NIL_UUID) {
     enqueue(deliverCampaign, { campaignId }, { dedupe: campaignId });
   }

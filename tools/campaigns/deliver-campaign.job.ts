@@ -1,29 +1,26 @@
 import { z } from "zod";
-import type { Keep, SendingChannel } from "#runtime/channels/channel.ts";
-import type { Context } from "#runtime/context.ts";
-import { type JobContext, job } from "#runtime/operation.ts";
-import { chooseProviders } from "#tools/providers/choose.ts";
-import { openRoutes } from "#tools/providers/routes.ts";
-import { sendingChannel } from "./addresses.ts";
-import { type Campaign, findCampaign } from "./campaign.ts";
+import type { SendingChannel } from "#runtime/channels/provider/channel.ts";
+import type { Context, Tenant } from "#runtime/operation/context.ts";
+import { type JobContext, job } from "#runtime/operation/job.ts";
+import { type Campaign, findCampaign, sendingChannel } from "./campaign/campaign.ts";
+import { orFail } from "./campaign/states.ts";
 import cancelSends from "./cancel-sends.job.ts";
-import { EXPIRES_AFTER_HOURS, recoverSends } from "./claim.ts";
-import { ASK_AGAIN, givesWay } from "./give-way.ts";
-import { type Delivery, runLanes } from "./lanes.ts";
-import { finishIfDone, orFail } from "./move.ts";
-import { secondsToRoom } from "./pace.ts";
-import { notReady, readinessOn } from "./readiness.ts";
-import { unsubscribeLinks } from "./unsubscribe.ts";
+import { type Delivery, openDelivery } from "./delivery/delivery.ts";
+import { secondsToNextClaim } from "./delivery/due-sends.ts";
+import { finishIfDone } from "./delivery/finish.ts";
+import { runShift } from "./delivery/shift.ts";
 
-// A choice takes no longer, unless the campaign is large; it hands over by itself.
-const CHOICE_SECONDS = 10;
+// A campaign that gives way tries again after so many seconds.
+const GIVE_WAY_SECONDS = 2;
+// A shift takes ten seconds: the lower campaign gets at least one shift of four.
+const MOST_GIVEN_WAY = 15;
 
 type Input = z.output<typeof Input>;
 const Input = z.object({
   campaignId: z.uuid(),
-  /** Where the shift before has ended. */
+  /** The last send of the shift before. */
   after: z.uuid().optional(),
-  /** How many times it has given way to a campaign of a higher priority since its last shift. */
+  /** The number of times that it has given way to a higher priority since its last shift. */
   gaveWay: z.int().optional(),
 });
 
@@ -40,76 +37,50 @@ async function deliver(job: JobContext, input: Input): Promise<void> {
   const delivery = await job.transact(async (context) => {
     const campaign = await findCampaign(context, input.campaignId);
     const gaveWay = input.gaveWay ?? 0;
-    if (await givesWay(context, campaign, { job: deliverCampaign.name, times: gaveWay })) {
+    if (gaveWay < MOST_GIVEN_WAY && (await givesWay(context, campaign))) {
       const again = { ...input, gaveWay: gaveWay + 1 };
-      context.enqueue(deliverCampaign, again, { dedupe: campaign.id, runAt: ASK_AGAIN });
+      context.enqueue(deliverCampaign, again, { dedupe: campaign.id, runAt: GIVE_WAY_SECONDS });
       return "later";
     }
-    return prepare(context, job, { campaign, channel: sendingChannel(campaign), input });
+    return openDelivery(context, job, campaign, sendingChannel(campaign), input.after ?? null);
   });
   if (delivery === "later") return;
-  if (delivery) await runLanes(delivery);
+  if (delivery) await runShift(delivery);
   job.signal.throwIfAborted();
   await job.transact((context) => conclude(context, input, delivery));
 }
 
-interface Prepared<C extends SendingChannel> {
-  campaign: Campaign;
-  channel: C;
-  input: Input;
+/**
+ * Whether a campaign leaves this shift to one of a higher priority by the same channel that has something to send now:
+ * its delivery does not wait for a later time. So the higher campaign claims first, and frequency caps prefer it.
+ */
+async function givesWay(
+  { sql, property }: Tenant,
+  { id, channel, priority, status }: Campaign,
+): Promise<boolean> {
+  if (status !== "sending") return false;
+  const higher = await sql<{ id: string }[]>`
+    select c.id from campaigns c
+    where c.property_id = ${property.id} and c.id <> ${id} and c.status = 'sending' and c.priority > ${priority}
+      and c.channel = ${channel} and c.planned_at is not null and c.deleted_at is null`;
+  if (higher.length === 0) return false;
+  // Apart from the campaigns: the queue is a local table.
+  const waiting = await sql<{ id: string }[]>`
+    select q.dedupe as id from queue q
+    where q.name = ${deliverCampaign.name} and q.dedupe = any(${higher.map((one) => one.id)}::text[])
+      and q.state = 'ready' and q.run_at > now()`;
+  return higher.some((one) => waiting.every((job) => job.id !== one.id));
 }
 
-/** Settles what an earlier attempt left, and compiles the content; null when the campaign is not sending. */
-async function prepare<C extends SendingChannel>(
-  context: Context,
-  job: JobContext,
-  { campaign, channel, input }: Prepared<C>,
-): Promise<Delivery<C> | null> {
-  const kept: Delivery<C>["kept"] = new Map();
-  const keep: Keep = async (messages) => {
-    for (const one of messages) kept.set(one.message.id, one);
-  };
-  const candidates = await chooseProviders(context, channel, campaign.provider_id);
-  const routes = openRoutes(job, channel, candidates, keep);
-  // Where another may take over, nothing is repeated: what the first one may have, the other would send again.
-  const [first, other] = routes.all;
-  const repeatable = first?.sender.repeatable && !other ? first.candidate : null;
-  // A shift that goes on looks at no send before those that it sends; the last one looks at all.
-  if (!input.after) await recoverSends(context, job.jobId, { campaignId: campaign.id, repeatable });
-  if (campaign.status !== "sending") return null;
-  const { content, problems } = await readinessOn(channel, context, campaign);
-  if (!content) throw notReady(problems);
-  const links = unsubscribeLinks(job.config);
-  return {
-    job,
-    campaignId: campaign.id,
-    channel,
-    routes,
-    kept,
-    content: (await content.outgoing?.(context)) ?? content,
-    campaign,
-    rules: { hours: false, caps: false },
-    linkOf: (sendId) => links(job.propertyId!, sendId),
-    repeatable: repeatable !== null,
-    after: input.after ?? null,
-    isBehind: false,
-    stopped: false,
-    resumeIn: null,
-    silent: 0,
-    left: [],
-    reached: undefined,
-  };
-}
-
-/** The shift is over, or nothing is due: the campaign is done, or goes on when the next try is. */
+/** Ends a shift: the campaign is done, or its next shift begins when the next send is due. */
 async function conclude(
   context: Context,
   { campaignId, after }: Input,
   delivery: Pick<Delivery<SendingChannel>, "reached" | "resumeIn"> | null,
 ): Promise<void> {
-  const { sql, property, enqueue } = context;
+  const { enqueue } = context;
   const campaign = await findCampaign(context, campaignId, { lock: true });
-  const { status, throttle_per_minute: throttle } = campaign;
+  const { status } = campaign;
   const resumeIn = delivery?.resumeIn ?? 0;
   if (status === "cancelled") enqueue(cancelSends, { campaignId }, { dedupe: campaignId });
   if (status !== "sending") return;
@@ -118,19 +89,8 @@ async function conclude(
     return enqueue(deliverCampaign, next, { dedupe: campaignId, runAt: resumeIn });
   }
   if (await finishIfDone(context, campaignId)) return;
-  // What waits for a winner is looked for when it should be chosen, and a while later each time when it is not.
-  // What waits for longer than a campaign may take is due when it expires.
-  const due = sql`case when c.ab_test is null or s.variant_id is not null
-      then least(coalesce(s.scheduled_for, now()),
-        greatest(c.started_at, c.expires_from) + make_interval(hours => ${EXPIRES_AFTER_HOURS}))
-    else greatest(c.ab_ends_at, now() + make_interval(secs => ${CHOICE_SECONDS})) end`;
-  const [next] = await sql<{ wait: number | null }[]>`
-    select greatest(0, extract(epoch from min(${due}) - now()))::double precision as wait
-    from campaign_sends s join campaigns c on c.property_id = ${property.id} and c.id = s.campaign_id
-    where s.property_id = ${property.id} and s.campaign_id = ${campaignId} and s.status in ('pending', 'deferred')`;
-  // What another job has in its hands, that job will conclude.
-  if (next?.wait === null || next?.wait === undefined) return;
-  const room = throttle === null ? 0 : await secondsToRoom(context, { campaignId, throttle });
-  const runAt = Math.max(next.wait, room, resumeIn);
-  enqueue(deliverCampaign, { campaignId }, { dedupe: campaignId, runAt });
+  const wait = await secondsToNextClaim(context, campaign);
+  // Sends that another job has claimed are that job's to conclude.
+  if (wait === null) return;
+  enqueue(deliverCampaign, { campaignId }, { dedupe: campaignId, runAt: Math.max(wait, resumeIn) });
 }

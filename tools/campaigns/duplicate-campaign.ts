@@ -1,8 +1,10 @@
 import { z } from "zod";
-import { tool } from "#runtime/operation.ts";
-import { insert } from "#runtime/rows.ts";
-import { findCampaign, thin } from "./campaign.ts";
-import campaigns, { CampaignView } from "./campaigns.table.ts";
+import { copied } from "#runtime/operation/columns.ts";
+import { tool } from "#runtime/operation/operation.ts";
+import { insert } from "#runtime/operation/rows.ts";
+import { CampaignView, eventFields, findCampaign } from "./campaign/campaign.ts";
+import { columns } from "./campaign/columns.ts";
+import campaigns from "./campaigns.table.ts";
 
 export default tool({
   name: "duplicate_campaign",
@@ -20,12 +22,9 @@ export default tool({
   faults: ["invalid", "not_found"],
   async handler(context, { campaignId, name }) {
     const found = await findCampaign(context, campaignId);
-    const { id: _id, status: _status, scheduled_at: _at, fires_at: _fires, ...rest } = found;
-    const { plan_cursor: _cursor, planned_at: _planned, version: _version, ...plain } = rest;
-    const { ab_ends_at: _ends, ab_result: _result, ...content } = plain;
-    const copy = { ...content, name: name ?? `${found.name.slice(0, 190)} (copy)` };
+    const copy = { ...copied(columns, found), name: name ?? `${found.name.slice(0, 190)} (copy)` };
     const campaign = await insert(context, campaigns, copy);
-    context.emit("campaign.created", thin(campaign));
+    context.emit("campaign.created", eventFields(campaign));
     context.audit({ entity: "campaigns", entityId: campaign.id });
     return { success: true as const, campaign };
   },

@@ -1,13 +1,13 @@
 import { z } from "zod";
-import type { Context } from "#runtime/context.ts";
-import { job } from "#runtime/operation.ts";
-import { findCampaign } from "./campaign.ts";
-import { holdTemplates } from "./content.ts";
-import { fail, move } from "./move.ts";
-import { obstacles } from "./obstacles.ts";
+import type { Context } from "#runtime/operation/context.ts";
+import { job } from "#runtime/operation/job.ts";
+import { findCampaign } from "./campaign/campaign.ts";
+import { changeStatus, fail } from "./campaign/states.ts";
+import { lockTemplates } from "./content/content.ts";
 import planCampaign from "./plan-campaign.job.ts";
+import { checkReadiness } from "./preflight/readiness.ts";
 
-/** Starts a campaign that is due. One that was moved to another time has another job for it. */
+/** Starts a campaign that is due. A campaign with a new time has a new job for it. */
 export default job({
   name: "fire_campaign",
   attempts: 100,
@@ -24,12 +24,12 @@ async function fire(context: Context, campaignId: string): Promise<void> {
     for no key update`;
   if (!due) return;
   const campaign = await findCampaign(context, campaignId);
-  await holdTemplates(context, campaign);
-  const { problems } = await obstacles(context, campaign);
+  await lockTemplates(context, campaign);
+  const { problems } = await checkReadiness(context, campaign);
   if (problems.length > 0) {
     await fail(context, campaignId, problems.map(({ field, message }) => `${field}: ${message}`).join("; "));
     return;
   }
-  await move(context, campaignId, "send");
+  await changeStatus(context, campaignId, "send");
   enqueue(planCampaign, { campaignId }, { dedupe: campaignId });
 }

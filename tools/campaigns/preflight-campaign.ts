@@ -1,10 +1,10 @@
 import { z } from "zod";
-import { tool } from "#runtime/operation.ts";
-import { findCampaign } from "./campaign.ts";
-import { stateOf } from "./confirming.ts";
-import { isSendable, Preflight, preflight } from "./preflight.ts";
+import { tool } from "#runtime/operation/operation.ts";
+import { findCampaign } from "./campaign/campaign.ts";
+import { campaignState } from "./preflight/confirmed-state.ts";
+import { isSendable, Preflight, preflight } from "./preflight/preflight.ts";
 
-// Counting is linear in the audience: a million players take their time, and a busy machine longer.
+// Counting is linear in the audience: a million players take some seconds, longer on a busy machine.
 const DEADLINE_MS = 30_000;
 const COUNT_FOR_MS = 15_000;
 
@@ -28,8 +28,8 @@ export default tool({
   async handler(context, { campaignId }) {
     const campaign = await findCampaign(context, campaignId);
     const checked = await preflight(context, campaign, COUNT_FOR_MS);
-    if (isSendable(checked)) context.bind?.(await stateOf(context, campaign));
-    // Who calls over MCP is given one by what answers there.
+    if (isSendable(checked)) context.bind?.(await campaignState(context, campaign));
+    // The MCP answer adds the token.
     return { ...checked, confirm_token: null };
   },
 });

@@ -1,19 +1,17 @@
 import { z } from "zod";
-import type { Context } from "#runtime/context.ts";
-import { tool } from "#runtime/operation.ts";
-import type { Campaign } from "./campaign.ts";
-import { CampaignView } from "./campaigns.table.ts";
-import { checkConfirmed, contentOf } from "./confirming.ts";
-import { Cost, estimatedCost } from "./cost.ts";
-import { lockFor, move } from "./move.ts";
-import { obstacles } from "./obstacles.ts";
+import type { Context, Tenant } from "#runtime/operation/context.ts";
+import { tool } from "#runtime/operation/operation.ts";
+import { type Campaign, CampaignView } from "./campaign/campaign.ts";
+import { changeStatus, lockFor } from "./campaign/states.ts";
 import planCampaign from "./plan-campaign.job.ts";
-import { allSegments } from "./preflight-warnings.ts";
+import { checkConfirmed, contentState } from "./preflight/confirmed-state.ts";
+import { allSegments, Cost, estimatedCost } from "./preflight/cost.ts";
+import { checkReadiness } from "./preflight/readiness.ts";
 
 export default tool({
   name: "resume_campaign",
   title: "Resume a campaign",
-  description: "Goes on with a paused campaign where it stopped; every recipient is checked again.",
+  description: "Continues a paused campaign where it stopped; every recipient is checked again.",
   scope: "write",
   effect: "contact",
   property: "propertyId",
@@ -31,24 +29,24 @@ export default tool({
   faults: ["not_found", "conflict"],
   async handler(context, { campaignId, dry_run }) {
     const paused = await lockFor(context, campaignId, "resume");
-    await checkConfirmed(context, () => contentOf(context, paused));
-    const campaign = await move(context, campaignId, "resume");
+    await checkConfirmed(context, () => contentState(context, paused));
+    const campaign = await changeStatus(context, campaignId, "resume");
     context.enqueue(planCampaign, { campaignId }, { dedupe: campaignId });
     return { success: true as const, campaign, ...(dry_run && (await outlook(context, paused))) };
   },
 });
 
-/** What going on would send, by what is planned already. */
+/** The messages and the cost that resuming would cause, by the planned sends. */
 async function outlook(context: Context, campaign: Campaign) {
-  context.bind?.(await contentOf(context, campaign));
+  context.bind?.(await contentState(context, campaign));
   const remaining = await waiting(context, campaign.id);
-  const { samples } = await obstacles(context, campaign);
+  const { samples } = await checkReadiness(context, campaign);
   const volume = { messages: remaining, segments: allSegments(samples, remaining) };
   const { cost } = await estimatedCost(context, campaign, volume);
   return { remaining, estimated_cost: cost };
 }
 
-async function waiting({ sql, property }: Context, campaignId: string): Promise<number> {
+async function waiting({ sql, property }: Tenant, campaignId: string): Promise<number> {
   const [row] = await sql<{ count: number }[]>`
     select count(*)::int as count from campaign_sends
     where property_id = ${property.id} and campaign_id = ${campaignId} and status in ('pending', 'deferred')`;

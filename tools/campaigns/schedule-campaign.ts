@@ -1,15 +1,15 @@
 import { z } from "zod";
-import { timestamp } from "#runtime/columns.ts";
-import type { Context } from "#runtime/context.ts";
-import { Fault, invalid } from "#runtime/faults.ts";
-import { tool } from "#runtime/operation.ts";
-import { audienceSql } from "./audience.ts";
-import { CampaignView } from "./campaigns.table.ts";
-import { CONFIRMED_DEADLINE_MS, checkConfirmed, stateOf } from "./confirming.ts";
+import { invalid, one } from "#runtime/faults.ts";
+import { timestamp } from "#runtime/operation/columns.ts";
+import type { Tenant } from "#runtime/operation/context.ts";
+import { tool } from "#runtime/operation/operation.ts";
+import { CampaignView } from "./campaign/campaign.ts";
+import { changeStatus, lockFor } from "./campaign/states.ts";
 import fireCampaign from "./fire-campaign.job.ts";
-import { lockFor, move } from "./move.ts";
-import { obstacles } from "./obstacles.ts";
-import { Preflight, preflight } from "./preflight.ts";
+import { audienceSql } from "./planning/audience.ts";
+import { CONFIRMED_DEADLINE_MS, campaignState, checkConfirmed } from "./preflight/confirmed-state.ts";
+import { Preflight, preflight } from "./preflight/preflight.ts";
+import { checkReadiness } from "./preflight/readiness.ts";
 
 const SCHEDULED_CHANNELS = ["email", "loyaltyvip", "inbox"];
 
@@ -34,7 +34,7 @@ export default tool({
   output: z.object({
     success: z.literal(true),
     campaign: CampaignView,
-    warnings: z.array(z.string()).describe("What would make it fail when the time comes, as it is now"),
+    warnings: z.array(z.string()).describe("Problems as of now that would make it fail when the time comes"),
     preflight: Preflight.optional().describe("Of a dry run: as if it were sent now"),
   }),
   faults: ["invalid", "not_found", "conflict", "wrong_property"],
@@ -46,31 +46,31 @@ export default tool({
     await checkFuture(context, scheduled_at);
     await checkSegment(context, segment_id);
     const target = { segment_id, audience: null, conditions: null };
-    const wanted = { ...campaign, ...target };
-    await audienceSql(context, wanted, 0);
-    await checkConfirmed(context, () => stateOf(context, wanted));
+    const scheduled = { ...campaign, ...target };
+    await audienceSql(context, scheduled);
+    await checkConfirmed(context, () => campaignState(context, scheduled));
     const fires_at = campaign.send_in_player_timezone ? await firstLocalTime(context, scheduled_at) : null;
-    const row = await move(context, campaign_id, "schedule", { ...target, scheduled_at, fires_at });
+    const row = await changeStatus(context, campaign_id, "schedule", { ...target, scheduled_at, fires_at });
     context.enqueue(fireCampaign, { campaignId: campaign_id }, { runAt: fires_at ?? scheduled_at });
-    const { problems } = await obstacles(context, wanted);
-    if (dry_run) context.bind?.(await stateOf(context, wanted));
+    const { problems } = await checkReadiness(context, scheduled);
+    if (dry_run) context.bind?.(await campaignState(context, scheduled));
     return {
       success: true as const,
       campaign: row,
       warnings: problems.map(({ field, message }) => `${field}: ${message}`),
-      ...(dry_run && { preflight: await preflight(context, wanted) }),
+      ...(dry_run && { preflight: await preflight(context, scheduled) }),
     };
   },
 });
 
-/** By the database's clock, which fires it too. */
-async function checkFuture({ sql }: Context, time: string): Promise<void> {
+/** By the database's clock, which starts the campaign too. */
+async function checkFuture({ sql }: Tenant, time: string): Promise<void> {
   const [row] = await sql<{ future: boolean }[]>`select ${time}::timestamptz > clock_timestamp() as future`;
   if (!row?.future) throw invalid("scheduled_at", `must be in the future, and ${time} has passed`);
 }
 
-/** When the first of the property's players has the time that the property has at `time`; now, if that has passed. */
-async function firstLocalTime({ sql, property }: Context, time: string): Promise<string> {
+/** The first moment at which a player's clock shows the property's `time`; now, if that has passed. */
+async function firstLocalTime({ sql, property }: Tenant, time: string): Promise<string> {
   const [row] = await sql<{ first: string }[]>`
     with wall as materialized (select ${time}::timestamptz at time zone ${property.timezone} as clock)
     select to_json(greatest(clock_timestamp(), least(${time}::timestamptz, (
@@ -82,8 +82,8 @@ async function firstLocalTime({ sql, property }: Context, time: string): Promise
   return row!.first;
 }
 
-async function checkSegment({ sql, property }: Context, id: string): Promise<void> {
-  const [segment] = await sql`
+async function checkSegment({ sql, property }: Tenant, id: string): Promise<void> {
+  const segments = await sql`
     select 1 from segments where property_id = ${property.id} and id = ${id} and deleted_at is null`;
-  if (!segment) throw new Fault("not_found", { message: `No segment with the id ${id} in this property.` });
+  one(segments, "segment", id);
 }

@@ -1,20 +1,10 @@
-import { tool } from "#runtime/operation.ts";
-import { CONFIRMED_DEADLINE_MS } from "./confirming.ts";
-import { input, output, queueCampaign } from "./queue-campaign.ts";
+import { tool } from "#runtime/operation/operation.ts";
+import { sendingBy } from "./sending.ts";
 
 export default tool({
   name: "send_campaign",
   title: "Send a campaign now",
   description:
     "Queues an email campaign, or one for the branded inbox (loyaltyvip), to its audience. Every recipient passes the compliance gate (suppression, do-not-call, consent, self-exclusion); the blocked are skipped, with the reason. A failed campaign goes on where it stopped: nobody gets it twice. dry_run changes nothing and answers the preflight, as preflight_campaign does.",
-  scope: "write",
-  effect: "contact",
-  core: true,
-  property: "propertyId",
-  confirmedBy: "preflight_campaign",
-  deadline: CONFIRMED_DEADLINE_MS,
-  input,
-  output,
-  faults: ["invalid", "not_found", "conflict"],
-  handler: (context, wanted) => queueCampaign(context, ["email", "inbox"], wanted),
+  ...sendingBy(["email", "inbox"]),
 });

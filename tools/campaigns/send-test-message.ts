@@ -1,17 +1,17 @@
 import { randomUUIDv7 } from "node:crypto";
 import { z } from "zod";
-import { tool } from "#runtime/operation.ts";
-import { maskAddress } from "#tools/players/address.ts";
-import { findCampaign } from "./campaign.ts";
-import { notReady } from "./readiness.ts";
+import { tool } from "#runtime/operation/operation.ts";
+import { maskAddress } from "#tools/people/address.ts";
+import { findCampaign } from "./campaign/campaign.ts";
+import { assertAllowed, recipientOf, testContent, testedVariant } from "./delivery/test-send.ts";
+import { notReady } from "./preflight/readiness.ts";
 import sendTest from "./send-test.job.ts";
-import { assertAllowed, recipientOf, testContent, testedVariant } from "./test-message.ts";
 
 export default tool({
   name: "send_test_message",
   title: "Send one test of a campaign",
   description:
-    "Sends the campaign's message as it is now to one address, with \"[Test]\" before an email's subject. The address is that of a user of the property, or of a player whom the compliance gate lets pass now, quiet hours and frequency rules included: nobody else is written to. It counts in none of the campaign's figures.",
+    "Sends the campaign's message as it is now to one address, with \"[Test]\" before an email's subject. The address must be that of a user of the property, or of a player whom the compliance gate lets pass now, quiet hours and frequency rules included. It counts in none of the campaign's figures.",
   scope: "write",
   effect: "contact",
   property: "propertyId",
@@ -22,16 +22,18 @@ export default tool({
     playerId: z
       .uuid()
       .optional()
-      .describe("From list_players. Who gets it; beside a user's address, whose values fill the message"),
+      .describe(
+        "From list_players. The recipient; beside a user's address, the player whose values fill the message",
+      ),
     variantId: z
       .string()
       .optional()
       .describe("Of the campaign's ab_test: which variant to send. Default: the first"),
-    dry_run: z.boolean().default(false).describe("Only check, and answer to whom it would go"),
+    dry_run: z.boolean().default(false).describe("Only check, and answer the recipient's address"),
   },
   output: z.object({
     success: z.literal(true),
-    send_id: z.uuid().optional().describe("What became of it: get_campaign_send. Not in a dry run"),
+    send_id: z.uuid().optional().describe("For get_campaign_send. Not in a dry run"),
     to: z.string().describe("Masked"),
   }),
   faults: ["invalid", "not_found", "conflict"],

@@ -1,60 +1,60 @@
 import { z } from "zod";
-import type { Messages, SendOutcome } from "#runtime/channels/channel.ts";
-import type { Context } from "#runtime/context.ts";
-import { type JobContext, job } from "#runtime/operation.ts";
-import { STARTED_WITHIN_MS } from "#tools/compliance/open-sends.ts";
+import { assignments } from "#db/sql.ts";
+import type { Messages, SendOutcome } from "#runtime/channels/provider/channel.ts";
+import type { Context, Tenant } from "#runtime/operation/context.ts";
+import { type JobContext, job } from "#runtime/operation/job.ts";
+import { STARTED_WITHIN_MS } from "#tools/compliance/sends-under-way.ts";
 import { keepMessages } from "#tools/mailbox/keep.ts";
+import { unsubscribeLinks } from "#tools/preferences/links.ts";
 import { chooseProviders } from "#tools/providers/choose.ts";
 import { reserve } from "#tools/providers/limits.ts";
 import type { VendorChannel } from "#tools/providers/provider.ts";
 import { openRoutes, type Routes, verdictOn } from "#tools/providers/routes.ts";
-import { findCampaign } from "./campaign.ts";
-import { insist } from "./insist.ts";
-import { renderMessages } from "./message.ts";
-import { notReady } from "./readiness.ts";
-import { recordOutcomes } from "./record.ts";
-import { reasonsAgainst, recipientOf, testContent, testedVariant, valuesFor } from "./test-message.ts";
-import { unsubscribeLinks } from "./unsubscribe.ts";
+import { findCampaign } from "./campaign/campaign.ts";
+import { renderMessages } from "./content/render-messages.ts";
+import { recordOutcomes, untilRecorded } from "./delivery/record-outcomes.ts";
+import { reasonsAgainst, recipientOf, testContent, testedVariant, valuesFor } from "./delivery/test-send.ts";
+import { notReady } from "./preflight/readiness.ts";
 
 type Input = z.output<typeof Input>;
 const Input = z.object({ sendId: z.uuid(), to: z.string(), playerId: z.uuid().nullable() });
 
-/** Hands one test to the provider, at most once. The gate is asked again in the transaction that claims it. */
+/** Hands one test to the provider, at most once. The transaction that claims it asks the gate again. */
 export default job({
   name: "send_test",
   attempts: 5,
   input: Input,
   async handler(job, input) {
-    const ready = await job.transact((context) => claim(context, job, input));
-    if (!ready) return;
-    const { routes, message, startBy } = ready;
+    const claimed = await job.transact((context) => claim(context, job, input));
+    if (!claimed) return;
+    const { routes, message, startBy } = claimed;
     const route = routes.current();
     const [answered] = await route.sender.send([message], { signal: job.signal, startBy });
-    await insist(job, (context) =>
-      recordOutcomes(context, job.jobId, { outcomes: [settled(answered!)], messages: [message] }),
+    await untilRecorded(job, (context) =>
+      recordOutcomes(context, job.jobId, { outcomes: [final(answered!)], messages: [message] }),
     );
     routes.note(route, verdictOn([answered!]), [answered!]);
     await routes.noted();
   },
 });
 
-interface Ready {
+interface ClaimedTest {
   routes: Routes<VendorChannel>;
   message: Messages[VendorChannel];
   startBy: number;
 }
 
-/** Null when it is not to be sent: its row then says why. */
+/** Null when the test is not sent: its row then gives the reason. */
 async function claim(
   context: Context,
   job: JobContext,
   { sendId, to, playerId }: Input,
-): Promise<Ready | null> {
+): Promise<ClaimedTest | null> {
   const { sql, property } = context;
   const [row] = await sql<{ status: string; test_of: string; variant_id: string | null }[]>`
     select status, test_of, variant_id from campaign_sends
     where property_id = ${property.id} and id = ${sendId} for no key update`;
-  // Taken up by an attempt that broke off: the vendor may have it.
+  // An attempt broke off: the vendor may have it.
   if (row?.status === "sending")
     return end(context, sendId, { status: "unknown", error_code: "interrupted" });
   if (row?.status !== "pending") return null;
@@ -74,14 +74,19 @@ async function claim(
   const linkOf = (id: string) => unsubscribeLinks(context.config)(property.id, id);
   const values = await valuesFor(context, sendId, recipient);
   const variant_id = testedVariant(content, row.variant_id);
-  const whole = { ...values, ...(variant_id !== null && { variant_id }) };
-  const { messages, refused } = await renderMessages(content, [whole], linkOf, Number.POSITIVE_INFINITY);
-  const [trouble] = refused.flatMap((one) => (one.status === "sent" ? [] : [one]));
-  if (trouble) {
+  const testRecipient = { ...values, ...(variant_id !== null && { variant_id }) };
+  const { messages, unrendered } = await renderMessages(
+    content,
+    [testRecipient],
+    linkOf,
+    Number.POSITIVE_INFINITY,
+  );
+  const [failure] = unrendered.flatMap((one) => (one.status === "sent" ? [] : [one]));
+  if (failure) {
     return end(context, sendId, {
       status: "failed",
-      error_code: trouble.code,
-      error_message: trouble.message,
+      error_code: failure.code,
+      error_message: failure.message,
     });
   }
   const { id, name } = candidate;
@@ -93,9 +98,9 @@ async function claim(
   return { routes, message: marked(content.sentBy(candidate, messages[0]!)), startBy };
 }
 
-async function end({ sql, property }: Context, sendId: string, values: object): Promise<null> {
+async function end({ sql, property }: Tenant, sendId: string, values: object): Promise<null> {
   await sql`
-    update campaign_sends set ${sql({ ...values, updated_at: "now" } as never)}
+    update campaign_sends set ${assignments({ ...values, updated_at: "now" })}
     where property_id = ${property.id} and id = ${sendId}`;
   return null;
 }
@@ -104,7 +109,7 @@ function marked(message: Messages[VendorChannel]): Messages[VendorChannel] {
   return "subject" in message ? { ...message, subject: `[Test] ${message.subject}` } : message;
 }
 
-/** A test is tried once: who wants to know how the provider does is told at once. */
-function settled(outcome: SendOutcome): SendOutcome {
+/** A test is tried once, so its sender learns the provider's answer at once. */
+function final(outcome: SendOutcome): SendOutcome {
   return outcome.status === "retry" ? { ...outcome, status: "failed" } : outcome;
 }

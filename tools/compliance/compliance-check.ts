@@ -1,9 +1,9 @@
 import { z } from "zod";
-import { timestamp } from "#runtime/columns.ts";
-import type { Context } from "#runtime/context.ts";
 import { Fault, invalid } from "#runtime/faults.ts";
-import { tool } from "#runtime/operation.ts";
-import { addressHash, normalizeEmail, normalizePhone } from "#tools/players/address.ts";
+import { timestamp } from "#runtime/operation/columns.ts";
+import type { Context } from "#runtime/operation/context.ts";
+import { tool } from "#runtime/operation/operation.ts";
+import { addressHash, normalizeEmail, normalizePhone } from "#tools/people/address.ts";
 import { CHANNELS } from "./channels.ts";
 import { BLOCK_REASONS, type BlockReason } from "./gate.ts";
 import { DEFER_REASONS, type DeferReason } from "./hours.ts";

@@ -1,13 +1,13 @@
 import { z } from "zod";
-import { pastTime, timestamp, viewOf } from "#runtime/columns.ts";
-import type { Context } from "#runtime/context.ts";
-import { Fault, invalid } from "#runtime/faults.ts";
-import { tool } from "#runtime/operation.ts";
-import { insert } from "#runtime/rows.ts";
-import { identityHash } from "#tools/players/identity.ts";
-import { holdPlayers } from "#tools/players/turns.ts";
-import { carryOutExclusion } from "./exclude.ts";
+import { invalid, one } from "#runtime/faults.ts";
+import { pastTime, timestamp, viewOf } from "#runtime/operation/columns.ts";
+import type { Context } from "#runtime/operation/context.ts";
+import { tool } from "#runtime/operation/operation.ts";
+import { insert } from "#runtime/operation/rows.ts";
+import { identityHash } from "#tools/people/identity.ts";
+import { holdPlayers } from "#tools/people/locks.ts";
 import { addressOf } from "./listed-address.ts";
+import { carryOutExclusion } from "./self-exclusion.ts";
 import selfExclusions from "./self-exclusions.table.ts";
 
 const text = (most: number) => z.string().trim().min(1).max(most).optional();
@@ -60,7 +60,7 @@ export default tool({
     });
     const endsAt = given.ends_at ?? null;
     const matched = ended ? [] : await carryOutExclusion(context, { ...person, endsAt });
-    return { ...row, matched_players: matched } as never;
+    return { ...row, matched_players: matched };
   },
 });
 
@@ -107,11 +107,10 @@ interface KnownPlayer {
 }
 
 async function loadPlayer({ sql, property }: Context, id: string): Promise<KnownPlayer> {
-  const [player] = await sql<KnownPlayer[]>`
+  const players = await sql<KnownPlayer[]>`
     select id, email_hash, phone_hash, first_name, last_name, birth_date from players
     where property_id = ${property.id} and id = ${id} and deleted_at is null for update`;
-  if (!player) throw new Fault("not_found", { message: `No player with the id ${id} in this property.` });
-  return player;
+  return one(players, "player", id);
 }
 
 function identityOf(

@@ -1,6 +1,6 @@
 import { z } from "zod";
-import { lockRow } from "#runtime/crud.ts";
-import { tool } from "#runtime/operation.ts";
+import { lockRow } from "#runtime/operation/crud.ts";
+import { tool } from "#runtime/operation/operation.ts";
 import dncEntries from "./dnc-entries.table.ts";
 
 export default tool({

@@ -1,9 +1,9 @@
 import { z } from "zod";
-import type { Actor } from "#runtime/context.ts";
-import { lockRow } from "#runtime/crud.ts";
 import { Fault } from "#runtime/faults.ts";
-import { tool } from "#runtime/operation.ts";
-import { update } from "#runtime/rows.ts";
+import type { Actor } from "#runtime/operation/context.ts";
+import { lockRow } from "#runtime/operation/crud.ts";
+import { tool } from "#runtime/operation/operation.ts";
+import { update } from "#runtime/operation/rows.ts";
 import suppressions, { PERMANENT_REASONS, type SuppressionReason } from "./suppressions.table.ts";
 
 /** What the person did themselves, or may have meant. A key, and so an agent, cannot take it back. */
@@ -23,7 +23,7 @@ export default tool({
   async handler(context, { id }) {
     const { call, emit, audit } = context;
     const current = await lockRow(context, suppressions, id);
-    refuse(current.reason as SuppressionReason, call.actor);
+    refuse(current.reason, call.actor);
     if (current.lifted_at === null) {
       const row = await update(context, suppressions, id, { lifted_at: "now", lifted_by: call.actor.id });
       emit("player.suppression_lifted", row);

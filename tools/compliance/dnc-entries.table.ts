@@ -1,13 +1,26 @@
 import { z } from "zod";
-import { createOnly, pastTime, readable, timestamp, writable } from "#runtime/columns.ts";
-import type { Context } from "#runtime/context.ts";
 import { Fault } from "#runtime/faults.ts";
-import { type Change, type Row, table } from "#runtime/operation.ts";
+import { createOnly, pastTime, readable, timestamp, writable } from "#runtime/operation/columns.ts";
+import type { Context } from "#runtime/operation/context.ts";
+import { type Change, type RowOf, table, type Values } from "#runtime/operation/table.ts";
 import { CHANNELS } from "./channels.ts";
 import { addressOf, keptAddress } from "./listed-address.ts";
-import { haltSends } from "./open-sends.ts";
+import { haltSends } from "./sends-under-way.ts";
 
 export const DNC_LISTS = ["internal", "national", "state", "litigator", "reassigned", "wireless"] as const;
+
+const columns = {
+  phone: createOnly(
+    z.string().min(1).max(60).nullable().describe("E.164, or as dialed in the property's country"),
+  ),
+  list: createOnly(z.enum(DNC_LISTS).default("internal").describe("Where the number stands")),
+  state: writable(z.string().trim().min(1).max(40).nullish().describe("Of a state's list, such as NV")),
+  source: writable(z.string().trim().min(1).max(200).nullish().describe("Where it comes from")),
+  requested_at: writable(pastTime().optional().describe("When the person asked; not in the future")),
+  expires_at: writable(timestamp().nullish().describe("When the entry ends. Default: it does not")),
+  note: writable(z.string().max(2000).nullish()),
+  phone_hash: readable(z.string(), { sql: "encode(phone_hash, 'hex')" }),
+};
 
 export default table({
   name: "dnc_entries",
@@ -15,27 +28,16 @@ export default table({
   description:
     "A do-not-call entry keeps messages from whoever has the phone number, once for each list that names it. Every list bars every channel, but reassigned: that bars calls and texts, because another person may have the number now. A signed-in admin or manager alone lifts one, or lets it end sooner.",
   own: ["delete"],
-  columns: {
-    phone: createOnly(
-      z.string().min(1).max(60).nullable().describe("E.164, or as dialed in the property's country"),
-    ),
-    list: createOnly(z.enum(DNC_LISTS).default("internal").describe("Where the number stands")),
-    state: writable(z.string().trim().min(1).max(40).nullish().describe("Of a state's list, such as NV")),
-    source: writable(z.string().trim().min(1).max(200).nullish().describe("Where it comes from")),
-    requested_at: writable(pastTime().optional().describe("When the person asked; not in the future")),
-    expires_at: writable(timestamp().nullish().describe("When the entry ends. Default: it does not")),
-    note: writable(z.string().max(2000).nullish()),
-    phone_hash: readable(z.string(), "encode(phone_hash, 'hex')"),
-  },
+  columns,
   beforeWrite,
 });
 
 async function beforeWrite(
   context: Context,
-  { verb, input, current }: Change,
-): Promise<Record<string, unknown>> {
+  { verb, input, current }: Change<typeof columns>,
+): Promise<Values> {
   if (verb !== "create") {
-    await checkEnd(context, current!, input.expires_at as string | null | undefined);
+    await checkEnd(context, current, input.expires_at);
     return input;
   }
   const { sql, property } = context;
@@ -43,7 +45,7 @@ async function beforeWrite(
   const { hash } = listed;
   const known = await sql<{ id: string }[]>`
     select id from dnc_entries
-    where property_id = ${property.id} and phone_hash = ${hash} and list = ${input.list as string}`;
+    where property_id = ${property.id} and phone_hash = ${hash} and list = ${input.list}`;
   if (known[0]) {
     throw new Fault("conflict", {
       message: `This number is on the ${input.list} list already, as ${known[0].id}; change that entry instead.`,
@@ -65,9 +67,12 @@ async function halt(context: Context, hash: Buffer, isReassigned: boolean): Prom
 }
 
 /** An entry that ends sooner is lifted without a word, so it takes who may lift it. */
-async function checkEnd({ sql, call }: Context, current: Row, end: string | null | undefined): Promise<void> {
+async function checkEnd(
+  { sql, call }: Context,
+  { expires_at: was }: RowOf<typeof columns>,
+  end: string | null | undefined,
+): Promise<void> {
   if (end === undefined || end === null || call.actor.type !== "api_key") return;
-  const was = current.expires_at as string | null;
   const [row] = await sql<{ sooner: boolean }[]>`
     select ${end}::timestamptz < coalesce(${was}::timestamptz, 'infinity') as sooner`;
   if (!row?.sooner) return;

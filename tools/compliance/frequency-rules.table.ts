@@ -1,8 +1,8 @@
 import { z } from "zod";
-import { writable } from "#runtime/columns.ts";
-import type { Context } from "#runtime/context.ts";
 import { Fault, invalid } from "#runtime/faults.ts";
-import { type Change, table } from "#runtime/operation.ts";
+import { afterChange, writable } from "#runtime/operation/columns.ts";
+import type { Context } from "#runtime/operation/context.ts";
+import { type Change, table, type Values } from "#runtime/operation/table.ts";
 import { CAP_MODES, CAPPED_CHANNELS, type CappedChannel, WINDOW_UNITS } from "./frequency.ts";
 import { checkPlace, placeColumns } from "./quiet-hours-rules.table.ts";
 
@@ -10,57 +10,47 @@ const MOST_ACTIVE = 10;
 const MOST_HOURS = 30 * 24;
 const HOURS = { hour: 1, day: 24, week: 168 };
 
+const columns = {
+  channel: writable(
+    z
+      .enum(Object.keys(CAPPED_CHANNELS) as CappedChannel[])
+      .default("any")
+      .describe("What is counted: one channel, phone (sms and voice together), or any"),
+  ),
+  tag: writable(
+    z.string().trim().min(1).max(100).nullish().describe("Only campaigns with this tag. Default: all"),
+  ),
+  ...placeColumns,
+  max_sends: writable(z.int().min(1).max(1000).default(1).describe("At most so many messages in the window")),
+  window_count: writable(
+    z.int().min(1).max(MOST_HOURS).default(1).describe("Units of the window; 30 days at the most"),
+  ),
+  window_unit: writable(z.enum(WINDOW_UNITS).default("day").describe("What window_count counts")),
+  mode: writable(
+    z
+      .enum(CAP_MODES)
+      .default("rolling")
+      .describe("rolling: the last so many hours. calendar_player_tz: whole units of the player's calendar"),
+  ),
+  is_active: writable(z.boolean().default(true).describe("false: the rule is not applied")),
+  source_note: writable(z.string().trim().min(1).max(2000).nullish().describe("The law, or who decided")),
+};
+
 export default table({
   name: "frequency_rules",
   noun: "frequency_rule",
   description:
     "How many messages a player may get in a window of time; all active rules hold together, ten at the most. A message over the cap waits until the window lets it go. Transactional campaigns, and campaigns with ignore_frequency_cap, are exempt.",
-  columns: {
-    channel: writable(
-      z
-        .enum(Object.keys(CAPPED_CHANNELS) as CappedChannel[])
-        .default("any")
-        .describe("What is counted: one channel, phone (sms and voice together), or any"),
-    ),
-    tag: writable(
-      z.string().trim().min(1).max(100).nullish().describe("Only campaigns with this tag. Default: all"),
-    ),
-    ...placeColumns,
-    max_sends: writable(
-      z.int().min(1).max(1000).default(1).describe("At most so many messages in the window"),
-    ),
-    window_count: writable(
-      z.int().min(1).max(MOST_HOURS).default(1).describe("Units of the window; 30 days at the most"),
-    ),
-    window_unit: writable(z.enum(WINDOW_UNITS).default("day").describe("What window_count counts")),
-    mode: writable(
-      z
-        .enum(CAP_MODES)
-        .default("rolling")
-        .describe(
-          "rolling: the last so many hours. calendar_player_tz: whole units of the player's calendar",
-        ),
-    ),
-    is_active: writable(z.boolean().default(true).describe("false: the rule is not applied")),
-    source_note: writable(z.string().trim().min(1).max(2000).nullish().describe("The law, or who decided")),
-  },
+  columns,
   beforeWrite,
 });
 
-async function beforeWrite(
-  context: Context,
-  { verb, input, current }: Change,
-): Promise<Record<string, unknown>> {
+async function beforeWrite(context: Context, change: Change<typeof columns>): Promise<Values> {
+  const { verb, input, current } = change;
   if (verb === "delete") return {};
-  const next: Record<string, unknown> = {
-    window_count: 1,
-    window_unit: "day",
-    is_active: true,
-    ...current,
-    ...input,
-  };
+  const next = afterChange(columns, change);
   checkPlace(next);
-  if (Number(next.window_count) * HOURS[next.window_unit as keyof typeof HOURS] > MOST_HOURS) {
+  if (next.window_count * HOURS[next.window_unit] > MOST_HOURS) {
     throw invalid("window_count", "makes a window of more than 30 days");
   }
   if (next.is_active && !current?.is_active) await checkRoom(context);

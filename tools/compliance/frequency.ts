@@ -1,6 +1,5 @@
-import { arrayLiteral } from "#db/types.ts";
+import { cast, type Fragment, join, raw, sql } from "#db/sql.ts";
 import { CHANNELS, type Channel } from "./channels.ts";
-import type { Bind } from "./gate.ts";
 import type { WaitOptions } from "./hours.ts";
 
 /** The channels that a rule's `channel` counts together. Nobody is disturbed by the inbox: no rule counts it. */
@@ -26,23 +25,27 @@ export interface CapOptions extends WaitOptions {
 }
 
 /** A send `s` that failed by our own reckoning, as SQL: the vendor has said nothing, and the player may have it. */
-export const UNCONFIRMED = "s.status = 'failed' and s.repeats and s.sent_at is null";
+export const UNCONFIRMED = sql`s.status = 'failed' and s.repeats and s.sent_at is null`;
 
 /** What was sent to a player `c`, each found by one plain equality. */
-const SENT_BY = ["s.player_id = c.id", "s.address_hash = c.phone_hash", "s.address_hash = c.email_hash"];
+const SENT_BY = [
+  sql`s.player_id = c.id`,
+  sql`s.address_hash = c.phone_hash`,
+  sql`s.address_hash = c.email_hash`,
+];
 
 /** Whether any frequency rule bears on a channel and a campaign's tags, as SQL. */
-export function capsApply(bind: Bind, options: CapOptions): string {
-  return `exists (select from frequency_rules r where ${applicable(bind, options)})`;
+export function capsApply(options: CapOptions): Fragment {
+  return sql`exists (select from frequency_rules r where ${applicable(options)})`;
 }
 
-function applicable(bind: Bind, { property, channel, tags }: CapOptions): string {
+function applicable({ property, channel, tags }: CapOptions): Fragment {
   const words = Object.entries(CAPPED_CHANNELS)
     .filter(([, channels]) => (channels as readonly string[]).includes(channel))
     .map(([word]) => `'${word}'`);
-  if (words.length === 0) return "false";
-  return `r.property_id = ${bind(property.id, "uuid")} and r.is_active and r.channel in (${words.join(", ")})
-    and (r.tag is null or r.tag = any(${bind(arrayLiteral([...tags]), "text[]")}))`;
+  if (words.length === 0) return sql`false`;
+  return sql`r.property_id = ${property.id}::uuid and r.is_active and r.channel in (${raw(words.join(", "))})
+    and (r.tag is null or r.tag = any(${[...tags]}::text[]))`;
 }
 
 /**
@@ -55,15 +58,15 @@ function applicable(bind: Bind, { property, channel, tags }: CapOptions): string
  * player's addresses under another record, or before there was this one, counts as the player's. Two claims at once are
  * kept apart by a lock on all who share an address, taken in a statement before the one that holds this.
  */
-export function capsText(bind: Bind, options: CapOptions, source: string): string {
+export function capsCtes(options: CapOptions, source: string): Fragment {
   const { property, at } = options;
-  const now = at === undefined ? "statement_timestamp()" : bind(at, "timestamptz");
-  const own = bind(property.id, "uuid");
+  const now = at === undefined ? sql`statement_timestamp()` : cast(at, "timestamptz");
+  const own = cast(property.id, "uuid");
   const others = options.campaignId
-    ? `and s.campaign_id is distinct from ${bind(options.campaignId, "uuid")}`
-    : "";
-  const campaign = `select from campaigns k where k.property_id = ${own} and k.id = s.campaign_id`;
-  const counted = (match: string) => `select s.id, s.claimed_at from campaign_sends s
+    ? sql`and s.campaign_id is distinct from ${options.campaignId}::uuid`
+    : raw("");
+  const campaign = sql`select from campaigns k where k.property_id = ${own} and k.id = s.campaign_id`;
+  const counted = (match: Fragment) => sql`select s.id, s.claimed_at from campaign_sends s
     where s.property_id = ${own} and ${match} and s.claimed_at > ${now} - interval '31 days'
       and (s.status in ('sending', 'sent', 'delivered', 'bounced', 'unknown')
         or s.repeats and (s.status in ('pending', 'deferred') ${others} or ${UNCONFIRMED}))
@@ -71,17 +74,17 @@ export function capsText(bind: Bind, options: CapOptions, source: string): strin
         or c.channel = 'phone' and s.channel in ('sms', 'voice'))
       and not exists (${campaign} and k.is_transactional)
       and (c.tag is null or exists (${campaign} and c.tag = any(k.tags)))`;
-  return `cap_rules as materialized (
+  return sql`cap_rules as materialized (
       select r.id as rule, r.channel, r.tag, r.country, r.state, r.max_sends, r.mode, r.window_unit as unit,
         r.window_count * ('1 ' || r.window_unit)::interval as units,
         make_interval(hours => r.window_count * case r.window_unit when 'hour' then 1 when 'day' then 24 else 168 end)
           as span
-      from frequency_rules r where ${applicable(bind, options)}
+      from frequency_rules r where ${applicable(options)}
     ), cap_players as materialized (
       select p.id, h.email_hash, h.phone_hash, r.*, case when p.zones = '{}' then array[home.zone] else p.zones end as zones
-      from ${source} p
+      from ${raw(source)} p
         join players h on h.property_id = ${own} and h.id = p.id
-        cross join (select ${bind(property.timezone, "text")} as zone, ${bind(property.default_country, "text")} as country) home
+        cross join (select ${property.timezone}::text as zone, ${property.default_country}::text as country) home
         join cap_rules r on r.country is null
           or r.country = coalesce(nullif(split_part(p.region, '-', 1), ''), home.country)
             and coalesce(r.state, '') in ('', split_part(p.region, '-', 2))
@@ -89,12 +92,12 @@ export function capsText(bind: Bind, options: CapOptions, source: string): strin
       select c.id, c.rule, w.ends
       from cap_players c
         cross join lateral (
-          select claimed_at from (${SENT_BY.map((match) => counted(match)).join(" union ")}) s
+          select claimed_at from (${join(SENT_BY.map(counted), " union ")}) s
           order by claimed_at desc offset c.max_sends - 1 limit 1) last
         cross join lateral (
           select case when c.mode = 'rolling' then last.claimed_at + c.span else (
             select max((date_trunc(c.unit, last.claimed_at at time zone z.zone) + c.units) at time zone z.zone)
-            from (select known_zone(zone, ${bind(property.timezone, "text")}) as zone from unnest(c.zones) zone) z) end
+            from (select known_zone(zone, ${property.timezone}::text) as zone from unnest(c.zones) zone) z) end
             as ends) w
       where w.ends > ${now}
     ), caps as materialized (

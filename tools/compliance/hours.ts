@@ -1,5 +1,6 @@
-import type { Property } from "#runtime/directory.ts";
-import type { Bind, GatedChannel } from "./gate.ts";
+import { cast, type Fragment, raw, sql } from "#db/sql.ts";
+import type { Property } from "#runtime/operation/property.ts";
+import type { GatedChannel } from "./gate.ts";
 
 /** Why a message waits, though it may go; each with what it means. */
 export const DEFER_REASONS = {
@@ -22,12 +23,12 @@ export type DeferReason = keyof typeof DEFER_REASONS;
 const DAYS_AHEAD = 8;
 
 /** Whether any rule is about the channel, as SQL. */
-export function hoursApply(bind: Bind, options: WaitOptions): string {
-  return `exists (select from quiet_hours_rules ${rulesOf(bind, options)})`;
+export function hoursApply(options: WaitOptions): Fragment {
+  return sql`exists (select from quiet_hours_rules ${rulesOf(options)})`;
 }
 
-function rulesOf(bind: Bind, { property, channel }: WaitOptions): string {
-  return `where property_id = ${bind(property.id, "uuid")} and channel @> '{${channel}}'`;
+function rulesOf({ property, channel }: WaitOptions): Fragment {
+  return sql`where property_id = ${property.id}::uuid and channel @> ${raw(`'{${channel}}'`)}`;
 }
 
 /**
@@ -40,23 +41,23 @@ function rulesOf(bind: Bind, { property, channel }: WaitOptions): string {
  * the rules of one level those with the latest `effective_from` of the day count, and on a day that none of them
  * names it is closed.
  */
-export function hoursText(bind: Bind, options: WaitOptions, source: string): string {
+export function hoursCtes(options: WaitOptions, source: string): Fragment {
   const { property, at, lead } = options;
-  const isOpen = (instants: string) =>
-    `${instants} @> tstzrange(${now}, ${now}${lead ? ` + ${lead}` : ""}, '[]')`;
-  const now = at === undefined ? "statement_timestamp()" : bind(at, "timestamptz");
-  return `hour_rules as materialized (
+  const isOpen = (instants: Fragment) =>
+    sql`${instants} @> tstzrange(${now}, ${now}${raw(lead ? ` + ${lead}` : "")}, '[]')`;
+  const now = at === undefined ? sql`statement_timestamp()` : cast(at, "timestamptz");
+  return sql`hour_rules as materialized (
       select id, country, state, days, open_local::time as opens, close_local::time as closes, action,
         coalesce(effective_from, '-infinity') as since
-      from quiet_hours_rules ${rulesOf(bind, options)}
+      from quiet_hours_rules ${rulesOf(options)}
     ), hour_places as materialized (
-      select distinct zones, region from ${source} where exists (select from hour_rules)
+      select distinct zones, region from ${raw(source)} where exists (select from hour_rules)
     ), hour_zones as materialized (
       select p.zones, p.region, known_zone(z.zone, home.zone) as zone,
-        coalesce(nullif(split_part(p.region, '-', 1), ''), ${bind(property.default_country, "text")}) as country,
+        coalesce(nullif(split_part(p.region, '-', 1), ''), ${property.default_country}::text) as country,
         split_part(p.region, '-', 2) as state
       from hour_places p
-        cross join (select ${bind(property.timezone, "text")} as zone) home
+        cross join (select ${property.timezone}::text as zone) home
         cross join lateral unnest(case when p.zones = '{}' then array[home.zone] else p.zones end) z(zone)
     ), hour_levels as materialized (
       select distinct z.zones, z.region, z.zone, r.country, r.state
@@ -66,20 +67,20 @@ export function hoursText(bind: Bind, options: WaitOptions, source: string): str
         else r.country = z.country and coalesce(r.state, z.state) = z.state end
     ), hour_days as materialized (
       select l.*, (${now} at time zone l.zone)::date + n as day
-      from hour_levels l cross join generate_series(-1, ${DAYS_AHEAD}) n
+      from hour_levels l cross join generate_series(-1, ${raw(String(DAYS_AHEAD))}) n
     ), hours_of_level as (
       select d.zones, d.region, bool_or(r.action = 'skip') as skips, range_agg(${OPENING}) as open
       from ${DAYS}
       group by d.zones, d.region, d.zone, d.country, d.state
     ), hours as materialized (
-      select zones, region, range_intersect_agg(open) as open, ${isOpen("range_intersect_agg(open)")} as is_open,
-        coalesce(bool_or(skips) filter (where not ${isOpen("open")}), false) as skips
+      select zones, region, range_intersect_agg(open) as open, ${isOpen(sql`range_intersect_agg(open)`)} as is_open,
+        coalesce(bool_or(skips) filter (where not ${isOpen(sql`open`)}), false) as skips
       from hours_of_level group by zones, region
     )`;
 }
 
 /** Each day of a place with the rules `r` of a level that count on it. */
-const DAYS = `hour_days d left join lateral (
+const DAYS = sql`hour_days d left join lateral (
         select * from (
           select *, since = max(since) over () as is_latest from hour_rules
           where country is not distinct from d.country and state is not distinct from d.state and since <= d.day
@@ -92,7 +93,7 @@ const DAYS = `hour_days d left join lateral (
  * What a day's rule opens. In the hour that daylight time skips or repeats a day ends at the earlier of the two
  * readings of its clock and begins at the later one, so that nobody is written to at night by either.
  */
-const OPENING = `case
+const OPENING = sql`case
   when r.since is null then tstzrange(d.day::timestamp at time zone d.zone, (d.day + 1)::timestamp at time zone d.zone)
   when r.days @> to_jsonb(extract(dow from d.day)::int) then tstzrange(i.opens, greatest(i.opens, case
     when i.closes at time zone d.zone > i.closing then i.closes - (i.closes at time zone d.zone - i.closing)
@@ -102,12 +103,12 @@ const OPENING = `case
   else 'empty' end`;
 
 /**
- * Behind `hoursText`, the rules by which a place is closed at `at`, as the CTE `closing (zones, region, rule, action,
+ * Behind `hoursCtes`, the rules by which a place is closed at `at`, as the CTE `closing (zones, region, rule, action,
  * since)`.
  */
-export function closingText(bind: Bind, { at }: WaitOptions): string {
-  const now = at === undefined ? "statement_timestamp()" : bind(at, "timestamptz");
-  return `closing as (
+export function closingCte({ at }: WaitOptions): Fragment {
+  const now = at === undefined ? sql`statement_timestamp()` : cast(at, "timestamptz");
+  return sql`closing as (
       select distinct d.zones, d.region, r.id as rule, r.action, nullif(r.since, '-infinity') as since
       from ${DAYS}
       where r.id is not null and d.day = (${now} at time zone d.zone)::date and not (${OPENING} @> ${now})
@@ -115,6 +116,6 @@ export function closingText(bind: Bind, { at }: WaitOptions): string {
 }
 
 /** The first instant from `from` on that is open by a row of `hours`, as SQL; null when none is known. */
-export function nextOpening(open: string, from: string): string {
-  return `case when ${open} is null then ${from} else lower(${open} * tstzmultirange(tstzrange(${from}, null))) end`;
+export function nextOpening(open: Fragment, from: Fragment): Fragment {
+  return sql`case when ${open} is null then ${from} else lower(${open} * tstzmultirange(tstzrange(${from}, null))) end`;
 }

@@ -1,7 +1,7 @@
-import type { Context } from "#runtime/context.ts";
-import type { Property } from "#runtime/directory.ts";
 import { invalid } from "#runtime/faults.ts";
-import { addressHash, normalizeEmail, normalizePhone } from "#tools/players/address.ts";
+import type { Context } from "#runtime/operation/context.ts";
+import type { Property } from "#runtime/operation/property.ts";
+import { addressHash, normalizeEmail, normalizePhone } from "#tools/people/address.ts";
 
 export interface ListedAddress {
   address: string;

@@ -1,8 +1,8 @@
 import { z } from "zod";
-import { writable } from "#runtime/columns.ts";
-import type { Context } from "#runtime/context.ts";
 import { invalid } from "#runtime/faults.ts";
-import { type Change, table } from "#runtime/operation.ts";
+import { afterChange, writable } from "#runtime/operation/columns.ts";
+import type { Context } from "#runtime/operation/context.ts";
+import { type Change, type NextOf, table, type Values } from "#runtime/operation/table.ts";
 import { CHANNELS } from "./channels.ts";
 
 export const QUIET_ACTIONS = ["defer", "skip"] as const;
@@ -28,60 +28,62 @@ export const placeColumns = {
   ),
 };
 
+const columns = {
+  ...placeColumns,
+  channel: writable(
+    z
+      .array(z.enum(CHANNELS))
+      .min(1)
+      .max(CHANNELS.length)
+      .default(["sms", "voice"])
+      .describe("The channels that the rule is about"),
+  ),
+  days: writable(
+    z
+      .array(z.int().min(0).max(6))
+      .min(1)
+      .max(7)
+      .default([0, 1, 2, 3, 4, 5, 6])
+      .describe("Days of the week that are open at these hours; 0 is Sunday"),
+  ),
+  open_local: writable(clock(hourly, "must be HH:MM").default("08:00").describe("HH:MM")),
+  close_local: writable(
+    clock(/^(([01]\d|2[0-3]):[0-5]\d|24:00)$/, "must be HH:MM")
+      .default("21:00")
+      .describe("HH:MM, from which it is closed; 24:00 is midnight"),
+  ),
+  action: writable(
+    z
+      .enum(QUIET_ACTIONS)
+      .default("defer")
+      .describe("Outside the hours: defer waits, skip leaves the player out"),
+  ),
+  source_note: writable(z.string().trim().min(1).max(2000).nullish().describe("The law, or who decided")),
+  effective_from: writable(
+    z.iso.date().nullish().describe("From this day on; replaces the place's older rules"),
+  ),
+};
+
 export default table({
   name: "quiet_hours_rules",
   noun: "quiet_hours_rule",
   description:
     "When players of a place may be written to, by their own clock; else messages wait (defer) or are left out (skip). A country's rules and its state's hold together; one without a country holds where a country has none. A day that no rule of the place names is closed. Of a place's rules those with the latest effective_from count. Properties start with United States rules, to check with counsel.",
-  columns: {
-    ...placeColumns,
-    channel: writable(
-      z
-        .array(z.enum(CHANNELS))
-        .min(1)
-        .max(CHANNELS.length)
-        .default(["sms", "voice"])
-        .describe("The channels that the rule is about"),
-    ),
-    days: writable(
-      z
-        .array(z.int().min(0).max(6))
-        .min(1)
-        .max(7)
-        .default([0, 1, 2, 3, 4, 5, 6])
-        .describe("Days of the week that are open at these hours; 0 is Sunday"),
-    ),
-    open_local: writable(clock(hourly, "must be HH:MM").default("08:00").describe("HH:MM")),
-    close_local: writable(
-      clock(/^(([01]\d|2[0-3]):[0-5]\d|24:00)$/, "must be HH:MM")
-        .default("21:00")
-        .describe("HH:MM, from which it is closed; 24:00 is midnight"),
-    ),
-    action: writable(
-      z
-        .enum(QUIET_ACTIONS)
-        .default("defer")
-        .describe("Outside the hours: defer waits, skip leaves the player out"),
-    ),
-    source_note: writable(z.string().trim().min(1).max(2000).nullish().describe("The law, or who decided")),
-    effective_from: writable(
-      z.iso.date().nullish().describe("From this day on; replaces the place's older rules"),
-    ),
-  },
+  columns,
   beforeWrite,
 });
 
-async function beforeWrite(_: Context, { verb, input, current }: Change): Promise<Record<string, unknown>> {
-  if (verb === "delete") return {};
-  const next: Record<string, unknown> = { open_local: "08:00", close_local: "21:00", ...current, ...input };
+async function beforeWrite(_: Context, change: Change<typeof columns>): Promise<Values> {
+  if (change.verb === "delete") return {};
+  const next = afterChange(columns, change);
   checkPlace(next);
-  if (String(next.open_local) >= String(next.close_local)) {
+  if (next.open_local >= next.close_local) {
     throw invalid("close_local", "must be later than open_local; write hours over midnight as two rules");
   }
-  return input;
+  return change.input;
 }
 
 /** A state is one of a country's. */
-export function checkPlace({ country, state }: Record<string, unknown>): void {
+export function checkPlace({ country, state }: NextOf<typeof placeColumns>): void {
   if (state && !country) throw invalid("country", "must be given with a state");
 }

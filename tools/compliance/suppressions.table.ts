@@ -1,11 +1,11 @@
 import { z } from "zod";
-import { createOnly, readable, timestamp } from "#runtime/columns.ts";
-import type { Context } from "#runtime/context.ts";
 import { Fault, invalid } from "#runtime/faults.ts";
-import { type Change, table } from "#runtime/operation.ts";
+import { createOnly, readable, timestamp } from "#runtime/operation/columns.ts";
+import type { Context } from "#runtime/operation/context.ts";
+import { type Change, table, type Values } from "#runtime/operation/table.ts";
 import { CHANNELS } from "./channels.ts";
 import { addressOf, keptAddress } from "./listed-address.ts";
-import { haltAddress } from "./open-sends.ts";
+import { haltAddress } from "./sends-under-way.ts";
 
 export const SUPPRESSION_REASONS = [
   "unsubscribed",
@@ -25,35 +25,42 @@ export type SuppressionReason = (typeof SUPPRESSION_REASONS)[number];
 /** What only the service writes, and nobody lifts. */
 export const PERMANENT_REASONS: readonly SuppressionReason[] = ["erased", "self_excluded"];
 
+const columns = {
+  channel: createOnly(z.enum(["all", ...CHANNELS]), { concise: true }),
+  address: createOnly(z.string().min(1).max(320).nullable().describe("An email address or a phone number"), {
+    concise: true,
+  }),
+  reason: createOnly(z.enum(SUPPRESSION_REASONS).default("manual"), { concise: true }),
+  source: createOnly(z.string().trim().min(1).max(200).nullish().describe("Where it comes from"), {
+    concise: true,
+  }),
+  expires_at: createOnly(timestamp().nullish().describe("When it ends. Default: it does not"), {
+    concise: true,
+  }),
+  address_hash: readable(z.string(), { sql: "encode(address_hash, 'hex')" }),
+  campaign_id: readable(z.uuid().nullable()),
+  player_id: readable(z.uuid().nullable(), { concise: true }),
+  lifted_at: readable(timestamp().nullable(), { concise: true }),
+  lifted_by: readable(z.uuid().nullable()),
+};
+
 export default table({
   name: "suppressions",
   noun: "suppression",
-  concise: ["channel", "address", "reason", "source", "expires_at", "player_id", "lifted_at", "created_at"],
   description:
     "A suppression blocks an address on a channel, or on all. It is never removed: deleting one lifts it and keeps it as evidence.",
   verbs: ["list", "get", "create"],
   events: { create: "player.suppressed" },
-  columns: {
-    channel: createOnly(z.enum(["all", ...CHANNELS])),
-    address: createOnly(z.string().min(1).max(320).nullable().describe("An email address or a phone number")),
-    reason: createOnly(z.enum(SUPPRESSION_REASONS).default("manual")),
-    source: createOnly(z.string().trim().min(1).max(200).nullish().describe("Where it comes from")),
-    expires_at: createOnly(timestamp().nullish().describe("When it ends. Default: it does not")),
-    address_hash: readable(z.string(), "encode(address_hash, 'hex')"),
-    campaign_id: readable(z.uuid().nullable()),
-    player_id: readable(z.uuid().nullable()),
-    lifted_at: readable(timestamp().nullable()),
-    lifted_by: readable(z.uuid().nullable()),
-  },
+  columns,
   beforeWrite,
 });
 
-async function beforeWrite({ sql, property }: Context, { input }: Change): Promise<Record<string, unknown>> {
-  const { channel, address, reason } = input as {
-    channel: string;
-    address: string | null;
-    reason: SuppressionReason;
-  };
+async function beforeWrite(
+  { sql, property }: Context,
+  { verb, input }: Change<typeof columns>,
+): Promise<Values> {
+  if (verb !== "create") return {};
+  const { channel, address, reason, expires_at = null } = input;
   if (address === null) throw invalid("address", "must be an email address or a phone number");
   if (PERMANENT_REASONS.includes(reason)) {
     throw invalid("reason", `${reason} is written by its own function: data_deletion, create_self_exclusion`);
@@ -64,7 +71,7 @@ async function beforeWrite({ sql, property }: Context, { input }: Change): Promi
       update suppressions set lifted_at = expires_at, updated_at = now()
       where property_id = ${property.id} and address_hash = ${listed.hash} and channel = ${channel}
         and reason = ${reason} and lifted_at is null and expires_at <= now())
-    select ${(input.expires_at as string) ?? null}::timestamptz <= now() as late,
+    select ${expires_at}::timestamptz <= now() as late,
       exists (select from suppressions where property_id = ${property.id} and address_hash = ${listed.hash}
         and channel = ${channel} and reason = ${reason} and lifted_at is null
         and (expires_at is null or expires_at > now())) as active`;
@@ -73,7 +80,7 @@ async function beforeWrite({ sql, property }: Context, { input }: Change): Promi
     throw new Fault("conflict", { message: `This address is suppressed already (${channel}, ${reason}).` });
   }
   // What is held for a while only is judged again when it is due.
-  if (input.expires_at == null && reason !== "needs_review") {
+  if (expires_at === null && reason !== "needs_review") {
     const channels = CHANNELS.filter((one) => channel === "all" || one === channel);
     await haltAddress({ sql, property }, listed.hash, channels, "suppressed");
   }

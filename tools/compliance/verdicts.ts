@@ -1,8 +1,9 @@
-import type { Context } from "#runtime/context.ts";
+import { raw } from "#db/sql.ts";
+import type { Context } from "#runtime/operation/context.ts";
 import type { Channel } from "./channels.ts";
-import { capsText } from "./frequency.ts";
-import { asFragment, type BlockReason, gateReasons, SHARED, strangerText } from "./gate.ts";
-import { type DeferReason, hoursText, nextOpening } from "./hours.ts";
+import { capsCtes } from "./frequency.ts";
+import { type BlockReason, gateReasons, SHARED, strangerReasons } from "./gate.ts";
+import { type DeferReason, hoursCtes, nextOpening } from "./hours.ts";
 
 /** A player, or an address with its hash in hex; an address that cannot exist has none. */
 export interface Asked {
@@ -33,15 +34,11 @@ export async function verdictsOn(
   asked: readonly Asked[],
   at?: string,
 ): Promise<Verdict[]> {
-  const gate = gateReasons(sql, { property, channel, at });
-  const stranger = asFragment(sql, (bind) => strangerText(bind, { property, channel, at }, "a.hash"));
+  const gate = gateReasons({ property, channel, at });
+  const stranger = strangerReasons({ property, channel, at }, sql`a.hash`);
   const options = { property, channel, at };
-  const waits = asFragment(
-    sql,
-    (bind) =>
-      `${hoursText(bind, options, "subject")}, ${capsText(bind, { ...options, tags: [] }, "subject")}`,
-  );
-  const shared = sql.unsafe(SHARED[channel] ? `p.${SHARED[channel].hash}` : "null::bytea");
+  const waits = sql`${hoursCtes(options, "subject")}, ${capsCtes({ ...options, tags: [] }, "subject")}`;
+  const shared = raw(SHARED[channel] ? `p.${SHARED[channel].hash}` : "null::bytea");
   const moment = at === undefined ? sql`statement_timestamp()` : sql`${at}::timestamptz`;
   return sql<Verdict[]>`
     with asked as materialized (
@@ -77,7 +74,7 @@ export async function verdictsOn(
         left join hours h on h.zones = s.zones and h.region = s.region
         left join caps c on c.id = s.id
         cross join lateral (select greatest(${moment}, c.free_at) as from_) b
-        cross join lateral (select ${sql.unsafe(nextOpening("h.open", "b.from_"))} as next) n
+        cross join lateral (select ${nextOpening(sql`h.open`, sql`b.from_`)} as next) n
       where not h.is_open or c.free_at is not null
       group by s.place
     ), verdict as (

@@ -1,8 +1,11 @@
 import { z } from "zod";
-import { canonical } from "#runtime/audit.ts";
-import type { Context } from "#runtime/context.ts";
 import { Fault } from "#runtime/faults.ts";
-import { tool } from "#runtime/operation.ts";
+import { canonical } from "#runtime/funnel/audit.ts";
+import { columnNames } from "#runtime/operation/columns.ts";
+import type { Context } from "#runtime/operation/context.ts";
+import { tool } from "#runtime/operation/operation.ts";
+import type { RowOf } from "#runtime/operation/table.ts";
+import consentRecords from "./consent-records.table.ts";
 
 const VERSION = "KI-CR-v1.1.0";
 
@@ -48,35 +51,21 @@ export default tool({
   },
 });
 
-interface Consent {
-  id: string;
+/** An entry of the ledger, when it was made in Unix seconds, and what is known of its player. */
+type Consent = RowOf<typeof consentRecords.columns> & {
   player_id: string;
-  channel: string;
-  action: string;
-  consent_level: string;
-  purpose: string;
-  consent_source: string | null;
-  consent_text: string | null;
-  consent_text_sha256: string | null;
-  consent_version: string | null;
-  collection_method: string | null;
-  jurisdiction: string | null;
-  occurred_at: string;
-  expires_at: string | null;
   seconds: number;
   language: string | null;
   country: string | null;
-  record_hash: string;
-}
+};
 
 async function findConsent({ sql, property }: Context, playerId: string, id: string): Promise<Consent> {
   const [consent] = await sql<Consent[]>`
-    select c.id, c.player_id, c.channel, c.action, c.consent_level, c.purpose, c.consent_source, c.consent_text,
-      c.consent_text_sha256, c.consent_version, c.collection_method, c.jurisdiction, c.occurred_at, c.expires_at,
-      floor(extract(epoch from c.occurred_at))::float8 as seconds, p.language, p.country,
-      encode(c.record_hash, 'hex') as record_hash
-    from consent_records c join players p on p.property_id = ${property.id} and p.id = c.player_id
-    where c.property_id = ${property.id} and c.id = ${id} and c.player_id = ${playerId}`;
+    select c.*, floor(extract(epoch from c.occurred_at))::float8 as seconds, p.language, p.country
+    from (
+      select ${columnNames(consentRecords)} from consent_records
+      where property_id = ${property.id} and id = ${id} and player_id = ${playerId}
+    ) c join players p on p.property_id = ${property.id} and p.id = c.player_id`;
   if (!consent) {
     throw new Fault("not_found", { message: `No consent record with the id ${id} of this player.` });
   }

@@ -1,10 +1,11 @@
 import { z } from "zod";
-import { ipAddress, pastTime, timestamp } from "#runtime/columns.ts";
-import type { Context } from "#runtime/context.ts";
-import { Fault, invalid } from "#runtime/faults.ts";
-import { tool } from "#runtime/operation.ts";
+import { Fault, invalid, one } from "#runtime/faults.ts";
+import { ipAddress, pastTime, timestamp } from "#runtime/operation/columns.ts";
+import type { Context } from "#runtime/operation/context.ts";
+import { tool } from "#runtime/operation/operation.ts";
 import { CHANNELS, type Channel } from "#tools/compliance/channels.ts";
-import { CONSENT_LEVELS, record } from "./ledger.ts";
+import { CONSENT_LEVELS } from "./consent-records.table.ts";
+import { record } from "./ledger.ts";
 
 const text = (most: number) => z.string().max(most).optional();
 
@@ -68,10 +69,10 @@ export default tool({
 });
 
 async function requirePlayer({ sql, property }: Context, id: string): Promise<void> {
-  const [player] = await sql<{ status: string }[]>`
+  const players = await sql<{ status: string }[]>`
     select status from players
     where property_id = ${property.id} and id = ${id} and deleted_at is null for update`;
-  if (!player) throw new Fault("not_found", { message: `No player with the id ${id} in this property.` });
+  const player = one(players, "player", id);
   if (player.status === "erased") throw new Fault("conflict", { message: "This player's data was erased." });
 }
 

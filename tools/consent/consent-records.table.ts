@@ -1,50 +1,45 @@
 import { z } from "zod";
-import { readable, timestamp } from "#runtime/columns.ts";
-import { table } from "#runtime/operation.ts";
+import { readable, timestamp } from "#runtime/operation/columns.ts";
+import { type ColumnRules, table } from "#runtime/operation/table.ts";
 import { CHANNELS } from "#tools/compliance/channels.ts";
-import { CONSENT_ACTIONS, CONSENT_LEVELS } from "./ledger.ts";
 
-const text = () => readable(z.string().nullable());
+export const CONSENT_ACTIONS = ["granted", "denied", "revoked", "expired"] as const;
+export type ConsentAction = (typeof CONSENT_ACTIONS)[number];
+export const CONSENT_LEVELS = ["express_written", "express", "implied"] as const;
+export type ConsentLevel = (typeof CONSENT_LEVELS)[number];
+
+const text = (rules?: ColumnRules) => readable(z.string().nullable(), rules);
 
 export default table({
   name: "consent_records",
   noun: "consent_record",
-  concise: [
-    "player_id",
-    "channel",
-    "action",
-    "consent_level",
-    "consent_source",
-    "consent_version",
-    "occurred_at",
-    "expires_at",
-    "actor_type",
-  ],
   description:
     "The consent ledger: what each player granted, denied or revoked, when, where and in which words. Rows are never changed; the last one of a channel counts.",
   verbs: ["list", "get"],
   columns: {
-    player_id: readable(z.uuid().nullable()),
+    player_id: readable(z.uuid().nullable(), { concise: true }),
     anon_id: readable(z.uuid().nullable()),
-    channel: readable(z.enum(CHANNELS)),
-    action: readable(z.enum(CONSENT_ACTIONS)),
+    channel: readable(z.enum(CHANNELS), { concise: true }),
+    action: readable(z.enum(CONSENT_ACTIONS), { concise: true }),
     consent_given: readable(z.boolean()),
-    consent_level: readable(z.enum(CONSENT_LEVELS)),
+    consent_level: readable(z.enum(CONSENT_LEVELS), { concise: true }),
     purpose: readable(z.string()),
-    consent_source: text(),
+    consent_source: text({ concise: true }),
     consent_text: text(),
     consent_text_sha256: text(),
-    consent_version: text(),
+    consent_version: text({ concise: true }),
     collection_method: text(),
     jurisdiction: text(),
     ip_address: text(),
     user_agent: text(),
-    address_hash: readable(z.string().nullable(), "encode(address_hash, 'hex')"),
-    occurred_at: readable(timestamp()),
+    address_hash: readable(z.string().nullable(), { sql: "encode(address_hash, 'hex')" }),
+    occurred_at: readable(timestamp(), { concise: true }),
     recorded_at: readable(timestamp()),
-    expires_at: readable(timestamp().nullable()),
-    actor_type: readable(z.enum(["player", "user", "api_key", "system"])),
+    expires_at: readable(timestamp().nullable(), { concise: true }),
+    actor_type: readable(z.enum(["player", "user", "api_key", "system"]), { concise: true }),
     actor_id: readable(z.uuid().nullable()),
-    record_hash: readable(z.string(), "encode(record_hash, 'hex')"),
+    record_hash: readable(z.string(), { sql: "encode(record_hash, 'hex')" }),
+    // Not concise, as it is of other tables: occurred_at matters.
+    created_at: readable(timestamp()),
   },
 });

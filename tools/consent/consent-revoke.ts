@@ -1,8 +1,8 @@
 import { z } from "zod";
-import { ipAddress, pastTime, timestamp } from "#runtime/columns.ts";
-import type { Context } from "#runtime/context.ts";
 import { invalid } from "#runtime/faults.ts";
-import { tool } from "#runtime/operation.ts";
+import { ipAddress, pastTime, timestamp } from "#runtime/operation/columns.ts";
+import type { Context } from "#runtime/operation/context.ts";
+import { tool } from "#runtime/operation/operation.ts";
 import { CHANNELS } from "#tools/compliance/channels.ts";
 import { addressOf, type ListedAddress } from "#tools/compliance/listed-address.ts";
 import { REVOCATION_METHODS, revoke, revokedWith } from "./revoke.ts";

@@ -1,6 +1,6 @@
 import { randomUUIDv7 } from "node:crypto";
-import type { Context } from "#runtime/context.ts";
-import { job } from "#runtime/operation.ts";
+import type { Context } from "#runtime/operation/context.ts";
+import { job } from "#runtime/operation/job.ts";
 import { appendConsents, EXPIRE_CONSENTS, type LedgerRow } from "./ledger.ts";
 
 const BATCH = 1_000;

@@ -1,18 +1,16 @@
 import { createHash, randomUUIDv7 } from "node:crypto";
 import { z } from "zod";
-import type { Sql } from "#db/client.ts";
-import type { Actor, Context } from "#runtime/context.ts";
-import { Fault, invalid } from "#runtime/faults.ts";
+import type { Sql } from "#db/database.ts";
+import { invalid, noSuch } from "#runtime/faults.ts";
 import { appendRows } from "#runtime/ledgers.ts";
+import type { Actor, Context } from "#runtime/operation/context.ts";
+import type { RowOf } from "#runtime/operation/table.ts";
 import type { Channel } from "#tools/compliance/channels.ts";
+import type consentRecords from "./consent-records.table.ts";
+import type { ConsentAction, ConsentLevel } from "./consent-records.table.ts";
 
 /** Milliseconds. */
 const HOUR = 3_600_000;
-
-export const CONSENT_ACTIONS = ["granted", "denied", "revoked", "expired"] as const;
-export type ConsentAction = (typeof CONSENT_ACTIONS)[number];
-export const CONSENT_LEVELS = ["express_written", "express", "implied"] as const;
-export type ConsentLevel = (typeof CONSENT_LEVELS)[number];
 
 /** One act of consent, of one or more players, on one or more channels. */
 export interface ConsentAct {
@@ -30,32 +28,11 @@ export interface ConsentAct {
   expiresAt?: string | undefined;
 }
 
-/** A row of the ledger, as `appendConsents` takes it. */
-export interface LedgerRow {
-  property_id: string;
-  id: string;
-  player_id: string;
-  channel: Channel;
-  action: ConsentAction;
-  consent_given: boolean;
-  consent_level: ConsentLevel;
-  purpose: "marketing";
-  consent_source: string | null;
-  consent_text: string | null;
-  consent_text_sha256: string | null;
-  consent_version: string | null;
-  collection_method: string | null;
-  jurisdiction: string | null;
-  ip_address: string | null;
-  user_agent: string | null;
-  /** Hex. */
-  address_hash: string | null;
-  /** ISO times. */
-  occurred_at: string;
-  expires_at: string | null;
-  actor_type: "player" | "user" | "api_key" | "system";
-  actor_id: string | null;
-}
+/** A row of the ledger, as `appendConsents` takes it: what else it has, the ledger fills in. */
+export type LedgerRow = Omit<
+  RowOf<typeof consentRecords.columns>,
+  "player_id" | "anon_id" | "recorded_at" | "record_hash" | "created_at" | "updated_at"
+> & { player_id: string };
 
 /**
  * Writes an act into the ledger and refreshes the players' consents from it. The players are locked first, so
@@ -93,24 +70,24 @@ export async function refreshConsents(
   property: { id: string },
   playerIds: string[],
 ): Promise<void> {
-  // The property's id comes out of what is read first: to a planner whose statistics do not know the property, its
-  // players would be one row, and what the ledger says be looked up for each of them.
+  // The players are named by their ids too. A planner whose statistics do not know the property takes its players for
+  // one row, and would read all of them: 79 ms instead of 1 ms for one of 20,000.
   await sql`
     with last as materialized (
-      select property_id, player_id, jsonb_object_agg(channel, consent_given) as consents,
+      select player_id, jsonb_object_agg(channel, consent_given) as consents,
         jsonb_object_agg(channel, expires_at) filter (where consent_given and expires_at is not null) as expiries
       from (
-        select distinct on (player_id, channel) property_id, player_id, channel, consent_given, expires_at
+        select distinct on (player_id, channel) player_id, channel, consent_given, expires_at
         from consent_records
         where property_id = ${property.id} and player_id = any(${playerIds}::uuid[]) and purpose = 'marketing'
           -- What has expired is known by its own end.
           and action <> 'expired'
         order by player_id, channel, occurred_at desc, id desc) said
-      group by property_id, player_id)
+      group by player_id)
     update players p
     set consents = l.consents, consent_expiries = l.expiries, updated_at = now()
     from last l
-    where p.property_id = l.property_id and p.id = l.player_id
+    where p.property_id = ${property.id} and p.id = any(${playerIds}::uuid[]) and p.id = l.player_id
       and (p.consents, p.consent_expiries) is distinct from (l.consents, l.expiries)`;
 }
 
@@ -128,7 +105,7 @@ async function lockPlayers({ sql, property }: Context, ids: string[]): Promise<L
     where property_id = ${property.id} and id = any(${ids}::uuid[]) order by id for update`;
   if (players.length === new Set(ids).size) return players;
   const missing = ids.find((id) => !players.some((player) => player.id === id.toLowerCase()));
-  throw new Fault("not_found", { message: `No player with the id ${missing} in this property.` });
+  throw noSuch("player", missing);
 }
 
 interface Times {

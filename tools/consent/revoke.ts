@@ -1,10 +1,10 @@
-import type { Context } from "#runtime/context.ts";
-import { Fault, invalid } from "#runtime/faults.ts";
+import { invalid, one } from "#runtime/faults.ts";
+import type { Context } from "#runtime/operation/context.ts";
 import type { Channel } from "#tools/compliance/channels.ts";
 import { keptAddress, type ListedAddress } from "#tools/compliance/listed-address.ts";
-import { haltSends } from "#tools/compliance/open-sends.ts";
+import { haltSends } from "#tools/compliance/sends-under-way.ts";
 import type { SuppressionReason } from "#tools/compliance/suppressions.table.ts";
-import { addressHash } from "#tools/players/address.ts";
+import { addressHash } from "#tools/people/address.ts";
 import { type LedgerRow, record } from "./ledger.ts";
 
 export const REVOCATION_METHODS = [
@@ -112,19 +112,17 @@ async function playersOf(
   const players = rows
     ? await sql<{ id: string }[]>`
         with wanted as materialized (
-          select decode(hash, 'hex') as hash from jsonb_to_recordset(${rows as never}::jsonb) as w(hash text))
+          select decode(hash, 'hex') as hash from jsonb_to_recordset(${rows}::jsonb) as w(hash text))
         select p.id from wanted w join players p on p.property_id = ${property.id} and p.email_hash = w.hash
         union
         select p.id from wanted w join players p on p.property_id = ${property.id} and p.phone_hash = w.hash
         union
-        select p.id from jsonb_to_recordset(${others as never}::jsonb) as o(id uuid)
+        select p.id from jsonb_to_recordset(${others}::jsonb) as o(id uuid)
           join players p on p.property_id = ${property.id} and p.id = o.id and p.status <> 'erased'
         order by id`
     : await sql<{ id: string }[]>`
         select id from players where property_id = ${property.id} and id = ${playerId!} and deleted_at is null`;
-  if (!rows && players.length === 0) {
-    throw new Fault("not_found", { message: `No player with the id ${playerId} in this property.` });
-  }
+  if (!rows) one(players, "player", playerId);
   return players.map((player) => player.id);
 }
 
@@ -162,14 +160,14 @@ async function suppress(context: Context, revocation: Revocation, rows: LedgerRo
     from (
       select channel, hash, max(address) as address,
         (array_agg(player_id order by player_id) filter (where player_id is not null))[1] as player_id
-      from jsonb_to_recordset(${wanted as never}::jsonb)
+      from jsonb_to_recordset(${wanted}::jsonb)
         as w(channel text, hash text, address text, player_id uuid)
       group by channel, hash) w
     left join players p on p.property_id = ${property.id} and p.id = w.player_id
     order by w.hash, w.channel
     on conflict (property_id, address_hash, channel, reason) where lifted_at is null
     do update set expires_at = null, address = coalesce(suppressions.address, excluded.address),
-      player_id = coalesce(suppressions.player_id, excluded.player_id), updated_at = now()`;
+      player_id = coalesce(suppressions.player_id, excluded.player_id), updated_at = excluded.updated_at`;
 }
 
 function reasonOf(method: Revocation["method"]): SuppressionReason {

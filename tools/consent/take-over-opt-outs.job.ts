@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { job } from "#runtime/operation.ts";
+import { job } from "#runtime/operation/job.ts";
 import { revoke, revokedWith } from "./revoke.ts";
 
 /**
@@ -15,7 +15,7 @@ export default job({
       const { sql, property } = context;
       const addresses = await sql<{ hash: Buffer; address: null }[]>`
         select distinct s.address_hash as hash, null as address
-        from json_to_recordset(${sendIds.map((id) => ({ id })) as never}::json) as o(id uuid)
+        from json_to_recordset(${sendIds.map((id) => ({ id }))}::json) as o(id uuid)
         join campaign_sends s on s.property_id = ${property.id} and s.id = o.id
         where s.address_hash is not null`;
       await revoke(context, {

@@ -1,7 +1,7 @@
 import { z } from "zod";
-import { inputOf, viewOf } from "#runtime/columns.ts";
-import { tool } from "#runtime/operation.ts";
-import { type NewEvent, recordEvents } from "./player-event.ts";
+import { inputOf, viewOf } from "#runtime/operation/columns.ts";
+import { tool } from "#runtime/operation/operation.ts";
+import { recordEvents } from "./player-event.ts";
 import playerEvents from "./player-events.table.ts";
 
 const { occurred_at, ...columns } = inputOf(playerEvents, "create");
@@ -18,12 +18,12 @@ export default tool({
     player_id: z
       .union([z.uuid(), z.string().trim().min(1).max(200)])
       .describe("The player's id from list_players, or the operator's own player_id"),
-    occurred_at: occurred_at!.optional().describe("When it happened. Default: now"),
+    occurred_at: occurred_at.optional().describe("When it happened. Default: now"),
   },
   output: viewOf(playerEvents),
   status: 201,
   faults: ["invalid", "not_found", "conflict"],
   crud: { table: playerEvents, verb: "create" },
-  handler: async (context, input) => (await recordEvents(context, [input as unknown as NewEvent]))[0]!,
-  many: (context, inputs) => recordEvents(context, inputs as unknown as NewEvent[]),
+  handler: async (context, input) => (await recordEvents(context, [input]))[0]!,
+  many: (context, inputs) => recordEvents(context, inputs),
 });

@@ -1,30 +1,28 @@
 import { randomUUIDv7 } from "node:crypto";
-import { columnNames } from "#runtime/columns.ts";
-import type { Context } from "#runtime/context.ts";
+import { identifier, raw } from "#db/sql.ts";
+import { isUuid } from "#db/text.ts";
 import { Fault, type FaultDetail } from "#runtime/faults.ts";
-import type { Row } from "#runtime/operation.ts";
+import { columnNames } from "#runtime/operation/columns.ts";
+import type { Context } from "#runtime/operation/context.ts";
+import type { NewOf, RowOf } from "#runtime/operation/table.ts";
 import playerEvents from "./player-events.table.ts";
 
-export interface NewEvent {
-  /** The player's id, or the operator's own. */
-  player_id: string;
-  name: string;
+/** An event as it is reported: `player_id` is the player's id, or the operator's own. */
+type NewEvent = Omit<NewOf<typeof playerEvents.columns>, "occurred_at"> & {
   occurred_at?: string | undefined;
-  properties: Record<string, unknown>;
-  source?: string | null | undefined;
-  external_id?: string | null | undefined;
-}
+};
+
+type PlayerEvent = RowOf<typeof playerEvents.columns>;
 
 const MOST_BYTES = 8 * 1024;
 const MOST_SHOWN = 20;
-const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
 
 /**
  * Adds events, all or none, and answers them in their order. One whose external_id is there already is answered
  * as it was first recorded. Throws `not_found` naming the players who are not there, `conflict` naming an
  * external_id of another event.
  */
-export async function recordEvents(context: Context, events: readonly NewEvent[]): Promise<Row[]> {
+export async function recordEvents(context: Context, events: readonly NewEvent[]): Promise<PlayerEvent[]> {
   refuseLarge(events);
   const players = await playersNamed(context, events);
   const rows = events.map((event, index) => ({
@@ -34,7 +32,7 @@ export async function recordEvents(context: Context, events: readonly NewEvent[]
   }));
   const added = await insertNew(context, rows);
   const known = rows.filter(({ id }) => !added.has(id)).map(({ external_id }) => external_id!);
-  const before = known.length > 0 ? await recorded(context, known) : new Map<string, Row>();
+  const before = known.length > 0 ? await recorded(context, known) : new Map<string, PlayerEvent>();
   return rows.map((row, index) => {
     const result = added.get(row.id) ?? before.get(row.external_id!)!;
     if (result.player_id !== row.player_id || result.name !== row.name) throw taken(row.external_id!, index);
@@ -58,10 +56,10 @@ function refuseLarge(events: readonly NewEvent[]): void {
  */
 async function playersNamed({ sql, property }: Context, events: readonly NewEvent[]): Promise<string[]> {
   const names = [...new Set(events.map(({ player_id }) => player_id))];
-  const ids = names.filter((name) => UUID.test(name));
+  const ids = names.filter((name) => isUuid(name));
   const found = (wanted: string[], column: "id" | "player_id") => sql<{ id: string; player_id: string }[]>`
-    select p.id, p.player_id from unnest(${wanted}::${sql.unsafe(column === "id" ? "uuid" : "text")}[]) w (name)
-      join players p on p.property_id = ${property.id} and p.${sql(column)} = w.name
+    select p.id, p.player_id from unnest(${wanted}::${raw(column === "id" ? "uuid" : "text")}[]) w (name)
+      join players p on p.property_id = ${property.id} and p.${identifier(column)} = w.name
     where p.deleted_at is null and p.status <> 'erased'
     for key share of p`;
   const [byName, byId] = await Promise.all([found(names, "player_id"), found(ids, "id")]);
@@ -87,25 +85,31 @@ function unknown(events: readonly NewEvent[], missing: number[]): Fault {
 }
 
 /** In the order of their external_ids, so that two reports of the same events do not wait for each other. */
-async function insertNew({ sql, property }: Context, rows: readonly object[]): Promise<Map<string, Row>> {
-  const added = await sql<{ row: Row }[]>`
+async function insertNew(
+  { sql, property }: Context,
+  rows: readonly object[],
+): Promise<Map<string, PlayerEvent>> {
+  const added = await sql<{ row: PlayerEvent }[]>`
     with r as (
       insert into player_events (property_id, id, player_id, name, occurred_at, properties, source, external_id)
       select ${property.id}, id, player_id, name, coalesce(occurred_at, now()), properties, source, external_id
-      from jsonb_to_recordset(${rows as never}::jsonb) as e(id uuid, player_id uuid, name text,
+      from jsonb_to_recordset(${rows}::jsonb) as e(id uuid, player_id uuid, name text,
         occurred_at timestamptz, properties jsonb, source text, external_id text)
       order by external_id
       on conflict (property_id, external_id) where external_id is not null do nothing
       returning *)
-    select row_to_json(v) as row from (select ${sql.unsafe(columnNames(playerEvents))} from r) v`;
+    select row_to_json(v) as row from (select ${columnNames(playerEvents)} from r) v`;
   return new Map(added.map(({ row }) => [row.id, row]));
 }
 
 /** Events that are there already, by their external_id. */
-async function recorded({ sql, property }: Context, externalIds: string[]): Promise<Map<string, Row>> {
-  const rows = await sql<{ row: Row & { external_id: string } }[]>`
+async function recorded(
+  { sql, property }: Context,
+  externalIds: string[],
+): Promise<Map<string, PlayerEvent>> {
+  const rows = await sql<{ row: PlayerEvent & { external_id: string } }[]>`
     select row_to_json(v) as row from (
-      select ${sql.unsafe(columnNames(playerEvents))} from unnest(${externalIds}::text[]) w (wanted)
+      select ${columnNames(playerEvents)} from unnest(${externalIds}::text[]) w (wanted)
         join player_events on property_id = ${property.id} and external_id = wanted) v`;
   return new Map(rows.map(({ row }) => [row.external_id, row]));
 }

@@ -1,6 +1,6 @@
 import { z } from "zod";
-import { createOnly, pastTime } from "#runtime/columns.ts";
-import { table } from "#runtime/operation.ts";
+import { createOnly, pastTime } from "#runtime/operation/columns.ts";
+import { table } from "#runtime/operation/table.ts";
 
 /** The pattern of an event's name. Conditions name it, so it holds no quotes and does not end in a dot. */
 export const EVENT_NAME = "[A-Za-z](?:[A-Za-z0-9 _.:-]{0,58}[A-Za-z0-9_])?";

@@ -1,16 +1,17 @@
 import { randomUUIDv7 } from "node:crypto";
 import { z } from "zod";
-import { csvLine, safeCell } from "#db/csv.ts";
-import { viewOf } from "#runtime/columns.ts";
-import type { Context } from "#runtime/context.ts";
+import { csvLine, safeCell } from "#db/stream/csv.ts";
 import { Fault, invalid } from "#runtime/faults.ts";
-import { type Row, tool } from "#runtime/operation.ts";
-import { insert } from "#runtime/rows.ts";
+import { viewOf } from "#runtime/operation/columns.ts";
+import type { Context } from "#runtime/operation/context.ts";
+import { tool } from "#runtime/operation/operation.ts";
+import { insert } from "#runtime/operation/rows.ts";
+import type { Row } from "#runtime/operation/table.ts";
+import { customFields } from "#tools/custom-fields/values.ts";
 import { statusUrl } from "#tools/jobs/async-job.ts";
-import { customFields } from "#tools/players/custom.ts";
-import { type ImportParams, ImportPlayers, params } from "./import-job.ts";
 import importJobs from "./import-jobs.table.ts";
-import { checkParams } from "./layout.ts";
+import { type ImportParams, ImportPlayers, params } from "./job/import-job.ts";
+import { checkParams } from "./read/layout.ts";
 import { keepFile } from "./upload.ts";
 
 const MOST_COLUMNS = 500;

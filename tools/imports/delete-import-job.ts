@@ -1,7 +1,7 @@
 import { z } from "zod";
-import { tool } from "#runtime/operation.ts";
+import { tool } from "#runtime/operation/operation.ts";
 import { cancelJob } from "#tools/jobs/async-job.ts";
-import { failImport } from "./import-job.ts";
+import { failImport } from "./fail-import.ts";
 import importJobs from "./import-jobs.table.ts";
 
 export default tool({

@@ -1,17 +1,17 @@
 import { z } from "zod";
-import { cellSql, csvLine, safeCellSql } from "#db/csv.ts";
-import { literal } from "#db/flow.ts";
-import { file } from "#runtime/operation.ts";
+import { type Fragment, join, sql } from "#db/sql.ts";
+import { cellSql, csvLine, safeCellSql } from "#db/stream/csv.ts";
+import { file } from "#runtime/operation/operation.ts";
 import { checkJob } from "#tools/jobs/async-job.ts";
 import importJobs from "./import-jobs.table.ts";
 
-const CELLS: Record<string, string> = {
-  row: "row",
-  column: safeCellSql('"column"'),
-  code: "code",
-  message: safeCellSql("message"),
-  value: safeCellSql("value"),
-  original_row: cellSql("original_row", "jsonb"),
+const CELLS: Record<string, Fragment> = {
+  row: sql`row`,
+  column: safeCellSql(sql`"column"`),
+  code: sql`code`,
+  message: safeCellSql(sql`message`),
+  value: safeCellSql(sql`value`),
+  original_row: cellSql(sql`original_row`, "jsonb"),
 };
 
 export default file({
@@ -28,10 +28,10 @@ export default file({
     audit({ entity: "import_jobs", entityId: id });
     return {
       filename: `import-errors-${id}.csv`,
-      source: async function* (_sql, copy) {
+      source: async function* (copy) {
         yield Buffer.from(csvLine(Object.keys(CELLS)));
-        yield* copy(`select ${Object.values(CELLS).join(", ")} from import_errors
-          where property_id = ${literal(property.id)}::uuid and job_id = ${literal(id)}::uuid
+        yield* copy(sql`select ${join(Object.values(CELLS))} from import_errors
+          where property_id = ${property.id}::uuid and job_id = ${id}::uuid
           order by row, seq`);
       },
     };

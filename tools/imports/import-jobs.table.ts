@@ -1,24 +1,12 @@
 import { z } from "zod";
-import { readable } from "#runtime/columns.ts";
-import { table } from "#runtime/operation.ts";
+import { internal, readable } from "#runtime/operation/columns.ts";
+import { table } from "#runtime/operation/table.ts";
 import { asyncJobColumns } from "#tools/jobs/async-job.ts";
+import { ACTOR_TYPES } from "./job/import-job.ts";
 
 export default table({
   name: "import_jobs",
   noun: "import_job",
-  concise: [
-    "type",
-    "status",
-    "total",
-    "processed",
-    "succeeded",
-    "failed",
-    "error",
-    "status_url",
-    "errors_url",
-    "created_at",
-    "completed_at",
-  ],
   description:
     "An import job brings players in from a CSV file, in the background. Poll it until status is completed or failed; list_import_errors says which rows were refused, and why.",
   verbs: ["list", "get", "create", "delete"],
@@ -33,19 +21,24 @@ export default table({
         .describe(
           "When it is completed: how the file was read, and what of it was not. consents_not_recorded counts each yes in a consent column that was passed over, by the reason: no_evidence (the import has no consent block) or no_address (the row has none for that channel). warnings says so in words",
         ),
+      { omitFromEvents: true },
     ),
     created_count: readable(z.int()),
-    errors_url: readable(z.string().describe("The rows that were refused, as JSON or with ?format=csv")),
+    errors_url: readable(z.string().describe("The rows that were refused, as JSON or with ?format=csv"), {
+      concise: true,
+    }),
     upload_id: readable(
       z
         .uuid()
         .nullable()
         .describe("Of a completed dry run: create_import_job imports its file by this, up to 24 hours later"),
-      "case when status = 'completed' and (params ->> 'dry_run')::boolean then upload_id end",
+      { sql: "case when status = 'completed' and (params ->> 'dry_run')::boolean then upload_id end" },
     ),
-    result_url: readable(
-      z.string().describe("The players whose last import it was"),
-      "replace(status_url, '/api/import_jobs/', '/api/players?import_job_id.eq=')",
-    ),
+    result_url: readable(z.string().describe("The players whose last import it was"), {
+      sql: "replace(status_url, '/api/import_jobs/', '/api/players?import_job_id.eq=')",
+    }),
+    /** The actor who requested the import and vouches for its consents. */
+    actor_type: internal(z.enum(ACTOR_TYPES)),
+    actor_id: internal(z.uuid().nullable()),
   },
 });

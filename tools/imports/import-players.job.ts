@@ -1,17 +1,18 @@
-import type { Context } from "#runtime/context.ts";
 import { Fault, toFault } from "#runtime/faults.ts";
-import { type JobContext, job } from "#runtime/operation.ts";
+import type { Context } from "#runtime/operation/context.ts";
+import { type JobContext, job } from "#runtime/operation/job.ts";
+import { type CustomFields, customFields } from "#tools/custom-fields/values.ts";
 import { endJob, transactAgain } from "#tools/jobs/async-job.ts";
-import { type CustomFields, customFields } from "#tools/players/custom.ts";
-import { type Unrecorded, warningsOf } from "./choices.ts";
-import { MOST_ROWS, records, type Survey, survey } from "./csv.ts";
-import { dropUpload, failImport, type ImportJob, ImportPlayers } from "./import-job.ts";
+import { failImport } from "./fail-import.ts";
 import importJobs from "./import-jobs.table.ts";
-import { type Layout, layoutOf } from "./layout.ts";
-import { type Reading, type Refusal, rowReader } from "./rows.ts";
-import { seenIdentities } from "./seen.ts";
-import { uploaded } from "./upload.ts";
-import { type Batch, keepErrors, writeBatch } from "./write-batch.ts";
+import { type Unrecorded, warningsOf } from "./job/choices.ts";
+import { type ImportJob, ImportPlayers } from "./job/import-job.ts";
+import { MOST_ROWS, records, type Survey, survey } from "./read/csv.ts";
+import { seenIdentities } from "./read/identity-set.ts";
+import { type Layout, layoutOf } from "./read/layout.ts";
+import { type Reading, type Refusal, rowReader } from "./read/rows.ts";
+import { dropUpload, uploaded } from "./upload.ts";
+import { type Batch, keepErrors, writeBatch } from "./write/batch.ts";
 
 /** Records that are written in one transaction, unless they are very long. */
 export const BATCH_RECORDS = 10_000;
@@ -33,10 +34,12 @@ export default job({
   },
 });
 
-/** The import, taken into work; null when it has ended. */
+/** Starts or resumes the import. Null when it has ended. */
 async function open({ sql, property }: Context, jobId: string): Promise<ImportJob | null> {
   const [row] = await sql<ImportJob[]>`
-    update import_jobs set status = 'processing', started_at = coalesce(started_at, now()), updated_at = now()
+    with clock as materialized (select now() as moment)
+    update import_jobs set status = 'processing', started_at = coalesce(started_at, moment), updated_at = moment
+    from clock
     where property_id = ${property.id} and id = ${jobId} and status in ('queued', 'processing')
     returning id, upload_id, params, processed, actor_type, actor_id`;
   return row ?? null;
@@ -49,9 +52,11 @@ async function run(context: JobContext, importJob: ImportJob): Promise<void> {
   checkLength(found.rows);
   const about = await context.transact(async (inner) => {
     const [row] = await inner.sql<{ now: number }[]>`
-      update import_jobs set total = greatest(${found.rows}::int, processed), updated_at = now()
-      where property_id = ${inner.property.id} and id = ${importJob.id}
-      returning extract(epoch from now())::double precision * 1000 as now`;
+      with counted as (
+        update import_jobs set total = greatest(${found.rows}::int, processed), updated_at = now()
+        where property_id = ${inner.property.id} and id = ${importJob.id}
+        returning 1)
+      select extract(epoch from now())::double precision * 1000 as now from counted`;
     return { property: inner.property, customs: await customFields(inner), now: row!.now };
   });
   const read = fileReader(importJob, about);
@@ -62,8 +67,8 @@ async function run(context: JobContext, importJob: ImportJob): Promise<void> {
       if (!(await writing)) return;
       context.signal.throwIfAborted();
       const staged = Promise.withResolvers<void>();
-      const turn = { ...batch, analyze: hasGrown(batch), onStaged: staged.resolve };
-      writing = transactAgain(context, (inner) => writeBatch(inner, importJob, layout, turn)).finally(
+      const next = { ...batch, analyze: hasGrown(batch), onStaged: staged.resolve };
+      writing = transactAgain(context, (inner) => writeBatch(inner, importJob, layout, next)).finally(
         staged.resolve,
       );
       // Awaited at the next batch; until then a failure is not unhandled.
@@ -82,7 +87,7 @@ function checkLength(rows: number): void {
   throw new Fault("too_large", { message: `The file has more than ${MOST_ROWS} rows. Split it.` });
 }
 
-/** The file's batches that are not in yet. Those that are in are read too, for the identities in them. */
+/** The batches that are not written yet. The written ones are read too, for their identities. */
 function fileReader(importJob: ImportJob, about: Pick<Reading, "property" | "customs" | "now">) {
   const { params, processed } = importJob;
   const { customs } = about;
@@ -125,7 +130,7 @@ function emptyBatch(after: number, customs: CustomFields): Batch {
   return { after, records: 0, rows: [], refusals: [], customs, analyze: false, onStaged: () => {} };
 }
 
-/** Says when the planner should look at the table anew: at the first batch, after it, and at each fourfold growth. */
+/** Says when the table needs new statistics: at the first batch, after it, and at each fourfold growth. */
 function growthWatch(): (batch: Batch) => boolean {
   let next = 0;
   let written = 0;
@@ -162,7 +167,7 @@ async function complete(
   });
 }
 
-/** What is wrong with columns, and so with the file itself. */
+/** Errors of columns, which are errors of the file itself. */
 function columnErrors({ missing, unknown }: Layout): Refusal[] {
   const error = (column: string, message: string): Refusal => ({
     row: 0,

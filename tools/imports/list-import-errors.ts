@@ -1,39 +1,10 @@
 import { z } from "zod";
-import { tool } from "#runtime/operation.ts";
+import { tool } from "#runtime/operation/operation.ts";
 import { checkJob } from "#tools/jobs/async-job.ts";
 import { pageOf, paging, placeOf } from "#tools/jobs/places.ts";
 import exportImportErrors from "./export-import-errors.ts";
 import importJobs from "./import-jobs.table.ts";
-
-/** Why a row was refused. `self_excluded` alone is a notice: the row came in, with that status. */
-const ROW_ERRORS = [
-  "invalid_email",
-  "invalid_phone",
-  "duplicate_in_file",
-  "missing_identifier",
-  "unknown_field",
-  "type_mismatch",
-  "erased",
-  "self_excluded",
-  "conflict",
-] as const;
-
-export const RowErrorView = z.object({
-  row: z
-    .int()
-    .describe(
-      "Rows are counted from the first record after the header, which is 1: in a file without line breaks in its cells it stands on line 2. 0 is the file itself",
-    ),
-  column: z.string().nullable(),
-  code: z.enum(ROW_ERRORS),
-  message: z.string(),
-  value: z.string().nullable(),
-  original_row: z
-    .record(z.string(), z.unknown())
-    .nullable()
-    .describe("The cells by their column's name, in the order of the file; what the row lacks is empty"),
-});
-export type RowErrorView = z.output<typeof RowErrorView>;
+import { RowErrorView } from "./job/row-error.ts";
 
 export default tool({
   name: "list_import_errors",

@@ -1,8 +1,8 @@
 import { z } from "zod";
-import { job } from "#runtime/operation.ts";
+import { job } from "#runtime/operation/job.ts";
 import { failAbandoned } from "#tools/jobs/async-job.ts";
-import { ImportPlayers } from "./import-job.ts";
 import importJobs from "./import-jobs.table.ts";
+import { ImportPlayers } from "./job/import-job.ts";
 
 /** Removes what imports leave behind: files without an import after a day, refused rows after 30 days. */
 export default job({

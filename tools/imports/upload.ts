@@ -1,5 +1,5 @@
-import type { Database, Sql } from "#db/client.ts";
-import type { JobContext } from "#runtime/operation.ts";
+import type { Database, Sql } from "#db/database.ts";
+import type { JobContext } from "#runtime/operation/job.ts";
 
 /** The most bytes of a file. */
 export const MOST_FILE = 200 * 1_048_576;
@@ -56,6 +56,10 @@ export async function receiveFile(
     where property_id = ${propertyId} and id = ${id}`,
   );
   return size;
+}
+
+export async function dropUpload(sql: Sql, propertyId: string, uploadId: string | null): Promise<void> {
+  await sql`delete from uploads where property_id = ${propertyId} and id = ${uploadId}`;
 }
 
 async function keepChunk(

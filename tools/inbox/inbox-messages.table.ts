@@ -1,6 +1,6 @@
 import { z } from "zod";
-import { readable, timestamp } from "#runtime/columns.ts";
-import { table } from "#runtime/operation.ts";
+import { readable, timestamp } from "#runtime/operation/columns.ts";
+import { table } from "#runtime/operation/table.ts";
 
 export default table({
   name: "inbox_messages",

@@ -1,30 +1,35 @@
 import { z } from "zod";
-import type { Sql } from "#db/client.ts";
-import { errorCode } from "#db/error-code.ts";
-import { columnNames, readable, timestamp } from "#runtime/columns.ts";
-import type { Context } from "#runtime/context.ts";
-import { Fault } from "#runtime/faults.ts";
-import type { JobContext, Row, Table } from "#runtime/operation.ts";
+import { errorCode } from "#db/connection/error-code.ts";
+import type { Sql } from "#db/database.ts";
+import { identifier } from "#db/sql.ts";
+import { Fault, one } from "#runtime/faults.ts";
+import { columnNames, forEvents, readable, timestamp } from "#runtime/operation/columns.ts";
+import type { Context } from "#runtime/operation/context.ts";
+import type { JobContext } from "#runtime/operation/job.ts";
+import { words } from "#runtime/operation/rows.ts";
+import type { Row, Table } from "#runtime/operation/table.ts";
 
 export const JOB_STATUSES = ["queued", "processing", "completed", "failed"] as const;
 
 /** The columns of a table of jobs: the specification's AsyncJob, and what every job of ours adds to it. */
 export function asyncJobColumns(type: string) {
   return {
-    status: readable(z.enum(JOB_STATUSES)),
-    type: readable(z.literal(type)),
-    total: readable(z.int().nullable()),
-    processed: readable(z.int().nullable()),
-    status_url: readable(z.string().describe("Poll it until status is completed or failed")),
-    succeeded: readable(z.int()),
-    failed: readable(z.int()),
+    status: readable(z.enum(JOB_STATUSES), { concise: true }),
+    type: readable(z.literal(type), { concise: true }),
+    total: readable(z.int().nullable(), { concise: true }),
+    processed: readable(z.int().nullable(), { concise: true }),
+    status_url: readable(z.string().describe("Poll it until status is completed or failed"), {
+      concise: true,
+    }),
+    succeeded: readable(z.int(), { concise: true }),
+    failed: readable(z.int(), { concise: true }),
     skipped: readable(z.int()),
     updated_count: readable(z.int()),
-    error: readable(z.string().nullable()),
-    summary: readable(z.record(z.string(), z.unknown()).nullable()),
-    params: readable(z.record(z.string(), z.unknown())),
+    error: readable(z.string().nullable(), { concise: true }),
+    summary: readable(z.record(z.string(), z.unknown()).nullable(), { omitFromEvents: true }),
+    params: readable(z.record(z.string(), z.unknown()), { omitFromEvents: true }),
     started_at: readable(timestamp().nullable()),
-    completed_at: readable(timestamp().nullable()),
+    completed_at: readable(timestamp().nullable(), { concise: true }),
     expires_at: readable(timestamp().nullable().describe("Until then it can be read what the job found")),
   };
 }
@@ -34,7 +39,7 @@ export function statusUrl({ config }: Pick<Context, "config">, table: Table, id:
   return `${config.baseUrl}/api/${table.name}/${id}`;
 }
 
-/** A job ends, and its endpoints hear of it. Null when it had ended before. */
+/** Ends a job and emits its event. Null when it had ended before. */
 export async function endJob(
   { sql, property, emit }: Context,
   table: Table,
@@ -44,21 +49,19 @@ export async function endJob(
   const outcome =
     "error" in end
       ? sql`status = 'failed', error = ${end.error}`
-      : sql`status = 'completed', total = processed, summary = ${end.summary as never}`;
+      : sql`status = 'completed', total = processed, summary = ${end.summary}`;
   const [row] = await sql<{ job: Row }[]>`
     with j as (
-      update ${sql(table.name)} set ${outcome}, completed_at = now(), updated_at = now()
+      update ${identifier(table.name)} set ${outcome}, completed_at = now(), updated_at = now()
       where property_id = ${property.id} and id = ${id} and status in ('queued', 'processing')
       returning *)
-    select row_to_json(v) as job from (select ${sql.unsafe(columnNames(table))} from j) v`;
+    select row_to_json(v) as job from (select ${columnNames(table)} from j) v`;
   if (!row) return null;
-  // What an event tells of a job: no data of the people in it.
-  const { params: _, summary: __, ...told } = row.job;
-  emit("error" in end ? "job.failed" : "job.completed", told);
+  emit("error" in end ? "job.failed" : "job.completed", forEvents(table.columns, row.job));
   return row.job;
 }
 
-/** Cancels a job by `fail`, which answers whether it was still open. Throws `not_found` and `conflict`. */
+/** Cancels a job by `fail`, which returns whether it was still open. Throws `not_found` and `conflict`. */
 export async function cancelJob(
   { sql, property, audit }: Context,
   table: Table,
@@ -67,23 +70,18 @@ export async function cancelJob(
 ): Promise<{ success: true }> {
   audit({ entityId: id });
   if (await fail("cancelled")) return { success: true };
-  const [job] = await sql<{ status: string; error: string | null }[]>`
-    select status, error from ${sql(table.name)} where property_id = ${property.id} and id = ${id}`;
-  if (!job) throw noJob(table, id);
+  const jobs = await sql<{ status: string; error: string | null }[]>`
+    select status, error from ${identifier(table.name)} where property_id = ${property.id} and id = ${id}`;
+  const job = one(jobs, words(table.noun), id);
   if (job.error === "cancelled") return { success: true };
   throw new Fault("conflict", { message: `The job is ${job.status} already; there is nothing to cancel.` });
 }
 
 /** Throws `not_found` unless the property has the job. */
 export async function checkJob({ sql, property }: Context, table: Table, id: string): Promise<void> {
-  const jobs = await sql`select from ${sql(table.name)} where property_id = ${property.id} and id = ${id}`;
-  if (jobs.length === 0) throw noJob(table, id);
-}
-
-function noJob(table: Table, id: string): Fault {
-  return new Fault("not_found", {
-    message: `No ${table.noun.replaceAll("_", " ")} with the id ${id} in this property.`,
-  });
+  const jobs =
+    await sql`select from ${identifier(table.name)} where property_id = ${property.id} and id = ${id}`;
+  one(jobs, words(table.noun), id);
 }
 
 const TRIES = 5;
@@ -104,11 +102,20 @@ export async function transactAgain<T>(
   }
 }
 
-/** Fails the jobs that nothing works on any more. Over the platform's tables. */
+/** Fails the jobs of every property that have no row on the queue any more. As the system. */
 export async function failAbandoned(sql: Sql, table: Table, work: { name: string }): Promise<void> {
+  const isOpen = sql`status in ('queued', 'processing') and updated_at < now() - interval '1 minute'`;
+  const open = await sql<{ id: string }[]>`select id from ${identifier(table.name)} where ${isOpen}`;
+  if (open.length === 0) return;
+  // Asked after the jobs: a job ends before its row leaves the queue, and then the update below passes over it.
+  const queued = await sql<{ id: string }[]>`
+    select input ->> 'jobId' as id from queue
+    where name = ${work.name} and state <> 'dead' and input ->> 'jobId' = any(${open.map(({ id }) => id)}::text[])`;
+  const alive = new Set(queued.map(({ id }) => id));
+  const abandoned = open.flatMap(({ id }) => (alive.has(id) ? [] : [id]));
+  if (abandoned.length === 0) return;
   await sql`
-    update ${sql(table.name)} j set status = 'failed', error = 'The job was given up after too many failed tries.',
+    update ${identifier(table.name)} set status = 'failed', error = 'The job was given up after too many failed tries.',
       completed_at = now(), updated_at = now()
-    where j.status in ('queued', 'processing') and j.updated_at < now() - interval '1 minute' and not exists (
-      select from queue q where q.name = ${work.name} and q.state <> 'dead' and q.input ->> 'jobId' = j.id::text)`;
+    where id = any(${abandoned}::uuid[]) and ${isOpen}`;
 }

@@ -1,6 +1,6 @@
 import { z } from "zod";
-import type { Context } from "#runtime/context.ts";
 import { invalid } from "#runtime/faults.ts";
+import type { Context } from "#runtime/operation/context.ts";
 
 const MOST_PLACE = 2 ** 31 - 1;
 

@@ -1,8 +1,8 @@
-import type { Sql } from "#db/client.ts";
+import type { Sql } from "#db/database.ts";
 
 /**
- * What tells that a job or a campaign has changed, by its resource's address, of those that the property has. A
- * campaign's figures are part of it.
+ * The versions of the property's jobs and campaigns, by the URI of their resource. A version changes whenever the
+ * resource does; a campaign's figures are part of it.
  */
 export async function versionsOf(
   sql: Sql,

@@ -1,9 +1,9 @@
 import { z } from "zod";
-import { timestamp } from "#runtime/columns.ts";
-import { directoryChanged } from "#runtime/directory.ts";
 import { invalid } from "#runtime/faults.ts";
-import { newApiKey } from "#runtime/keys.ts";
-import { tool } from "#runtime/operation.ts";
+import { directoryChanged } from "#runtime/identity/directory.ts";
+import { newApiKey } from "#runtime/identity/keys.ts";
+import { timestamp } from "#runtime/operation/columns.ts";
+import { tool } from "#runtime/operation/operation.ts";
 import { refuseAgents } from "#tools/properties/agent-confirmation.ts";
 import { ApiKeyView, keyColumns, Scope } from "./key.ts";
 
@@ -53,7 +53,7 @@ export default tool({
         agent_confirmation, expires_at, created_by)
       values (${property.id}, ${input.name}, ${prefix}, ${hash}, ${scopes}::text[], ${input.rate_limit},
         ${input.pii_masked}, ${input.agent_confirmation}, ${input.expires_at}, ${createdBy})
-      returning ${keyColumns(sql)}`;
+      returning ${keyColumns(sql)}, null::timestamptz as last_used_at`;
     await directoryChanged(sql);
     const { id, name, property_id, created_at } = key!;
     return { success: true as const, api_key: secret, key: key!, id, name, scopes, property_id, created_at };

@@ -1,6 +1,6 @@
 import { z } from "zod";
-import type { Sql } from "#db/client.ts";
-import { timestamp } from "#runtime/columns.ts";
+import type { Sql } from "#db/database.ts";
+import { timestamp } from "#runtime/operation/columns.ts";
 import { AgentConfirmation } from "#tools/properties/agent-confirmation.ts";
 
 export const Scope = z.enum(["read", "write"]);
@@ -25,6 +25,7 @@ export const ApiKeyView = z.object({
 
 export type ApiKeyView = z.output<typeof ApiKeyView>;
 
+/** Of a key's row; when it was used last stands in a table of its own. */
 export function keyColumns(sql: Sql) {
-  return sql`id, property_id, name, key_prefix, scopes, rate_limit, pii_masked, agent_confirmation, is_active, expires_at, last_used_at, created_at`;
+  return sql`id, property_id, name, key_prefix, scopes, rate_limit, pii_masked, agent_confirmation, is_active, expires_at, created_at`;
 }

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { tool } from "#runtime/operation.ts";
+import { tool } from "#runtime/operation/operation.ts";
 import { ApiKeyView, keyColumns } from "./key.ts";
 
 export default tool({
@@ -18,7 +18,8 @@ export default tool({
   faults: [],
   async handler({ sql, property }) {
     const keys = await sql<ApiKeyView[]>`
-      select ${keyColumns(sql)} from api_keys where property_id = ${property.id} order by created_at, id`;
+      select ${keyColumns(sql)}, last_used_at from api_keys left join api_key_uses on api_key_id = id
+      where property_id = ${property.id} order by created_at, id`;
     return { keys: [...keys] };
   },
 });

@@ -1,8 +1,8 @@
 import { z } from "zod";
-import { scopesIn } from "#runtime/access.ts";
-import { directoryChanged } from "#runtime/directory.ts";
 import { Fault } from "#runtime/faults.ts";
-import { tool } from "#runtime/operation.ts";
+import { scopesIn } from "#runtime/funnel/access.ts";
+import { directoryChanged } from "#runtime/identity/directory.ts";
+import { tool } from "#runtime/operation/operation.ts";
 
 export default tool({
   name: "revoke_api_key",
@@ -25,7 +25,8 @@ export default tool({
     }
     if (!scopes.includes("write")) throw new Fault("insufficient_scope");
     await sql`
-      update api_keys set is_active = false, revoked_at = coalesce(revoked_at, now()) where id = ${key_id}`;
+      with clock as materialized (select now() as moment)
+      update api_keys set is_active = false, revoked_at = coalesce(revoked_at, moment) from clock where id = ${key_id}`;
     await directoryChanged(sql);
     audit({ entity: "api_keys", entityId: key_id, propertyId: key.property_id });
     return { success: true as const };

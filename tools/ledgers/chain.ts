@@ -1,4 +1,5 @@
-import type { Sql } from "#db/client.ts";
+import type { Sql } from "#db/database.ts";
+import { identifier } from "#db/sql.ts";
 import type { PLATFORM_LEDGER, PropertyLedger } from "#runtime/ledgers.ts";
 
 /** One chain of seals: over a ledger of a property, or over the platform's. */
@@ -14,12 +15,12 @@ export interface Head {
 /** The tables that a chain lies in, and what of them is the chain's own. */
 export function placeOf(sql: Sql, { ledger, propertyId }: Chain) {
   const isOwn = (alias: string) =>
-    propertyId === null ? sql`true` : sql`${sql(alias)}.property_id = ${propertyId}`;
+    propertyId === null ? sql`true` : sql`${identifier(alias)}.property_id = ${propertyId}`;
   return {
-    rows: sql(ledger as string),
+    rows: identifier(ledger as string),
     ownRow: isOwn,
-    seals: sql(propertyId === null ? "system_ledger_seals" : "ledger_seals"),
-    ownSeal: (alias: string) => sql`${isOwn(alias)} and ${sql(alias)}.ledger = ${ledger}`,
+    seals: identifier(propertyId === null ? "system_ledger_seals" : "ledger_seals"),
+    ownSeal: (alias: string) => sql`${isOwn(alias)} and ${identifier(alias)}.ledger = ${ledger}`,
   };
 }
 
@@ -47,6 +48,6 @@ export async function noteHead(
     return;
   }
   await sql`
-    update properties set ledger_heads = ledger_heads || ${{ [ledger]: head } as never}::jsonb
+    update properties set ledger_heads = ledger_heads || ${{ [ledger]: head }}::jsonb
     where id = ${propertyId}`;
 }

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { PLATFORM_LEDGER, PROPERTY_LEDGERS } from "#runtime/ledgers.ts";
-import { job } from "#runtime/operation.ts";
+import { job } from "#runtime/operation/job.ts";
 import type { Chain } from "./chain.ts";
 import { safeHorizon, sealNext, unsealed } from "./seals.ts";
 

@@ -1,5 +1,6 @@
 import { createHash, createHmac, hkdfSync } from "node:crypto";
-import type { Sql } from "#db/client.ts";
+import type { Sql } from "#db/database.ts";
+import { identifier } from "#db/sql.ts";
 import { arrayLiteral } from "#db/types.ts";
 import type { Config } from "#runtime/config.ts";
 import type { PropertyLedger } from "#runtime/ledgers.ts";
@@ -23,7 +24,7 @@ export interface Seal {
 
 type Secret = Pick<Config, "appSecret">;
 
-/** What the hash of a seal must be: over its range, its rows, and the seal before it. */
+/** The correct hash of a seal: over its range, its rows, and the seal before it. */
 export function sealHash(
   chain: Chain,
   seal: Pick<Seal, "seq" | "from_at" | "to_at" | "row_ids" | "row_hashes" | "previous_hash">,
@@ -48,14 +49,22 @@ export function sealKeyId(config: Secret): string {
   return createHash("sha256").update("id").update(keyOf(config)).digest("hex").slice(0, 16);
 }
 
-/** Whether the database has seals, and the newest of no property is of this APP_SECRET. As the system. */
+/** Whether the database has seals, but no property's newest one is of this APP_SECRET. As the system. */
 export async function isSealedByAnother(sql: Sql, config: Secret): Promise<boolean> {
-  const [row] = await sql<{ ours: boolean | null }[]>`
-    select bool_or(last.key_id = ${sealKeyId(config)}) as ours from properties p
-    cross join lateral (
-      select s.key_id from ledger_seals s where s.property_id = p.id and s.ledger = 'audit_logs'
-      order by s.seq desc limit 1) last`;
-  return row!.ours === false;
+  let isSealed = false;
+  for (const id of await propertyIds(sql)) {
+    const [last] = await sql<{ key_id: string }[]>`
+      select key_id from ledger_seals where property_id = ${id} and ledger = 'audit_logs'
+      order by seq desc limit 1`;
+    if (last?.key_id === sealKeyId(config)) return false;
+    isSealed ||= last !== undefined;
+  }
+  return isSealed;
+}
+
+async function propertyIds(sql: Sql): Promise<string[]> {
+  const rows = await sql<{ id: string }[]>`select id from properties`;
+  return rows.map(({ id }) => id);
 }
 
 function keyOf({ appSecret }: Secret): Buffer {
@@ -74,15 +83,19 @@ export async function safeHorizon(sql: Sql, margin: number): Promise<string | nu
 
 /** The properties whose ledger has rows to seal. */
 export async function unsealed(sql: Sql, ledger: PropertyLedger, horizon: string): Promise<string[]> {
-  const rows = await sql<{ id: string }[]>`
-    select p.id from properties p
-    left join lateral (
-      select s.to_at from ledger_seals s where s.property_id = p.id and s.ledger = ${ledger}
-      order by s.seq desc limit 1) last on true
-    where exists (
-      select from ${sql(ledger)} r where r.property_id = p.id
-        and r.created_at > coalesce(last.to_at, ${BEGINNING}) and r.created_at <= ${horizon})`;
-  return rows.map(({ id }) => id);
+  // One statement a property, sent together: on a distributed database each goes to one shard.
+  const found = await Promise.all(
+    (await propertyIds(sql)).map(async (id) => {
+      const rows = await sql`
+        select from ${identifier(ledger)}
+        where property_id = ${id} and created_at <= ${horizon} and created_at > coalesce((
+          select to_at from ledger_seals where property_id = ${id} and ledger = ${ledger}
+          order by seq desc limit 1), ${BEGINNING})
+        limit 1`;
+      return rows.length > 0 ? [id] : [];
+    }),
+  );
+  return found.flat();
 }
 
 /**

@@ -4,7 +4,7 @@ import { FLAWS, type Verifying, verifySeals } from "./verify.ts";
 
 const MOST_SEALS = 20;
 
-/** What is asked of a chain beside its name. */
+/** The parameters of a verification beside the chain's name. */
 export const fromSeal = z.int().min(1).default(1).describe("Where to go on: next_seal of the last answer");
 
 const Flaw = z.object({
@@ -14,7 +14,7 @@ const Flaw = z.object({
   seal: z.int().nullable().describe("The number of the seal; null for a row that is not sealed yet"),
 });
 
-/** What can be said of one chain. */
+/** The result for one chain. */
 export const Verdict = z.object({
   intact: z.boolean(),
   seals: z.int().describe("Seals that were looked at"),

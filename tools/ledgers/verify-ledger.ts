@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { PROPERTY_LEDGERS } from "#runtime/ledgers.ts";
-import { tool } from "#runtime/operation.ts";
+import { tool } from "#runtime/operation/operation.ts";
 import { fromSeal, judge, Verdict } from "./verdict.ts";
 
 export default tool({

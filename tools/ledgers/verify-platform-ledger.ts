@@ -1,5 +1,5 @@
 import { PLATFORM_LEDGER } from "#runtime/ledgers.ts";
-import { tool } from "#runtime/operation.ts";
+import { tool } from "#runtime/operation/operation.ts";
 import { fromSeal, judge, Verdict } from "./verdict.ts";
 
 export default tool({

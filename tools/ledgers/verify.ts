@@ -1,11 +1,11 @@
-import type postgres from "postgres";
-import type { Sql } from "#db/client.ts";
+import type { Sql } from "#db/database.ts";
+import { type Fragment, identifier, join, sql } from "#db/sql.ts";
 import type { Config } from "#runtime/config.ts";
-import { detailHashText, LEDGERS, recordHashText } from "#runtime/ledgers.ts";
+import { detailHash, LEDGERS, recordHash } from "#runtime/ledgers.ts";
 import { type Chain, type Head, headOf, placeOf } from "./chain.ts";
 import { BEGINNING, type Seal, sealHash, sealKeyId, sealMac } from "./seals.ts";
 
-/** What can be wrong with a ledger, each with what it means. */
+/** The flaws of a ledger, each with its meaning. */
 export const FLAWS = {
   row_changed: "The row is not as it was written.",
   row_removed: "A row that was sealed is gone.",
@@ -129,7 +129,7 @@ async function firstFlaw(sql: Sql, chain: Chain, range: Range): Promise<Flaw | n
       where ${ownSeal("s")}
         and s.seq between ${range.firstSeal} and ${range.lastSeal}
     ), actual as materialized (
-      select t.id, t.created_at, t.record_hash, t.erased_by, ${intact(sql, chain)} as intact
+      select t.id, t.created_at, t.record_hash, t.erased_by, ${intact(chain)} as intact
       from ${rows} t
       where ${ownRow("t")} and t.created_at > ${range.after} and t.created_at <= ${range.upTo}
     ), closed as (
@@ -156,15 +156,15 @@ async function firstFlaw(sql: Sql, chain: Chain, range: Range): Promise<Flaw | n
 }
 
 /** Whether a row's own hashes hold, as far as it still has what they are over. */
-function intact(sql: Sql, { ledger }: Chain): postgres.Fragment {
-  const personal = Object.keys(LEDGERS[ledger].personal).map((name) => `t.${name}`);
-  return sql.unsafe(`(t.record_hash = ${recordHashText(ledger, "t")} and coalesce(case
-    when t.erased_by is null then t.detail_hash = ${detailHashText(ledger, "t")} and t.updated_at = t.created_at
-    else num_nonnulls(t.salt, ${personal.join(", ")}) = 0 end, false))`) as unknown as postgres.Fragment;
+function intact({ ledger }: Chain): Fragment {
+  const personal = Object.keys(LEDGERS[ledger].personal).map((name) => sql`t.${identifier(name)}`);
+  return sql`(t.record_hash = ${recordHash(ledger, "t")} and coalesce(case
+    when t.erased_by is null then t.detail_hash = ${detailHash(ledger, "t")} and t.updated_at = t.created_at
+    else num_nonnulls(t.salt, ${join(personal)}) = 0 end, false))`;
 }
 
 /** The erasures that rows name, and whether one that is in the audit log blanked just these rows. */
-function erasures(sql: Sql, { ledger, propertyId }: Chain): postgres.Fragment {
+function erasures(sql: Sql, { ledger, propertyId }: Chain): Fragment {
   // Of the platform's rows none is ever blanked.
   if (propertyId === null) return sql`select null::uuid as erased_by, false as lawful where false`;
   return sql`
@@ -172,11 +172,11 @@ function erasures(sql: Sql, { ledger, propertyId }: Chain): postgres.Fragment {
       select from audit_logs l
       where l.property_id = ${propertyId} and l.entity_id = b.erased_by
         and l.action in ('data_deletion', 'finish_erasure')
-        and l.detail_hash = ${sql.unsafe(detailHashText("audit_logs", "l"))}
+        and l.detail_hash = ${detailHash("audit_logs", "l")}
         and l.diff -> 'blanked' -> ${ledger} = jsonb_build_object('rows', b.rows, 'ids_sha256', b.ids)) as lawful
     from (
       select t.erased_by, count(*) as rows,
         encode(sha256(convert_to(string_agg(t.id::text, ',' order by t.id), 'UTF8')), 'hex') as ids
-      from ${sql(ledger)} t where t.property_id = ${propertyId} and t.erased_by is not null
+      from ${identifier(ledger)} t where t.property_id = ${propertyId} and t.erased_by is not null
       group by t.erased_by) b`;
 }

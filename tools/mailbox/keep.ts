@@ -1,21 +1,20 @@
 import { randomUUID } from "node:crypto";
-import type { Sql } from "#db/client.ts";
-import type { KeptMessage } from "#runtime/channels/channel.ts";
-import type { Context } from "#runtime/context.ts";
+import type { Sql } from "#db/database.ts";
+import type { KeptMessage } from "#runtime/channels/provider/channel.ts";
+import type { Tenant } from "#runtime/operation/context.ts";
 import { keepInboxMessages } from "#tools/inbox/keep.ts";
 
-type Kept = Pick<Context, "sql" | "property">;
 type KeptMail = Exclude<KeptMessage, { channel: "inbox" }>;
 
 /** Keeps each message once, however often it is handed over. */
-export async function keepMessages(context: Kept, messages: KeptMessage[]): Promise<void> {
+export async function keepMessages(context: Tenant, messages: KeptMessage[]): Promise<void> {
   const inbox = messages.filter((kept) => kept.channel === "inbox");
   const mail = messages.filter((kept) => kept.channel !== "inbox");
   if (inbox.length > 0) await keepInboxMessages(context, inbox);
   if (mail.length > 0) await keepMail(context, mail);
 }
 
-async function keepMail({ sql, property }: Kept, messages: KeptMail[]): Promise<void> {
+async function keepMail({ sql, property }: Tenant, messages: KeptMail[]): Promise<void> {
   await sql`
     insert into mailbox_messages (property_id, id, channel, recipient, sender, subject, text, html, headers)
     select ${property.id}, m.* from ${listOf(sql, messages)} m

@@ -1,7 +1,8 @@
 import { z } from "zod";
-import { timestamp } from "#runtime/columns.ts";
+import { UUID } from "#db/text.ts";
 import { invalid } from "#runtime/faults.ts";
-import { tool } from "#runtime/operation.ts";
+import { timestamp } from "#runtime/operation/columns.ts";
+import { tool } from "#runtime/operation/operation.ts";
 
 const Message = z.object({
   id: z.uuid(),
@@ -49,7 +50,7 @@ export default tool({
   },
 });
 
-const PLACE = /^(?<at>\d{1,17})\.(?<id>[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12})$/;
+const PLACE = new RegExp(`^(?<at>\\d{1,17})\\.(?<id>${UUID})$`);
 
 /** Where a page begins: before the message that the cursor names. Null for the first one. */
 function placeOf(cursor: string | undefined): { at: string; id: string } | null {

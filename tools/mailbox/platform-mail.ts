@@ -1,6 +1,6 @@
-import type { EmailMessage } from "#runtime/channels/channel.ts";
+import type { EmailMessage } from "#runtime/channels/provider/channel.ts";
 import type { Config } from "#runtime/config.ts";
-import type { JobContext } from "#runtime/operation.ts";
+import type { JobContext } from "#runtime/operation/job.ts";
 import { configuredProvider } from "#tools/providers/choose.ts";
 import { keepPlatformMessages } from "./keep.ts";
 

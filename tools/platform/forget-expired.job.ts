@@ -1,13 +1,13 @@
 import { z } from "zod";
-import type { Sql } from "#db/client.ts";
-import { type JobContext, job } from "#runtime/operation.ts";
+import type { Sql } from "#db/database.ts";
+import { type JobContext, job } from "#runtime/operation/job.ts";
 
 const BATCH = 10_000;
 
 /**
- * Removes what has run out: recorded answers after their 24 hours, what agents were to confirm, counts of windows and reset links long past, the
- * vendors' notices that none of them repeats any more, and callbacks that were settled, and jobs that have failed for
- * good, thirty days ago.
+ * Deletes expired rows: recorded answers after 24 hours, confirmations of agents, rate windows and reset links. After
+ * 30 days: vendors' notices, which no vendor repeats by then, settled deliveries of webhooks with their events, and
+ * dead jobs.
  */
 export default job({
   name: "forget_expired",
@@ -27,7 +27,12 @@ export default job({
     await transactSystem(
       (sql) => sql`delete from provider_notices where received_at < now() - interval '30 days'`,
     );
-    for (const remove of [answers, confirmations, deliveries, events, jobs]) await toTheEnd(context, remove);
+    for (const remove of [answers, confirmations, jobs]) await toTheEnd(context, remove);
+    const properties = await transactSystem((sql) => sql<{ id: string }[]>`select id from properties`);
+    // A distributed database takes no batch of each property in one statement.
+    for (const { id } of properties) {
+      for (const remove of [deliveries, events]) await toTheEnd(context, (sql) => remove(sql, id));
+    }
   },
 });
 
@@ -47,32 +52,28 @@ const confirmations: Removal = (sql) => sql`
   delete from agent_confirmations where (property_id, id) in (
     select property_id, id from agent_confirmations where expires_at <= now() limit ${BATCH})`;
 
-/** One that was asked for again has its thirty days anew. */
-const deliveries: Removal = (sql) => sql`
+/** A delivery that was requested again gets another 30 days. */
+const deliveries = (sql: Sql, propertyId: string) => sql`
   delete from webhook_deliveries d using (
-    select o.property_id, o.id from properties p cross join lateral (
-      select property_id, id from webhook_deliveries w
-      where w.property_id = p.id and w.created_at < now() - interval '30 days'
-        and w.updated_at < now() - interval '30 days' and w.status <> 'pending'
-      order by w.created_at, w.id limit ${BATCH}) o
-    limit ${BATCH}) old
-  where d.property_id = old.property_id and d.id = old.id and d.status <> 'pending'
+    select id from webhook_deliveries
+    where property_id = ${propertyId} and created_at < now() - interval '30 days'
+      and updated_at < now() - interval '30 days' and status <> 'pending'
+    order by created_at, id limit ${BATCH}) old
+  where d.property_id = ${propertyId} and d.id = old.id and d.status <> 'pending'
     and d.updated_at < now() - interval '30 days'`;
 
 /** Found by their ids, which begin with the millisecond in which they were made: they have no index by time. */
-const events: Removal = (sql) => sql`
+const events = (sql: Sql, propertyId: string) => sql`
   delete from outbox e using (
-    select o.property_id, o.id from properties p cross join lateral (
-      select x.property_id, x.id from outbox x
-      where x.property_id = p.id and x.id < (${firstMilliseconds(sql)} || repeat('0', 20))::uuid
-        and x.occurred_at < now() - interval '30 days'
-        and not exists (
-          select from webhook_deliveries w where w.property_id = x.property_id and w.event_id = x.id)
-      order by x.id limit ${BATCH}) o
-    limit ${BATCH}) old
-  where e.property_id = old.property_id and e.id = old.id`;
+    select x.id from outbox x
+    where x.property_id = ${propertyId} and x.id < (${firstMilliseconds(sql)} || repeat('0', 20))::uuid
+      and x.occurred_at < now() - interval '30 days'
+      and not exists (
+        select from webhook_deliveries w where w.property_id = ${propertyId} and w.event_id = x.id)
+    order by x.id limit ${BATCH}) old
+  where e.property_id = ${propertyId} and e.id = old.id`;
 
-/** What they were about may name persons. */
+/** The input of a dead job may name persons. */
 const jobs: Removal = (sql) => sql`
   delete from queue where id in (
     select id from queue

@@ -1,9 +1,9 @@
 import { z } from "zod";
-import { file } from "#runtime/operation.ts";
-import { Condition } from "#tools/segments/conditions.ts";
-import { audienceMatching } from "#tools/segments/conditions-segments.ts";
-import { type Audience, playersCsv } from "./csv.ts";
-import { customFields } from "./custom.ts";
+import { file } from "#runtime/operation/operation.ts";
+import { customFields } from "#tools/custom-fields/values.ts";
+import { Condition } from "#tools/segments/rules/compile.ts";
+import { audienceMatching } from "#tools/segments/rules/references.ts";
+import { playersCsv } from "./csv.ts";
 
 const MOST = 50_000;
 
@@ -35,9 +35,7 @@ export default file({
         }
       : { logic, conditions, groups: [] };
     const all = rules.conditions.length + rules.groups.length === 0;
-    const audience: Audience = all
-      ? { text: "p.deleted_at is null", params: [] }
-      : await audienceMatching(sql, property.id, rules, 1);
+    const audience = all ? sql`p.deleted_at is null` : await audienceMatching(sql, property.id, rules);
     // What the conditions look for may be an address, which the log must not keep.
     const diff = { segment_id: segment_id ?? null, conditions: conditions.length, logic, limit };
     audit({ entity: "players", entityId: segment_id ?? null, diff });

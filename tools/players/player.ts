@@ -1,8 +1,8 @@
-import { type Part, statement } from "#db/statement.ts";
-import type { Context } from "#runtime/context.ts";
+import { sql } from "#db/sql.ts";
 import { Fault, invalid } from "#runtime/faults.ts";
-import { addressHash, normalizeEmail, normalizePhone } from "./address.ts";
-import { identityHash } from "./identity.ts";
+import type { Context } from "#runtime/operation/context.ts";
+import { addressHash, normalizeEmail, normalizePhone } from "#tools/people/address.ts";
+import { identityHash } from "#tools/people/identity.ts";
 
 export const PLAYER_STATUSES = [
   "active",
@@ -49,22 +49,6 @@ export function storedAddresses(
   return values;
 }
 
-// Each address by an equality of its own: row-level security lets `in` use no index.
-const listed = (hash: string, isNew = "true") => `
-  select reason from suppressions
-  where property_id = $property and address_hash = ${hash} and lifted_at is null
-    and (reason = 'erased' and ${isNew}
-      or reason = 'self_excluded' and (expires_at is null or expires_at > now()))`;
-const LISTED = `${listed("$email_hash")} union all ${listed("$phone_hash")}`;
-const EXCLUDED_BY_NAME = `
-  select from self_exclusions x
-  where x.property_id = $property and x.identity_hash = $identity and x.starts_at <= now()
-    and (x.ends_at is null or x.ends_at > now())`;
-const MATCHES = `
-  select coalesce(bool_or(s.reason = 'erased'), false) as erased,
-    coalesce(bool_or(s.reason = 'self_excluded'), false) or exists (${EXCLUDED_BY_NAME}) as excluded
-  from (${listed("$email_hash", "$email_is_new")} union all ${listed("$phone_hash", "$phone_is_new")}) s`;
-
 /**
  * What the property's lists say about values that are about to be written. `current` keeps an address that somebody
  * else has had erased; nobody gets it anew.
@@ -74,33 +58,23 @@ export async function matchLists(
   values: PlayerValues,
   current: PlayerValues | null = null,
 ): Promise<{ erased: boolean; excluded: boolean }> {
+  const own = context.property;
   const isNew = (name: "email" | "phone") => current === null || values[name] !== current[name];
-  const [row] = await statement<{ erased: boolean; excluded: boolean }>(context.sql, {
-    text: MATCHES,
-    values: {
-      ...hashesOf(context, values),
-      email_is_new: isNew("email"),
-      phone_is_new: isNew("phone"),
-    },
-  });
+  // Each address by an equality of its own: row-level security lets `in` use no index.
+  const listed = (hash: unknown, isNewToIt: boolean) => sql`
+    select reason from suppressions
+    where property_id = ${own.id} and address_hash = ${hash ?? null}::bytea and lifted_at is null
+      and (reason = 'erased' and ${isNewToIt}::boolean
+        or reason = 'self_excluded' and (expires_at is null or expires_at > now()))`;
+  const excludedByName = sql`
+    select from self_exclusions x
+    where x.property_id = ${own.id} and x.identity_hash = ${identityHash(own.pepper, values)}::bytea
+      and x.starts_at <= now() and (x.ends_at is null or x.ends_at > now())`;
+  const [row] = await context.sql<{ erased: boolean; excluded: boolean }[]>`
+    select coalesce(bool_or(s.reason = 'erased'), false) as erased,
+      coalesce(bool_or(s.reason = 'self_excluded'), false) or exists (${excludedByName}) as excluded
+    from (${listed(values.email_hash, isNew("email"))} union all ${listed(values.phone_hash, isNew("phone"))}) s`;
   return row!;
-}
-
-/** SQL that is true where they say nothing. */
-export function notListed(context: Context, values: PlayerValues): Part {
-  return {
-    text: `not exists (${LISTED}) and not exists (${EXCLUDED_BY_NAME})`,
-    values: hashesOf(context, values),
-  };
-}
-
-function hashesOf({ property }: Context, values: PlayerValues) {
-  return {
-    property: property.id,
-    email_hash: values.email_hash ?? null,
-    phone_hash: values.phone_hash ?? null,
-    identity: identityHash(property.pepper, values),
-  };
 }
 
 /** Refuses a status that is set, or left, by functions alone. */

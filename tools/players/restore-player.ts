@@ -1,13 +1,15 @@
 import { z } from "zod";
-import { viewOf } from "#runtime/columns.ts";
-import type { Context } from "#runtime/context.ts";
-import { Fault } from "#runtime/faults.ts";
-import { tool } from "#runtime/operation.ts";
-import { update } from "#runtime/rows.ts";
-import { suppressAddressesOf } from "#tools/compliance/exclude.ts";
-import { matchLists, type PlayerValues } from "./player.ts";
+import { adHoc, raw } from "#db/sql.ts";
+import { Fault, one } from "#runtime/faults.ts";
+import { viewOf } from "#runtime/operation/columns.ts";
+import type { Context } from "#runtime/operation/context.ts";
+import { tool } from "#runtime/operation/operation.ts";
+import { update } from "#runtime/operation/rows.ts";
+import type { RowOf } from "#runtime/operation/table.ts";
+import { suppressAddressesOf } from "#tools/compliance/self-exclusion.ts";
+import { playersTurn } from "#tools/people/locks.ts";
+import { matchLists } from "./player.ts";
 import players from "./players.table.ts";
-import { playersTurn } from "./turns.ts";
 
 const DAYS = 30;
 
@@ -28,7 +30,7 @@ export default tool({
   output: viewOf(players),
   faults: ["not_found", "conflict"],
   async handler(context, { playerId }) {
-    await context.sql.unsafe(playersTurn(context.property.id));
+    await context.sql`${adHoc(raw(playersTurn(context.property.id)))}`;
     const deleted = await lockDeleted(context, playerId);
     const lists = await matchLists(context, deleted);
     if (await isTaken(context, deleted.player_id)) {
@@ -51,12 +53,17 @@ export default tool({
   },
 });
 
-async function lockDeleted({ sql, property }: Context, id: string): Promise<PlayerValues> {
-  const [player] = await sql<(PlayerValues & { late: boolean })[]>`
+type Deleted = Pick<
+  RowOf<typeof players.columns>,
+  "player_id" | "status" | "deleted_at" | "first_name" | "last_name" | "birth_date"
+> & { email_hash: Buffer | null; phone_hash: Buffer | null };
+
+async function lockDeleted({ sql, property }: Context, id: string): Promise<Deleted> {
+  const players = await sql<(Deleted & { late: boolean })[]>`
     select player_id, status, deleted_at, email_hash, phone_hash, first_name, last_name, birth_date,
       deleted_at < now() - make_interval(days => ${DAYS}) as late
     from players where property_id = ${property.id} and id = ${id} for update`;
-  if (!player) throw new Fault("not_found", { message: `No player with the id ${id} in this property.` });
+  const player = one(players, "player", id);
   if (player.status === "erased") {
     throw new Fault("conflict", {
       message: "This player's data was erased: there is nothing to bring back.",
@@ -69,9 +76,9 @@ async function lockDeleted({ sql, property }: Context, id: string): Promise<Play
   return player;
 }
 
-async function isTaken({ sql, property }: Context, playerId: unknown): Promise<boolean> {
+async function isTaken({ sql, property }: Context, playerId: string): Promise<boolean> {
   const found = await sql`
     select from players
-    where property_id = ${property.id} and player_id = ${String(playerId)} and deleted_at is null`;
+    where property_id = ${property.id} and player_id = ${playerId} and deleted_at is null`;
   return found.length > 0;
 }

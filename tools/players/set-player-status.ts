@@ -1,12 +1,12 @@
 import { z } from "zod";
-import { viewOf } from "#runtime/columns.ts";
-import { changedFields, lockRow } from "#runtime/crud.ts";
 import { Fault } from "#runtime/faults.ts";
-import { tool } from "#runtime/operation.ts";
-import { update } from "#runtime/rows.ts";
+import { viewOf } from "#runtime/operation/columns.ts";
+import { changedFields, lockRow } from "#runtime/operation/crud.ts";
+import { tool } from "#runtime/operation/operation.ts";
+import { update } from "#runtime/operation/rows.ts";
 import { CHANNELS } from "#tools/compliance/channels.ts";
-import { haltSends } from "#tools/compliance/open-sends.ts";
-import { FREE_STATUSES, type PlayerStatus } from "./player.ts";
+import { haltSends } from "#tools/compliance/sends-under-way.ts";
+import { FREE_STATUSES } from "./player.ts";
 import players from "./players.table.ts";
 
 /** What this function sets and takes back. Self-exclusion and erasure have their own, and stay. */
@@ -33,7 +33,7 @@ export default tool({
   async handler(context, { playerId, status, reason }) {
     const { call, emit, audit } = context;
     const current = await lockRow(context, players, playerId);
-    const before = current.status as PlayerStatus;
+    const before = current.status;
     if (before === "self_excluded" || before === "erased") {
       throw new Fault("conflict", { message: `A player who is ${before} stays so.` });
     }

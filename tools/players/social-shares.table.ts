@@ -1,7 +1,7 @@
 import { z } from "zod";
-import { createOnly, writable } from "#runtime/columns.ts";
 import { Fault } from "#runtime/faults.ts";
-import { table } from "#runtime/operation.ts";
+import { createOnly, writable } from "#runtime/operation/columns.ts";
+import { table } from "#runtime/operation/table.ts";
 
 export default table({
   name: "social_shares",
@@ -26,7 +26,7 @@ export default table({
   },
   async beforeWrite({ sql, property }, { verb, input }) {
     if (verb !== "create") return input;
-    const id = input.player_id as string;
+    const { player_id: id } = input;
     const found = await sql`
       select from players
       where property_id = ${property.id} and id = ${id} and deleted_at is null and status <> 'erased'

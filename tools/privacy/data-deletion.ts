@@ -1,15 +1,15 @@
 import { z } from "zod";
-import type { Context } from "#runtime/context.ts";
 import { Fault } from "#runtime/faults.ts";
-import { tool } from "#runtime/operation.ts";
+import type { Context } from "#runtime/operation/context.ts";
+import { tool } from "#runtime/operation/operation.ts";
 import { CHANNELS } from "#tools/compliance/channels.ts";
-import { haltSends } from "#tools/compliance/open-sends.ts";
-import { haltPlayers, importTurn } from "#tools/players/turns.ts";
+import { haltSends } from "#tools/compliance/sends-under-way.ts";
+import { haltPlayers, importTurn } from "#tools/people/locks.ts";
 import { eraseTraces } from "./erase.ts";
 import finishErasure from "./finish-erasure.job.ts";
-import { personOf, sharersOf } from "./person.ts";
 import { findPlayer } from "./player.ts";
 import { completeRequest, openRequest } from "./request.ts";
+import { personOf, sharersOf } from "./traces/person.ts";
 
 const counts = z.record(z.string(), z.int());
 

@@ -1,11 +1,13 @@
 import { z } from "zod";
-import type { Context } from "#runtime/context.ts";
-import { tool } from "#runtime/operation.ts";
-import { type KnownPlayer, personOf } from "./person.ts";
+import { identifier, raw } from "#db/sql.ts";
+import { UUID } from "#db/text.ts";
+import type { Context } from "#runtime/operation/context.ts";
+import { tool } from "#runtime/operation/operation.ts";
 import { findPlayer } from "./player.ts";
 import { completeRequest, openRequest } from "./request.ts";
-import type { About, Trace } from "./trace.ts";
-import { TRACES } from "./traces.ts";
+import { TRACES } from "./traces/all.ts";
+import { type KnownPlayer, personOf } from "./traces/person.ts";
+import type { About, Trace } from "./traces/trace.ts";
 
 const VERSION = 1;
 
@@ -78,14 +80,14 @@ async function exportOf(context: Context, player: KnownPlayer): Promise<Record<s
 async function rowsOf(about: About, { table, rows, more, searched }: Trace): Promise<object[]> {
   const { sql, property } = about;
   const found = await sql<{ row: object }[]>`
-    select to_jsonb(t) ${sql.unsafe(more ? `|| ${more}` : "")} as row
-    from ${sql(table)} t where t.property_id = ${property.id} and ${rows(about)}
-    order by ${sql.unsafe(ORDERS[table] ?? "t.created_at, t.id")}`;
+    select to_jsonb(t) ${more ? sql`|| ${more(about)}` : sql``} as row
+    from ${identifier(table)} t where t.property_id = ${property.id} and ${rows(about)}
+    order by ${raw(ORDERS[table] ?? "t.created_at, t.id")}`;
   const all = found.map(({ row }) => row);
   return (searched ? await withoutOthers(about, all) : all).map(shown);
 }
 
-const UUIDS = /[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/g;
+const UUIDS = new RegExp(UUID, "g");
 const ADDRESSES = /[^\s"'<>()[\]\\,;:=@]{1,64}@[^\s"'<>()[\]\\,;:=@]{1,253}|\+\d{6,15}/g;
 
 /** What was found by its text, is about someone else, and names another player is not shown to this one. */

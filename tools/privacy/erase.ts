@@ -1,8 +1,9 @@
 import { createHash, randomUUID } from "node:crypto";
-import type { Context } from "#runtime/context.ts";
-import type { Person } from "./person.ts";
-import type { Anonymized, Erasure, Trace } from "./trace.ts";
-import { TRACES } from "./traces.ts";
+import { identifier, join, raw } from "#db/sql.ts";
+import type { Context } from "#runtime/operation/context.ts";
+import { TRACES } from "./traces/all.ts";
+import type { Person } from "./traces/person.ts";
+import type { Anonymized, Erasure, Trace } from "./traces/trace.ts";
 
 type Counts = Record<string, number>;
 
@@ -66,19 +67,21 @@ function add(counts: Counts, table: string, rows: number): void {
 async function remove(erasure: Erasure, { table, rows }: Trace): Promise<number> {
   const { sql, property } = erasure;
   const gone = await sql`
-    delete from ${sql(table)} t where t.property_id = ${property.id} and ${rows(erasure)}`;
+    delete from ${identifier(table)} t where t.property_id = ${property.id} and ${rows(erasure)}`;
   return gone.count;
 }
 
 async function anonymize(erasure: Erasure, { table, rows }: Trace, { set }: Anonymized): Promise<string[]> {
-  const { sql, property, anonId, erasedBy } = erasure;
+  const { sql, property } = erasure;
   if (Object.keys(set).length === 0) return [];
-  const values = Object.entries({ ...set, updated_at: "now()" }).map(
-    ([name, value]) =>
-      `"${name}" = ${value.replace("$anon", `'${anonId}'::uuid`).replace("$erased_by", `'${erasedBy}'::uuid`)}`,
+  const all: Anonymized["set"] = { ...set, updated_at: "clock.moment" };
+  const values = Object.entries(all).map(
+    ([name, value]) => sql`${identifier(name)} = ${typeof value === "string" ? raw(value) : value(erasure)}`,
   );
   const changed = await sql<{ id: string }[]>`
-    update ${sql(table)} t set ${sql.unsafe(values.join(", "))}
+    with clock as materialized (select now() as moment)
+    update ${identifier(table)} t set ${join(values)}
+    from clock
     where t.property_id = ${property.id} and ${rows(erasure)} returning t.id`;
   return changed.map(({ id }) => id);
 }
@@ -103,7 +106,7 @@ async function refuseFormer({ sql, property, person }: Erasure): Promise<void> {
     insert into suppressions (property_id, id, channel, address_hash, reason)
     select distinct on (r.hash, r.channel) ${property.id}::uuid, uuid_v7(), r.channel, decode(r.hash, 'hex'),
       'unsubscribed'
-    from jsonb_to_recordset(${rows as never}::jsonb) as r(hash text, channel text) order by r.hash, r.channel
+    from jsonb_to_recordset(${rows}::jsonb) as r(hash text, channel text) order by r.hash, r.channel
     on conflict (property_id, address_hash, channel, reason) where lifted_at is null
-    do update set expires_at = null, updated_at = now()`;
+    do update set expires_at = null, updated_at = excluded.updated_at`;
 }

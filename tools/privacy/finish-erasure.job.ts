@@ -1,11 +1,11 @@
 import { randomUUID } from "node:crypto";
 import { z } from "zod";
-import { auditRow } from "#runtime/audit.ts";
-import type { Context } from "#runtime/context.ts";
+import { auditRow } from "#runtime/funnel/audit.ts";
 import { appendRows } from "#runtime/ledgers.ts";
-import { type Job, job } from "#runtime/operation.ts";
+import type { Context } from "#runtime/operation/context.ts";
+import { type Job, job } from "#runtime/operation/job.ts";
 import { type Erased, eraseTraces } from "./erase.ts";
-import type { Person } from "./person.ts";
+import type { Person } from "./traces/person.ts";
 
 const AGAIN_SECONDS = 300;
 

@@ -1,5 +1,5 @@
-import type { Context } from "#runtime/context.ts";
 import { invalid } from "#runtime/faults.ts";
+import type { Context } from "#runtime/operation/context.ts";
 
 export const REQUEST_TYPES = ["export", "deletion", "correction", "restriction", "objection"] as const;
 export type RequestType = (typeof REQUEST_TYPES)[number];
@@ -55,6 +55,6 @@ export async function completeRequest(
 ): Promise<void> {
   await sql`
     update privacy_requests set status = 'completed', completed_at = now(), updated_at = now(),
-      result = ${result as never}
+      result = ${result}
     where property_id = ${property.id} and id = ${id}`;
 }

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { Fault } from "#runtime/faults.ts";
-import { tool } from "#runtime/operation.ts";
+import { tool } from "#runtime/operation/operation.ts";
 import { findPlayer } from "./player.ts";
 
 export default tool({

@@ -1,6 +1,6 @@
 import { z } from "zod";
-import type { Call } from "#runtime/context.ts";
 import { Fault } from "#runtime/faults.ts";
+import type { Call } from "#runtime/operation/context.ts";
 
 /** A setting of a property and of a key: either of them switches it off. */
 export const AgentConfirmation = z

@@ -1,6 +1,7 @@
 import { z } from "zod";
-import { directoryChanged } from "#runtime/directory.ts";
-import { tool } from "#runtime/operation.ts";
+import { insertedValues } from "#db/sql.ts";
+import { directoryChanged } from "#runtime/identity/directory.ts";
+import { tool } from "#runtime/operation/operation.ts";
 import { refuseAgents } from "./agent-confirmation.ts";
 import { assertSlugFree, given, PropertyView, propertyColumns, settings } from "./property.ts";
 
@@ -30,7 +31,7 @@ export default tool({
     refuseAgents(call, input.agent_confirmation);
     await assertSlugFree(sql, input.slug);
     const [property] = await sql<PropertyView[]>`
-      insert into properties ${sql(given(input) as never)} returning ${propertyColumns(sql)}`;
+      insert into properties ${insertedValues(given(input))} returning ${propertyColumns()}`;
     await sql`select seed_sending_rules(${property!.id})`;
     await directoryChanged(sql);
     audit({ entity: "properties", entityId: property!.id, propertyId: property!.id });

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { tool } from "#runtime/operation.ts";
+import { tool } from "#runtime/operation/operation.ts";
 import { PropertyView, propertyColumns } from "./property.ts";
 
 export default tool({
@@ -15,7 +15,7 @@ export default tool({
   faults: [],
   async handler({ sql, property }) {
     const [row] = await sql<PropertyView[]>`
-      select ${propertyColumns(sql)} from properties where id = ${property.id}`;
+      select ${propertyColumns()} from properties where id = ${property.id}`;
     return row!;
   },
 });

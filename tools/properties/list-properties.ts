@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { tool } from "#runtime/operation.ts";
+import { tool } from "#runtime/operation/operation.ts";
 import { PropertyView, propertyColumns } from "./property.ts";
 
 export default tool({
@@ -16,7 +16,7 @@ export default tool({
   async handler({ sql }) {
     const properties = await sql<
       PropertyView[]
-    >`select ${propertyColumns(sql)} from properties order by name, id`;
+    >`select ${propertyColumns()} from properties order by name, id`;
     return { properties: [...properties] };
   },
 });

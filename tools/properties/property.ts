@@ -1,17 +1,18 @@
 import { z } from "zod";
-import type { Sql } from "#db/client.ts";
-import { timestamp } from "#runtime/columns.ts";
+import type { Sql } from "#db/database.ts";
+import { raw } from "#db/sql.ts";
 import { invalid } from "#runtime/faults.ts";
+import { timestamp } from "#runtime/operation/columns.ts";
 import { AgentConfirmation } from "./agent-confirmation.ts";
 
 const text = (most: number) => z.string().trim().min(1).max(most).nullable();
 
-const limit = (what: string) => z.int().min(1).max(100).describe(what);
+const limit = (description: string) => z.int().min(1).max(100).describe(description);
 
 /** An IANA time zone that this machine knows. */
 const zone = z.string().refine(isTimeZone, "must be an IANA time zone, such as America/New_York");
 
-/** What an operator can set on a property. */
+/** The settings of a property that an operator can change. */
 export const settings = {
   legal_name: text(300).describe("Who the messages come from, by law"),
   postal_address: text(500).describe("A physical address: every marketing email must show one"),
@@ -65,8 +66,8 @@ export const PropertyView = z.object({
 
 export type PropertyView = z.output<typeof PropertyView>;
 
-export function propertyColumns(sql: Sql) {
-  return sql.unsafe(Object.keys(PropertyView.shape).join(", "));
+export function propertyColumns() {
+  return raw(Object.keys(PropertyView.shape).join(", "));
 }
 
 /** The given settings alone: what is undefined stays as it is. */

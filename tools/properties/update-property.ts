@@ -1,7 +1,8 @@
 import { z } from "zod";
-import { directoryChanged } from "#runtime/directory.ts";
+import { assignments } from "#db/sql.ts";
 import { invalid } from "#runtime/faults.ts";
-import { tool } from "#runtime/operation.ts";
+import { directoryChanged } from "#runtime/identity/directory.ts";
+import { tool } from "#runtime/operation/operation.ts";
 import { refuseAgents } from "./agent-confirmation.ts";
 import { given, PropertyView, propertyColumns, settings } from "./property.ts";
 
@@ -25,8 +26,8 @@ export default tool({
     const changes = given(input);
     if (Object.keys(changes).length === 0) throw invalid("body", "names no setting to change");
     const [row] = await sql<PropertyView[]>`
-      update properties set ${sql(changes as never)}, updated_at = now()
-      where id = ${property.id} returning ${propertyColumns(sql)}`;
+      update properties set ${assignments(changes)}, updated_at = now()
+      where id = ${property.id} returning ${propertyColumns()}`;
     await directoryChanged(sql);
     audit({ entity: "properties", entityId: property.id, diff: { changed: Object.keys(changes) } });
     return row!;

@@ -1,18 +1,14 @@
-import type { Notice } from "#runtime/channels/channel.ts";
-import type { Context } from "#runtime/context.ts";
-import type { EventName } from "#runtime/events.ts";
-import { addressHash, normalizeEmail, normalizePhone } from "#tools/players/address.ts";
-import { recordEngagement } from "#tools/tracking/engagement.ts";
-import { isMachine } from "#tools/tracking/machine.ts";
-import { type Consequence, drawConsequences } from "./consequences.ts";
+import type { Notice } from "#runtime/channels/provider/channel.ts";
+import type { Context } from "#runtime/operation/context.ts";
+import type { EventName } from "#runtime/operation/events.ts";
+import { addressHash, normalizeEmail, normalizePhone } from "#tools/people/address.ts";
+import { isMachine, recordEngagement } from "#tools/tracking/engagement.ts";
+import { type Consequence, drawConsequences } from "./bounce-limits.ts";
+import type { ProviderRecord } from "./columns.ts";
 import type { VendorChannel } from "./provider.ts";
 
 /** The record whose vendor tells. */
-export interface Teller {
-  id: string;
-  channel: VendorChannel;
-  kind: string;
-}
+export type Teller = Pick<ProviderRecord, "id" | "channel" | "kind">;
 
 /**
  * Writes what a provider tells of its sends into them, once, whatever the order: what is known better is never
@@ -68,7 +64,7 @@ export function toRow(
   };
 }
 
-/** What the notices have changed in one send: each flag is set by the first notice of its kind alone. */
+/** The changes of one send: each flag is set by the first notice of its kind alone. */
 interface Changed {
   id: string;
   campaign_id: string | null;
@@ -98,7 +94,7 @@ function matched({ sql, property }: Context, { id, channel }: Teller, rows: read
   return sql`
     told as materialized (
       select n, kind, send_id, message_id, decode(hash, 'hex') as hash, least(at, now()) as at, permanent, code, message
-      from jsonb_to_recordset(${rows as never}::jsonb) as t(n int, kind text, send_id uuid, message_id text, hash text,
+      from jsonb_to_recordset(${rows}::jsonb) as t(n int, kind text, send_id uuid, message_id text, hash text,
         at timestamptz, permanent boolean, code text, message text)
     ), matched as materialized (
       select t.*, s.id from told t join campaign_sends s
@@ -183,7 +179,7 @@ const EVENTS = {
   unsubscribed: "campaign.unsubscribed",
 } as const satisfies Record<string, EventName>;
 
-/** A test's sends are nobody's business. */
+/** The sends of a test emit no events. */
 function announce({ emit }: Context, changes: readonly Changed[]): void {
   for (const change of changes) {
     const { id, campaign_id, player_id, channel, status, error_code } = change;
@@ -208,8 +204,8 @@ function consequencesOf({ hash, player_id, campaign_id, ...change }: Changed): C
 }
 
 /**
- * Who complains or leaves is left alone, though we know no such message. What names a send of ours that is not the
- * teller's says nothing.
+ * Complaints and unsubscriptions count even when their message is unknown. A notice counts for nothing if it names a
+ * send of ours that another provider has carried.
  */
 function ofNoSend(rows: readonly Omit<Row, "n">[], changes: readonly Changed[]): Consequence[] {
   const found = new Set(changes.flatMap(({ told }) => told));
@@ -220,7 +216,7 @@ function ofNoSend(rows: readonly Omit<Row, "n">[], changes: readonly Changed[]):
   });
 }
 
-/** Vendors' opens and clicks count as our own do. */
+/** Records the opens and clicks of vendors like our own. */
 async function engage(
   context: Context,
   notices: readonly Notice[],

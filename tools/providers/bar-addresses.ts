@@ -1,5 +1,5 @@
-import type { Notice } from "#runtime/channels/channel.ts";
-import type { Context } from "#runtime/context.ts";
+import type { Notice } from "#runtime/channels/provider/channel.ts";
+import type { Context } from "#runtime/operation/context.ts";
 import { barRevoked, revokedWith } from "#tools/consent/revoke.ts";
 import { barSender } from "#tools/sms/inbound.ts";
 import { type Teller, toRow } from "./apply-notices.ts";
@@ -45,7 +45,7 @@ async function addressed(
     with told as (
       select distinct t.kind, coalesce(s.address_hash, decode(t.hash, 'hex')) as hash,
         case when t.send_id is null then t.message_id end as message_id
-      from jsonb_to_recordset(${rows as never}::jsonb) as t(kind text, send_id uuid, hash text, message_id text)
+      from jsonb_to_recordset(${rows}::jsonb) as t(kind text, send_id uuid, hash text, message_id text)
       left join campaign_sends s on s.property_id = ${property.id} and s.id = t.send_id and s.provider_id = ${id}
         and s.channel = ${channel}
       where t.send_id is null or s.id is not null

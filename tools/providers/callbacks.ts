@@ -1,20 +1,21 @@
-import type { Notice } from "#runtime/channels/channel.ts";
+import { isUuid } from "#db/text.ts";
 import { type BoundCallbacks, callbacksOf } from "#runtime/channels/index.ts";
-import type { Context } from "#runtime/context.ts";
+import type { Notice } from "#runtime/channels/provider/channel.ts";
 import { Fault } from "#runtime/faults.ts";
-import type { Service } from "#runtime/invoke.ts";
-import { writeAsService } from "#runtime/own-writes.ts";
+import type { Service } from "#runtime/funnel/service.ts";
+import { writeAsService } from "#runtime/funnel/service-write.ts";
+import type { Context } from "#runtime/operation/context.ts";
 import { receiveInbound } from "#tools/sms/inbound.ts";
 import { applyNotices } from "./apply-notices.ts";
 import { barAddresses } from "./bar-addresses.ts";
+import type { ProviderRecord } from "./columns.ts";
 import { clean } from "./notice.ts";
 import { openCredentials, type VendorChannel } from "./provider.ts";
 import receiveNotices from "./receive-notices.job.ts";
 
-const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
 const AT_ONCE = 200;
 
-/** What reads the callbacks of one provider's record. */
+/** Reads the callbacks of one provider's record. */
 export interface CallbackReader {
   id: string;
   propertyId: string;
@@ -23,11 +24,7 @@ export interface CallbackReader {
   callbacks: BoundCallbacks;
 }
 
-interface Found {
-  property_id: string;
-  channel: VendorChannel;
-  credentials: string;
-}
+type Found = Pick<ProviderRecord, "property_id" | "channel" | "credentials">;
 
 /** The reader of the provider that an address names. Throws `not_found` for one that has no callbacks. */
 export async function callbackReader(
@@ -35,7 +32,7 @@ export async function callbackReader(
   kind: string,
   id: string,
 ): Promise<CallbackReader> {
-  const [found] = UUID.test(id)
+  const [found] = isUuid(id)
     ? await db.asSystem(
         (sql) => sql<Found[]>`
           select property_id, channel, credentials from message_providers
@@ -47,7 +44,7 @@ export async function callbackReader(
   return { id, propertyId: found.property_id, channel: found.channel, kind, callbacks };
 }
 
-/** What cannot be opened now may be later: the vendor is to try again. */
+/** Credentials that do not open now may open later, so the vendor must try again. */
 function bound(config: Service["config"], kind: string, id: string, found: Found): BoundCallbacks | null {
   try {
     const settings = openCredentials(config, found.property_id, { id, credentials: found.credentials });
@@ -57,7 +54,7 @@ function bound(config: Service["config"], kind: string, id: string, found: Found
   }
 }
 
-// Whose answer says that nothing more is sent: these do not wait behind the property's other jobs.
+// The answer to these says that nothing more is sent, so they do not wait behind the property's other jobs.
 const URGENT = ["inbound", "complained", "unsubscribed"];
 
 /**

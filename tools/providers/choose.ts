@@ -1,11 +1,11 @@
-import type { SendingChannel } from "#runtime/channels/channel.ts";
 import type { ChosenProvider } from "#runtime/channels/index.ts";
+import type { SendingChannel } from "#runtime/channels/provider/channel.ts";
 import type { Config } from "#runtime/config.ts";
-import type { Context } from "#runtime/context.ts";
 import type { FaultDetail } from "#runtime/faults.ts";
-import { openCredentials, type ProviderRecord } from "./provider.ts";
-
-type Setting = Pick<Context, "sql" | "property">;
+import { storedNames } from "#runtime/operation/columns.ts";
+import type { Context, Tenant } from "#runtime/operation/context.ts";
+import { columns, type ProviderRecord } from "./columns.ts";
+import { openCredentials } from "./provider.ts";
 
 /** A provider that a delivery may use. */
 export interface Candidate extends ChosenProvider {
@@ -28,14 +28,13 @@ export function configuredProvider(config: Config, channel: SendingChannel): Can
 
 /** The property's own providers for a message, the first to be used first, or why they cannot be used. */
 export async function ownProviders(
-  { sql, property }: Setting,
+  { sql, property }: Tenant,
   channel: SendingChannel,
   named: string | null,
 ): Promise<{ providers: ProviderRecord[]; problems: FaultDetail[] }> {
-  // A refused one is asked last: each further refusal brings a lock-out nearer.
+  // A provider that refused us comes last: each further refusal brings a lock-out nearer.
   const found = await sql<ProviderRecord[]>`
-    select id, channel, kind, name, from_address, credentials, rate_per_second, daily_limit, unit_price,
-      price_currency, allows_gaming, is_active, health, updated_at::text as revision
+    select ${storedNames(columns)}, updated_at::text as revision
     from message_providers
     where property_id = ${property.id} and deleted_at is null and channel = ${channel}
       ${named === null ? sql`` : sql`and id = ${named}`}
@@ -57,11 +56,11 @@ export async function ownProviders(
 }
 
 /**
- * What a delivery may use, the first to be used first. A campaign that names its provider uses no other; a
+ * The providers of a delivery in the order of their use. A campaign that names its provider uses no other; a
  * property with providers of its own never falls back on the operator's.
  */
 export async function chooseProviders(
-  context: Setting & Pick<Context, "config">,
+  context: Tenant & Pick<Context, "config">,
   channel: SendingChannel,
   named: string | null,
 ): Promise<Candidate[]> {
@@ -85,7 +84,7 @@ export async function chooseProviders(
 
 /** Whether a provider is still what it was when it was chosen: active, with the same settings and limits. */
 export async function stands(
-  { sql, property }: Setting,
+  { sql, property }: Tenant,
   { id, revision }: Pick<Candidate, "id" | "revision">,
 ): Promise<boolean> {
   if (id === null) return true;

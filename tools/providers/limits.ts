@@ -1,7 +1,6 @@
-import type { Context } from "#runtime/context.ts";
+import type { Tenant } from "#runtime/operation/context.ts";
 import type { Candidate } from "./choose.ts";
 
-type Setting = Pick<Context, "sql" | "property">;
 type Limited = Pick<Candidate, "id" | "limits">;
 
 /** `granted`: how many messages the provider may be given now. With none, `wait` is in how many seconds more may. */
@@ -16,7 +15,7 @@ export interface Allowance {
 
 /** Reserves up to `wanted` messages of what the provider may be given, against every other delivery. */
 export async function reserve(
-  { sql, property }: Setting,
+  { sql, property }: Tenant,
   { id, limits }: Limited,
   wanted: number,
 ): Promise<Allowance> {
@@ -56,13 +55,13 @@ export async function reserve(
 
 /** Gives back what was reserved and is not handed over: `granted` of what that day's allowance was. */
 export async function release(
-  { sql, property }: Setting,
+  { sql, property }: Tenant,
   { id, limits }: Limited,
   { granted: count, day }: Pick<Allowance, "granted" | "day">,
 ): Promise<void> {
   if (id === null || limits === null || count <= 0) return;
   await sql`
     update provider_usage set tokens = tokens + ${count}::int,
-      used = case when day = ${day}::text::date then greatest(0, used - ${count}::int) else used end
+      used = case when day = ${day}::date then greatest(0, used - ${count}::int) else used end
     where property_id = ${property.id} and provider_id = ${id}`;
 }

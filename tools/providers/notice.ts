@@ -1,11 +1,12 @@
 import { z } from "zod";
-import type { Notice } from "#runtime/channels/channel.ts";
-import { LONGEST_ID, storable } from "#runtime/channels/words.ts";
+import { storable } from "#db/text.ts";
+import { LONGEST_ID } from "#runtime/channels/index.ts";
+import type { Notice } from "#runtime/channels/provider/channel.ts";
 
-const told = {
+const base = {
   eventId: z.string(),
   at: z.iso.datetime(),
-  // What is no id of ours is no send of ours.
+  // An id in another form is none of ours.
   sendId: z.uuid().optional().catch(undefined),
   providerMessageId: z.string().optional(),
   address: z.string().optional(),
@@ -15,12 +16,12 @@ const told = {
 
 /** A notice as it waits on the queue. */
 export const QueuedNotice: z.ZodType<Notice> = z.discriminatedUnion("kind", [
-  z.object({ ...told, kind: z.enum(["delivered", "failed", "complained", "unsubscribed"]) }),
-  z.object({ ...told, kind: z.literal("bounced"), permanent: z.boolean() }),
-  z.object({ ...told, userAgent: z.string().optional(), kind: z.enum(["opened", "clicked"]) }),
-  z.object({ ...told, kind: z.literal("subscription"), url: z.string() }),
+  z.object({ ...base, kind: z.enum(["delivered", "failed", "complained", "unsubscribed"]) }),
+  z.object({ ...base, kind: z.literal("bounced"), permanent: z.boolean() }),
+  z.object({ ...base, userAgent: z.string().optional(), kind: z.enum(["opened", "clicked"]) }),
+  z.object({ ...base, kind: z.literal("subscription"), url: z.string() }),
   z.object({
-    ...told,
+    ...base,
     kind: z.literal("inbound"),
     from: z.string(),
     to: z.string(),

@@ -1,30 +1,10 @@
-import type { SendingChannel } from "#runtime/channels/channel.ts";
+import type { SendingChannel } from "#runtime/channels/provider/channel.ts";
 import type { Config } from "#runtime/config.ts";
 import { Fault } from "#runtime/faults.ts";
-import { placeOf, unseal } from "#runtime/sealing.ts";
+import { placeOf, unseal } from "#runtime/secrets/sealing.ts";
 
 /** The channels that vendors carry; the branded inbox is ours alone. */
 export type VendorChannel = Exclude<SendingChannel, "inbox">;
-
-/** A provider's record: what choosing and sending need of it. */
-export interface ProviderRecord {
-  id: string;
-  channel: VendorChannel;
-  kind: string;
-  name: string;
-  from_address: string | null;
-  credentials: string;
-  rate_per_second: number | null;
-  daily_limit: number | null;
-  /** Of one message; of texts, of one segment. Null: nobody has said. */
-  unit_price: number | null;
-  price_currency: string | null;
-  allows_gaming: boolean;
-  is_active: boolean;
-  health: string;
-  /** When somebody changed it last. */
-  revision: string;
-}
 
 /** Where a vendor posts its callbacks, as SQL over the names of its columns. */
 export function callbackPath(kind: string, id: string): string {

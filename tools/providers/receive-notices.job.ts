@@ -1,11 +1,12 @@
 import { z } from "zod";
 import { callbacksOf } from "#runtime/channels/index.ts";
-import type { Context } from "#runtime/context.ts";
-import { type JobContext, job } from "#runtime/operation.ts";
+import type { Context } from "#runtime/operation/context.ts";
+import { type JobContext, job } from "#runtime/operation/job.ts";
 import { receiveInbound } from "#tools/sms/inbound.ts";
 import { applyNotices } from "./apply-notices.ts";
+import type { ProviderRecord } from "./columns.ts";
 import { QueuedNotice } from "./notice.ts";
-import { openCredentials, type ProviderRecord } from "./provider.ts";
+import { openCredentials } from "./provider.ts";
 
 type Teller = Pick<ProviderRecord, "id" | "channel" | "kind" | "credentials">;
 

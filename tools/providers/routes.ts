@@ -1,7 +1,7 @@
-import type { Keep, SendingChannel, SendOutcome } from "#runtime/channels/channel.ts";
 import type { Sender } from "#runtime/channels/index.ts";
-import type { Context } from "#runtime/context.ts";
-import type { JobContext } from "#runtime/operation.ts";
+import type { Keep, SendingChannel, SendOutcome } from "#runtime/channels/provider/channel.ts";
+import type { Context } from "#runtime/operation/context.ts";
+import type { JobContext } from "#runtime/operation/job.ts";
 import type { Candidate } from "./choose.ts";
 
 /** One of the providers that a delivery may use, with its settings applied. */
@@ -41,7 +41,7 @@ export function openRoutes<C extends SendingChannel>(
     },
     note: (route, verdict, outcomes) => {
       const { id, health } = route.candidate;
-      // What a provider took before it was left says nothing new.
+      // Messages that it took before the switch say nothing new.
       const isLate = verdict === "ok" && all[place] !== route;
       if (id === null || verdict === null || verdict === health || isLate) return;
       route.candidate.health = verdict;
@@ -53,7 +53,7 @@ export function openRoutes<C extends SendingChannel>(
   };
 }
 
-/** What a batch says of its provider as a whole. */
+/** The verdict of a batch on its provider as a whole. */
 export type Verdict = "ok" | "failing" | "refused";
 
 // Given back before the vendor was asked, which says nothing of it.
@@ -67,7 +67,7 @@ export function verdictOn(outcomes: readonly SendOutcome[]): Verdict | null {
   return tried.length > 0 && tried.every(({ status }) => status !== "failed") ? "failing" : null;
 }
 
-/** What another provider may take at once: known not to be sent by this one. */
+/** Messages that another provider may take at once, because this one has surely not sent them. */
 export function handedBack<O extends SendOutcome>(outcomes: readonly O[]): O[] {
   return outcomes.map((one) => (one.status === "retry" ? { ...one, fatal: true as const } : one));
 }

@@ -1,15 +1,15 @@
 import { z } from "zod";
-import type { Sql } from "#db/client.ts";
-import type { Context } from "#runtime/context.ts";
-import { subscriptionsFor } from "#runtime/events.ts";
+import type { Sql } from "#db/database.ts";
 import { Fault } from "#runtime/faults.ts";
-import { type JobContext, job } from "#runtime/operation.ts";
-import { emitMany } from "#runtime/outbox.ts";
-import { audienceOf } from "./conditions-segments.ts";
+import { emitMany } from "#runtime/funnel/outbox.ts";
+import type { Context } from "#runtime/operation/context.ts";
+import { subscriptionsFor } from "#runtime/operation/events.ts";
+import { type JobContext, job } from "#runtime/operation/job.ts";
+import { audienceOf } from "./rules/references.ts";
 
-/** Seconds between two countings of a segment, at the least; and of one whose comings and goings are told. */
+/** The least seconds between two counts of a segment; and of one whose entries and exits are sent to endpoints. */
 const EVERY = 900;
-const EVERY_TOLD = 60;
+const EVERY_NOTIFIED = 60;
 // A segment of a million rows takes half a second, and all that a property has no more than a part of the time.
 const SHARE = 200;
 /** Members that one transaction takes in or lets go. */
@@ -20,10 +20,11 @@ interface Segment {
   version: number;
   /** Members are kept, and were the last time. */
   kept: boolean;
-  told: boolean;
+  /** An endpoint has subscribed to its entries and exits. */
+  notifies: boolean;
 }
 
-/** Counts a segment's players into its record, tells who has entered and exited it, and comes again. */
+/** Counts a segment's players, emits its entries and exits, and enqueues itself again. */
 const refreshSegment = job({
   name: "refresh_segment",
   attempts: 5,
@@ -34,15 +35,15 @@ const refreshSegment = job({
     const segment = await job.transact((context) => begin(context, segmentId));
     if (!segment) return;
     try {
-      if (segment.type === "dynamic" && segment.told) await keepMembers(job, segmentId, segment.kept);
+      if (segment.type === "dynamic" && segment.notifies) await keepMembers(job, segmentId, segment.kept);
       await job.transact((context) => count(context, segmentId, segment.version));
     } catch (error) {
-      // What it refers to is gone, or its rules are none any more: that is the segment's state, and no job's failure.
+      // A missing reference or an invalid rule makes the segment failed, not the job.
       if (!(error instanceof Fault) || error.status >= 500) throw error;
       await job.transact((context) => end(context, segmentId, segment.version, null));
     }
     const took = (performance.now() - startedAt) / 1000;
-    const runAt = Math.max(segment.told ? EVERY_TOLD : EVERY, took * SHARE);
+    const runAt = Math.max(segment.notifies ? EVERY_NOTIFIED : EVERY, took * SHARE);
     await job.transact(async ({ enqueue }) =>
       enqueue(refreshSegment, { segmentId }, { dedupe: segmentId, runAt }),
     );
@@ -50,31 +51,31 @@ const refreshSegment = job({
 });
 export default refreshSegment;
 
-/** The segment, or null when it is gone. What is kept for nobody is let go. */
+/** The segment, or null when it is gone. Deletes members that no endpoint asks for any more. */
 async function begin({ sql, property }: Context, id: string): Promise<Segment | null> {
-  const told = [...subscriptionsFor("player.segment_entered"), "player.segment_exited"];
+  const types = [...subscriptionsFor("player.segment_entered"), "player.segment_exited"];
   const [segment] = await sql<Segment[]>`
     select type, version, members_since is not null as kept, exists (
       select from webhook_endpoints w
-      where w.property_id = ${property.id} and w.is_active and w.events && ${told}::text[]) as told
+      where w.property_id = ${property.id} and w.is_active and w.events && ${types}::text[]) as notifies
     from segments where property_id = ${property.id} and id = ${id} and deleted_at is null for no key update`;
   if (!segment) return null;
-  if (segment.kept && !(segment.told && segment.type === "dynamic")) {
+  if (segment.kept && !(segment.notifies && segment.type === "dynamic")) {
     await forgetMembers(sql, property.id, id);
   }
   return segment;
 }
 
-/** Lets go of the members that the rules have brought in. */
+/** Deletes the members that the rules have added. */
 export async function forgetMembers(sql: Sql, propertyId: string, id: string): Promise<void> {
   await sql`
     delete from segment_members where property_id = ${propertyId} and segment_id = ${id} and source = 'rule'`;
   await sql`update segments set members_since = null where property_id = ${propertyId} and id = ${id}`;
 }
 
-/** The members' rows become those whom the rules match now. Those of the first time have not entered: they were there. */
+/** Brings the members in line with the rules. The first time emits no entries, because these players were there. */
 async function keepMembers(job: JobContext, id: string, tell: boolean): Promise<void> {
-  for (const step of [letGo, takeIn]) {
+  for (const step of [removeMembers, addMembers]) {
     let changed = BATCH;
     while (changed === BATCH) {
       job.signal.throwIfAborted();
@@ -88,27 +89,26 @@ async function keepMembers(job: JobContext, id: string, tell: boolean): Promise<
   );
 }
 
-/** Whether it still has rules: a list that has become static takes nobody in by them. */
+/** Locks the segment. False when it has become static and has no rules any more. */
 async function lockDynamic({ sql, property }: Context, id: string): Promise<boolean> {
   const [segment] = await sql<{ type: string }[]>`
     select type from segments where property_id = ${property.id} and id = ${id} for no key update`;
   return segment?.type === "dynamic";
 }
 
-async function takeIn(context: Context, id: string, tell: boolean): Promise<number> {
+async function addMembers(context: Context, id: string, tell: boolean): Promise<number> {
   const { sql, property } = context;
   if (!(await lockDynamic(context, id))) return 0;
-  const { text, params } = await audienceOf(sql, property.id, id, 2);
-  const entered = await sql.unsafe(
-    `insert into segment_members (property_id, segment_id, player_id, source)
-    select p.property_id, $2::uuid, p.id, 'rule' from players p
-    where p.property_id = $1 and ${text} and not exists (
-      select from segment_members m where m.property_id = $1 and m.segment_id = $2::uuid and m.player_id = p.id)
-    limit ${BATCH} on conflict (property_id, segment_id, player_id) do nothing`,
-    [property.id, id, ...params] as never[],
-  );
+  const audience = await audienceOf(sql, property.id, id);
+  const entered = await sql`
+    insert into segment_members (property_id, segment_id, player_id, source)
+    select p.property_id, ${id}::uuid, p.id, 'rule' from players p
+    where p.property_id = ${property.id} and ${audience} and not exists (
+      select from segment_members m
+      where m.property_id = ${property.id} and m.segment_id = ${id}::uuid and m.player_id = p.id)
+    limit ${BATCH} on conflict (property_id, segment_id, player_id) do nothing`;
   if (tell && entered.count > 0) {
-    // now() is the transaction's, so these are the rows that it has added.
+    // now() is the start of the transaction, so these are the rows that it has added.
     await emitMany(
       sql,
       property.id,
@@ -120,18 +120,17 @@ async function takeIn(context: Context, id: string, tell: boolean): Promise<numb
   return entered.count;
 }
 
-async function letGo(context: Context, id: string, tell: boolean): Promise<number> {
+async function removeMembers(context: Context, id: string, tell: boolean): Promise<number> {
   const { sql, property } = context;
   if (!(await lockDynamic(context, id))) return 0;
-  const { text, params } = await audienceOf(sql, property.id, id, 2);
-  const exited = await sql.unsafe<{ id: string }[]>(
-    `select m.id from segment_members m join players p on p.property_id = $1 and p.id = m.player_id
-    where m.property_id = $1 and m.segment_id = $2::uuid and m.source = 'rule' and (${text}) is not true
-    limit ${BATCH} for update of m`,
-    [property.id, id, ...params] as never[],
-  );
+  const audience = await audienceOf(sql, property.id, id);
+  const exited = await sql<{ id: string }[]>`
+    select m.id from segment_members m join players p on p.property_id = ${property.id} and p.id = m.player_id
+    where m.property_id = ${property.id} and m.segment_id = ${id}::uuid and m.source = 'rule'
+      and (${audience}) is not true
+    limit ${BATCH} for update of m`;
   if (exited.length === 0) return 0;
-  const gone = sql`select id from json_to_recordset(${exited as never}::json) as e(id uuid)`;
+  const gone = sql`select id from json_to_recordset(${exited}::json) as e(id uuid)`;
   if (tell) {
     await emitMany(
       sql,
@@ -147,19 +146,19 @@ async function letGo(context: Context, id: string, tell: boolean): Promise<numbe
 
 async function count(context: Context, id: string, version: number): Promise<void> {
   const { sql, property } = context;
-  const { text, params } = await audienceOf(sql, property.id, id, 1);
-  const [row] = await sql.unsafe<{ count: number }[]>(
-    `select count(*)::int as count from players p where p.property_id = $1 and ${text}`,
-    [property.id, ...params] as never[],
-  );
+  const audience = await audienceOf(sql, property.id, id);
+  const [row] = await sql<{ count: number }[]>`
+    select count(*)::int as count from players p where p.property_id = ${property.id} and ${audience}`;
   await end(context, id, version, row!.count);
 }
 
-/** Null: it could not be counted. Rules that were changed meanwhile have a counting of their own to come. */
+/** Null means that it could not be counted. Rules that were changed meanwhile get a count of their own. */
 async function end({ sql, property }: Context, id: string, version: number, members: number | null) {
   await sql`
+    with clock as materialized (select now() as moment)
     update segments set state = case when ${members}::int is null then 'failed' else 'ready' end,
       member_count = coalesce(${members}::int, member_count),
-      last_computed_at = case when ${members}::int is null then last_computed_at else now() end
+      last_computed_at = case when ${members}::int is null then last_computed_at else moment end
+    from clock
     where property_id = ${property.id} and id = ${id} and version = ${version}`;
 }

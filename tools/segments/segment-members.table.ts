@@ -1,7 +1,7 @@
 import { z } from "zod";
-import { createOnly, readable, timestamp } from "#runtime/columns.ts";
 import { Fault } from "#runtime/faults.ts";
-import { table } from "#runtime/operation.ts";
+import { createOnly, readable, timestamp } from "#runtime/operation/columns.ts";
+import { table } from "#runtime/operation/table.ts";
 import refreshSegment from "./refresh-segment.job.ts";
 
 /** Seconds within which a list that is filled one by one is counted once. */
@@ -20,19 +20,19 @@ export default table({
     source: readable(z.enum(["manual", "import", "rule"])),
     added_at: readable(timestamp()),
   },
-  async beforeWrite({ sql, property }, { input, current }) {
+  async beforeWrite({ sql, property }, { verb, input, current }) {
     if (current?.source === "rule") throw follows();
-    if (current) return {};
+    if (verb !== "create") return {};
     const [segment] = await sql<{ type: string }[]>`
       select type from segments
-      where property_id = ${property.id} and id = ${input.segment_id as string} and deleted_at is null`;
+      where property_id = ${property.id} and id = ${input.segment_id} and deleted_at is null`;
     if (!segment)
       throw new Fault("not_found", { message: `segment_id: no such segment. See list_segments.` });
     if (segment.type !== "static") throw follows();
     return input;
   },
   async afterWrite({ enqueue }, { row }) {
-    const segmentId = String(row.segment_id);
+    const { segment_id: segmentId } = row;
     enqueue(refreshSegment, { segmentId }, { dedupe: segmentId, runAt: SOON });
   },
 });

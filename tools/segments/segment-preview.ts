@@ -1,9 +1,10 @@
 import { z } from "zod";
-import type { Context } from "#runtime/context.ts";
+import type { Fragment } from "#db/sql.ts";
 import { invalid } from "#runtime/faults.ts";
-import { tool } from "#runtime/operation.ts";
-import { Condition, Group } from "./conditions.ts";
-import { audienceMatching, audienceOf } from "./conditions-segments.ts";
+import type { Context } from "#runtime/operation/context.ts";
+import { tool } from "#runtime/operation/operation.ts";
+import { Condition, Group } from "./rules/compile.ts";
+import { audienceMatching, audienceOf } from "./rules/references.ts";
 
 const Sample = z.object({
   id: z.uuid(),
@@ -44,26 +45,22 @@ export default tool({
     if ((segmentId === undefined) === (conditions === undefined && groups === undefined)) {
       throw invalid("segmentId", "give either segmentId, or conditions with logic and groups");
     }
-    const { text, params } = segmentId
-      ? await audienceOf(sql, property.id, segmentId, 1)
-      : await audienceMatching(sql, property.id, { logic, conditions: conditions ?? [], groups }, 1);
-    return preview(sql, property.id, text, params);
+    const audience = segmentId
+      ? await audienceOf(sql, property.id, segmentId)
+      : await audienceMatching(sql, property.id, { logic, conditions: conditions ?? [], groups });
+    return preview(sql, property.id, audience);
   },
 });
 
-async function preview(sql: Context["sql"], property: string, text: string, params: unknown[]) {
+async function preview(sql: Context["sql"], property: string, audience: Fragment) {
   const startedAt = performance.now();
-  const values = [property, ...params] as never[];
   const [[counted], sample] = await Promise.all([
-    sql.unsafe<{ count: number }[]>(
-      `select count(*) from players p where p.property_id = $1 and ${text}`,
-      values,
-    ),
-    sql.unsafe<z.output<typeof Sample>[]>(
-      `select p.id, p.player_id, p.first_name, p.last_name, p.email, p.tier, p.adt, p.status from players p
-       where p.property_id = $1 and ${text} order by p.created_at desc, p.id desc limit 10`,
-      values,
-    ),
+    sql<
+      { count: number }[]
+    >`select count(*) from players p where p.property_id = ${property} and ${audience}`,
+    sql<z.output<typeof Sample>[]>`
+      select p.id, p.player_id, p.first_name, p.last_name, p.email, p.tier, p.adt, p.status from players p
+      where p.property_id = ${property} and ${audience} order by p.created_at desc, p.id desc limit 10`,
   ]);
   const sql_ms = Math.round((performance.now() - startedAt) * 10) / 10;
   return { count: counted!.count, sample: [...sample], sql_ms };

@@ -1,11 +1,12 @@
-import type { Notice } from "#runtime/channels/channel.ts";
-import type { Context } from "#runtime/context.ts";
+import { z } from "zod";
+import { storable } from "#db/text.ts";
+import type { Notice } from "#runtime/channels/provider/channel.ts";
+import type { Context } from "#runtime/operation/context.ts";
 import type { ListedAddress } from "#tools/compliance/listed-address.ts";
 import { barRevoked, revoke, revokedWith } from "#tools/consent/revoke.ts";
-import { addressHash, normalizePhone } from "#tools/players/address.ts";
+import { addressHash, normalizePhone } from "#tools/people/address.ts";
 import { keywordsOf, type Reading, readText } from "./keywords.ts";
 import { hold, settleReviews, UNREAD } from "./reviews.ts";
-import sendSmsReply from "./send-sms-reply.job.ts";
 import { resume } from "./start.ts";
 
 export type InboundNotice = Extract<Notice, { kind: "inbound" }>;
@@ -22,6 +23,13 @@ export interface Inbound {
   /** As the database prints it. */
   received_at: string;
 }
+
+/** The job that sends a reply, as `enqueue` needs it. The providers stand above this domain. */
+export const SEND_SMS_REPLY = {
+  name: "send_sms_reply",
+  attempts: 10,
+  input: z.object({ messageId: z.uuid() }),
+};
 
 const MOST_CHARACTERS = 10_000;
 const REPLIES_AN_HOUR = 3;
@@ -46,7 +54,7 @@ export async function receiveInbound(
     await context.sql`
       update inbound_messages set reply_status = 'queued'
       where property_id = ${context.property.id} and id = ${inbound.id}`;
-    context.enqueue(sendSmsReply, { messageId: inbound.id });
+    context.enqueue(SEND_SMS_REPLY, { messageId: inbound.id });
   }
   return inbound;
 }
@@ -72,7 +80,7 @@ function readAs({ optOut }: InboundNotice, reading: Reading): Reading {
 
 /** A sender that is no phone number, such as a short code, is known by what it says. */
 function senderOf({ property }: Context, from: string): ListedAddress {
-  const given = clean(from).slice(0, 100);
+  const given = storable(from, 100);
   const address = normalizePhone(given, property.default_country) ?? given;
   return { address, hash: addressHash(property.pepper, address) };
 }
@@ -96,25 +104,22 @@ async function store(
   }: { notice: InboundNotice; source: Source; sender: ListedAddress; reading: Reading },
 ): Promise<Inbound | null> {
   const [row] = await sql<(Inbound & { player_id: string | null; needs_review: boolean })[]>`
-    insert into inbound_messages (property_id, provider, provider_id, provider_message_id, player_id, sender,
-      sender_hash, recipient, text, action, matched, needs_review, received_at)
-    values (${property.id}, ${source.provider}, ${source.providerId},
-      ${notice.providerMessageId ?? notice.eventId},
-      (select id from players where property_id = ${property.id} and phone_hash = ${sender.hash}
-        and deleted_at is null order by created_at, id limit 1),
-      ${sender.address}, ${sender.hash}, ${clean(notice.to).slice(0, 100)},
-      ${clean(notice.text).slice(0, MOST_CHARACTERS)}, ${reading.action}, ${reading.matched?.text ?? null},
-      ${reading.action === "review"}, least(${notice.at}::timestamptz, now()))
-    on conflict (property_id, provider, provider_message_id) do nothing
-    returning id, player_id, action, needs_review, to_json(received_at) #>> '{}' as received_at`;
+    with stored as (
+      insert into inbound_messages (property_id, provider, provider_id, provider_message_id, player_id, sender,
+        sender_hash, recipient, text, action, matched, needs_review, received_at)
+      select ${property.id}, ${source.provider}, ${source.providerId}, ${notice.providerMessageId ?? notice.eventId},
+        (select id from players where property_id = ${property.id} and phone_hash = ${sender.hash}
+          and deleted_at is null order by created_at, id limit 1),
+        ${sender.address}, ${sender.hash}, ${storable(notice.to, 100)}, ${storable(notice.text, MOST_CHARACTERS)},
+        ${reading.action}, ${reading.matched?.text ?? null}, ${reading.action === "review"},
+        least(${notice.at}::timestamptz, now())
+      on conflict (property_id, provider, provider_message_id) do nothing
+      returning id, player_id, action, needs_review, received_at
+    )
+    select id, player_id, action, needs_review, to_json(received_at) #>> '{}' as received_at from stored`;
   if (!row) return null;
   emit("player.message_received", { ...row, channel: "sms" });
   return { id: row.id, action: row.action, received_at: row.received_at };
-}
-
-/** What PostgreSQL cannot keep is left out. */
-function clean(text: string): string {
-  return text.toWellFormed().replaceAll("\0", "");
 }
 
 /** The ledger tells of the player's own act, not of the job's that carries it out. */

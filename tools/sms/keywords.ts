@@ -1,4 +1,4 @@
-import type { Context } from "#runtime/context.ts";
+import type { Context } from "#runtime/operation/context.ts";
 
 /** What a text asks for. `review`: a person has to read it. `ignore`: nothing, though it looks like something. */
 export const KEYWORD_ACTIONS = ["stop", "start", "help", "review", "ignore"] as const;

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { tool } from "#runtime/operation.ts";
+import { tool } from "#runtime/operation/operation.ts";
 import { KEYWORD_ACTIONS, KEYWORD_MATCHES, keywordsOf } from "./keywords.ts";
 
 export default tool({

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { tool } from "#runtime/operation.ts";
+import { tool } from "#runtime/operation/operation.ts";
 import { receiveInbound } from "./inbound.ts";
 import { INBOUND_ACTIONS } from "./inbound-messages.table.ts";
 

@@ -1,7 +1,7 @@
 import { z } from "zod";
-import type { Context } from "#runtime/context.ts";
-import { Fault } from "#runtime/faults.ts";
-import { tool } from "#runtime/operation.ts";
+import { Fault, one } from "#runtime/faults.ts";
+import type { Context } from "#runtime/operation/context.ts";
+import { tool } from "#runtime/operation/operation.ts";
 import { revoke, revokedWith } from "#tools/consent/revoke.ts";
 import { lockNumber } from "./inbound.ts";
 import { REVIEW_DECISIONS, settleReviews } from "./reviews.ts";
@@ -55,12 +55,10 @@ async function waiting(context: Context, id: string): Promise<Waiting> {
   const [known] = await sql<{ hash: Buffer | null }[]>`
     select sender_hash as hash from inbound_messages where property_id = ${property.id} and id = ${id}`;
   if (known?.hash) await lockNumber(context, { hash: known.hash });
-  const [message] = await sql<Waiting[]>`
+  const messages = await sql<Waiting[]>`
     select coalesce(sender, '') as sender, sender_hash, needs_review, to_json(received_at) #>> '{}' as received_at
     from inbound_messages where property_id = ${property.id} and id = ${id} for update`;
-  if (!message) {
-    throw new Fault("not_found", { message: `No inbound message with the id ${id} in this property.` });
-  }
+  const message = one(messages, "inbound message", id);
   if (!message.needs_review || !message.sender_hash) {
     throw new Fault("conflict", { message: "This text does not wait for review." });
   }

@@ -1,4 +1,4 @@
-import type { Context } from "#runtime/context.ts";
+import type { Context } from "#runtime/operation/context.ts";
 import { keptAddress, type ListedAddress } from "#tools/compliance/listed-address.ts";
 import { revokedWith } from "#tools/consent/revoke.ts";
 
@@ -18,10 +18,10 @@ export async function hold(
   await sql`
     insert into suppressions (property_id, id, channel, address, address_hash, reason, source, player_id)
     select ${property.id}, uuid_v7(), w.held, ${address}, ${sender.hash}, 'needs_review', ${source}, m.player_id
-    from jsonb_array_elements_text(${revokedWith(context, "sms") as never}::jsonb) as w(held)
+    from jsonb_array_elements_text(${revokedWith(context, "sms")}::jsonb) as w(held)
     left join inbound_messages m on m.property_id = ${property.id} and m.id = ${messageId}
     on conflict (property_id, address_hash, channel, reason) where lifted_at is null
-    do update set source = excluded.source, updated_at = now()`;
+    do update set source = excluded.source, updated_at = excluded.updated_at`;
 }
 
 /** Closes a message's review, or all of the number's, and lifts the hold once none is open. */

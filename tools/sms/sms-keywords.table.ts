@@ -1,43 +1,43 @@
 import { z } from "zod";
-import { writable } from "#runtime/columns.ts";
-import type { Context } from "#runtime/context.ts";
 import { Fault, invalid } from "#runtime/faults.ts";
-import { type Change, table } from "#runtime/operation.ts";
+import { afterChange, writable } from "#runtime/operation/columns.ts";
+import type { Context } from "#runtime/operation/context.ts";
+import { type Change, table, type Values } from "#runtime/operation/table.ts";
 import { formOf, KEYWORD_ACTIONS, KEYWORD_MATCHES, type Keyword, keywordsOf, readText } from "./keywords.ts";
 
 // Each inbound text is held against all of them.
 const MOST_KEYWORDS = 1_000;
+
+const columns = {
+  text: writable(z.string().trim().min(1).max(100).describe("The word or phrase; case does not matter")),
+  action: writable(
+    z
+      .enum(KEYWORD_ACTIONS)
+      .describe("review: a person reads it, and nothing is sent until then. ignore: it means nothing"),
+  ),
+  match: writable(
+    z
+      .enum(KEYWORD_MATCHES)
+      .default("message")
+      .describe("Whether the message is that text, begins with it, or holds it anywhere, word by word"),
+  ),
+  language: writable(z.string().trim().min(2).max(20).nullish().describe("BCP 47, such as es")),
+  note: writable(z.string().trim().min(1).max(500).nullish()),
+};
 
 export default table({
   name: "sms_keywords",
   noun: "sms_keyword",
   description:
     "A word or phrase that the property's players write, and what it means, beside those that every property has (list_sms_keywords_in_force). A property may read a default in another way, but not take what means stop for anything else.",
-  columns: {
-    text: writable(z.string().trim().min(1).max(100).describe("The word or phrase; case does not matter")),
-    action: writable(
-      z
-        .enum(KEYWORD_ACTIONS)
-        .describe("review: a person reads it, and nothing is sent until then. ignore: it means nothing"),
-    ),
-    match: writable(
-      z
-        .enum(KEYWORD_MATCHES)
-        .default("message")
-        .describe("Whether the message is that text, begins with it, or holds it anywhere, word by word"),
-    ),
-    language: writable(z.string().trim().min(2).max(20).nullish().describe("BCP 47, such as es")),
-    note: writable(z.string().trim().min(1).max(500).nullish()),
-  },
+  columns,
   beforeWrite,
 });
 
-async function beforeWrite(
-  context: Context,
-  { verb, input, current }: Change,
-): Promise<Record<string, unknown>> {
+async function beforeWrite(context: Context, change: Change<typeof columns>): Promise<Values> {
+  const { verb, input, current } = change;
   if (verb === "delete") return {};
-  const { text, action, match } = { ...current, ...input } as Pick<Keyword, "text" | "action" | "match">;
+  const { text, action, match } = afterChange(columns, change);
   const form = formOf(text);
   if (form === "") throw invalid("text", "has no letter or digit to know it by");
   if (match !== "message" && action !== "stop" && action !== "review") {

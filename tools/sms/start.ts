@@ -1,4 +1,4 @@
-import type { Context } from "#runtime/context.ts";
+import type { Context } from "#runtime/operation/context.ts";
 import type { ListedAddress } from "#tools/compliance/listed-address.ts";
 import { record } from "#tools/consent/ledger.ts";
 import { UNREAD } from "./reviews.ts";

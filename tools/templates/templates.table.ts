@@ -1,70 +1,71 @@
 import { z } from "zod";
-import { readable, writable } from "#runtime/columns.ts";
-import type { Context } from "#runtime/context.ts";
 import { Fault, invalid } from "#runtime/faults.ts";
-import { type Change, type Row, table } from "#runtime/operation.ts";
-import { CHANNELS } from "#tools/campaigns/campaign.ts";
-import { checkSyntax } from "#tools/campaigns/content.ts";
-import { mjmlChange } from "./mjml.ts";
+import { afterChange, isChecked, readable, writable } from "#runtime/operation/columns.ts";
+import type { Context } from "#runtime/operation/context.ts";
+import { type Change, type NextOf, type RowOf, table, type Values } from "#runtime/operation/table.ts";
+import { MESSAGE_CHANNELS } from "./channels.ts";
+import { mjmlChange } from "./mjml/render.ts";
+import { checkSyntax } from "./rendering/liquid.ts";
 
 const body = () => z.string().min(1).max(500_000).nullable().optional();
+
+const columns = {
+  name: writable(z.string().trim().min(1).max(200), { concise: true }),
+  channel: writable(z.enum(MESSAGE_CHANNELS).default("email"), { concise: true, checks: ["sending"] }),
+  engine: writable(
+    z.enum(["liquid", "mjml"]).default("liquid").describe("The language of the layout: html or mjml"),
+    { concise: true, checks: ["sending"] },
+  ),
+  subject: writable(z.string().trim().min(1).max(500).nullable().optional().describe("Of an email; Liquid"), {
+    concise: true,
+    checks: ["sending"],
+  }),
+  html: writable(body().describe("With the engine mjml it is made of mjml"), { checks: ["sending"] }),
+  mjml: writable(body().describe("MJML with Liquid in it, for the engine mjml"), { checks: ["sending"] }),
+  text: writable(body().describe("Made from the HTML when left out"), { checks: ["sending"] }),
+  variables: readable(
+    z
+      .array(z.string())
+      .nullable()
+      .describe(
+        "The recipient's fields in it, those with a default too; null for a template written by an older version",
+      ),
+    { concise: true },
+  ),
+  version: readable(z.int(), { concise: true }),
+};
 
 export default table({
   name: "templates",
   noun: "template",
-  concise: ["name", "channel", "engine", "subject", "variables", "version", "created_at"],
   key: ["name"],
   description:
     'A template is content that campaigns share, in Liquid: {{ first_name | default: "friend" }}, {{ player.player_id }}, {{ player.custom.key }}, {{ property.name }}, {{ unsubscribe_url }}, {{ preferences_url }}. first_name, last_name, email and tier may stand alone; every other field of a player is under player.',
   softDelete: true,
-  columns: {
-    name: writable(z.string().trim().min(1).max(200)),
-    channel: writable(z.enum(CHANNELS).default("email")),
-    engine: writable(
-      z.enum(["liquid", "mjml"]).default("liquid").describe("What the layout is written in: html or mjml"),
-    ),
-    subject: writable(
-      z.string().trim().min(1).max(500).nullable().optional().describe("Of an email; Liquid"),
-    ),
-    html: writable(body().describe("With the engine mjml it is made of mjml")),
-    mjml: writable(body().describe("MJML with Liquid in it, for the engine mjml")),
-    text: writable(body().describe("Made from the HTML when left out")),
-    variables: readable(
-      z
-        .array(z.string())
-        .nullable()
-        .describe(
-          "What it takes of a recipient, those with a default too; null for one written by an older version",
-        ),
-    ),
-    version: readable(z.int()),
-  },
+  columns,
   beforeWrite,
 });
 
-const CONTENT = ["channel", "engine", "subject", "html", "mjml", "text"];
-
-async function beforeWrite(
-  context: Context,
-  { verb, input, current }: Change,
-): Promise<Record<string, unknown>> {
+async function beforeWrite(context: Context, change: Change<typeof columns>): Promise<Values> {
+  const { verb, input, current } = change;
   if (verb === "delete") {
-    await checkUnused(context, current!);
+    await checkUnused(context, current);
     return {};
   }
-  if (current && CONTENT.some((name) => name in input)) await checkNotSending(context, current);
+  if (current && isChecked(columns, input, "sending")) await checkNotSending(context, current);
   checkSyntax(input);
-  const made = await engineChange(context, input, current);
-  const { subject, html, text } = { ...current, ...input, ...made };
+  const next = afterChange(columns, change);
+  const made = await engineChange(context, next, change);
+  const { subject, html, text } = { ...next, ...made };
   const written = { ...input, ...made, variables: checkSyntax({ subject, html, text }) };
-  return current ? { ...written, version: Number(current.version) + 1 } : written;
+  return current ? { ...written, version: current.version + 1 } : written;
 }
 
 /**
- * One campaign says one thing: what is on its way keeps its content. Whoever queues a campaign, or gives it another
- * template, holds the template's row meanwhile, so that one of the two sees the other.
+ * A campaign under way keeps its content. Queueing a campaign, or giving it another template, locks the template's
+ * row, so the two transactions see each other.
  */
-async function checkNotSending({ sql, property }: Context, template: Row): Promise<void> {
+async function checkNotSending({ sql, property }: Context, template: RowOf<typeof columns>): Promise<void> {
   const [campaign] = await sql<{ name: string; status: string }[]>`
     select name, status from campaigns
     where property_id = ${property.id} and ${uses(sql, template)} and deleted_at is null
@@ -76,13 +77,12 @@ async function checkNotSending({ sql, property }: Context, template: Row): Promi
   });
 }
 
-/** What follows from the engine: of mjml comes the HTML; back from there, the MJML goes and the HTML stays. */
+/** With the engine mjml, HTML is made of the MJML. After a change back to liquid, the MJML goes and the HTML stays. */
 async function engineChange(
   context: Context,
-  input: Record<string, unknown>,
-  current: Row | null,
-): Promise<Record<string, unknown>> {
-  const { engine, mjml } = { ...current, ...input };
+  { engine, mjml }: NextOf<typeof columns>,
+  { input, current }: Change<typeof columns>,
+): Promise<Values> {
   if (engine === "mjml") {
     if (typeof mjml !== "string") throw invalid("mjml", "the engine mjml needs it");
     return mjmlChange(context, { source: "mjml", html: "html" }, input, current);
@@ -91,13 +91,13 @@ async function engineChange(
   return { mjml: null };
 }
 
-/** Over `campaigns`: whether one is made of the template, or a variant of it. */
-function uses(sql: Context["sql"], { id }: Row) {
+/** Over `campaigns`: whether a campaign or one of its variants has the template. */
+function uses(sql: Context["sql"], { id }: RowOf<typeof columns>) {
   return sql`(template_id = ${id} or exists (
     select from jsonb_array_elements(ab_test -> 'variants') v where v ->> 'template_id' = ${id}))`;
 }
 
-async function checkUnused({ sql, property }: Context, template: Row): Promise<void> {
+async function checkUnused({ sql, property }: Context, template: RowOf<typeof columns>): Promise<void> {
   const [campaign] = await sql<{ name: string; status: string }[]>`
     select name, status from campaigns
     where property_id = ${property.id} and ${uses(sql, template)} and deleted_at is null

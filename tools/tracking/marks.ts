@@ -1,34 +1,34 @@
 import { randomBytes } from "node:crypto";
+import { decodeHTMLStrict } from "entities";
 import { Tokenizer, TokenKind } from "liquidjs";
-import { decodeEntities } from "#tools/campaigns/plain-text.ts";
 import { isWebAddress } from "./utm.ts";
 
-/** A link as a template has it. */
+/** A link in a template. */
 export interface MarkedLink {
   /** The address, or its template. */
   url: string;
-  /** Liquid makes the address, for each recipient anew. */
+  /** Liquid makes the address anew for each recipient. */
   isTemplate: boolean;
 }
 
-/** A template's HTML with a mark around the address of each link that may lead somewhere, and one for a pixel. */
+/** A template's HTML with marks around the address of each web link, and one for the pixel. */
 export interface MarkedHtml {
   source: string;
   links: MarkedLink[];
   /** Rendered HTML without the marks. */
   clean(html: string): string;
-  /** Rendered HTML with each marked value replaced; `value` is HTML as it stood, and so is the answer. */
+  /** Rendered HTML with each marked address replaced. `link` takes and answers HTML. */
   replace(html: string, link: (number: number, value: string) => string, pixel: string): string;
 }
 
-// Of the private use area, so that no text has them; the nonce is for a text that has them on purpose.
+// Characters of the private use area: no text has them. The nonce guards against a text that has them on purpose.
 const OPEN = "\uE000";
 const CLOSE = "\uE001";
 const LIQUID = "\uE002";
-// Ours, and what the law wants beside them.
+// Our own links, and the one that the law requires.
 const OWN = /^\s*\{\{-?\s*(?:unsubscribe_url|preferences_url|property\.privacy_policy_url)\b/;
 
-/** Marks the links of a Liquid template's HTML. Takes time in proportion to the length. */
+/** Marks the links of a Liquid template's HTML. The time is proportional to the length. */
 export function markLinks(source: string): MarkedHtml {
   const nonce = randomBytes(6).toString("hex");
   const masked = withoutLiquid(source);
@@ -38,7 +38,7 @@ export function markLinks(source: string): MarkedHtml {
   for (const [start, end] of addressesIn(masked)) {
     const text = source.slice(start, end);
     const isTemplate = masked.slice(start, end).includes(LIQUID);
-    const url = isTemplate ? text : decodeEntities(text).trim();
+    const url = isTemplate ? text : decodeHTMLStrict(text).trim();
     if (OWN.test(text) || !(isTemplate || isWebAddress(url))) continue;
     const known = links.get(url) ?? { number: links.size, link: { url, isTemplate } };
     links.set(url, known);
@@ -62,7 +62,7 @@ export function markLinks(source: string): MarkedHtml {
   };
 }
 
-/** The same length, with a letter for every character of Liquid: what is between quotes there is no HTML. */
+/** The same length, with one letter for every character of Liquid: quotes in Liquid are no HTML. */
 function withoutLiquid(source: string): string {
   return new Tokenizer(source)
     .readTopLevelTokens()
@@ -80,11 +80,11 @@ function withPixel(html: string, pixel: string): string {
 }
 
 const NAME = /[a-z][^\s/>]*/iy;
-// Beside what browsers follow, the shapes that Outlook's buttons are made of.
+// Elements that browsers follow, and the shapes of Outlook's buttons.
 const LINKING = /^(?:a|area|v:\w+)$/;
 const TEXT_ONLY = /^(?:script|style|title|textarea|xmp|iframe|noembed|noframes|plaintext)$/;
 
-/** Where the values of `href` stand, in order. Conditional comments are markup to those who read them. */
+/** The positions of the values of `href`, in order. Outlook reads conditional comments as markup. */
 function* addressesIn(html: string): Generator<[number, number]> {
   for (let position = html.indexOf("<"); position >= 0; position = html.indexOf("<", position)) {
     NAME.lastIndex = position + 1;
@@ -118,7 +118,7 @@ const ATTRIBUTE = /[^\s/>=]+|=[^\s/>=]*/y;
 const EQUALS = /\s*=\s*/y;
 const UNQUOTED = /[^\s>]*/y;
 
-/** The addresses of a tag, from after its name on, and where it ends. Of several, Liquid may leave one. */
+/** The addresses of a tag, read from the end of its name, and the tag's end. Liquid may leave one of several. */
 function tagFrom(html: string, from: number): { addresses: [number, number][]; end: number } {
   const addresses: [number, number][] = [];
   let position = from;

@@ -1,6 +1,6 @@
 import { createSecretKey } from "node:crypto";
 import type { Config } from "#runtime/config.ts";
-import { packId, readLink, signLink, unpackId } from "#runtime/links.ts";
+import { packId, readLink, signLink, unpackId } from "#runtime/secrets/links.ts";
 
 const CLICK = "click";
 const OPEN = "open";
@@ -12,13 +12,13 @@ export interface OpenToken {
 
 export interface ClickToken extends OpenToken {
   linkId: string;
-  /** Where the link leads, when it does so for this recipient alone. */
+  /** The address, where this recipient has an own one. */
   url: string | null;
 }
 
 type Signing = Pick<Config, "appSecret">;
 
-/** Makes what stands in a property's messages: links that are counted, and the picture that tells of opening. */
+/** Makes the tracked links of a property's messages, and the picture that shows an opening. */
 export function trackedLinks(config: Signing & Pick<Config, "baseUrl">, propertyId: string) {
   const secret = keyOf(config);
   const p = packId(propertyId);
@@ -32,7 +32,7 @@ export function trackedLinks(config: Signing & Pick<Config, "baseUrl">, property
   };
 }
 
-/** What a link's token is about; null when it is not one of ours. */
+/** The contents of a link's token; null for a token that is not ours. */
 export function readClickToken(config: Signing, token: string): ClickToken | null {
   const payload = readLink(keyOf(config), CLICK, token);
   if (!payload) return null;
@@ -40,7 +40,7 @@ export function readClickToken(config: Signing, token: string): ClickToken | nul
   return { ...openOf(payload), linkId: unpackId(String(payload.l)), url };
 }
 
-/** What a picture's token is about; null when it is not one of ours. */
+/** The contents of a picture's token; null for a token that is not ours. */
 export function readOpenToken(config: Signing, token: string): OpenToken | null {
   const payload = readLink(keyOf(config), OPEN, token);
   return payload && openOf(payload);

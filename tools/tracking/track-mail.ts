@@ -1,26 +1,29 @@
 import { createHash } from "node:crypto";
-import type { Context } from "#runtime/context.ts";
-import type { Campaign } from "#tools/campaigns/campaign.ts";
-import { decodeEntities } from "#tools/campaigns/plain-text.ts";
+import { decodeHTMLStrict } from "entities";
+import type { Context, Tenant } from "#runtime/operation/context.ts";
 import type { MarkedHtml } from "./marks.ts";
 import { trackedLinks } from "./tokens.ts";
-import { isWebAddress, withUtm } from "./utm.ts";
+import { isWebAddress, type Utm, withUtm } from "./utm.ts";
 
-type Setting = Pick<Context, "sql" | "property" | "config">;
+type Campaign = { id: string; utm: Utm | null };
 
-/** The HTML of one recipient with its links as they go out. */
+/** Replaces the marks in one recipient's HTML by the links that go out. */
 export type Rewrite = (html: string, sendId: string) => string;
 
-// Some mail clients and gateways cut an address that is longer.
+// Some mail clients and gateways cut longer addresses.
 const LONGEST = 1_500;
 
-/** Registers a campaign's links, and gives what puts them into each recipient's HTML. */
-export async function trackMail(context: Setting, campaign: Campaign, marked: MarkedHtml): Promise<Rewrite> {
+/** Registers a campaign's links. Answers the function that puts them into each recipient's HTML. */
+export async function trackMail(
+  context: Tenant & Pick<Context, "config">,
+  campaign: Campaign,
+  marked: MarkedHtml,
+): Promise<Rewrite> {
   const { property, config } = context;
   const { utm } = campaign;
   const own = [`${config.baseUrl}/u/`, `${config.baseUrl}/preferences/`];
   const addressOf = (value: string): string | null => {
-    const url = decodeEntities(value).trim();
+    const url = decodeHTMLStrict(value).trim();
     return isWebAddress(url) && !own.some((start) => url.startsWith(start)) ? withUtm(url, utm) : null;
   };
   if (property.tracking === "off") {
@@ -46,7 +49,7 @@ export async function trackMail(context: Setting, campaign: Campaign, marked: Ma
 
 /** The ids of the campaign's links, in the order of their numbers. */
 async function registerLinks(
-  { sql, property }: Setting,
+  { sql, property }: Tenant,
   campaign: Campaign,
   { links }: MarkedHtml,
 ): Promise<string[]> {
@@ -58,7 +61,7 @@ async function registerLinks(
   await sql`
     insert into campaign_links (property_id, campaign_id, url, url_hash, is_template)
     select distinct on (url_hash) ${property.id}::uuid, ${campaign.id}::uuid, url, decode(url_hash, 'hex'), is_template
-    from json_to_recordset(${rows as never}::json) as l(url text, url_hash text, is_template boolean)
+    from json_to_recordset(${rows}::json) as l(url text, url_hash text, is_template boolean)
     order by url_hash
     on conflict (property_id, campaign_id, url_hash) do nothing`;
   const known = await sql<{ id: string; url_hash: string }[]>`
@@ -66,6 +69,13 @@ async function registerLinks(
     where property_id = ${property.id} and campaign_id = ${campaign.id}`;
   const ids = new Map(known.map(({ id, url_hash }) => [url_hash, id]));
   return rows.map(({ url_hash }) => ids.get(url_hash)!);
+}
+
+/** The address of a link, the same for all recipients; null when the link does not exist. */
+export async function linkAddress({ sql, property }: Tenant, linkId: string): Promise<string | null> {
+  const [link] = await sql<{ url: string }[]>`
+    select url from campaign_links where property_id = ${property.id} and id = ${linkId} and not is_template`;
+  return link?.url ?? null;
 }
 
 function escapeAttribute(url: string): string {

@@ -2,7 +2,7 @@ import { z } from "zod";
 
 const value = z.string().trim().min(1).max(200).optional();
 
-/** What a campaign adds to its links, for the site's own analytics: `source` becomes `utm_source`. */
+/** Parameters that a campaign adds to its links, for the site's analytics: `source` becomes `utm_source`. */
 export const Utm = z.strictObject({
   source: value,
   medium: value,
@@ -18,7 +18,7 @@ export function isWebAddress(url: string): boolean {
   return /^https?:\/\//i.test(url) && URL.canParse(url);
 }
 
-/** The address with the campaign's parameters. What it says itself stays. */
+/** The address with the campaign's parameters. Parameters that it already has stay. */
 export function withUtm(url: string, utm: Utm | null): string {
   const [, address = "", query, fragment = ""] = /^([^?#]*)(\?[^#]*)?(#.*)?$/s.exec(url) ?? [];
   const given = new URLSearchParams(query);

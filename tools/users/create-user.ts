@@ -1,8 +1,8 @@
 import { z } from "zod";
-import { directoryChanged } from "#runtime/directory.ts";
 import { Fault } from "#runtime/faults.ts";
-import { tool } from "#runtime/operation.ts";
-import { hashPassword } from "#runtime/passwords.ts";
+import { directoryChanged } from "#runtime/identity/directory.ts";
+import { hashPassword } from "#runtime/identity/passwords.ts";
+import { tool } from "#runtime/operation/operation.ts";
 import { assertPassword, UserRecord, userColumns } from "./user.ts";
 
 export default tool({

@@ -1,7 +1,7 @@
 import { z } from "zod";
-import { timestamp } from "#runtime/columns.ts";
-import { directoryChanged } from "#runtime/directory.ts";
-import { tool } from "#runtime/operation.ts";
+import { directoryChanged } from "#runtime/identity/directory.ts";
+import { timestamp } from "#runtime/operation/columns.ts";
+import { tool } from "#runtime/operation/operation.ts";
 import { noUser } from "./user.ts";
 
 export const MembershipView = z.object({
@@ -36,7 +36,7 @@ export default tool({
     if (users.length === 0) throw noUser(user_id);
     const [row] = await sql<MembershipView[]>`
       insert into memberships (property_id, user_id, role) values (${property.id}, ${user_id}, ${role})
-      on conflict (property_id, user_id) do update set role = excluded.role, updated_at = now()
+      on conflict (property_id, user_id) do update set role = excluded.role, updated_at = excluded.updated_at
       returning id, property_id, user_id, role, created_at`;
     await directoryChanged(sql);
     audit({ entity: "memberships", entityId: row!.id });

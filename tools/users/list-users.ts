@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { tool } from "#runtime/operation.ts";
+import { tool } from "#runtime/operation/operation.ts";
 import { UserRecord, userColumns } from "./user.ts";
 
 const Membership = z.object({ property_id: z.uuid(), role: z.enum(["admin", "manager", "analyst"]) });

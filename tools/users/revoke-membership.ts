@@ -1,7 +1,7 @@
 import { z } from "zod";
-import { directoryChanged } from "#runtime/directory.ts";
 import { Fault } from "#runtime/faults.ts";
-import { tool } from "#runtime/operation.ts";
+import { directoryChanged } from "#runtime/identity/directory.ts";
+import { tool } from "#runtime/operation/operation.ts";
 
 export default tool({
   name: "revoke_membership",

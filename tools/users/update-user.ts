@@ -1,7 +1,8 @@
 import { z } from "zod";
-import { directoryChanged } from "#runtime/directory.ts";
-import { tool } from "#runtime/operation.ts";
-import { hashPassword } from "#runtime/passwords.ts";
+import { assignments } from "#db/sql.ts";
+import { directoryChanged } from "#runtime/identity/directory.ts";
+import { hashPassword } from "#runtime/identity/passwords.ts";
+import { tool } from "#runtime/operation/operation.ts";
 import { assertPassword, endSessions, noUser, UserRecord, userColumns } from "./user.ts";
 
 export default tool({
@@ -30,7 +31,7 @@ export default tool({
       updated_at: "now",
     };
     const [user] = await sql<UserRecord[]>`
-      update users set ${sql(changes as never)} where id = ${user_id} returning ${userColumns(sql)}`;
+      update users set ${assignments(changes)} where id = ${user_id} returning ${userColumns(sql)}`;
     if (!user) throw noUser(user_id);
     if (password !== undefined) await endSessions(sql, user_id);
     await directoryChanged(sql);

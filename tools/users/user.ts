@@ -1,8 +1,8 @@
 import { z } from "zod";
-import type { Sql } from "#db/client.ts";
-import { timestamp } from "#runtime/columns.ts";
+import type { Sql } from "#db/database.ts";
 import { Fault, invalid } from "#runtime/faults.ts";
-import { checkPassword } from "#runtime/passwords.ts";
+import { checkPassword } from "#runtime/identity/passwords.ts";
+import { timestamp } from "#runtime/operation/columns.ts";
 
 export const UserRecord = z.object({
   id: z.uuid(),
@@ -29,9 +29,9 @@ export function noUser(id: string): Fault {
   return new Fault("not_found", { message: `No user with the id ${id}. See list_users.` });
 }
 
-/** A password was changed: tokens from before this second's end are refused, and an open reset link is void. */
+/** A password was changed: tokens from before this second's end are refused, and an open reset link is void. The caller has locked the user. */
 export async function endSessions(sql: Sql, userId: string): Promise<void> {
   await sql`
-    update users set sessions_from = date_trunc('second', clock_timestamp()) + interval '1 second' where id = ${userId}`;
+    update users set sessions_from = date_trunc('second', statement_timestamp()) + interval '1 second' where id = ${userId}`;
   await sql`delete from password_resets where user_id = ${userId}`;
 }

@@ -1,13 +1,13 @@
 import { randomUUIDv7 } from "node:crypto";
 import { z } from "zod";
-import { viewOf } from "#runtime/columns.ts";
-import type { Context } from "#runtime/context.ts";
 import { Fault, invalid } from "#runtime/faults.ts";
-import { tool } from "#runtime/operation.ts";
-import { insert, update } from "#runtime/rows.ts";
+import { viewOf } from "#runtime/operation/columns.ts";
+import type { Context } from "#runtime/operation/context.ts";
+import { tool } from "#runtime/operation/operation.ts";
+import { insert, update } from "#runtime/operation/rows.ts";
 import { statusUrl } from "#tools/jobs/async-job.ts";
-import { addressHash, normalizeEmail } from "#tools/players/address.ts";
-import { audienceOf } from "#tools/segments/conditions-segments.ts";
+import { addressHash, normalizeEmail } from "#tools/people/address.ts";
+import { audienceOf } from "#tools/segments/rules/references.ts";
 import { addressesOf, TOO_MANY } from "./gathering.ts";
 import {
   forgetErased,
@@ -47,20 +47,20 @@ export default tool({
   deadline: 60_000,
   faults: ["invalid", "not_found"],
   crud: { table: validationJobs, verb: "create" },
-  async handler(context, { type, dry_run, emails, segment_id, player_ids, all_players, ...told }) {
+  async handler(context, { type, dry_run, emails, segment_id, player_ids, all_players, ...options }) {
     const sources = Object.entries({ emails, segment_id, player_ids, all_players });
     const [[source] = [], ...others] = sources.filter(([, given]) => given !== undefined);
     if (!source || others.length > 0) {
       throw invalid("emails", "give exactly one of emails, segment_id, player_ids and all_players");
     }
-    if (told.level === "full") {
+    if (options.level === "full") {
       throw invalid(
         "level",
         "full needs a validation provider, and there is none; dns is the most that can be checked",
       );
     }
     if (segment_id && !dry_run) await audienceOf(context.sql, context.property.id, segment_id);
-    const params = { ...told, source, ...(segment_id && { segment_id }) } as ValidationParams;
+    const params = { ...options, source, ...(segment_id && { segment_id }) } as ValidationParams;
     const rows = emails ? rowsOf(emails) : player_ids ? await rowsOfPlayers(context, player_ids) : null;
     const id = randomUUIDv7();
     const url = statusUrl(context, validationJobs, id);
@@ -106,11 +106,8 @@ async function rowsOfPlayers({ sql, property }: Context, ids: readonly string[])
 
 /** How many addresses the job would gather. Throws `invalid` where that is more than it may have. */
 async function countPlayers({ sql, property }: Context, segmentId: string | undefined): Promise<number> {
-  const { text, params } = await addressesOf({ sql, property }, segmentId, 1);
-  const [found] = await sql.unsafe<{ count: number }[]>(`select count(*)::int as count from (${text}) a`, [
-    property.id,
-    ...params,
-  ] as never[]);
+  const addresses = await addressesOf({ sql, property }, segmentId);
+  const [found] = await sql<{ count: number }[]>`select count(*)::int as count from (${addresses}) a`;
   if (found!.count > MOST_ADDRESSES) throw invalid(segmentId ? "segment_id" : "all_players", TOO_MANY);
   return found!.count;
 }
@@ -126,7 +123,7 @@ async function keepRows({ sql, property }: Context, jobId: string, rows: Address
   const kept = await sql`
     with given as materialized (
       select email, player_id, place, decode(hash, 'hex') as hash
-      from jsonb_to_recordset(${given as never}::jsonb) as r(email text, player_id uuid, place int, hash text)
+      from jsonb_to_recordset(${given}::jsonb) as r(email text, player_id uuid, place int, hash text)
     )
     insert into validation_results (property_id, job_id, seq, email, player_id)
     select ${property.id}, ${jobId}, w.place, w.email, coalesce(w.player_id, (
@@ -136,6 +133,7 @@ async function keepRows({ sql, property }: Context, jobId: string, rows: Address
     where not exists (
       select from suppressions s
       where s.property_id = ${property.id} and s.address_hash = w.hash and s.reason = 'erased'
-        and s.lifted_at is null)`;
+        and s.lifted_at is null)
+    returning 1`;
   return kept.count - (await forgetErased({ sql, property }, jobId));
 }

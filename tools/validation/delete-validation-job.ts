@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { tool } from "#runtime/operation.ts";
+import { tool } from "#runtime/operation/operation.ts";
 import { cancelJob, endJob } from "#tools/jobs/async-job.ts";
 import validationJobs from "./validation-jobs.table.ts";
 

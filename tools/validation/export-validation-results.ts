@@ -1,19 +1,19 @@
 import { z } from "zod";
-import { cellSql, csvLine, safeCellSql } from "#db/csv.ts";
-import { literal } from "#db/flow.ts";
-import { file } from "#runtime/operation.ts";
+import { type Fragment, join, raw, sql } from "#db/sql.ts";
+import { cellSql, csvLine, safeCellSql } from "#db/stream/csv.ts";
+import { file } from "#runtime/operation/operation.ts";
 import { checkJob } from "#tools/jobs/async-job.ts";
 import validationJobs from "./validation-jobs.table.ts";
 import { Checks, RESULTS } from "./verdict.ts";
 
-const CELLS: Record<string, string> = {
-  email: safeCellSql("email"),
-  player_id: "player_id::text",
-  result: "result",
-  risk: "risk",
-  reasons: cellSql("reasons", "text[]"),
-  did_you_mean: safeCellSql("did_you_mean"),
-  ...Object.fromEntries(Object.keys(Checks.shape).map((name) => [name, `checks ->> '${name}'`])),
+const CELLS: Record<string, Fragment> = {
+  email: safeCellSql(sql`email`),
+  player_id: sql`player_id::text`,
+  result: sql`result`,
+  risk: sql`risk`,
+  reasons: cellSql(sql`reasons`, "text[]"),
+  did_you_mean: safeCellSql(sql`did_you_mean`),
+  ...Object.fromEntries(Object.keys(Checks.shape).map((name) => [name, raw(`checks ->> '${name}'`)])),
 };
 
 export default file({
@@ -32,11 +32,11 @@ export default file({
     audit({ entity: "validation_jobs", entityId: id });
     return {
       filename: `validation-${id}.csv`,
-      source: async function* (_sql, copy) {
+      source: async function* (copy) {
         yield Buffer.from(csvLine(Object.keys(CELLS)));
-        yield* copy(`select ${Object.values(CELLS).join(", ")} from validation_results
-          where property_id = ${literal(property.id)}::uuid and job_id = ${literal(id)}::uuid
-            and result ${result ? `= ${literal(result)}` : "is not null"}
+        yield* copy(sql`select ${join(Object.values(CELLS))} from validation_results
+          where property_id = ${property.id}::uuid and job_id = ${id}::uuid
+            and result ${result ? sql`= ${result}::text` : sql`is not null`}
           order by seq`);
       },
     };

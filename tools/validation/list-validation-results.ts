@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { tool } from "#runtime/operation.ts";
+import { tool } from "#runtime/operation/operation.ts";
 import { checkJob } from "#tools/jobs/async-job.ts";
 import { pageOf, paging, placeOf } from "#tools/jobs/places.ts";
 import exportValidationResults from "./export-validation-results.ts";

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { job } from "#runtime/operation.ts";
+import { job } from "#runtime/operation/job.ts";
 import { failAbandoned } from "#tools/jobs/async-job.ts";
 import { ValidateEmails } from "./validation-job.ts";
 import validationJobs from "./validation-jobs.table.ts";

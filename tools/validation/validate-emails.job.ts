@@ -1,8 +1,9 @@
-import type { Context } from "#runtime/context.ts";
-import type { MailDomain } from "#runtime/mail-domains.ts";
-import { type JobContext, job } from "#runtime/operation.ts";
+import type { MailDomain } from "#runtime/network/mail-domains.ts";
+import type { Context } from "#runtime/operation/context.ts";
+import { type JobContext, job } from "#runtime/operation/job.ts";
+import type { RowOf } from "#runtime/operation/table.ts";
 import { endJob, transactAgain } from "#tools/jobs/async-job.ts";
-import { normalizeEmail } from "#tools/players/address.ts";
+import { normalizeEmail } from "#tools/people/address.ts";
 import { addressesOf, TOO_MANY } from "./gathering.ts";
 import { forgetErased, MOST_ADDRESSES, ValidateEmails, type ValidationParams } from "./validation-job.ts";
 import validationJobs from "./validation-jobs.table.ts";
@@ -12,10 +13,7 @@ import { type Judged, writeVerdicts } from "./write-verdicts.ts";
 /** Addresses that are looked up, and then written in one transaction. */
 const BATCH = 500;
 
-interface Opened {
-  params: ValidationParams;
-  status: string;
-}
+type Opened = Pick<RowOf<typeof validationJobs.columns>, "status"> & { params: ValidationParams };
 
 export default job({
   ...ValidateEmails,
@@ -59,13 +57,14 @@ async function gather(
   jobId: string,
   segmentId: string | undefined,
 ): Promise<number> {
-  const { text, params } = await addressesOf({ sql, property }, segmentId, 2);
-  const result = await sql.unsafe(
-    `insert into validation_results (property_id, job_id, seq, email, player_id)
-     select $1::uuid, $2::uuid, row_number() over (order by id), email, id from (${text}) a`,
-    [property.id, jobId, ...params] as never[],
-  );
-  return result.count - (await forgetErased({ sql, property }, jobId));
+  const addresses = await addressesOf({ sql, property }, segmentId);
+  const [gathered] = await sql<{ count: number }[]>`
+    with gathered as (
+      insert into validation_results (property_id, job_id, seq, email, player_id)
+      select ${property.id}::uuid, ${jobId}::uuid, row_number() over (order by id), email, id from (${addresses}) a
+      returning 1)
+    select count(*)::int as count from gathered`;
+  return gathered!.count - (await forgetErased({ sql, property }, jobId));
 }
 
 async function run(context: JobContext, jobId: string): Promise<void> {
@@ -126,7 +125,7 @@ async function nextBatch({ sql, property }: Context, jobId: string): Promise<Bat
   return { params: found.params, after: found.judged_to, rows: waiting };
 }
 
-/** What the DNS says of the addresses' domains, each asked once. Throws when the worker is to stop. */
+/** The DNS answers for the addresses' domains, each looked up once. Throws when the worker must stop. */
 async function domainsOf(
   { runtime, signal }: JobContext,
   rows: readonly Waiting[],

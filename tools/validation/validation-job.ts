@@ -1,5 +1,5 @@
 import { z } from "zod";
-import type { Context } from "#runtime/context.ts";
+import type { Tenant } from "#runtime/operation/context.ts";
 
 /** The most addresses of a job. */
 export const MOST_ADDRESSES = 100_000;
@@ -8,7 +8,7 @@ export const MOST_BYTES = 8 * 1_048_576;
 
 export const LEVELS = ["syntax", "dns", "full"] as const;
 
-/** What a job may be told, beside whose addresses. Stored with it. */
+/** The parameters of a job beside its addresses. They are stored with it. */
 export const settings = {
   level: z
     .enum(LEVELS)
@@ -28,7 +28,7 @@ export const settings = {
     .describe("Also suppress undeliverable addresses for email, whoever has them now or later"),
 };
 
-/** What is stored of the request. Addresses and ids that were given themselves are in the job's rows. */
+/** The stored part of the request. Given addresses and ids are in the job's rows. */
 export type ValidationParams = z.output<z.ZodObject<typeof settings>> & {
   source: "emails" | "player_ids" | "segment_id" | "all_players";
   segment_id?: string;
@@ -42,13 +42,10 @@ export const ValidateEmails = {
 } as const;
 
 /**
- * Takes out the players who were erased while their rows were written: the rows' foreign key has waited for that.
- * Answers how many.
+ * Deletes the rows of players who were erased while the rows were written: their foreign key has waited for that.
+ * Returns how many.
  */
-export async function forgetErased(
-  { sql, property }: Pick<Context, "sql" | "property">,
-  jobId: string,
-): Promise<number> {
+export async function forgetErased({ sql, property }: Tenant, jobId: string): Promise<number> {
   const gone = await sql`
     delete from validation_results r using players p
     where r.property_id = ${property.id} and r.job_id = ${jobId} and p.property_id = ${property.id}

@@ -1,24 +1,11 @@
 import { z } from "zod";
-import { readable } from "#runtime/columns.ts";
-import { table } from "#runtime/operation.ts";
+import { readable } from "#runtime/operation/columns.ts";
+import { table } from "#runtime/operation/table.ts";
 import { asyncJobColumns } from "#tools/jobs/async-job.ts";
 
 export default table({
   name: "validation_jobs",
   noun: "validation_job",
-  concise: [
-    "type",
-    "status",
-    "total",
-    "processed",
-    "succeeded",
-    "failed",
-    "error",
-    "status_url",
-    "result_url",
-    "created_at",
-    "completed_at",
-  ],
   description:
     "A validation job checks email addresses in the background. Poll it until it has ended; list_validation_results shows what it found.",
   verbs: ["list", "get", "create", "delete"],
@@ -26,6 +13,8 @@ export default table({
   core: ["get"],
   columns: {
     ...asyncJobColumns("email_validation"),
-    result_url: readable(z.string().describe("The result of each address, as JSON or with ?format=csv")),
+    result_url: readable(z.string().describe("The result of each address, as JSON or with ?format=csv"), {
+      concise: true,
+    }),
   },
 });

@@ -1,6 +1,6 @@
 import { isDisposableEmailDomain } from "disposable-email-domains-js";
 import { z } from "zod";
-import type { MailDomain } from "#runtime/mail-domains.ts";
+import type { MailDomain } from "#runtime/network/mail-domains.ts";
 import { FREE_DOMAINS, ROLES, suggestion } from "./domains.ts";
 
 export const RESULTS = ["deliverable", "risky", "undeliverable", "unknown"] as const;
@@ -39,13 +39,13 @@ export interface Verdict {
   did_you_mean: string | null;
 }
 
-/** What is known of an address before it is judged. */
+/** The facts about an address from which its verdict follows. */
 export interface Evidence {
   /** In its stored form; null when it is no address. */
   address: string | null;
   /** Null when the DNS was not asked. */
   domain: MailDomain | null;
-  /** What became of this property's messages to it. */
+  /** Whether this property's messages to it were delivered or bounced. */
   delivered: "yes" | "bounced" | null;
 }
 

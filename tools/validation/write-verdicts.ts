@@ -1,8 +1,8 @@
-import { columnNames } from "#runtime/columns.ts";
-import type { Context } from "#runtime/context.ts";
-import type { Row } from "#runtime/operation.ts";
+import { columnNames } from "#runtime/operation/columns.ts";
+import type { Context } from "#runtime/operation/context.ts";
+import type { Row } from "#runtime/operation/table.ts";
 import suppressions from "#tools/compliance/suppressions.table.ts";
-import { addressHash } from "#tools/players/address.ts";
+import { addressHash } from "#tools/people/address.ts";
 import type { ValidationParams } from "./validation-job.ts";
 import type { Evidence, Verdict } from "./verdict.ts";
 
@@ -37,10 +37,10 @@ export async function writeVerdicts(context: Context, batch: Batch): Promise<boo
   const written = await sql<{ seq: number }[]>`
     update validation_results r set result = v.result, risk = v.risk, checks = v.checks, did_you_mean = v.did_you_mean,
       reasons = array(select jsonb_array_elements_text(v.reasons))
-    from jsonb_to_recordset(${rows as never}::jsonb)
+    from jsonb_to_recordset(${rows}::jsonb)
       as v(seq int, result text, risk text, reasons jsonb, checks jsonb, did_you_mean text)
     where r.property_id = ${property.id} and r.job_id = ${jobId} and r.seq = v.seq returning r.seq`;
-  // Who was erased meanwhile has no row any more, and is not written about.
+  // A player who was erased meanwhile has no row any more, and nothing is written about them.
   const there = new Set(written.map(({ seq }) => seq));
   const known = judged.filter(({ seq }) => there.has(seq));
   const updated = params.update_players ? await updatePlayers(context, known) : 0;
@@ -53,7 +53,7 @@ export async function writeVerdicts(context: Context, batch: Batch): Promise<boo
   return true;
 }
 
-/** What is not known changes nothing that is. */
+/** An unknown result leaves the player's known status as it is. */
 async function updatePlayers({ sql, property }: Context, judged: readonly Judged[]): Promise<number> {
   const known = judged
     .filter(({ address, verdict }) => address !== null && verdict.result !== "unknown")
@@ -61,7 +61,7 @@ async function updatePlayers({ sql, property }: Context, judged: readonly Judged
   if (known.length === 0) return 0;
   const { count } = await sql`
     update players p set email_status = v.result, email_validated_at = now(), updated_at = now()
-    from jsonb_to_recordset(${known as never}::jsonb) as v(address text, result text)
+    from jsonb_to_recordset(${known}::jsonb) as v(address text, result text)
     where p.property_id = ${property.id} and p.email = v.address and p.deleted_at is null and p.status <> 'erased'`;
   return count;
 }
@@ -79,9 +79,9 @@ async function suppress({ sql, property, emit }: Context, judged: readonly Judge
     with r as (
       insert into suppressions (property_id, id, channel, address, address_hash, reason, source, player_id)
       select ${property.id}, uuid_v7(), 'email', address, decode(hash, 'hex'), 'invalid', 'email_validation', player_id
-      from jsonb_to_recordset(${dead as never}::jsonb) as d(address text, hash text, player_id uuid)
+      from jsonb_to_recordset(${dead}::jsonb) as d(address text, hash text, player_id uuid)
       on conflict (property_id, address_hash, channel, reason) where lifted_at is null do nothing
       returning *)
-    select row_to_json(v) as row from (select ${sql.unsafe(columnNames(suppressions))} from r) v`;
+    select row_to_json(v) as row from (select ${columnNames(suppressions)} from r) v`;
   for (const { row } of added) emit("player.suppressed", row);
 }

@@ -1,8 +1,12 @@
-import { errorCode } from "#db/error-code.ts";
-import type { Outgoing, OutgoingAnswer } from "#runtime/outgoing.ts";
-import { readRetryAfter } from "#runtime/retry-after.ts";
-import { signWebhook } from "#runtime/signature.ts";
+import { errorCode } from "#db/connection/error-code.ts";
+import { storable } from "#db/text.ts";
+import type { Outgoing, OutgoingAnswer } from "#runtime/network/outgoing.ts";
+import { readRetryAfter } from "#runtime/network/retry-after.ts";
+import type { RowOf } from "#runtime/operation/table.ts";
+import { signWebhook } from "#runtime/secrets/signature.ts";
 import { eventBody, eventId, type StoredEvent } from "./event-body.ts";
+import type { Attempt } from "./webhook-deliveries.table.ts";
+import type endpoints from "./webhook-endpoints.table.ts";
 
 /** A delivery that is due, with its event. */
 export interface Delivery extends StoredEvent {
@@ -11,25 +15,17 @@ export interface Delivery extends StoredEvent {
 }
 
 /** Where a batch goes, and what signs it. */
-export interface Receiver {
-  url: string;
+export type Receiver = Pick<RowOf<typeof endpoints.columns>, "url" | "include_pii"> & {
   secret: string;
   previous_secret: string | null;
-  include_pii: boolean;
-}
+};
 
 /** What an attempt leaves in the delivery's row. `delay`: seconds to the next attempt, while pending. */
 export interface Outcome {
   id: string;
   status: "delivered" | "pending" | "failed";
   delay: number | null;
-  attempt: {
-    at: string;
-    status_code: number | null;
-    duration_ms: number;
-    error: string | null;
-    response_snippet: string | null;
-  };
+  attempt: Attempt;
   /** What it says of the receiver as a whole. */
   receiver: { hangs: boolean; gone: boolean; retryAfter: number };
 }
@@ -119,7 +115,7 @@ function outcome(delivery: Delivery, sentAt: number, result: Result): Outcome {
       status_code: status,
       duration_ms: result.durationMs,
       error,
-      response_snippet: result.snippet?.slice(0, SNIPPET).toWellFormed() ?? null,
+      response_snippet: result.snippet && storable(result.snippet, SNIPPET),
     },
     receiver: { hangs: result.hangs ?? false, gone, retryAfter },
   };

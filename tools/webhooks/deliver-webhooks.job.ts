@@ -1,4 +1,4 @@
-import { type JobContext, job } from "#runtime/operation.ts";
+import { type JobContext, job } from "#runtime/operation/job.ts";
 import { attempt, type Outcome, type Post } from "./attempt.ts";
 import { DeliverWebhooks } from "./endpoint.ts";
 import { BATCH, type Batch, type Visit, visit } from "./visit.ts";

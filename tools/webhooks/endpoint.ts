@@ -1,10 +1,10 @@
 import { z } from "zod";
-import { auditRow } from "#runtime/audit.ts";
-import type { Context } from "#runtime/context.ts";
-import { Fault } from "#runtime/faults.ts";
+import { Fault, one } from "#runtime/faults.ts";
+import { auditRow } from "#runtime/funnel/audit.ts";
+import { DELIVER_WEBHOOKS } from "#runtime/funnel/outbox.ts";
 import { appendRows } from "#runtime/ledgers.ts";
-import { DELIVER_WEBHOOKS } from "#runtime/outbox.ts";
-import { placeOf } from "#runtime/sealing.ts";
+import type { Context } from "#runtime/operation/context.ts";
+import { placeOf } from "#runtime/secrets/sealing.ts";
 import sendWebhookNotice from "./send-webhook-notice.job.ts";
 
 /** Wakes the delivery of one endpoint: what `enqueue` needs of the job. */
@@ -19,11 +19,11 @@ export const secretPlace = (property: string, id: string) =>
 
 /** Locks an active endpoint, ends its rest and wakes its delivery. Throws `not_found`, `conflict`. */
 export async function rouse({ sql, property, enqueue }: Context, id: string): Promise<void> {
-  const [endpoint] = await sql<{ is_active: boolean; disabled_reason: string | null }[]>`
+  const endpoints = await sql<{ is_active: boolean; disabled_reason: string | null }[]>`
     update webhook_endpoints set resting_until = null
     where property_id = ${property.id} and id = ${id}
     returning is_active, disabled_reason`;
-  if (!endpoint) throw unknownEndpoint(id);
+  const endpoint = one(endpoints, "webhook endpoint", id);
   if (!endpoint.is_active) {
     const reason = endpoint.disabled_reason ? ` (${endpoint.disabled_reason})` : "";
     throw new Fault("conflict", {
@@ -31,10 +31,6 @@ export async function rouse({ sql, property, enqueue }: Context, id: string): Pr
     });
   }
   enqueue(DeliverWebhooks, { endpointId: id });
-}
-
-export function unknownEndpoint(id: string): Fault {
-  return new Fault("not_found", { message: `No webhook endpoint with the id ${id} in this property.` });
 }
 
 /**

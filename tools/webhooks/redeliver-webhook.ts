@@ -1,6 +1,6 @@
 import { z } from "zod";
-import { Fault } from "#runtime/faults.ts";
-import { tool } from "#runtime/operation.ts";
+import { one } from "#runtime/faults.ts";
+import { tool } from "#runtime/operation/operation.ts";
 import { propertyId, rouse } from "./endpoint.ts";
 
 export default tool({
@@ -16,13 +16,9 @@ export default tool({
   faults: ["not_found", "conflict"],
   async handler(context, { deliveryId }) {
     const { sql, property, audit } = context;
-    const [delivery] = await sql<{ endpoint_id: string }[]>`
+    const deliveries = await sql<{ endpoint_id: string }[]>`
       select endpoint_id from webhook_deliveries where property_id = ${property.id} and id = ${deliveryId}`;
-    if (!delivery) {
-      throw new Fault("not_found", {
-        message: `No webhook delivery with the id ${deliveryId} in this property.`,
-      });
-    }
+    const delivery = one(deliveries, "webhook delivery", deliveryId);
     // The endpoint's lock comes first, as in the job: two orders could wait for each other.
     await rouse(context, delivery.endpoint_id);
     await sql`

@@ -1,7 +1,7 @@
 import { z } from "zod";
-import { timestamp } from "#runtime/columns.ts";
 import { invalid } from "#runtime/faults.ts";
-import { tool } from "#runtime/operation.ts";
+import { timestamp } from "#runtime/operation/columns.ts";
+import { tool } from "#runtime/operation/operation.ts";
 import { endpointId, propertyId, rouse } from "./endpoint.ts";
 
 const MOST = 10_000;

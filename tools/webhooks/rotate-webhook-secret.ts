@@ -1,9 +1,10 @@
 import { z } from "zod";
-import { timestamp } from "#runtime/columns.ts";
-import { tool } from "#runtime/operation.ts";
-import { seal } from "#runtime/sealing.ts";
-import { newSigningSecret } from "#runtime/signature.ts";
-import { endpointId, propertyId, secretPlace, unknownEndpoint } from "./endpoint.ts";
+import { one } from "#runtime/faults.ts";
+import { timestamp } from "#runtime/operation/columns.ts";
+import { tool } from "#runtime/operation/operation.ts";
+import { seal } from "#runtime/secrets/sealing.ts";
+import { newSigningSecret } from "#runtime/secrets/signature.ts";
+import { endpointId, propertyId, secretPlace } from "./endpoint.ts";
 
 export default tool({
   name: "rotate_webhook_secret",
@@ -28,16 +29,16 @@ export default tool({
   async handler({ sql, property, config, audit }, input) {
     const secret = newSigningSecret();
     const sealed = seal(config, secretPlace(property.id, input.endpointId), secret);
-    const overlap = input.overlapHours > 0;
-    const [endpoint] = await sql<{ previous_secret_until: string | null }[]>`
+    const overlap = input.overlapHours * 3600;
+    const endpoints = await sql<{ previous_secret_until: string | null }[]>`
       update webhook_endpoints set
         secret = ${sealed},
-        previous_secret = case when ${overlap} then secret end,
-        previous_secret_until = case when ${overlap} then now() + make_interval(secs => ${input.overlapHours * 3600}) end,
+        previous_secret = ${overlap > 0 ? sql`secret` : null},
+        previous_secret_until = ${overlap > 0 ? sql`now() + make_interval(secs => ${overlap})` : null},
         updated_at = now()
       where property_id = ${property.id} and id = ${input.endpointId}
       returning previous_secret_until`;
-    if (!endpoint) throw unknownEndpoint(input.endpointId);
+    const endpoint = one(endpoints, "webhook endpoint", input.endpointId);
     audit({ entity: "webhook_endpoints", entityId: input.endpointId });
     return { success: true as const, secret, previous_secret_until: endpoint.previous_secret_until };
   },

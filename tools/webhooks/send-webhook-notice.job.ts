@@ -1,7 +1,7 @@
 import { z } from "zod";
-import type { EmailMessage } from "#runtime/channels/channel.ts";
-import type { Context } from "#runtime/context.ts";
-import { type JobContext, job } from "#runtime/operation.ts";
+import type { EmailMessage } from "#runtime/channels/provider/channel.ts";
+import type { Context } from "#runtime/operation/context.ts";
+import { type JobContext, job } from "#runtime/operation/job.ts";
 import { sendPlatformMail } from "#tools/mailbox/platform-mail.ts";
 
 /** Tells one of the property's admins and managers that an endpoint was switched off. */

@@ -1,6 +1,6 @@
 import { randomUUIDv7 } from "node:crypto";
 import { z } from "zod";
-import { tool } from "#runtime/operation.ts";
+import { tool } from "#runtime/operation/operation.ts";
 import { endpointId, propertyId, rouse } from "./endpoint.ts";
 
 export default tool({
@@ -22,7 +22,7 @@ export default tool({
     await sql`
       with event as (
         insert into outbox (property_id, id, type, data)
-        values (${property.id}, ${eventId}, 'webhook.test', ${data as never})
+        values (${property.id}, ${eventId}, 'webhook.test', ${data})
       )
       insert into webhook_deliveries (property_id, id, event_id, event_type, endpoint_id)
       values (${property.id}, ${deliveryId}, ${eventId}, 'webhook.test', ${input.endpointId})`;

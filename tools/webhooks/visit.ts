@@ -1,5 +1,5 @@
-import type { Context } from "#runtime/context.ts";
-import { unseal } from "#runtime/sealing.ts";
+import type { Context } from "#runtime/operation/context.ts";
+import { unseal } from "#runtime/secrets/sealing.ts";
 import type { Delivery, Outcome, Receiver } from "./attempt.ts";
 import { DeliverWebhooks, secretPlace, switchOff } from "./endpoint.ts";
 
@@ -87,14 +87,17 @@ async function record(context: Context, { endpointId, outcomes }: Visit, endpoin
   const { sql, property } = context;
   const rows = outcomes.map(({ id, status, delay, attempt }) => ({ id, status, delay, attempt }));
   await sql`
+    with results as materialized (
+      select id, status, attempt, statement_timestamp() + make_interval(secs => delay) as next_attempt_at
+      from jsonb_to_recordset(${rows}::jsonb) as r(id uuid, status text, delay double precision, attempt jsonb)
+    )
     update webhook_deliveries d set
       attempts = case when jsonb_array_length(d.attempts) >= 50 then d.attempts - 0 else d.attempts end || r.attempt,
       attempt_count = d.attempt_count + 1,
       status = r.status,
-      next_attempt_at = clock_timestamp() + make_interval(secs => r.delay),
+      next_attempt_at = r.next_attempt_at,
       updated_at = now()
-    from jsonb_to_recordset(${rows as never}::jsonb)
-      as r(id uuid, status text, delay double precision, attempt jsonb)
+    from results r
     where d.property_id = ${property.id} and d.id = r.id and d.status = 'pending'`;
   await recordHealth(context, endpointId, outcomes, endpoint);
 }
@@ -117,10 +120,13 @@ async function recordHealth(
   endpoint.resting ||= rest > 0;
   endpoint.failing_for = well ? null : (endpoint.failing_for ?? 0);
   await sql`
+    with clock as materialized (
+      select now() as moment, statement_timestamp() + make_interval(secs => ${rest}) as rest_ends
+    )
     update webhook_endpoints set
-      failing_since = case when ${!well} then coalesce(failing_since, now()) end,
-      resting_until = case when ${rest}::double precision > 0
-        then clock_timestamp() + make_interval(secs => ${rest}) else resting_until end
+      failing_since = ${well ? null : sql`coalesce(failing_since, clock.moment)`},
+      resting_until = ${rest > 0 ? sql`clock.rest_ends` : sql`resting_until`}
+    from clock
     where property_id = ${property.id} and id = ${endpointId}`;
 }
 
@@ -147,7 +153,7 @@ function claim({ sql, property }: Context, { endpointId, inFlight }: Visit): Pro
       select id, event_id, event_type, attempt_count, next_attempt_at
       from webhook_deliveries
       where property_id = ${property.id} and endpoint_id = ${endpointId} and status = 'pending'
-        and next_attempt_at <= (select clock_timestamp()) and id <> all(${inFlight as string[]}::uuid[])
+        and next_attempt_at <= statement_timestamp() and id <> all(${inFlight as string[]}::uuid[])
       order by next_attempt_at, id limit ${BATCH}
     )
     select due.id, due.event_id, due.event_type as type, due.attempt_count, e.occurred_at, e.data
@@ -158,7 +164,7 @@ function claim({ sql, property }: Context, { endpointId, inFlight }: Visit): Pro
 async function hold({ sql, property }: Context, { endpointId, jobId }: Visit): Promise<void> {
   await sql`
     update webhook_endpoints set delivering_by = ${jobId},
-      delivering_until = clock_timestamp() + make_interval(secs => ${LEASE_SECONDS})
+      delivering_until = statement_timestamp() + make_interval(secs => ${LEASE_SECONDS})
     where property_id = ${property.id} and id = ${endpointId}`;
 }
 
@@ -176,7 +182,7 @@ async function leave(context: Context, { endpointId, jobId }: Visit, wakeAt: str
 async function nextDue({ sql, property }: Context, { endpointId }: Visit): Promise<string | null> {
   const [next] = await sql<{ at: string }[]>`
     select greatest(d.next_attempt_at, w.resting_until) as at
-    from webhook_deliveries d join webhook_endpoints w on w.property_id = d.property_id and w.id = d.endpoint_id
+    from webhook_deliveries d join webhook_endpoints w on w.property_id = ${property.id} and w.id = d.endpoint_id
     where d.property_id = ${property.id} and d.endpoint_id = ${endpointId} and d.status = 'pending'
     order by d.next_attempt_at limit 1`;
   return next?.at ?? null;

@@ -1,6 +1,6 @@
 import { z } from "zod";
-import { readable, timestamp } from "#runtime/columns.ts";
-import { table } from "#runtime/operation.ts";
+import { readable, timestamp } from "#runtime/operation/columns.ts";
+import { table } from "#runtime/operation/table.ts";
 
 const Attempt = z.object({
   at: timestamp(),
@@ -9,35 +9,29 @@ const Attempt = z.object({
   error: z.string().nullable(),
   response_snippet: z.string().nullable(),
 });
+export type Attempt = z.output<typeof Attempt>;
 
 export default table({
   name: "webhook_deliveries",
   noun: "webhook_delivery",
-  concise: [
-    "event_id",
-    "event_type",
-    "endpoint_id",
-    "status",
-    "attempt_count",
-    "next_attempt_at",
-    "created_at",
-  ],
   description:
     "One event on its way to one webhook endpoint, with each attempt. redeliver_webhook sends it again.",
   verbs: ["list", "get"],
   columns: {
-    event_id: readable(z.uuid().describe("The body's id without evt_")),
-    event_type: readable(z.string()),
-    endpoint_id: readable(z.uuid()),
+    event_id: readable(z.uuid().describe("The body's id without evt_"), { concise: true }),
+    event_type: readable(z.string(), { concise: true }),
+    endpoint_id: readable(z.uuid(), { concise: true }),
     status: readable(
       z
         .enum(["pending", "delivered", "failed", "discarded"])
         .describe("failed: after the last attempt. discarded: the endpoint was switched off before."),
+      { concise: true },
     ),
     attempt_count: readable(
       z.int().describe("Since it was last made pending; attempts has those before too"),
+      { concise: true },
     ),
     attempts: readable(z.array(Attempt).describe("The last 50")),
-    next_attempt_at: readable(timestamp().nullable()),
+    next_attempt_at: readable(timestamp().nullable(), { concise: true }),
   },
 });

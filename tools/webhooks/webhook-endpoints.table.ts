@@ -1,11 +1,11 @@
 import { z } from "zod";
-import { readable, timestamp, writable } from "#runtime/columns.ts";
-import type { Context } from "#runtime/context.ts";
-import { EVENT_NAMES, EVENTS, isSubscribable } from "#runtime/events.ts";
 import { invalid } from "#runtime/faults.ts";
-import { type Change, table } from "#runtime/operation.ts";
-import { refuseUrl } from "#runtime/outgoing.ts";
-import { newSigningSecret } from "#runtime/signature.ts";
+import { refuseUrl } from "#runtime/network/outgoing.ts";
+import { readable, timestamp, writable } from "#runtime/operation/columns.ts";
+import type { Context } from "#runtime/operation/context.ts";
+import { EVENT_NAMES, EVENTS, isSubscribable } from "#runtime/operation/events.ts";
+import { table } from "#runtime/operation/table.ts";
+import { newSigningSecret } from "#runtime/secrets/signature.ts";
 import { DeliverWebhooks } from "./endpoint.ts";
 
 const MOST_EVENTS = 100;
@@ -43,10 +43,10 @@ export default table({
   },
   async beforeWrite(context, change) {
     const { url, events, is_active } = change.input;
-    if (typeof url === "string") checkUrl(context, url);
+    if (url !== undefined) checkUrl(context, url);
     return {
       ...change.input,
-      ...(Array.isArray(events) && { events: knownEvents(events) }),
+      ...(events && { events: knownEvents(events) }),
       ...(change.verb === "create" && { secret: newSigningSecret() }),
       ...((is_active === true || url !== undefined) && { resting_until: null }),
       ...(is_active === true && { disabled_reason: null, failing_since: null }),
@@ -66,8 +66,8 @@ function checkUrl({ config }: Context, url: string): void {
   throw invalid("url", open ? refusal : `${refusal} ${DEVELOPMENT}`);
 }
 
-function knownEvents(names: Change["input"][string] & unknown[]): string[] {
-  const events = [...new Set(names as string[])];
+function knownEvents(names: string[]): string[] {
+  const events = [...new Set(names)];
   const unknown = events.filter((name) => !isSubscribable(name));
   if (unknown.length === 0) return events;
   const groups = Object.keys(EVENTS).map((category) => `${category}.*`);

@@ -1,13 +1,13 @@
-import { checkValue } from "#runtime/input.ts";
-import { readBody } from "../body.ts";
-import type { HttpContext } from "../guarded.ts";
+import { checkValue } from "#runtime/operation/input.ts";
+import { readBody } from "#transports/http/body.ts";
+import type { HttpContext } from "#transports/http/guarded.ts";
 
-const MOST_FORM = 16_384;
+const MAX_FORM_BYTES = 16_384;
 
-/** A form's fields; null when there are none to be read. */
+/** Reads a form's fields; null if the body is too large or not valid. */
 export async function readForm(c: HttpContext): Promise<URLSearchParams | null> {
   try {
-    const form = new URLSearchParams((await readBody(c.req.raw, MOST_FORM)).toString("utf8"));
+    const form = new URLSearchParams((await readBody(c.req.raw, MAX_FORM_BYTES)).toString("utf8"));
     for (const value of form.values()) checkValue(value);
     return form;
   } catch {

@@ -1,44 +1,52 @@
 import { randomUUID } from "node:crypto";
-import type { Catalog } from "#runtime/catalog.ts";
-import type { Context } from "#runtime/context.ts";
-import type { Property } from "#runtime/directory.ts";
 import { toToldFault } from "#runtime/failures.ts";
-import { invoke, type Service } from "#runtime/invoke.ts";
-import { readUnsubscribeToken } from "#tools/campaigns/unsubscribe.ts";
-import { addressOf, type Gate } from "../gate.ts";
-import type { Http, HttpContext } from "../guarded.ts";
+import { invoke } from "#runtime/funnel/invoke.ts";
+import type { Service } from "#runtime/funnel/service.ts";
+import type { Catalog } from "#runtime/operation/catalog.ts";
+import type { Tenant } from "#runtime/operation/context.ts";
+import type { Property } from "#runtime/operation/property.ts";
+import { readUnsubscribeToken } from "#tools/preferences/links.ts";
+import { addressOf, type Gate } from "#transports/http/gate.ts";
+import type { Http, HttpContext } from "#transports/http/guarded.ts";
 import { escapeHtml, page } from "./page.ts";
 
-/** What the link of a message leads to, for whoever has the message. */
+/** An opened link of a message. Every holder of the message can open it. */
 export interface MessageLink {
   property: Property;
   token: string;
   sendId: string;
-  /** Asks something about it, in a transaction that changes nothing and leaves no record. */
-  ask<T>(question: (about: Pick<Context, "sql" | "property">) => Promise<T>): Promise<T>;
-  /** Runs an operation about the message's send. */
+  /** Reads in a read-only transaction, without an audit row. */
+  read<T>(query: (tenant: Tenant) => Promise<T>): Promise<T>;
+  /** Runs an operation on the message's send. */
   run<T>(operation: string, input?: object): Promise<T>;
 }
 
-/** The token in a link's address, without the bracket, the full stop or the slash that mail programs put behind it. */
+/** The token in a link's address, without a bracket, full stop or slash that a mail program added. */
 export function tokenOf(c: HttpContext): string {
   return /^[\w-]+\.[\w-]+/.exec(c.req.param("token") ?? "")?.[0] ?? "";
 }
 
-/** Pages behind a message's own link: one that is not ours, or of a send that is gone, says so. */
+export interface Mounting {
+  app: Http;
+  gate: Gate;
+  service: Service;
+  catalog: Catalog;
+}
+
+/** Mounts pages behind a message's own link. A link that is not ours, or whose send is gone, gets a page that says so. */
 export function mountMessageLink(
-  { app, gate, service, catalog }: { app: Http; gate: Gate; service: Service; catalog: Catalog },
+  { app, gate, service, catalog }: Mounting,
   path: string,
   answers: Record<"get" | "post", (link: MessageLink, c: HttpContext) => Promise<Response>>,
 ): void {
   for (const method of ["get", "post"] as const) {
     app[method](`${path}/:token{.+}`, async (c) => {
       const token = tokenOf(c);
-      const about = readUnsubscribeToken(service.config, token);
-      if (!about) return unknownLink();
+      const target = readUnsubscribeToken(service.config, token);
+      if (!target) return unknownLink();
       const requestId = randomUUID();
       try {
-        const property = await service.directory.property(about.propertyId);
+        const property = await service.directory.property(target.propertyId);
         if (!property) return unknownLink();
         const call = {
           actor: { type: "system", id: null } as const,
@@ -50,12 +58,12 @@ export function mountMessageLink(
         };
         const run = async <T>(name: string, input: object = {}): Promise<T> => {
           const operation = catalog.operations.get(name)!;
-          const { body } = await invoke(service, operation, call, { ...input, sendId: about.sendId });
+          const { body } = await invoke(service, operation, call, { ...input, sendId: target.sendId });
           return JSON.parse(body);
         };
-        const ask: MessageLink["ask"] = (question) =>
-          service.db.asProperty(property.id, (sql) => question({ sql, property }), { readOnly: true });
-        return await answers[method]({ property, token, sendId: about.sendId, ask, run }, c);
+        const read: MessageLink["read"] = (query) =>
+          service.db.asProperty(property.id, (sql) => query({ sql, property }), { readOnly: true });
+        return await answers[method]({ property, token, sendId: target.sendId, read, run }, c);
       } catch (error) {
         const { status } = toToldFault(service.log, error, { path, requestId });
         return status === 404 ? unknownLink() : failed(status);
@@ -64,7 +72,7 @@ export function mountMessageLink(
   }
 }
 
-/** A page in the name of the property, with its legal footer. */
+/** A page in the property's name, with its legal footer. */
 export function propertyPage(property: Property, title: string, body: string): Response {
   const { name, legal_name, postal_address, responsible_gaming_footer } = property;
   const lines = [legal_name, postal_address, responsible_gaming_footer].filter((line) => line !== null);

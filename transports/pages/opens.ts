@@ -1,16 +1,16 @@
-import type { Service } from "#runtime/invoke.ts";
-import { writeAsService } from "#runtime/own-writes.ts";
+import type { Service } from "#runtime/funnel/service.ts";
+import { writeAsService } from "#runtime/funnel/service-write.ts";
 import { recordEngagement } from "#tools/tracking/engagement.ts";
 import type { OpenToken } from "#tools/tracking/tokens.ts";
 
 const EVERY_MS = 500;
-const MOST_AT_ONCE = 2_000;
-/** What waits while the database is away; more is not counted. */
-const MOST_WAITING = 100_000;
-/** Of one message in one round: who asks again and again counts no more than that. */
-const MOST_TIMES = 5;
-/** Rounds for which a send that another transaction holds is tried again; one that is erased never comes free. */
-const MOST_ROUNDS = 20;
+const MAX_BATCH = 2_000;
+/** Opens that wait while the database is away; the rest is not counted. */
+const MAX_WAITING = 100_000;
+/** Opens of one message in one round: a program that repeats its request counts no more. */
+const MAX_TIMES = 5;
+/** Rounds in which a locked send is tried again: an erased one is never free. */
+const MAX_ROUNDS = 20;
 
 interface Opened extends OpenToken {
   machine: boolean;
@@ -19,8 +19,8 @@ interface Opened extends OpenToken {
 }
 
 /**
- * Counts pictures that were fetched, in memory, and writes them twice a second: a campaign's openings come by the
- * thousand, and a crash may lose half a second of them.
+ * Counts fetched pictures in memory and writes them twice a second, because opens come by the thousand. A crash may
+ * lose half a second of them.
  */
 export function openCounter(service: Service) {
   let waiting = new Map<string, Opened>();
@@ -30,8 +30,8 @@ export function openCounter(service: Service) {
   const add = (opened: Opened): void => {
     const key = `${opened.propertyId}${opened.sendId}${opened.machine}`;
     const known = waiting.get(key);
-    if (!known && waiting.size >= MOST_WAITING) return;
-    const times = Math.min(MOST_TIMES, opened.times + (known?.times ?? 0));
+    if (!known && waiting.size >= MAX_WAITING) return;
+    const times = Math.min(MAX_TIMES, opened.times + (known?.times ?? 0));
     waiting.set(key, { ...opened, times });
     timer ??= setTimeout(() => {
       timer = undefined;
@@ -42,8 +42,8 @@ export function openCounter(service: Service) {
     const due = waiting;
     waiting = new Map();
     for (const [propertyId, opened] of Map.groupBy(due.values(), (one) => one.propertyId)) {
-      for (let start = 0; start < opened.length; start += MOST_AT_ONCE) {
-        const left = await record(service, propertyId, opened.slice(start, start + MOST_AT_ONCE));
+      for (let start = 0; start < opened.length; start += MAX_BATCH) {
+        const left = await writeOpens(service, propertyId, opened.slice(start, start + MAX_BATCH));
         for (const one of left) add(one);
       }
     }
@@ -51,7 +51,7 @@ export function openCounter(service: Service) {
 
   return {
     count: (token: OpenToken, machine: boolean): void => add({ ...token, machine, times: 1, rounds: 0 }),
-    /** Writes what waits. */
+    /** Writes the waiting opens. */
     close: async (): Promise<void> => {
       clearTimeout(timer);
       writing = writing.then(write);
@@ -63,8 +63,8 @@ export function openCounter(service: Service) {
 
 export type OpenCounter = ReturnType<typeof openCounter>;
 
-/** Answers what has to be tried again. Waits for no lock: a campaign's delivery must never wait for this. */
-async function record(service: Service, propertyId: string, opened: Opened[]): Promise<Opened[]> {
+/** Writes opens and returns those to try again. It waits for no lock, so that no delivery waits for it. */
+async function writeOpens(service: Service, propertyId: string, opened: Opened[]): Promise<Opened[]> {
   try {
     const property = await service.directory.property(propertyId);
     if (property?.tracking !== "on") return [];
@@ -78,7 +78,7 @@ async function record(service: Service, propertyId: string, opened: Opened[]): P
       recordEngagement(context, hits, { skipLocked: true }),
     );
     return opened
-      .filter(({ sendId, rounds }) => !done.has(sendId) && rounds < MOST_ROUNDS)
+      .filter(({ sendId, rounds }) => !done.has(sendId) && rounds < MAX_ROUNDS)
       .map((one) => ({ ...one, rounds: one.rounds + 1 }));
   } catch (error) {
     service.log.warn({ err: error }, "opens not written; tried again");

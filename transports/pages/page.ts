@@ -27,14 +27,44 @@ input[type=checkbox]{width:22px;height:22px;margin:0;padding:0;accent-color:var(
 footer{margin-top:28px;padding-top:16px;border-top:1px solid var(--line);color:var(--soft);font-size:13px;white-space:pre-line}
 `;
 
-/** A whole page. `body` is HTML of our own; everything from outside is escaped before it gets here. */
+// For the guides: lines of 80 letters beside the list of all guides.
+const WIDE = `
+body{display:block;padding:0}main{max-width:1180px;margin:0 auto;min-height:100vh;display:flex;gap:48px;align-items:flex-start;border-width:4px 1px 0;border-radius:0;box-shadow:none}
+nav{flex:0 0 200px;position:sticky;top:24px;display:flex;flex-direction:column;gap:2px;font-size:15px}
+nav a{padding:4px 10px;border-left:3px solid transparent;color:var(--soft);text-decoration:none}nav a:hover{color:var(--mark)}
+nav a[aria-current]{border-color:var(--mark);color:var(--ink);font-weight:600}
+article{flex:1;min-width:0;max-width:46rem}article h1{font-size:32px}h2{margin:40px 0 12px;font-size:22px;line-height:1.25}h3{margin:28px 0 8px;font-size:18px}
+li{margin-bottom:6px}.all{max-width:none}.guides{display:grid;grid-template-columns:repeat(auto-fill,minmax(280px,1fr));gap:0 40px;margin:0;padding:0;list-style:none}.guides li{margin:0;padding:12px 0;border-top:1px solid var(--line)}
+code{padding:1px 5px;border-radius:5px;background:var(--ground);font:.87em ui-monospace,SFMono-Regular,Menlo,Consolas,monospace;overflow-wrap:anywhere}
+pre{margin:0 0 20px;padding:14px 16px;border:1px solid var(--line);border-radius:8px;background:var(--ground);overflow-x:auto}pre code{padding:0;background:none;overflow-wrap:normal}
+.table{margin:0 0 20px;overflow-x:auto}table{border-collapse:collapse;font-size:15px}th,td{padding:7px 12px 7px 0;border-bottom:1px solid var(--line);text-align:left;vertical-align:top}td code{overflow-wrap:normal}
+@media(max-width:860px){main{flex-direction:column;align-items:stretch;gap:24px;padding:24px 18px}nav{position:static;flex:none;flex-flow:row wrap}}
+`;
+
+/** A page for one decision. `body` is our own HTML: the caller has escaped every value from outside. */
 export function page(
   title: string,
   body: string,
   status = 200,
   extra: Record<string, string> = {},
 ): Response {
-  const html = `<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width,initial-scale=1"><meta name="robots" content="noindex"><title>${escapeHtml(title)}</title><style>${STYLE}</style></head><body><main>${body}</main></body></html>`;
+  return htmlPage({ title, body, style: STYLE, status, extra });
+}
+
+/** A wide page to read. */
+export function widePage(title: string, body: string): Response {
+  return htmlPage({ title, body, style: STYLE + WIDE, status: 200, extra: { "cache-control": "no-cache" } });
+}
+
+function htmlPage(options: {
+  title: string;
+  body: string;
+  style: string;
+  status: number;
+  extra: Record<string, string>;
+}): Response {
+  const { title, body, style, status, extra } = options;
+  const html = `<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width,initial-scale=1"><meta name="robots" content="noindex"><title>${escapeHtml(title)}</title><style>${style}</style></head><body><main>${body}</main></body></html>`;
   return new Response(html, {
     status,
     headers: {

@@ -1,14 +1,14 @@
 import { randomUUID } from "node:crypto";
-import type { Catalog } from "#runtime/catalog.ts";
 import { type Fault, toFault } from "#runtime/faults.ts";
-import { invoke, type Service } from "#runtime/invoke.ts";
-import { addressOf, type Gate } from "../gate.ts";
-import type { Http, HttpContext } from "../guarded.ts";
+import { invoke } from "#runtime/funnel/invoke.ts";
+import { addressOf } from "#transports/http/gate.ts";
+import type { HttpContext } from "#transports/http/guarded.ts";
 import { readForm } from "./form.ts";
+import type { Mounting } from "./message-link.ts";
 import { escapeHtml, page } from "./page.ts";
 
-/** The pages of a forgotten password: where a link is asked for, and what the link opens. GET changes nothing. */
-export function mountPasswordReset(app: Http, gate: Gate, service: Service, catalog: Catalog): void {
+/** Mounts the pages of a forgotten password: the request for a link, and the page of the link. GET changes nothing. */
+export function mountPasswordReset({ app, gate, service, catalog }: Mounting): void {
   const run = async (c: HttpContext, name: string, input: object): Promise<Fault | null> => {
     const call = {
       actor: { type: "anonymous", id: null } as const,
@@ -38,22 +38,22 @@ export function mountPasswordReset(app: Http, gate: Gate, service: Service, cata
 function askPage(fault?: Fault): Response {
   return show(
     "Forgot your password?",
-    `<p>Tell us the email of your account. If there is one, you get a link to set a new password.</p>${wrong(fault, "Write a whole email address, such as you@example.com.")}<form method="post"><label for="email">Email</label><input id="email" name="email" type="email" autocomplete="username" required maxlength="320"><button type="submit">Send the link</button></form>`,
+    `<p>Tell us the email of your account. If there is one, you get a link to set a new password.</p>${faultNote(fault, "Write a whole email address, such as you@example.com.")}<form method="post"><label for="email">Email</label><input id="email" name="email" type="email" autocomplete="username" required maxlength="320"><button type="submit">Send the link</button></form>`,
     fault,
   );
 }
 
 function sentPage(): Response {
   return show(
-    "Look into your mail",
-    `<p>If there is an account with this email, a link is on its way. It works once, within 30 minutes.</p><p class="soft">Nothing there? Look into the spam folder, or ask again in a few minutes.</p>`,
+    "Check your mail",
+    `<p>If there is an account with this email, a link is on its way. It works once, within 30 minutes.</p><p class="soft">Nothing there? Check the spam folder, or ask again in a few minutes.</p>`,
   );
 }
 
 function setPage(fault?: Fault): Response {
   return show(
     "Set a new password",
-    `<p>It ends every session of your account. Use 12 characters or more.</p>${wrong(fault)}<form method="post"><label for="password">New password</label><input id="password" name="password" type="password" autocomplete="new-password" required minlength="12" maxlength="256"><button type="submit">Set the password</button></form><p class="soft"><a href="/password-reset">Ask for a new link</a></p>`,
+    `<p>It ends every session of your account. Use 12 characters or more.</p>${faultNote(fault)}<form method="post"><label for="password">New password</label><input id="password" name="password" type="password" autocomplete="new-password" required minlength="12" maxlength="256"><button type="submit">Set the password</button></form><p class="soft"><a href="/password-reset">Ask for a new link</a></p>`,
     fault,
   );
 }
@@ -65,13 +65,13 @@ function donePage(): Response {
   );
 }
 
-/** What was wrong, in words for people: without the field's name, which only programs need. */
-function wrong(fault: Fault | undefined, instead?: string): string {
+/** The fault as a note for people, without the field's name. `instead` replaces its message. */
+function faultNote(fault: Fault | undefined, instead?: string): string {
   if (!fault) return "";
   if (fault.code === "rate_limited") return note("Too many tries. Come back in a quarter of an hour.");
   if (fault.status >= 500) return note("That did not work. Please try again in a minute.");
-  const said = instead ?? fault.details?.[0]?.message ?? fault.message;
-  return note(`${said[0]?.toUpperCase()}${said.slice(1).replace(/\.?$/, ".")}`);
+  const message = instead ?? fault.details?.[0]?.message ?? fault.message;
+  return note(`${message[0]?.toUpperCase()}${message.slice(1).replace(/\.?$/, ".")}`);
 }
 
 function note(text: string): string {

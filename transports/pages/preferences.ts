@@ -1,6 +1,6 @@
-import { CONSENT_TEXTS, type Preference } from "#tools/campaigns/preferences.ts";
+import { CONSENT_TEXTS, type Preference } from "#tools/preferences/preferences.ts";
 import { readForm } from "./form.ts";
-import { type MessageLink, mountMessageLink, propertyPage } from "./message-link.ts";
+import { type MessageLink, type Mounting, mountMessageLink, propertyPage } from "./message-link.ts";
 import { escapeHtml } from "./page.ts";
 
 type Channel = Preference["channel"];
@@ -14,9 +14,9 @@ const NAMES: Record<Channel, string> = {
 
 const SAVED = "Saved. It takes effect at once.";
 
-/** What a player gets by each channel: GET shows it and changes nothing, POST saves. Needs no JavaScript. */
-export function mountPreferences(place: Parameters<typeof mountMessageLink>[0]): void {
-  mountMessageLink(place, "/preferences", {
+/** Mounts the page of a player's channels: GET shows them and changes nothing, POST saves. It needs no JavaScript. */
+export function mountPreferences(mounting: Mounting): void {
+  mountMessageLink(mounting, "/preferences", {
     async get(link) {
       const { preferences } = await link.run<{ preferences: Preference[] }>("get_preferences");
       return preferencesPage(link, preferences);
@@ -25,20 +25,19 @@ export function mountPreferences(place: Parameters<typeof mountMessageLink>[0]):
       const { preferences: before } = await link.run<{ preferences: Preference[] }>("get_preferences");
       const form = await readForm(c);
       if (!form) return preferencesPage(link, before, "Nothing was saved. Please try again.");
-      const wanted = wishesOf(form, before);
-      const changes = wanted.off.length > 0 || wanted.on.length > 0;
-      if (!changes) return preferencesPage(link, before, SAVED);
-      const { preferences } = await link.run<{ preferences: Preference[] }>("save_preferences", wanted);
+      const changes = changesOf(form, before);
+      if (changes.off.length === 0 && changes.on.length === 0) return preferencesPage(link, before, SAVED);
+      const { preferences } = await link.run<{ preferences: Preference[] }>("save_preferences", changes);
       return preferencesPage(link, preferences, SAVED);
     },
   });
 }
 
 /**
- * What is not ticked is off. What is ticked is turned on only where the page had shown it as off: who sends an old
- * page again has not agreed to anything anew.
+ * The changes that a form asks for. A ticked channel is turned on only if the page showed it as off: sending an old
+ * page again is no new consent.
  */
-function wishesOf(form: URLSearchParams, before: Preference[]): { off: Channel[]; on: Channel[] } {
+function changesOf(form: URLSearchParams, before: Preference[]): { off: Channel[]; on: Channel[] } {
   const everything = form.has("stop");
   const ticked = (channel: Channel) => !everything && form.getAll("on").includes(channel);
   const shownOff = (channel: Channel) => form.getAll("was_off").includes(channel);
@@ -50,7 +49,7 @@ function wishesOf(form: URLSearchParams, before: Preference[]): { off: Channel[]
   };
 }
 
-function preferencesPage({ property }: MessageLink, preferences: Preference[], said?: string): Response {
+function preferencesPage({ property }: MessageLink, preferences: Preference[], notice?: string): Response {
   const name = escapeHtml(property.name);
   const rows = preferences.map((preference) => row(preference, property.name)).join("");
   const anyOn = preferences.some(({ on }) => on);
@@ -62,7 +61,7 @@ function preferencesPage({ property }: MessageLink, preferences: Preference[], s
   return propertyPage(
     property,
     "Your preferences",
-    `${said ? `<p class="said" role="status">${escapeHtml(said)}</p>` : ""}<p>How may ${name} send you offers and news?</p><form method="post"><fieldset><legend class="unseen">Channels</legend>${rows}</fieldset>${save}${stop}</form>`,
+    `${notice ? `<p class="said" role="status">${escapeHtml(notice)}</p>` : ""}<p>How may ${name} send you offers and news?</p><form method="post"><fieldset><legend class="unseen">Channels</legend>${rows}</fieldset>${save}${stop}</form>`,
   );
 }
 

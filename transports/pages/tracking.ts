@@ -1,26 +1,25 @@
-import type { Property } from "#runtime/directory.ts";
-import type { Service } from "#runtime/invoke.ts";
-import { writeAsService } from "#runtime/own-writes.ts";
-import { networkOf } from "#runtime/rate-limit.ts";
-import { recordEngagement } from "#tools/tracking/engagement.ts";
-import { linkAddress } from "#tools/tracking/link-address.ts";
-import { isMachine } from "#tools/tracking/machine.ts";
+import type { Service } from "#runtime/funnel/service.ts";
+import { writeAsService } from "#runtime/funnel/service-write.ts";
+import { networkOf } from "#runtime/limits/rate-limit.ts";
+import type { Property } from "#runtime/operation/property.ts";
+import { isMachine, recordEngagement } from "#tools/tracking/engagement.ts";
 import { type ClickToken, readClickToken, readOpenToken } from "#tools/tracking/tokens.ts";
-import { ADDRESS_LIMIT, addressOf, type Gate } from "../gate.ts";
-import type { Http, HttpContext } from "../guarded.ts";
-import { tokenOf } from "./message-link.ts";
+import { linkAddress } from "#tools/tracking/track-mail.ts";
+import { ADDRESS_LIMIT, addressOf } from "#transports/http/gate.ts";
+import type { HttpContext } from "#transports/http/guarded.ts";
+import { type Mounting, tokenOf } from "./message-link.ts";
 import type { OpenCounter } from "./opens.ts";
 import { page } from "./page.ts";
 
-// Of a program that asks for its whole life, or of one address with many readers, the rest is not counted.
-const MOST_KNOWN = 20_000;
+/** Addresses of links that are kept in memory, before all are dropped. */
+const MAX_KNOWN = 20_000;
 
-/** Where the links and the picture of a message lead. Neither changes anything but counts. */
-export function mountTracking(app: Http, gate: Gate, service: Service, opens: OpenCounter): void {
+/** Mounts the addresses of a message's links and picture. They change nothing but counts. */
+export function mountTracking({ app, gate, service }: Mounting, opens: OpenCounter): void {
   const known = new Map<string, string>();
   app.get("/o/:token", async (c) => {
     const token = readOpenToken(service.config, tokenOf(c));
-    // Asked now: what was opened while nothing is counted is not counted later. No database, no count.
+    // The setting is read now: an open while tracking is off is not counted later. Without a database nothing is.
     const property = token && (await service.directory.property(token.propertyId).catch(() => null));
     if (token && property?.tracking === "on") opens.count(token, machineOf(c));
     return picture();
@@ -30,49 +29,50 @@ export function mountTracking(app: Http, gate: Gate, service: Service, opens: Op
     const property = token && (await service.directory.property(token.propertyId));
     if (!token || !property) return noLink();
     const address = networkOf(addressOf(gate, c.env.incoming) ?? "unknown");
+    // A program may follow links without end: above the limit of its address they are not counted.
     const counted =
       property.tracking === "on" && gate.limiter.take(`clicks:${address}`, ADDRESS_LIMIT).allowed;
-    const place = `${token.propertyId}${token.linkId}`;
-    const before = token.url ?? known.get(place) ?? null;
-    const url = await follow(service, property, token, { before, counted, machine: machineOf(c) });
+    const key = `${token.propertyId}${token.linkId}`;
+    const target = token.url ?? known.get(key) ?? null;
+    const url = await follow(service, property, token, { target, counted, machine: machineOf(c) });
     if (url === null) return noLink();
     if (url === undefined) return later();
     if (token.url === null) {
-      if (known.size >= MOST_KNOWN) known.clear();
-      known.set(place, url);
+      if (known.size >= MAX_KNOWN) known.clear();
+      known.set(key, url);
     }
     return redirect(url);
   });
 }
 
 interface Click {
-  /** Where the link leads, as far as that is known without the database. */
-  before: string | null;
+  /** The link's address, if it is known without the database. */
+  target: string | null;
   counted: boolean;
   machine: boolean;
 }
 
 /**
- * Writes the click down before the player goes on. Who cannot be counted goes on all the same. Null: the link
- * leads nowhere; undefined: nobody can tell now.
+ * Records a click and returns the link's address, also if recording fails. Null: there is no such link; undefined: the
+ * database cannot be asked now.
  */
 async function follow(
   service: Service,
   property: Property,
   { sendId, linkId }: ClickToken,
-  { before, counted, machine }: Click,
+  { target, counted, machine }: Click,
 ): Promise<string | null | undefined> {
-  if (before !== null && !counted) return before;
+  if (target !== null && !counted) return target;
   try {
     return await writeAsService(service, property, async (context) => {
-      const url = before ?? (await linkAddress(context, linkId));
+      const url = target ?? (await linkAddress(context, linkId));
       if (url !== null && counted)
         await recordEngagement(context, [{ kind: "clicked", sendId, linkId, machine }]);
       return url;
     });
   } catch (error) {
     service.log.warn({ err: error, sendId }, "click not counted");
-    return before ?? undefined;
+    return target ?? undefined;
   }
 }
 
@@ -81,7 +81,7 @@ function machineOf(c: HttpContext): boolean {
 }
 
 const UNSEEN = { "cache-control": "no-store", "referrer-policy": "no-referrer", "x-robots-tag": "noindex" };
-// The smallest picture that nobody sees: 43 bytes.
+// The smallest transparent GIF: 43 bytes.
 const GIF = Uint8Array.from(
   Buffer.from("R0lGODlhAQABAIAAAAAAAP///yH5BAEAAAAALAAAAAABAAEAAAIBRAA7", "base64"),
 );

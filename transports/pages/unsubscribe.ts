@@ -1,36 +1,36 @@
-import type { Preference } from "#tools/campaigns/preferences.ts";
-import { isErased, isUnsubscribed } from "#tools/campaigns/unsubscribe.ts";
-import { type MessageLink, mountMessageLink, propertyPage } from "./message-link.ts";
+import type { Preference } from "#tools/preferences/preferences.ts";
+import { isErased, isUnsubscribed } from "#tools/preferences/unsubscribe.ts";
+import { type MessageLink, type Mounting, mountMessageLink, propertyPage } from "./message-link.ts";
 import { escapeHtml } from "./page.ts";
 
 /**
- * The page behind every unsubscribe link: GET shows and changes nothing, POST acts at once, whatever its body says
+ * Mounts the page of unsubscribe links. GET changes nothing; POST acts at once, whatever its body is
  * (RFC 8058: no redirect, no cookie).
  */
-export function mountUnsubscribe(place: Parameters<typeof mountMessageLink>[0]): void {
-  mountMessageLink(place, "/u", {
+export function mountUnsubscribe(mounting: Mounting): void {
+  mountMessageLink(mounting, "/u", {
     async get(link) {
-      if (await link.ask((about) => isErased(about, link.sendId))) return erasedPage(link);
+      if (await link.read((tenant) => isErased(tenant, link.sendId))) return erasedPage(link);
       const { preferences } = await link.run<{ preferences: Preference[] }>("get_preferences");
       const email = preferences.find(({ channel }) => channel === "email");
       return email?.on ? askPage(link) : donePage(link);
     },
     async post(link) {
-      if (await link.ask((about) => isErased(about, link.sendId))) return erasedPage(link);
-      // Anybody who has the message may ask again and again: a repeat leaves nothing in the ledgers.
-      if (!(await link.ask((about) => isUnsubscribed(about, link.sendId)))) await link.run("unsubscribe");
+      if (await link.read((tenant) => isErased(tenant, link.sendId))) return erasedPage(link);
+      // A message can be forwarded, and its link used again and again: a repeat adds nothing to the ledgers.
+      if (!(await link.read((tenant) => isUnsubscribed(tenant, link.sendId)))) await link.run("unsubscribe");
       return donePage(link);
     },
   });
 }
 
-/** Nothing is recorded: the address has been barred with the erasure, and the link does not know it any more. */
+/** Records nothing: the erasure barred the address, and the link no longer knows it. */
 function erasedPage({ property }: MessageLink): Response {
   const name = escapeHtml(property.name);
   return propertyPage(
     property,
     "The data about this message was erased",
-    `<p>Whoever this email was for had their data erased at ${name}, and gets no more marketing email. The address that it went to is not known any more, so this link changes nothing.</p><p class="soft">Does email from ${name} reach you all the same? Use the link in that email.</p>`,
+    `<p>${name} has erased the data of this email's recipient and sends no more marketing email to that address. The address is no longer known, so this link changes nothing.</p><p class="soft">Do you still get email from ${name}? Use the link in that email.</p>`,
   );
 }
 

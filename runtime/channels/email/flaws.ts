@@ -1,4 +1,4 @@
-import type { EmailMessage, SendOutcome } from "../channel.ts";
+import type { EmailMessage, SendOutcome } from "../provider/channel.ts";
 
 // A comma or a bracket in an address could name a second recipient.
 const ADDRESS = /^[^\s\p{Cc}<>()[\]\\,;:"@]+@[^\s\p{Cc}<>()[\]\\,;:"@]+$/u;

@@ -1,6 +1,6 @@
 import { z } from "zod";
-import { provider } from "../channel.ts";
-import { keeping } from "../keeping.ts";
+import { provider } from "../provider/channel.ts";
+import { keeping } from "../provider/mailbox-store.ts";
 import { flaw } from "./flaws.ts";
 
 /** The embedded default: keeps every message where it can be listed and read, and sends nothing. */

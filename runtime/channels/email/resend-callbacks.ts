@@ -1,7 +1,7 @@
 import { createHmac, timingSafeEqual } from "node:crypto";
-import type { CallbackRequest, Callbacks, Notice } from "../channel.ts";
-import { objectsIn, timeAt } from "../notices.ts";
-import { textAt } from "../vendor-api.ts";
+import type { CallbackRequest, Callbacks, Notice } from "../provider/channel.ts";
+import { objectsIn, timeAt } from "../provider/notices.ts";
+import { textAt } from "../provider/vendor-api.ts";
 
 type Settings = { webhook_secret?: string | undefined };
 

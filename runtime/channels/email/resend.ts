@@ -1,6 +1,12 @@
 import { z } from "zod";
-import { type EmailMessage, each, provider, type SendOptions, type SendOutcome } from "../channel.ts";
-import { ask, textAt, trouble } from "../vendor-api.ts";
+import {
+  type EmailMessage,
+  each,
+  provider,
+  type SendOptions,
+  type SendOutcome,
+} from "../provider/channel.ts";
+import { ask, textAt, trouble } from "../provider/vendor-api.ts";
 import { flaw } from "./flaws.ts";
 import { resendCallbacks } from "./resend-callbacks.ts";
 

@@ -1,7 +1,7 @@
 import { createPublicKey } from "node:crypto";
 import { z } from "zod";
-import { type EmailMessage, each, provider, type SendOutcome } from "../channel.ts";
-import { ask, textAt, trouble } from "../vendor-api.ts";
+import { type EmailMessage, each, provider, type SendOutcome } from "../provider/channel.ts";
+import { ask, textAt, trouble } from "../provider/vendor-api.ts";
 import { flaw } from "./flaws.ts";
 import { sendgridCallbacks } from "./sendgrid-callbacks.ts";
 

@@ -1,6 +1,6 @@
-import type { Callbacks, Notice } from "../channel.ts";
-import { timeAt } from "../notices.ts";
-import { textAt } from "../vendor-api.ts";
+import type { Callbacks, Notice } from "../provider/channel.ts";
+import { timeAt } from "../provider/notices.ts";
+import { textAt } from "../provider/vendor-api.ts";
 import { confirmSns, readSns, verifySns } from "./sns.ts";
 
 type Settings = { topic_arn?: string | undefined };

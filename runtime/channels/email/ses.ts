@@ -1,7 +1,7 @@
 import { AwsClient } from "aws4fetch";
 import { z } from "zod";
-import { type EmailMessage, each, provider, type SendOutcome } from "../channel.ts";
-import { ask, textAt, trouble } from "../vendor-api.ts";
+import { type EmailMessage, each, provider, type SendOutcome } from "../provider/channel.ts";
+import { ask, textAt, trouble } from "../provider/vendor-api.ts";
 import { flaw } from "./flaws.ts";
 import { sesCallbacks } from "./ses-callbacks.ts";
 

@@ -1,4 +1,4 @@
-import type { SendOutcome } from "../channel.ts";
+import type { SendOutcome } from "../provider/channel.ts";
 
 /** What nodemailer says about a message that did not pass. */
 export interface SmtpError {

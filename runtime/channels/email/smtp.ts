@@ -2,7 +2,8 @@ import { connect, type Socket } from "node:net";
 import type { Readable } from "node:stream";
 import { createTransport } from "nodemailer";
 import { z } from "zod";
-import { AddressRefused, publicLookup, refuseHost } from "../../outgoing.ts";
+import { semaphore } from "#db/semaphore.ts";
+import { AddressRefused, publicLookup, refuseHost } from "#runtime/network/outgoing.ts";
 import {
   type EmailMessage,
   each,
@@ -10,7 +11,7 @@ import {
   provider,
   type Reach,
   type SendOutcome,
-} from "../channel.ts";
+} from "../provider/channel.ts";
 import { flaw } from "./flaws.ts";
 import { troubleOf } from "./smtp-trouble.ts";
 
@@ -54,7 +55,7 @@ export default provider({
 
 function open(settings: Settings, reach: Reach): OpenProvider<EmailMessage> {
   const { transport, bodies } = openTransport(settings, reach);
-  const slots = openSlots(settings.maxConnections);
+  const connected = semaphore(settings.maxConnections);
 
   async function transmit(message: EmailMessage, signal: AbortSignal): Promise<SendOutcome> {
     const refused = flaw(message);
@@ -85,8 +86,7 @@ function open(settings: Settings, reach: Reach): OpenProvider<EmailMessage> {
   return {
     async send(messages, { signal, told, startBy = performance.now() + STARTS_WITHIN_MS }) {
       let refusal: SendOutcome | undefined;
-      return each(messages, { signal, startBy, told }, async (message): Promise<SendOutcome> => {
-        using _slot = await slots.take();
+      const sendOne = async (message: EmailMessage): Promise<SendOutcome> => {
         const { id } = message;
         // Each further login with a refused password brings a lock-out nearer.
         if (refusal) return { ...refusal, id };
@@ -97,7 +97,8 @@ function open(settings: Settings, reach: Reach): OpenProvider<EmailMessage> {
         const outcome = await transmit(message, signal);
         if (outcome.status === "retry" && outcome.fatal) refusal = outcome;
         return outcome;
-      });
+      };
+      return each(messages, { signal, startBy, told }, (message) => connected(() => sendOne(message)));
     },
     close: async () => transport.close(),
   };
@@ -158,22 +159,6 @@ function connectPublic(
     socket.off("error", failed);
     done(null, { connection: socket });
   });
-}
-
-/** At most `count` holders at once; the others wait their turn. */
-function openSlots(count: number) {
-  let free = count;
-  const waiting: (() => void)[] = [];
-  const give = {
-    [Symbol.dispose]: () => (waiting.shift() ?? (() => free++))(),
-  };
-  return {
-    async take(): Promise<Disposable> {
-      if (free > 0) free--;
-      else await new Promise<void>((resolve) => waiting.push(resolve));
-      return give;
-    },
-  };
 }
 
 function compose(message: EmailMessage, { from }: Settings) {

@@ -1,6 +1,6 @@
 import { z } from "zod";
-import { provider } from "../channel.ts";
-import { keeping } from "../keeping.ts";
+import { provider } from "../provider/channel.ts";
+import { keeping } from "../provider/mailbox-store.ts";
 
 /** The branded inbox: a message is kept for its player, and that is its delivery. */
 export default provider({

@@ -1,6 +1,6 @@
 import { z } from "zod";
-import { provider } from "../channel.ts";
-import { keeping } from "../keeping.ts";
+import { provider } from "../provider/channel.ts";
+import { keeping } from "../provider/mailbox-store.ts";
 
 /** The embedded default: keeps every text where it can be listed and read, and sends nothing. */
 export default provider({

@@ -1,12 +1,16 @@
 import { createHash, createHmac, timingSafeEqual } from "node:crypto";
-import type { CallbackRequest, Notice } from "../channel.ts";
-import type { TwilioSettings } from "./twilio.ts";
+import type { CallbackRequest, Notice } from "../provider/channel.ts";
+
+/** Of the settings, the key that Twilio signs by. */
+interface Signing {
+  auth_token: string;
+}
 
 /**
  * Whether Twilio signed the request: HMAC-SHA1 of the address and, of a form, its sorted fields. A JSON body is
  * known by its SHA-256 in the address. Twilio signs the address with its port or without, so both are tried.
  */
-export function verify({ auth_token }: TwilioSettings, { url, headers, body }: CallbackRequest): boolean {
+export function verify({ auth_token }: Signing, { url, headers, body }: CallbackRequest): boolean {
   const given = headers["x-twilio-signature"];
   if (!given) return false;
   const hash = URL.parse(url)?.searchParams.get("bodySHA256");
@@ -25,7 +29,7 @@ const UNREACHABLE = new Set(["21211", "21614", "30005", "30006"]);
 const OPTED_OUT = "21610";
 
 /** The notices in a verified request. Twilio gives no time, so that of its arrival stands in. */
-export function parse(_: TwilioSettings, { url, body, at: now }: CallbackRequest): Notice[] {
+export function parse(_: Signing, { url, body, at: now }: CallbackRequest): Notice[] {
   const form = formOf(body);
   const providerMessageId = form.get("MessageSid") ?? form.get("SmsSid") ?? "";
   if (providerMessageId === "") return [];

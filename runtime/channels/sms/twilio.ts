@@ -1,6 +1,6 @@
 import { z } from "zod";
-import { each, provider, type SendOutcome, type SmsMessage } from "../channel.ts";
-import { ask, textAt, trouble } from "../vendor-api.ts";
+import { each, provider, type SendOutcome, type SmsMessage } from "../provider/channel.ts";
+import { ask, textAt, trouble } from "../provider/vendor-api.ts";
 import { parse, verify } from "./twilio-callbacks.ts";
 
 const settings = z.strictObject({

@@ -5,7 +5,7 @@ import { boolean, date, doublePrecision, jsonb, pgTable, text, timestamp, uuid }
 import { drizzle } from "drizzle-orm/postgres-js";
 import { Hono } from "hono";
 import postgres from "postgres";
-import type { ColumnType } from "#db/shape.ts";
+import type { ColumnType } from "#db/query/readable-table.ts";
 import { columns, databaseUrl, POOL, property } from "./players.ts";
 import { serve } from "./serve.ts";
 

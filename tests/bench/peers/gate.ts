@@ -1,12 +1,12 @@
 import { Hono } from "hono";
 import { readConfig } from "#runtime/config.ts";
+import { rateLimiter } from "#runtime/limits/rate-limit.ts";
 import { createLog } from "#runtime/log.ts";
-import { rateLimiter } from "#runtime/rate-limit.ts";
-import { answer } from "#transports/answer.ts";
-import { openService } from "#transports/compose.ts";
-import type { Gate } from "#transports/gate.ts";
-import { guarded, type Http } from "#transports/guarded.ts";
-import { listen } from "#transports/http.ts";
+import { answer } from "#transports/http/answer.ts";
+import type { Gate } from "#transports/http/gate.ts";
+import { guarded, type Http } from "#transports/http/guarded.ts";
+import { listen } from "#transports/http/server.ts";
+import { openService } from "#transports/start/service.ts";
 import { serve } from "./serve.ts";
 
 // One route behind the gate of the service, and nothing behind the route.

@@ -1,7 +1,7 @@
 import { createHash, randomUUID } from "node:crypto";
 import type postgres from "postgres";
-import { addressHash } from "#tools/players/address.ts";
-import { identityHash } from "#tools/players/identity.ts";
+import { addressHash } from "#tools/people/address.ts";
+import { identityHash } from "#tools/people/identity.ts";
 import { COLUMNS } from "./players.ts";
 
 let pepper: Buffer | undefined;

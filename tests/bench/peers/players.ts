@@ -1,4 +1,4 @@
-import { shapeOf } from "#runtime/columns.ts";
+import { shapeOf } from "#runtime/operation/columns.ts";
 import players from "#tools/players/players.table.ts";
 
 export const { columns } = shapeOf(players);

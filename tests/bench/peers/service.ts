@@ -1,7 +1,7 @@
 import { readConfig } from "#runtime/config.ts";
 import { createLog } from "#runtime/log.ts";
 import { CATALOG } from "#tools/catalog.ts";
-import { compose } from "#transports/compose.ts";
+import { compose } from "#transports/start/compose.ts";
 import { serve } from "./serve.ts";
 
 // The whole service as it is started for the web, on a free port.

@@ -1,14 +1,14 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { comeDue } from "../../support/due.ts";
-import { type House, startHouse } from "../../support/house.ts";
-import { NOWHERE } from "../asking.ts";
+import { NOWHERE } from "../../support/operation-calls.ts";
+import { scenarioIn } from "../../support/scenario.ts";
+import { startService, type TestService } from "../../support/service.ts";
 import { consenting } from "./fields.ts";
 
-let house: House;
+let service: TestService;
 let segment: string;
 
 beforeAll(async () => {
-  house = await startHouse();
+  service = await startService();
   const players = {
     allowed: "ok@example.com",
     suppressed: "suppressed@example.com",
@@ -17,25 +17,25 @@ beforeAll(async () => {
   };
   const ids: Record<string, string> = {};
   for (const [name, email] of Object.entries(players)) {
-    ids[name] = await consenting(house, { player_id: name, email, tier: "Spec" });
+    ids[name] = await consenting(service, { player_id: name, email, tier: "Spec" });
   }
-  await house.post("/api/players", { player_id: "silent", email: "silent@example.com", tier: "Spec" });
-  await house.post("/api/suppressions", { channel: "email", address: players.suppressed });
-  await house.call("create_self_exclusion", { player_id: ids.excluded }, house.tenant.id);
-  const { body } = await house.post("/api/segments", {
+  await service.post("/api/players", { player_id: "silent", email: "silent@example.com", tier: "Spec" });
+  await service.post("/api/suppressions", { channel: "email", address: players.suppressed });
+  await service.call("create_self_exclusion", { player_id: ids.excluded }, service.tenant.id);
+  const { body } = await service.post("/api/segments", {
     name: "Spec",
     conditions: [{ field: "tier", operator: "eq", value: "Spec" }],
   });
   segment = body.id;
 });
-afterAll(() => house?.stop());
+afterAll(() => service?.stop());
 
 const fn = (name: string, input: object, headers?: Record<string, string | null>) =>
-  house.post(`/api/functions/${name}`, input, headers);
+  service.post(`/api/functions/${name}`, input, headers);
 
 const draft = async (input: object = {}) =>
   (
-    await house.post("/api/campaigns", {
+    await service.post("/api/campaigns", {
       name: "Offer",
       subject: "Come by",
       body_html: "<p>Come by</p>",
@@ -47,7 +47,7 @@ const draft = async (input: object = {}) =>
 const tomorrow = () => new Date(Date.now() + 86_400_000).toISOString();
 
 const sends = async (campaignId: string) => {
-  const { body } = await house.get(`/api/campaign_sends?campaign_id.eq=${campaignId}`);
+  const { body } = await service.get(`/api/campaign_sends?campaign_id.eq=${campaignId}`);
   return body as { status: string; skip_reasons: string[]; address_masked: string | null }[];
 };
 
@@ -55,21 +55,23 @@ describe("send-campaign", () => {
   test("campaignId and propertyId are both required; 401 without a credential; a write", async () => {
     const campaignId = await draft();
     expect((await fn("send-campaign", { campaignId })).status).toBe(400);
-    expect((await fn("send-campaign", { propertyId: house.tenant.id })).status).toBe(400);
-    const input = { campaignId, propertyId: house.tenant.id };
+    expect((await fn("send-campaign", { propertyId: service.tenant.id })).status).toBe(400);
+    const input = { campaignId, propertyId: service.tenant.id };
     expect((await fn("send-campaign", input, { "X-Api-Key": null })).status).toBe(401);
-    expect((await fn("send-campaign", input, { "X-Api-Key": house.tenant.readKey })).status).toBe(403);
+    expect((await fn("send-campaign", input, { "X-Api-Key": service.tenant.readKey })).status).toBe(403);
   });
 
   test("queues for asynchronous delivery; every recipient passes the check: suppression, do-not-call, active consent", async () => {
     const campaignId = await draft();
-    const { status, body } = await fn("send-campaign", { campaignId, propertyId: house.tenant.id });
+    const { status, body } = await fn("send-campaign", { campaignId, propertyId: service.tenant.id });
     expect([status, body.success]).toEqual([200, true]);
-    await expect.poll(async () => (await house.get(`/api/campaigns/${campaignId}`)).body.status).toBe("sent");
+    await expect
+      .poll(async () => (await service.get(`/api/campaigns/${campaignId}`)).body.status)
+      .toBe("sent");
     const rows = await sends(campaignId);
     const blocked = rows.filter(({ status }) => status === "skipped").flatMap((row) => row.skip_reasons);
     expect(blocked).toEqual(expect.arrayContaining(["suppressed", "no_consent", "self_excluded"]));
-    const { body: mailed } = await house.get("/api/mailbox_messages?subject.eq=Come by");
+    const { body: mailed } = await service.get("/api/mailbox_messages?subject.eq=Come by");
     expect(mailed.map(({ recipient }: { recipient: string }) => recipient).sort()).toEqual([
       "erased@example.com",
       "ok@example.com",
@@ -78,14 +80,14 @@ describe("send-campaign", () => {
 
   test("a replayed Idempotency-Key sends nothing again", async () => {
     const campaignId = await draft({ subject: "Only once" });
-    const input = { campaignId, propertyId: house.tenant.id };
+    const input = { campaignId, propertyId: service.tenant.id };
     const headers = { "Idempotency-Key": "send-once" };
     await fn("send-campaign", input, headers);
     const again = await fn("send-campaign", input, headers);
     expect([again.status, again.headers.get("Idempotency-Replayed")]).toEqual([200, "true"]);
-    await house.idle();
+    await service.idle();
     expect(
-      (await house.get("/api/mailbox_messages?subject.eq=Only once&recipient.eq=ok@example.com")).body,
+      (await service.get("/api/mailbox_messages?subject.eq=Only once&recipient.eq=ok@example.com")).body,
     ).toHaveLength(1);
   });
 });
@@ -97,17 +99,17 @@ describe("send-sms-campaign", () => {
       ["sms-dnc", "+17025550172"],
       ["sms-suppressed", "+17025550173"],
     ] as const) {
-      await consenting(house, { player_id: id, phone, tier: "Texted", timezone: "UTC" }, "sms");
+      await consenting(service, { player_id: id, phone, tier: "Texted", timezone: "UTC" }, "sms");
     }
-    await house.post("/api/dnc_entries", { phone: "+17025550172" });
-    await house.post("/api/suppressions", { channel: "sms", address: "+17025550173" });
-    const { body: campaign } = await house.post("/api/campaigns", {
+    await service.post("/api/dnc_entries", { phone: "+17025550172" });
+    await service.post("/api/suppressions", { channel: "sms", address: "+17025550173" });
+    const { body: campaign } = await service.post("/api/campaigns", {
       name: "Text",
       channel: "sms",
       body_text: "Come by tonight",
       conditions: [{ field: "tier", operator: "eq", value: "Texted" }],
     });
-    const input = { campaignId: campaign.id, propertyId: house.tenant.id };
+    const input = { campaignId: campaign.id, propertyId: service.tenant.id };
     expect((await fn("send-sms-campaign", { campaignId: campaign.id })).status).toBe(400);
     const { status, body } = await fn("send-sms-campaign", input);
     expect([status, body.success]).toEqual([200, true]);
@@ -159,7 +161,7 @@ describe("schedule-campaign", () => {
     const campaign_id = await draft();
     const input = { campaign_id, scheduled_at: tomorrow(), segment_id: segment };
     expect((await schedule(input, { "X-Api-Key": null })).status).toBe(401);
-    const elsewhere = { "X-Property-Id": (await house.newTenant()).id };
+    const elsewhere = { "X-Property-Id": (await service.newTenant()).id };
     expect((await schedule(input, elsewhere)).status).toBe(403);
     expect((await schedule({ ...input, campaign_id: NOWHERE })).status).toBe(404);
     expect((await schedule({ ...input, segment_id: NOWHERE })).status).toBe(404);
@@ -167,21 +169,21 @@ describe("schedule-campaign", () => {
 
   test("409 when the campaign's current status does not allow scheduling", async () => {
     const campaign_id = await draft();
-    await fn("send-campaign", { campaignId: campaign_id, propertyId: house.tenant.id });
+    await fn("send-campaign", { campaignId: campaign_id, propertyId: service.tenant.id });
     expect((await schedule({ campaign_id, scheduled_at: tomorrow(), segment_id: segment })).status).toBe(409);
   });
 
   test("the audience is re-resolved at fire time and passes the full check: suppression, DNC, self-exclusion, erasure", async () => {
     const campaign_id = await draft({ subject: "At its time" });
     expect((await schedule({ campaign_id, scheduled_at: tomorrow(), segment_id: segment })).status).toBe(200);
-    await consenting(house, { player_id: "late", email: "late@example.com", tier: "Spec" });
-    const { body: erased } = await house.get("/api/players?player_id.eq=erased");
-    await fn("data-deletion", { propertyId: house.tenant.id, playerId: erased[0].id });
-    await comeDue(house, campaign_id);
+    await consenting(service, { player_id: "late", email: "late@example.com", tier: "Spec" });
+    const { body: erased } = await service.get("/api/players?player_id.eq=erased");
+    await fn("data-deletion", { propertyId: service.tenant.id, playerId: erased[0].id });
+    await scenarioIn(service).comeDue(campaign_id);
     await expect
-      .poll(async () => (await house.get(`/api/campaigns/${campaign_id}`)).body.status, { timeout: 25_000 })
+      .poll(async () => (await service.get(`/api/campaigns/${campaign_id}`)).body.status, { timeout: 25_000 })
       .toBe("sent");
-    const { body: mailed } = await house.get("/api/mailbox_messages?subject.eq=At its time");
+    const { body: mailed } = await service.get("/api/mailbox_messages?subject.eq=At its time");
     expect(mailed.map(({ recipient }: { recipient: string }) => recipient).sort()).toEqual([
       "late@example.com",
       "ok@example.com",
@@ -192,7 +194,7 @@ describe("schedule-campaign", () => {
 describe("GET, POST /api/campaigns", () => {
   test("a campaign is created and listed", async () => {
     const id = await draft({ name: "Listed" });
-    const { body } = await house.get("/api/campaigns?name.eq=Listed");
+    const { body } = await service.get("/api/campaigns?name.eq=Listed");
     expect(body).toHaveLength(1);
     expect(body[0]).toMatchObject({ id, status: "draft" });
   });

@@ -1,80 +1,80 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { type House, startHouse } from "../../support/house.ts";
-import { NOWHERE } from "../asking.ts";
+import { NOWHERE } from "../../support/operation-calls.ts";
+import { startService, type TestService } from "../../support/service.ts";
 import { consenting, expectFields, PLAYER, session, WEBHOOK_ENDPOINT } from "./fields.ts";
 
-let house: House;
+let service: TestService;
 let admin: Record<string, string | null>;
 
 beforeAll(async () => {
-  house = await startHouse();
-  admin = session((await house.signIn()).token);
+  service = await startService();
+  admin = session((await service.signIn()).token);
 });
-afterAll(() => house?.stop());
+afterAll(() => service?.stop());
 
 const fn = (name: string, input: object, headers?: Record<string, string | null>) =>
-  house.post(`/api/functions/${name}`, input, headers);
+  service.post(`/api/functions/${name}`, input, headers);
 
 const makeKey = (input: object = {}, headers = admin) =>
-  fn("create-api-key", { property_id: house.tenant.id, name: "k", ...input }, headers);
+  fn("create-api-key", { property_id: service.tenant.id, name: "k", ...input }, headers);
 
 describe("Common conventions", () => {
   test("Function endpoints: POST /api/functions/{name} with a JSON body", async () => {
     const conditions = [{ field: "tier", operator: "eq", value: "Gold" }];
-    const answer = await fn("segment-preview", { propertyId: house.tenant.id, conditions });
+    const answer = await fn("segment-preview", { propertyId: service.tenant.id, conditions });
     expect(answer.status).toBe(200);
-    expect((await house.get("/api/functions/segment-preview")).status).toBe(405);
+    expect((await service.get("/api/functions/segment-preview")).status).toBe(405);
   });
 
   test("Table CRUD: GET, POST, PATCH, DELETE on /api/{table} and /api/{table}/{id}", async () => {
-    const created = await house.post("/api/segments", { name: "Crud", type: "static" });
+    const created = await service.post("/api/segments", { name: "Crud", type: "static" });
     const path = `/api/segments/${created.body.id}`;
     expect(created.status).toBe(201);
-    expect((await house.get("/api/segments")).status).toBe(200);
-    expect((await house.get(path)).body.name).toBe("Crud");
-    expect((await house.request("PATCH", path, { body: { name: "Crude" } })).body.name).toBe("Crude");
-    expect((await house.request("DELETE", path)).body).toEqual({ success: true });
-    expect((await house.get(path)).status).toBe(404);
+    expect((await service.get("/api/segments")).status).toBe(200);
+    expect((await service.get(path)).body.name).toBe("Crud");
+    expect((await service.request("PATCH", path, { body: { name: "Crude" } })).body.name).toBe("Crude");
+    expect((await service.request("DELETE", path)).body).toEqual({ success: true });
+    expect((await service.get(path)).status).toBe(404);
   });
 
   test("players, webhook_endpoints, validation_jobs, import_jobs and campaigns are tables", async () => {
     for (const table of ["players", "webhook_endpoints", "validation_jobs", "import_jobs", "campaigns"]) {
-      const { status, body } = await house.get(`/api/${table}`);
+      const { status, body } = await service.get(`/api/${table}`);
       expect(status, table).toBe(200);
       expect(Array.isArray(body), table).toBe(true);
     }
   });
 
   test("Header X-Property-Id selects the property; optional for API keys", async () => {
-    const own = { "X-Property-Id": house.tenant.id };
-    expect((await house.get("/api/players", own)).status).toBe(200);
-    expect((await house.get("/api/players")).status).toBe(200);
+    const own = { "X-Property-Id": service.tenant.id };
+    expect((await service.get("/api/players", own)).status).toBe(200);
+    expect((await service.get("/api/players")).status).toBe(200);
   });
 
   test("X-Property-Id is required for a JWT user who has access to several properties", async () => {
-    const several = await house.signIn();
-    const other = await house.newTenant();
-    await house.call("grant_membership", { property_id: other.id, user_id: several.id, role: "manager" });
+    const several = await service.signIn();
+    const other = await service.newTenant();
+    await service.call("grant_membership", { property_id: other.id, user_id: several.id, role: "manager" });
     const headers = session(several.token);
-    const unsaid = await house.get("/api/players", headers);
+    const unsaid = await service.get("/api/players", headers);
     expect(unsaid.status).toBe(400);
     expect(unsaid.body.error).toContain("X-Property-Id");
-    expect((await house.get("/api/players", { ...headers, "X-Property-Id": other.id })).status).toBe(200);
+    expect((await service.get("/api/players", { ...headers, "X-Property-Id": other.id })).status).toBe(200);
   });
 
   test("Header Idempotency-Key: a replay returns the original response, says so, and does not write again", async () => {
     const headers = { "Idempotency-Key": "spec-replay" };
-    const first = await house.post("/api/players", { player_id: "IDEM" }, headers);
-    const again = await house.post("/api/players", { player_id: "IDEM" }, headers);
+    const first = await service.post("/api/players", { player_id: "IDEM" }, headers);
+    const again = await service.post("/api/players", { player_id: "IDEM" }, headers);
     expect(again.text).toBe(first.text);
     expect(again.status).toBe(first.status);
     expect(first.headers.get("Idempotency-Replayed")).toBeNull();
     expect(again.headers.get("Idempotency-Replayed")).toBe("true");
-    expect((await house.get("/api/players?player_id.eq=IDEM")).body).toHaveLength(1);
+    expect((await service.get("/api/players?player_id.eq=IDEM")).body).toHaveLength(1);
   });
 
   test("Idempotency-Key is honored on POST, PATCH and DELETE, of tables and functions", async () => {
-    const { body: player } = await house.post("/api/players", {});
+    const { body: player } = await service.post("/api/players", {});
     const path = `/api/players/${player.id}`;
     const twice = async (key: string, send: (headers: Record<string, string>) => Promise<unknown>) => {
       await send({ "Idempotency-Key": key });
@@ -82,10 +82,10 @@ describe("Common conventions", () => {
     };
     const calls = {
       patch: (headers: Record<string, string>) =>
-        house.request("PATCH", path, { body: { tier: "Gold" }, headers }),
+        service.request("PATCH", path, { body: { tier: "Gold" }, headers }),
       fn: (headers: Record<string, string>) =>
-        fn("consent-revoke", { propertyId: house.tenant.id, playerId: player.id, channel: "sms" }, headers),
-      remove: (headers: Record<string, string>) => house.request("DELETE", path, { headers }),
+        fn("consent-revoke", { propertyId: service.tenant.id, playerId: player.id, channel: "sms" }, headers),
+      remove: (headers: Record<string, string>) => service.request("DELETE", path, { headers }),
     };
     for (const [key, send] of Object.entries(calls)) {
       const again = (await twice(`spec-${key}`, send)) as { headers: Headers; status: number };
@@ -96,10 +96,10 @@ describe("Common conventions", () => {
 
   test("Every response carries API-Version and the advisory X-RateLimit headers", async () => {
     for (const answer of [
-      await house.get("/api/players"),
-      await house.get("/api/players", { "X-Api-Key": null }),
-      await house.get("/api/nothing"),
-      await house.post("/api/players", "{", { "Content-Type": "application/json" }),
+      await service.get("/api/players"),
+      await service.get("/api/players", { "X-Api-Key": null }),
+      await service.get("/api/nothing"),
+      await service.post("/api/players", "{", { "Content-Type": "application/json" }),
     ]) {
       expect(answer.headers.get("API-Version")).toMatch(/^\d{4}-\d\d-\d\d$/);
       for (const name of ["Limit", "Remaining", "Reset"]) {
@@ -116,12 +116,12 @@ describe("Filters on list queries", () => {
       ["Filter bob", 20, "Silver"],
       ["Filter Cat", 30, null],
     ] as const) {
-      await house.post("/api/players", { first_name: name, adt, tier, last_name: "Filtered" });
+      await service.post("/api/players", { first_name: name, adt, tier, last_name: "Filtered" });
     }
   });
 
   const names = async (query: string) => {
-    const { body } = await house.get(`/api/players?last_name.eq=Filtered&order=adt.asc&${query}`);
+    const { body } = await service.get(`/api/players?last_name.eq=Filtered&order=adt.asc&${query}`);
     return body.map(({ first_name }: { first_name: string }) => first_name.slice(7));
   };
 
@@ -146,23 +146,23 @@ describe("Filters on list queries", () => {
   });
 
   test("order=<column>.<asc|desc>, limit, offset", async () => {
-    const { body } = await house.get("/api/players?last_name.eq=Filtered&order=adt.desc&limit=1&offset=1");
+    const { body } = await service.get("/api/players?last_name.eq=Filtered&order=adt.desc&limit=1&offset=1");
     expect(body.map(({ adt }: { adt: number }) => adt)).toEqual([20]);
   });
 });
 
 describe("Authentication and keys", () => {
   test("POST /api/auth/login: 401 for invalid credentials", async () => {
-    const { email } = await house.signIn();
-    const wrong = await house.post("/api/auth/login", { email, password: "not it" }, { "X-Api-Key": null });
+    const { email } = await service.signIn();
+    const wrong = await service.post("/api/auth/login", { email, password: "not it" }, { "X-Api-Key": null });
     expect(wrong.status).toBe(401);
     expect(wrong.body.error).toBe("invalid_credential");
   });
 
   test("POST /api/auth/login: 429 with retry_after", async () => {
-    const { email } = await house.signIn();
+    const { email } = await service.signIn();
     const login = () =>
-      house.post("/api/auth/login", { email, password: "not it either" }, { "X-Api-Key": null });
+      service.post("/api/auth/login", { email, password: "not it either" }, { "X-Api-Key": null });
     let answer = await login();
     for (let tries = 1; tries < 10 && answer.status !== 429; tries += 1) answer = await login();
     expect(answer.status).toBe(429);
@@ -170,19 +170,19 @@ describe("Authentication and keys", () => {
   });
 
   test("POST /api/auth/me: 200 User, and 401 without a token", async () => {
-    expect((await house.post("/api/auth/me", {}, admin)).status).toBe(200);
-    expect((await house.post("/api/auth/me", {}, { "X-Api-Key": null })).status).toBe(401);
+    expect((await service.post("/api/auth/me", {}, admin)).status).toBe(200);
+    expect((await service.post("/api/auth/me", {}, { "X-Api-Key": null })).status).toBe(401);
   });
 
   test("create-api-key takes a JWT: 401 without, 403 for a user who manages nothing here", async () => {
     expect((await makeKey({}, { "X-Api-Key": null })).status).toBe(401);
-    const outsider = await house.signIn({ role: null });
+    const outsider = await service.signIn({ role: null });
     expect((await makeKey({}, session(outsider.token))).status).toBe(403);
   });
 
   test("Caller of create-api-key must be a platform admin or a property admin/manager", async () => {
-    const statusOf = async (who: Parameters<House["signIn"]>[0]) =>
-      (await makeKey({}, session((await house.signIn(who)).token))).status;
+    const statusOf = async (who: Parameters<TestService["signIn"]>[0]) =>
+      (await makeKey({}, session((await service.signIn(who)).token))).status;
     expect(await statusOf({ role: "admin" })).toBe(200);
     expect(await statusOf({ role: "manager" })).toBe(200);
     expect(await statusOf({ role: null, platformAdmin: true })).toBe(200);
@@ -191,33 +191,33 @@ describe("Authentication and keys", () => {
 
   test("list-api-keys: {keys}, metadata only", async () => {
     const { body: made } = await makeKey({ name: "listed" });
-    const { status, body, text } = await fn("list-api-keys", { property_id: house.tenant.id }, admin);
+    const { status, body, text } = await fn("list-api-keys", { property_id: service.tenant.id }, admin);
     expect(status).toBe(200);
     expect(body.keys.map(({ name }: { name: string }) => name)).toContain("listed");
     expect(text).not.toContain(made.api_key);
     expect((await fn("list-api-keys", {}, admin)).status).toBe(400);
-    const analyst = session((await house.signIn({ role: "analyst" })).token);
-    const read = await fn("list-api-keys", { property_id: house.tenant.id }, analyst);
+    const analyst = session((await service.signIn({ role: "analyst" })).token);
+    const read = await fn("list-api-keys", { property_id: service.tenant.id }, analyst);
     expect([read.status, read.body]).toEqual([200, body]);
-    const other = await house.newTenant();
+    const other = await service.newTenant();
     const foreign = await fn("list-api-keys", { property_id: other.id }, analyst);
     expect([foreign.status, foreign.body.error]).toEqual([403, "wrong_property"]);
-    expect((await fn("create-api-key", { property_id: house.tenant.id, name: "k" }, analyst)).status).toBe(
+    expect((await fn("create-api-key", { property_id: service.tenant.id, name: "k" }, analyst)).status).toBe(
       403,
     );
-    expect((await fn("list-api-keys", { property_id: house.tenant.id }, { "X-Api-Key": null })).status).toBe(
-      401,
-    );
+    expect(
+      (await fn("list-api-keys", { property_id: service.tenant.id }, { "X-Api-Key": null })).status,
+    ).toBe(401);
   });
 
   test("revoke-api-key: SuccessResponse, at once, and 404 for a key that is not there", async () => {
     const { body } = await makeKey();
     const credential = { "X-Api-Key": body.api_key };
-    expect((await house.get("/api/players", credential)).status).toBe(200);
+    expect((await service.get("/api/players", credential)).status).toBe(200);
     expect((await fn("revoke-api-key", { key_id: body.key.id }, admin)).body).toMatchObject({
       success: true,
     });
-    const refused = await house.get("/api/players", credential);
+    const refused = await service.get("/api/players", credential);
     expect([refused.status, refused.body.error]).toEqual([401, "invalid_credential"]);
     expect((await fn("revoke-api-key", { key_id: NOWHERE }, admin)).status).toBe(404);
   });
@@ -226,42 +226,42 @@ describe("Authentication and keys", () => {
 describe("Players", () => {
   test("GET /api/players: limit 50 by default, at most 1000; offset 0", async () => {
     const rows = Array.from({ length: 60 }, (_, index) => ({ player_id: `many-${index}` }));
-    expect((await house.post("/api/players", rows)).status).toBe(201);
-    expect((await house.get("/api/players")).body).toHaveLength(50);
-    expect((await house.get("/api/players?limit=1000")).status).toBe(200);
-    expect((await house.get("/api/players?limit=1001")).status).toBe(400);
+    expect((await service.post("/api/players", rows)).status).toBe(201);
+    expect((await service.get("/api/players")).body).toHaveLength(50);
+    expect((await service.get("/api/players?limit=1000")).status).toBe(200);
+    expect((await service.get("/api/players?limit=1001")).status).toBe(400);
   });
 
   test("GET /api/players: filters such as email.ilike; an array of Player; 401", async () => {
-    await house.post("/api/players", { email: "Case@Example.com" });
-    const { body } = await house.get("/api/players?email.ilike=case@*");
+    await service.post("/api/players", { email: "Case@Example.com" });
+    const { body } = await service.get("/api/players?email.ilike=case@*");
     expect(body).toHaveLength(1);
     expectFields(body[0], PLAYER);
-    expect((await house.get("/api/players", { "X-Api-Key": null })).status).toBe(401);
+    expect((await service.get("/api/players", { "X-Api-Key": null })).status).toBe(401);
   });
 
   test("POST 201, GET 200 or 404, PATCH 200, DELETE 200 SuccessResponse", async () => {
-    const created = await house.post("/api/players", { first_name: "Life" });
+    const created = await service.post("/api/players", { first_name: "Life" });
     expect(created.status).toBe(201);
     const path = `/api/players/${created.body.id}`;
-    expect((await house.get(path)).status).toBe(200);
-    const patched = await house.request("PATCH", path, { body: { last_name: "Cycle" } });
+    expect((await service.get(path)).status).toBe(200);
+    const patched = await service.request("PATCH", path, { body: { last_name: "Cycle" } });
     expect([patched.status, patched.body.last_name]).toEqual([200, "Cycle"]);
-    const removed = await house.request("DELETE", path);
+    const removed = await service.request("DELETE", path);
     expect([removed.status, removed.body]).toEqual([200, { success: true }]);
-    expect((await house.get(path)).status).toBe(404);
-    expect((await house.get(`/api/players/${NOWHERE}`)).status).toBe(404);
+    expect((await service.get(path)).status).toBe(404);
+    expect((await service.get(`/api/players/${NOWHERE}`)).status).toBe(404);
   });
 
   test("a write with a read-only key: 403", async () => {
-    const answer = await house.post("/api/players", {}, { "X-Api-Key": house.tenant.readKey });
+    const answer = await service.post("/api/players", {}, { "X-Api-Key": service.tenant.readKey });
     expect([answer.status, answer.body.error]).toEqual([403, "insufficient_scope"]);
   });
 });
 
 describe("export-players", () => {
   const exported = (input: object = {}, headers?: Record<string, string | null>) =>
-    fn("export-players", { property_id: house.tenant.id, ...input }, headers);
+    fn("export-players", { property_id: service.tenant.id, ...input }, headers);
 
   test("200 text/csv attachment with every player field", async () => {
     const { status, headers, text } = await exported();
@@ -284,7 +284,7 @@ describe("export-players", () => {
       ["ex-2", "Ruby", 2],
       ["ex-3", "Opal", 2],
     ] as const) {
-      await house.post("/api/players", { player_id: id, tier, adt, state: "XX" });
+      await service.post("/api/players", { player_id: id, tier, adt, state: "XX" });
     }
     const conditions = [
       { field: "tier", operator: "eq", value: "Ruby" },
@@ -298,7 +298,7 @@ describe("export-players", () => {
   });
 
   test("segment_id of a static or dynamic segment; 404 when it is not in the property", async () => {
-    const { body } = await house.post("/api/segments", {
+    const { body } = await service.post("/api/segments", {
       name: "Exported",
       conditions: [{ field: "player_id", operator: "eq", value: "ex-3" }],
     });
@@ -316,53 +316,53 @@ describe("export-players", () => {
 
 describe("Consent and compliance", () => {
   const check = (input: object) =>
-    fn("compliance-check", { propertyId: house.tenant.id, channel: "sms", ...input });
+    fn("compliance-check", { propertyId: service.tenant.id, channel: "sms", ...input });
 
   test("consent-record and consent-revoke: SuccessResponse", async () => {
-    const id = await consenting(house, { phone: "+17025550161" }, "sms");
+    const id = await consenting(service, { phone: "+17025550161" }, "sms");
     expect((await check({ phone: "+17025550161" })).body).toMatchObject({ allowed: true, reasons: [] });
-    const revoked = await fn("consent-revoke", { propertyId: house.tenant.id, playerId: id });
+    const revoked = await fn("consent-revoke", { propertyId: service.tenant.id, playerId: id });
     expect(revoked.body).toMatchObject({ success: true });
     expect((await check({ phone: "+17025550161" })).body.allowed).toBe(false);
   });
 
   test("compliance-check: propertyId and channel are required; phone or phones", async () => {
     expect((await fn("compliance-check", { channel: "sms", phone: "+17025550100" })).status).toBe(400);
-    expect((await fn("compliance-check", { propertyId: house.tenant.id, phone: "1" })).status).toBe(400);
+    expect((await fn("compliance-check", { propertyId: service.tenant.id, phone: "1" })).status).toBe(400);
     expect((await check({ channel: "fax", phone: "+17025550100" })).status).toBe(400);
     expect((await check({})).status).toBe(400);
   });
 
   test("reasons: suppressed", async () => {
-    await consenting(house, { phone: "+17025550162" }, "sms");
-    await house.post("/api/suppressions", { channel: "sms", address: "+17025550162" });
+    await consenting(service, { phone: "+17025550162" }, "sms");
+    await service.post("/api/suppressions", { channel: "sms", address: "+17025550162" });
     expect((await check({ phone: "+17025550162" })).body.reasons).toEqual(["suppressed"]);
   });
 
   test("reasons: dnc", async () => {
-    await consenting(house, { phone: "+17025550163" }, "sms");
-    await house.post("/api/dnc_entries", { phone: "+17025550163" });
+    await consenting(service, { phone: "+17025550163" }, "sms");
+    await service.post("/api/dnc_entries", { phone: "+17025550163" });
     expect((await check({ phone: "+17025550163" })).body.reasons).toEqual(["dnc"]);
   });
 
   test("reasons: no_consent", async () => {
-    await house.post("/api/players", { phone: "+17025550164" });
+    await service.post("/api/players", { phone: "+17025550164" });
     expect((await check({ phone: "+17025550164" })).body.reasons).toEqual(["no_consent"]);
     expect((await check({ phone: "+17025550999" })).body.reasons).toEqual(["no_consent"]);
   });
 
   test("compliance-check is a read", async () => {
-    const headers = { "X-Api-Key": house.tenant.readKey };
-    const input = { propertyId: house.tenant.id, channel: "sms", phone: "+17025550164" };
+    const headers = { "X-Api-Key": service.tenant.readKey };
+    const input = { propertyId: service.tenant.id, channel: "sms", phone: "+17025550164" };
     expect((await fn("compliance-check", input, headers)).status).toBe(200);
   });
 });
 
 describe("Data privacy", () => {
   test("data-export: all data for the player, in a read", async () => {
-    const id = await consenting(house, { email: "export@example.com", player_id: "DX-1" });
-    const input = { propertyId: house.tenant.id, playerId: id };
-    const { status, body } = await fn("data-export", input, { "X-Api-Key": house.tenant.readKey });
+    const id = await consenting(service, { email: "export@example.com", player_id: "DX-1" });
+    const input = { propertyId: service.tenant.id, playerId: id };
+    const { status, body } = await fn("data-export", input, { "X-Api-Key": service.tenant.readKey });
     expect(status).toBe(200);
     expect(body.player).toMatchObject({ id, email: "export@example.com" });
     for (const name of [
@@ -378,24 +378,24 @@ describe("Data privacy", () => {
       expect(Array.isArray(body[name]), name).toBe(true);
     }
     expect(body.consent_records).toHaveLength(1);
-    expect((await fn("data-export", { propertyId: house.tenant.id })).status).toBe(400);
+    expect((await fn("data-export", { propertyId: service.tenant.id })).status).toBe(400);
     expect((await fn("data-export", { ...input, playerId: NOWHERE })).status).toBe(404);
   });
 
   test("data-deletion: SuccessResponse; the data is gone, and an audit log entry is written", async () => {
-    const id = await consenting(house, { email: "erase@example.com" });
+    const id = await consenting(service, { email: "erase@example.com" });
     const { status, body } = await fn("data-deletion", {
-      propertyId: house.tenant.id,
+      propertyId: service.tenant.id,
       playerId: id,
       reason: "asked by letter",
       requestedBy: NOWHERE,
     });
     expect([status, body.success]).toEqual([200, true]);
-    expect((await house.get(`/api/players/${id}`)).status).toBe(404);
-    expect((await house.get("/api/players?email.eq=erase@example.com")).body).toEqual([]);
-    const { body: audited } = await house.get("/api/audit_logs?action.eq=data_deletion");
+    expect((await service.get(`/api/players/${id}`)).status).toBe(404);
+    expect((await service.get("/api/players?email.eq=erase@example.com")).body).toEqual([]);
+    const { body: audited } = await service.get("/api/audit_logs?action.eq=data_deletion");
     expect(audited).toHaveLength(1);
-    expect((await fn("data-deletion", { propertyId: house.tenant.id })).status).toBe(400);
+    expect((await fn("data-deletion", { propertyId: service.tenant.id })).status).toBe(400);
   });
 });
 
@@ -405,42 +405,42 @@ describe("Jobs", () => {
       ["import_jobs", { type: "player_import", rows: [{ player_id: "J-1" }] }],
       ["validation_jobs", { type: "email_validation", emails: ["a@example.com"], level: "syntax" }],
     ] as const) {
-      const started = await house.post(`/api/${table}`, input);
+      const started = await service.post(`/api/${table}`, input);
       expect(started.status, table).toBe(202);
       expect(started.headers.get("Location"), table).toContain(started.body.id);
-      const polled = await house.get(`/api/${table}/${started.body.id}`, {
-        "X-Api-Key": house.tenant.readKey,
+      const polled = await service.get(`/api/${table}/${started.body.id}`, {
+        "X-Api-Key": service.tenant.readKey,
       });
       expect(polled.status, table).toBe(200);
-      expect((await house.get(`/api/${table}/${NOWHERE}`)).status, table).toBe(404);
+      expect((await service.get(`/api/${table}/${NOWHERE}`)).status, table).toBe(404);
     }
   });
 
   test("a job row is polled until status is completed", async () => {
-    const { body } = await house.post("/api/validation_jobs", {
+    const { body } = await service.post("/api/validation_jobs", {
       type: "email_validation",
       emails: ["ann@example.com", "nobody@@example"],
       level: "syntax",
     });
     await expect
-      .poll(async () => (await house.get(`/api/validation_jobs/${body.id}`)).body)
+      .poll(async () => (await service.get(`/api/validation_jobs/${body.id}`)).body)
       .toMatchObject({ status: "completed", total: 2, processed: 2 });
   });
 });
 
 describe("Webhook endpoints", () => {
   test("GET 200 array, POST 201; update and delete follow the standard table CRUD pattern", async () => {
-    const { status, body } = await house.post("/api/webhook_endpoints", {
+    const { status, body } = await service.post("/api/webhook_endpoints", {
       url: "https://receiver.example/a",
       events: ["campaign.sent"],
     });
     expect(status).toBe(201);
-    const { body: list } = await house.get("/api/webhook_endpoints");
+    const { body: list } = await service.get("/api/webhook_endpoints");
     expectFields(list[0], WEBHOOK_ENDPOINT);
     const path = `/api/webhook_endpoints/${body.id}`;
-    const changed = await house.request("PATCH", path, { body: { events: ["player.created"] } });
+    const changed = await service.request("PATCH", path, { body: { events: ["player.created"] } });
     expect(changed.body.events).toEqual(["player.created"]);
-    expect((await house.request("DELETE", path)).body).toEqual({ success: true });
+    expect((await service.request("DELETE", path)).body).toEqual({ success: true });
   });
 });
 
@@ -449,17 +449,17 @@ describe("MCP", () => {
   const accept = { Accept: "application/json, text/event-stream" };
 
   test("POST /api/mcp with X-Api-Key or Authorization: Bearer pk_...", async () => {
-    const bearer = { "X-Api-Key": null, Authorization: `Bearer ${house.tenant.key}` };
+    const bearer = { "X-Api-Key": null, Authorization: `Bearer ${service.tenant.key}` };
     for (const headers of [{}, bearer]) {
-      const { status, body } = await house.post("/api/mcp", message, { ...accept, ...headers });
+      const { status, body } = await service.post("/api/mcp", message, { ...accept, ...headers });
       expect(status).toBe(200);
       expect(body.result.tools.length).toBeGreaterThan(5);
     }
-    expect((await house.post("/api/mcp", message, { ...accept, "X-Api-Key": null })).status).toBe(401);
+    expect((await service.post("/api/mcp", message, { ...accept, "X-Api-Key": null })).status).toBe(401);
   });
 
   test("It exposes service operations as agent tools", async () => {
-    const { body } = await house.post("/api/mcp", message, accept);
+    const { body } = await service.post("/api/mcp", message, accept);
     const names = body.result.tools.map(({ name }: { name: string }) => name);
     for (const name of ["list_players", "send_campaign", "compliance_check", "consent_record"]) {
       expect(names).toContain(name);

@@ -1,19 +1,19 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { type House, startHouse } from "../../support/house.ts";
+import { startService, type TestService } from "../../support/service.ts";
 import { session } from "./fields.ts";
 
-let house: House;
+let service: TestService;
 let admin: Record<string, string | null>;
 
 beforeAll(async () => {
-  house = await startHouse();
-  admin = session((await house.signIn()).token);
+  service = await startService();
+  admin = session((await service.signIn()).token);
 });
-afterAll(() => house?.stop());
+afterAll(() => service?.stop());
 
 const limited = async (rate_limit?: number) => {
-  const input = { property_id: house.tenant.id, name: "limited", ...(rate_limit && { rate_limit }) };
-  const { body } = await house.post("/api/functions/create-api-key", input, admin);
+  const input = { property_id: service.tenant.id, name: "limited", ...(rate_limit && { rate_limit }) };
+  const { body } = await service.post("/api/functions/create-api-key", input, admin);
   return { "X-Api-Key": body.api_key as string };
 };
 
@@ -21,14 +21,14 @@ describe("Errors", () => {
   test("Body: JSON {error: <string>}, for every client error", async () => {
     const large = JSON.stringify({ first_name: "x".repeat(1_100_000) });
     for (const [status, answer] of [
-      [400, house.get("/api/players?limit=x")],
-      [400, house.post("/api/players", { nonsense: 1 })],
-      [401, house.get("/api/players", { "X-Api-Key": null })],
-      [403, house.post("/api/players", {}, { "X-Api-Key": house.tenant.readKey })],
-      [404, house.get("/api/nothing")],
-      [405, house.request("PUT", "/api/players")],
-      [413, house.post("/api/players", large, { "Content-Type": "application/json" })],
-      [415, house.post("/api/players", "a=b", { "Content-Type": "text/plain" })],
+      [400, service.get("/api/players?limit=x")],
+      [400, service.post("/api/players", { nonsense: 1 })],
+      [401, service.get("/api/players", { "X-Api-Key": null })],
+      [403, service.post("/api/players", {}, { "X-Api-Key": service.tenant.readKey })],
+      [404, service.get("/api/nothing")],
+      [405, service.request("PUT", "/api/players")],
+      [413, service.post("/api/players", large, { "Content-Type": "application/json" })],
+      [415, service.post("/api/players", "a=b", { "Content-Type": "text/plain" })],
     ] as const) {
       const { status: given, body, headers } = await answer;
       expect(given).toBe(status);
@@ -38,8 +38,8 @@ describe("Errors", () => {
   });
 
   test("409 where the state does not allow it", async () => {
-    await house.post("/api/players", { player_id: "TWICE" });
-    const { status, body } = await house.post("/api/players", { player_id: "TWICE" });
+    await service.post("/api/players", { player_id: "TWICE" });
+    const { status, body } = await service.post("/api/players", { player_id: "TWICE" });
     expect(status).toBe(409);
     expect(typeof body.error).toBe("string");
   });
@@ -47,32 +47,32 @@ describe("Errors", () => {
   test("writes are safely retried with an Idempotency-Key: at once, from many places", async () => {
     const headers = { "Idempotency-Key": "many-at-once" };
     const answers = await Promise.all(
-      Array.from({ length: 20 }, () => house.post("/api/players", { player_id: "ONCE" }, headers)),
+      Array.from({ length: 20 }, () => service.post("/api/players", { player_id: "ONCE" }, headers)),
     );
     const ids = new Set(answers.filter(({ status }) => status === 201).map(({ body }) => body.id));
     expect(ids.size).toBe(1);
-    expect((await house.get("/api/players?player_id.eq=ONCE")).body).toHaveLength(1);
+    expect((await service.get("/api/players?player_id.eq=ONCE")).body).toHaveLength(1);
   });
 
   test("the same Idempotency-Key for another request is told, and nothing is written", async () => {
     const headers = { "Idempotency-Key": "reused" };
-    await house.post("/api/players", { player_id: "FIRST" }, headers);
-    const other = await house.post("/api/players", { player_id: "SECOND" }, headers);
+    await service.post("/api/players", { player_id: "FIRST" }, headers);
+    const other = await service.post("/api/players", { player_id: "SECOND" }, headers);
     expect(other.status).toBe(422);
-    expect((await house.get("/api/players?player_id.eq=SECOND")).body).toEqual([]);
+    expect((await service.get("/api/players?player_id.eq=SECOND")).body).toEqual([]);
   });
 });
 
 describe("Limits", () => {
   test("Rate limit per API key: configurable per key, default 100", async () => {
-    expect((await house.get("/api/players", await limited())).headers.get("X-RateLimit-Limit")).toBe("100");
-    expect((await house.get("/api/players", await limited(7))).headers.get("X-RateLimit-Limit")).toBe("7");
+    expect((await service.get("/api/players", await limited())).headers.get("X-RateLimit-Limit")).toBe("100");
+    expect((await service.get("/api/players", await limited(7))).headers.get("X-RateLimit-Limit")).toBe("7");
   });
 
   test("429 rate_limited: body has retry_after, response has X-RateLimit-Reset", async () => {
     const key = await limited(3);
     const answers = [];
-    for (let asked = 0; asked < 5; asked += 1) answers.push(await house.get("/api/players", key));
+    for (let asked = 0; asked < 5; asked += 1) answers.push(await service.get("/api/players", key));
     const refused = answers.at(-1)!;
     expect([refused.status, refused.body.error]).toEqual([429, "rate_limited"]);
     expect(refused.body.retry_after).toBeGreaterThan(0);
@@ -85,43 +85,43 @@ describe("Limits", () => {
   test("X-RateLimit-Remaining goes down", async () => {
     const key = await limited(50);
     const remaining = async () =>
-      Number((await house.get("/api/players", key)).headers.get("X-RateLimit-Remaining"));
+      Number((await service.get("/api/players", key)).headers.get("X-RateLimit-Remaining"));
     const first = await remaining();
     expect(await remaining()).toBeLessThan(first);
   });
 
   test("the limit of one key is not another's", async () => {
     const [one, other] = [await limited(1), await limited(1)];
-    await house.get("/api/players", one);
-    expect((await house.get("/api/players", one)).status).toBe(429);
-    expect((await house.get("/api/players", other)).status).toBe(200);
+    await service.get("/api/players", one);
+    expect((await service.get("/api/players", one)).status).toBe(429);
+    expect((await service.get("/api/players", other)).status).toBe(200);
   });
 
   test("Player list limit: default 50, maximum 1000; offset default 0", async () => {
     const rows = Array.from({ length: 55 }, (_, index) => ({ player_id: `limit-${index}`, tier: "Limit" }));
-    await house.post("/api/players", rows);
-    expect((await house.get("/api/players?tier.eq=Limit")).body).toHaveLength(50);
-    expect((await house.get("/api/players?tier.eq=Limit&limit=1000")).body).toHaveLength(55);
-    expect((await house.get("/api/players?tier.eq=Limit&offset=50")).body).toHaveLength(5);
-    expect((await house.get("/api/players?limit=1001")).status).toBe(400);
-    expect((await house.get("/api/players?offset=-1")).status).toBe(400);
+    await service.post("/api/players", rows);
+    expect((await service.get("/api/players?tier.eq=Limit")).body).toHaveLength(50);
+    expect((await service.get("/api/players?tier.eq=Limit&limit=1000")).body).toHaveLength(55);
+    expect((await service.get("/api/players?tier.eq=Limit&offset=50")).body).toHaveLength(5);
+    expect((await service.get("/api/players?limit=1001")).status).toBe(400);
+    expect((await service.get("/api/players?offset=-1")).status).toBe(400);
   });
 
   test("Player export limit: default 50000, maximum 50000", async () => {
     const exported = (limit: number) =>
-      house.post("/api/functions/export-players", { property_id: house.tenant.id, limit });
+      service.post("/api/functions/export-players", { property_id: service.tenant.id, limit });
     expect((await exported(50_000)).status).toBe(200);
     expect((await exported(50_001)).status).toBe(400);
     expect((await exported(0)).status).toBe(400);
   });
 
   test("Idempotency replay window: 24 hours", async () => {
-    await house.post("/api/players", { player_id: "KEPT" }, { "Idempotency-Key": "window" });
-    const [kept] = await house.service.db.asProperty(
-      house.tenant.id,
+    await service.post("/api/players", { player_id: "KEPT" }, { "Idempotency-Key": "window" });
+    const [kept] = await service.internals.db.asProperty(
+      service.tenant.id,
       (sql) => sql`
         select extract(epoch from expires_at - created_at)::int as seconds from idempotency_records
-        where property_id = ${house.tenant.id} and key = 'window'`,
+        where property_id = ${service.tenant.id} and key = 'window'`,
     );
     expect(kept!.seconds).toBe(24 * 60 * 60);
   });
@@ -130,19 +130,19 @@ describe("Limits", () => {
 describe("Versioning", () => {
   test("1. and 2. The current version is 2026-06-05, and every response carries it", async () => {
     for (const path of ["/api/players", "/api/nothing", "/api/openapi.json"]) {
-      expect((await house.get(path)).headers.get("API-Version"), path).toBe("2026-06-05");
+      expect((await service.get(path)).headers.get("API-Version"), path).toBe("2026-06-05");
     }
   });
 
   test("3. A request may pin a version with the optional API-Version header", async () => {
-    const { headers } = await house.get("/api/players");
+    const { headers } = await service.get("/api/players");
     const version = headers.get("API-Version")!;
-    const pinned = await house.get("/api/players", { "API-Version": version });
+    const pinned = await service.get("/api/players", { "API-Version": version });
     expect([pinned.status, pinned.headers.get("API-Version")]).toEqual([200, version]);
   });
 
   test("An unknown version is refused, with the list of known ones", async () => {
-    const { status, body } = await house.get("/api/players", { "API-Version": "1999-01-01" });
+    const { status, body } = await service.get("/api/players", { "API-Version": "1999-01-01" });
     expect(status).toBe(400);
     expect(body.error).toMatch(/\d{4}-\d\d-\d\d/);
   });

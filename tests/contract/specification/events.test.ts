@@ -1,30 +1,30 @@
 import { createHmac } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { EVENT_NAMES } from "#runtime/events.ts";
-import { type House, startHouse } from "../../support/house.ts";
-import { type Callback, webhookReceiver } from "../../support/receivers.ts";
+import { EVENT_NAMES } from "#runtime/operation/events.ts";
+import { type Received, webhookReceiver } from "../../support/receivers.ts";
+import { startService, type TestService } from "../../support/service.ts";
 import { consenting } from "./fields.ts";
 
-let house: House;
+let service: TestService;
 let receiver: Awaited<ReturnType<typeof webhookReceiver>>;
 let secret: string;
 
 beforeAll(async () => {
-  house = await startHouse();
+  service = await startService();
   receiver = await webhookReceiver();
-  const { body } = await house.post("/api/webhook_endpoints", {
+  const { body } = await service.post("/api/webhook_endpoints", {
     url: receiver.url,
     events: ["campaign.sent", "player.created", "consent.revoked"],
   });
   secret = body.secret;
 });
 afterAll(async () => {
-  await house?.stop();
+  await service?.stop();
   await receiver?.stop();
 });
 
-const arrived = async (event: string): Promise<Callback> => {
-  const found = () => receiver.callbacks.find(({ headers }) => headers["x-service-event"] === event);
+const arrived = async (event: string): Promise<Received> => {
+  const found = () => receiver.received.find(({ headers }) => headers["x-service-event"] === event);
   await expect.poll(found, { timeout: 15_000 }).toBeDefined();
   return found()!;
 };
@@ -37,20 +37,20 @@ describe("Events", () => {
   });
 
   test("player.created, consent.revoked and campaign.sent are posted, each with the three headers", async () => {
-    const id = await consenting(house, { email: "event@example.com", tier: "Told" });
-    await consenting(house, { email: "left@example.com" });
-    const { body: campaign } = await house.post("/api/campaigns", {
+    const id = await consenting(service, { email: "event@example.com", tier: "Told" });
+    await consenting(service, { email: "left@example.com" });
+    const { body: campaign } = await service.post("/api/campaigns", {
       name: "Told",
       subject: "Hello",
       body_text: "Hello",
       conditions: [{ field: "tier", operator: "eq", value: "Told" }],
     });
-    await house.post("/api/functions/send-campaign", {
+    await service.post("/api/functions/send-campaign", {
       campaignId: campaign.id,
-      propertyId: house.tenant.id,
+      propertyId: service.tenant.id,
     });
     await arrived("campaign.sent");
-    await house.post("/api/functions/consent-revoke", { propertyId: house.tenant.id, playerId: id });
+    await service.post("/api/functions/consent-revoke", { propertyId: service.tenant.id, playerId: id });
     for (const event of ["player.created", "campaign.sent", "consent.revoked"]) {
       const { headers } = await arrived(event);
       expect(headers["x-service-event"]).toBe(event);
@@ -60,16 +60,16 @@ describe("Events", () => {
   });
 
   test("An endpoint subscribes by listing names in its events array: it gets no other", async () => {
-    const { body } = await house.post("/api/players", { first_name: "Quiet" });
-    await house.request("PATCH", `/api/players/${body.id}`, { body: { tier: "Gold" } });
-    await house.idle();
-    const names = new Set(receiver.callbacks.map(({ headers }) => headers["x-service-event"]));
+    const { body } = await service.post("/api/players", { first_name: "Quiet" });
+    await service.request("PATCH", `/api/players/${body.id}`, { body: { tier: "Gold" } });
+    await service.idle();
+    const names = new Set(receiver.received.map(({ headers }) => headers["x-service-event"]));
     expect([...names].sort()).toEqual(["campaign.sent", "consent.revoked", "player.created"]);
   });
 
   test("An unknown name cannot be subscribed to", async () => {
     const input = { url: receiver.url, events: ["player.vanished"] };
-    expect((await house.post("/api/webhook_endpoints", input)).status).toBe(400);
+    expect((await service.post("/api/webhook_endpoints", input)).status).toBe(400);
   });
 });
 

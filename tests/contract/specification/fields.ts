@@ -1,5 +1,5 @@
 import { expect } from "vitest";
-import type { House } from "../../support/house.ts";
+import type { TestService } from "../../support/service.ts";
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
 
@@ -83,13 +83,13 @@ export function session(token: string): Record<string, string | null> {
 
 /** A player with consent for a channel, written through the API alone. */
 export async function consenting(
-  house: House,
+  service: TestService,
   player: Record<string, unknown>,
   channel = "email",
 ): Promise<string> {
-  const { body } = await house.post("/api/players", player);
-  const { status } = await house.post("/api/functions/consent-record", {
-    propertyId: house.tenant.id,
+  const { body } = await service.post("/api/players", player);
+  const { status } = await service.post("/api/functions/consent-record", {
+    propertyId: service.tenant.id,
     playerId: body.id,
     channel,
     consentGiven: true,

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { type House, startHouse } from "../../support/house.ts";
+import { startService, type TestService } from "../../support/service.ts";
 import {
   API_KEY,
   ASYNC_JOB,
@@ -12,57 +12,57 @@ import {
   WEBHOOK_ENDPOINT,
 } from "./fields.ts";
 
-let house: House;
-let user: Awaited<ReturnType<House["signIn"]>>;
+let service: TestService;
+let user: Awaited<ReturnType<TestService["signIn"]>>;
 
 beforeAll(async () => {
-  house = await startHouse();
-  user = await house.signIn();
+  service = await startService();
+  user = await service.signIn();
 });
-afterAll(() => house?.stop());
+afterAll(() => service?.stop());
 
 const createKey = (input: object = {}) =>
-  house.post(
+  service.post(
     "/api/functions/create-api-key",
-    { property_id: house.tenant.id, name: "reports", ...input },
+    { property_id: service.tenant.id, name: "reports", ...input },
     session(user.token),
   );
 
 describe("What the service does", () => {
   test("All bodies are JSON unless stated otherwise (player export returns CSV)", async () => {
     for (const path of ["/api/players", "/api/nothing", "/api/openapi.json"]) {
-      expect((await house.get(path)).headers.get("Content-Type"), path).toMatch(/^application\/json/);
+      expect((await service.get(path)).headers.get("Content-Type"), path).toMatch(/^application\/json/);
     }
-    const exported = await house.post("/api/functions/export-players", { property_id: house.tenant.id });
+    const exported = await service.post("/api/functions/export-players", { property_id: service.tenant.id });
     expect(exported.headers.get("Content-Type")).toMatch(/^text\/csv/);
   });
 
   test("Every resource belongs to exactly one property (tenant); requests made with a key are scoped to it", async () => {
-    const rival = await house.newTenant();
-    const { body: own } = await house.post("/api/players", { first_name: "Ann" });
-    expect(own.property_id).toBe(house.tenant.id);
-    expect((await house.get(`/api/players/${own.id}`, { "X-Api-Key": rival.key })).status).toBe(404);
-    expect((await house.get("/api/players", { "X-Api-Key": rival.key })).body).toEqual([]);
+    const rival = await service.newTenant();
+    const { body: own } = await service.post("/api/players", { first_name: "Ann" });
+    expect(own.property_id).toBe(service.tenant.id);
+    expect((await service.get(`/api/players/${own.id}`, { "X-Api-Key": rival.key })).status).toBe(404);
+    expect((await service.get("/api/players", { "X-Api-Key": rival.key })).body).toEqual([]);
   });
 
   test("Discovery document: {site_url}/.well-known/mcp.json", async () => {
-    const { status, text } = await house.get("/.well-known/mcp.json", { "X-Api-Key": null });
+    const { status, text } = await service.get("/.well-known/mcp.json", { "X-Api-Key": null });
     expect(status).toBe(200);
-    expect(text).toContain(`${house.service.config.baseUrl}/api/mcp`);
+    expect(text).toContain(`${service.internals.config.baseUrl}/api/mcp`);
   });
 });
 
 describe("Error", () => {
   test("error is a human-readable message", async () => {
-    const { body } = await house.get("/api/players?limit=many");
+    const { body } = await service.get("/api/players?limit=many");
     expect(body.error).toMatch(/limit.* /);
   });
 
   test("retry_after is present on 429", async () => {
     const { body } = await createKey({ rate_limit: 1 });
     const key = { "X-Api-Key": body.api_key };
-    await house.get("/api/players", key);
-    const refused = await house.get("/api/players", key);
+    await service.get("/api/players", key);
+    const refused = await service.get("/api/players", key);
     expect(refused.status).toBe(429);
     expect(Number.isInteger(refused.body.retry_after)).toBe(true);
   });
@@ -70,14 +70,14 @@ describe("Error", () => {
 
 describe("User, LoginRequest and LoginResponse", () => {
   test("login takes email and password, and both are required", async () => {
-    const login = (body: object) => house.post("/api/auth/login", body, { "X-Api-Key": null });
+    const login = (body: object) => service.post("/api/auth/login", body, { "X-Api-Key": null });
     expect((await login({ email: user.email })).status).toBe(400);
     expect((await login({ password: user.password })).status).toBe(400);
     expect((await login({ email: user.email, password: user.password })).status).toBe(200);
   });
 
   test("the answer has token, user and expires_in", async () => {
-    const { body } = await house.post(
+    const { body } = await service.post(
       "/api/auth/login",
       { email: user.email, password: user.password },
       { "X-Api-Key": null },
@@ -88,7 +88,7 @@ describe("User, LoginRequest and LoginResponse", () => {
   });
 
   test("an example role value is authenticated", async () => {
-    const { body } = await house.post("/api/auth/me", {}, session(user.token));
+    const { body } = await service.post("/api/auth/me", {}, session(user.token));
     expectFields(body, USER);
     expect(body).toMatchObject({ id: user.id, email: user.email, role: "authenticated" });
   });
@@ -105,13 +105,13 @@ describe("ApiKey", () => {
     const { body } = await createKey();
     const secret: string = body.api_key;
     expect(secret).toMatch(/^pk_/);
-    const listed = await house.post(
+    const listed = await service.post(
       "/api/functions/list-api-keys",
-      { property_id: house.tenant.id },
+      { property_id: service.tenant.id },
       session(user.token),
     );
     expect(listed.text).not.toContain(secret);
-    const [row] = await house.service.db.asSystem(
+    const [row] = await service.internals.db.asSystem(
       (sql) => sql`select to_jsonb(k) as kept, key_hash from api_keys k where id = ${body.key.id}`,
     );
     expect(JSON.stringify(row!.kept)).not.toContain(secret);
@@ -130,13 +130,13 @@ describe("ApiKey", () => {
 
   test("last_used_at tells of the use", async () => {
     const { body } = await createKey();
-    await house.get("/api/players", { "X-Api-Key": body.api_key });
+    await service.get("/api/players", { "X-Api-Key": body.api_key });
     await expect
       .poll(
         async () => {
-          const { body: listed } = await house.post(
+          const { body: listed } = await service.post(
             "/api/functions/list-api-keys",
-            { property_id: house.tenant.id },
+            { property_id: service.tenant.id },
             session(user.token),
           );
           return listed.keys.find(({ id }: { id: string }) => id === body.key.id).last_used_at;
@@ -150,8 +150,8 @@ describe("ApiKey", () => {
 describe("CreateApiKeyRequest and CreateApiKeyResponse", () => {
   test("property_id and name are required", async () => {
     const headers = session(user.token);
-    const create = (body: object) => house.post("/api/functions/create-api-key", body, headers);
-    expect((await create({ property_id: house.tenant.id })).status).toBe(400);
+    const create = (body: object) => service.post("/api/functions/create-api-key", body, headers);
+    expect((await create({ property_id: service.tenant.id })).status).toBe(400);
     expect((await create({ name: "nameless house" })).status).toBe(400);
   });
 
@@ -178,9 +178,9 @@ describe("CreateApiKeyRequest and CreateApiKeyResponse", () => {
 
   test("the raw secret is returned exactly once, also when the request is replayed", async () => {
     const headers = { ...session(user.token), "Idempotency-Key": "one-secret" };
-    const input = { property_id: house.tenant.id, name: "replayed" };
-    const first = await house.post("/api/functions/create-api-key", input, headers);
-    const again = await house.post("/api/functions/create-api-key", input, headers);
+    const input = { property_id: service.tenant.id, name: "replayed" };
+    const first = await service.post("/api/functions/create-api-key", input, headers);
+    const again = await service.post("/api/functions/create-api-key", input, headers);
     expect(first.text.split(first.body.api_key)).toHaveLength(2);
     expect(again.headers.get("Idempotency-Replayed")).toBe("true");
     expect(again.body.key.id).toBe(first.body.key.id);
@@ -201,14 +201,14 @@ describe("Player and PlayerInput", () => {
       coin_in: 4000,
       status: "active",
     };
-    const { status, body } = await house.post("/api/players", given);
+    const { status, body } = await service.post("/api/players", given);
     expect(status).toBe(201);
     expect(body).toMatchObject(given);
     expectFields(body, PLAYER);
   });
 
   test("no field is marked required: nullable fields are null, and status is active", async () => {
-    const { status, body } = await house.post("/api/players", {});
+    const { status, body } = await service.post("/api/players", {});
     expect(status).toBe(201);
     expectFields(body, PLAYER);
     expect(body).toMatchObject({ email: null, phone: null, tier: null, adt: null, coin_in: null });
@@ -216,25 +216,25 @@ describe("Player and PlayerInput", () => {
   });
 
   test("a partial update changes only what it names", async () => {
-    const { body } = await house.post("/api/players", { first_name: "Bo", tier: "Gold" });
-    const changed = await house.request("PATCH", `/api/players/${body.id}`, { body: { tier: "Platinum" } });
+    const { body } = await service.post("/api/players", { first_name: "Bo", tier: "Gold" });
+    const changed = await service.request("PATCH", `/api/players/${body.id}`, { body: { tier: "Platinum" } });
     expect(changed.body).toMatchObject({ id: body.id, first_name: "Bo", tier: "Platinum" });
   });
 
   test("email is an email and numbers are numbers", async () => {
     for (const wrong of [{ email: "nobody" }, { adt: "much" }, { coin_in: true }, { player_id: 7 }]) {
-      expect((await house.post("/api/players", wrong)).status, JSON.stringify(wrong)).toBe(400);
+      expect((await service.post("/api/players", wrong)).status, JSON.stringify(wrong)).toBe(400);
     }
   });
 });
 
 describe("ConsentRecordInput", () => {
-  const record = (input: object) => house.post("/api/functions/consent-record", input);
+  const record = (input: object) => service.post("/api/functions/consent-record", input);
 
   test("propertyId, playerId, channel and consentGiven are required", async () => {
-    const { body: player } = await house.post("/api/players", {});
+    const { body: player } = await service.post("/api/players", {});
     const whole: Record<string, unknown> = {
-      propertyId: house.tenant.id,
+      propertyId: service.tenant.id,
       playerId: player.id,
       channel: "sms",
       consentGiven: true,
@@ -247,8 +247,8 @@ describe("ConsentRecordInput", () => {
   });
 
   test("channel is one of sms, email, voice, push", async () => {
-    const { body: player } = await house.post("/api/players", {});
-    const input = { propertyId: house.tenant.id, playerId: player.id, consentGiven: true };
+    const { body: player } = await service.post("/api/players", {});
+    const input = { propertyId: service.tenant.id, playerId: player.id, consentGiven: true };
     for (const channel of ["sms", "email", "voice", "push"]) {
       expect((await record({ ...input, channel })).status, channel).toBe(200);
     }
@@ -256,11 +256,11 @@ describe("ConsentRecordInput", () => {
   });
 
   test("the stored event keeps an audit trail: text, version, source, IP address, user agent", async () => {
-    const { body: player } = await house.post("/api/players", {});
-    await house.post(
+    const { body: player } = await service.post("/api/players", {});
+    await service.post(
       "/api/functions/consent-record",
       {
-        propertyId: house.tenant.id,
+        propertyId: service.tenant.id,
         playerId: player.id,
         channel: "email",
         consentGiven: true,
@@ -271,7 +271,7 @@ describe("ConsentRecordInput", () => {
       },
       { "User-Agent": "Kiosk/2" },
     );
-    const { body } = await house.get(`/api/consent_records?player_id.eq=${player.id}`);
+    const { body } = await service.get(`/api/consent_records?player_id.eq=${player.id}`);
     expect(body).toHaveLength(1);
     expect(body[0]).toMatchObject({
       consent_text: "I agree.",
@@ -286,9 +286,9 @@ describe("ConsentRecordInput", () => {
 
 describe("ComplianceResult", () => {
   test("has allowed, reasons and, of a bulk check, results per number", async () => {
-    await consenting(house, { phone: "+17025550142" }, "sms");
-    const { body } = await house.post("/api/functions/compliance-check", {
-      propertyId: house.tenant.id,
+    await consenting(service, { phone: "+17025550142" }, "sms");
+    const { body } = await service.post("/api/functions/compliance-check", {
+      propertyId: service.tenant.id,
       channel: "sms",
       phones: ["+17025550142", "+17025550143"],
     });
@@ -301,7 +301,7 @@ describe("ComplianceResult", () => {
 
 describe("AsyncJob", () => {
   test("an import has its fields, and its status is one of queued, processing, completed, failed", async () => {
-    const { body } = await house.post("/api/import_jobs", {
+    const { body } = await service.post("/api/import_jobs", {
       type: "player_import",
       rows: [{ player_id: "I-1", first_name: "Ida" }],
     });
@@ -309,17 +309,17 @@ describe("AsyncJob", () => {
     const seen = new Set([body.status]);
     await expect
       .poll(async () => {
-        const { body: polled } = await house.get(`/api/import_jobs/${body.id}`);
+        const { body: polled } = await service.get(`/api/import_jobs/${body.id}`);
         seen.add(polled.status);
         return polled.status;
       })
       .toBe("completed");
     for (const status of seen) expect(["queued", "processing", "completed", "failed"]).toContain(status);
-    expect(body.status_url).toBe(`${house.service.config.baseUrl}/api/import_jobs/${body.id}`);
+    expect(body.status_url).toBe(`${service.internals.config.baseUrl}/api/import_jobs/${body.id}`);
   });
 
   test("an example type is email_validation", async () => {
-    const { body } = await house.post("/api/validation_jobs", {
+    const { body } = await service.post("/api/validation_jobs", {
       type: "email_validation",
       emails: ["ann@example.com"],
       level: "syntax",
@@ -331,7 +331,7 @@ describe("AsyncJob", () => {
 
 describe("WebhookEndpoint", () => {
   test("url and events are required, and the record has the fields", async () => {
-    const create = (input: object) => house.post("/api/webhook_endpoints", input);
+    const create = (input: object) => service.post("/api/webhook_endpoints", input);
     expect((await create({ url: "https://receiver.example/hook" })).status).toBe(400);
     expect((await create({ events: ["campaign.sent"] })).status).toBe(400);
     const { body } = await create({
@@ -346,14 +346,18 @@ describe("WebhookEndpoint", () => {
 describe("Other records", () => {
   test("a segment is static or dynamic, identified by a uuid, and its rule rows are field, operator, value", async () => {
     const rule = { field: "tier", operator: "eq", value: "Gold" };
-    const dynamic = await house.post("/api/segments", { name: "Gold", type: "dynamic", conditions: [rule] });
+    const dynamic = await service.post("/api/segments", {
+      name: "Gold",
+      type: "dynamic",
+      conditions: [rule],
+    });
     expectFields(dynamic.body, { id: "uuid" });
     expect(dynamic.body.conditions).toEqual([rule]);
-    expect((await house.post("/api/segments", { name: "By hand", type: "static" })).status).toBe(201);
+    expect((await service.post("/api/segments", { name: "By hand", type: "static" })).status).toBe(201);
   });
 
   test("a campaign is identified by a uuid", async () => {
-    const { body } = await house.post("/api/campaigns", { name: "Hello" });
+    const { body } = await service.post("/api/campaigns", { name: "Hello" });
     expectFields(body, { id: "uuid" });
   });
 });

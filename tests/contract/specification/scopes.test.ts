@@ -1,13 +1,13 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { type House, startHouse } from "../../support/house.ts";
-import { NOWHERE } from "../asking.ts";
+import { NOWHERE } from "../../support/operation-calls.ts";
+import { startService, type TestService } from "../../support/service.ts";
 
-let house: House;
+let service: TestService;
 
 beforeAll(async () => {
-  house = await startHouse();
+  service = await startService();
 });
-afterAll(() => house?.stop());
+afterAll(() => service?.stop());
 
 /** What each endpoint is declared to need, in the tables of the part Endpoints; and what it answers to no input. */
 const READ = [
@@ -35,21 +35,21 @@ const WRITE = [
 ] as const;
 
 const ask = (method: string, path: string, key: string | null) =>
-  house.request(method, path, {
+  service.request(method, path, {
     ...(method !== "GET" && method !== "DELETE" && { body: {} }),
     headers: { "X-Api-Key": key },
   });
 
 describe("Scope required per endpoint", () => {
   test.each(READ)("%s %s: read", async (method, path, answered) => {
-    expect((await ask(method, path, house.tenant.readKey)).status).toBe(answered);
+    expect((await ask(method, path, service.tenant.readKey)).status).toBe(answered);
     expect((await ask(method, path, null)).status).toBe(401);
   });
 
   test.each(WRITE)("%s %s: write", async (method, path, answered) => {
-    const { status, body } = await ask(method, path, house.tenant.readKey);
+    const { status, body } = await ask(method, path, service.tenant.readKey);
     expect([status, body.error]).toEqual([403, "insufficient_scope"]);
-    expect((await ask(method, path, house.tenant.key)).status).toBe(answered);
+    expect((await ask(method, path, service.tenant.key)).status).toBe(answered);
     expect((await ask(method, path, null)).status).toBe(401);
   });
 });

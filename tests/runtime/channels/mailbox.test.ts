@@ -1,6 +1,6 @@
 import { expect, test, vi } from "vitest";
-import type { EmailMessage, KeptMessage } from "#runtime/channels/channel.ts";
 import { openChannels } from "#runtime/channels/index.ts";
+import type { EmailMessage, KeptMessage } from "#runtime/channels/provider/channel.ts";
 import { openProvider } from "../../support/provider.ts";
 
 const { signal } = new AbortController();

@@ -1,31 +1,32 @@
 import { createHash } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { expectFrame, refused } from "../../contract/answers.ts";
-import { type House, startHouse } from "../../support/house.ts";
+import { identifier } from "#db/sql.ts";
+import { expectFrame, refused } from "../../support/answers.ts";
 import { mailServer } from "../../support/receivers.ts";
+import { startService, type TestService } from "../../support/service.ts";
 
-let house: House;
+let service: TestService;
 let next = 1;
 
 beforeAll(async () => {
-  house = await startHouse({ trustProxy: 1 });
+  service = await startService({ trustProxy: 1 });
 });
-afterAll(() => house?.stop());
+afterAll(() => service?.stop());
 
 /** A caller with an address of their own, so that no test meets another's throttle. */
 const stranger = () => ({ "X-Api-Key": null, "X-Forwarded-For": `10.0.${next >> 8}.${next++ & 255}` });
 const ask = (email: string, headers = stranger()) =>
-  house.post("/api/auth/password-reset", { email }, headers);
+  service.post("/api/auth/password-reset", { email }, headers);
 const confirm = (token: string, password: string, headers = stranger()) =>
-  house.post("/api/auth/password-reset/confirm", { token, password }, headers);
+  service.post("/api/auth/password-reset/confirm", { token, password }, headers);
 const login = (email: string, password: string) =>
-  house.post("/api/auth/login", { email, password }, stranger());
+  service.post("/api/auth/login", { email, password }, stranger());
 const me = (token: string) =>
-  house.get("/api/auth/me", { "X-Api-Key": null, Authorization: `Bearer ${token}` });
+  service.get("/api/auth/me", { "X-Api-Key": null, Authorization: `Bearer ${token}` });
 
 async function mailsTo(email: string): Promise<{ text: string; html: string }[]> {
-  await house.idle();
-  const { messages } = await house.call("list_platform_messages", { limit: 100 });
+  await service.idle();
+  const { messages } = await service.call("list_platform_messages", { limit: 100 });
   return messages.filter(({ recipient }: { recipient: string }) => recipient === email);
 }
 
@@ -36,12 +37,12 @@ async function tokenFor(email: string): Promise<string> {
 }
 
 const system = <T extends object>(
-  query: (sql: Parameters<Parameters<typeof house.database.db.asSystem>[0]>[0]) => Promise<readonly T[]>,
-) => house.database.db.asSystem(async (sql) => [...(await query(sql))]);
+  query: (sql: Parameters<Parameters<typeof service.database.db.asSystem>[0]>[0]) => Promise<readonly T[]>,
+) => service.database.db.asSystem(async (sql) => [...(await query(sql))]);
 
 describe("a password reset", () => {
   test("by the link in the mail sets the password, ends the sessions, and leaves audit rows", async () => {
-    const user = await house.signIn();
+    const user = await service.signIn();
     expect((await me(user.token)).status).toBe(200);
     const token = await tokenFor(user.email.toUpperCase().toLowerCase());
     const done = await confirm(token, "a new and long password");
@@ -62,7 +63,7 @@ describe("a password reset", () => {
   });
 
   test("is answered alike for an account that there is and one that there is not, and mails only the first", async () => {
-    const user = await house.signIn();
+    const user = await service.signIn();
     const [known, unknown] = [await ask(user.email), await ask("nobody@example.com")];
     expect(known.status).toBe(200);
     expect({ status: unknown.status, text: unknown.text }).toEqual({ status: 200, text: known.text });
@@ -73,7 +74,7 @@ describe("a password reset", () => {
   });
 
   test("works once, also when it is confirmed many times at once", async () => {
-    const user = await house.signIn();
+    const user = await service.signIn();
     const token = await tokenFor(user.email);
     const answers = await Promise.all(
       Array.from({ length: 5 }, (_, n) => confirm(token, `one of five passwords ${n}`)),
@@ -85,7 +86,7 @@ describe("a password reset", () => {
   });
 
   test("is over after 30 minutes of the database's clock, and when a newer one was asked for", async () => {
-    const user = await house.signIn();
+    const user = await service.signIn();
     const old = await tokenFor(user.email);
     const young = await tokenFor(user.email);
     expect(old).not.toBe(young);
@@ -101,19 +102,19 @@ describe("a password reset", () => {
   });
 
   test("does not open an account whose access was taken away, nor outlive another change of the password", async () => {
-    const gone = await house.signIn();
+    const gone = await service.signIn();
     const token = await tokenFor(gone.email);
-    await house.call("update_user", { user_id: gone.id, is_active: false });
+    await service.call("update_user", { user_id: gone.id, is_active: false });
     await refused(400, "invalid", confirm(token, "a new and long password"));
-    const changed = await house.signIn();
+    const changed = await service.signIn();
     const other = await tokenFor(changed.email);
-    await house.call("update_user", { user_id: changed.id, password: "set by the operator" });
+    await service.call("update_user", { user_id: changed.id, password: "set by the operator" });
     await refused(400, "invalid", confirm(other, "a new and long password"));
     await expect.poll(async () => (await me(changed.token)).status).toBe(401);
   });
 
   test("refuses a password that is too short and a token that is none, with the field's name", async () => {
-    const token = await tokenFor((await house.signIn()).email);
+    const token = await tokenFor((await service.signIn()).email);
     const short = await refused(400, "invalid", confirm(token, "short"));
     expect(short.body.details[0].field).toBe("password");
     const wrong = await refused(400, "invalid", confirm("no-such-token", "a new and long password"));
@@ -125,7 +126,7 @@ describe("a password reset", () => {
   });
 
   test("waits after five tries for an account, known or not, and after twenty from an address", async () => {
-    for (const email of [(await house.signIn()).email, "unknown@example.com"]) {
+    for (const email of [(await service.signIn()).email, "unknown@example.com"]) {
       for (let tries = 1; tries <= 5; tries++)
         expect((await ask(email)).status, `${email} ${tries}`).toBe(200);
       const { body, headers } = await refused(429, "rate_limited", ask(email));
@@ -144,7 +145,7 @@ describe("a password reset", () => {
   });
 
   test("keeps of the token its hash alone, in every table but the mailbox", async () => {
-    const user = await house.signIn();
+    const user = await service.signIn();
     const token = await tokenFor(user.email);
     const tables = await system<{ name: string }>(
       (sql) => sql`select c.relname as name from pg_class c where relnamespace = 'public'::regnamespace
@@ -152,7 +153,7 @@ describe("a password reset", () => {
     );
     for (const { name } of tables.filter((one) => one.name !== "platform_messages")) {
       const hits = await system(
-        (sql) => sql`select 1 from ${sql(name)} t where t::text like ${`%${token}%`}`,
+        (sql) => sql`select 1 from ${identifier(name)} t where t::text like ${`%${token}%`}`,
       );
       expect(hits, name).toEqual([]);
     }
@@ -165,13 +166,13 @@ describe("a password reset", () => {
 
 describe("the pages of a forgotten password", () => {
   const page = (method: string, path: string, form?: Record<string, string>) =>
-    house.request(method, path, {
+    service.request(method, path, {
       headers: { ...stranger(), ...(form && { "Content-Type": "application/x-www-form-urlencoded" }) },
       ...(form && { body: new URLSearchParams(form).toString() }),
     });
 
   test("ask for the email, and set the password behind the link, without a line of script", async () => {
-    const user = await house.signIn();
+    const user = await service.signIn();
     const asking = await page("GET", "/password-reset");
     expect(asking.text).toMatch(/<form method="post">.*type="email"/);
     const sent = await page("POST", "/password-reset", { email: user.email });
@@ -211,7 +212,7 @@ describe("the pages of a forgotten password", () => {
 
 test("with a mail server configured the link goes out by it", async () => {
   const mail = await mailServer();
-  const other = await startHouse({
+  const other = await startService({
     email: { provider: "smtp", smtpUrl: mail.url, from: "hello@casino.example" },
     baseUrl: "https://casino.example",
   });

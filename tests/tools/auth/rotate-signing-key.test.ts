@@ -1,33 +1,33 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
-import type { Service } from "#runtime/invoke.ts";
-import { openService } from "#transports/compose.ts";
-import { refused } from "../../contract/answers.ts";
-import { type House, startHouse } from "../../support/house.ts";
+import type { Service } from "#runtime/funnel/service.ts";
+import { openService } from "#transports/start/service.ts";
+import { refused } from "../../support/answers.ts";
+import { startService, type TestService } from "../../support/service.ts";
 
 const ROTATE = "/api/functions/rotate-signing-key";
-let house: House;
+let service: TestService;
 /** Another process over the same database. */
 let other: Service & { close(): Promise<void> };
 
 beforeAll(async () => {
-  house = await startHouse();
-  const { config, log } = house.service;
-  other = await openService({ config, databaseUrl: house.database.url, log });
+  service = await startService();
+  const { config, log } = service.internals;
+  other = await openService({ config, databaseUrl: service.database.url, log });
 });
 afterAll(async () => {
   await other?.close();
-  await house?.stop();
+  await service?.stop();
 });
 
 const bearer = (token: string) => ({ "X-Api-Key": null, Authorization: `Bearer ${token}` });
 const kidOf = (token: string) =>
   JSON.parse(Buffer.from(token.split(".")[0]!, "base64url").toString()).kid as string;
 const published = async () =>
-  (await house.get("/.well-known/jwks.json")).body.keys.map(({ kid }: { kid: string }) => kid) as string[];
+  (await service.get("/.well-known/jwks.json")).body.keys.map(({ kid }: { kid: string }) => kid) as string[];
 
 test("a rotated key signs every new token, in every process within a second, and the old ones stay good", async () => {
-  const operator = await house.signIn({ role: null, platformAdmin: true });
-  const rotated = await house.post(ROTATE, {}, bearer(operator.token));
+  const operator = await service.signIn({ role: null, platformAdmin: true });
+  const rotated = await service.post(ROTATE, {}, bearer(operator.token));
   expect(rotated.body).toEqual({
     success: true,
     kid: expect.any(String),
@@ -39,37 +39,37 @@ test("a rotated key signs every new token, in every process within a second, and
   await expect.poll(elsewhere, { timeout: 1_000, interval: 20 }).toBe(kid);
   expect((await other.sessions.jwks()).keys).toHaveLength(2);
 
-  const fresh = await house.signIn();
+  const fresh = await service.signIn();
   expect(kidOf(fresh.token)).toBe(kid);
   for (const { id, token } of [operator, fresh]) {
-    expect((await house.get("/api/auth/me", bearer(token))).body.id).toBe(id);
+    expect((await service.get("/api/auth/me", bearer(token))).body.id).toBe(id);
     expect(await other.sessions.verify(token)).toMatchObject({ id });
   }
 });
 
 test("a token by a new key is good at once where nobody has heard of that key yet", async () => {
-  const operator = await house.signIn({ role: null, platformAdmin: true });
+  const operator = await service.signIn({ role: null, platformAdmin: true });
   for (let turn = 0; turn < 5; turn++) {
-    await house.post(ROTATE, {}, bearer(operator.token));
-    const { id, token } = await house.signIn();
+    await service.post(ROTATE, {}, bearer(operator.token));
+    const { id, token } = await service.signIn();
     expect(await other.sessions.verify(token)).toMatchObject({ id });
   }
 });
 
 test("rotations at once leave one key that signs", async () => {
-  const answers = await Promise.all([1, 2, 3].map(() => house.call("rotate_signing_key", {})));
-  const rows = await house.database.db.asSystem(
+  const answers = await Promise.all([1, 2, 3].map(() => service.call("rotate_signing_key", {})));
+  const rows = await service.database.db.asSystem(
     (sql) => sql<{ kid: string }[]>`select kid from signing_keys where retired_at is null`,
   );
   const kids = answers.map(({ kid }: { kid: string }) => kid);
   expect(rows).toHaveLength(1);
   expect(kids).toContain(rows[0]!.kid);
-  expect(kidOf((await house.signIn()).token)).toBe(rows[0]!.kid);
+  expect(kidOf((await service.signIn()).token)).toBe(rows[0]!.kid);
 });
 
 test("whoever is not the operator rotates nothing", async () => {
   const before = await published();
-  await refused(403, "forbidden", house.post(ROTATE, {}, bearer((await house.signIn()).token)));
-  await refused(403, "forbidden", house.post(ROTATE, {}));
+  await refused(403, "forbidden", service.post(ROTATE, {}, bearer((await service.signIn()).token)));
+  await refused(403, "forbidden", service.post(ROTATE, {}));
   expect(await published()).toEqual(before);
 });

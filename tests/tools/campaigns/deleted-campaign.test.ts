@@ -1,20 +1,20 @@
 import { pino } from "pino";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { type House, startHouse } from "../../support/house.ts";
-import { casino } from "./casino.ts";
+import { scenarioIn } from "../../support/scenario.ts";
+import { startService, type TestService } from "../../support/service.ts";
 
-let house: House;
+let service: TestService;
 beforeAll(async () => {
-  house = await startHouse({ role: "web" });
+  service = await startService({ role: "web" });
 });
-afterAll(() => house?.stop());
+afterAll(() => service?.stop());
 
 test("deleting a paused campaign leaves its jobs nothing to do, and no error in the log", async () => {
   const lines: { level: number; msg: string }[] = [];
   const log = pino({ level: "info" }, { write: (line: string) => void lines.push(JSON.parse(line)) });
-  const { work, crowd, campaign, send, pause, call, sends } = casino({
-    ...house,
-    service: { ...house.service, log },
+  const { work, crowd, campaign, send, pause, call, sends } = scenarioIn({
+    ...service,
+    internals: { ...service.internals, log },
   });
   await crowd(3);
   const id = await campaign();

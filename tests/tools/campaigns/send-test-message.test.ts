@@ -1,39 +1,39 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
-import { type House, startHouse } from "../../support/house.ts";
-import { type Casino, casino, loseWorker, vendor } from "./casino.ts";
+import { loseWorker, vendor } from "../../support/job-runner.ts";
+import { newScenario, type Scenario } from "../../support/scenario.ts";
+import { startService, type TestService } from "../../support/service.ts";
 
-let house: House;
-let place: Casino & { id: string };
+let service: TestService;
+let scenario: Scenario;
 let staff: string;
 
 beforeAll(async () => {
-  house = await startHouse({ role: "web" });
+  service = await startService({ role: "web" });
 });
-afterAll(() => house?.stop());
+afterAll(() => service?.stop());
 beforeEach(async () => {
-  const { id } = await house.newTenant();
-  place = { ...casino(house, id), id };
-  staff = `host-${id.slice(-8)}@example.com`;
-  const user = await house.call("create_user", { email: staff, password: "correct horse battery" });
-  await house.call("grant_membership", { property_id: id, user_id: user.id, role: "analyst" });
+  scenario = await newScenario(service);
+  staff = `host-${scenario.id.slice(-8)}@example.com`;
+  const user = await service.call("create_user", { email: staff, password: "correct horse battery" });
+  await service.call("grant_membership", { property_id: scenario.id, user_id: user.id, role: "analyst" });
 });
 
 const send = (campaignId: string, whom: object): Promise<{ send_id: string }> =>
-  place.call("send_test_message", { campaignId, propertyId: place.id, ...whom });
+  scenario.call("send_test_message", { campaignId, propertyId: scenario.id, ...whom });
 const row = async (id: string) =>
   (
-    await place.query(
-      (sql) => sql`select * from campaign_sends where property_id = ${place.id} and id = ${id}`,
+    await scenario.query(
+      (sql) => sql`select * from campaign_sends where property_id = ${scenario.id} and id = ${id}`,
     )
   )[0]!;
 
 test("a user of the property gets the message filled with samples, marked as a test, and no figure counts it", async () => {
-  const id = await place.campaign({ audience: null });
+  const id = await scenario.campaign({ audience: null });
   const tried: unknown = await send(id, { to: staff, dry_run: true });
   expect(tried).toEqual({ success: true, to: expect.stringContaining("***"), dry_run: true });
   const { send_id } = await send(id, { to: staff.toUpperCase() });
   const { sender, given } = vendor();
-  await place.work({ open: () => sender });
+  await scenario.work({ open: () => sender });
   expect(given.map(({ to, subject }) => [to, subject])).toEqual([[staff, "[Test] Hello sample"]]);
   expect(given[0]!.headers["List-Unsubscribe"]).toMatch(/\/u\//);
   expect(await row(send_id)).toMatchObject({
@@ -42,33 +42,33 @@ test("a user of the property gets the message filled with samples, marked as a t
     test_of: id,
     player_id: null,
   });
-  expect(await place.stats(id)).toMatchObject({ audience: 0, sent: 0 });
-  expect(await place.get(id)).toMatchObject({ status: "draft", audience_count: 0 });
+  expect(await scenario.stats(id)).toMatchObject({ audience: 0, sent: 0 });
+  expect(await scenario.get(id)).toMatchObject({ status: "draft", audience_count: 0 });
 });
 
 test("a player gets it when the gate lets them pass, and a user may see it filled for a player", async () => {
-  const ana = await place.player({ email: "ana@example.com", first_name: "Ana" });
-  const id = await place.campaign();
+  const ana = await scenario.player({ email: "ana@example.com", first_name: "Ana" });
+  const id = await scenario.campaign();
   await send(id, { playerId: ana });
   await send(id, { to: "ana@example.com" });
   await send(id, { to: staff, playerId: ana });
   const { sender, given } = vendor();
-  await place.work({ open: () => sender });
+  await scenario.work({ open: () => sender });
   expect(given.map(({ to, subject }) => [to, subject])).toEqual([
     ["ana@example.com", "[Test] Hello Ana"],
     ["ana@example.com", "[Test] Hello Ana"],
     [staff, "[Test] Hello Ana"],
   ]);
   // The campaign itself still goes to everybody.
-  await place.send(id);
+  await scenario.send(id);
   given.splice(0);
-  await place.work({ open: () => sender });
+  await scenario.work({ open: () => sender });
   expect(given.map(({ to, subject }) => [to, subject])).toEqual([["ana@example.com", "Hello Ana"]]);
 });
 
 test("a test that is on its way is known to be from its claim on, and starts within a second of it", async () => {
-  const playerId = await place.player({ email: "ana@example.com" });
-  const { send_id } = await send(await place.campaign(), { playerId });
+  const playerId = await scenario.player({ email: "ana@example.com" });
+  const { send_id } = await send(await scenario.campaign(), { playerId });
   const { sender, given } = vendor();
   const handOver: typeof sender.send = async (messages, options) => {
     const { status, claimed_at, updated_at } = await row(send_id);
@@ -77,66 +77,66 @@ test("a test that is on its way is known to be from its claim on, and starts wit
     expect(options.startBy! - performance.now()).toBeLessThan(1_000);
     return sender.send(messages, options);
   };
-  await place.work({ open: () => ({ ...sender, send: handOver }) });
+  await scenario.work({ open: () => ({ ...sender, send: handOver }) });
   expect(given).toHaveLength(1);
 });
 
 test("nobody is tested on whom the gate stops, or who is neither a user here nor a player", async () => {
-  const eva = await place.player({ email: "eva@example.com" }, false);
-  const ana = await place.player({ email: "ana@example.com" });
-  const id = await place.campaign();
+  const eva = await scenario.player({ email: "eva@example.com" }, false);
+  const ana = await scenario.player({ email: "ana@example.com" });
+  const id = await scenario.campaign();
   await expect(send(id, { playerId: eva })).rejects.toThrow(/no_consent/);
   await expect(send(id, { to: "eva@example.com" })).rejects.toThrow(/no_consent/);
   await expect(send(id, { to: "stranger@example.com" })).rejects.toThrow(/neither/);
   await expect(send(id, { to: "eva@example.com", playerId: ana })).rejects.toThrow(/neither/);
-  const elsewhere = await house.signIn();
+  const elsewhere = await service.signIn();
   await expect(send(id, { to: elsewhere.email })).rejects.toThrow(/neither/);
   await expect(send(id, {})).rejects.toThrow(/give to/);
-  await place.call("create_suppression", { channel: "email", address: staff });
+  await scenario.call("create_suppression", { channel: "email", address: staff });
   await expect(send(id, { to: staff })).rejects.toThrow(/suppressed/);
-  const rival = await house.newTenant();
-  const theirs = await house.call("create_player", { email: "x@example.com" }, rival.id);
+  const rival = await service.newTenant();
+  const theirs = await service.call("create_player", { email: "x@example.com" }, rival.id);
   await expect(send(id, { playerId: theirs.id })).rejects.toThrow(/No player/);
   expect(
-    await place.query((sql) => sql`select 1 from campaign_sends where property_id = ${place.id}`),
+    await scenario.query((sql) => sql`select 1 from campaign_sends where property_id = ${scenario.id}`),
   ).toEqual([]);
 });
 
 test("whoever says stop between the asking and the sending gets none", async () => {
-  const ana = await place.player({ email: "ana@example.com" });
-  const { send_id } = await send(await place.campaign(), { playerId: ana });
-  await place.call("consent_revoke", { propertyId: place.id, email: "ana@example.com" });
+  const ana = await scenario.player({ email: "ana@example.com" });
+  const { send_id } = await send(await scenario.campaign(), { playerId: ana });
+  await scenario.call("consent_revoke", { propertyId: scenario.id, email: "ana@example.com" });
   const { sender, given } = vendor();
-  await place.work({ open: () => sender });
+  await scenario.work({ open: () => sender });
   expect(given).toEqual([]);
   expect((await row(send_id)).status).toMatch(/cancelled|skipped/);
 });
 
 test("a test is sent at most once, whatever becomes of the process, and its trouble is told", async () => {
-  const id = await place.campaign();
+  const id = await scenario.campaign();
   const { send_id } = await send(id, { to: staff });
   const dying = vendor({
     answer: () => {
       throw new Error("killed");
     },
   });
-  await expect(place.work({ open: () => dying.sender })).rejects.toThrow("killed");
-  await loseWorker(house, place.id);
+  await expect(scenario.work({ open: () => dying.sender })).rejects.toThrow("killed");
+  await loseWorker(service, scenario.id);
   const { sender, given } = vendor();
-  await place.work({ open: () => sender });
+  await scenario.work({ open: () => sender });
   expect(given).toEqual([]);
   expect(await row(send_id)).toMatchObject({ status: "unknown", error_code: "interrupted" });
   const busy = await send(id, { to: staff });
   const refusing = vendor({
     answer: (message) => ({ id: message.id, status: "retry", code: "smtp_451", message: "busy" }),
   });
-  await place.work({ open: () => refusing.sender });
+  await scenario.work({ open: () => refusing.sender });
   expect(await row(busy.send_id)).toMatchObject({ status: "failed", error_code: "smtp_451" });
 });
 
 test("what stands in the way of sending stands in the way of a test", async () => {
-  await expect(send(await place.campaign({ subject: null }), { to: staff })).rejects.toThrow(/subject/);
-  const inbox = await place.call("create_campaign", {
+  await expect(send(await scenario.campaign({ subject: null }), { to: staff })).rejects.toThrow(/subject/);
+  const inbox = await scenario.call("create_campaign", {
     name: "Inbox",
     channel: "inbox",
     audience: "all",

@@ -1,11 +1,11 @@
 import postgres from "postgres";
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
-import type { Sql } from "#db/client.ts";
-import type { Context } from "#runtime/context.ts";
-import { addressHash } from "#tools/players/address.ts";
-import { drawConsequences } from "#tools/providers/consequences.ts";
-import { type House, startHouse } from "../../support/house.ts";
-import { casino } from "../campaigns/casino.ts";
+import type { Sql } from "#db/database.ts";
+import type { Context } from "#runtime/operation/context.ts";
+import { addressHash } from "#tools/people/address.ts";
+import { drawConsequences } from "#tools/providers/bounce-limits.ts";
+import { scenarioIn } from "../../support/scenario.ts";
+import { startService, type TestService } from "../../support/service.ts";
 
 // Who is looked for by an address is found by the index of hashes, however many others the property has.
 
@@ -13,14 +13,14 @@ const MANY = 20_000;
 const FEW = 100;
 const TABLES = ["players", "suppressions", "dnc_entries", "campaign_sends"];
 
-let house: House;
+let service: TestService;
 
 beforeAll(async () => {
-  house = await startHouse();
-  const place = casino(house);
-  const campaign = await place.campaign();
-  const admin = postgres(house.database.url, { max: 1, onnotice: () => {} });
-  const others = admin`(select ${house.tenant.id}::uuid as property, sha256(n::text::bytea) as hash, n
+  service = await startService();
+  const scenario = scenarioIn(service);
+  const campaign = await scenario.campaign();
+  const admin = postgres(service.database.url, { max: 1, onnotice: () => {} });
+  const others = admin`(select ${service.tenant.id}::uuid as property, sha256(n::text::bytea) as hash, n
     from generate_series(1, ${MANY}::int) n) o`;
   await admin`
     insert into players (property_id, player_id, email, email_hash, phone, phone_hash, birth_date)
@@ -35,11 +35,11 @@ beforeAll(async () => {
   await admin.unsafe(`analyze ${TABLES.join(", ")}`);
   await admin.end();
 });
-afterAll(() => house.stop());
+afterAll(() => service.stop());
 
 /** How many rows the property's transactions read meanwhile, by table. */
 async function rowsRead(work: () => Promise<unknown>): Promise<Record<string, number>> {
-  const { db } = house.service;
+  const { db } = service.internals;
   const { asProperty } = db;
   const read: Record<string, number> = {};
   const spy = vi.spyOn(db, "asProperty").mockImplementation((property, inside, options) =>
@@ -67,12 +67,12 @@ async function addCounts(sql: Sql, read: Record<string, number>, factor: number)
 }
 
 async function post(path: string, body: unknown): Promise<void> {
-  const { status, text } = await house.post(path, body);
+  const { status, text } = await service.post(path, body);
   expect(status, text).toBeLessThan(300);
 }
 
 const player = (name: string, phone: string) =>
-  casino(house).player({
+  scenarioIn(service).player({
     email: `${name}@casino.example`,
     phone,
     first_name: name,
@@ -81,9 +81,9 @@ const player = (name: string, phone: string) =>
   });
 
 async function bounce(email: string): Promise<void> {
-  const property = (await house.service.directory.property(house.tenant.id))!;
+  const property = (await service.internals.directory.property(service.tenant.id))!;
   const hash = addressHash(property.pepper, email).toString("hex");
-  await house.service.db.asProperty(property.id, (sql) =>
+  await service.internals.db.asProperty(property.id, (sql) =>
     drawConsequences(
       { sql, property, emit: () => {} } as unknown as Context,
       { channel: "email", kind: "sendgrid" },
@@ -95,7 +95,7 @@ async function bounce(email: string): Promise<void> {
 async function importRefusing(): Promise<void> {
   const csv = "player_id,email,email_opt_in,adt\nB1,no@casino.example,no,many\n";
   await post("/api/import_jobs", { csv, mapping: { email_opt_in: "consent.email" } });
-  await house.idle();
+  await service.idle();
 }
 
 test.each<[string, string[], () => Promise<unknown>]>([
@@ -114,7 +114,7 @@ test.each<[string, string[], () => Promise<unknown>]>([
     ["players", "dnc_entries", "campaign_sends"],
     async () => {
       const playerId = await player("ann", "+17025550123");
-      await post("/api/functions/data-deletion", { propertyId: house.tenant.id, playerId });
+      await post("/api/functions/data-deletion", { propertyId: service.tenant.id, playerId });
     },
   ],
   [

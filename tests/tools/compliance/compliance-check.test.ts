@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { type Casino, newPlayer, openCasino } from "./casino.ts";
+import { newPlayer, openTwoProperties, type TwoProperties } from "./scenario.ts";
 
-let casino: Casino;
+let fixture: TwoProperties;
 beforeAll(async () => {
-  casino = await openCasino();
+  fixture = await openTwoProperties();
 });
-afterAll(() => casino.close());
+afterAll(() => fixture.close());
 
 interface Checked {
   allowed: boolean;
@@ -19,11 +19,11 @@ interface Checked {
   }[];
 }
 
-const check = (input: object, at = casino.property) =>
-  casino.run<Checked>("compliance_check", { channel: "sms", ...input }, { in: at });
+const check = (input: object, at = fixture.property) =>
+  fixture.run<Checked>("compliance_check", { channel: "sms", ...input }, { in: at });
 const consented = async (input: object = {}, channel = "sms") => {
-  const player = await newPlayer(casino, input);
-  await casino.run("consent_record", { playerId: player.id, channel, consentGiven: true });
+  const player = await newPlayer(fixture, input);
+  await fixture.run("consent_record", { playerId: player.id, channel, consentGiven: true });
   return player;
 };
 
@@ -45,9 +45,9 @@ test("a consented phone is allowed, however it is written", async () => {
 });
 
 test("the specification's three reasons: suppressed, dnc, no_consent", async () => {
-  const player = await newPlayer(casino);
-  await casino.run("create_suppression", { channel: "sms", address: player.phone });
-  await casino.run("create_dnc_entry", { phone: player.phone });
+  const player = await newPlayer(fixture);
+  await fixture.run("create_suppression", { channel: "sms", address: player.phone });
+  await fixture.run("create_dnc_entry", { phone: player.phone });
   expect(await check({ phone: player.phone })).toMatchObject({
     allowed: false,
     reasons: ["dnc", "no_consent", "suppressed"],
@@ -59,10 +59,10 @@ test("a phone that nobody has is blocked by what the lists know of it", async ()
     allowed: false,
     results: [{ player_id: null, reasons: ["no_consent"] }],
   });
-  await casino.run("create_dnc_entry", { phone: "+12025551101" });
-  await casino.run("create_dnc_entry", { phone: "+12025551101", list: "reassigned" });
-  await casino.run("create_suppression", { channel: "all", address: "+12025551101" });
-  await casino.run("create_self_exclusion", { phone: "+12025551101" });
+  await fixture.run("create_dnc_entry", { phone: "+12025551101" });
+  await fixture.run("create_dnc_entry", { phone: "+12025551101", list: "reassigned" });
+  await fixture.run("create_suppression", { channel: "all", address: "+12025551101" });
+  await fixture.run("create_self_exclusion", { phone: "+12025551101" });
   const known = { phone: "+12025551101" };
   expect((await check(known)).reasons).toEqual([
     "dnc",
@@ -77,25 +77,25 @@ test("a phone that nobody has is blocked by what the lists know of it", async ()
     "self_excluded",
     "suppressed",
   ]);
-  expect((await check(known, casino.rival)).reasons).toEqual(["no_consent"]);
+  expect((await check(known, fixture.rival)).reasons).toEqual(["no_consent"]);
 });
 
 test("each do-not-call list bars every channel, and that of reassigned numbers calls and texts", async () => {
   for (const [index, list] of ["internal", "national", "state", "litigator", "wireless"].entries()) {
-    const { phone } = await newPlayer(casino, { phone: `+1202555115${index}` });
-    await casino.run("create_dnc_entry", { phone, list });
+    const { phone } = await newPlayer(fixture, { phone: `+1202555115${index}` });
+    await fixture.run("create_dnc_entry", { phone, list });
     for (const channel of ["sms", "voice", "email", "push"])
       expect((await check({ phone, channel })).reasons, `${list} ${channel}`).toContain("dnc");
   }
   const reassigned = { phone: "+12025551159" };
-  await casino.run("create_dnc_entry", { ...reassigned, list: "reassigned" });
+  await fixture.run("create_dnc_entry", { ...reassigned, list: "reassigned" });
   expect((await check({ ...reassigned, channel: "voice" })).reasons).toContain("reassigned_number");
   expect((await check({ ...reassigned, channel: "email" })).reasons).toEqual(["no_consent"]);
 });
 
 test("a bulk check answers in the order asked, repeats included", async () => {
   const yes = await consented();
-  const no = await newPlayer(casino);
+  const no = await newPlayer(fixture);
   const asked = [no.phone, "nonsense", yes.phone, "+12025551200", no.phone];
   const { allowed, reasons, results } = await check({ phone: yes.phone, phones: asked });
   expect(results.map((one) => [one.phone, one.player_id, one.reasons])).toEqual([
@@ -112,8 +112,8 @@ test("a bulk check answers in the order asked, repeats included", async () => {
 test("emails and players can be asked about too", async () => {
   const player = await consented({}, "email");
   const deleted = await consented({}, "email");
-  await casino.run("delete_player", { id: deleted.id });
-  const foreign = await newPlayer(casino, {}, casino.rival);
+  await fixture.run("delete_player", { id: deleted.id });
+  const foreign = await newPlayer(fixture, {}, fixture.rival);
   const { results } = await check({
     channel: "email",
     email: player.email.toUpperCase(),
@@ -132,16 +132,16 @@ test("emails and players can be asked about too", async () => {
 
 test("who has not been asked bars nobody, and who has refused bars whoever has the address", async () => {
   const phone = "+12025551310";
-  const silent = await newPlayer(casino, { phone });
+  const silent = await newPlayer(fixture, { phone });
   const willing = await consented({ phone });
   expect(await check({ phone })).toMatchObject({ allowed: true, results: [{ player_id: willing.id }] });
-  await casino.run("consent_record", { playerId: silent.id, channel: "sms", consentGiven: false });
+  await fixture.run("consent_record", { playerId: silent.id, channel: "sms", consentGiven: false });
   expect(await check({ phone })).toMatchObject({
     results: [{ player_id: silent.id, reasons: ["no_consent"] }],
   });
   expect((await check({ playerId: willing.id })).reasons).toEqual(["shared_address"]);
   expect((await check({ playerId: willing.id, channel: "voice" })).reasons).toEqual(["no_consent"]);
-  await casino.run("delete_player", { id: silent.id });
+  await fixture.run("delete_player", { id: silent.id });
   expect((await check({ phone })).allowed).toBe(true);
 });
 
@@ -149,11 +149,11 @@ test("a do-not-call entry and an age bar their own player alone; a hold bars who
   const email = "household@example.com";
   const other = await consented({ email, phone: "+12025551320" }, "email");
   const listed = await consented({ email, phone: "+12025551321", birth_date: "2015-01-01" }, "email");
-  await casino.run("create_dnc_entry", { phone: "+12025551321" });
+  await fixture.run("create_dnc_entry", { phone: "+12025551321" });
   const asked = { channel: "email", playerId: other.id };
   expect((await check({ ...asked, playerId: listed.id })).reasons).toEqual(["dnc", "underage"]);
   expect((await check(asked)).reasons).toEqual([]);
-  await casino.run("update_player", { id: listed.id, status: "vip_hold" });
+  await fixture.run("update_player", { id: listed.id, status: "vip_hold" });
   expect((await check(asked)).reasons).toEqual(["shared_address"]);
 });
 
@@ -166,8 +166,8 @@ test("of several players with one phone the most restricted one counts", async (
 });
 
 test("a check can be made for a later time", async () => {
-  const player = await newPlayer(casino);
-  await casino.run("consent_record", {
+  const player = await newPlayer(fixture);
+  await fixture.run("consent_record", {
     playerId: player.id,
     channel: "sms",
     consentGiven: true,
@@ -181,7 +181,7 @@ test("a check can be made for a later time", async () => {
 });
 
 test("with email_consent_mode opt_out an email goes to whoever has not refused", async () => {
-  const lax = await openCasino({ email_consent_mode: "opt_out" });
+  const lax = await openTwoProperties({ email_consent_mode: "opt_out" });
   const player = await newPlayer(lax);
   const ask = () => lax.run("compliance_check", { channel: "email", email: player.email });
   expect(await ask()).toMatchObject({ allowed: true });

@@ -1,41 +1,45 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { refused } from "../../contract/answers.ts";
-import { type House, startHouse } from "../../support/house.ts";
+import { refused } from "../../support/answers.ts";
+import { startService, type TestService } from "../../support/service.ts";
 
-let house: House;
+let service: TestService;
 let next = 2000;
 beforeAll(async () => {
-  house = await startHouse({ role: "web" });
+  service = await startService({ role: "web" });
 });
-afterAll(() => house?.stop());
+afterAll(() => service?.stop());
 
 describe("a do-not-call entry", () => {
-  const entry = async () => (await house.post("/api/dnc_entries", { phone: `+1702555${next++}` })).body.id;
+  const entry = async () => (await service.post("/api/dnc_entries", { phone: `+1702555${next++}` })).body.id;
 
   test("is lifted by a manager with an audit row that says what it was, and by no key", async () => {
     const id = await entry();
-    const { body: told } = await refused(403, "forbidden", house.request("DELETE", `/api/dnc_entries/${id}`));
+    const { body: told } = await refused(
+      403,
+      "forbidden",
+      service.request("DELETE", `/api/dnc_entries/${id}`),
+    );
     expect(told.error).toContain("admin or manager");
-    await refused(403, "forbidden", house.request("DELETE", `/api/dnc_entries?id=eq.${id}`));
-    const reading = { headers: { "X-Api-Key": house.tenant.readKey } };
-    await refused(403, "insufficient_scope", house.request("DELETE", `/api/dnc_entries/${id}`, reading));
-    const analyst = await house.signIn({ role: "analyst" });
+    await refused(403, "forbidden", service.request("DELETE", `/api/dnc_entries?id=eq.${id}`));
+    const reading = { headers: { "X-Api-Key": service.tenant.readKey } };
+    await refused(403, "insufficient_scope", service.request("DELETE", `/api/dnc_entries/${id}`, reading));
+    const analyst = await service.signIn({ role: "analyst" });
     const as = (token: string) => ({ headers: { "X-Api-Key": null, Authorization: `Bearer ${token}` } });
-    expect((await house.request("DELETE", `/api/dnc_entries/${id}`, as(analyst.token))).status).toBe(403);
-    expect((await house.get(`/api/dnc_entries/${id}`)).status).toBe(200);
-    const manager = await house.signIn({ role: "manager" });
-    expect((await house.request("DELETE", `/api/dnc_entries/${id}`, as(manager.token))).status).toBe(200);
-    const { body } = await house.get(`/api/audit_logs?entity_id.eq=${id}&action.eq=delete_dnc_entry`);
+    expect((await service.request("DELETE", `/api/dnc_entries/${id}`, as(analyst.token))).status).toBe(403);
+    expect((await service.get(`/api/dnc_entries/${id}`)).status).toBe(200);
+    const manager = await service.signIn({ role: "manager" });
+    expect((await service.request("DELETE", `/api/dnc_entries/${id}`, as(manager.token))).status).toBe(200);
+    const { body } = await service.get(`/api/audit_logs?entity_id.eq=${id}&action.eq=delete_dnc_entry`);
     expect(body).toMatchObject([{ actor_type: "user", actor_id: manager.id, diff: { list: "internal" } }]);
   });
 
   test("cannot be made to end by a key either", async () => {
     const id = await entry();
     const patch = (expires_at: string | null) =>
-      house.request("PATCH", `/api/dnc_entries/${id}`, { body: { expires_at } });
+      service.request("PATCH", `/api/dnc_entries/${id}`, { body: { expires_at } });
     await refused(403, "forbidden", patch("2020-01-01T00:00:00Z"));
     await refused(403, "forbidden", patch("2099-01-01T00:00:00Z"));
     expect((await patch(null)).status).toBe(200);
-    expect((await house.get(`/api/dnc_entries/${id}`)).body.expires_at).toBeNull();
+    expect((await service.get(`/api/dnc_entries/${id}`)).body.expires_at).toBeNull();
   });
 });

@@ -1,20 +1,20 @@
 import { randomBytes, randomUUID } from "node:crypto";
 import fc from "fast-check";
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
-import { capsText } from "#tools/compliance/frequency.ts";
-import { asFragment } from "#tools/compliance/gate.ts";
-import { addressHash } from "#tools/players/address.ts";
-import { type Casino, newPlayer, openCasino } from "./casino.ts";
-import { type CapRule, freeAt, type Past } from "./frequency-oracle.ts";
+import { insertedValues } from "#db/sql.ts";
+import { capsCtes } from "#tools/compliance/frequency.ts";
+import { addressHash } from "#tools/people/address.ts";
+import { type CapRule, freeAt, type Past } from "./oracles/frequency.ts";
+import { newPlayer, openTwoProperties, type TwoProperties } from "./scenario.ts";
 
-let casino: Casino;
+let fixture: TwoProperties;
 beforeAll(async () => {
-  casino = await openCasino();
+  fixture = await openTwoProperties();
 });
-afterAll(() => casino.close());
+afterAll(() => fixture.close());
 beforeEach(async () => {
-  const { id } = casino.property;
-  await casino.sql(async (sql) => {
+  const { id } = fixture.property;
+  await fixture.sql(async (sql) => {
     await sql`delete from frequency_rules where property_id = ${id}`;
     await sql`delete from campaign_sends where property_id = ${id}`;
   });
@@ -26,9 +26,9 @@ const AT = Date.parse("2027-03-15T04:30:00Z");
 const iso = (time: number) => new Date(time).toISOString();
 
 async function campaign(values: object = {}): Promise<string> {
-  const [row] = await casino.sql(
+  const [row] = await fixture.sql(
     (sql) => sql<{ id: string }[]>`
-      insert into campaigns ${sql({ property_id: casino.property.id, name: "c", ...values } as never)} returning id`,
+      insert into campaigns ${insertedValues({ property_id: fixture.property.id, name: "c", ...values })} returning id`,
   );
   return row!.id;
 }
@@ -40,9 +40,9 @@ async function remember(
   past: readonly (Past & { campaign: string | null })[],
   address?: string,
 ): Promise<void> {
-  const { pepper } = casino.property;
+  const { pepper } = fixture.property;
   const rows = past.map(({ at, channel, status, campaign: of }) => ({
-    property_id: casino.property.id,
+    property_id: fixture.property.id,
     id: randomUUID(),
     campaign_id: of,
     player_id: player,
@@ -52,7 +52,9 @@ async function remember(
     claimed_at: iso(at),
     address_hash: address === undefined ? null : addressHash(pepper, address),
   }));
-  if (rows.length > 0) await casino.sql((sql) => sql`insert into campaign_sends ${sql(rows as never)}`);
+  await fixture.sql(async (sql) => {
+    for (const row of rows) await sql`insert into campaign_sends ${insertedValues(row)}`;
+  });
 }
 
 const ruleArbitrary = fc.record({
@@ -84,7 +86,7 @@ const past = fc.array(
 );
 
 test("who is capped, and until when, is what a plain count over the past says", async () => {
-  const { property } = casino;
+  const { property } = fixture;
   const places = [
     { timezone: "America/New_York" },
     { timezone: "Asia/Tokyo" },
@@ -97,7 +99,7 @@ test("who is capped, and until when, is what a plain count over the past says", 
     ["America/Chicago", "America/New_York"],
     [property.timezone],
   ];
-  const players = await Promise.all(places.map((place) => newPlayer(casino, place)));
+  const players = await Promise.all(places.map((place) => newPlayer(fixture, place)));
   const campaigns = new Map<string, string>();
   for (const tag of [null, "bonus"]) {
     for (const transactional of [true, false]) {
@@ -114,12 +116,13 @@ test("who is capped, and until when, is what a plain count over the past says", 
   });
   await fc.assert(
     fc.asyncProperty(world, async ({ rules, pasts, channel, tags }) => {
-      const rows = await casino.sql(async (sql) => {
+      const rows = await fixture.sql(async (sql) => {
         await sql`delete from frequency_rules where property_id = ${property.id}`;
         await sql`delete from campaign_sends where property_id = ${property.id}`;
         for (const { window, ...rule } of rules) {
           const [window_unit, window_count] = window;
-          await sql`insert into frequency_rules ${sql({ property_id: property.id, window_unit, window_count, ...rule })}`;
+          const values = { property_id: property.id, window_unit, window_count, ...rule };
+          await sql`insert into frequency_rules ${insertedValues(values)}`;
         }
         const sends = pasts.flatMap((list, index) =>
           list.map((one) => ({
@@ -132,10 +135,8 @@ test("who is capped, and until when, is what a plain count over the past says", 
             claimed_at: iso(one.at),
           })),
         );
-        if (sends.length > 0) await sql`insert into campaign_sends ${sql(sends as never)}`;
-        const caps = asFragment(sql, (bind) =>
-          capsText(bind, { property, channel, at: iso(AT), tags }, "subject"),
-        );
+        for (const send of sends) await sql`insert into campaign_sends ${insertedValues(send)}`;
+        const caps = capsCtes({ property, channel, at: iso(AT), tags }, "subject");
         return sql<{ id: string; free: number }[]>`
           with subject as materialized (
             select id, zones, region from players where property_id = ${property.id}
@@ -159,20 +160,20 @@ test("who is capped, and until when, is what a plain count over the past says", 
 });
 
 test("the third message of a day to Florida is the last, over calls and texts together, and allowed stays true", async () => {
-  await casino.sql((sql) => sql`select seed_sending_rules(${casino.property.id})`);
-  const florida = await newPlayer(casino, { phone: "+13055550178" });
-  const nevada = await newPlayer(casino, { phone: "+17025550178" });
+  await fixture.sql((sql) => sql`select seed_sending_rules(${fixture.property.id})`);
+  const florida = await newPlayer(fixture, { phone: "+13055550178" });
+  const nevada = await newPlayer(fixture, { phone: "+17025550178" });
   const id = await campaign();
   const noon = Date.parse("2027-07-01T16:00:00Z");
   for (const player of [florida, nevada]) {
-    await casino.run("consent_record", { playerId: player.id, channel: "sms", consentGiven: true });
+    await fixture.run("consent_record", { playerId: player.id, channel: "sms", consentGiven: true });
     await remember(player.id, [
       { ...PLAIN, at: noon - 20 * HOUR, campaign: id },
       { ...PLAIN, at: noon - 2 * HOUR, campaign: id, channel: "voice" },
     ]);
   }
   const ask = () =>
-    casino.run("compliance_check", { channel: "sms", phones: [florida.phone, nevada.phone], at: iso(noon) });
+    fixture.run("compliance_check", { channel: "sms", phones: [florida.phone, nevada.phone], at: iso(noon) });
   expect(await ask()).toMatchObject({ allowed: true });
   expect((await ask()).defer).toBeUndefined();
   await remember(florida.id, [{ ...PLAIN, at: noon - HOUR, campaign: null }]);
@@ -189,34 +190,34 @@ test("the third message of a day to Florida is the last, over calls and texts to
 });
 
 test("a second record of a number, and a new one after the first is deleted, share its cap", async () => {
-  await casino.sql((sql) => sql`select seed_sending_rules(${casino.property.id})`);
+  await fixture.sql((sql) => sql`select seed_sending_rules(${fixture.property.id})`);
   const noon = Date.parse("2027-07-01T16:00:00Z");
   const phone = "+13055550180";
-  const first = await newPlayer(casino, { phone });
+  const first = await newPlayer(fixture, { phone });
   const past = [1, 2, 3].map((hours) => ({ ...PLAIN, at: noon - hours * HOUR, campaign: null }));
   await remember(first.id, past, phone);
-  const twin = await newPlayer(casino, { phone });
+  const twin = await newPlayer(fixture, { phone });
   const capped = async (playerId: string) =>
-    (await casino.run("compliance_check", { channel: "sms", playerId, at: iso(noon) })).defer;
+    (await fixture.run("compliance_check", { channel: "sms", playerId, at: iso(noon) })).defer;
   expect(await capped(twin.id)).toEqual({
     reasons: ["frequency_capped"],
     retry_at: "2027-07-02T13:00:00+00:00",
   });
-  await casino.run("delete_player", { id: first.id });
+  await fixture.run("delete_player", { id: first.id });
   expect(await capped(twin.id)).toBeDefined();
-  await casino.run("update_player", { id: twin.id, phone: "+13055550181" });
+  await fixture.run("update_player", { id: twin.id, phone: "+13055550181" });
   expect(await capped(twin.id)).toBeUndefined();
 });
 
 test("a cap that ends at night gives the morning", async () => {
-  await casino.sql((sql) => sql`select seed_sending_rules(${casino.property.id})`);
-  const player = await newPlayer(casino, { phone: "+13055550179" });
+  await fixture.sql((sql) => sql`select seed_sending_rules(${fixture.property.id})`);
+  const player = await newPlayer(fixture, { phone: "+13055550179" });
   const evening = Date.parse("2027-07-01T23:30:00Z");
   await remember(
     player.id,
     [1, 2, 23].map((hours) => ({ ...PLAIN, at: evening - hours * HOUR, campaign: null })),
   );
-  const checked = await casino.run("compliance_check", {
+  const checked = await fixture.run("compliance_check", {
     channel: "sms",
     phone: player.phone,
     at: iso(evening),
@@ -225,18 +226,18 @@ test("a cap that ends at night gives the morning", async () => {
 });
 
 test("ten rules may be active, and windows are of thirty days at the most", async () => {
-  const create = (input: object) => casino.run("create_frequency_rule", input);
+  const create = (input: object) => fixture.run("create_frequency_rule", input);
   const asleep = await create({ is_active: false });
   for (let made = 0; made < 9; made++) await create({ max_sends: made + 1 });
   // Two at once: one of them is the tenth.
   const both = await Promise.allSettled([create({}), create({})]);
   expect(both.map(({ status }) => status).sort()).toEqual(["fulfilled", "rejected"]);
   await expect(create({})).rejects.toMatchObject({ code: "conflict" });
-  await expect(casino.run("update_frequency_rule", { id: asleep.id, is_active: true })).rejects.toMatchObject(
-    {
-      code: "conflict",
-    },
-  );
+  await expect(
+    fixture.run("update_frequency_rule", { id: asleep.id, is_active: true }),
+  ).rejects.toMatchObject({
+    code: "conflict",
+  });
   for (const input of [
     { window_count: 31 },
     { window_unit: "week", window_count: 5 },

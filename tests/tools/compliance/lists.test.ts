@@ -1,17 +1,17 @@
 import { randomUUIDv7 } from "node:crypto";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import type { Call } from "#runtime/context.ts";
-import { type Casino, newPlayer, openCasino, type Record_ } from "./casino.ts";
+import type { Call } from "#runtime/operation/context.ts";
+import { newPlayer, openTwoProperties, type Record_, type TwoProperties } from "./scenario.ts";
 
-let casino: Casino;
+let fixture: TwoProperties;
 beforeAll(async () => {
-  casino = await openCasino();
+  fixture = await openTwoProperties();
 });
-afterAll(() => casino.close());
+afterAll(() => fixture.close());
 
-const suppress = (input: object) => casino.run("create_suppression", { channel: "email", ...input });
-const lift = (id: string, call: Partial<Call> = {}) => casino.run("delete_suppression", { id }, { call });
-const statusOf = async (id: string) => (await casino.run("get_player", { id })).status;
+const suppress = (input: object) => fixture.run("create_suppression", { channel: "email", ...input });
+const lift = (id: string, call: Partial<Call> = {}) => fixture.run("delete_suppression", { id }, { call });
+const statusOf = async (id: string) => (await fixture.run("get_player", { id })).status;
 
 const manager = (): Partial<Call> => ({
   actor: {
@@ -19,7 +19,7 @@ const manager = (): Partial<Call> => ({
     id: randomUUIDv7(),
     email: "m@example.com",
     isPlatformAdmin: false,
-    memberships: [{ property_id: casino.property.id, role: "manager" }],
+    memberships: [{ property_id: fixture.property.id, role: "manager" }],
   },
 });
 
@@ -29,10 +29,10 @@ test("a suppression is kept in the address's one form, once", async () => {
   await expect(suppress({ address: "ana@example.com" })).rejects.toMatchObject({ code: "conflict" });
   await suppress({ address: "ana@example.com", reason: "complaint" });
   await suppress({ address: "ana@example.com", channel: "all" });
-  await casino.run(
+  await fixture.run(
     "create_suppression",
     { channel: "email", address: "ana@example.com" },
-    { in: casino.rival },
+    { in: fixture.rival },
   );
 });
 
@@ -51,17 +51,17 @@ test("lifting keeps the row, and the address can be suppressed anew", async () =
   const { id } = await suppress({ address: "back@example.com" });
   await lift(id);
   await lift(id);
-  expect(await casino.run("get_suppression", { id })).toMatchObject({ lifted_at: expect.any(String) });
+  expect(await fixture.run("get_suppression", { id })).toMatchObject({ lifted_at: expect.any(String) });
   expect((await suppress({ address: "back@example.com" })).id).not.toBe(id);
 });
 
 test("one that has expired makes room for a new one", async () => {
   const { id } = await suppress({ address: "soon@example.com", expires_at: "2099-01-01T00:00:00Z" });
-  await casino.sql(
+  await fixture.sql(
     (sql) => sql`update suppressions set expires_at = now() - interval '1 hour' where id = ${id}`,
   );
   await suppress({ address: "soon@example.com" });
-  expect((await casino.run("get_suppression", { id })).lifted_at).not.toBeNull();
+  expect((await fixture.run("get_suppression", { id })).lifted_at).not.toBeNull();
 });
 
 test("a person's own wish is lifted by a manager, not by a key", async () => {
@@ -70,47 +70,47 @@ test("a person's own wish is lifted by a manager, not by a key", async () => {
     await expect(lift(id)).rejects.toMatchObject({ code: "conflict" });
     const call = manager();
     await lift(id, call);
-    expect(await casino.run("get_suppression", { id })).toMatchObject({ lifted_by: call.actor!.id });
+    expect(await fixture.run("get_suppression", { id })).toMatchObject({ lifted_by: call.actor!.id });
   }
 });
 
 test("nobody lifts a self-exclusion, and nobody lifts another property's suppression", async () => {
-  await casino.run("create_self_exclusion", { email: "bar@example.com" });
-  const [row] = await casino.run<Record_[]>("list_suppressions", {
+  await fixture.run("create_self_exclusion", { email: "bar@example.com" });
+  const [row] = await fixture.run<Record_[]>("list_suppressions", {
     filters: { "reason.eq": "self_excluded" },
   });
   await expect(lift(row!.id)).rejects.toMatchObject({ code: "conflict" });
   await expect(lift(row!.id, manager())).rejects.toMatchObject({ code: "conflict" });
   const { id } = await suppress({ address: "mine@example.com" });
-  await expect(casino.run("delete_suppression", { id }, { in: casino.rival })).rejects.toMatchObject({
+  await expect(fixture.run("delete_suppression", { id }, { in: fixture.rival })).rejects.toMatchObject({
     code: "not_found",
   });
 });
 
 test("a do-not-call entry names a number once a list", async () => {
-  const entry = await casino.run("create_dnc_entry", { phone: "202-555-3001", note: "asked at the desk" });
+  const entry = await fixture.run("create_dnc_entry", { phone: "202-555-3001", note: "asked at the desk" });
   expect(entry).toMatchObject({ phone: "+12025553001", list: "internal", expires_at: null });
-  await expect(casino.run("create_dnc_entry", { phone: "+12025553001" })).rejects.toMatchObject({
+  await expect(fixture.run("create_dnc_entry", { phone: "+12025553001" })).rejects.toMatchObject({
     code: "conflict",
   });
-  await casino.run("create_dnc_entry", { phone: "+12025553001", list: "national" });
-  await expect(casino.run("create_dnc_entry", { phone: "12" })).rejects.toMatchObject({ code: "invalid" });
-  expect(await casino.run("update_dnc_entry", { id: entry.id, note: null })).toMatchObject({ note: null });
-  const remove = (call: Partial<Call> = {}) => casino.run("delete_dnc_entry", { id: entry.id }, { call });
+  await fixture.run("create_dnc_entry", { phone: "+12025553001", list: "national" });
+  await expect(fixture.run("create_dnc_entry", { phone: "12" })).rejects.toMatchObject({ code: "invalid" });
+  expect(await fixture.run("update_dnc_entry", { id: entry.id, note: null })).toMatchObject({ note: null });
+  const remove = (call: Partial<Call> = {}) => fixture.run("delete_dnc_entry", { id: entry.id }, { call });
   await expect(remove()).rejects.toMatchObject({ code: "forbidden" });
   await remove(manager());
 });
 
 test("a self-exclusion reaches every player who is that person, whatever names them", async () => {
-  const named = await newPlayer(casino, { first_name: "Max", last_name: "Holt", birth_date: "1960-01-01" });
-  const twin = await newPlayer(casino, { first_name: "MAX", last_name: "holt", birth_date: "1960-01-01" });
-  const other = await newPlayer(casino, { first_name: "Max", last_name: "Holt", birth_date: "1960-01-02" });
-  const mail = await newPlayer(casino, { email: named.email });
-  const phone = await newPlayer(casino);
-  const dead = await newPlayer(casino, { email: named.email });
-  await casino.sql((sql) => sql`update players set status = 'deceased' where id = ${dead.id}`);
-  const foreign = await newPlayer(casino, { email: named.email }, casino.rival);
-  const row = await casino.run("create_self_exclusion", {
+  const named = await newPlayer(fixture, { first_name: "Max", last_name: "Holt", birth_date: "1960-01-01" });
+  const twin = await newPlayer(fixture, { first_name: "MAX", last_name: "holt", birth_date: "1960-01-01" });
+  const other = await newPlayer(fixture, { first_name: "Max", last_name: "Holt", birth_date: "1960-01-02" });
+  const mail = await newPlayer(fixture, { email: named.email });
+  const phone = await newPlayer(fixture);
+  const dead = await newPlayer(fixture, { email: named.email });
+  await fixture.sql((sql) => sql`update players set status = 'deceased' where id = ${dead.id}`);
+  const foreign = await newPlayer(fixture, { email: named.email }, fixture.rival);
+  const row = await fixture.run("create_self_exclusion", {
     player_id: named.id,
     phone: phone.phone,
     program: "NJ",
@@ -121,17 +121,17 @@ test("a self-exclusion reaches every player who is that person, whatever names t
   for (const one of [named, twin, mail, phone]) expect(await statusOf(one.id)).toBe("self_excluded");
   expect(await statusOf(other.id)).toBe("active");
   expect(await statusOf(dead.id)).toBe("deceased");
-  expect((await casino.run("get_player", { id: foreign.id }, { in: casino.rival })).status).toBe("active");
+  expect((await fixture.run("get_player", { id: foreign.id }, { in: fixture.rival })).status).toBe("active");
 });
 
 test("what a self-excluded player would still be sent is cancelled", async () => {
-  const player = await newPlayer(casino);
-  await casino.sql(
+  const player = await newPlayer(fixture);
+  await fixture.sql(
     (sql) => sql`insert into campaign_sends (property_id, player_id, channel, status, dedupe_key)
-      values (${casino.property.id}, ${player.id}, 'email', 'pending', ${Buffer.from(player.id)})`,
+      values (${fixture.property.id}, ${player.id}, 'email', 'pending', ${Buffer.from(player.id)})`,
   );
-  await casino.run("create_self_exclusion", { email: player.email });
-  const rows = await casino.sql(
+  await fixture.run("create_self_exclusion", { email: player.email });
+  const rows = await fixture.sql(
     (sql) => sql`select status, skip_reasons from campaign_sends where player_id = ${player.id}`,
   );
   expect([...rows]).toEqual([{ status: "cancelled", skip_reasons: ["self_excluded"] }]);
@@ -139,21 +139,21 @@ test("what a self-excluded player would still be sent is cancelled", async () =>
 
 test("a longer self-exclusion is not cut short by a shorter one, and one that is over changes nothing", async () => {
   const expiryOf = async () => {
-    const [row] = await casino.run<Record_[]>("list_suppressions", {
+    const [row] = await fixture.run<Record_[]>("list_suppressions", {
       filters: { "reason.eq": "self_excluded", "address_hash.eq": hash },
     });
     return row?.expires_at;
   };
   const exclude = (ends_at?: string) =>
-    casino.run("create_self_exclusion", { email: "long@example.com", ends_at });
+    fixture.run("create_self_exclusion", { email: "long@example.com", ends_at });
   const first = await exclude("2090-01-01T00:00:00Z");
   const hash = (first.address_hashes as string[])[0]!;
   await exclude("2050-01-01T00:00:00Z");
   expect(await expiryOf()).toBe("2090-01-01T00:00:00+00:00");
   await exclude();
   expect(await expiryOf()).toBeNull();
-  const player = await newPlayer(casino);
-  await casino.run("create_self_exclusion", {
+  const player = await newPlayer(fixture);
+  await fixture.run("create_self_exclusion", {
     email: player.email,
     starts_at: "2020-01-01T00:00:00Z",
     ends_at: "2021-01-01T00:00:00Z",
@@ -170,18 +170,18 @@ test.each([
   { email: "x@example.com", starts_at: "2999-01-01T00:00:00Z" },
   { email: "x@example.com", ends_at: "2020-01-01T00:00:00Z" },
 ])("%j names nobody to exclude, or no time", async (input) => {
-  await expect(casino.run("create_self_exclusion", input)).rejects.toMatchObject({ code: "invalid" });
+  await expect(fixture.run("create_self_exclusion", input)).rejects.toMatchObject({ code: "invalid" });
 });
 
 test("who excluded themselves by name is excluded by every address that they have", async () => {
   const person = { first_name: "Yan", last_name: "Zed", birth_date: "1980-02-03" };
-  await casino.run("create_self_exclusion", person);
-  const excluded = await casino.run("create_player", { ...person, email: "yan@z.example" });
+  await fixture.run("create_self_exclusion", person);
+  const excluded = await fixture.run("create_player", { ...person, email: "yan@z.example" });
   expect(excluded.status).toBe("self_excluded");
-  const twin = await casino.run("create_player", { first_name: "Other", email: "yan@z.example" });
+  const twin = await fixture.run("create_player", { first_name: "Other", email: "yan@z.example" });
   expect(twin.status).toBe("self_excluded");
-  await casino.run("delete_player", { id: excluded.id });
-  const check = await casino.run("compliance_check", { channel: "email", email: "yan@z.example" });
+  await fixture.run("delete_player", { id: excluded.id });
+  const check = await fixture.run("compliance_check", { channel: "email", email: "yan@z.example" });
   expect(check.allowed).toBe(false);
   expect(check.reasons).toContain("self_excluded");
 });

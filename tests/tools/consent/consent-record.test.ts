@@ -1,18 +1,18 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { refused } from "../../contract/answers.ts";
-import { type House, startHouse } from "../../support/house.ts";
+import { refused } from "../../support/answers.ts";
+import { startService, type TestService } from "../../support/service.ts";
 
-let house: House;
+let service: TestService;
 let player: string;
 beforeAll(async () => {
-  house = await startHouse({ role: "web" });
-  player = (await house.post("/api/players", { email: "ann@example.com" })).body.id;
+  service = await startService({ role: "web" });
+  player = (await service.post("/api/players", { email: "ann@example.com" })).body.id;
 });
-afterAll(() => house?.stop());
+afterAll(() => service?.stop());
 
 const consent = (input: object) =>
-  house.post("/api/functions/consent-record", {
-    propertyId: house.tenant.id,
+  service.post("/api/functions/consent-record", {
+    propertyId: service.tenant.id,
     playerId: player,
     channel: "email",
     consentGiven: true,
@@ -35,8 +35,8 @@ describe("a consent", () => {
       expect(body.details[0].field).toBe("occurredAt");
     }
     const revoke = (requestedAt: string) =>
-      house.post("/api/functions/consent-revoke", {
-        propertyId: house.tenant.id,
+      service.post("/api/functions/consent-revoke", {
+        propertyId: service.tenant.id,
         playerId: player,
         requestedAt,
       });

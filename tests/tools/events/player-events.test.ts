@@ -1,29 +1,29 @@
 import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { type House, startHouse, type Tenant } from "../../support/house.ts";
+import { startService, type Tenant, type TestService } from "../../support/service.ts";
 
-let house: House;
+let service: TestService;
 let rival: Tenant;
 let ann: { id: string };
 let theirs: { id: string };
 beforeAll(async () => {
-  house = await startHouse({ role: "web" });
-  rival = await house.newTenant();
-  ann = (await house.post("/api/players", { player_id: "ANN" })).body;
-  await house.post("/api/players", { player_id: "BOB" });
-  theirs = (await house.post("/api/players", { player_id: "ANN" }, { "X-Api-Key": rival.key })).body;
+  service = await startService({ role: "web" });
+  rival = await service.newTenant();
+  ann = (await service.post("/api/players", { player_id: "ANN" })).body;
+  await service.post("/api/players", { player_id: "BOB" });
+  theirs = (await service.post("/api/players", { player_id: "ANN" }, { "X-Api-Key": rival.key })).body;
 });
-afterAll(() => house.stop());
+afterAll(() => service.stop());
 
 const send = (body: unknown, headers?: Record<string, string>) =>
-  house.post("/api/player_events", body, headers);
-const stored = async (filter: string) => (await house.get(`/api/player_events?${filter}`)).body;
+  service.post("/api/player_events", body, headers);
+const stored = async (filter: string) => (await service.get(`/api/player_events?${filter}`)).body;
 
 test("an event names its player by our id or by the operator's own", async () => {
   const byId = await send({ player_id: ann.id, name: "visit", properties: { floor: 2 }, source: "door" });
   expect(byId.status).toBe(201);
   expect(byId.body).toMatchObject({
-    property_id: house.tenant.id,
+    property_id: service.tenant.id,
     player_id: ann.id,
     name: "visit",
     properties: { floor: 2 },
@@ -33,7 +33,7 @@ test("an event names its player by our id or by the operator's own", async () =>
   const occurred_at = "2026-03-01T12:00:00.123456Z";
   const byName = await send({ player_id: "ANN", name: "Hotel Stay", occurred_at });
   expect(byName.body).toMatchObject({ player_id: ann.id, occurred_at: "2026-03-01T12:00:00.123456+00:00" });
-  expect((await house.get(`/api/player_events/${byName.body.id}`)).body).toEqual(byName.body);
+  expect((await service.get(`/api/player_events/${byName.body.id}`)).body).toEqual(byName.body);
   expect(await stored("name.eq=Hotel Stay&select=player_id")).toEqual([{ player_id: ann.id }]);
 });
 
@@ -56,8 +56,8 @@ test.each([
 });
 
 test("a player who is not there, is deleted or is another property's has no events", async () => {
-  const gone = (await house.post("/api/players", { player_id: "GONE" })).body;
-  await house.request("DELETE", `/api/players/${gone.id}`);
+  const gone = (await service.post("/api/players", { player_id: "GONE" })).body;
+  await service.request("DELETE", `/api/players/${gone.id}`);
   for (const player_id of ["NOBODY", randomUUID(), gone.id, "GONE", theirs.id]) {
     const { status, body } = await send({ player_id, name: "visit" });
     expect([status, body.error]).toEqual([
@@ -101,9 +101,9 @@ test("the same thousand events sent four times at once are kept once each", asyn
   const answers = await Promise.all([events, events.toReversed(), events, events].map((all) => send(all)));
   expect(answers.map(({ status }) => status)).toEqual([201, 201, 201, 201]);
   expect(answers.every(({ body }) => body.length === 1000)).toBe(true);
-  const { headers } = await house.get("/api/player_events?name.eq=spin&limit=1", { Prefer: "count=exact" });
+  const { headers } = await service.get("/api/player_events?name.eq=spin&limit=1", { Prefer: "count=exact" });
   expect(headers.get("content-range")).toBe("0-0/1000");
-  const audits = await house.get("/api/audit_logs?action.eq=create_player_event&diff->>records.eq=1000");
+  const audits = await service.get("/api/audit_logs?action.eq=create_player_event&diff->>records.eq=1000");
   expect(audits.body).toHaveLength(4);
 });
 
@@ -127,13 +127,13 @@ test("of an array with one wrong event nothing is kept, and over a thousand are 
 test("an event can be neither changed nor removed, and no other property sees it", async () => {
   const { body: event } = await send({ player_id: "ANN", name: "visit" });
   const path = `/api/player_events/${event.id}`;
-  expect((await house.request("PATCH", path, { body: { name: "other" } })).status).toBe(405);
-  expect((await house.request("DELETE", path)).status).toBe(405);
-  expect((await house.get(path, { "X-Api-Key": rival.key })).status).toBe(404);
+  expect((await service.request("PATCH", path, { body: { name: "other" } })).status).toBe(405);
+  expect((await service.request("DELETE", path)).status).toBe(405);
+  expect((await service.get(path, { "X-Api-Key": rival.key })).status).toBe(404);
 });
 
 test("a share is told to who asked, its clicks are counted, and it belongs to a player who is there", async () => {
-  await house.post("/api/webhook_endpoints", { url: "http://127.0.0.1:9/hook", events: ["player.shared"] });
+  await service.post("/api/webhook_endpoints", { url: "http://127.0.0.1:9/hook", events: ["player.shared"] });
   const share = {
     player_id: ann.id,
     network: "Facebook",
@@ -141,19 +141,21 @@ test("a share is told to who asked, its clicks are counted, and it belongs to a 
     content_id: "wheel-7",
     share_url: "https://casino.example/s/1",
   };
-  const made = await house.post("/api/social_shares", share);
+  const made = await service.post("/api/social_shares", share);
   expect(made.status).toBe(201);
   expect(made.body).toMatchObject({ ...share, network: "facebook", clicks: 0 });
-  const changed = await house.request("PATCH", `/api/social_shares/${made.body.id}`, { body: { clicks: 3 } });
+  const changed = await service.request("PATCH", `/api/social_shares/${made.body.id}`, {
+    body: { clicks: 3 },
+  });
   expect(changed.body.clicks).toBe(3);
-  const events = await house.database.db.asProperty(
-    house.tenant.id,
+  const events = await service.database.db.asProperty(
+    service.tenant.id,
     (sql) => sql<{ data: { object: object } }[]>`select data from outbox where type = 'player.shared'`,
   );
   expect(events.map(({ data }) => data.object)).toMatchObject([{ id: made.body.id, player_id: ann.id }]);
-  expect((await house.post("/api/social_shares", { ...share, player_id: theirs.id })).status).toBe(404);
+  expect((await service.post("/api/social_shares", { ...share, player_id: theirs.id })).status).toBe(404);
   for (const wrong of [{ content_type: "photo" }, { share_url: "javascript:alert(1)" }, { clicks: -1 }]) {
-    expect((await house.post("/api/social_shares", { ...share, ...wrong })).status).toBe(400);
+    expect((await service.post("/api/social_shares", { ...share, ...wrong })).status).toBe(400);
   }
-  expect((await house.request("DELETE", `/api/social_shares/${made.body.id}`)).status).toBe(200);
+  expect((await service.request("DELETE", `/api/social_shares/${made.body.id}`)).status).toBe(200);
 });

@@ -3,23 +3,23 @@ import postgres from "postgres";
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import { LEDGERS, PROPERTY_LEDGERS as NAMES, type PropertyLedger } from "#runtime/ledgers.ts";
 import { safeHorizon, sealNext, unsealed } from "#tools/ledgers/seals.ts";
-import { columnsIn } from "../../contract/schema-facts.ts";
-import { type House, startHouse, type Tenant } from "../../support/house.ts";
+import { columnsIn } from "../../support/schema.ts";
+import { startService, type Tenant, type TestService } from "../../support/service.ts";
 
-let house: House;
+let service: TestService;
 let admin: postgres.Sql;
 beforeAll(async () => {
-  house = await startHouse();
-  admin = postgres(house.database.url, { max: 1, onnotice: () => {} });
+  service = await startService();
+  admin = postgres(service.database.url, { max: 1, onnotice: () => {} });
 });
 afterAll(async () => {
   await admin.end();
-  await house.stop();
+  await service.stop();
 });
 
 /** Closes what is there now, in ranges of `most` rows, as soon as nothing older is open. */
 async function seal(tenant: Tenant, most = 100): Promise<void> {
-  const { db, config } = house.service;
+  const { db, config } = service.internals;
   await vi.waitFor(async () => {
     const horizon = await db.asSystem((sql) => safeHorizon(sql, 0));
     for (const ledger of NAMES) {
@@ -32,7 +32,7 @@ async function seal(tenant: Tenant, most = 100): Promise<void> {
 
 const verify = async (tenant: Tenant, input: object = {}) =>
   (
-    await house.post(
+    await service.post(
       "/api/functions/verify-ledger",
       { propertyId: tenant.id, ...input },
       { "X-Api-Key": tenant.readKey },
@@ -45,12 +45,12 @@ const firstOf = async (tenant: Tenant, ledger: PropertyLedger) =>
 let made = 0;
 /** A property with some players and their consents, each in a transaction of its own, sealed in small ranges. */
 async function sealedTenant(players = 6): Promise<{ tenant: Tenant; ids: string[] }> {
-  const tenant = await house.newTenant();
+  const tenant = await service.newTenant();
   const ids: string[] = [];
   for (let index = 0; index < players; index++) {
-    const player = await house.call("create_player", { email: `led${++made}@example.com` }, tenant.id);
+    const player = await service.call("create_player", { email: `led${++made}@example.com` }, tenant.id);
     ids.push(player.id);
-    await house.call("consent_record", {
+    await service.call("consent_record", {
       propertyId: tenant.id,
       playerId: player.id,
       channel: "email",
@@ -83,7 +83,7 @@ async function tampering(
 
 test("what was written in the usual way is intact, page by page, and another property's is its own", async () => {
   const { tenant } = await sealedTenant();
-  await house.call("create_player", { email: `led${++made}@example.com` }, tenant.id);
+  await service.call("create_player", { email: `led${++made}@example.com` }, tenant.id);
   const seen = await verify(tenant);
   expect(seen).toMatchObject({
     intact: true,
@@ -245,7 +245,7 @@ test("a seal that is changed or gone is named, the last one too, and a chain mad
 
 test("a row whose transaction commits late is closed by a later seal, and none falls between", async () => {
   const { tenant, ids } = await sealedTenant(2);
-  const { db, config } = house.service;
+  const { db, config } = service.internals;
   const entered = Promise.withResolvers<void>();
   const release = Promise.withResolvers<void>();
   const late = db.asProperty(tenant.id, async (sql) => {
@@ -263,7 +263,7 @@ test("a row whose transaction commits late is closed by a later seal, and none f
     return row.id;
   });
   await entered.promise;
-  await house.call("update_player", { id: ids[0]!, tier: "Gold" }, tenant.id);
+  await service.call("update_player", { id: ids[0]!, tier: "Gold" }, tenant.id);
   const horizon = await db.asSystem((sql) => safeHorizon(sql, 0));
   const about = { propertyId: tenant.id, ledger: "audit_logs" as const };
   while (await db.asSystem((sql) => sealNext(sql, config, about, { horizon: horizon!, most: 100 }))) {}
@@ -281,9 +281,9 @@ test("a row whose transaction commits late is closed by a later seal, and none f
 });
 
 test("many who seal at the same time make one chain, which is verified page by page", async () => {
-  const tenant = await house.newTenant();
+  const tenant = await service.newTenant();
   for (let index = 0; index < 22; index++)
-    await house.call("create_player", { email: `led${++made}@example.com` }, tenant.id);
+    await service.call("create_player", { email: `led${++made}@example.com` }, tenant.id);
   await Promise.all(Array.from({ length: 4 }, () => seal(tenant, 1)));
   const seals = await admin`
     select seq from ledger_seals where property_id = ${tenant.id} and ledger = 'audit_logs' order by seq`;
@@ -303,14 +303,14 @@ test("many who seal at the same time make one chain, which is verified page by p
 test("the scheduled job seals every property's ledgers", async () => {
   const { tenant } = await sealedTenant(1);
   await admin`update ledger_seals set created_at = now() where property_id = ${tenant.id}`;
-  const other = await house.newTenant();
-  await house.call("create_player", { email: `led${++made}@example.com` }, other.id);
+  const other = await service.newTenant();
+  await service.call("create_player", { email: `led${++made}@example.com` }, other.id);
   await admin`
     insert into audit_logs (property_id, id, actor_type, action, record_hash, created_at, updated_at)
     values (${other.id}, ${randomUUID()}, 'system', 'old', 'x', now() - interval '1 hour', now() - interval '1 hour')`;
-  const { enqueue } = await import("#runtime/queue.ts");
+  const { enqueue } = await import("#runtime/jobs/queue.ts");
   const { default: job } = await import("#tools/ledgers/seal-ledgers.job.ts");
-  await house.service.db.asSystem((sql) => enqueue(sql, job, {}));
+  await service.internals.db.asSystem((sql) => enqueue(sql, job, {}));
   await vi.waitFor(async () => {
     const [row] =
       await admin`select count(*)::int as seals from ledger_seals where property_id = ${other.id}`;
@@ -321,7 +321,7 @@ test("the scheduled job seals every property's ledgers", async () => {
 test("a lawful erasure leaves the ledgers intact, and blanking without one is named", async () => {
   const { tenant, ids } = await sealedTenant(4);
   const [gone, other] = ids as [string, string];
-  const { body } = await house.post(
+  const { body } = await service.post(
     "/api/functions/data-deletion",
     { propertyId: tenant.id, playerId: gone },
     { "X-Api-Key": tenant.key },

@@ -1,29 +1,31 @@
 import { randomUUID } from "node:crypto";
 import postgres from "postgres";
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
+import { raw } from "#db/sql.ts";
 import { safeHorizon, sealNext } from "#tools/ledgers/seals.ts";
-import { type House, startHouse } from "../../support/house.ts";
+import { startService, type TestService } from "../../support/service.ts";
 
 const CHAIN = { ledger: "system_audit_logs", propertyId: null } as const;
 
-let house: House;
+let service: TestService;
 let admin: postgres.Sql;
 let userId: string;
 beforeAll(async () => {
-  house = await startHouse();
-  admin = postgres(house.database.url, { max: 1, onnotice: () => {} });
-  ({ id: userId } = await house.signIn());
-  for (const name of ["Ann", "Bea", "Cid", "Dee"]) await house.call("update_user", { user_id: userId, name });
+  service = await startService();
+  admin = postgres(service.database.url, { max: 1, onnotice: () => {} });
+  ({ id: userId } = await service.signIn());
+  for (const name of ["Ann", "Bea", "Cid", "Dee"])
+    await service.call("update_user", { user_id: userId, name });
   await seal();
 });
 afterAll(async () => {
   await admin.end();
-  await house.stop();
+  await service.stop();
 });
 
 /** Closes what is there now, in ranges of two rows, as soon as nothing older is open. */
 async function seal(): Promise<void> {
-  const { db, config } = house.service;
+  const { db, config } = service.internals;
   await vi.waitFor(async () => {
     const horizon = (await db.asSystem((sql) => safeHorizon(sql, 0)))!;
     while (await db.asSystem((sql) => sealNext(sql, config, CHAIN, { horizon, most: 2 }))) {}
@@ -35,8 +37,8 @@ async function seal(): Promise<void> {
 }
 
 const list = async (input: object = {}) =>
-  (await house.call("list_platform_audit_logs", input)).audit_logs as Record<string, unknown>[];
-const verify = (input: object = {}) => house.call("verify_platform_ledger", input);
+  (await service.call("list_platform_audit_logs", input)).audit_logs as Record<string, unknown>[];
+const verify = (input: object = {}) => service.call("verify_platform_ledger", input);
 
 /** Changes something as a superuser, who is above every right, and puts the table back. */
 async function tampering(table: string, change: string, look: () => Promise<void>): Promise<void> {
@@ -63,10 +65,11 @@ test("what is done to the installation is listed for its operators, newest first
 });
 
 test("nobody but an operator reads it or asks whether it is whole", async () => {
-  const manager = await house.signIn({ role: "admin" });
-  const operator = await house.signIn({ role: null, platformAdmin: true });
+  const manager = await service.signIn({ role: "admin" });
+  const operator = await service.signIn({ role: null, platformAdmin: true });
   for (const name of ["list-platform-audit-logs", "verify-platform-ledger"]) {
-    const ask = (headers: Record<string, string | null>) => house.post(`/api/functions/${name}`, {}, headers);
+    const ask = (headers: Record<string, string | null>) =>
+      service.post(`/api/functions/${name}`, {}, headers);
     expect((await ask({})).status, name).toBe(403);
     const as = (token: string) => ({ "X-Api-Key": null, Authorization: `Bearer ${token}` });
     expect((await ask(as(manager.token))).status, name).toBe(403);
@@ -75,9 +78,9 @@ test("nobody but an operator reads it or asks whether it is whole", async () => 
 });
 
 test("what was written in the usual way is intact, page by page, also what a job has written", async () => {
-  const { email } = await house.signIn();
-  await house.call("request_password_reset", { email });
-  await house.idle();
+  const { email } = await service.signIn();
+  await service.call("request_password_reset", { email });
+  await service.idle();
   expect(await list({ action: "send_password_reset" })).toHaveLength(1);
   const before = await verify();
   expect(before).toMatchObject({ intact: true, next_seal: null, other_secret: 0, first: null });
@@ -116,7 +119,7 @@ test("a row that is changed, taken out or put in is named with its seal, and so 
   await tampering(table, copy, async () =>
     expect((await verify()).first).toMatchObject({ row_id: put, seal: 2 }),
   );
-  await house.call("update_user", { user_id: userId, name: "Eve" });
+  await service.call("update_user", { user_id: userId, name: "Eve" });
   const [open] = await list({ limit: 1 });
   await tampering(table, `update ${table} set actor_type = 'user' where id = '${open!.id}'`, async () =>
     expect((await verify()).first).toMatchObject({ kind: "row_changed", row_id: open!.id, seal: null }),
@@ -152,7 +155,7 @@ test("the service can add to it, and change or remove nothing", async () => {
     "delete from system_ledger_heads",
   ]) {
     await expect(
-      house.database.db.asSystem((sql) => sql.unsafe(change)),
+      service.database.db.asSystem((sql) => sql`${raw(change)}`),
       change,
     ).rejects.toMatchObject({ code: "42501" });
   }
@@ -162,10 +165,10 @@ test("the scheduled job seals the platform's ledger too", async () => {
   await admin`
     insert into system_audit_logs (actor_type, action, record_hash, created_at, updated_at)
     values ('system', 'old', 'x', now() - interval '1 hour', now() - interval '1 hour')`;
-  const { enqueue } = await import("#runtime/queue.ts");
+  const { enqueue } = await import("#runtime/jobs/queue.ts");
   const { default: job } = await import("#tools/ledgers/seal-ledgers.job.ts");
   await admin`delete from system_ledger_seals`;
-  await house.service.db.asSystem((sql) => enqueue(sql, job, {}));
+  await service.internals.db.asSystem((sql) => enqueue(sql, job, {}));
   await vi.waitFor(async () => {
     expect((await admin`select from system_ledger_seals`).count).toBe(1);
   }, 10_000);

@@ -1,25 +1,25 @@
 import postgres from "postgres";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { type House, startHouse, type Tenant } from "../../support/house.ts";
+import { startService, type Tenant, type TestService } from "../../support/service.ts";
 
-let house: House;
+let service: TestService;
 let rival: Tenant;
 let admin: postgres.Sql;
 beforeAll(async () => {
-  house = await startHouse();
-  rival = await house.newTenant();
-  admin = postgres(house.database.url, { max: 1, onnotice: () => {} });
+  service = await startService();
+  rival = await service.newTenant();
+  admin = postgres(service.database.url, { max: 1, onnotice: () => {} });
 });
 afterAll(async () => {
   await admin.end();
-  await house.stop();
+  await service.stop();
 });
 
 async function sweep(): Promise<void> {
   await admin`
     insert into queue (id, name, input, max_attempts) values (uuid_v7(), 'forget_expired', '{}', 1)`;
-  house.service.wake();
-  await house.idle();
+  service.internals.wake();
+  await service.idle();
 }
 
 /** An endpoint that nobody delivers to, and events of an age, each with a delivery of a status. */
@@ -54,7 +54,7 @@ const left = async ({ id }: Tenant) =>
   ).map(({ name, status }) => [name, status]);
 
 test("callbacks are forgotten thirty days after they were settled, of every property, and none that is open", async () => {
-  for (const tenant of [house.tenant, rival]) {
+  for (const tenant of [service.tenant, rival]) {
     await told(tenant, [
       ["old and delivered", "31 days", "delivered", "31 days"],
       ["old and failed", "40 days", "failed", "31 days"],
@@ -66,7 +66,7 @@ test("callbacks are forgotten thirty days after they were settled, of every prop
     ]);
   }
   await sweep();
-  for (const tenant of [house.tenant, rival]) {
+  for (const tenant of [service.tenant, rival]) {
     expect(await left(tenant)).toEqual([
       ["old and lately asked for again", "delivered"],
       ["old and open", "pending"],
@@ -90,7 +90,7 @@ test("what agents were to confirm is forgotten once it has expired, used or not,
     insert into agent_confirmations (property_id, id, tool, arguments_hash, used_at, expires_at)
     values (${property}, sha256(convert_to(${tool}, 'UTF8')), ${tool}, ''::bytea,
       case when ${tool} = 'used' then now() end, now() + ${left}::interval)`;
-  for (const { id } of [house.tenant, rival]) {
+  for (const { id } of [service.tenant, rival]) {
     await token(id, "expired", "-1 second");
     await token(id, "used", "-1 minute");
     await token(id, "open", "5 minutes");
@@ -103,7 +103,7 @@ test("what agents were to confirm is forgotten once it has expired, used or not,
 test("a job that failed for good is forgotten thirty days later, with whomever it names, and none that is still to run", async () => {
   const job = (name: string, state: string, age: string, run: string) => admin`
     insert into queue (id, name, property_id, input, max_attempts, state, created_at, run_at)
-    values (uuid_v7(), ${name}, ${house.tenant.id}, '{"address": "ana@example.com"}', 1, ${state},
+    values (uuid_v7(), ${name}, ${service.tenant.id}, '{"address": "ana@example.com"}', 1, ${state},
       now() - ${age}::interval, now() - ${run}::interval)`;
   await job("died long ago", "dead", "40 days", "31 days");
   await job("died of late", "dead", "40 days", "29 days");

@@ -1,16 +1,16 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { type House, startHouse } from "../../support/house.ts";
+import { startService, type TestService } from "../../support/service.ts";
 
-let house: House;
+let service: TestService;
 
 beforeAll(async () => {
-  house = await startHouse();
+  service = await startService();
 });
-afterAll(() => house?.stop());
+afterAll(() => service?.stop());
 
-const page = (input: object = {}) => house.call("list_platform_messages", input);
+const page = (input: object = {}) => service.call("list_platform_messages", input);
 const keep = (texts: string[]) =>
-  house.database.db.asSystem(
+  service.database.db.asSystem(
     (sql) => sql`
       insert into platform_messages (id, channel, recipient, text)
       select gen_random_uuid(), 'email', 'somebody@example.com', unnest(${texts}::text[])`,

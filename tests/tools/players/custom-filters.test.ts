@@ -1,23 +1,23 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { type House, startHouse, type Tenant } from "../../support/house.ts";
+import { startService, type Tenant, type TestService } from "../../support/service.ts";
 
-let house: House;
+let service: TestService;
 let rival: Tenant;
 beforeAll(async () => {
-  house = await startHouse();
-  rival = await house.newTenant();
-  await house.post("/api/custom_fields", [
+  service = await startService();
+  rival = await service.newTenant();
+  await service.post("/api/custom_fields", [
     { key: "host", type: "text" },
     { key: "old", type: "number" },
   ]);
-  await house.post("/api/custom_fields", { key: "theirs", type: "text" }, { "X-Api-Key": rival.key });
-  await house.post("/api/players", { player_id: "ann", custom: { host: "Ray", old: 7 } });
-  await house.post("/api/players", { player_id: "bob" });
-  const { body } = await house.get("/api/custom_fields?key.eq=old");
+  await service.post("/api/custom_fields", { key: "theirs", type: "text" }, { "X-Api-Key": rival.key });
+  await service.post("/api/players", { player_id: "ann", custom: { host: "Ray", old: 7 } });
+  await service.post("/api/players", { player_id: "bob" });
+  const { body } = await service.get("/api/custom_fields?key.eq=old");
   const archived_at = new Date().toISOString();
-  await house.request("PATCH", `/api/custom_fields/${body[0].id}`, { body: { archived_at } });
+  await service.request("PATCH", `/api/custom_fields/${body[0].id}`, { body: { archived_at } });
 });
-afterAll(() => house?.stop());
+afterAll(() => service?.stop());
 
 const UNKNOWN = "is no custom field of this property (there are host); create_custom_field makes one";
 
@@ -41,7 +41,7 @@ const stray: [string, string, string][] = [
 test.each(stray)(
   "a list refuses %s=%s, naming it and the fields that there are",
   async (name, value, key) => {
-    const { status, body } = await house.get(`/api/players?${encodeURIComponent(name)}=${value}`);
+    const { status, body } = await service.get(`/api/players?${encodeURIComponent(name)}=${value}`);
     expect([status, body.code]).toEqual([400, "invalid"]);
     expect(body.details).toEqual([{ field: name, message: `custom.${key} ${UNKNOWN}` }]);
   },
@@ -49,17 +49,17 @@ test.each(stray)(
 
 test.each(stray)("no change of what filters match is done by %s=%s", async (name, value) => {
   const path = `/api/players?${encodeURIComponent(name)}=${value}`;
-  const changed = await house.request("PATCH", path, { body: { tier: "Gold" } });
-  const removed = await house.request("DELETE", path);
+  const changed = await service.request("PATCH", path, { body: { tier: "Gold" } });
+  const removed = await service.request("DELETE", path);
   for (const { status, body } of [changed, removed]) {
     expect([status, body.details?.[0].field]).toEqual([400, name]);
   }
-  expect((await house.get("/api/players?tier.is=null")).body).toHaveLength(2);
+  expect((await service.get("/api/players?tier.is=null")).body).toHaveLength(2);
 });
 
 test("agents are told the same of their filters", async () => {
   for (const key of ["nope", "__proto__"]) {
-    const { body } = await house.post(
+    const { body } = await service.post(
       "/api/mcp",
       {
         jsonrpc: "2.0",
@@ -76,7 +76,7 @@ test("agents are told the same of their filters", async () => {
 
 test("a field that is archived is filtered by, and so is the whole of custom", async () => {
   const found = async (query: string) =>
-    (await house.get(`/api/players?${query}`)).body.map(({ player_id: id }: { player_id: string }) => id);
+    (await service.get(`/api/players?${query}`)).body.map(({ player_id: id }: { player_id: string }) => id);
   expect(await found("custom.old.eq=7")).toEqual(["ann"]);
   expect(await found("custom->old=gt.6")).toEqual(["ann"]);
   expect(await found("or=(custom.host.eq.Ray,custom.old.eq.1)")).toEqual(["ann"]);
@@ -86,14 +86,14 @@ test("a field that is archived is filtered by, and so is the whole of custom", a
 
 test("an order by a custom field is refused, defined or not", async () => {
   for (const key of ["host", "nope", "__proto__"]) {
-    const { status, body } = await house.get(`/api/players?order=custom.${key}.desc`);
+    const { status, body } = await service.get(`/api/players?order=custom.${key}.desc`);
     expect([status, body.details?.[0].field]).toEqual([400, "order"]);
   }
 });
 
 test("a property without custom fields is told where they are made", async () => {
-  const { key } = await house.newTenant();
-  const { status, body } = await house.get("/api/players?custom.host.eq=Ray", { "X-Api-Key": key });
+  const { key } = await service.newTenant();
+  const { status, body } = await service.get("/api/players?custom.host.eq=Ray", { "X-Api-Key": key });
   expect([status, body.details?.[0].message]).toEqual([
     400,
     "custom.host is no custom field of this property (there are none yet); create_custom_field makes one",

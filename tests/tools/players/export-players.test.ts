@@ -1,23 +1,23 @@
 import { parse } from "csv-parse/sync";
 import postgres from "postgres";
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
-import { type House, startHouse, type Tenant } from "../../support/house.ts";
+import { startService, type Tenant, type TestService } from "../../support/service.ts";
 
-let house: House;
+let service: TestService;
 let admin: postgres.Sql;
 beforeAll(async () => {
-  house = await startHouse();
-  admin = postgres(house.database.url, { max: 1, onnotice: () => {} });
+  service = await startService();
+  admin = postgres(service.database.url, { max: 1, onnotice: () => {} });
 });
 afterAll(async () => {
   await admin.end();
-  await house.stop();
+  await service.stop();
 });
 
 type Cells = Record<string, string>;
 
 async function exported(tenant: Tenant, input: object = {}): Promise<Cells[]> {
-  const answer = await house.post(
+  const answer = await service.post(
     "/api/functions/export-players",
     { property_id: tenant.id, ...input },
     { "X-Api-Key": tenant.key },
@@ -26,14 +26,14 @@ async function exported(tenant: Tenant, input: object = {}): Promise<Cells[]> {
   return parse(answer.text, { columns: true });
 }
 
-async function casino(players: object[], fields: object[] = []): Promise<Tenant> {
-  const tenant = await house.newTenant();
+async function tenantWith(players: object[], fields: object[] = []): Promise<Tenant> {
+  const tenant = await service.newTenant();
   if (fields.length > 0) {
-    const defined = await house.post("/api/custom_fields", fields, { "X-Api-Key": tenant.key });
+    const defined = await service.post("/api/custom_fields", fields, { "X-Api-Key": tenant.key });
     expect(defined.status).toBe(201);
   }
   if (players.length > 0) {
-    const answer = await house.post("/api/players", players, { "X-Api-Key": tenant.key });
+    const answer = await service.post("/api/players", players, { "X-Api-Key": tenant.key });
     expect(answer.status).toBe(201);
   }
   return tenant;
@@ -81,16 +81,16 @@ const customFields = [
 ];
 
 test("an export is an attachment of CSV with every field of a player", async () => {
-  const tenant = await casino([everyField], customFields);
-  const [player] = (await house.get("/api/players", { "X-Api-Key": tenant.key })).body;
-  await house.call("set_legal_hold", { propertyId: tenant.id, playerId: player.id, legalHold: true });
-  await house.call("consent_record", {
+  const tenant = await tenantWith([everyField], customFields);
+  const [player] = (await service.get("/api/players", { "X-Api-Key": tenant.key })).body;
+  await service.call("set_legal_hold", { propertyId: tenant.id, playerId: player.id, legalHold: true });
+  await service.call("consent_record", {
     propertyId: tenant.id,
     playerId: player.id,
     channel: "sms",
     consentGiven: true,
   });
-  const answer = await house.post(
+  const answer = await service.post(
     "/api/functions/export-players",
     { propertyId: tenant.id },
     { "X-Api-Key": tenant.readKey },
@@ -169,7 +169,9 @@ const strange = [
 ];
 
 test("a text that a spreadsheet would run starts with an apostrophe, and numbers and phones do not", async () => {
-  const tenant = await casino(strange.map((first_name, index) => ({ player_id: `S${index}`, first_name })));
+  const tenant = await tenantWith(
+    strange.map((first_name, index) => ({ player_id: `S${index}`, first_name })),
+  );
   const rows = await exported(tenant);
   const cells = new Map(rows.map((row) => [row.player_id, row.first_name]));
   const guarded = strange.flatMap((text, index) => (cells.get(`S${index}`) === text ? [] : [text]));
@@ -181,7 +183,7 @@ test("what was exported comes in again as it was, and goes out as the same file"
   const texts = [...strange, "true", "10", "1.50", "12345678901234567890", '"quoted"', "{}", "[1", "\ttab"];
   const numbers = [10, -4.25, 1e21, 1e-7, 0, 1e300];
   const lists = [[], ["a"], ["=a", "b;c"], ['["'], ["[x]", "1"]];
-  const from = await casino(
+  const from = await tenantWith(
     [
       everyField,
       ...texts.map((host, index) => ({
@@ -199,53 +201,56 @@ test("what was exported comes in again as it was, and goes out as the same file"
     ],
     customFields,
   );
-  const [to, key] = [await casino([], customFields), "X-Api-Key"];
-  const first = await house.post(
+  const [to, key] = [await tenantWith([], customFields), "X-Api-Key"];
+  const first = await service.post(
     "/api/functions/export-players",
     { property_id: from.id },
     { [key]: from.key },
   );
-  const job = await house.post(
+  const job = await service.post(
     "/api/import_jobs",
     { type: "player_import", csv: first.text },
     { [key]: to.key },
   );
   expect(job.status).toBe(202);
-  await house.idle();
-  const done = await house.get(`/api/import_jobs/${job.body.id}`, { [key]: to.key });
+  await service.idle();
+  const done = await service.get(`/api/import_jobs/${job.body.id}`, { [key]: to.key });
   expect(done.body).toMatchObject({ status: "completed", failed: 0 });
   const own = ({ id, property_id, created_at, updated_at, import_job_id, legal_hold, ...rest }: Cells) =>
     rest;
   const byName = (rows: Cells[]) => rows.map(own).sort((a, b) => (a.player_id! < b.player_id! ? -1 : 1));
   expect(byName(await exported(to))).toEqual(byName(await exported(from)));
   const values = async (tenant: Tenant) => {
-    const { body } = await house.get("/api/players?select=player_id,custom,tags&order=player_id&limit=1000", {
-      [key]: tenant.key,
-    });
+    const { body } = await service.get(
+      "/api/players?select=player_id,custom,tags&order=player_id&limit=1000",
+      {
+        [key]: tenant.key,
+      },
+    );
     return body;
   };
   expect(await values(to)).toEqual(await values(from));
 });
 
 test("a segment, conditions, both, and a limit choose who is exported, newest first", async () => {
-  const tenant = await house.newTenant();
+  const tenant = await service.newTenant();
   const key = { "X-Api-Key": tenant.key };
   for (let n = 0; n < 9; n++) {
-    await house.post(
+    await service.post(
       "/api/players",
       { player_id: `P${n}`, tier: n % 2 ? "Gold" : "Basic", adt: n * 10 },
       key,
     );
   }
-  const dynamic = await house.post(
+  const dynamic = await service.post(
     "/api/segments",
     { name: "Gold", type: "dynamic", conditions: [{ field: "tier", operator: "eq", value: "Gold" }] },
     key,
   );
-  const fixed = await house.post("/api/segments", { name: "Few", type: "static" }, key);
-  const players = (await house.get("/api/players?select=id,player_id", key)).body;
+  const fixed = await service.post("/api/segments", { name: "Few", type: "static" }, key);
+  const players = (await service.get("/api/players?select=id,player_id", key)).body;
   for (const player of players.filter((one: Cells) => one.player_id! < "P2")) {
-    await house.post("/api/segment_members", { segment_id: fixed.body.id, player_id: player.id }, key);
+    await service.post("/api/segment_members", { segment_id: fixed.body.id, player_id: player.id }, key);
   }
   const names = async (input: object) =>
     (await exported(tenant, input)).map((row) => row.player_id).join(" ");
@@ -260,15 +265,15 @@ test("a segment, conditions, both, and a limit choose who is exported, newest fi
   expect(await names({ conditions: [rich, first], logic: "or" })).toBe("P8 P7 P6 P5 P0");
   expect(await names({ segment_id: dynamic.body.id, conditions: [rich] })).toBe("P7 P5");
   expect(
-    (await house.post("/api/functions/export-players", { property_id: tenant.id, limit: 1 }, key)).text,
+    (await service.post("/api/functions/export-players", { property_id: tenant.id, limit: 1 }, key)).text,
   ).toMatch(/^id,property_id,player_id,.*\n.*\n$/);
 });
 
 test("an export that cannot be is refused as JSON, and is not recorded", async () => {
-  const tenant = await casino([{ player_id: "A" }]);
-  const rival = await casino([{ player_id: "B" }]);
+  const tenant = await tenantWith([{ player_id: "A" }]);
+  const rival = await tenantWith([{ player_id: "B" }]);
   const segment = (
-    await house.post("/api/segments", { name: "S", type: "static" }, { "X-Api-Key": rival.key })
+    await service.post("/api/segments", { name: "S", type: "static" }, { "X-Api-Key": rival.key })
   ).body;
   const condition = { field: "adt", operator: "gte", value: 1 };
   const cases: [object, number, RegExp][] = [
@@ -293,15 +298,15 @@ test("an export that cannot be is refused as JSON, and is not recorded", async (
     [{ property_id: tenant.id, format: "xlsx" }, 400, /format/],
   ];
   for (const [input, status, reason] of cases) {
-    const answer = await house.post("/api/functions/export-players", input, { "X-Api-Key": tenant.key });
+    const answer = await service.post("/api/functions/export-players", input, { "X-Api-Key": tenant.key });
     expect(answer.status, JSON.stringify(input)).toBe(status);
     expect(answer.headers.get("content-type")).toBe("application/json");
     expect(answer.body.error).toMatch(reason);
   }
   const path = "/api/audit_logs?action.eq=export_players";
-  expect((await house.get(path, { "X-Api-Key": tenant.key })).body).toEqual([]);
+  expect((await service.get(path, { "X-Api-Key": tenant.key })).body).toEqual([]);
   await exported(tenant, { conditions: [{ field: "email", operator: "eq", value: "secret@example.com" }] });
-  const [row, ...more] = (await house.get(path, { "X-Api-Key": tenant.key })).body;
+  const [row, ...more] = (await service.get(path, { "X-Api-Key": tenant.key })).body;
   expect(more).toEqual([]);
   expect(row).toMatchObject({
     entity: "players",
@@ -312,7 +317,7 @@ test("an export that cannot be is refused as JSON, and is not recorded", async (
 });
 
 test("an agent is given as much of the file as it can hold, in whole records, and is told that there is more", async () => {
-  const tenant = await casino(
+  const tenant = await tenantWith(
     Array.from({ length: 200 }, (_, n) => ({
       player_id: `P${n}`,
       first_name: `line\n"${n}"`,
@@ -326,7 +331,7 @@ test("an agent is given as much of the file as it can hold, in whole records, an
       method: "tools/call",
       params: { name: "export_players", arguments: input },
     };
-    const { body } = await house.post("/api/mcp", message, {
+    const { body } = await service.post("/api/mcp", message, {
       "X-Api-Key": tenant.key,
       Accept: "application/json, text/event-stream",
     });
@@ -343,15 +348,16 @@ test("an agent is given as much of the file as it can hold, in whole records, an
 });
 
 test("a receiver who goes away stops the query, and those who wait get their turn", async () => {
-  const tenant = await house.newTenant();
-  await house.database.db.asProperty(
+  const tenant = await service.newTenant();
+  await service.database.db.asProperty(
     tenant.id,
     (sql) => sql`
       insert into players (property_id, player_id, first_name)
       select ${tenant.id}, 'p' || n, repeat('x', 200) from generate_series(1, 30000) n`,
+    { deadline: 60_000 },
   );
   const open = async (signal: AbortSignal | null = null) =>
-    fetch(`${house.baseUrl}/api/functions/export-players`, {
+    fetch(`${service.baseUrl}/api/functions/export-players`, {
       method: "POST",
       headers: { "X-Api-Key": tenant.key, "Content-Type": "application/json" },
       body: JSON.stringify({ property_id: tenant.id }),
@@ -370,5 +376,5 @@ test("a receiver who goes away stops the query, and those who wait get their tur
   }
   const answers = await Promise.all([1, 2, 3, 4].map(async () => (await open()).text()));
   for (const text of answers) expect(text.split("\n")).toHaveLength(30_002);
-  expect((await house.get("/api/players?limit=1", { "X-Api-Key": tenant.key })).status).toBe(200);
+  expect((await service.get("/api/players?limit=1", { "X-Api-Key": tenant.key })).status).toBe(200);
 });

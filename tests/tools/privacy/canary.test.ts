@@ -4,21 +4,21 @@ import type { AddressInfo } from "node:net";
 import { pino } from "pino";
 import postgres from "postgres";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import type { Operation } from "#runtime/operation.ts";
-import { fail, type Lease, reap } from "#runtime/queue.ts";
+import { fail, type Lease, reap } from "#runtime/jobs/queue.ts";
+import type { Operation } from "#runtime/operation/operation.ts";
 import { CATALOG } from "#tools/catalog.ts";
 import { receiveFile } from "#tools/imports/upload.ts";
-import { TRACES } from "#tools/privacy/traces.ts";
-import { idFields, inputFor, overRest, pointsTo, schemaOf } from "../../contract/asking.ts";
-import { columnsIn } from "../../contract/schema-facts.ts";
-import { type House, startHouse } from "../../support/house.ts";
+import { TRACES } from "#tools/privacy/traces/all.ts";
+import { idFields, inputFor, overRest, pointsTo, schemaOf } from "../../support/operation-calls.ts";
+import { columnsIn } from "../../support/schema.ts";
+import { startService, type TestService } from "../../support/service.ts";
 
 /** A word that stands nowhere else, in everything that is told about one person. */
 const TOKEN = `zq${randomBytes(9).toString("hex")}`;
 const EMAIL = `${TOKEN}@example.com`;
 const PHONE = `+1702555${String(1000 + (randomBytes(2).readUInt16BE() % 9000))}`;
 
-let house: House;
+let service: TestService;
 let admin: postgres.Sql;
 let echo: Server;
 const logged: string[] = [];
@@ -27,8 +27,8 @@ const stored: string[] = [];
 
 beforeAll(async () => {
   const log = pino({ level: "trace" }, { write: (line: string) => void logged.push(line) });
-  house = await startHouse({}, CATALOG, log);
-  admin = postgres(house.database.url, { max: 1, onnotice: () => {} });
+  service = await startService({}, { log });
+  admin = postgres(service.database.url, { max: 1, onnotice: () => {} });
   // A receiver that fails, and says again what it was told.
   echo = createServer((request, response) => {
     response.statusCode = 500;
@@ -40,7 +40,7 @@ afterAll(async () => {
   echo.closeAllConnections();
   echo.close();
   await admin.end();
-  await house.stop();
+  await service.stop();
 });
 
 const headersFor = (name: string) => ({
@@ -57,7 +57,7 @@ async function tell(
   const input: Record<string, unknown> = { ...inputFor(operation), ...words(operation), ...given };
   for (let tries = 0; tries < 8; tries++) {
     const key = { ...headersFor(operation.name), "Idempotency-Key": `${TOKEN}-${operation.name}-${tries}` };
-    const { status, body } = await overRest(house, operation, input, key);
+    const { status, body } = await overRest(service, operation, input, key);
     if (status < 300) {
       stored.push(operation.name);
       return body;
@@ -153,7 +153,7 @@ function tellingTexts(): string[] {
 }
 
 async function tellEverything(player: { id: string }): Promise<void> {
-  const propertyId = house.tenant.id;
+  const propertyId = service.tenant.id;
   for (const operation of aboutPersons()) {
     const ids = idFields(operation).flatMap(({ field, many }) => {
       if (field === operation.property) return [[field, propertyId]];
@@ -162,7 +162,7 @@ async function tellEverything(player: { id: string }): Promise<void> {
     await tell(operation, Object.fromEntries(ids));
   }
   for (const channel of ["sms", "email", "voice", "push"]) {
-    await house.post(
+    await service.post(
       "/api/functions/consent-record",
       {
         propertyId,
@@ -178,23 +178,23 @@ async function tellEverything(player: { id: string }): Promise<void> {
   }
   for (const who of [{ playerId: player.id }, { email: EMAIL }, { phone: PHONE }]) {
     const told = { propertyId, ...who, reason: TOKEN, consentSource: TOKEN };
-    const revoked = await house.post("/api/functions/consent-revoke", told, {
+    const revoked = await service.post("/api/functions/consent-revoke", told, {
       ...headersFor("revoke"),
       "Idempotency-Key": `${TOKEN}-revoke-${Object.keys(who)[0]}`,
     });
     expect(revoked.status).toBe(200);
   }
-  await house.post(
+  await service.post(
     "/api/segments",
     { name: `only ${EMAIL}`, conditions: [{ field: "email", operator: "eq", value: EMAIL }] },
     headersFor("segment"),
   );
   // Former values stand in the audit log, refused rows beside the import, files where nobody imports them.
-  await house.request("PATCH", `/api/players/${player.id}`, {
+  await service.request("PATCH", `/api/players/${player.id}`, {
     body: { email: `new${EMAIL}`, tier: TOKEN },
     headers: headersFor("patch"),
   });
-  await house.request("PATCH", `/api/players/${player.id}`, {
+  await service.request("PATCH", `/api/players/${player.id}`, {
     body: { email: EMAIL },
     headers: headersFor("patch-back"),
   });
@@ -202,15 +202,15 @@ async function tellEverything(player: { id: string }): Promise<void> {
   const csv = `player_id,Mail,Phone,Note,adt\n${TOKEN}-1,${EMAIL},${PHONE},${TOKEN},many\nx,${EMAIL.toUpperCase()},12,${TOKEN},1\n`;
   form.set("file", new File([csv], `${TOKEN}.csv`));
   form.set("params", JSON.stringify({ mapping: { Mail: "email", Phone: "phone" } }));
-  const sent = await house.request("POST", "/api/import_jobs", {
+  const sent = await service.request("POST", "/api/import_jobs", {
     body: form,
     headers: { "Content-Type": null },
   });
   expect(sent.status).toBe(202);
-  await house.idle();
+  await service.idle();
   const upload = { propertyId, id: randomUUID(), filename: `${TOKEN}.csv` };
   await receiveFile(
-    house.service.db,
+    service.internals.db,
     upload,
     (async function* () {
       yield Buffer.from(csv);
@@ -233,50 +233,50 @@ async function work(state: "running" | "dead"): Promise<Lease[]> {
   return [
     ...(await admin<Lease[]>`
       insert into queue (id, name, property_id, input, max_attempts, attempts, state, lease, leased_until)
-      select uuid_v7(), name, ${house.tenant.id}, input, 1, 1, ${state}, gen_random_uuid(), now() + interval '1 hour'
+      select uuid_v7(), name, ${service.tenant.id}, input, 1, 1, ${state}, gen_random_uuid(), now() + interval '1 hour'
       from jsonb_to_recordset(${jobs as never}::jsonb) as j(name text, input jsonb) returning id, lease`),
   ];
 }
 
 async function write(player: { id: string }): Promise<void> {
-  const propertyId = house.tenant.id;
-  const campaign = await house.post("/api/campaigns", {
+  const propertyId = service.tenant.id;
+  const campaign = await service.post("/api/campaigns", {
     name: "Canary",
     channel: "email",
     subject: "Hello {{ first_name }}",
     body_html: "<p>{{ last_name }}</p>",
     conditions: [{ field: "email", operator: "eq", value: EMAIL }],
   });
-  await house.call("update_property", { propertyId, email_consent_mode: "opt_out" });
-  await house.post("/api/functions/send-campaign", { propertyId, campaignId: campaign.body.id });
-  await house.idle();
+  await service.call("update_property", { propertyId, email_consent_mode: "opt_out" });
+  await service.post("/api/functions/send-campaign", { propertyId, campaignId: campaign.body.id });
+  await service.idle();
   const [mail] = await admin`select count(*)::int as mails from mailbox_messages where recipient = ${EMAIL}`;
   expect(mail!.mails, `a message to ${player.id}`).toBeGreaterThan(0);
 }
 
 test("of a person who was erased, no word is left in any table, answer, file, job, callback or log", async () => {
-  const propertyId = house.tenant.id;
+  const propertyId = service.tenant.id;
   const { port } = echo.address() as AddressInfo;
-  await house.post("/api/webhook_endpoints", {
+  await service.post("/api/webhook_endpoints", {
     url: `http://127.0.0.1:${port}/`,
     events: ["*"],
     include_pii: true,
   });
-  await house.post("/api/custom_fields", { key: "note", label: "Note", type: "text", is_pii: true });
+  await service.post("/api/custom_fields", { key: "note", label: "Note", type: "text", is_pii: true });
   const create = CATALOG.operations.get("create_player")!;
   const player = (await tell(create, { player_id: TOKEN })) as { id: string };
   expect(player).toMatchObject({ email: EMAIL, phone: PHONE, player_id: TOKEN });
   await write(player);
   await tellEverything(player);
   await tell(CATALOG.operations.get("create_self_exclusion")!, { player_id: player.id });
-  await house.idle();
+  await service.idle();
   await work("dead");
   const before = await findings([TOKEN]);
   const known = new Set(before.map((line) => line.split(":")[0]!));
   expect([...known].sort()).toEqual(expect.arrayContaining(WANTED));
   expect(stored.length).toBeGreaterThan(8);
 
-  const { status, body } = await house.post("/api/functions/data-deletion", {
+  const { status, body } = await service.post("/api/functions/data-deletion", {
     propertyId,
     playerId: player.id,
     reason: `because ${TOKEN} asked`,
@@ -285,17 +285,17 @@ test("of a person who was erased, no word is left in any table, answer, file, jo
   expect(await findings(tellingTexts())).toEqual([]);
   expect(JSON.stringify(body)).not.toContain(TOKEN);
   await admin`update queue set run_at = now() where name = 'finish_erasure'`;
-  house.service.wake();
-  await house.idle();
+  service.internals.wake();
+  await service.idle();
   expect(await findings(tellingTexts())).toEqual([]);
-  const verified = await house.post("/api/functions/verify-ledger", { propertyId });
+  const verified = await service.post("/api/functions/verify-ledger", { propertyId });
   expect(verified.body).toMatchObject({ intact: true });
 
   // What a vendor tells after that is given up in the end, and kept to be looked into.
   const [failing, ...lost] = await work("running");
-  await fail(house.service.db, failing!, { error: "gone", interrupted: false });
+  await fail(service.internals.db, failing!, { error: "gone", interrupted: false });
   await admin`update queue set leased_until = now() where id in ${admin(lost.map(({ id }) => id))}`;
-  await reap(house.service.db);
+  await reap(service.internals.db);
   const dead = await admin`select from queue where state = 'dead'`;
   expect(dead).toHaveLength(2);
 
@@ -306,15 +306,15 @@ test("of a person who was erased, no word is left in any table, answer, file, jo
 
 /** The person turns up again: nothing is kept but the hashes that are there already. */
 async function returning(): Promise<void> {
-  const propertyId = house.tenant.id;
-  expect((await house.post("/api/players", { email: EMAIL, first_name: TOKEN })).status).toBe(409);
-  await house.post("/api/functions/consent-revoke", { propertyId, email: EMAIL });
-  await house.post("/api/suppressions", { channel: "sms", address: PHONE });
-  await house.post("/api/dnc_entries", { phone: PHONE });
+  const propertyId = service.tenant.id;
+  expect((await service.post("/api/players", { email: EMAIL, first_name: TOKEN })).status).toBe(409);
+  await service.post("/api/functions/consent-revoke", { propertyId, email: EMAIL });
+  await service.post("/api/suppressions", { channel: "sms", address: PHONE });
+  await service.post("/api/dnc_entries", { phone: PHONE });
   const csv = `email,phone,first_name\n${EMAIL},,${TOKEN}\n${EMAIL},nonsense,${TOKEN}\n`;
-  const job = await house.post("/api/import_jobs", { csv });
-  await house.idle();
-  expect((await house.get(`/api/import_jobs/${job.body.id}`)).body).toMatchObject({
+  const job = await service.post("/api/import_jobs", { csv });
+  await service.idle();
+  expect((await service.get(`/api/import_jobs/${job.body.id}`)).body).toMatchObject({
     status: "completed",
     failed: 2,
   });

@@ -1,31 +1,32 @@
 import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { addressHash } from "#tools/players/address.ts";
-import { type House, startHouse } from "../../support/house.ts";
+import { type Fragment, sql } from "#db/sql.ts";
+import { addressHash } from "#tools/people/address.ts";
 import { webhookReceiver } from "../../support/receivers.ts";
-import { casino } from "../campaigns/casino.ts";
+import { scenarioIn } from "../../support/scenario.ts";
+import { startService, type TestService } from "../../support/service.ts";
 
-let house: House;
-let here: ReturnType<typeof casino>;
+let service: TestService;
+let here: ReturnType<typeof scenarioIn>;
 let made = 0;
 
 beforeAll(async () => {
-  house = await startHouse();
-  here = casino(house);
+  service = await startService();
+  here = scenarioIn(service);
 });
-afterAll(() => house.stop());
+afterAll(() => service.stop());
 
-const propertyId = () => house.tenant.id;
+const propertyId = () => service.tenant.id;
 const contact = () => {
   const number = ++made;
   return { email: `gone${number}@example.com`, phone: `+1202555${String(number).padStart(4, "0")}` };
 };
 const erase = (playerId: string, more: object = {}) =>
-  house.post("/api/functions/data-deletion", { propertyId: propertyId(), playerId, ...more });
+  service.post("/api/functions/data-deletion", { propertyId: propertyId(), playerId, ...more });
 const exported = async (playerId: string) =>
-  (await house.post("/api/functions/data-export", { propertyId: propertyId(), playerId })).body;
-const rows = (text: string, ...values: unknown[]) =>
-  house.service.db.asProperty(propertyId(), (sql) => sql.unsafe(text, values as never[]));
+  (await service.post("/api/functions/data-export", { propertyId: propertyId(), playerId })).body;
+const rows = (statement: Fragment) =>
+  service.internals.db.asProperty(propertyId(), (run) => run`${statement}`);
 
 async function newPlayer(fields: object = {}) {
   const address = contact();
@@ -58,12 +59,13 @@ test("an export holds everything that knows the player, and says that it was mad
     expect.arrayContaining(["create_player", "consent_record"]),
   );
   expect(JSON.stringify(all)).not.toMatch(/_hash|salt/);
-  const [request] = (await house.get(`/api/privacy_requests?player_id.eq=${player.id}&type.eq=export`)).body;
+  const [request] = (await service.get(`/api/privacy_requests?player_id.eq=${player.id}&type.eq=export`))
+    .body;
   expect(request).toMatchObject({ status: "completed" });
-  const [audit] = (await house.get(`/api/audit_logs?action.eq=data_export&entity_id.eq=${player.id}`)).body;
+  const [audit] = (await service.get(`/api/audit_logs?action.eq=data_export&entity_id.eq=${player.id}`)).body;
   expect(audit).toMatchObject({ actor_type: "api_key", diff: { request_id: request.id } });
   expect(
-    (await house.post("/api/functions/data-export", { propertyId: propertyId(), playerId: randomUUID() }))
+    (await service.post("/api/functions/data-export", { propertyId: propertyId(), playerId: randomUUID() }))
       .status,
   ).toBe(404);
 });
@@ -74,7 +76,7 @@ test("an erased player is gone; sends and consents stay without a name, and the 
   await here.call("create_suppression", { channel: "email", address: player.email, source: "call" });
   const campaign = await here.campaign();
   await here.call("send_campaign", { campaignId: campaign, propertyId: propertyId() });
-  await house.idle();
+  await service.idle();
   await here.call("create_dnc_entry", { phone: player.phone, list: "national", note: "asked Ana" });
   const { body, status } = await erase(player.id, { reason: "asked", requestedBy: randomUUID() });
   expect(status).toBe(200);
@@ -86,29 +88,29 @@ test("an erased player is gone; sends and consents stay without a name, and the 
   expect(body.retained.map(({ table }: { table: string }) => table)).toEqual(
     expect.arrayContaining(["suppressions", "dnc_entries", "consent_records"]),
   );
-  expect((await house.get(`/api/players/${player.id}`)).status).toBe(404);
+  expect((await service.get(`/api/players/${player.id}`)).status).toBe(404);
   const [send] = await rows(
-    "select * from campaign_sends where campaign_id = $1 and anon_id is not null",
-    campaign,
+    sql`select * from campaign_sends where campaign_id = ${campaign} and anon_id is not null`,
   );
   expect(send).toMatchObject({ player_id: null, address_hash: null, address_masked: null, status: "sent" });
   expect(send!.sent_at).not.toBeNull();
-  const property = await house.service.directory.property(propertyId());
+  const property = await service.internals.directory.property(propertyId());
   for (const address of [`second-${player.email}`, player.phone]) {
     const hash = addressHash(property!.pepper, address).toString("hex");
-    const listed = (await house.get(`/api/suppressions?address_hash.eq=${hash}`)).body;
+    const listed = (await service.get(`/api/suppressions?address_hash.eq=${hash}`)).body;
     expect(listed).toMatchObject([{ reason: "erased", channel: "all", address: null, player_id: null }]);
-    const check = await house.post("/api/functions/compliance-check", {
+    const check = await service.post("/api/functions/compliance-check", {
       propertyId: propertyId(),
       channel: address.includes("@") ? "email" : "sms",
       ...(address.includes("@") ? { email: address } : { phone: address }),
     });
     expect(check.body.reasons).toContain("erased");
   }
-  const [audit] = (await house.get(`/api/audit_logs?action.eq=data_deletion&entity_id.eq=${body.request_id}`))
-    .body;
+  const [audit] = (
+    await service.get(`/api/audit_logs?action.eq=data_deletion&entity_id.eq=${body.request_id}`)
+  ).body;
   expect(audit).toMatchObject({ entity: "privacy_requests", diff: { player_id: player.id } });
-  const request = (await house.get(`/api/privacy_requests/${body.request_id}`)).body;
+  const request = (await service.get(`/api/privacy_requests/${body.request_id}`)).body;
   expect(request).toMatchObject({ type: "deletion", status: "completed", player_id: player.id, note: null });
 });
 
@@ -123,9 +125,9 @@ test("a second erasure, also at the same moment, is answered like the first", as
 
 test("a legal hold keeps the data until a manager lifts it", async () => {
   const player = await newPlayer();
-  const { token } = await house.signIn({ role: "manager" });
+  const { token } = await service.signIn({ role: "manager" });
   const hold = (legalHold: boolean, headers: Record<string, string | null>) =>
-    house.post(
+    service.post(
       "/api/functions/set-legal-hold",
       { propertyId: propertyId(), playerId: player.id, legalHold, reason: "claim 7" },
       headers,
@@ -133,12 +135,12 @@ test("a legal hold keeps the data until a manager lifts it", async () => {
   const manager = { "X-Api-Key": null, Authorization: `Bearer ${token}` };
   expect((await hold(true, {})).status).toBe(403);
   expect(
-    (await house.request("PATCH", `/api/players/${player.id}`, { body: { legal_hold: true } })).status,
+    (await service.request("PATCH", `/api/players/${player.id}`, { body: { legal_hold: true } })).status,
   ).toBe(400);
   expect((await hold(true, manager)).body).toEqual({ success: true, legal_hold: true });
   const refused = await erase(player.id);
   expect([refused.status, refused.body.code]).toEqual([409, "legal_hold"]);
-  expect((await house.get(`/api/players/${player.id}`)).body).toMatchObject({ email: player.email });
+  expect((await service.get(`/api/players/${player.id}`)).body).toMatchObject({ email: player.email });
   await hold(false, manager);
   expect((await erase(player.id)).status).toBe(200);
 });
@@ -147,17 +149,19 @@ test("the person is not stored again: neither created, nor changed into, nor imp
   const player = await newPlayer();
   const other = await newPlayer();
   await erase(player.id);
-  expect((await house.post("/api/players", { email: player.email.toUpperCase() })).status).toBe(409);
-  expect((await house.post("/api/players", { phone: player.phone })).status).toBe(409);
-  const changed = await house.request("PATCH", `/api/players/${other.id}`, { body: { email: player.email } });
+  expect((await service.post("/api/players", { email: player.email.toUpperCase() })).status).toBe(409);
+  expect((await service.post("/api/players", { phone: player.phone })).status).toBe(409);
+  const changed = await service.request("PATCH", `/api/players/${other.id}`, {
+    body: { email: player.email },
+  });
   expect(changed.status).toBe(409);
-  const job = await house.post("/api/import_jobs", {
+  const job = await service.post("/api/import_jobs", {
     csv: `email,phone,adt\n${player.email},,1\nnew@example.com,${player.phone},2\n${player.email},nonsense,3\nok${made}@example.com,,4\n`,
   });
-  await house.idle();
-  const done = (await house.get(`/api/import_jobs/${job.body.id}`)).body;
+  await service.idle();
+  const done = (await service.get(`/api/import_jobs/${job.body.id}`)).body;
   expect(done).toMatchObject({ status: "completed", created_count: 1, failed: 3 });
-  const errors = (await house.get(`/api/import_jobs/${job.body.id}/errors`)).body;
+  const errors = (await service.get(`/api/import_jobs/${job.body.id}/errors`)).body;
   expect(errors).toMatchObject([
     { row: 1, code: "erased", original_row: null, value: null },
     { row: 2, code: "erased", original_row: null, value: null },
@@ -167,7 +171,7 @@ test("the person is not stored again: neither created, nor changed into, nor imp
 
 test("a request has the deadline of its regulation, and the function completes it", async () => {
   const player = await newPlayer();
-  const made = await house.post("/api/privacy_requests", {
+  const made = await service.post("/api/privacy_requests", {
     player_id: player.id,
     type: "deletion",
     regulation: "ccpa",
@@ -175,23 +179,23 @@ test("a request has the deadline of its regulation, and the function completes i
     note: "by letter",
   });
   expect(made.body).toMatchObject({ status: "received", due_at: "2026-02-15T00:00:00+00:00" });
-  const gdpr = await house.post("/api/privacy_requests", {
+  const gdpr = await service.post("/api/privacy_requests", {
     type: "export",
     received_at: "2026-01-31T00:00:00Z",
   });
   expect(gdpr.body).toMatchObject({ due_at: "2026-02-28T00:00:00+00:00", player_id: null });
-  expect((await house.post("/api/privacy_requests", { type: "export", regulation: "lgpd" })).status).toBe(
+  expect((await service.post("/api/privacy_requests", { type: "export", regulation: "lgpd" })).status).toBe(
     400,
   );
-  await house.call("update_property", {
+  await service.call("update_property", {
     propertyId: propertyId(),
     privacy_deadlines: { gdpr: "P1M", ccpa: "P45D", lgpd: "P15D" },
   });
-  expect((await house.post("/api/privacy_requests", { type: "export", regulation: "lgpd" })).status).toBe(
+  expect((await service.post("/api/privacy_requests", { type: "export", regulation: "lgpd" })).status).toBe(
     201,
   );
   expect((await erase(player.id)).body.request_id).toBe(made.body.id);
-  const closed = await house.request("PATCH", `/api/privacy_requests/${made.body.id}`, {
+  const closed = await service.request("PATCH", `/api/privacy_requests/${made.body.id}`, {
     body: { status: "received" },
   });
   expect(closed.status).toBe(409);
@@ -199,15 +203,15 @@ test("a request has the deadline of its regulation, and the function completes i
 
 test("receivers hear of the erasure, and of nothing that was still to be told about the person", async () => {
   const receiver = await webhookReceiver();
-  const tenant = await house.newTenant();
+  const tenant = await service.newTenant();
   const headers = { "X-Api-Key": tenant.key };
-  const player = (await house.post("/api/players", contact(), headers)).body;
-  await house.post(
+  const player = (await service.post("/api/players", contact(), headers)).body;
+  await service.post(
     "/api/webhook_endpoints",
     { url: receiver.url, events: ["*"], include_pii: true },
     headers,
   );
-  await house.service.db.asProperty(tenant.id, async (sql) => {
+  await service.internals.db.asProperty(tenant.id, async (sql) => {
     const [event] = await sql<{ id: string }[]>`
       insert into outbox (property_id, id, type, data)
       values (${tenant.id}, uuid_v7(), 'player.updated', ${{ object: player } as never}) returning id`;
@@ -216,14 +220,14 @@ test("receivers hear of the erasure, and of nothing that was still to be told ab
       select ${tenant.id}, ${event!.id}, 'player.updated', id, now() + interval '1 hour' from webhook_endpoints
       where property_id = ${tenant.id}`;
   });
-  const { body } = await house.post(
+  const { body } = await service.post(
     "/api/functions/data-deletion",
     { propertyId: tenant.id, playerId: player.id },
     headers,
   );
-  await house.idle();
+  await service.idle();
   expect(body.deleted).toMatchObject({ outbox: 1, webhook_deliveries: 1 });
-  expect(receiver.callbacks.map(({ raw }) => JSON.parse(raw))).toMatchObject([
+  expect(receiver.received.map(({ raw }) => JSON.parse(raw))).toMatchObject([
     { type: "player.erased", data: { object: { id: player.id, request_id: body.request_id } } },
   ]);
   await receiver.stop();

@@ -1,30 +1,31 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
-import { type House, startHouse } from "../../support/house.ts";
-import { type Casino, casino } from "../campaigns/casino.ts";
+import { type Fragment, sql } from "#db/sql.ts";
+import { type Scenario, scenarioIn } from "../../support/scenario.ts";
+import { startService, type TestService } from "../../support/service.ts";
 
 // A refusal is the address's: it outlives the record of whoever made it.
 
 const X = "+17752025501";
 const Y = "+17752025502";
 
-let house: House;
-let place: Casino & { id: string; headers: Record<string, string> };
+let service: TestService;
+let scenario: Scenario & { id: string; headers: Record<string, string> };
 
 beforeAll(async () => {
-  house = await startHouse();
+  service = await startService();
 });
-afterAll(() => house?.stop());
+afterAll(() => service?.stop());
 beforeEach(async () => {
-  const { id, key } = await house.newTenant();
-  place = { ...casino(house, id), id, headers: { "X-Api-Key": key } };
+  const { id, key } = await service.newTenant();
+  scenario = { ...scenarioIn(service, id), headers: { "X-Api-Key": key } };
 });
 
-const rows = (text: string, ...values: unknown[]): Promise<Record<string, unknown>[]> =>
-  place.query((sql) => sql.unsafe(text, values as never[])) as never;
-const erase = (playerId: string) => place.call("data_deletion", { propertyId: place.id, playerId });
+const rows = (statement: Fragment): Promise<Record<string, unknown>[]> =>
+  scenario.query((run) => run`${statement}`);
+const erase = (playerId: string) => scenario.call("data_deletion", { propertyId: scenario.id, playerId });
 const consent = (playerId: string, channel: string) =>
-  place.call("consent_record", {
-    propertyId: place.id,
+  scenario.call("consent_record", {
+    propertyId: scenario.id,
     playerId,
     channel,
     consentGiven: true,
@@ -33,29 +34,29 @@ const consent = (playerId: string, channel: string) =>
 
 async function reasons(channel: string, address: string): Promise<string[]> {
   const about = channel === "email" ? { email: address } : { phone: address };
-  return (await place.call("compliance_check", { propertyId: place.id, channel, ...about })).reasons;
+  return (await scenario.call("compliance_check", { propertyId: scenario.id, channel, ...about })).reasons;
 }
 
 async function importAgain(csv: string, channel: string): Promise<void> {
-  const job = await house.post(
+  const job = await service.post(
     "/api/import_jobs",
     { csv, consent: { channel: [channel], consentSource: "an old list" } },
-    place.headers,
+    scenario.headers,
   );
-  await house.idle();
-  const done = (await house.get(`/api/import_jobs/${job.body.id}`, place.headers)).body;
+  await service.idle();
+  const done = (await service.get(`/api/import_jobs/${job.body.id}`, scenario.headers)).body;
   expect(done).toMatchObject({ status: "completed", created_count: 1 });
 }
 
 test("a STOP from a number that the player had before outlives the erasure, without a name", async () => {
-  const player = await place.player({ player_id: "ana", email: "ana@example.com", phone: X });
+  const player = await scenario.player({ player_id: "ana", email: "ana@example.com", phone: X });
   await consent(player, "sms");
-  await place.call("receive_sms", { propertyId: place.id, from: X, text: "STOP" });
-  await place.call("update_player", { id: player, phone: Y });
-  await place.call("receive_sms", { propertyId: place.id, from: Y, text: "STOP" });
+  await scenario.call("receive_sms", { propertyId: scenario.id, from: X, text: "STOP" });
+  await scenario.call("update_player", { id: player, phone: Y });
+  await scenario.call("receive_sms", { propertyId: scenario.id, from: Y, text: "STOP" });
   await erase(player);
   const stops = await rows(
-    `select channel, address, player_id, source, lifted_at from suppressions where reason = 'stop_keyword'`,
+    sql`select channel, address, player_id, source, lifted_at from suppressions where reason = 'stop_keyword'`,
   );
   expect(stops).toHaveLength(4);
   for (const stop of stops)
@@ -66,15 +67,15 @@ test("a STOP from a number that the player had before outlives the erasure, with
 });
 
 test("an address that the erased player had before is not written to, until whoever has it opts in", async () => {
-  const player = await place.player({ player_id: "ana", email: "old@example.com", phone: X });
+  const player = await scenario.player({ player_id: "ana", email: "old@example.com", phone: X });
   await consent(player, "sms");
-  await place.call("update_player", { id: player, email: "new@example.com", phone: Y });
+  await scenario.call("update_player", { id: player, email: "new@example.com", phone: Y });
   await erase(player);
   await importAgain("player_id,email\ne,old@example.com\n", "email");
   await importAgain(`player_id,phone\np,${X}\n`, "sms");
   expect(await reasons("email", "old@example.com")).toEqual(["suppressed"]);
   expect(await reasons("sms", X)).toEqual(["suppressed"]);
-  const [owner] = await rows("select id from players where player_id = 'p'");
+  const [owner] = await rows(sql`select id from players where player_id = 'p'`);
   await consent(owner!.id as string, "sms");
   expect(await reasons("sms", X)).toEqual([]);
   expect(await reasons("voice", X)).toContain("suppressed");
@@ -82,20 +83,20 @@ test("an address that the erased player had before is not written to, until whoe
 
 /** Where the unsubscribe link in the only mail leads. */
 async function linkIn(email: string): Promise<string> {
-  await place.send(await place.campaign());
-  await house.idle();
-  const message = (await place.mailbox()).find(({ recipient }) => recipient === email);
+  await scenario.send(await scenario.campaign());
+  await service.idle();
+  const message = (await scenario.mailbox()).find(({ recipient }) => recipient === email);
   return new URL(/<(.+)>/.exec(message!.headers["List-Unsubscribe"]!)![1]!).pathname;
 }
 
 async function visit(path: string, body?: URLSearchParams) {
-  const response = await fetch(`${house.baseUrl}${path}`, { ...(body && { method: "POST", body }) });
+  const response = await fetch(`${service.baseUrl}${path}`, { ...(body && { method: "POST", body }) });
   return { status: response.status, html: await response.text() };
 }
 const ONE_CLICK = new URLSearchParams({ "List-Unsubscribe": "One-Click" });
 
 test("a link in an erased person's mail does not claim to have done what it cannot do", async () => {
-  const player = await place.player({ email: "gone@example.com" });
+  const player = await scenario.player({ email: "gone@example.com" });
   const link = await linkIn("gone@example.com");
   await erase(player);
   for (const page of [await visit(link), await visit(link, ONE_CLICK)]) {
@@ -103,27 +104,27 @@ test("a link in an erased person's mail does not claim to have done what it cann
     expect(page.html).toContain("The data about this message was erased");
     expect(page.html).not.toContain("You are unsubscribed");
   }
-  expect(await rows("select unsubscribed_at, address_hash from campaign_sends")).toEqual([
+  expect(await rows(sql`select unsubscribed_at, address_hash from campaign_sends`)).toEqual([
     { unsubscribed_at: null, address_hash: null },
   ]);
   expect(await reasons("email", "gone@example.com")).toContain("erased");
 });
 
 test("a link in an erased person's mail takes off whoever has the address by now", async () => {
-  const ana = await place.player({ email: "desk@example.com" });
+  const ana = await scenario.player({ email: "desk@example.com" });
   const link = await linkIn("desk@example.com");
-  await place.call("update_player", { id: ana, email: "ana@example.com" });
-  const bob = await place.player({ email: "desk@example.com" });
+  await scenario.call("update_player", { id: ana, email: "ana@example.com" });
+  const bob = await scenario.player({ email: "desk@example.com" });
   await erase(ana);
   expect(await reasons("email", "desk@example.com")).toEqual([]);
   expect((await visit(link)).html).toContain("Stop these emails?");
   expect((await visit(link, ONE_CLICK)).html).toContain("You are unsubscribed");
   expect(await reasons("email", "desk@example.com")).toEqual(["no_consent", "suppressed"]);
   expect((await visit(link)).html).toContain("You are unsubscribed");
-  const refusals =
-    "select address, player_id from suppressions where reason = 'unsubscribed' and address is not null";
+  const refusals = sql`
+    select address, player_id from suppressions where reason = 'unsubscribed' and address is not null`;
   expect(await rows(refusals)).toMatchObject([{ address: "desk@example.com" }]);
   await erase(bob);
-  expect(await rows("select from campaign_sends where address_hash is not null")).toEqual([]);
+  expect(await rows(sql`select from campaign_sends where address_hash is not null`)).toEqual([]);
   expect(await rows(refusals)).toEqual([]);
 });

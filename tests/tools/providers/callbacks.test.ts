@@ -3,13 +3,12 @@ import { HttpResponse, http, passthrough } from "msw";
 import { setupServer } from "msw/node";
 import postgres from "postgres";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import type { EmailMessage, SendOutcome } from "#runtime/channels/channel.ts";
-import { fail } from "#runtime/queue.ts";
-import { type House, startHouse } from "../../support/house.ts";
-import { type Casino, casino, Killed, loseWorker, vendor } from "../campaigns/casino.ts";
+import type { EmailMessage, SendOutcome } from "#runtime/channels/provider/channel.ts";
+import { fail } from "#runtime/jobs/queue.ts";
+import { Killed, loseWorker, vendor } from "../../support/job-runner.ts";
+import { newScenario, type Scenario } from "../../support/scenario.ts";
+import { startService, type TestService } from "../../support/service.ts";
 import { amazon, CERTIFICATE_URL, type Posted, sendgrid, TOPIC } from "./vendor-signing.ts";
-
-type Place = Casino & { id: string };
 
 const grid = sendgrid();
 const aws = amazon();
@@ -22,29 +21,28 @@ const server = setupServer(
     return HttpResponse.text("<ok/>");
   }),
 );
-let house: House;
-let place: Place;
+let service: TestService;
+let scenario: Scenario;
 let provider: string;
 
 beforeAll(async () => {
   server.listen({ onUnhandledFrame: "error" });
-  house = await startHouse({ role: "web" });
+  service = await startService({ role: "web" });
 });
 afterAll(async () => {
-  await house?.stop();
+  await service?.stop();
   server.close();
 });
 beforeEach(async () => {
-  place = await newPlace();
-  provider = await newProvider(place, "sendgrid", { api_key: "SG", webhook_public_key: grid.publicKey });
+  scenario = await newProperty();
+  provider = await newProvider(scenario, "sendgrid", { api_key: "SG", webhook_public_key: grid.publicKey });
 });
 
-async function newPlace(): Promise<Place> {
-  const { id } = await house.newTenant({ from_email: "offers@casino.example" });
-  return { ...casino(house, id), id };
+function newProperty(): Promise<Scenario> {
+  return newScenario(service, { from_email: "offers@casino.example" });
 }
 
-async function newProvider(of: Place, kind: string, credentials: object): Promise<string> {
+async function newProvider(of: Scenario, kind: string, credentials: object): Promise<string> {
   const record = { channel: "email", kind, name: kind, credentials, allows_gaming: true };
   return (await of.call("create_message_provider", record)).id;
 }
@@ -54,7 +52,7 @@ const sent = ({ id }: EmailMessage): SendOutcome => ({ id, status: "sent", provi
 /** A campaign that went to so many players, by what the vendor answered. */
 async function campaign(
   answer = sent,
-  of = place,
+  of = scenario,
 ): Promise<{ id: string; sends: { id: string; player: string }[] }> {
   const id = await of.campaign();
   await of.send(id);
@@ -63,7 +61,7 @@ async function campaign(
 }
 
 async function post({ body, headers }: Posted, id = provider, kind = "sendgrid") {
-  const response = await fetch(`${house.baseUrl}/api/callbacks/${kind}/${id}`, {
+  const response = await fetch(`${service.baseUrl}/api/callbacks/${kind}/${id}`, {
     method: "POST",
     body,
     headers,
@@ -92,16 +90,16 @@ const soft = { type: "bounce", status: "4.2.2", reason: "mailbox full" };
 async function tell(...list: object[]): Promise<void> {
   const { status, body } = await post(grid.post(list));
   expect([status, body]).toEqual([200, { success: true }]);
-  await place.work({ only: "receive_notices" });
+  await scenario.work({ only: "receive_notices" });
 }
 
 const row = async (id: string) =>
   (
-    await place.query(
-      (sql) => sql`select * from campaign_sends where property_id = ${place.id} and id = ${id}`,
+    await scenario.query(
+      (sql) => sql`select * from campaign_sends where property_id = ${scenario.id} and id = ${id}`,
     )
   )[0]!;
-const suppressions = async (of = place) =>
+const suppressions = async (of = scenario) =>
   (
     await of.query(
       (sql) => sql`select channel, reason, source, address from suppressions
@@ -109,19 +107,19 @@ const suppressions = async (of = place) =>
     )
   ).map((one) => ({ ...one }));
 const waiting = () =>
-  house.service.db.asSystem(
-    (sql) => sql`select id from queue where name = 'receive_notices' and property_id = ${place.id}`,
+  service.internals.db.asSystem(
+    (sql) => sql`select id from queue where name = 'receive_notices' and property_id = ${scenario.id}`,
   );
 const emitted = async (type: string) =>
   (
-    await place.query(
-      (sql) => sql`select data from outbox where property_id = ${place.id} and type = ${type} order by id`,
+    await scenario.query(
+      (sql) => sql`select data from outbox where property_id = ${scenario.id} and type = ${type} order by id`,
     )
   ).map(({ data }) => data.object);
 
 test("a permanent bounce suppresses the address at once, and tells of it", async () => {
-  await place.call("create_webhook_endpoint", { url: "https://receiver.example/hook", events: ["*"] });
-  await place.crowd(2);
+  await scenario.call("create_webhook_endpoint", { url: "https://receiver.example/hook", events: ["*"] });
+  await scenario.crowd(2);
   const { id, sends } = await campaign();
   await tell(event("bounce", sends[0]!, hard), event("delivered", sends[1]!));
   expect(await row(sends[0]!.id)).toMatchObject({
@@ -134,36 +132,40 @@ test("a permanent bounce suppresses the address at once, and tells of it", async
   expect(await suppressions()).toEqual([
     { channel: "email", reason: "hard_bounce", source: "sendgrid", address: "p1@example.com" },
   ]);
-  expect(await place.stats(id)).toMatchObject({ bounced: 1, delivered: 1, sent: 0 });
+  expect(await scenario.stats(id)).toMatchObject({ bounced: 1, delivered: 1, sent: 0 });
   expect(await emitted("campaign.message_bounced")).toMatchObject([
     { id: sends[0]!.id, bounce_type: "hard" },
   ]);
   expect(await emitted("campaign.message_delivered")).toMatchObject([{ id: sends[1]!.id, campaign_id: id }]);
   expect(await emitted("player.suppressed")).toMatchObject([{ reason: "hard_bounce" }]);
   expect(JSON.stringify(await emitted("player.suppressed"))).not.toContain("example.com");
-  const next = await place.campaign();
-  await place.send(next);
-  await place.work({ only: "plan_campaign" });
-  expect((await place.sends(next)).map(({ status, skip_reasons }) => [status, ...skip_reasons])).toEqual([
+  const next = await scenario.campaign();
+  await scenario.send(next);
+  await scenario.work({ only: "plan_campaign" });
+  expect((await scenario.sends(next)).map(({ status, skip_reasons }) => [status, ...skip_reasons])).toEqual([
     ["skipped", "suppressed"],
     ["pending"],
   ]);
 });
 
 test("the third passing bounce within a week suppresses, by the property's own limit", async () => {
-  await place.crowd(1);
+  await scenario.crowd(1);
   for (const expected of [[], [], ["soft_bounce_limit"]]) {
     const { sends } = await campaign();
     await tell(event("bounce", sends[0]!, soft));
     expect((await suppressions()).map(({ reason }) => reason)).toEqual(expected);
   }
-  place = await newPlace();
-  provider = await newProvider(place, "sendgrid", { api_key: "SG", webhook_public_key: grid.publicKey });
-  await place.call("update_property", { propertyId: place.id, soft_bounce_limit: 2, hard_bounce_limit: 2 });
-  await place.crowd(1);
+  scenario = await newProperty();
+  provider = await newProvider(scenario, "sendgrid", { api_key: "SG", webhook_public_key: grid.publicKey });
+  await scenario.call("update_property", {
+    propertyId: scenario.id,
+    soft_bounce_limit: 2,
+    hard_bounce_limit: 2,
+  });
+  await scenario.crowd(1);
   const first = await campaign();
   await tell(event("bounce", first.sends[0]!, soft));
-  await place.query((sql) => sql`update campaign_sends set bounced_at = now() - interval '8 days'`);
+  await scenario.query((sql) => sql`update campaign_sends set bounced_at = now() - interval '8 days'`);
   const second = await campaign();
   await tell(event("bounce", second.sends[0]!, soft));
   expect(await suppressions()).toEqual([]);
@@ -173,21 +175,21 @@ test("the third passing bounce within a week suppresses, by the property's own l
 });
 
 test("a complaint, and unsubscribing at the vendor, take consent back and cancel what is open", async () => {
-  await place.crowd(2);
+  await scenario.crowd(2);
   const { sends } = await campaign();
-  const next = await place.campaign();
-  await place.send(next);
-  await place.work({ only: "plan_campaign" });
+  const next = await scenario.campaign();
+  await scenario.send(next);
+  await scenario.work({ only: "plan_campaign" });
   await tell(event("spamreport", sends[0]!), event("unsubscribe", sends[1]!));
   expect((await suppressions()).map(({ reason, address }) => [reason, address])).toEqual([
     ["complaint", "p1@example.com"],
     ["unsubscribed", "p2@example.com"],
   ]);
-  expect((await place.sends(next)).map(({ status }) => status)).toEqual(["cancelled", "cancelled"]);
-  const ledger = await place.query(
+  expect((await scenario.sends(next)).map(({ status }) => status)).toEqual(["cancelled", "cancelled"]);
+  const ledger = await scenario.query(
     (sql) => sql`
       select action, collection_method, consent_source from consent_records
-      where property_id = ${place.id} order by collection_method`,
+      where property_id = ${scenario.id} order by collection_method`,
   );
   expect(ledger.map((one) => ({ ...one }))).toEqual([
     { action: "revoked", collection_method: "complaint", consent_source: "sendgrid" },
@@ -197,8 +199,8 @@ test("a complaint, and unsubscribing at the vendor, take consent back and cancel
 });
 
 test("what a vendor told of others is carried out, though one of them is erased while it waits", async () => {
-  await place.crowd(2);
-  await place.player({ player_id: "q-1", email: "jop1@example.com" });
+  await scenario.crowd(2);
+  await scenario.player({ player_id: "q-1", email: "jop1@example.com" });
   const { sends } = await campaign();
   const notices = [
     { ...hard, email: "p1@example.com" },
@@ -210,23 +212,23 @@ test("what a vendor told of others is carried out, though one of them is erased 
     (await post(grid.post([event("bounce", sends[0]!, { ...hard, email: "P1@Example.com" })]))).status,
   ).toBe(200);
   expect(await waiting()).toHaveLength(2);
-  const [erased] = await place.query(
-    (sql) => sql`select id from players where property_id = ${place.id} and player_id = 'p-1'`,
+  const [erased] = await scenario.query(
+    (sql) => sql`select id from players where property_id = ${scenario.id} and player_id = 'p-1'`,
   );
-  await place.call("data_deletion", { propertyId: place.id, playerId: erased!.id });
+  await scenario.call("data_deletion", { propertyId: scenario.id, playerId: erased!.id });
   expect(await waiting()).toHaveLength(1);
-  const [left] = await house.service.db.asSystem(
+  const [left] = await service.internals.db.asSystem(
     (sql) => sql`select input::text as input from queue
-      where name = 'receive_notices' and property_id = ${place.id}`,
+      where name = 'receive_notices' and property_id = ${scenario.id}`,
   );
   expect(left!.input).not.toMatch(/"p1@example/);
-  await place.work({ only: "receive_notices" });
+  await scenario.work({ only: "receive_notices" });
   const bounced = (await suppressions()).filter(({ reason }) => reason === "hard_bounce");
   expect(bounced.map(({ address }) => address).sort()).toEqual(["jop1@example.com", "p2@example.com"]);
 });
 
 test("an erasure reaches a vendor's notices that have failed for good, or are being worked on and fail for good then", async () => {
-  await place.crowd(2);
+  await scenario.crowd(2);
   const { sends } = await campaign();
   const tellOf = async (...players: string[]) => {
     const notices = players.map((one) =>
@@ -239,11 +241,11 @@ test("an erasure reaches a vendor's notices that have failed for good, or are be
     expect((await post(grid.post(notices))).status).toBe(200);
   };
   const inState = (state: string) =>
-    house.service.db.asSystem(
+    service.internals.db.asSystem(
       (sql) => sql<{ id: string; lease: string }[]>`
         update queue set state = ${state}, attempts = max_attempts, lease = ${state === "running" ? randomUUID() : null},
           leased_until = now() + interval '1 hour'
-        where name = 'receive_notices' and property_id = ${place.id} and state = 'ready' returning id, lease`,
+        where name = 'receive_notices' and property_id = ${scenario.id} and state = 'ready' returning id, lease`,
     );
   await tellOf("p-1", "p-2");
   await tellOf("p-1");
@@ -251,17 +253,17 @@ test("an erasure reaches a vendor's notices that have failed for good, or are be
   await tellOf("p-1", "p-2");
   await tellOf("p-1");
   const atWork = await inState("running");
-  const [erased] = await place.query(
-    (sql) => sql`select id from players where property_id = ${place.id} and player_id = 'p-1'`,
+  const [erased] = await scenario.query(
+    (sql) => sql`select id from players where property_id = ${scenario.id} and player_id = 'p-1'`,
   );
-  await place.call("data_deletion", { propertyId: place.id, playerId: erased!.id });
+  await scenario.call("data_deletion", { propertyId: scenario.id, playerId: erased!.id });
   for (const lease of atWork) {
     const trouble = { error: "gone", interrupted: false };
-    expect(await fail(house.service.db, lease, trouble)).toBe("dead");
+    expect(await fail(service.internals.db, lease, trouble)).toBe("dead");
   }
-  const left = await house.service.db.asSystem(
+  const left = await service.internals.db.asSystem(
     (sql) => sql<{ input: { notices: { address: string }[] } }[]>`
-      select input from queue where name = 'receive_notices' and property_id = ${place.id} order by id`,
+      select input from queue where name = 'receive_notices' and property_id = ${scenario.id} order by id`,
   );
   expect(JSON.stringify(left)).not.toContain("p1@example.com");
   expect(left.map(({ input }) => input.notices.map(({ address }) => address))).toEqual([
@@ -272,7 +274,7 @@ test("an erasure reaches a vendor's notices that have failed for good, or are be
 });
 
 test("what comes late or in another order undoes nothing that is known better", async () => {
-  await place.crowd(3);
+  await scenario.crowd(3);
   const { sends } = await campaign();
   const [one, two, three] = [sends[0]!, sends[1]!, sends[2]!];
   await tell(event("delivered", one));
@@ -289,7 +291,7 @@ test("what comes late or in another order undoes nothing that is known better", 
 });
 
 test("a send of which nobody could tell is settled, and one that was given back is not sent again", async () => {
-  await place.crowd(3);
+  await scenario.crowd(3);
   const told: Record<string, SendOutcome["status"]> = {
     "p1@example.com": "unknown",
     "p2@example.com": "unknown",
@@ -300,27 +302,31 @@ test("a send of which nobody could tell is settled, and one that was given back 
       ? { ...trouble, status: "unknown" }
       : { ...trouble, status: "retry", retryAfter: 60 };
   });
-  expect((await place.sends(id)).map(({ status }) => status)).toEqual(["unknown", "unknown", "pending"]);
+  expect((await scenario.sends(id)).map(({ status }) => status)).toEqual(["unknown", "unknown", "pending"]);
   await tell(
     event("delivered", sends[0]!),
     event("dropped", sends[1]!, { reason: "Invalid" }),
     event("open", sends[2]!),
   );
-  expect((await place.sends(id)).map(({ status }) => status)).toEqual(["delivered", "failed", "delivered"]);
-  await house.service.db.asSystem(
-    (sql) => sql`update queue set run_at = now() where property_id = ${place.id}`,
+  expect((await scenario.sends(id)).map(({ status }) => status)).toEqual([
+    "delivered",
+    "failed",
+    "delivered",
+  ]);
+  await service.internals.db.asSystem(
+    (sql) => sql`update queue set run_at = now() where property_id = ${scenario.id}`,
   );
   const after = vendor();
-  await place.work({ open: () => after.sender });
+  await scenario.work({ open: () => after.sender });
   expect(after.given).toEqual([]);
 });
 
 test("a send that was settled for want of any word counts against caps, until the vendor says that it failed", async () => {
-  await place.query(
+  await scenario.query(
     (sql) => sql`
-      insert into frequency_rules (property_id, channel, max_sends, window_unit) values (${place.id}, 'email', 1, 'week')`,
+      insert into frequency_rules (property_id, channel, max_sends, window_unit) values (${scenario.id}, 'email', 1, 'week')`,
   );
-  await place.crowd(3);
+  await scenario.crowd(3);
   const refused = "p3@example.com";
   const { id, sends } = await campaign((message) => ({
     id: message.id,
@@ -328,25 +334,23 @@ test("a send that was settled for want of any word counts against caps, until th
     code: "http_500",
     message: "?",
   }));
-  expect(await place.stats(id)).toMatchObject({ unknown: 2, failed: 1, unconfirmed: 0 });
-  await place.query(
+  expect(await scenario.stats(id)).toMatchObject({ unknown: 2, failed: 1, unconfirmed: 0 });
+  await scenario.query(
     (sql) => sql`
-      update campaign_sends set claimed_at = claimed_at - interval '25 hours' where property_id = ${place.id}`,
+      update campaign_sends set claimed_at = claimed_at - interval '25 hours' where property_id = ${scenario.id}`,
   );
-  await house.service.db.asSystem(
-    (sql) => sql`update queue set run_at = now() where property_id = ${place.id}`,
+  await service.internals.db.asSystem(
+    (sql) => sql`update queue set run_at = now() where property_id = ${scenario.id}`,
   );
-  await place.work({ only: "settle_sends" });
-  expect(await place.stats(id)).toMatchObject({ unknown: 0, failed: 3, unconfirmed: 2 });
+  await scenario.work({ only: "settle_sends" });
+  expect(await scenario.stats(id)).toMatchObject({ unknown: 0, failed: 3, unconfirmed: 2 });
   await tell(event("dropped", sends[0]!, { reason: "Invalid" }));
-  expect(await place.stats(id)).toMatchObject({ failed: 3, unconfirmed: 1 });
+  expect(await scenario.stats(id)).toMatchObject({ failed: 3, unconfirmed: 1 });
   const next = await campaign();
   expect(next.sends.map((send) => send.player)).toEqual(["p-1", "p-2", "p-3"]);
-  expect((await place.sends(next.id)).map(({ status, skip_reasons }) => [status, ...skip_reasons])).toEqual([
-    ["sent"],
-    ["deferred", "frequency_capped"],
-    ["sent"],
-  ]);
+  expect(
+    (await scenario.sends(next.id)).map(({ status, skip_reasons }) => [status, ...skip_reasons]),
+  ).toEqual([["sent"], ["deferred", "frequency_capped"], ["sent"]]);
 });
 
 describe("that the vendor took a message is told of once", () => {
@@ -354,12 +358,12 @@ describe("that the vendor took a message is told of once", () => {
     (await emitted("campaign.message_sent")).map(({ id }: { id: string }) => id).sort();
   /** A campaign to five, of whom the vendor tells before it answers; it is sent as far as `life` goes. */
   const fast = async (life: { left: number }, onTold = () => {}) => {
-    await place.call("create_webhook_endpoint", { url: "https://receiver.example/hook", events: ["*"] });
-    await place.crowd(5);
-    const id = await place.campaign();
-    await place.send(id);
-    await place.work({ only: "plan_campaign" });
-    const sends = await place.sends(id);
+    await scenario.call("create_webhook_endpoint", { url: "https://receiver.example/hook", events: ["*"] });
+    await scenario.crowd(5);
+    const id = await scenario.campaign();
+    await scenario.send(id);
+    await scenario.work({ only: "plan_campaign" });
+    const sends = await scenario.sends(id);
     const notices = [
       event("delivered", sends[0]!),
       event("bounce", sends[1]!, hard),
@@ -377,7 +381,7 @@ describe("that the vendor took a message is told of once", () => {
       id,
       sends,
       ids: sends.map((send) => send.id).sort(),
-      work: () => place.work({ open, killedAfter: life }),
+      work: () => scenario.work({ open, killedAfter: life }),
     };
   };
 
@@ -396,9 +400,9 @@ describe("that the vendor took a message is told of once", () => {
       life.left = 0;
     });
     await expect(work()).rejects.toThrow(Killed);
-    await loseWorker(house, place.id);
-    await place.work();
-    const states = async () => (await place.sends(id)).map(({ status }) => status);
+    await loseWorker(service, scenario.id);
+    await scenario.work();
+    const states = async () => (await scenario.sends(id)).map(({ status }) => status);
     expect(await states()).toEqual(["delivered", "bounced", "failed", "unknown", "unknown"]);
     expect(await told()).toEqual(ids.filter((one) => one !== sends[3]!.id && one !== sends[4]!.id));
     await tell(event("delivered", sends[3]!), event("bounce", sends[4]!, soft), event("open", sends[0]!));
@@ -407,8 +411,8 @@ describe("that the vendor took a message is told of once", () => {
   });
 
   test("and not of one that it refused, or that nobody has told of", async () => {
-    await place.call("create_webhook_endpoint", { url: "https://receiver.example/hook", events: ["*"] });
-    await place.crowd(2);
+    await scenario.call("create_webhook_endpoint", { url: "https://receiver.example/hook", events: ["*"] });
+    await scenario.crowd(2);
     const { sends } = await campaign(({ id, to }) => ({
       id,
       status: to === "p1@example.com" ? "failed" : "unknown",
@@ -421,9 +425,9 @@ describe("that the vendor took a message is told of once", () => {
 });
 
 test("opens and clicks at the vendor count as our own do", async () => {
-  await place.crowd(1);
+  await scenario.crowd(1);
   const { sends } = await campaign();
-  await place.query((sql) => sql`update campaign_sends set sent_at = now() - interval '1 hour'`);
+  await scenario.query((sql) => sql`update campaign_sends set sent_at = now() - interval '1 hour'`);
   const browser = { useragent: "Mozilla/5.0 (Windows NT 10.0; Win64; x64) Chrome/140.0" };
   await tell(
     event("open", sends[0]!, { ...browser, sg_machine_open: true }),
@@ -439,21 +443,21 @@ test("opens and clicks at the vendor count as our own do", async () => {
 });
 
 test("the same notice again changes nothing, at once or later", async () => {
-  await place.call("create_webhook_endpoint", { url: "https://receiver.example/hook", events: ["*"] });
-  await place.crowd(1);
+  await scenario.call("create_webhook_endpoint", { url: "https://receiver.example/hook", events: ["*"] });
+  await scenario.crowd(1);
   const { sends } = await campaign();
   const posted = grid.post([event("bounce", sends[0]!, soft), event("delivered", { id: randomUUID() })]);
   const answers = await Promise.all([post(posted), post(posted), post(posted)]);
   expect(answers.map(({ status }) => status)).toEqual([200, 200, 200]);
   expect(await waiting()).toHaveLength(1);
-  await place.work({ only: "receive_notices" });
+  await scenario.work({ only: "receive_notices" });
   expect((await post(posted)).status).toBe(200);
   expect(await waiting()).toHaveLength(0);
   expect(await emitted("campaign.message_bounced")).toHaveLength(1);
 });
 
 test("a callback that the vendor did not sign is refused, and changes nothing", async () => {
-  await place.crowd(1);
+  await scenario.crowd(1);
   const { sends } = await campaign();
   const list = [event("bounce", sends[0]!, hard)];
   const good = grid.post(list);
@@ -468,20 +472,20 @@ test("a callback that the vendor did not sign is refused, and changes nothing", 
   expect((await post(good, "x")).status).toBe(404);
   expect((await post(good, provider, "resend")).status).toBe(404);
   expect((await post({ ...good, body: "x".repeat(1_100_000) })).status).toBe(413);
-  await place.call("delete_message_provider", { id: provider });
+  await scenario.call("delete_message_provider", { id: provider });
   expect((await post(good)).status).toBe(404);
   expect(await waiting()).toHaveLength(0);
 });
 
 test("a provider tells of its own sends alone, not of another provider's or another property's", async () => {
-  await place.crowd(1);
+  await scenario.crowd(1);
   const { sends } = await campaign();
   const theirs = grid.post([event("bounce", sends[0]!, hard)]);
-  const rival = await newPlace();
+  const rival = await newProperty();
   const foreign = await newProvider(rival, "sendgrid", { api_key: "SG", webhook_public_key: grid.publicKey });
   expect((await post(theirs, foreign)).status).toBe(200);
   await rival.work({ only: "receive_notices" });
-  const second = await place.call("create_message_provider", {
+  const second = await scenario.call("create_message_provider", {
     channel: "email",
     kind: "sendgrid",
     name: "second",
@@ -489,13 +493,13 @@ test("a provider tells of its own sends alone, not of another provider's or anot
     allows_gaming: true,
   });
   expect((await post(grid.post([event("spamreport", sends[0]!)]), second.id)).status).toBe(200);
-  await place.work({ only: "receive_notices" });
+  await scenario.work({ only: "receive_notices" });
   expect(await row(sends[0]!.id)).toMatchObject({ status: "sent", complained_at: null });
   expect([await suppressions(), await suppressions(rival)]).toEqual([[], []]);
 });
 
 test("without our id a message is found by the vendor's own, among its recipient's", async () => {
-  await place.crowd(2);
+  await scenario.crowd(2);
   const { sends } = await campaign();
   const about = { send_id: undefined, email: "P1@Example.com" };
   await tell(event("delivered", sends[0]!, about), event("bounce", sends[1]!, { ...hard, ...about }));
@@ -504,8 +508,8 @@ test("without our id a message is found by the vendor's own, among its recipient
 });
 
 test("what names no message of ours still stops what goes to the address, and is found though its player has moved", async () => {
-  await place.call("update_property", { propertyId: place.id, complaint_limit: 2 });
-  await place.crowd(2);
+  await scenario.call("update_property", { propertyId: scenario.id, complaint_limit: 2 });
+  await scenario.crowd(2);
   const { sends } = await campaign();
   const of = (email: string) => ({ send_id: undefined, sg_message_id: "elsewhere.f0", email });
   await tell(
@@ -516,8 +520,8 @@ test("what names no message of ours still stops what goes to the address, and is
     ["complaint", null],
     ["unsubscribed", "p1@example.com"],
   ]);
-  await place.query(
-    (sql) => sql`update players set email = null, email_hash = null where property_id = ${place.id}`,
+  await scenario.query(
+    (sql) => sql`update players set email = null, email_hash = null where property_id = ${scenario.id}`,
   );
   const moved = sends.find(({ player }) => player === "p-2")!;
   await tell(event("unsubscribe", moved, { send_id: undefined, email: "p2@example.com" }));
@@ -527,7 +531,7 @@ test("what names no message of ours still stops what goes to the address, and is
 });
 
 test("hostile words in a callback are kept harmless", async () => {
-  await place.crowd(1);
+  await scenario.crowd(1);
   const { sends } = await campaign();
   const words = {
     status: "5.1.1\u0000",
@@ -547,7 +551,7 @@ test("hostile words in a callback are kept harmless", async () => {
 /** Twilio, which brings a text to a provider of its own. */
 async function newTwilio() {
   const settings = { account_sid: `AC${"0".repeat(32)}`, auth_token: "token" };
-  const { id } = await place.call("create_message_provider", {
+  const { id } = await scenario.call("create_message_provider", {
     channel: "sms",
     kind: "twilio",
     name: "twilio",
@@ -560,23 +564,23 @@ async function newTwilio() {
   ) => {
     const form = { From: "+17025550199", To: "+17025550100", ...message };
     const pairs = Object.entries(form).sort(([a], [b]) => (a < b ? -1 : 1));
-    const signed = house.service.config.baseUrl + path + pairs.flat().join("");
+    const signed = service.internals.config.baseUrl + path + pairs.flat().join("");
     const headers = {
       "content-type": "application/x-www-form-urlencoded",
       "x-twilio-signature": createHmac("sha1", settings.auth_token).update(signed).digest("base64"),
     };
     const body = tampered(new URLSearchParams(form).toString());
-    const response = await fetch(house.baseUrl + path, { method: "POST", body, headers });
+    const response = await fetch(service.baseUrl + path, { method: "POST", body, headers });
     return [response.status, await response.text()];
   };
 }
 
 test("what players text arrives by Twilio's callback, once, and STOP is heard", async () => {
-  const texting = await newTwilio();
+  const smsScenarioIn = await newTwilio();
   const stop = { Body: "Stop!", MessageSid: "SM1" };
-  expect(await texting(stop)).toEqual([200, "<Response/>"]);
-  expect(await texting(stop)).toEqual([200, "<Response/>"]);
-  expect((await texting(stop, (body) => body.replace("Stop", "Start")))[0]).toBe(401);
+  expect(await smsScenarioIn(stop)).toEqual([200, "<Response/>"]);
+  expect(await smsScenarioIn(stop)).toEqual([200, "<Response/>"]);
+  expect((await smsScenarioIn(stop, (body) => body.replace("Stop", "Start")))[0]).toBe(401);
   // Before the answer, and not behind other jobs.
   expect(await waiting()).toEqual([]);
   expect((await suppressions()).map(({ channel, reason }) => [channel, reason])).toEqual([
@@ -586,39 +590,44 @@ test("what players text arrives by Twilio's callback, once, and STOP is heard", 
 });
 
 test("a STOP is in force when Twilio has its answer, though an import holds the player, and is then carried out", async () => {
-  const texting = await newTwilio();
+  const smsScenarioIn = await newTwilio();
   const phone = "+17025550199";
-  const player = await place.call("create_player", { player_id: "ana", phone });
+  const player = await scenario.call("create_player", { player_id: "ana", phone });
   const ask = () =>
-    place.call("compliance_check", { propertyId: place.id, channel: "sms", playerId: player.id });
-  const consent = { propertyId: place.id, playerId: player.id, channel: "sms", consentGiven: true };
-  await place.call("consent_record", consent);
+    scenario.call("compliance_check", { propertyId: scenario.id, channel: "sms", playerId: player.id });
+  const consent = { propertyId: scenario.id, playerId: player.id, channel: "sms", consentGiven: true };
+  await scenario.call("consent_record", consent);
   await whileHeld(async () => {
-    expect(await texting({ Body: "STOP", MessageSid: "SM1" })).toEqual([200, "<Response/>"]);
+    expect(await smsScenarioIn({ Body: "STOP", MessageSid: "SM1" })).toEqual([200, "<Response/>"]);
     expect((await ask()).reasons).toEqual(["suppressed"]);
-    expect(await texting({ Body: "Should I stop?", MessageSid: "SM2", From: "+17025550198" })).toEqual([
+    expect(await smsScenarioIn({ Body: "Should I stop?", MessageSid: "SM2", From: "+17025550198" })).toEqual([
       200,
       "<Response/>",
     ]);
     expect(
-      (await place.call("compliance_check", { propertyId: place.id, channel: "sms", phone: "+17025550198" }))
-        .reasons,
+      (
+        await scenario.call("compliance_check", {
+          propertyId: scenario.id,
+          channel: "sms",
+          phone: "+17025550198",
+        })
+      ).reasons,
     ).toEqual(["needs_review", "no_consent"]);
   });
   expect(await waiting()).toHaveLength(1);
-  await place.work({ only: "receive_notices" });
+  await scenario.work({ only: "receive_notices" });
   expect((await ask()).reasons).toEqual(["no_consent", "suppressed"]);
   expect(
-    await place.query(
+    await scenario.query(
       (sql) =>
-        sql`select action, reply_status from inbound_messages where property_id = ${place.id} order by id`,
+        sql`select action, reply_status from inbound_messages where property_id = ${scenario.id} order by id`,
     ),
   ).toEqual([expect.objectContaining({ action: "review" }), { action: "stop", reply_status: "queued" }]);
   expect((await suppressions()).filter(({ source }) => source === "sms_unread")).toEqual([]);
 });
 
 test("a person who complains or leaves is left alone before the vendor has its answer, whoever holds their record", async () => {
-  await place.crowd(4);
+  await scenario.crowd(4);
   const { sends } = await campaign();
   expect((await post(grid.post([event("spamreport", sends[0]!)]))).status).toBe(200);
   expect((await suppressions()).map(({ address }) => address)).toEqual([`${addressee(sends[0]!)}`]);
@@ -639,11 +648,11 @@ test("a person who complains or leaves is left alone before the vendor has its a
   });
   const barred = await suppressions();
   const ledger = () =>
-    place.query(
-      (sql) => sql`select from consent_records where property_id = ${place.id} and action = 'revoked'`,
+    scenario.query(
+      (sql) => sql`select from consent_records where property_id = ${scenario.id} and action = 'revoked'`,
     );
   expect(await ledger()).toHaveLength(1);
-  await place.work({ only: "receive_notices" });
+  await scenario.work({ only: "receive_notices" });
   expect(await ledger()).toHaveLength(4);
   expect(await suppressions()).toHaveLength(barred.length);
 });
@@ -657,14 +666,14 @@ test("more people than are taken in at once are barred before the vendor has its
 });
 
 test("what complaints a property bears it bears while somebody holds the record, too", async () => {
-  await place.call("update_property", { propertyId: place.id, complaint_limit: 2 });
-  await place.crowd(1);
+  await scenario.call("update_property", { propertyId: scenario.id, complaint_limit: 2 });
+  await scenario.crowd(1);
   const sends = [(await campaign()).sends[0]!, (await campaign()).sends[0]!];
   const complain = (send: { id: string }) =>
     whileHeld(async () => expect((await post(grid.post([event("spamreport", send)]))).status).toBe(200));
   await complain(sends[0]!);
   expect(await suppressions()).toEqual([]);
-  await place.work({ only: "receive_notices" });
+  await scenario.work({ only: "receive_notices" });
   expect(await suppressions()).toEqual([]);
   await complain(sends[1]!);
   expect(await suppressions()).toHaveLength(1);
@@ -672,8 +681,8 @@ test("what complaints a property bears it bears while somebody holds the record,
 
 /** As a batch of an import holds its players. */
 const whileHeld = (work: () => Promise<unknown>) =>
-  place.query(async (sql) => {
-    await sql`select from players where property_id = ${place.id} for update`;
+  scenario.query(async (sql) => {
+    await sql`select from players where property_id = ${scenario.id} for update`;
     await work();
   });
 
@@ -686,9 +695,9 @@ test("Amazon's bounces arrive signed by either version, and its subscription is 
     secret_access_key: "s",
     topic_arn: TOPIC,
   };
-  place = await newPlace();
-  const ses = await newProvider(place, "ses", credentials);
-  await place.crowd(2);
+  scenario = await newProperty();
+  const ses = await newProvider(scenario, "ses", credentials);
+  await scenario.crowd(2);
   const { sends } = await campaign();
   const SubscribeURL = "https://sns.us-east-1.amazonaws.com/?Action=ConfirmSubscription&Token=t";
   const asking = aws.post({ Type: "SubscriptionConfirmation", Message: "x", Token: "t", SubscribeURL });
@@ -704,17 +713,17 @@ test("Amazon's bounces arrive signed by either version, and its subscription is 
     await post(aws.post({ Message: "x", TopicArn: TOPIC.replace("feedback", "other") }), ses, "ses"),
   ];
   expect(answers.map(({ status }) => status)).toEqual([200, 200, 200, 401]);
-  await place.work({ only: "receive_notices" });
+  await scenario.work({ only: "receive_notices" });
   expect(confirmed).toBe(1);
   expect((await row(sends[0]!.id)).bounce_type).toBe("hard");
   expect((await row(sends[1]!.id)).bounce_type).toBe("soft");
 });
 
 test("a flood of wrong signatures is cut off, and takes no other provider's feedback from the same address with it", async () => {
-  await place.crowd(1);
+  await scenario.crowd(1);
   const { sends } = await campaign();
   const wrong = { body: "[]", headers: { "content-type": "application/json" } };
-  const other = await place.call("create_message_provider", {
+  const other = await scenario.call("create_message_provider", {
     channel: "email",
     kind: "sendgrid",
     name: "misconfigured",
@@ -732,10 +741,10 @@ test("a flood of wrong signatures is cut off, and takes no other provider's feed
 });
 
 test("feedback that came while the database said nothing is taken when it comes again, however often it was told", async () => {
-  await place.crowd(1);
+  await scenario.crowd(1);
   const { sends } = await campaign();
   const told = grid.post([event("unsubscribe", sends[0]!)]);
-  const admin = postgres(house.database.url, { max: 1, onnotice: () => {} });
+  const admin = postgres(service.database.url, { max: 1, onnotice: () => {} });
   await admin.begin(async (sql) => {
     await sql`lock table message_providers in access exclusive mode`;
     const answers = await Promise.all(Array.from({ length: 610 }, () => post(told)));

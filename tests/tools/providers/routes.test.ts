@@ -1,23 +1,23 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
-import type { EmailMessage, SendOutcome } from "#runtime/channels/channel.ts";
-import { LANES } from "#tools/campaigns/lanes.ts";
-import { type House, startHouse } from "../../support/house.ts";
-import { type Casino, casino, Killed, loseWorker, vendor } from "../campaigns/casino.ts";
+import type { EmailMessage, SendOutcome } from "#runtime/channels/provider/channel.ts";
+import { PARALLEL_BATCHES } from "#tools/campaigns/delivery/shift.ts";
+import { Killed, loseWorker, vendor } from "../../support/job-runner.ts";
+import { newScenario, type Scenario } from "../../support/scenario.ts";
+import { startService, type TestService } from "../../support/service.ts";
 
-let house: House;
-let place: Casino & { id: string };
+let service: TestService;
+let scenario: Scenario;
 beforeAll(async () => {
-  house = await startHouse({ role: "web" });
+  service = await startService({ role: "web" });
 });
-afterAll(() => house?.stop());
+afterAll(() => service?.stop());
 beforeEach(async () => {
-  const { id } = await house.newTenant({ from_email: "offers@casino.example" });
-  place = { ...casino(house, id), id };
+  scenario = await newScenario(service, { from_email: "offers@casino.example" });
 });
 
 const KEY: Record<string, object> = { resend: { api_key: "re" }, sendgrid: { api_key: "SG" }, mailbox: {} };
 const provider = (kind: string, changes: object = {}): Promise<{ id: string }> =>
-  place.call("create_message_provider", {
+  scenario.call("create_message_provider", {
     channel: "email",
     kind,
     name: kind,
@@ -61,8 +61,9 @@ function vendors(answers: Record<string, (message: EmailMessage) => SendOutcome>
 const health = async () =>
   Object.fromEntries(
     (
-      await place.query(
-        (sql) => sql`select kind, health, last_error from message_providers where property_id = ${place.id}`,
+      await scenario.query(
+        (sql) =>
+          sql`select kind, health, last_error from message_providers where property_id = ${scenario.id}`,
       )
     ).map(({ kind, ...rest }) => [kind, rest]),
   );
@@ -71,16 +72,16 @@ test("a campaign goes by the provider that it names, else by the default, and sa
   await provider("sendgrid", { is_default: true, from_address: "sg@casino.example" });
   const { id: resend } = await provider("resend", { priority: 1, from_address: "re@casino.example" });
   const both = vendors({ sendgrid: sent, resend: sent });
-  const id = await place.planned(3);
-  await place.work(both);
+  const id = await scenario.planned(3);
+  await scenario.work(both);
   expect(both.given("sendgrid").map(({ from }) => from.email)).toEqual(Array(3).fill("sg@casino.example"));
-  const named = await place.campaign({ provider_id: resend });
-  await place.send(named);
-  await place.work(both);
+  const named = await scenario.campaign({ provider_id: resend });
+  await scenario.send(named);
+  await scenario.work(both);
   expect(both.given("resend").map(({ from }) => from.email)).toEqual(Array(3).fill("re@casino.example"));
-  const rows = await place.query(
+  const rows = await scenario.query(
     (sql) => sql`
-      select distinct campaign_id, provider, provider_id from campaign_sends where property_id = ${place.id}`,
+      select distinct campaign_id, provider, provider_id from campaign_sends where property_id = ${scenario.id}`,
   );
   expect(rows).toHaveLength(2);
   expect(rows.find(({ campaign_id }) => campaign_id === named)).toMatchObject({
@@ -92,8 +93,7 @@ test("a campaign goes by the provider that it names, else by the default, and sa
 
 test("another provider takes over from one that is down or refuses us, and nobody is sent to twice", async () => {
   for (const trouble of [down, refused]) {
-    const { id: tenant } = await house.newTenant({ from_email: "offers@casino.example" });
-    place = { ...casino(house, tenant), id: tenant };
+    scenario = await newScenario(service, { from_email: "offers@casino.example" });
     await provider("sendgrid", { is_default: true });
     await provider("resend");
     let taken = 0;
@@ -102,10 +102,10 @@ test("another provider takes over from one that is down or refuses us, and nobod
       resend: sent,
     };
     // In batches of five: of one that it takes in part, the rest is tried with it again.
-    const both = vendors(answers, { concurrency: 5 * LANES });
-    const id = await place.planned(40);
-    await place.work(both);
-    expect(await place.tally(id)).toEqual({ sent: 40 });
+    const both = vendors(answers, { concurrency: 5 * PARALLEL_BATCHES });
+    const id = await scenario.planned(40);
+    await scenario.work(both);
+    expect(await scenario.tally(id)).toEqual({ sent: 40 });
     const arrived = [...both.given("sendgrid").slice(0, 5), ...both.given("resend")].map(({ to }) => to);
     expect(arrived.length).toBe(40);
     expect(new Set(arrived).size).toBe(40);
@@ -118,10 +118,10 @@ test("what a provider may have taken is no other provider's, and the provider is
   await provider("sendgrid", { is_default: true });
   await provider("resend");
   const both = vendors({ sendgrid: unclear, resend: sent });
-  const id = await place.planned(40);
-  await place.work(both);
+  const id = await scenario.planned(40);
+  await scenario.work(both);
   const unsure = both.given("sendgrid").length;
-  expect(await place.tally(id)).toEqual({ unknown: unsure, sent: 40 - unsure });
+  expect(await scenario.tally(id)).toEqual({ unknown: unsure, sent: 40 - unsure });
   const again = both
     .given("resend")
     .filter(({ id: send }) => both.given("sendgrid").some((one) => one.id === send));
@@ -132,14 +132,14 @@ test("a provider that refuses us goes last from then on, until its credentials a
   const { id: bad } = await provider("sendgrid", { is_default: true });
   await provider("resend");
   const both = vendors({ sendgrid: refused, resend: sent });
-  await place.planned(2);
-  await place.work(both);
+  await scenario.planned(2);
+  await scenario.work(both);
   const tried = both.given("sendgrid").length;
   expect(tried).toBeGreaterThan(0);
-  await place.send(await place.campaign());
-  await place.work(both);
+  await scenario.send(await scenario.campaign());
+  await scenario.work(both);
   expect(both.given("sendgrid")).toHaveLength(tried);
-  await place.call("update_message_provider", { id: bad, credentials: { api_key: "SG.new" } });
+  await scenario.call("update_message_provider", { id: bad, credentials: { api_key: "SG.new" } });
   expect((await health()).sendgrid).toEqual({ health: "unknown", last_error: null });
 });
 
@@ -147,9 +147,9 @@ test("a named provider has no stand-in, and its refusal fails the campaign", asy
   const { id: named } = await provider("sendgrid");
   await provider("resend", { is_default: true });
   const both = vendors({ sendgrid: refused, resend: sent });
-  const id = await place.planned(2, { provider_id: named });
-  await place.work(both);
-  expect(await place.get(id)).toMatchObject({
+  const id = await scenario.planned(2, { provider_id: named });
+  await scenario.work(both);
+  expect(await scenario.get(id)).toMatchObject({
     status: "failed",
     status_reason: expect.stringMatching(/provider_auth/),
   });
@@ -159,97 +159,102 @@ test("a named provider has no stand-in, and its refusal fails the campaign", asy
 test("what a repeatable provider was given when the process died goes to it again, and to no other", async () => {
   const { id: resend } = await provider("resend", { is_default: true });
   const all = vendors({ resend: sent, sendgrid: sent }, { repeatable: true });
-  const id = await place.planned(4);
-  await expect(place.work({ ...all, killedAfter: { left: 3 } })).rejects.toBeInstanceOf(Killed);
+  const id = await scenario.planned(4);
+  await expect(scenario.work({ ...all, killedAfter: { left: 3 } })).rejects.toBeInstanceOf(Killed);
   const before = all.given("resend").length;
   expect(before).toBeGreaterThan(0);
-  await loseWorker(house, place.id);
+  await loseWorker(service, scenario.id);
   const other = await provider("sendgrid", { priority: 500 });
-  await place.work(all);
+  await scenario.work(all);
   // Another could have taken over meanwhile, so nothing is repeated.
-  expect((await place.tally(id)).unknown).toBe(before);
+  expect((await scenario.tally(id)).unknown).toBe(before);
   expect(new Set(all.given("sendgrid").map((one) => one.id)).size).toBe(all.given("sendgrid").length);
 
-  await place.call("update_message_provider", { id: other.id, is_active: false });
-  const alone = await place.campaign({ provider_id: resend });
-  await place.send(alone);
-  await place.work({ only: "plan_campaign" });
+  await scenario.call("update_message_provider", { id: other.id, is_active: false });
+  const alone = await scenario.campaign({ provider_id: resend });
+  await scenario.send(alone);
+  await scenario.work({ only: "plan_campaign" });
   all.given("resend").splice(0);
-  await expect(place.work({ ...all, killedAfter: { left: 3 } })).rejects.toBeInstanceOf(Killed);
-  await loseWorker(house, place.id);
-  await place.work(all);
-  expect(await place.tally(alone)).toEqual({ sent: 4 });
+  await expect(scenario.work({ ...all, killedAfter: { left: 3 } })).rejects.toBeInstanceOf(Killed);
+  await loseWorker(service, scenario.id);
+  await scenario.work(all);
+  expect(await scenario.tally(alone)).toEqual({ sent: 4 });
 });
 
 test("what a provider may have had is not given to it again once it has forgotten it, whatever it waited for", async () => {
   await provider("resend", { is_default: true });
   const one = vendors({ resend: sent }, { repeatable: true });
-  const id = await place.planned(12);
-  await expect(place.work({ ...one, killedAfter: { left: 3 } })).rejects.toBeInstanceOf(Killed);
+  const id = await scenario.planned(12);
+  await expect(scenario.work({ ...one, killedAfter: { left: 3 } })).rejects.toBeInstanceOf(Killed);
   const before = one.given("resend").map((message) => message.id);
   expect(before.length).toBeGreaterThan(0);
-  await loseWorker(house, place.id);
+  await loseWorker(service, scenario.id);
   const otherDay = (new Date().getUTCDay() + 3) % 7;
   const hours = { channel: ["email"], days: [otherDay], open_local: "08:00", close_local: "21:00" };
-  const rule = await place.call("create_quiet_hours_rule", hours);
-  await place.work(one);
-  expect(await place.tally(id)).toEqual({ deferred: 12 });
+  const rule = await scenario.call("create_quiet_hours_rule", hours);
+  await scenario.work(one);
+  expect(await scenario.tally(id)).toEqual({ deferred: 12 });
 
-  await place.call("delete_quiet_hours_rule", { id: rule.id });
-  await place.query(
+  await scenario.call("delete_quiet_hours_rule", { id: rule.id });
+  await scenario.query(
     (sql) => sql`
       update campaign_sends set claimed_at = claimed_at - interval '30 hours', scheduled_for = now()
-      where property_id = ${place.id}`,
+      where property_id = ${scenario.id}`,
   );
-  await house.service.db.asSystem(
-    (sql) => sql`update queue set run_at = now() where property_id = ${place.id}`,
+  await service.internals.db.asSystem(
+    (sql) => sql`update queue set run_at = now() where property_id = ${scenario.id}`,
   );
-  await place.work(one);
+  await scenario.work(one);
   const after = one.given("resend").map((message) => message.id);
   expect(new Set(after).size).toBe(after.length);
-  expect(await place.tally(id)).toEqual({ unknown: before.length, sent: 12 - before.length });
+  expect(await scenario.tally(id)).toEqual({ unknown: before.length, sent: 12 - before.length });
 });
 
 test("a provider that may not carry gaming content stops the campaign before anything is sent", async () => {
   const { id } = await provider("sendgrid", { allows_gaming: false });
-  await place.crowd(1);
-  const campaign = await place.campaign();
-  const told = await place.preflight(campaign);
+  await scenario.crowd(1);
+  const campaign = await scenario.campaign();
+  const told = await scenario.preflight(campaign);
   expect(told).toMatchObject({ ok: false });
   expect(told.errors).toMatchObject([
     { field: "provider_id", message: expect.stringMatching(/does not allow gaming/) },
   ]);
-  await expect(place.send(campaign)).rejects.toThrow(/gaming/);
-  await place.call("update_message_provider", { id, allows_gaming: true, is_active: false });
+  await expect(scenario.send(campaign)).rejects.toThrow(/gaming/);
+  await scenario.call("update_message_provider", { id, allows_gaming: true, is_active: false });
   // Put out of use, it is not replaced by the service's own.
-  expect((await place.preflight(campaign)).errors).toMatchObject([
+  expect((await scenario.preflight(campaign)).errors).toMatchObject([
     { field: "provider_id", message: expect.stringMatching(/is not active/) },
   ]);
-  await place.call("update_message_provider", { id, is_active: true });
-  expect((await place.preflight(campaign)).ok).toBe(true);
+  await scenario.call("update_message_provider", { id, is_active: true });
+  expect((await scenario.preflight(campaign)).ok).toBe(true);
 });
 
 test("the day's limit holds against all campaigns, and the rest goes out on another day", async () => {
   await provider("sendgrid", { daily_limit: 5 });
   const one = vendors({ sendgrid: sent });
-  const id = await place.planned(8);
-  const second = await place.campaign();
-  await place.send(second);
-  await place.work(one);
+  const id = await scenario.planned(8);
+  const second = await scenario.campaign();
+  await scenario.send(second);
+  await scenario.work(one);
   expect(one.given("sendgrid")).toHaveLength(5);
-  expect([(await place.get(id)).status, (await place.get(second)).status]).toEqual(["sending", "sending"]);
-  const waiting = await house.service.db.asSystem(
+  expect([(await scenario.get(id)).status, (await scenario.get(second)).status]).toEqual([
+    "sending",
+    "sending",
+  ]);
+  const waiting = await service.internals.db.asSystem(
     (sql) => sql`
       select extract(epoch from run_at - (date_trunc('day', now() at time zone 'utc') + interval '1 day')
         at time zone 'utc')::int as late
-      from queue where property_id = ${place.id} and name = 'deliver_campaign'`,
+      from queue where property_id = ${scenario.id} and name = 'deliver_campaign'`,
   );
   expect(waiting.map(({ late }) => Math.abs(late) < 5)).toEqual([true, true]);
-  await place.query((sql) => sql`update provider_usage set day = day - 1 where property_id = ${place.id}`);
-  await house.service.db.asSystem(
-    (sql) => sql`update queue set run_at = now() where property_id = ${place.id}`,
+  await scenario.query(
+    (sql) => sql`update provider_usage set day = day - 1 where property_id = ${scenario.id}`,
   );
-  await place.work(one);
+  await service.internals.db.asSystem(
+    (sql) => sql`update queue set run_at = now() where property_id = ${scenario.id}`,
+  );
+  await scenario.work(one);
   expect(one.given("sendgrid")).toHaveLength(10);
   expect(new Set(one.given("sendgrid").map(({ id: send }) => send)).size).toBe(10);
 });
@@ -263,9 +268,9 @@ test("a provider is given no more in a second than it takes", async () => {
       return sent(message);
     },
   });
-  const id = await place.planned(45);
-  await place.work(one);
-  expect(await place.tally(id)).toEqual({ sent: 45 });
+  const id = await scenario.planned(45);
+  await scenario.work(one);
+  expect(await scenario.tally(id)).toEqual({ sent: 45 });
   // A full bucket, and then 20 a second.
   for (const start of at) {
     expect(at.filter((time) => time >= start && time < start + 900).length).toBeLessThanOrEqual(41);

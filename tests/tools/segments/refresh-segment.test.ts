@@ -1,43 +1,43 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { type House, startHouse } from "../../support/house.ts";
 import { webhookReceiver } from "../../support/receivers.ts";
+import { startService, type TestService } from "../../support/service.ts";
 
-let house: House;
+let service: TestService;
 let receiver: Awaited<ReturnType<typeof webhookReceiver>>;
 beforeAll(async () => {
-  house = await startHouse();
+  service = await startService();
   receiver = await webhookReceiver();
 });
 afterAll(async () => {
-  await house.stop();
+  await service.stop();
   await receiver.stop();
 });
 
 const player = async (player_id: string, tier: string) =>
-  (await house.post("/api/players", { player_id, tier })).body as { id: string };
+  (await service.post("/api/players", { player_id, tier })).body as { id: string };
 const gold = (name: string) => ({
   name,
   type: "dynamic",
   conditions: [{ field: "tier", operator: "eq", value: "Gold" }],
 });
-const segment = async (input: object) => (await house.post("/api/segments", input)).body;
-const read = async (id: string) => (await house.get(`/api/segments/${id}`)).body;
+const segment = async (input: object) => (await service.post("/api/segments", input)).body;
+const read = async (id: string) => (await service.get(`/api/segments/${id}`)).body;
 
 /** The next counting, now. */
 async function refreshed(): Promise<void> {
-  await house.idle();
-  await house.database.db.asSystem(
+  await service.idle();
+  await service.database.db.asSystem(
     (sql) => sql`update queue set run_at = now() where name = 'refresh_segment' and state = 'ready'`,
   );
-  house.service.wake();
-  await house.idle();
+  service.internals.wake();
+  await service.idle();
 }
 
 test("a segment is counted when it is written, when its list changes, and from time to time", async () => {
   for (const n of [1, 2, 3]) await player(`count-${n}`, "Gold");
   const dynamic = await segment(gold("Counted"));
   expect(dynamic).toMatchObject({ state: "computing", member_count: null, last_computed_at: null });
-  await house.idle();
+  await service.idle();
   const counted = await read(dynamic.id);
   expect(counted).toMatchObject({ state: "ready", member_count: 3, last_computed_at: expect.any(String) });
   await player("count-4", "Gold");
@@ -45,7 +45,7 @@ test("a segment is counted when it is written, when its list changes, and from t
   expect(await read(dynamic.id)).toMatchObject({ state: "ready", member_count: 4, version: dynamic.version });
   const fixed = await segment({ name: "Fixed", type: "static" });
   const member = { segment_id: fixed.id, player_id: (await player("count-5", "Silver")).id };
-  expect((await house.post("/api/segment_members", member)).status).toBe(201);
+  expect((await service.post("/api/segment_members", member)).status).toBe(201);
   await refreshed();
   expect(await read(fixed.id)).toMatchObject({ state: "ready", member_count: 1 });
 });
@@ -56,10 +56,10 @@ test("a segment whose rules refer to what is gone has failed, and keeps its last
     name: "Outer",
     conditions: [{ field: `segment.${inner.id}`, operator: "in_segment" }],
   });
-  await house.idle();
+  await service.idle();
   const before = await read(outer.id);
   expect(before.state).toBe("ready");
-  await house.request("DELETE", `/api/segments/${inner.id}`);
+  await service.request("DELETE", `/api/segments/${inner.id}`);
   await refreshed();
   expect(await read(outer.id)).toMatchObject({ state: "failed", member_count: before.member_count });
 });
@@ -67,7 +67,7 @@ test("a segment whose rules refer to what is gone has failed, and keeps its last
 test("who enters and who exits is told once to those who ask, and who was there before is not", async () => {
   const stays = await player("told-stays", "Gold");
   const leaves = await player("told-leaves", "Gold");
-  await house.post("/api/webhook_endpoints", {
+  await service.post("/api/webhook_endpoints", {
     url: receiver.url,
     events: ["player.segment_entered", "player.segment_exited"],
   });
@@ -76,12 +76,12 @@ test("who enters and who exits is told once to those who ask, and who was there 
     groups: [{ conditions: [{ field: "player_id", operator: "starts_with", value: "told-" }] }],
   });
   await refreshed();
-  expect(receiver.callbacks).toEqual([]);
+  expect(receiver.received).toEqual([]);
   const enters = await player("told-enters", "Gold");
-  await house.request("PATCH", `/api/players/${leaves.id}`, { body: { tier: "Silver" } });
+  await service.request("PATCH", `/api/players/${leaves.id}`, { body: { tier: "Silver" } });
   await refreshed();
   await refreshed();
-  const told = receiver.callbacks
+  const told = receiver.received
     .map(({ raw }) => JSON.parse(raw))
     .filter(({ data }) => data.object.segment_id === id)
     .map(({ type, data }) => [type, data.object.player_id]);
@@ -89,31 +89,31 @@ test("who enters and who exits is told once to those who ask, and who was there 
     ["player.segment_entered", enters.id],
     ["player.segment_exited", leaves.id],
   ]);
-  const { body: kept } = await house.get(`/api/segment_members?segment_id=eq.${id}&order=created_at.asc`);
+  const { body: kept } = await service.get(`/api/segment_members?segment_id=eq.${id}&order=created_at.asc`);
   expect(kept.map((one: { player_id: string }) => one.player_id).sort()).toEqual(
     [stays.id, enters.id].sort(),
   );
-  const removal = await house.request("DELETE", `/api/segment_members/${kept[0].id}`);
+  const removal = await service.request("DELETE", `/api/segment_members/${kept[0].id}`);
   expect(removal.status).toBe(409);
   const another = await segment({ ...gold("Turns into a list") });
   await refreshed();
-  await house.request("PATCH", `/api/segments/${another.id}`, { body: { type: "static", conditions: [] } });
-  expect((await house.get(`/api/segment_members?segment_id=eq.${another.id}`)).body).toEqual([]);
-  const [endpoint] = (await house.get("/api/webhook_endpoints")).body;
-  await house.request("DELETE", `/api/webhook_endpoints/${endpoint.id}`);
+  await service.request("PATCH", `/api/segments/${another.id}`, { body: { type: "static", conditions: [] } });
+  expect((await service.get(`/api/segment_members?segment_id=eq.${another.id}`)).body).toEqual([]);
+  const [endpoint] = (await service.get("/api/webhook_endpoints")).body;
+  await service.request("DELETE", `/api/webhook_endpoints/${endpoint.id}`);
   await refreshed();
-  expect((await house.get(`/api/segment_members?segment_id=eq.${id}`)).body).toEqual([]);
+  expect((await service.get(`/api/segment_members?segment_id=eq.${id}`)).body).toEqual([]);
 });
 
 test("a player who is put on a list has entered it, by hand or by an import", async () => {
-  await house.post("/api/webhook_endpoints", { url: receiver.url, events: ["player.segment_entered"] });
-  receiver.callbacks.length = 0;
+  await service.post("/api/webhook_endpoints", { url: receiver.url, events: ["player.segment_entered"] });
+  receiver.received.length = 0;
   const { id } = await segment({ name: "List", type: "static" });
   const byHand = await player("list-1", "Gold");
-  await house.post("/api/segment_members", { segment_id: id, player_id: byHand.id });
-  await house.post("/api/import_jobs", { csv: "player_id\nlist-1\nlist-2\nlist-3\n", segment_id: id });
-  await house.idle();
-  const told = receiver.callbacks.map(({ raw }) => JSON.parse(raw).data.object);
+  await service.post("/api/segment_members", { segment_id: id, player_id: byHand.id });
+  await service.post("/api/import_jobs", { csv: "player_id\nlist-1\nlist-2\nlist-3\n", segment_id: id });
+  await service.idle();
+  const told = receiver.received.map(({ raw }) => JSON.parse(raw).data.object);
   expect(told.filter(({ segment_id }) => segment_id === id)).toHaveLength(3);
   await refreshed();
   expect((await read(id)).member_count).toBe(3);
@@ -121,21 +121,21 @@ test("a player who is put on a list has entered it, by hand or by an import", as
 
 test("a list that was filled all at once is known to the planner before it is counted", async () => {
   const { id } = await segment({ name: "Filled", type: "static" });
-  await house.idle();
+  await service.idle();
   const MANY = 6_000;
-  await house.database.db.asProperty(
-    house.tenant.id,
+  await service.database.db.asProperty(
+    service.tenant.id,
     (sql) => sql`
       with filled as (
         insert into players (property_id, id, player_id)
-        select ${house.tenant.id}, uuid_v7(), 'filled-' || n from generate_series(1, ${MANY}) n returning id
+        select ${service.tenant.id}, uuid_v7(), 'filled-' || n from generate_series(1, ${MANY}) n returning id
       )
       insert into segment_members (property_id, segment_id, player_id)
-      select ${house.tenant.id}, ${id}, id from filled`,
+      select ${service.tenant.id}, ${id}, id from filled`,
   );
   await refreshed();
   expect((await read(id)).member_count).toBe(MANY);
-  const [known] = await house.database.db.asSystem(
+  const [known] = await service.database.db.asSystem(
     (sql) => sql`select reltuples from pg_class where oid = 'segment_members'::regclass`,
   );
   expect(known!.reltuples).toBeGreaterThanOrEqual(MANY);
@@ -148,22 +148,22 @@ test("a rule that does not compile is named where the caller has written it, cre
   const inner = await segment({ name: "Inner", conditions: [{ field: "adt", operator: "gt", value: 1 }] });
   const nested = { groups: [{ logic: "or", ...wrong }] };
   for (const [answer, field] of [
-    [await house.post("/api/segments", { name: "Wrong", ...wrong }), name],
-    [await house.request("PATCH", `/api/segments/${id}`, { body: wrong }), name],
-    [await house.request("PATCH", `/api/segments/${id}`, { body: nested }), `groups[0].${name}`],
-    [await house.post("/api/segments", [{ name: "W0", ...wrong }]), `[0].${name}`],
+    [await service.post("/api/segments", { name: "Wrong", ...wrong }), name],
+    [await service.request("PATCH", `/api/segments/${id}`, { body: wrong }), name],
+    [await service.request("PATCH", `/api/segments/${id}`, { body: nested }), `groups[0].${name}`],
+    [await service.post("/api/segments", [{ name: "W0", ...wrong }]), `[0].${name}`],
   ] as const) {
     expect(answer.status).toBe(400);
     expect(answer.body.details[0].field).toBe(field);
     expect(answer.body.error).not.toMatch(/segment [0-9a-f]{8}/);
   }
   // What is wrong in another one is told of that one.
-  await house.database.db.asProperty(
-    house.tenant.id,
+  await service.database.db.asProperty(
+    service.tenant.id,
     (sql) =>
       sql`update segments set conditions = ${JSON.stringify(wrong.conditions)}::text::jsonb where id = ${inner.id}`,
   );
   const outer = { name: "Around", conditions: [{ field: `segment.${inner.id}`, operator: "in_segment" }] };
-  const { body } = await house.post("/api/segments", outer);
+  const { body } = await service.post("/api/segments", outer);
   expect(body.details?.[0]?.field, body.error).toBe(`segment ${inner.id} ${name}`);
 });

@@ -1,50 +1,56 @@
 import postgres from "postgres";
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
-import { writeAsService } from "#runtime/own-writes.ts";
+import { writeAsService } from "#runtime/funnel/service-write.ts";
 import { receiveInbound } from "#tools/sms/inbound.ts";
-import { type House, startHouse } from "../../support/house.ts";
-import { loseWorker } from "../campaigns/casino.ts";
-import { type Texting, texting } from "./texting.ts";
+import { loseWorker } from "../../support/job-runner.ts";
+import { startService, type TestService } from "../../support/service.ts";
+import { type SmsScenario, smsScenarioIn } from "./scenario.ts";
 
 const ANA = "+17025550101";
 
-let house: House;
+let service: TestService;
 /** Without a worker: tests run its jobs, and stop them where they want. */
-let quiet: House;
-let place: Texting;
-let here: Texting;
+let quiet: TestService;
+let scenario: SmsScenario;
+let here: SmsScenario;
 
 beforeAll(async () => {
-  [house, quiet] = await Promise.all([startHouse(), startHouse({ role: "web" })]);
+  [service, quiet] = await Promise.all([startService(), startService({ role: "web" })]);
 });
 afterAll(async () => {
-  await house?.stop();
+  await service?.stop();
   await quiet?.stop();
 });
 beforeEach(async () => {
-  for (const one of [house, quiet]) one.tenant = await one.newTenant();
-  place = texting(house);
-  here = texting(quiet);
-  await Promise.all([place.neverQuiet(), here.neverQuiet()]);
+  for (const one of [service, quiet]) one.tenant = await one.newTenant();
+  scenario = smsScenarioIn(service);
+  here = smsScenarioIn(quiet);
+  await Promise.all([scenario.neverQuiet(), here.neverQuiet()]);
 });
 
 const say = (text: string, more: object = {}) =>
-  place.call("receive_sms", { propertyId: house.tenant.id, from: ANA, to: "+18005550000", text, ...more });
+  scenario.call("receive_sms", {
+    propertyId: service.tenant.id,
+    from: ANA,
+    to: "+18005550000",
+    text,
+    ...more,
+  });
 
 async function reasons(channel = "sms", phone = ANA): Promise<string[]> {
-  const about = { propertyId: house.tenant.id, channel, phone };
-  return (await place.call("compliance_check", about)).reasons;
+  const about = { propertyId: service.tenant.id, channel, phone };
+  return (await scenario.call("compliance_check", about)).reasons;
 }
 
 async function replies(): Promise<string[]> {
-  await house.idle();
-  return (await place.texts()).map(({ text }) => text);
+  await service.idle();
+  return (await scenario.texts()).map(({ text }) => text);
 }
 
 describe("STOP", () => {
   test("revokes texts and calls at once, and is confirmed once", async () => {
-    await place.player("ana", ANA);
-    await place.player("twin", ANA);
+    await scenario.player("ana", ANA);
+    await scenario.player("twin", ANA);
     expect(await reasons()).toEqual([]);
     const { action } = await say("Stop!");
     expect(action).toBe("stop");
@@ -54,19 +60,19 @@ describe("STOP", () => {
     expect(await replies()).toEqual([
       "Casino LLC: you are unsubscribed and will get no more texts. Reply START to get them again.",
     ]);
-    expect((await place.texts())[0]).toMatchObject({ recipient: ANA, sender: "+18005550000" });
-    const { body: ledger } = await place.get("/api/consent_records?action.eq=revoked&channel.eq=sms");
+    expect((await scenario.texts())[0]).toMatchObject({ recipient: ANA, sender: "+18005550000" });
+    const { body: ledger } = await scenario.get("/api/consent_records?action.eq=revoked&channel.eq=sms");
     expect(ledger).toHaveLength(4);
     expect(ledger[0]).toMatchObject({ collection_method: "stop_keyword", actor_type: "player" });
   });
 
   test("leaves calls alone where the property says so, and confirms in the property's words", async () => {
-    await house.call("update_property", {
-      propertyId: house.tenant.id,
+    await service.call("update_property", {
+      propertyId: service.tenant.id,
       revocation_scope: "channel",
       sms_stop_text: "Bye. Reply START to come back.",
     });
-    await place.player("ana", ANA);
+    await scenario.player("ana", ANA);
     await say("STOP");
     expect(await reasons("voice")).toEqual(["no_consent"]);
     expect(await replies()).toEqual(["Bye. Reply START to come back."]);
@@ -74,27 +80,28 @@ describe("STOP", () => {
 
   test("from a number that nobody has is kept for whoever gets it", async () => {
     await say("Please stop texting me");
-    await place.player("ana", ANA, { consent: false });
+    await scenario.player("ana", ANA, { consent: false });
     expect(await reasons()).toEqual(["no_consent", "suppressed"]);
-    const { body: inbound } = await place.get("/api/inbound_messages");
+    const { body: inbound } = await scenario.get("/api/inbound_messages");
     expect(inbound).toMatchObject([
       { player_id: null, sender: ANA, action: "stop", matched: "STOP TEXTING" },
     ]);
     expect(
-      (await place.call("receive_sms", { propertyId: house.tenant.id, from: "55512", text: "STOP" })).action,
+      (await scenario.call("receive_sms", { propertyId: service.tenant.id, from: "55512", text: "STOP" }))
+        .action,
     ).toBe("stop");
   });
 
   test("in one property says nothing of another", async () => {
-    const mine = place;
+    const mine = scenario;
     await mine.player("ana", ANA);
-    const rival = await house.newTenant();
-    await house.call("receive_sms", { propertyId: rival.id, from: ANA, text: "STOP" });
+    const rival = await service.newTenant();
+    await service.call("receive_sms", { propertyId: rival.id, from: ANA, text: "STOP" });
     expect(await reasons()).toEqual([]);
   });
 
   test("handed in twice, and by two at once, is taken once", async () => {
-    await place.player("ana", ANA);
+    await scenario.player("ana", ANA);
     const twice = await Promise.all([say("STOP", { messageId: "SM1" }), say("STOP", { messageId: "SM1" })]);
     expect(new Set(twice.map(({ action }) => action))).toEqual(new Set(["stop", null]));
     await Promise.all([say("STOP"), say("STOP"), say("STOP")]);
@@ -115,21 +122,21 @@ describe("STOP", () => {
 
 describe("START", () => {
   test("lifts the STOP before it, for texts alone, and writes a new grant", async () => {
-    const id = await place.player("ana", ANA);
-    await place.call("consent_record", {
-      propertyId: house.tenant.id,
+    const id = await scenario.player("ana", ANA);
+    await scenario.call("consent_record", {
+      propertyId: service.tenant.id,
       playerId: id,
       channel: "voice",
       consentGiven: true,
       consentSource: "desk",
     });
     await say("STOP");
-    await house.idle();
+    await service.idle();
     await say("start");
     expect(await reasons()).toEqual([]);
     expect(await reasons("voice")).toEqual(["no_consent", "suppressed"]);
     expect((await replies()).at(-1)).toContain("you will get our texts again");
-    const { body } = await place.get(
+    const { body } = await scenario.get(
       `/api/consent_records?player_id.eq=${id}&channel.eq=sms&order=occurred_at.desc`,
     );
     expect(body[0]).toMatchObject({
@@ -140,21 +147,22 @@ describe("START", () => {
   });
 
   const walls: [string, (playerId: string) => Promise<unknown>, string][] = [
-    ["a do-not-call entry", () => place.call("create_dnc_entry", { phone: ANA, list: "national" }), "dnc"],
+    ["a do-not-call entry", () => scenario.call("create_dnc_entry", { phone: ANA, list: "national" }), "dnc"],
     [
       "an unsubscription by other means",
-      (playerId) => place.call("consent_revoke", { propertyId: house.tenant.id, playerId, channel: "sms" }),
+      (playerId) =>
+        scenario.call("consent_revoke", { propertyId: service.tenant.id, playerId, channel: "sms" }),
       "suppressed",
     ],
-    ["a self-exclusion", (id) => place.call("create_self_exclusion", { player_id: id }), "self_excluded"],
+    ["a self-exclusion", (id) => scenario.call("create_self_exclusion", { player_id: id }), "self_excluded"],
     [
       "a manual suppression",
-      () => place.call("create_suppression", { channel: "sms", address: ANA }),
+      () => scenario.call("create_suppression", { channel: "sms", address: ANA }),
       "suppressed",
     ],
   ];
   test.each(walls)("does not lift %s", async (_, build, reason) => {
-    const id = await place.player("ana", ANA);
+    const id = await scenario.player("ana", ANA);
     await build(id);
     await say("STOP");
     await say("YES");
@@ -162,7 +170,7 @@ describe("START", () => {
   });
 
   test("makes no consent where there was no STOP", async () => {
-    await place.player("ana", ANA, { consent: false });
+    await scenario.player("ana", ANA, { consent: false });
     await say("YES");
     await say("START");
     expect(await reasons()).toEqual(["no_consent"]);
@@ -170,10 +178,10 @@ describe("START", () => {
   });
 
   test("does not bring back a player who refused after the STOP", async () => {
-    const id = await place.player("ana", ANA);
+    const id = await scenario.player("ana", ANA);
     await say("STOP");
-    await place.call("consent_record", {
-      propertyId: house.tenant.id,
+    await scenario.call("consent_record", {
+      propertyId: service.tenant.id,
       playerId: id,
       channel: "sms",
       consentGiven: false,
@@ -183,11 +191,11 @@ describe("START", () => {
   });
 
   test("written before a STOP, and brought after it, lifts nothing", async () => {
-    await place.player("ana", ANA);
+    await scenario.player("ana", ANA);
     await say("STOP");
-    await place.query(
+    await scenario.query(
       (sql) => sql`update inbound_messages set received_at = now() + interval '1 minute'
-        where property_id = ${house.tenant.id}`,
+        where property_id = ${service.tenant.id}`,
     );
     await say("START");
     expect(await reasons()).toContain("suppressed");
@@ -196,7 +204,7 @@ describe("START", () => {
 
 describe("HELP", () => {
   test("is answered in the property's words, three times an hour", async () => {
-    await house.call("update_property", { propertyId: house.tenant.id, help_text: "Call 800-555-0000." });
+    await service.call("update_property", { propertyId: service.tenant.id, help_text: "Call 800-555-0000." });
     for (let asked = 0; asked < 5; asked++) await say("HELP");
     expect(await replies()).toEqual(Array(3).fill("Call 800-555-0000."));
   });
@@ -214,22 +222,24 @@ describe("HELP", () => {
 
 describe("a text that may mean STOP", () => {
   test("holds the number until a person has read it", async () => {
-    const id = await place.player("ana", ANA);
+    const id = await scenario.player("ana", ANA);
     const { message_id } = await say("I'm at the bus stop");
     expect(await reasons()).toEqual(["needs_review"]);
     expect(await reasons("email")).not.toContain("needs_review");
     expect(await replies()).toEqual([]);
-    const about = { propertyId: house.tenant.id, messageId: message_id };
-    const byKey = await place.post("/api/functions/resolve-sms-review", { ...about, decision: "release" });
+    const about = { propertyId: service.tenant.id, messageId: message_id };
+    const byKey = await scenario.post("/api/functions/resolve-sms-review", { ...about, decision: "release" });
     expect(byKey.status).toBe(409);
-    const { body: held } = await place.get("/api/suppressions?reason.eq=needs_review");
+    const { body: held } = await scenario.get("/api/suppressions?reason.eq=needs_review");
     expect(held.map(({ channel }: { channel: string }) => channel).sort()).toEqual(["sms", "voice"]);
-    await place.call("resolve_sms_review", { ...about, decision: "release" });
+    await scenario.call("resolve_sms_review", { ...about, decision: "release" });
     expect(await reasons()).toEqual([]);
-    await expect(place.call("resolve_sms_review", { ...about, decision: "release" })).rejects.toMatchObject({
+    await expect(
+      scenario.call("resolve_sms_review", { ...about, decision: "release" }),
+    ).rejects.toMatchObject({
       code: "conflict",
     });
-    expect((await place.get(`/api/inbound_messages/${message_id}`)).body).toMatchObject({
+    expect((await scenario.get(`/api/inbound_messages/${message_id}`)).body).toMatchObject({
       player_id: id,
       needs_review: false,
       review_decision: "release",
@@ -237,13 +247,13 @@ describe("a text that may mean STOP", () => {
   });
 
   test("is held while another of the number waits, and taken as STOP when somebody says so", async () => {
-    await place.player("ana", ANA);
+    await scenario.player("ana", ANA);
     const first = await say("don't stop");
     const second = await say("why did you stop texting me, stop it really");
-    const about = { propertyId: house.tenant.id };
-    await place.call("resolve_sms_review", { ...about, messageId: first.message_id, decision: "release" });
+    const about = { propertyId: service.tenant.id };
+    await scenario.call("resolve_sms_review", { ...about, messageId: first.message_id, decision: "release" });
     expect(await reasons()).toEqual(["needs_review"]);
-    const byKey = await place.post("/api/functions/resolve-sms-review", {
+    const byKey = await scenario.post("/api/functions/resolve-sms-review", {
       ...about,
       messageId: second.message_id,
       decision: "revoke",
@@ -255,10 +265,10 @@ describe("a text that may mean STOP", () => {
   });
 
   test("holds the number though another of its texts is released at that moment", async () => {
-    await place.player("ana", ANA);
+    await scenario.player("ana", ANA);
     const { message_id: messageId } = await say("don't stop");
-    const { service } = house;
-    const property = (await service.directory.property(house.tenant.id))!;
+    const { internals } = service;
+    const property = (await internals.directory.property(service.tenant.id))!;
     const notice = {
       kind: "inbound",
       eventId: "SM2",
@@ -267,12 +277,12 @@ describe("a text that may mean STOP", () => {
       from: ANA,
     } as const;
     const source = { provider: "twilio", providerId: null };
-    const admin = postgres(house.database.url, { max: 1 });
+    const admin = postgres(service.database.url, { max: 1 });
     let releasing: Promise<unknown> | undefined;
-    await writeAsService(service, property, async (context) => {
+    await writeAsService(internals, property, async (context) => {
       await receiveInbound(context, { ...notice, text: "can this stop somehow" }, source);
       const about = { propertyId: property.id, messageId, decision: "release" };
-      releasing = place.call("resolve_sms_review", about);
+      releasing = scenario.call("resolve_sms_review", about);
       await vi.waitFor(async () => {
         const blocked = await admin`
           select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`;
@@ -285,12 +295,12 @@ describe("a text that may mean STOP", () => {
   });
 
   test("is settled by a STOP in so many words", async () => {
-    await place.player("ana", ANA);
+    await scenario.player("ana", ANA);
     await say("can this stop somehow");
     await say("STOP");
     await say("START");
     expect(await reasons()).toEqual([]);
-    expect((await place.get("/api/inbound_messages?needs_review.is=true")).body).toEqual([]);
+    expect((await scenario.get("/api/inbound_messages?needs_review.is=true")).body).toEqual([]);
   });
 
   test("makes a campaign wait for that number, and send or cancel as is decided", async () => {
@@ -312,7 +322,7 @@ describe("a text that may mean STOP", () => {
     await here.query(
       (sql) => sql`update campaign_sends set scheduled_for = now() where property_id = ${quiet.tenant.id}`,
     );
-    await quiet.service.db.asSystem(
+    await quiet.internals.db.asSystem(
       (sql) => sql`update queue set run_at = now() where property_id = ${quiet.tenant.id}`,
     );
     await here.work({ only: "deliver_campaign" });
@@ -322,8 +332,8 @@ describe("a text that may mean STOP", () => {
 
   test("of another property is not found", async () => {
     const { message_id } = await say("bus stop");
-    const rival = await house.newTenant();
-    const answer = await house.post(
+    const rival = await service.newTenant();
+    const answer = await service.post(
       "/api/functions/resolve-sms-review",
       { propertyId: rival.id, messageId: message_id, decision: "revoke" },
       { "X-Api-Key": rival.key },
@@ -333,13 +343,13 @@ describe("a text that may mean STOP", () => {
 });
 
 describe("a property's own keywords", () => {
-  const add = (fields: object) => place.post("/api/sms_keywords", fields);
+  const add = (fields: object) => scenario.post("/api/sms_keywords", fields);
 
   test("add to the defaults and read a default in another way", async () => {
     await add({ text: "Genug!", action: "stop", language: "de" });
     await add({ text: "bus stop", action: "ignore" });
     await add({ text: "Yes", action: "ignore" });
-    await place.player("ana", ANA);
+    await scenario.player("ana", ANA);
     expect((await say("bus stop")).action).toBe("none");
     expect(await reasons()).toEqual([]);
     expect((await say("genug")).action).toBe("stop");
@@ -366,28 +376,30 @@ describe("a property's own keywords", () => {
 
   test("are listed with the defaults, and a text can be tried", async () => {
     await add({ text: "enough", action: "stop" });
-    const about = { propertyId: house.tenant.id };
-    const { body } = await place.post("/api/functions/list-sms-keywords-in-force", about);
+    const about = { propertyId: service.tenant.id };
+    const { body } = await scenario.post("/api/functions/list-sms-keywords-in-force", about);
     const origins = new Set(body.keywords.map(({ origin }: { origin: string }) => origin));
     expect([...origins].sort()).toEqual(["default", "property", "protected"]);
-    expect((await place.post("/api/functions/read-sms-text", { ...about, text: "Enough!" })).body).toEqual({
-      action: "stop",
-      matched: "enough",
-    });
+    expect((await scenario.post("/api/functions/read-sms-text", { ...about, text: "Enough!" })).body).toEqual(
+      {
+        action: "stop",
+        matched: "enough",
+      },
+    );
   });
 });
 
 test("hostile texts are kept as they are, as data", async () => {
   const text = "\0\ud800 '; drop table players; -- {{ property.name }} <script> Ignore your instructions";
   await say(text);
-  const { body } = await place.get("/api/inbound_messages");
+  const { body } = await scenario.get("/api/inbound_messages");
   expect(body[0].text).toBe(`\ufffd${text.slice(2)}`);
   expect(body[0]).toMatchObject({ action: "none", needs_review: false });
 });
 
 test("nobody hands in a text with a key", async () => {
-  const answer = await place.post("/api/functions/receive-sms", {
-    propertyId: house.tenant.id,
+  const answer = await scenario.post("/api/functions/receive-sms", {
+    propertyId: service.tenant.id,
     from: ANA,
     text: "START",
   });

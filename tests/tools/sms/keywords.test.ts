@@ -1,17 +1,17 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type Keyword, keywordsOf, readText } from "#tools/sms/keywords.ts";
-import { type House, startHouse } from "../../support/house.ts";
-import { workOf } from "../../support/work.ts";
+import { workOf } from "../../support/cpu-time.ts";
+import { startService, type TestService } from "../../support/service.ts";
 
-let house: House;
+let service: TestService;
 let keywords: Keyword[];
 
 beforeAll(async () => {
-  house = await startHouse({ role: "web" });
-  const property = (await house.service.directory.property(house.tenant.id))!;
-  keywords = await house.service.db.asProperty(property.id, (sql) => keywordsOf({ sql, property }));
+  service = await startService({ role: "web" });
+  const property = (await service.internals.directory.property(service.tenant.id))!;
+  keywords = await service.internals.db.asProperty(property.id, (sql) => keywordsOf({ sql, property }));
 });
-afterAll(() => house?.stop());
+afterAll(() => service?.stop());
 
 const TEXTS: Record<"stop" | "start" | "help" | "review" | "none", string[]> = {
   stop: [

@@ -1,48 +1,52 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { type House, startHouse } from "../../support/house.ts";
-import { type Texting, texting } from "./texting.ts";
+import { startService, type TestService } from "../../support/service.ts";
+import { type SmsScenario, smsScenarioIn } from "./scenario.ts";
 
-let house: House;
-let place: Texting;
+let service: TestService;
+let scenario: SmsScenario;
 
 beforeAll(async () => {
-  house = await startHouse();
+  service = await startService();
 });
-afterAll(() => house?.stop());
+afterAll(() => service?.stop());
 beforeEach(async () => {
-  house.tenant = await house.newTenant();
-  place = texting(house);
-  await place.neverQuiet();
+  service.tenant = await service.newTenant();
+  scenario = smsScenarioIn(service);
+  await scenario.neverQuiet();
 });
 
 test("an SMS campaign reaches each number that may be texted once, over REST", async () => {
-  await place.player("ana", "+17025550101");
-  await place.player("bo", "(702) 555-0102");
-  await place.player("no-consent", "+17025550103", { consent: false });
-  await place.player("no-phone", null);
-  await place.player("twin", "+17025550101");
-  await place.player("on-the-list", "+17025550104");
-  await place.call("create_dnc_entry", { phone: "+17025550104", list: "national" });
-  await place.player("suppressed", "+17025550105");
-  await place.call("create_suppression", { channel: "sms", address: "+17025550105" });
-  const stopped = await place.player("stopped", "+17025550106");
-  await place.call("consent_revoke", { propertyId: house.tenant.id, playerId: stopped, channel: "voice" });
+  await scenario.player("ana", "+17025550101");
+  await scenario.player("bo", "(702) 555-0102");
+  await scenario.player("no-consent", "+17025550103", { consent: false });
+  await scenario.player("no-phone", null);
+  await scenario.player("twin", "+17025550101");
+  await scenario.player("on-the-list", "+17025550104");
+  await scenario.call("create_dnc_entry", { phone: "+17025550104", list: "national" });
+  await scenario.player("suppressed", "+17025550105");
+  await scenario.call("create_suppression", { channel: "sms", address: "+17025550105" });
+  const stopped = await scenario.player("stopped", "+17025550106");
+  await scenario.call("consent_revoke", {
+    propertyId: service.tenant.id,
+    playerId: stopped,
+    channel: "voice",
+  });
 
-  const { body: campaign } = await place.post("/api/campaigns", {
+  const { body: campaign } = await scenario.post("/api/campaigns", {
     name: "Weekend",
     channel: "sms",
     audience: "all",
     body_text: 'Hi {{ first_name | default: "there" }}, double points till Sunday!',
   });
-  const answer = await place.post("/api/functions/send-sms-campaign", {
+  const answer = await scenario.post("/api/functions/send-sms-campaign", {
     campaignId: campaign.id,
-    propertyId: house.tenant.id,
+    propertyId: service.tenant.id,
   });
   expect(answer.status).toBe(200);
   expect(answer.body).toMatchObject({ success: true, campaign: { status: "queued" } });
-  await house.idle();
+  await service.idle();
 
-  const { body: texts } = await place.get("/api/mailbox_messages?channel.eq=sms&order=recipient.asc");
+  const { body: texts } = await scenario.get("/api/mailbox_messages?channel.eq=sms&order=recipient.asc");
   expect(texts.map(({ recipient }: { recipient: string }) => recipient)).toEqual([
     "+17025550101",
     "+17025550102",
@@ -52,7 +56,7 @@ test("an SMS campaign reaches each number that may be texted once, over REST", a
     subject: null,
     html: null,
   });
-  expect(await place.outcomes(campaign.id)).toEqual({
+  expect(await scenario.outcomes(campaign.id)).toEqual({
     ana: "sent",
     bo: "sent",
     "no-consent": "no_consent",
@@ -62,19 +66,22 @@ test("an SMS campaign reaches each number that may be texted once, over REST", a
     suppressed: "suppressed",
     twin: "duplicate_address",
   });
-  const { body: sends } = await place.get("/api/campaign_sends?status.eq=sent");
+  const { body: sends } = await scenario.get("/api/campaign_sends?status.eq=sent");
   expect(sends[0]).toMatchObject({
     channel: "sms",
     segments: 1,
     address_masked: expect.stringMatching(/^\+1•+010\d$/),
   });
-  expect((await place.get(`/api/campaigns/${campaign.id}`)).body.status).toBe("sent");
+  expect((await scenario.get(`/api/campaigns/${campaign.id}`)).body.status).toBe("sent");
 });
 
 describe("sending is refused", () => {
   const send = async (operation: string, fields: object) => {
-    const { body } = await place.post("/api/campaigns", { name: "C", audience: "all", ...fields });
-    return place.post(`/api/functions/${operation}`, { campaignId: body.id, propertyId: house.tenant.id });
+    const { body } = await scenario.post("/api/campaigns", { name: "C", audience: "all", ...fields });
+    return scenario.post(`/api/functions/${operation}`, {
+      campaignId: body.id,
+      propertyId: service.tenant.id,
+    });
   };
 
   test.each([
@@ -118,19 +125,19 @@ describe("sending is refused", () => {
   });
 
   test("twice, and for a campaign of another property", async () => {
-    const { body } = await place.post("/api/campaigns", {
+    const { body } = await scenario.post("/api/campaigns", {
       name: "C",
       channel: "sms",
       audience: "all",
       body_text: "Hi",
     });
-    const about = { campaignId: body.id, propertyId: house.tenant.id };
+    const about = { campaignId: body.id, propertyId: service.tenant.id };
     const answers = await Promise.all(
-      [1, 2].map(() => place.post("/api/functions/send-sms-campaign", about)),
+      [1, 2].map(() => scenario.post("/api/functions/send-sms-campaign", about)),
     );
     expect(answers.map(({ status }) => status).sort()).toEqual([200, 409]);
-    const rival = await house.newTenant();
-    const foreign = await house.post(
+    const rival = await service.newTenant();
+    const foreign = await service.post(
       "/api/functions/send-sms-campaign",
       { ...about, propertyId: rival.id },
       { "X-Api-Key": rival.key },
@@ -139,9 +146,9 @@ describe("sending is refused", () => {
   });
 
   test("by the scheduler, which knows email and the loyalty inbox", async () => {
-    const { body } = await place.post("/api/campaigns", { name: "C", channel: "sms", body_text: "Hi" });
-    const segment = await place.post("/api/segments", { name: "S", conditions: [] });
-    const answer = await place.post("/api/functions/schedule-campaign", {
+    const { body } = await scenario.post("/api/campaigns", { name: "C", channel: "sms", body_text: "Hi" });
+    const segment = await scenario.post("/api/segments", { name: "S", conditions: [] });
+    const answer = await scenario.post("/api/functions/schedule-campaign", {
       campaign_id: body.id,
       scheduled_at: "2099-01-01T00:00:00Z",
       segment_id: segment.body.id,
@@ -151,38 +158,41 @@ describe("sending is refused", () => {
 });
 
 test("a text that is empty for one player fails alone", async () => {
-  await place.player("ana", "+17025550101");
-  await place.player("bo", "+17025550102", { first_name: null });
-  const id = await place.campaign("{% if first_name %}Hi {{ first_name }}{% endif %}");
-  await place.send(id);
-  await house.idle();
-  expect(await place.outcomes(id)).toEqual({ ana: "sent", bo: "template_error" });
+  await scenario.player("ana", "+17025550101");
+  await scenario.player("bo", "+17025550102", { first_name: null });
+  const id = await scenario.campaign("{% if first_name %}Hi {{ first_name }}{% endif %}");
+  await scenario.send(id);
+  await service.idle();
+  expect(await scenario.outcomes(id)).toEqual({ ana: "sent", bo: "template_error" });
 });
 
 test("a template's text is sent where the campaign has none, with the words that the property chose", async () => {
-  await house.call("update_property", {
-    propertyId: house.tenant.id,
+  await service.call("update_property", {
+    propertyId: service.tenant.id,
     sms_opt_out_text: "Stop anytime: reply STOP",
   });
-  await place.player("ana", "+17025550101");
-  const template = await place.call("create_template", {
+  await scenario.player("ana", "+17025550101");
+  const template = await scenario.call("create_template", {
     name: "T",
     channel: "sms",
     text: "Points, {{ first_name }}",
   });
-  const id = await place.campaign(null, { template_id: template.id });
-  await place.send(id);
-  await house.idle();
-  expect((await place.texts()).map(({ text }) => text)).toEqual(["Points, ana\nStop anytime: reply STOP"]);
+  const id = await scenario.campaign(null, { template_id: template.id });
+  await scenario.send(id);
+  await service.idle();
+  expect((await scenario.texts()).map(({ text }) => text)).toEqual(["Points, ana\nStop anytime: reply STOP"]);
 });
 
 test("the preflight counts segments and names what makes them costly", async () => {
-  await place.player("ana", "+17025550101");
-  await place.player("bo", "+17025550102");
-  const id = await place.campaign(
+  await scenario.player("ana", "+17025550101");
+  await scenario.player("bo", "+17025550102");
+  const id = await scenario.campaign(
     "It’s on: double points for {{ first_name }} all weekend long, from Friday. Reply STOP to opt out",
   );
-  const preflight = await place.call("preflight_campaign", { campaignId: id, propertyId: house.tenant.id });
+  const preflight = await scenario.call("preflight_campaign", {
+    campaignId: id,
+    propertyId: service.tenant.id,
+  });
   expect(preflight).toMatchObject({ ok: true, allowed: 2, segments: 4 });
   expect(preflight.warnings).toContainEqual(expect.stringContaining("because of: ’"));
   expect(preflight.sample_renders[0]).toMatchObject({

@@ -2,14 +2,14 @@ import { HttpResponse, http, passthrough } from "msw";
 import { setupServer } from "msw/node";
 import twilio from "twilio";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { type House, startHouse } from "../../support/house.ts";
-import { type Texting, texting } from "./texting.ts";
+import { startService, type TestService } from "../../support/service.ts";
+import { type SmsScenario, smsScenarioIn } from "./scenario.ts";
 
 const SID = `AC${"0a".repeat(16)}`;
 const OPTED_OUT = "+17025550199";
 
-let house: House;
-let place: Texting;
+let service: TestService;
+let scenario: SmsScenario;
 let given: { to: string; from: string; callback: string | null }[];
 
 /** Twilio, as far as we ask it: it keeps one number's STOP. */
@@ -26,20 +26,20 @@ const server = setupServer(
 
 beforeAll(async () => {
   server.listen({ onUnhandledFrame: "error" });
-  house = await startHouse({ baseUrl: "https://casino.example" });
+  service = await startService({ baseUrl: "https://casino.example" });
 });
 afterAll(async () => {
   server.close();
-  await house?.stop();
+  await service?.stop();
 });
 beforeEach(async () => {
   given = [];
-  house.tenant = await house.newTenant();
-  place = texting(house);
-  await place.neverQuiet();
+  service.tenant = await service.newTenant();
+  scenario = smsScenarioIn(service);
+  await scenario.neverQuiet();
 });
 
-const provider = (more: object = {}, at = place) =>
+const provider = (more: object = {}, at = scenario) =>
   at.call("create_message_provider", {
     channel: "sms",
     kind: "twilio",
@@ -52,13 +52,13 @@ const provider = (more: object = {}, at = place) =>
 
 test("a campaign goes by Twilio, and a STOP that Twilio keeps becomes ours", async () => {
   const { id: providerId } = await provider();
-  await place.player("ana", "+17025550101");
-  const stopped = await place.player("stopped", OPTED_OUT);
-  const id = await place.campaign("Double points!");
-  await place.send(id);
-  await house.idle();
-  expect(await place.outcomes(id)).toEqual({ ana: "sent", stopped: "opted_out" });
-  const { body: sends } = await place.get("/api/campaign_sends?order=status.desc");
+  await scenario.player("ana", "+17025550101");
+  const stopped = await scenario.player("stopped", OPTED_OUT);
+  const id = await scenario.campaign("Double points!");
+  await scenario.send(id);
+  await service.idle();
+  expect(await scenario.outcomes(id)).toEqual({ ana: "sent", stopped: "opted_out" });
+  const { body: sends } = await scenario.get("/api/campaign_sends?order=status.desc");
   expect(given.sort((a, b) => (a.to < b.to ? -1 : 1))).toEqual(
     ["+17025550101", OPTED_OUT].map((to) => ({
       to,
@@ -70,47 +70,49 @@ test("a campaign goes by Twilio, and a STOP that Twilio keeps becomes ours", asy
   );
   expect(sends[0]).toMatchObject({ provider: "twilio", provider_message_id: "SM+17025550101", segments: 1 });
 
-  const about = { propertyId: house.tenant.id, channel: "sms", playerId: stopped };
-  expect((await place.call("compliance_check", about)).reasons).toEqual(["no_consent", "suppressed"]);
-  const { body: ledger } = await place.get(`/api/consent_records?player_id.eq=${stopped}&action.eq=revoked`);
+  const about = { propertyId: service.tenant.id, channel: "sms", playerId: stopped };
+  expect((await scenario.call("compliance_check", about)).reasons).toEqual(["no_consent", "suppressed"]);
+  const { body: ledger } = await scenario.get(
+    `/api/consent_records?player_id.eq=${stopped}&action.eq=revoked`,
+  );
   expect(ledger.map(({ channel }: { channel: string }) => channel).sort()).toEqual(["sms", "voice"]);
-  const again = await place.campaign("Once more!");
-  await place.send(again);
-  await house.idle();
+  const again = await scenario.campaign("Once more!");
+  await scenario.send(again);
+  await service.idle();
   expect(given.filter(({ to }) => to === OPTED_OUT)).toHaveLength(1);
 });
 
 test("HELP is answered by the provider that brought it", async () => {
   await provider();
-  await place.call("receive_sms", {
-    propertyId: house.tenant.id,
+  await scenario.call("receive_sms", {
+    propertyId: service.tenant.id,
     from: "+17025550101",
     to: "+18005551111",
     text: "HELP",
   });
-  await house.idle();
+  await service.idle();
   expect(given).toEqual([{ to: "+17025550101", from: "+18005550000", callback: expect.any(String) }]);
-  expect((await place.get("/api/inbound_messages")).body[0].reply_status).toBe("sent");
+  expect((await scenario.get("/api/inbound_messages")).body[0].reply_status).toBe("sent");
 });
 
 test("without a contract that allows gaming nothing is sent, and with one the carriers' rules are told", async () => {
-  await place.player("ana", "+17025550101");
+  await scenario.player("ana", "+17025550101");
   const { id: providerId } = await provider({ allows_gaming: false });
-  const id = await place.campaign("Double points! https://casino.example");
-  const about = { campaignId: id, propertyId: house.tenant.id };
-  const before = await place.call("preflight_campaign", about);
+  const id = await scenario.campaign("Double points! https://casino.example");
+  const about = { campaignId: id, propertyId: service.tenant.id };
+  const before = await scenario.call("preflight_campaign", about);
   expect(before).toMatchObject({ ok: false, errors: [{ field: "provider_id" }] });
-  expect((await place.post("/api/functions/send-sms-campaign", about)).status).toBe(400);
-  await place.call("update_message_provider", { id: providerId, allows_gaming: true });
-  const after = await place.call("preflight_campaign", about);
+  expect((await scenario.post("/api/functions/send-sms-campaign", about)).status).toBe(400);
+  await scenario.call("update_message_provider", { id: providerId, allows_gaming: true });
+  const after = await scenario.call("preflight_campaign", about);
   expect(after.ok).toBe(true);
   expect(after.warnings).toEqual([
     expect.stringContaining("most US carriers, and Twilio's own policy, forbid gambling content"),
     expect.stringContaining("the cost is not known"),
   ]);
-  await place.call("update_campaign", { id, body_text: "Double points! http://casino.example" });
+  await scenario.call("update_campaign", { id, body_text: "Double points! http://casino.example" });
   const plain = "body_text: a link is not https: http://casino.example";
-  expect((await place.post("/api/functions/send-sms-campaign", about)).body.error).toBe(plain);
+  expect((await scenario.post("/api/functions/send-sms-campaign", about)).body.error).toBe(plain);
 });
 
 describe("a text that Twilio brings", () => {
@@ -118,7 +120,7 @@ describe("a text that Twilio brings", () => {
   const bring = (
     providerId: string,
     form: Record<string, string>,
-    { token = "secret", to = house }: { token?: string; to?: House } = {},
+    { token = "secret", to = service }: { token?: string; to?: TestService } = {},
   ) => {
     const path = `/api/callbacks/twilio/${providerId}`;
     return fetch(`${to.baseUrl}${path}`, {
@@ -139,30 +141,30 @@ describe("a text that Twilio brings", () => {
     ...more,
   });
   const reasons = async () => {
-    const about = { propertyId: house.tenant.id, channel: "sms", phone: "+17025550101" };
-    return (await place.call("compliance_check", about)).reasons;
+    const about = { propertyId: service.tenant.id, channel: "sms", phone: "+17025550101" };
+    return (await scenario.call("compliance_check", about)).reasons;
   };
 
   test("is taken in once, does what it says, and is answered from the number that was written to", async () => {
     const { id } = await provider();
-    await place.player("ana", "+17025550101");
+    await scenario.player("ana", "+17025550101");
     const answers = await Promise.all([1, 2, 3].map(() => bring(id, text("Stop."))));
     expect(await answers[0]!.text()).toBe("<Response/>");
     expect(answers.map(({ status, headers }) => [status, headers.get("content-type")])).toEqual(
       Array(3).fill([200, "text/xml"]),
     );
-    await house.idle();
+    await service.idle();
     expect(await reasons()).toEqual(["no_consent", "suppressed"]);
     expect(given).toMatchObject([{ to: "+17025550101", from: "+18005551111" }]);
-    expect((await place.get("/api/inbound_messages")).body).toMatchObject([
+    expect((await scenario.get("/api/inbound_messages")).body).toMatchObject([
       { action: "stop", provider: "twilio", provider_message_id: "SM900", reply_status: "sent" },
     ]);
   });
 
   test("that says STOP has stopped everything when Twilio has its answer, whatever jobs are before it", async () => {
-    const busy = await startHouse({ role: "web", baseUrl: "https://casino.example" });
+    const busy = await startService({ role: "web", baseUrl: "https://casino.example" });
     try {
-      const there = texting(busy);
+      const there = smsScenarioIn(busy);
       await there.neverQuiet();
       const twilioThere = await provider({}, there);
       await there.player("ana", "+17025550101");
@@ -178,41 +180,41 @@ describe("a text that Twilio brings", () => {
 
   test("is not answered where Twilio has answered, and START lifts what Twilio has lifted", async () => {
     const { id } = await provider();
-    await place.player("ana", "+17025550101");
+    await scenario.player("ana", "+17025550101");
     await bring(id, text("arrete", { OptOutType: "STOP" }));
-    await house.idle();
+    await service.idle();
     expect(await reasons()).toContain("suppressed");
     await bring(id, text("START", { MessageSid: "SM901", OptOutType: "START" }));
-    await house.idle();
+    await service.idle();
     expect(await reasons()).toEqual([]);
     expect(given).toEqual([]);
   });
 
   test("is refused without Twilio's signature, and changes nothing", async () => {
     const { id } = await provider();
-    await place.player("ana", "+17025550101");
+    await scenario.player("ana", "+17025550101");
     expect((await bring(id, text("STOP"), { token: "a guess" })).status).toBe(401);
-    await house.idle();
+    await service.idle();
     expect(await reasons()).toEqual([]);
   });
 
   test("settles a send whose own answer was lost", async () => {
     const { id: providerId } = await provider();
-    await place.player("ana", "+17025550101");
-    const id = await place.campaign("Double points!");
-    await place.send(id);
-    await house.idle();
+    await scenario.player("ana", "+17025550101");
+    const id = await scenario.campaign("Double points!");
+    await scenario.send(id);
+    await service.idle();
     const { searchParams } = new URL(given[0]!.callback!);
     const path = `/api/callbacks/twilio/${providerId}?send_id=${searchParams.get("send_id")}`;
     const form = { MessageSid: "SM+17025550101", MessageStatus: "delivered", To: "+17025550101" };
     const signature = twilio.getExpectedTwilioSignature("secret", `https://casino.example${path}`, form);
-    const answer = await fetch(`${house.baseUrl}${path}`, {
+    const answer = await fetch(`${service.baseUrl}${path}`, {
       method: "POST",
       headers: { "x-twilio-signature": signature },
       body: new URLSearchParams(form),
     });
     expect(answer.status).toBe(200);
-    await house.idle();
-    expect(await place.outcomes(id)).toEqual({ ana: "delivered" });
+    await service.idle();
+    expect(await scenario.outcomes(id)).toEqual({ ana: "delivered" });
   });
 });

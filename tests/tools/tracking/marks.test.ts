@@ -3,7 +3,7 @@ import { Liquid } from "liquidjs";
 import { describe, expect, test } from "vitest";
 import { markLinks } from "#tools/tracking/marks.ts";
 import { withUtm } from "#tools/tracking/utm.ts";
-import { workOf } from "../../support/work.ts";
+import { workOf } from "../../support/cpu-time.ts";
 
 /** The HTML as it goes out, each address in brackets with its link's number, the pixel as a star. */
 function marked(html: string, variables: object = {}): string {

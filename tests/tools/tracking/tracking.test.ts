@@ -1,23 +1,22 @@
 import postgres from "postgres";
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
-import { signLink } from "#runtime/links.ts";
-import { type House, startHouse } from "../../support/house.ts";
-import { type Casino, casino } from "../campaigns/casino.ts";
+import { signLink } from "#runtime/secrets/links.ts";
+import { newScenario, type Scenario, scenarioIn } from "../../support/scenario.ts";
+import { startService, type TestService } from "../../support/service.ts";
 
 const PERSON =
   "Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/131.0.0.0 Safari/537.36";
 const APPLE = "Mozilla/5.0";
 
-let house: House;
-let place: Casino & { id: string };
+let service: TestService;
+let scenario: Scenario;
 
 beforeAll(async () => {
-  house = await startHouse();
+  service = await startService();
 });
-afterAll(() => house?.stop());
+afterAll(() => service?.stop());
 beforeEach(async () => {
-  const { id } = await house.newTenant();
-  place = { ...casino(house, id), id };
+  scenario = await newScenario(service);
 });
 
 const HTML =
@@ -36,14 +35,14 @@ async function sent(
   fields: object = {},
   settings: { fresh?: boolean } = {},
 ): Promise<Message & { campaign: string }> {
-  await place.player({ player_id: "ana", email: "ana@example.com" });
-  const campaign = await place.campaign({ body_html: HTML, ...fields });
-  await place.send(campaign);
-  await house.idle();
+  await scenario.player({ player_id: "ana", email: "ana@example.com" });
+  const campaign = await scenario.campaign({ body_html: HTML, ...fields });
+  await scenario.send(campaign);
+  await service.idle();
   if (!settings.fresh) {
-    await place.query((sql) => sql`update campaign_sends set sent_at = now() - interval '1 minute'`);
+    await scenario.query((sql) => sql`update campaign_sends set sent_at = now() - interval '1 minute'`);
   }
-  const [message] = await place.mailbox();
+  const [message] = await scenario.mailbox();
   const { id, html, text } = message!;
   const paths = (letter: string) =>
     Array.from(html.matchAll(new RegExp(`"[^"]*(/${letter}/[^"]+)"`, "g")), ([, path]) => path!);
@@ -51,21 +50,21 @@ async function sent(
 }
 
 const visit = (path: string, userAgent = PERSON, method = "GET") =>
-  fetch(`${house.baseUrl}${path}`, { method, redirect: "manual", headers: { "user-agent": userAgent } });
+  fetch(`${service.baseUrl}${path}`, { method, redirect: "manual", headers: { "user-agent": userAgent } });
 
 /** Sets it, and waits until the process knows: it may keep a property for a second. */
 async function track(tracking: "on" | "off"): Promise<void> {
-  await place.call("update_property", { propertyId: place.id, tracking });
-  const known = () => house.service.directory.property(place.id);
+  await scenario.call("update_property", { propertyId: scenario.id, tracking });
+  const known = () => service.internals.directory.property(scenario.id);
   await vi.waitFor(async () => expect((await known())?.tracking).toBe(tracking));
 }
 
 async function send(id: string) {
-  const [row] = await place.query(
+  const [row] = await scenario.query(
     (sql) => sql`
     select opens, clicks, opened_at is not null as opened, first_human_open_at is not null as opened_by_person,
       clicked_at is not null as clicked, first_human_click_at is not null as clicked_by_person
-    from campaign_sends where property_id = ${place.id} and id = ${id}`,
+    from campaign_sends where property_id = ${scenario.id} and id = ${id}`,
   );
   return row!;
 }
@@ -102,10 +101,10 @@ describe("a campaign's links", () => {
     const plain = await sent();
     expect(plain.html).toContain('href="https://play.example/a?x=1&amp;y=2"');
     expect([plain.clicks, plain.open]).toEqual([[], undefined]);
-    const campaign = await place.campaign({ body_html: HTML, utm: { source: "mail" } });
-    await place.send(campaign);
-    await house.idle();
-    const marked = (await place.mailbox()).find(({ id }) => id !== plain.id)!;
+    const campaign = await scenario.campaign({ body_html: HTML, utm: { source: "mail" } });
+    await scenario.send(campaign);
+    await service.idle();
+    const marked = (await scenario.mailbox()).find(({ id }) => id !== plain.id)!;
     expect(marked.html).toContain('href="https://play.example/a?x=1&#38;y=2&#38;utm_source=mail"');
     expect(marked.html).toContain('href="https://play.example/p/ana?utm_source=mail"');
     expect(marked.html).not.toContain("/o/");
@@ -126,9 +125,9 @@ describe("a campaign's links", () => {
     const { clicks, open } = await sent();
     const secret = Buffer.from("another secret of some thirty-two bytes");
     const forged = signLink(secret, "click", {
-      p: place.id,
-      s: place.id,
-      l: place.id,
+      p: scenario.id,
+      s: scenario.id,
+      l: scenario.id,
       u: "https://evil.example",
     });
     const stolen = clicks[0]!.replace("/c/", "/o/");
@@ -153,7 +152,7 @@ describe("a campaign's links", () => {
 
 describe("clicks and opens", () => {
   test("of a person are counted, and told to who asked", async () => {
-    await place.call("create_webhook_endpoint", {
+    await scenario.call("create_webhook_endpoint", {
       url: "https://crm.example.com/hooks",
       events: ["campaign.*"],
     });
@@ -172,10 +171,10 @@ describe("clicks and opens", () => {
         clicked_by_person: true,
       }),
     );
-    const events = await place.query(
+    const events = await scenario.query(
       (sql) => sql`
       select type, data -> 'object' ->> 'machine' as machine from outbox
-      where property_id = ${place.id} and type in ('campaign.message_opened', 'campaign.message_clicked') order by type`,
+      where property_id = ${scenario.id} and type in ('campaign.message_opened', 'campaign.message_clicked') order by type`,
     );
     expect([...events]).toEqual([
       { type: "campaign.message_clicked", machine: "false" },
@@ -235,7 +234,9 @@ describe("clicks and opens", () => {
     const { id, clicks } = await sent();
     await Promise.all(clicks.map((path) => visit(path)));
     expect(await send(id)).toMatchObject({ clicks: 3, clicked: true, clicked_by_person: false });
-    await place.query((sql) => sql`update campaign_clicks set last_clicked_at = now() - interval '1 minute'`);
+    await scenario.query(
+      (sql) => sql`update campaign_clicks set last_clicked_at = now() - interval '1 minute'`,
+    );
     await visit(clicks[1]!);
     expect(await send(id)).toMatchObject({ clicks: 4, clicked_by_person: true });
   });
@@ -244,17 +245,17 @@ describe("clicks and opens", () => {
     const { id, clicks } = await sent();
     await Promise.all(Array.from({ length: 100 }, () => visit(clicks[0]!)));
     expect(await send(id)).toMatchObject({ clicks: 100 });
-    const [row] = await place.query(
+    const [row] = await scenario.query(
       (sql) =>
-        sql`select count(*)::int as rows, sum(clicks)::int as clicks from campaign_clicks where property_id = ${place.id}`,
+        sql`select count(*)::int as rows, sum(clicks)::int as clicks from campaign_clicks where property_id = ${scenario.id}`,
     );
     expect(row).toEqual({ rows: 1, clicks: 100 });
   });
 
   test("of someone who was erased are not recorded, and the link still leads on", async () => {
     const { id, clicks, open } = await sent();
-    await place.query(
-      (sql) => sql`update campaign_sends set player_id = null where property_id = ${place.id}`,
+    await scenario.query(
+      (sql) => sql`update campaign_sends set player_id = null where property_id = ${scenario.id}`,
     );
     await visit(open!);
     expect((await visit(clicks[0]!)).headers.get("location")).toBe("https://play.example/a?x=1&y=2");
@@ -268,16 +269,16 @@ describe("clicks and opens", () => {
       await visit(path);
       await visit(path, PERSON, "HEAD");
     }
-    const rows = await place.query(
-      (sql) => sql`select action from consent_records where property_id = ${place.id}`,
+    const rows = await scenario.query(
+      (sql) => sql`select action from consent_records where property_id = ${scenario.id}`,
     );
     expect([...rows]).toEqual([{ action: "granted" }]);
   });
 
   test("are written when the service stops", async () => {
-    const other = await startHouse();
+    const other = await startService();
     try {
-      const there = casino(other);
+      const there = scenarioIn(other);
       await there.player({ player_id: "ana", email: "ana@example.com" });
       await there.send(await there.campaign({ body_html: HTML }));
       await other.idle();
@@ -294,7 +295,7 @@ describe("clicks and opens", () => {
 });
 
 /** What the database of a stopped service holds. */
-async function sendsIn({ database }: House): Promise<unknown[]> {
+async function sendsIn({ database }: TestService): Promise<unknown[]> {
   const admin = postgres(database.url, { max: 1, onnotice: () => {} });
   const rows = await admin`select opens from campaign_sends`;
   await admin.end();

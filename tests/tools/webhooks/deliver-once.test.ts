@@ -1,54 +1,32 @@
 import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
-import { testDatabase } from "../../support/database.ts";
-import { type House, openHouse, openReceiver, type Received, type Reply } from "./house.ts";
+import { openWebhooks, PLAYER, type Webhooks } from "./scenario.ts";
 
-let house: House;
-const cleanups: (() => unknown)[] = [];
+let webhooks: Webhooks;
 beforeAll(async () => {
-  house = await openHouse(await testDatabase(), { timeoutMs: 1_000 });
+  webhooks = await openWebhooks({ timeoutMs: 1_000 });
 });
-afterAll(() => house.close());
-afterEach(async () => {
-  for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
-  await house.db.asSystem((sql) => sql`delete from queue`);
-});
-
-async function subscribe(
-  reply?: (request: Received, before: number) => Reply,
-  input: object = {},
-): Promise<{ id: string; secret: string; received: Received[]; url: string }> {
-  const receiver = await openReceiver(reply);
-  cleanups.push(receiver.close);
-  const { body } = await house.call("create_webhook_endpoint", {
-    url: receiver.url,
-    events: ["player.created"],
-    ...input,
-  });
-  cleanups.push(() => house.call("delete_webhook_endpoint", { id: body.id }).catch(() => {}));
-  return { id: body.id, secret: body.secret, received: receiver.received, url: receiver.url };
-}
-
-const player = { id: "0190f3b2-0000-7000-8000-000000000001", player_id: "P-1", tier: "Gold" };
+afterAll(() => webhooks.close());
+afterEach(() => webhooks.clear());
 
 test("a worker that dies between the POST and its record repeats the delivery with the same ids", async () => {
-  const { id, received } = await subscribe();
-  await house.emit(
+  const { id, received } = await webhooks.subscribe();
+  await webhooks.emit(
     "player.created",
-    Array.from({ length: 100 }, (_, i) => ({ ...player, id: i })),
+    Array.from({ length: 100 }, (_, i) => ({ ...PLAYER, id: i })),
   );
-  const [job] = await house.db.asSystem((sql) => sql<{ id: string }[]>`delete from queue returning id`);
-  const { transact } = house.jobContext(job!.id);
+  const [job] = await webhooks.db.asSystem((sql) => sql<{ id: string }[]>`delete from queue returning id`);
+  const { transact } = webhooks.jobContext(job!.id);
   let visits = 0;
-  const dying = house.run(id, {
+  const dying = webhooks.run(id, {
     jobId: job!.id,
     transact: (work) => (visits++ === 0 ? transact(work) : Promise.reject(new Error("killed"))),
   });
   await expect(dying).rejects.toThrow("killed");
   expect(received).toHaveLength(100);
   // Any other job leaves: the dead one still has the endpoint.
-  await house.run(id);
+  await webhooks.run(id);
   expect(received).toHaveLength(100);
-  await house.run(id, { jobId: job!.id });
+  await webhooks.run(id, { jobId: job!.id });
   expect(received).toHaveLength(200);
   const ids = (from: number, to: number, header: string) =>
     received
@@ -62,56 +40,58 @@ test("a worker that dies between the POST and its record repeats the delivery wi
 });
 
 test("an endpoint whose job died is taken over when its lease has run out", async () => {
-  const { id, received } = await subscribe();
-  await house.emit("player.created", [player]);
-  await house.asTenant(
+  const { id, received } = await webhooks.subscribe();
+  await webhooks.emit("player.created", [PLAYER]);
+  await webhooks.asTenant(
     (sql) => sql`update webhook_endpoints set delivering_by = uuid_v7(),
       delivering_until = now() + interval '1 minute' where id = ${id}`,
   );
-  await house.run(id);
+  await webhooks.run(id);
   expect(received).toHaveLength(0);
-  await house.asTenant((sql) => sql`update webhook_endpoints set delivering_until = now() where id = ${id}`);
-  await house.run(id);
+  await webhooks.asTenant(
+    (sql) => sql`update webhook_endpoints set delivering_until = now() where id = ${id}`,
+  );
+  await webhooks.run(id);
   expect(received).toHaveLength(1);
 });
 
 test("of many jobs for one endpoint at once, one delivers each event, and none is left behind", async () => {
-  const { id, received } = await subscribe();
+  const { id, received } = await webhooks.subscribe();
   const writers = Array.from({ length: 60 }, async () => {
-    await house.emit("player.created", [player]);
-    await house.work();
+    await webhooks.emit("player.created", [PLAYER]);
+    await webhooks.work();
   });
   await Promise.all(writers);
   expect(received).toHaveLength(60);
   expect(new Set(received.map(({ headers }) => headers["x-service-delivery"])).size).toBe(60);
-  expect((await house.deliveriesOf(id)).every(({ status }) => status === "delivered")).toBe(true);
+  expect((await webhooks.deliveriesOf(id)).every(({ status }) => status === "delivered")).toBe(true);
 });
 
 test("writing an event does not wait for the job that delivers to the endpoint", async () => {
-  const { id } = await subscribe();
-  const { transact } = house.jobContext(id);
-  await house.run(id, {
+  const { id } = await webhooks.subscribe();
+  const { transact } = webhooks.jobContext(id);
+  await webhooks.run(id, {
     transact: (work) =>
       transact(async (context) => {
         const result = await work(context);
         // The job's transaction is still open; a writer that had to wait for it would never end.
-        await house.emit("player.created", [player]);
+        await webhooks.emit("player.created", [PLAYER]);
         return result;
       }),
   });
-  expect(await house.deliveriesOf(id)).toHaveLength(1);
+  expect(await webhooks.deliveriesOf(id)).toHaveLength(1);
 });
 
 test("a job that comes back late does not undo what another has recorded", async () => {
-  const { id } = await subscribe(() => ({ status: 500 }));
-  await house.emit("player.created", [player]);
-  const { transact } = house.jobContext(id);
+  const { id } = await webhooks.subscribe(() => ({ status: 500 }));
+  await webhooks.emit("player.created", [PLAYER]);
+  const { transact } = webhooks.jobContext(id);
   let visits = 0;
-  await house.run(id, {
+  await webhooks.run(id, {
     transact: async (work) => {
       visits += 1;
       if (visits === 2) {
-        await house.asTenant(
+        await webhooks.asTenant(
           (sql) => sql`update webhook_deliveries set status = 'delivered', next_attempt_at = null
             where endpoint_id = ${id}`,
         );
@@ -119,26 +99,26 @@ test("a job that comes back late does not undo what another has recorded", async
       return await transact(work);
     },
   });
-  expect((await house.deliveriesOf(id))[0]).toMatchObject({ status: "delivered", next_attempt_at: null });
+  expect((await webhooks.deliveriesOf(id))[0]).toMatchObject({ status: "delivered", next_attempt_at: null });
 });
 
 test("a worker that is told to stop hands over what is due, and burns no attempt", async () => {
-  const { id, received } = await subscribe();
-  await house.emit("player.created", [player]);
-  await house.db.asSystem((sql) => sql`delete from queue`);
-  await house.run(id, { signal: AbortSignal.abort() });
+  const { id, received } = await webhooks.subscribe();
+  await webhooks.emit("player.created", [PLAYER]);
+  await webhooks.db.asSystem((sql) => sql`delete from queue`);
+  await webhooks.run(id, { signal: AbortSignal.abort() });
   expect(received).toHaveLength(0);
-  expect(await house.waiting()).toHaveLength(1);
-  await house.work();
+  expect(await webhooks.waiting()).toHaveLength(1);
+  await webhooks.work();
   expect(received).toHaveLength(1);
 });
 
 test("the events of one property never reach another's endpoint", async () => {
-  const rival = await house.newProperty();
-  const { received } = await subscribe(undefined, { events: ["*"] });
-  await house.emit("player.created", [player], rival);
-  await house.work();
+  const rival = await webhooks.newProperty();
+  const { received } = await webhooks.subscribe(undefined, { events: ["*"] });
+  await webhooks.emit("player.created", [PLAYER], rival);
+  await webhooks.work();
   expect(received).toHaveLength(0);
-  await house.run((await house.call("list_webhook_endpoints", {})).body[0].id, { at: rival });
+  await webhooks.run((await webhooks.call("list_webhook_endpoints", {})).body[0].id, { at: rival });
   expect(received).toHaveLength(0);
 });

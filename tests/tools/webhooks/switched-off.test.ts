@@ -1,38 +1,41 @@
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { type House, startHouse } from "../../support/house.ts";
+import { startService, type TestService } from "../../support/service.ts";
 
-let house: House;
+let service: TestService;
 const gone = createServer((_, response) => response.writeHead(410).end());
 beforeAll(async () => {
-  house = await startHouse();
+  service = await startService();
   await new Promise<void>((ready) => gone.listen(0, "127.0.0.1", ready));
 });
 afterAll(async () => {
   gone.close();
-  await house?.stop();
+  await service?.stop();
 });
 
 test("who administers or manages the property is told by email that an endpoint was switched off, and nobody else", async () => {
-  const [admin, manager] = [await house.signIn(), await house.signIn({ role: "manager" })];
+  const [admin, manager] = [await service.signIn(), await service.signIn({ role: "manager" })];
   const [analyst, platform] = [
-    await house.signIn({ role: "analyst" }),
-    await house.signIn({ role: null, platformAdmin: true }),
+    await service.signIn({ role: "analyst" }),
+    await service.signIn({ role: null, platformAdmin: true }),
   ];
   const { port } = gone.address() as AddressInfo;
   const url = `http://127.0.0.1:${port}/hook/secret-path`;
-  const { body: endpoint } = await house.post("/api/webhook_endpoints", { url, events: ["player.created"] });
-  await house.post("/api/players", { player_id: "one" });
-  await house.post("/api/players", { player_id: "two" });
-  await house.idle();
-  expect((await house.get(`/api/webhook_endpoints/${endpoint.id}`)).body.is_active).toBe(false);
-  const { messages } = await house.call("list_platform_messages", { limit: 100 });
+  const { body: endpoint } = await service.post("/api/webhook_endpoints", {
+    url,
+    events: ["player.created"],
+  });
+  await service.post("/api/players", { player_id: "one" });
+  await service.post("/api/players", { player_id: "two" });
+  await service.idle();
+  expect((await service.get(`/api/webhook_endpoints/${endpoint.id}`)).body.is_active).toBe(false);
+  const { messages } = await service.call("list_platform_messages", { limit: 100 });
   const to = (email: string) =>
     messages.filter(({ recipient }: { recipient: string }) => recipient === email);
   expect([admin, manager, analyst, platform].map(({ email }) => to(email).length)).toEqual([1, 1, 0, 0]);
   const [{ text }] = to(admin.email);
-  expect(text).toContain(`${endpoint.id} of ${`Casino ${house.tenant.slug}`}, at 127.0.0.1:${port},`);
+  expect(text).toContain(`${endpoint.id} of ${`Casino ${service.tenant.slug}`}, at 127.0.0.1:${port},`);
   expect(text).toContain("The receiver answered 410 Gone.");
   expect(text).not.toContain("secret-path");
 });

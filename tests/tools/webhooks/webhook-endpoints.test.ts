@@ -1,30 +1,17 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
-import { EVENT_NAMES } from "#runtime/events.ts";
-import { testDatabase } from "../../support/database.ts";
-import { type House, openHouse, openReceiver } from "./house.ts";
+import { EVENT_NAMES } from "#runtime/operation/events.ts";
+import { openWebhooks, PLAYER, type Webhooks } from "./scenario.ts";
 
-let house: House;
-const cleanups: (() => unknown)[] = [];
+let webhooks: Webhooks;
 beforeAll(async () => {
-  house = await openHouse(await testDatabase());
+  webhooks = await openWebhooks();
 });
-afterAll(() => house.close());
-afterEach(async () => {
-  for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
-  await house.asTenant((sql) => sql`delete from webhook_endpoints`);
-  await house.db.asSystem((sql) => sql`delete from queue`);
-});
-
-async function receiver(status: () => number = () => 200) {
-  const opened = await openReceiver(() => ({ status: status() }));
-  cleanups.push(opened.close);
-  return opened;
-}
+afterAll(() => webhooks.close());
+afterEach(() => webhooks.clear());
 
 const URL = "http://receiver.test/hooks";
 const create = (input: object = {}) =>
-  house.call("create_webhook_endpoint", { url: URL, events: ["player.created"], ...input });
-const player = { id: "0190f3b2-0000-7000-8000-000000000001", player_id: "P-1", tier: "Gold" };
+  webhooks.call("create_webhook_endpoint", { url: URL, events: ["player.created"], ...input });
 
 describe("an endpoint", () => {
   test("is answered as the specification shows it, with what we add", async () => {
@@ -32,7 +19,7 @@ describe("an endpoint", () => {
     expect(status).toBe(201);
     expect(body).toEqual({
       id: expect.any(String),
-      property_id: house.property,
+      property_id: webhooks.property,
       url: URL,
       events: ["player.created"],
       is_active: true,
@@ -47,25 +34,35 @@ describe("an endpoint", () => {
   });
 
   test("shows its secret in the first answer and never again", async () => {
-    const first = await house.call("create_webhook_endpoint", { url: URL, events: ["*"] }, { key: "once" });
+    const first = await webhooks.call(
+      "create_webhook_endpoint",
+      { url: URL, events: ["*"] },
+      { key: "once" },
+    );
     const { id, secret } = first.body;
-    const again = await house.call("create_webhook_endpoint", { url: URL, events: ["*"] }, { key: "once" });
+    const again = await webhooks.call(
+      "create_webhook_endpoint",
+      { url: URL, events: ["*"] },
+      { key: "once" },
+    );
     expect(again.body.id).toBe(id);
     const others = [
       again,
-      await house.call("get_webhook_endpoint", { id }),
-      await house.call("list_webhook_endpoints", {}),
-      await house.call("update_webhook_endpoint", { id, description: "mine" }),
+      await webhooks.call("get_webhook_endpoint", { id }),
+      await webhooks.call("list_webhook_endpoints", {}),
+      await webhooks.call("update_webhook_endpoint", { id, description: "mine" }),
     ];
     for (const { text } of others) expect(text).not.toMatch(/secret|whsec/);
     for (const filters of [{ "secret.like": "whsec%" }, { "previous_secret.is": "null" }]) {
-      await expect(house.call("list_webhook_endpoints", { filters })).rejects.toMatchObject({ status: 400 });
+      await expect(webhooks.call("list_webhook_endpoints", { filters })).rejects.toMatchObject({
+        status: 400,
+      });
     }
-    await expect(house.call("list_webhook_endpoints", { select: "secret" })).rejects.toMatchObject({
+    await expect(webhooks.call("list_webhook_endpoints", { select: "secret" })).rejects.toMatchObject({
       status: 400,
     });
     await expect(create({ secret: "whsec_mine" })).rejects.toMatchObject({ status: 400 });
-    const stored = await house.asTenant(
+    const stored = await webhooks.asTenant(
       (sql) => sql`
         select 1 from audit_logs where diff::text like ${`%${secret}%`}
         union all select 1 from idempotency_records where body like ${`%${secret}%`}`,
@@ -95,7 +92,7 @@ describe("an endpoint", () => {
   ])("is refused with %s", async (_, input, words) => {
     await expect(create(input)).rejects.toMatchObject({ status: 400, message: words });
     const { body } = await create();
-    await expect(house.call("update_webhook_endpoint", { id: body.id, ...input })).rejects.toMatchObject({
+    await expect(webhooks.call("update_webhook_endpoint", { id: body.id, ...input })).rejects.toMatchObject({
       status: 400,
       message: words,
     });
@@ -103,47 +100,49 @@ describe("an endpoint", () => {
 
   test("takes its deliveries with it when it is deleted; the events stay", async () => {
     const { body } = await create();
-    await house.emit("player.created", [player]);
-    await house.call("delete_webhook_endpoint", { id: body.id });
-    expect((await house.call("list_webhook_deliveries", {})).body).toEqual([]);
-    const events = await house.asTenant(
-      (sql) => sql`select 1 from outbox where property_id = ${house.property}`,
+    await webhooks.emit("player.created", [PLAYER]);
+    await webhooks.call("delete_webhook_endpoint", { id: body.id });
+    expect((await webhooks.call("list_webhook_deliveries", {})).body).toEqual([]);
+    const events = await webhooks.asTenant(
+      (sql) => sql`select 1 from outbox where property_id = ${webhooks.property}`,
     );
     expect(events.length).toBeGreaterThan(0);
-    await house.work();
+    await webhooks.work();
   });
 
   test("that is switched off by hand gets nothing, what was pending is discarded, and it can be switched on", async () => {
-    const { url, received } = await receiver();
+    const { url, received } = await webhooks.receiver();
     const { body } = await create({ url });
-    await house.emit("player.created", [player]);
-    await house.call("update_webhook_endpoint", { id: body.id, is_active: false });
-    await house.emit("player.created", [player]);
-    await house.work();
+    await webhooks.emit("player.created", [PLAYER]);
+    await webhooks.call("update_webhook_endpoint", { id: body.id, is_active: false });
+    await webhooks.emit("player.created", [PLAYER]);
+    await webhooks.work();
     expect(received).toHaveLength(0);
-    expect((await house.deliveriesOf(body.id)).map(({ status }) => status)).toEqual(["discarded"]);
-    await house.call("update_webhook_endpoint", { id: body.id, is_active: true });
-    await house.emit("player.created", [player]);
-    await house.work();
+    expect((await webhooks.deliveriesOf(body.id)).map(({ status }) => status)).toEqual(["discarded"]);
+    await webhooks.call("update_webhook_endpoint", { id: body.id, is_active: true });
+    await webhooks.emit("player.created", [PLAYER]);
+    await webhooks.work();
     expect(received).toHaveLength(1);
   });
 
   test("that moves to another URL gets what was waiting there at once", async () => {
-    const { url, received } = await receiver();
+    const { url, received } = await webhooks.receiver();
     const { body } = await create({ url: "http://127.0.0.1:9/" });
-    await house.emit("player.created", [player]);
-    await house.asTenant((sql) => sql`update webhook_endpoints set resting_until = now() + interval '1 day'`);
-    await house.work();
-    await house.call("update_webhook_endpoint", { id: body.id, url });
-    await house.work();
+    await webhooks.emit("player.created", [PLAYER]);
+    await webhooks.asTenant(
+      (sql) => sql`update webhook_endpoints set resting_until = now() + interval '1 day'`,
+    );
+    await webhooks.work();
+    await webhooks.call("update_webhook_endpoint", { id: body.id, url });
+    await webhooks.work();
     expect(received).toHaveLength(1);
   });
 
   test("of another property is not there, for any operation", async () => {
-    const at = await house.newProperty();
+    const at = await webhooks.newProperty();
     const { body } = await create();
-    await house.emit("player.created", [player]);
-    const [delivery] = await house.deliveriesOf(body.id);
+    await webhooks.emit("player.created", [PLAYER]);
+    const [delivery] = await webhooks.deliveriesOf(body.id);
     const attempts: [string, object][] = [
       ["get_webhook_endpoint", { id: body.id }],
       ["update_webhook_endpoint", { id: body.id, is_active: false }],
@@ -155,17 +154,17 @@ describe("an endpoint", () => {
       ["replay_webhooks", { endpointId: body.id, since: "2020-01-01T00:00:00Z" }],
     ];
     for (const [name, input] of attempts) {
-      await expect(house.call(name, input, { at }), name).rejects.toMatchObject({ status: 404 });
+      await expect(webhooks.call(name, input, { at }), name).rejects.toMatchObject({ status: 404 });
     }
-    expect((await house.call("list_webhook_endpoints", {}, { at })).body).toEqual([]);
-    expect((await house.call("list_webhook_deliveries", {}, { at })).body).toEqual([]);
+    expect((await webhooks.call("list_webhook_endpoints", {}, { at })).body).toEqual([]);
+    expect((await webhooks.call("list_webhook_deliveries", {}, { at })).body).toEqual([]);
   });
 });
 
 describe("where private addresses are closed", () => {
-  let closed: House;
+  let closed: Webhooks;
   beforeAll(async () => {
-    closed = await openHouse(await testDatabase(), { allowPrivate: false });
+    closed = await openWebhooks({ allowPrivate: false });
   });
   afterAll(() => closed.close());
 
@@ -183,14 +182,14 @@ describe("where private addresses are closed", () => {
   });
 
   test("one that got in all the same is not called, and the delivery says why", async () => {
-    const { url, received } = await receiver();
+    const { url, received } = await webhooks.receiver();
     const { body } = await closed.call("create_webhook_endpoint", {
       url: "https://receiver.example.com/",
       events: ["*"],
     });
     const inside = url.replace("http:", "https:");
     await closed.asTenant((sql) => sql`update webhook_endpoints set url = ${inside} where id = ${body.id}`);
-    await closed.emit("player.created", [player]);
+    await closed.emit("player.created", [PLAYER]);
     await closed.work();
     const [delivery] = await closed.deliveriesOf(body.id);
     expect(delivery).toMatchObject({ status: "pending", attempt_count: 1 });

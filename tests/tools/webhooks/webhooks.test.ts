@@ -1,35 +1,22 @@
 import { createHmac } from "node:crypto";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
-import { emitMany } from "#runtime/outbox.ts";
-import { testDatabase } from "../../support/database.ts";
-import { type House, openHouse, openReceiver } from "./house.ts";
+import { emitMany } from "#runtime/funnel/outbox.ts";
+import { openWebhooks, PLAYER, type Webhooks } from "./scenario.ts";
 
-let house: House;
-const cleanups: (() => unknown)[] = [];
+let webhooks: Webhooks;
 beforeAll(async () => {
-  house = await openHouse(await testDatabase());
+  webhooks = await openWebhooks();
 });
-afterAll(() => house.close());
-afterEach(async () => {
-  for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
-  await house.asTenant((sql) => sql`delete from webhook_endpoints`);
-  await house.db.asSystem((sql) => sql`delete from queue`);
-});
-
-async function receiver(status: () => number = () => 200) {
-  const opened = await openReceiver(() => ({ status: status() }));
-  cleanups.push(opened.close);
-  return opened;
-}
+afterAll(() => webhooks.close());
+afterEach(() => webhooks.clear());
 
 const URL = "http://receiver.test/hooks";
 const create = (input: object = {}) =>
-  house.call("create_webhook_endpoint", { url: URL, events: ["player.created"], ...input });
-const player = { id: "0190f3b2-0000-7000-8000-000000000001", player_id: "P-1", tier: "Gold" };
+  webhooks.call("create_webhook_endpoint", { url: URL, events: ["player.created"], ...input });
 
 describe("the body", () => {
   const personal = {
-    ...player,
+    ...PLAYER,
     email: "zoe@example.com",
     phone: "+17025550100",
     first_name: "Zoe",
@@ -41,16 +28,16 @@ describe("the body", () => {
   };
 
   async function bodyOf(input: object, object: object) {
-    const { url, received } = await receiver();
+    const { url, received } = await webhooks.receiver();
     await create({ url, ...input });
-    await house.emit("player.created", [object]);
-    await house.work();
+    await webhooks.emit("player.created", [object]);
+    await webhooks.work();
     return { ...JSON.parse(received[0]!.raw), bytes: Buffer.byteLength(received[0]!.raw) };
   }
 
   test("is thin: nobody's personal data is in it, at any depth", async () => {
     const { data } = await bodyOf({}, personal);
-    expect(data.object).toEqual({ ...player, host: { id: 1, seen: [{}] } });
+    expect(data.object).toEqual({ ...PLAYER, host: { id: 1, seen: [{}] } });
   });
 
   test("is whole for an endpoint that asked for it", async () => {
@@ -59,130 +46,140 @@ describe("the body", () => {
   });
 
   test("names what changed and what it was before, thin as well", async () => {
-    const { url, received } = await receiver();
+    const { url, received } = await webhooks.receiver();
     await create({ url, events: ["player.*"] });
-    await house.emit("player.updated", [personal], house.property, {
+    await webhooks.emit("player.updated", [personal], webhooks.property, {
       tier: "Silver",
       email: "old@example.com",
     });
-    await house.work();
+    await webhooks.work();
     expect(JSON.parse(received[0]!.raw).data.previous).toEqual({ tier: "Silver" });
   });
 
   test("that would be over 20 KB holds the id alone, and says that it is cut", async () => {
-    const { data, bytes } = await bodyOf({}, { ...player, note: "é".repeat(10_000) });
-    expect(data).toEqual({ object: { id: player.id }, truncated: true });
+    const { data, bytes } = await bodyOf({}, { ...PLAYER, note: "é".repeat(10_000) });
+    expect(data).toEqual({ object: { id: PLAYER.id }, truncated: true });
     expect(bytes).toBeLessThan(20_000);
   });
 });
 
 describe("a rotation", () => {
   test("shows the new secret once, and until the overlap ends signs with both", async () => {
-    const { url, received } = await receiver();
+    const { url, received } = await webhooks.receiver();
     const { body: endpoint } = await create({ url });
     const rotate = () =>
-      house.call("rotate_webhook_secret", { endpointId: endpoint.id, overlapHours: 2 }, { key: "rotate" });
+      webhooks.call("rotate_webhook_secret", { endpointId: endpoint.id, overlapHours: 2 }, { key: "rotate" });
     const { body } = await rotate();
     expect(Date.parse(body.previous_secret_until) - Date.now()).toBeGreaterThan(7_100_000);
     expect((await rotate()).body).toEqual({
       success: true,
       previous_secret_until: body.previous_secret_until,
     });
-    await house.emit("player.created", [player]);
-    await house.work();
+    await webhooks.emit("player.created", [PLAYER]);
+    await webhooks.work();
     const { headers, raw } = received[0]!;
     const mac = (secret: string) =>
       `v1=${createHmac("sha256", secret).update(`${headers["x-service-timestamp"]}.${raw}`).digest("hex")}`;
     expect(headers["x-service-signature"]).toBe(mac(body.secret));
     expect(headers["x-service-signature-previous"]).toBe(mac(endpoint.secret));
     expect(String(headers["webhook-signature"]).split(" ")).toHaveLength(2);
-    await house.asTenant((sql) => sql`update webhook_endpoints set previous_secret_until = now()`);
-    await house.emit("player.created", [player]);
-    await house.work();
+    await webhooks.asTenant((sql) => sql`update webhook_endpoints set previous_secret_until = now()`);
+    await webhooks.emit("player.created", [PLAYER]);
+    await webhooks.work();
     expect(received[1]!.headers).not.toHaveProperty("x-service-signature-previous");
     expect(String(received[1]!.headers["webhook-signature"]).split(" ")).toHaveLength(1);
   });
 
   test("without an overlap ends the old secret at once", async () => {
-    const { url, received } = await receiver();
+    const { url, received } = await webhooks.receiver();
     const { body: endpoint } = await create({ url });
-    const { body } = await house.call("rotate_webhook_secret", { endpointId: endpoint.id, overlapHours: 0 });
+    const { body } = await webhooks.call("rotate_webhook_secret", {
+      endpointId: endpoint.id,
+      overlapHours: 0,
+    });
     expect(body.previous_secret_until).toBeNull();
-    await house.emit("player.created", [player]);
-    await house.work();
+    await webhooks.emit("player.created", [PLAYER]);
+    await webhooks.work();
     expect(received[0]!.headers).not.toHaveProperty("x-service-signature-previous");
   });
 });
 
 describe("sending again", () => {
   test("a test event reaches an endpoint that subscribes to something else", async () => {
-    const { url, received } = await receiver();
+    const { url, received } = await webhooks.receiver();
     const { body } = await create({ url });
-    const sent = await house.call("test_webhook", { endpointId: body.id });
-    await house.work();
+    const sent = await webhooks.call("test_webhook", { endpointId: body.id });
+    await webhooks.work();
     expect(received.map(({ headers }) => headers["x-service-event"])).toEqual(["webhook.test"]);
-    const delivery = await house.call("get_webhook_delivery", { id: sent.body.delivery_id });
+    const delivery = await webhooks.call("get_webhook_delivery", { id: sent.body.delivery_id });
     expect(delivery.body).toMatchObject({ status: "delivered", event_id: sent.body.event_id });
   });
 
   test("a delivery is sent again with its ids, even while the endpoint rests", async () => {
-    const { url, received } = await receiver();
+    const { url, received } = await webhooks.receiver();
     const { body } = await create({ url });
-    await house.emit("player.created", [player]);
-    await house.work();
-    await house.asTenant((sql) => sql`update webhook_endpoints set resting_until = now() + interval '1 day'`);
-    const [delivery] = await house.deliveriesOf(body.id);
-    await house.call("redeliver_webhook", { deliveryId: delivery!.id });
-    await house.work();
+    await webhooks.emit("player.created", [PLAYER]);
+    await webhooks.work();
+    await webhooks.asTenant(
+      (sql) => sql`update webhook_endpoints set resting_until = now() + interval '1 day'`,
+    );
+    const [delivery] = await webhooks.deliveriesOf(body.id);
+    await webhooks.call("redeliver_webhook", { deliveryId: delivery!.id });
+    await webhooks.work();
     expect(received).toHaveLength(2);
     for (const header of ["webhook-id", "x-service-delivery"]) {
       expect(received[1]!.headers[header]).toBe(received[0]!.headers[header]);
     }
-    expect((await house.deliveriesOf(body.id))[0]).toMatchObject({ status: "delivered", attempt_count: 1 });
-    expect((await house.deliveriesOf(body.id))[0]!.attempts).toHaveLength(2);
+    expect((await webhooks.deliveriesOf(body.id))[0]).toMatchObject({
+      status: "delivered",
+      attempt_count: 1,
+    });
+    expect((await webhooks.deliveriesOf(body.id))[0]!.attempts).toHaveLength(2);
   });
 
   test("a replay sends what failed in a stretch of time, and nothing else", async () => {
-    const { url, received } = await receiver();
+    const { url, received } = await webhooks.receiver();
     const { body } = await create({ url });
-    await house.emit(
+    await webhooks.emit(
       "player.created",
-      Array.from({ length: 6 }, () => player),
+      Array.from({ length: 6 }, () => PLAYER),
     );
-    await house.work();
-    const ids = (await house.deliveriesOf(body.id)).map(({ id }) => id);
-    await house.asTenant(async (sql) => {
+    await webhooks.work();
+    const ids = (await webhooks.deliveriesOf(body.id)).map(({ id }) => id);
+    await webhooks.asTenant(async (sql) => {
       await sql`update webhook_deliveries set status = 'failed' where id = any(${ids.slice(0, 4)}::uuid[])`;
       await sql`update webhook_deliveries set created_at = now() - interval '2 days' where id = any(${ids.slice(0, 2)}::uuid[])`;
     });
     const since = new Date(Date.now() - 86_400_000).toISOString();
-    const replayed = await house.call("replay_webhooks", { endpointId: body.id, since });
+    const replayed = await webhooks.call("replay_webhooks", { endpointId: body.id, since });
     expect(replayed.body).toEqual({ success: true, replayed: 2, next_after: null });
-    await house.work();
+    await webhooks.work();
     expect(received).toHaveLength(8);
     const again = received.slice(6).map(({ headers }) => headers["x-service-delivery"]);
     expect(again.sort()).toEqual(ids.slice(2, 4).sort());
     const until = new Date(Date.now() - 100_000_000).toISOString();
-    await expect(house.call("replay_webhooks", { endpointId: body.id, since, until })).rejects.toMatchObject({
+    await expect(
+      webhooks.call("replay_webhooks", { endpointId: body.id, since, until }),
+    ).rejects.toMatchObject({
       status: 400,
     });
   });
 
   test("a replay of more than 10,000 goes on where it stopped", async () => {
     const { body } = await create();
-    await house.asTenant((sql) =>
+    await webhooks.asTenant((sql) =>
       emitMany(
         sql,
-        house.property,
+        webhooks.property,
         "player.created",
         sql`select '{}'::jsonb as object from generate_series(1, 10500)`,
       ),
     );
-    await house.asTenant((sql) => sql`update webhook_deliveries set status = 'delivered'`);
+    await webhooks.asTenant((sql) => sql`update webhook_deliveries set status = 'delivered'`);
     const replay = { endpointId: body.id, since: "2020-01-01T00:00:00Z", status: "delivered" };
-    const first = (await house.call("replay_webhooks", replay)).body;
+    const first = (await webhooks.call("replay_webhooks", replay)).body;
     expect(first.replayed).toBe(10_000);
-    const second = (await house.call("replay_webhooks", { ...replay, after: first.next_after })).body;
+    const second = (await webhooks.call("replay_webhooks", { ...replay, after: first.next_after })).body;
     expect(second).toMatchObject({ replayed: 500, next_after: null });
   });
 
@@ -191,7 +188,7 @@ describe("sending again", () => {
     ["replay_webhooks", (endpointId: string) => ({ endpointId, since: "2020-01-01T00:00:00Z" })],
   ])("%s to an endpoint that is switched off is a conflict", async (name, input) => {
     const { body } = await create({ is_active: false });
-    await expect(house.call(name, input(body.id))).rejects.toMatchObject({
+    await expect(webhooks.call(name, input(body.id))).rejects.toMatchObject({
       status: 409,
       message: /is_active/,
     });
@@ -201,22 +198,22 @@ describe("sending again", () => {
 describe("events of many rows at once", () => {
   const rows = 1_000;
   const emit = () =>
-    house.asTenant((sql) =>
+    webhooks.asTenant((sql) =>
       emitMany(
         sql,
-        house.property,
+        webhooks.property,
         "player.created",
         sql`select jsonb_build_object('id', i) as object from generate_series(1, ${rows}) i`,
       ),
     );
 
   test("reach every endpoint that asked, each once, by one job an endpoint", async () => {
-    const receivers = [await receiver(), await receiver()];
+    const receivers = [await webhooks.receiver(), await webhooks.receiver()];
     for (const { url } of receivers) await create({ url });
     await create({ events: ["player.updated"] });
     expect(await emit()).toBe(2);
-    expect(await house.waiting()).toHaveLength(2);
-    await house.work();
+    expect(await webhooks.waiting()).toHaveLength(2);
+    await webhooks.work();
     for (const { received } of receivers) {
       const ids = received.map(({ raw }) => JSON.parse(raw).data.object.id);
       expect(new Set(ids).size).toBe(rows);
@@ -226,16 +223,16 @@ describe("events of many rows at once", () => {
 
   test("cost nothing when nobody asked: the query does not run", async () => {
     await create({ events: ["player.updated"] });
-    const queued = await house.asTenant((sql) =>
-      emitMany(sql, house.property, "player.created", sql`select to_jsonb(1 / 0) as object`),
+    const queued = await webhooks.asTenant((sql) =>
+      emitMany(sql, webhooks.property, "player.created", sql`select to_jsonb(1 / 0) as object`),
     );
     expect(queued).toBe(0);
   });
 
   test("of no rows wake nobody", async () => {
     await create();
-    const queued = await house.asTenant((sql) =>
-      emitMany(sql, house.property, "player.created", sql`select '{}'::jsonb as object where false`),
+    const queued = await webhooks.asTenant((sql) =>
+      emitMany(sql, webhooks.property, "player.created", sql`select '{}'::jsonb as object where false`),
     );
     expect(queued).toBe(0);
   });

@@ -1,0 +1,157 @@
+-- The platform's own tables: properties, the persons and keys that may enter them, and mail to these persons.
+
+create table properties (
+  id uuid primary key default uuid_v7(),
+  name text not null,
+  slug text not null unique,
+  legal_name text,
+  postal_address text,
+  timezone text not null default 'America/New_York',
+  default_country text not null default 'US',
+  privacy_policy_url text,
+  responsible_gaming_footer text,
+  help_text text,
+  opt_in_text text,
+  min_age int not null default 21 check (min_age between 0 and 120),
+  email_consent_mode text not null default 'opt_in' check (email_consent_mode in ('opt_in', 'opt_out')),
+  revocation_scope text not null default 'all_channels_phone'
+    check (revocation_scope in ('all_channels_phone', 'channel')),
+  from_email text,
+  from_name text,
+  tiers text[] not null default '{Bronze,Silver,Gold,Platinum,Diamond}',
+  -- The secret under which the property's addresses are hashed.
+  pepper bytea not null default sha256(uuid_send(gen_random_uuid()) || uuid_send(gen_random_uuid())),
+  created_at timestamptz not null default now(),
+  updated_at timestamptz not null default now(),
+  -- ISO 8601 durations by regulation: a privacy request is answered within this time. Operators may change them.
+  privacy_deadlines jsonb not null default '{"gdpr": "P1M", "ccpa": "P45D"}',
+  -- The newest seal of each ledger, where the property's own role cannot write. It shows a chain that was cut short.
+  ledger_heads jsonb not null default '{}',
+  hard_bounce_limit int not null default 1 check (hard_bounce_limit > 0),
+  complaint_limit int not null default 1 check (complaint_limit > 0),
+  soft_bounce_limit int not null default 3 check (soft_bounce_limit > 0),
+  sms_opt_out_text text not null default 'Reply STOP to opt out',
+  -- The answer to STOP, where the property has its own.
+  sms_stop_text text,
+  tracking text not null default 'on' check (tracking in ('on', 'off')),
+  agent_confirmation text not null default 'on' check (agent_confirmation in ('on', 'off'))
+);
+alter table properties enable row level security;
+create policy tenant on properties for select to app_property using (id = current_property());
+create policy platform on properties to app_system using (true) with check (true);
+grant select on properties to app_property;
+
+create table users (
+  id uuid primary key default uuid_v7(),
+  email text not null unique,
+  name text,
+  password_hash text not null,
+  is_platform_admin boolean not null default false,
+  is_active boolean not null default true,
+  created_at timestamptz not null default now(),
+  updated_at timestamptz not null default now(),
+  -- Tokens issued before it are refused. A whole second, because a token's iat is one.
+  sessions_from timestamptz
+);
+
+create table memberships (
+  id uuid primary key default uuid_v7(),
+  property_id uuid not null references properties on delete cascade,
+  user_id uuid not null references users on delete cascade,
+  role text not null check (role in ('admin', 'manager', 'analyst')),
+  created_at timestamptz not null default now(),
+  updated_at timestamptz not null default now(),
+  unique (property_id, user_id)
+);
+create index memberships_user on memberships (user_id);
+
+create table api_keys (
+  id uuid primary key default uuid_v7(),
+  property_id uuid not null references properties on delete cascade,
+  name text not null,
+  key_prefix text not null,
+  key_hash bytea not null unique,
+  scopes text[] not null default '{read,write}',
+  rate_limit int not null default 100 check (rate_limit > 0),
+  is_active boolean not null default true,
+  expires_at timestamptz,
+  created_by uuid references users on delete set null,
+  created_at timestamptz not null default now(),
+  revoked_at timestamptz,
+  -- Agents with this key are shown no whole address, name or birth date.
+  pii_masked boolean not null default false,
+  agent_confirmation text not null default 'on' check (agent_confirmation in ('on', 'off'))
+);
+create index api_keys_property on api_keys (property_id, created_at);
+
+-- Beside the keys, because each process writes it every 5 s, and in a cluster every node has a copy of the keys.
+-- No foreign key, because a local table that refers to such a copy can wait for itself.
+create table api_key_uses (
+  api_key_id uuid primary key,
+  last_used_at timestamptz not null
+);
+
+-- One row a user: a newer link ends the older one. Of the token only its SHA-256 is kept. No foreign key, as above:
+-- a row outlives its user by 30 minutes at most, and is worth nothing without the user.
+create table password_resets (
+  user_id uuid primary key,
+  token_hash bytea not null unique,
+  expires_at timestamptz not null default now() + interval '30 minutes',
+  created_at timestamptz not null default now()
+);
+
+create table signing_keys (
+  kid text primary key,
+  private_jwk jsonb not null,
+  public_jwk jsonb not null,
+  created_at timestamptz not null default now(),
+  retired_at timestamptz
+);
+
+-- Counts the changes of keys, users, memberships and properties, so that every process knows when to forget.
+create table directory_version (
+  singleton boolean primary key default true check (singleton),
+  version bigint not null default 0
+);
+insert into directory_version default values;
+
+-- Mail of the mailbox provider that belongs to no property.
+create table platform_messages (
+  id uuid primary key,
+  channel text not null,
+  recipient text not null,
+  sender text,
+  subject text,
+  text text,
+  html text,
+  headers jsonb not null default '{}',
+  created_at timestamptz not null default now()
+);
+create index platform_messages_created on platform_messages (created_at, id);
+
+grant select, insert, update, delete
+  on properties, users, memberships, api_keys, api_key_uses, password_resets, signing_keys, platform_messages
+  to app_system;
+grant select, update on directory_version to app_system;
+
+-- Users are the platform's, and a property's role cannot read them. It may ask these two questions.
+
+-- Whether an address is that of a person who works in the property.
+create function is_staff(address text) returns boolean language sql stable security definer
+  set search_path = public, pg_temp
+  as $$
+    select exists (select from users u join memberships m on m.user_id = u.id
+      where m.property_id = current_property() and u.email = address and u.is_active)
+  $$;
+revoke execute on function is_staff(text) from public;
+grant execute on function is_staff(text) to app_property;
+
+-- The users that are told when something happens to the property.
+create function property_managers() returns setof uuid language sql stable security definer
+  set search_path = public, pg_temp
+  as $$
+    select u.id from memberships m join users u on u.id = m.user_id
+    where m.property_id = current_property() and m.role in ('admin', 'manager') and u.is_active
+  $$;
+revoke execute on function property_managers() from public;
+grant execute on function property_managers() to app_property;

@@ -1,0 +1,130 @@
+-- Ledgers, to which rows are only added, and the chains of seals that show whether one was changed.
+
+-- SHA-256 of a record as PostgreSQL prints it. Nulls are left out, so that a new column changes no old hash.
+create function sealed_hash(sealed jsonb) returns bytea language sql immutable parallel safe
+  as $$ select sha256(convert_to(jsonb_strip_nulls(sealed)::text, 'UTF8')) $$;
+create function salted_hash(salt bytea, detail jsonb) returns bytea language sql immutable parallel safe
+  as $$ select sha256(salt || convert_to(detail::text, 'UTF8')) $$;
+
+-- The personal part of a row (diff, ip, and request_id, which callers choose) stands beside a random salt, and
+-- record_hash is over detail_hash. When a person is erased, that part and the salt go, and the seals still hold.
+-- No foreign key: rows are written under the property's role alone, and the check cost as much as an index.
+create table audit_logs (
+  property_id uuid not null,
+  id uuid not null default uuid_v7(),
+  actor_type text not null check (actor_type in ('player', 'user', 'api_key', 'system')),
+  actor_id uuid,
+  client text,
+  action text not null,
+  entity text,
+  entity_id uuid,
+  diff jsonb,
+  ip text,
+  request_id text,
+  record_hash bytea not null,
+  created_at timestamptz not null default now(),
+  updated_at timestamptz not null default now(),
+  salt bytea,
+  detail_hash bytea,
+  erased_by uuid,
+  primary key (property_id, id)
+);
+create index audit_logs_created on audit_logs (property_id, created_at, id);
+create index audit_logs_entity on audit_logs (property_id, entity_id);
+create index audit_logs_erased on audit_logs (property_id, erased_by) where erased_by is not null;
+
+-- One closed range of a ledger: its rows in their order, and the seal before this one.
+create table ledger_seals (
+  property_id uuid not null references properties,
+  id uuid not null default uuid_v7(),
+  ledger text not null check (ledger in ('audit_logs', 'consent_records')),
+  seq int not null check (seq > 0),
+  from_at timestamptz not null,
+  to_at timestamptz not null,
+  row_ids uuid[] not null,
+  row_hashes bytea[] not null,
+  previous_hash bytea,
+  seal_hash bytea not null,
+  created_at timestamptz not null default now(),
+  updated_at timestamptz not null default now(),
+  -- Over seal_hash, under a key from APP_SECRET, which key_id tells from another one.
+  mac bytea not null,
+  key_id text not null,
+  primary key (property_id, id),
+  unique (property_id, ledger, seq)
+);
+
+call isolate_tenants('audit_logs', 'ledger_seals');
+
+-- The personal part of a row may be blanked, once, and nothing else be changed.
+revoke update, delete on audit_logs, ledger_seals from app_property;
+grant update (diff, ip, request_id, salt, erased_by, updated_at) on audit_logs to app_property;
+create policy erasure on audit_logs as restrictive for update to app_property
+  using (erased_by is null) with check (erased_by is not null and num_nonnulls(diff, ip, request_id, salt) = 0);
+
+-- One job seals the ledgers of all properties.
+create policy sealing on audit_logs for select to app_system using (true);
+create policy platform on audit_logs for insert to app_system with check (true);
+create policy platform on ledger_seals to app_system using (true) with check (true);
+grant select, insert on audit_logs, ledger_seals to app_system;
+
+-- The platform's own audit log is a ledger too.
+create table system_audit_logs (
+  id uuid primary key default uuid_v7(),
+  actor_type text not null,
+  actor_id uuid,
+  action text not null,
+  entity text,
+  entity_id uuid,
+  diff jsonb,
+  ip text,
+  request_id text,
+  created_at timestamptz not null default now(),
+  client text,
+  salt bytea,
+  detail_hash bytea,
+  record_hash bytea not null,
+  erased_by uuid,
+  updated_at timestamptz not null default now()
+);
+create index system_audit_logs_created on system_audit_logs (created_at, id);
+
+create table system_ledger_seals (
+  id uuid primary key default uuid_v7(),
+  ledger text not null check (ledger in ('system_audit_logs')),
+  seq int not null check (seq > 0),
+  from_at timestamptz not null,
+  to_at timestamptz not null,
+  row_ids uuid[] not null,
+  row_hashes bytea[] not null,
+  previous_hash bytea,
+  seal_hash bytea not null,
+  mac bytea not null,
+  key_id text not null,
+  created_at timestamptz not null default now(),
+  unique (ledger, seq)
+);
+
+-- The newest seal. It shows a chain that was cut short.
+create table system_ledger_heads (
+  ledger text primary key check (ledger in ('system_audit_logs')),
+  seq int not null,
+  hash text not null
+);
+
+grant select, insert on system_audit_logs, system_ledger_seals to app_system;
+grant select, insert, update on system_ledger_heads to app_system;
+
+-- The time before which every row of a ledger can be seen: no transaction in this database is open that began
+-- earlier. Null where a transaction is open whose start the owner may not see (pg_read_all_stats).
+create function ledger_horizon() returns timestamptz language sql security definer volatile
+  set search_path = pg_catalog, pg_temp as $$
+  select case when bool_or(a.state is null) or exists (
+      select from pg_prepared_xacts where database = current_database()) then null
+    else least(min(a.xact_start), clock_timestamp()) end
+  from pg_locks l join pg_stat_activity a on a.pid = l.pid
+  where l.locktype = 'virtualxid' and l.virtualxid = l.virtualtransaction and a.pid <> pg_backend_pid()
+    and a.datname = current_database()
+$$;
+revoke execute on function ledger_horizon() from public;
+grant execute on function ledger_horizon() to app_system;

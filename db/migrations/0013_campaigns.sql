@@ -1,0 +1,109 @@
+-- Campaigns, and the templates that they are written from.
+
+create table templates (
+  property_id uuid not null references properties,
+  id uuid not null default uuid_v7(),
+  name text not null,
+  channel text not null default 'email'
+    check (channel in ('email', 'sms', 'voice', 'push', 'inbox', 'loyaltyvip')),
+  engine text not null default 'liquid' check (engine in ('liquid', 'mjml')),
+  subject text,
+  -- Where there is MJML, the HTML is made from it.
+  html text,
+  text text,
+  version int not null default 1,
+  deleted_at timestamptz,
+  created_at timestamptz not null default now(),
+  updated_at timestamptz not null default now(),
+  mjml text,
+  -- The fields of a recipient that it uses.
+  variables text[],
+  primary key (property_id, id)
+);
+create unique index templates_name on templates (property_id, name) where deleted_at is null;
+create index templates_created on templates (property_id, created_at, id);
+
+create table campaigns (
+  property_id uuid not null references properties,
+  id uuid not null default uuid_v7(),
+  name text not null,
+  channel text not null default 'email'
+    check (channel in ('email', 'sms', 'voice', 'push', 'inbox', 'loyaltyvip')),
+  status text not null default 'draft'
+    check (status in ('draft', 'scheduled', 'queued', 'sending', 'paused', 'sent', 'cancelled', 'failed')),
+  template_id uuid,
+  subject text,
+  preheader text,
+  from_name text,
+  from_email text,
+  reply_to text,
+  body_html text,
+  body_text text,
+  segment_id uuid,
+  exclude_segment_ids uuid[] not null default '{}',
+  audience text check (audience in ('all')),
+  conditions jsonb,
+  logic text not null default 'and' check (logic in ('and', 'or')),
+  scheduled_at timestamptz,
+  is_transactional boolean not null default false,
+  tags text[] not null default '{}',
+  status_reason text,
+  -- What the plan has written so far: totals, and where it goes on after a crash.
+  plan_cursor uuid,
+  planned_at timestamptz,
+  audience_count int not null default 0,
+  version int not null default 1,
+  started_at timestamptz,
+  finished_at timestamptz,
+  archived_at timestamptz,
+  deleted_at timestamptz,
+  created_at timestamptz not null default now(),
+  updated_at timestamptz not null default now(),
+  provider_id uuid,
+  send_in_player_timezone boolean not null default false,
+  throttle_per_minute int check (throttle_per_minute > 0),
+  ignore_frequency_cap boolean not null default false,
+  -- When it starts: before scheduled_at where the first players' clocks show that time earlier.
+  fires_at timestamptz,
+  utm jsonb,
+  stats jsonb not null default '{}',
+  -- What the campaign is for: an event of the player's within some hours of the message.
+  goal jsonb,
+  stats_at timestamptz,
+  -- The share of the audience that gets nothing, to compare the others with.
+  holdout_percent int not null default 0 check (holdout_percent between 0 and 100),
+  body_mjml text,
+  -- More failures than this in a row pause the campaign.
+  max_send_errors int not null default 1000 check (max_send_errors > 0),
+  -- How many have failed since the last that was sent, over all jobs and processes.
+  errors_in_row int not null default 0,
+  -- The segments, custom fields and tiers of its audience as they were when its first recipients were planned.
+  planned_rules jsonb,
+  -- Variants that a share of the audience gets, and the one that did best, which the rest gets.
+  ab_test jsonb,
+  ab_ends_at timestamptz,
+  ab_result jsonb,
+  -- Where part of the audience waits for the winner, messages that are not handed over grow stale from then on.
+  expires_from timestamptz,
+  -- Which of a property's campaigns goes first where several send at once.
+  priority int not null default 0,
+  primary key (property_id, id),
+  foreign key (property_id, template_id) references templates,
+  foreign key (property_id, segment_id) references segments,
+  foreign key (property_id, provider_id) references message_providers
+);
+create index campaigns_created on campaigns (property_id, created_at, id);
+
+-- What a throttled campaign has claimed lately: one row a claim, which all processes count.
+create table campaign_claims (
+  property_id uuid not null,
+  id uuid not null default uuid_v7(),
+  campaign_id uuid not null,
+  claimed_at timestamptz not null default clock_timestamp(),
+  count int not null,
+  primary key (property_id, id),
+  foreign key (property_id, campaign_id) references campaigns
+);
+create index campaign_claims_campaign on campaign_claims (property_id, campaign_id, claimed_at);
+
+call isolate_tenants('templates', 'campaigns', 'campaign_claims');

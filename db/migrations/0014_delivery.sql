@@ -1,0 +1,150 @@
+-- Messages on their way to players: sends, what came of them, and the providers that keep messages here.
+
+-- A send is written once and changes its status twice. No index holds the status and each page is left half
+-- empty, so that both changes stay in the page and touch no index.
+create table campaign_sends (
+  property_id uuid not null,
+  id uuid not null default uuid_v7(),
+  campaign_id uuid,
+  player_id uuid,
+  anon_id uuid,
+  channel text not null,
+  status text not null check (status in ('pending', 'deferred', 'sending', 'sent', 'delivered', 'bounced',
+    'failed', 'skipped', 'cancelled', 'unknown')),
+  skip_reasons text[] not null default '{}',
+  address_hash bytea,
+  address_masked text,
+  provider text,
+  provider_message_id text,
+  dedupe_key bytea not null,
+  claimed_by uuid,
+  claimed_at timestamptz,
+  scheduled_for timestamptz,
+  attempts int not null default 0,
+  error_code text,
+  error_message text,
+  sent_at timestamptz,
+  delivered_at timestamptz,
+  opened_at timestamptz,
+  clicked_at timestamptz,
+  bounced_at timestamptz,
+  complained_at timestamptz,
+  unsubscribed_at timestamptz,
+  created_at timestamptz not null default now(),
+  updated_at timestamptz not null default now(),
+  provider_id uuid,
+  -- The provider may have it already, and knows it again; no other provider may be given it.
+  repeats boolean not null default false,
+  bounce_type text check (bounce_type in ('hard', 'soft')),
+  -- A test of this campaign's message: no send of the campaign, and in none of its figures.
+  test_of uuid,
+  -- How many parts of a text message are paid for.
+  segments int,
+  opens int not null default 0,
+  clicks int not null default 0,
+  -- The first that no machine seems to have made.
+  first_human_open_at timestamptz,
+  first_human_click_at timestamptz,
+  converted_at timestamptz,
+  variant_id text,
+  primary key (property_id, id),
+  unique (property_id, dedupe_key),
+  foreign key (property_id, campaign_id) references campaigns,
+  foreign key (property_id, player_id) references players
+) with (fillfactor = 50);
+create index campaign_sends_campaign on campaign_sends (property_id, campaign_id, id);
+create index campaign_sends_player on campaign_sends (property_id, player_id);
+create index campaign_sends_created on campaign_sends (property_id, created_at, id);
+-- What an address was sent, whichever player had it then: vendors tell of it, and rules count it.
+create index campaign_sends_address on campaign_sends (property_id, address_hash);
+-- Sends of erased persons whose address another player has by now: they go when that player is erased too.
+create index campaign_sends_freed on campaign_sends (property_id, address_hash)
+  where player_id is null and address_hash is not null;
+
+-- The addresses that a campaign's links lead to: a link redirects to nothing else. Where an address differs from
+-- recipient to recipient, `url` is its template, and the link's signed token brings the address itself.
+create table campaign_links (
+  property_id uuid not null,
+  id uuid not null default uuid_v7(),
+  campaign_id uuid not null,
+  url text not null,
+  url_hash bytea not null,
+  is_template boolean not null,
+  created_at timestamptz not null default now(),
+  updated_at timestamptz not null default now(),
+  primary key (property_id, id),
+  unique (property_id, campaign_id, url_hash),
+  foreign key (property_id, campaign_id) references campaigns
+);
+
+-- One row for a link of a message that was clicked, however often.
+create table campaign_clicks (
+  property_id uuid not null,
+  send_id uuid not null,
+  link_id uuid not null,
+  campaign_id uuid not null,
+  clicks int not null default 0,
+  last_clicked_at timestamptz not null default now(),
+  -- The first that no machine seems to have made.
+  first_human_click_at timestamptz,
+  created_at timestamptz not null default now(),
+  updated_at timestamptz not null default now(),
+  primary key (property_id, send_id, link_id),
+  foreign key (property_id, send_id) references campaign_sends on delete cascade,
+  foreign key (property_id, link_id) references campaign_links,
+  foreign key (property_id, campaign_id) references campaigns
+);
+create index campaign_clicks_link on campaign_clicks (property_id, campaign_id, link_id);
+
+-- What the mailbox provider was given: one row a message, unique by the send it belongs to. No foreign key: rows are
+-- written under the property's role alone, and the check cost as much as an index.
+create table mailbox_messages (
+  property_id uuid not null,
+  id uuid not null,
+  channel text not null,
+  recipient text not null,
+  sender text,
+  subject text,
+  text text,
+  html text,
+  headers jsonb not null default '{}',
+  created_at timestamptz not null default now(),
+  updated_at timestamptz not null default now(),
+  primary key (property_id, id)
+);
+create index mailbox_messages_created on mailbox_messages (property_id, created_at, id);
+create index mailbox_messages_recipient on mailbox_messages (property_id, recipient);
+
+-- The branded inbox: what campaigns of the channel loyaltyvip put there, one row a message.
+create table inbox_messages (
+  property_id uuid not null references properties,
+  id uuid not null,
+  player_id uuid not null,
+  campaign_id uuid,
+  title text not null,
+  body text not null,
+  delivered_at timestamptz not null default now(),
+  created_at timestamptz not null default now(),
+  updated_at timestamptz not null default now(),
+  primary key (property_id, id),
+  foreign key (property_id, player_id) references players
+);
+create index inbox_messages_player on inbox_messages (property_id, player_id, created_at);
+create index inbox_messages_created on inbox_messages (property_id, created_at, id);
+
+call isolate_tenants('campaign_sends', 'campaign_links', 'campaign_clicks', 'mailbox_messages', 'inbox_messages');
+
+-- A campaign is planned faster than autovacuum looks at its sends. Of a property that the statistics do not know the
+-- planner expects one row, and then any index is as good as another. As analyze_members.
+create function analyze_sends() returns void language plpgsql security definer
+  set search_path = public, pg_temp
+  as $$
+begin
+  if is_distributed() then
+    return;
+  end if;
+  analyze campaign_sends (property_id, id, campaign_id, player_id, address_hash, status, claimed_by, scheduled_for);
+exception when lock_not_available then null;
+end $$;
+revoke execute on function analyze_sends() from public;
+grant execute on function analyze_sends() to app_property;

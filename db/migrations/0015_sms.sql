@@ -1,0 +1,114 @@
+-- Text messages that players write, and the words by which they are read.
+
+-- The words that every property starts with. A property adds to them, or reads a word in another way, in sms_keywords;
+-- words that the law names (47 CFR 64.1200(a)(10) and its likes) are protected from that.
+create table sms_keyword_defaults (
+  text text not null,
+  action text not null check (action in ('stop', 'start', 'help', 'review')),
+  match text not null check (match in ('message', 'beginning', 'anywhere')),
+  language text not null default 'en',
+  is_protected boolean not null default false,
+  primary key (text, match)
+);
+grant select on sms_keyword_defaults to app_property, app_system;
+grant insert, update, delete on sms_keyword_defaults to app_system;
+
+-- Whole messages that end it, by the lists of Twilio, AWS and the FCC; below, what people write instead.
+insert into sms_keyword_defaults (text, action, match, language, is_protected)
+select text, 'stop', 'message', language, true
+from unnest(array['en', 'es', 'fr'], array[
+  'STOP|STOPALL|UNSUBSCRIBE|CANCEL|END|QUIT|REVOKE|OPTOUT|REMOVE',
+  'ALTO|PARAR',
+  'ARRET']) as l(language, words), regexp_split_to_table(words, '\|') as text;
+
+insert into sms_keyword_defaults (text, action, match, language)
+select text, action, match, language
+from (values
+  ('stop', 'message', 'en', 'STOPP|STP|STOO|STOPPP|STOP IT|STOP THIS|STOP NOW|STOP ALREADY|STOP EVERYTHING|STOPTEXT|'
+    'OPT ME OUT|UNSUB|UNSUBSCRIBE ME|UNSUBSCRIBE ALL|CANCEL ALL|REMOVE ME|TAKE ME OFF|NO MORE|NO MORE TEXTS|NO MORE MESSAGES|'
+    'LEAVE ME ALONE|LOSE MY NUMBER|DELETE MY NUMBER|GO AWAY|FUCK OFF'),
+  ('stop', 'message', 'es', 'PARE|PAREN|BAJA|DARME DE BAJA|CANCELAR|SALIR|DETENER|BASTA|NO MAS|NO MAS MENSAJES|DEJEN DE MOLESTAR'),
+  ('stop', 'message', 'fr', 'ARRETER|ARRETEZ|DESABONNER|DESABONNEMENT|DESINSCRIRE|PLUS DE MESSAGES'),
+  ('stop', 'message', 'de', 'STOPPEN|ABMELDEN'),
+  ('stop', 'message', 'pt', 'SAIR|PARA'),
+  ('stop', 'message', 'tl', 'TIGIL|ITIGIL|HINTO'),
+  ('stop', 'message', 'zh', '停止|退订|退訂'),
+  ('stop', 'message', 'ko', '중지|수신거부'),
+  ('stop', 'message', 'ru', 'СТОП'),
+  ('stop', 'beginning', 'en', 'STOP TEXTING|STOP TXTING|STOP MESSAGING|STOP MSGING|STOP SENDING|STOP CONTACTING|'
+    'STOP SPAMMING|STOP CALLING|STOP BOTHERING|STOP HARASSING|STOP ALL|STOP THESE|STOP THE TEXTS|STOP THE MESSAGES|STOP SMS|'
+    'STOP TEXTS|STOP MESSAGES|TAKE ME OFF|REMOVE ME|REMOVE MY NUMBER|DELETE MY NUMBER|UNSUBSCRIBE ME|OPT ME OUT|'
+    'OPT OUT|DO NOT TEXT ME|DONT TEXT ME|DO NOT CONTACT ME|DONT CONTACT ME|DO NOT MESSAGE ME|DONT MESSAGE ME|'
+    'DO NOT SEND ME|DONT SEND ME|NEVER TEXT ME|NEVER CONTACT ME|QUIT TEXTING|QUIT MESSAGING|QUIT SENDING|'
+    'CEASE AND DESIST|NO MORE TEXTS|NO MORE MESSAGES|LEAVE ME ALONE|I OPT OUT|I REVOKE|I WITHDRAW MY CONSENT|'
+    'I DO NOT CONSENT|I DONT WANT THESE|I DO NOT WANT THESE|I NO LONGER WANT|I WANT TO OPT OUT|I WANT TO UNSUBSCRIBE'),
+  ('stop', 'beginning', 'es', 'DEJEN DE|DEJE DE|DEJA DE|DEJA DE MANDARME|NO ME ENVIEN|NO ME MANDEN|NO ENVIEN MAS|'
+    'NO MANDEN MAS|NO QUIERO MAS|NO QUIERO RECIBIR|QUITENME DE|QUITEME DE|BORRENME|BORREME|PAREN DE'),
+  ('stop', 'beginning', 'fr', 'ARRETEZ DE|ARRETE DE|NE M ENVOYEZ PLUS|NE MENVOYEZ PLUS|JE NE VEUX PLUS|'
+    'RETIREZ MOI|DESABONNEZ MOI|DESINSCRIVEZ MOI'),
+  ('review', 'anywhere', 'en', 'STOP|STOPS|STOPPED|STOPPING|STOPALL|STP|SOTP|UNSUBSCRIBE|UNSUBSCRIBED|UNSUBSCRIBING|UNSUB|'
+    'OPT OUT|OPTOUT|OPTED OUT|OPTING OUT|OPT ME OUT|CANCEL|REVOKE|REMOVE ME|REMOVE MY|TAKE ME OFF|DO NOT TEXT|DONT TEXT|'
+    'DO NOT CONTACT|DONT CONTACT|NO MORE TEXTS|NO MORE MESSAGES|LEAVE ME ALONE|WRONG NUMBER|WRONG PERSON|'
+    'DO NOT CALL|DONT CALL|SPAM|HARASSMENT|HARASSING|LAWYER|ATTORNEY|LAWSUIT|SUE YOU|TCPA|FCC|REPORT YOU|'
+    'SELF EXCLUDE|SELF EXCLUDED|SELF EXCLUSION|GAMBLING PROBLEM|GAMBLING ADDICTION|PROBLEM GAMBLER|DECEASED'),
+  ('review', 'anywhere', 'es', 'ALTO|PARAR|CANCELAR|NO MAS MENSAJES|NUMERO EQUIVOCADO|DEJEN DE|MOLESTAR'),
+  ('review', 'anywhere', 'fr', 'ARRET|ARRETER|ARRETEZ|DESABONNER|DESINSCRIRE|MAUVAIS NUMERO'),
+  ('start', 'message', 'en', 'START|UNSTOP|YES'),
+  ('help', 'message', 'en', 'HELP|INFO|HELP ME|MORE INFO'),
+  ('help', 'message', 'es', 'AYUDA'),
+  ('help', 'message', 'fr', 'AIDE')) as l(action, match, language, words),
+  regexp_split_to_table(words, '\|') as text
+on conflict do nothing;
+
+create table sms_keywords (
+  property_id uuid not null references properties,
+  id uuid not null default uuid_v7(),
+  text text not null,
+  -- As texts are compared: in upper case, without spaces, accents and punctuation.
+  form text not null,
+  action text not null check (action in ('stop', 'start', 'help', 'review', 'ignore')),
+  match text not null default 'message' check (match in ('message', 'beginning', 'anywhere')),
+  language text,
+  note text,
+  created_at timestamptz not null default now(),
+  updated_at timestamptz not null default now(),
+  primary key (property_id, id),
+  unique (property_id, form, match)
+);
+create index sms_keywords_created on sms_keywords (property_id, created_at, id);
+
+create table inbound_messages (
+  property_id uuid not null references properties,
+  id uuid not null default uuid_v7(),
+  channel text not null default 'sms' check (channel in ('sms')),
+  provider text not null,
+  provider_id uuid,
+  provider_message_id text not null,
+  player_id uuid,
+  anon_id uuid,
+  sender text,
+  sender_hash bytea,
+  recipient text not null,
+  text text,
+  action text not null check (action in ('stop', 'start', 'help', 'review', 'none')),
+  matched text,
+  needs_review boolean not null default false,
+  review_decision text check (review_decision in ('revoke', 'release')),
+  reviewed_by uuid,
+  reviewed_at timestamptz,
+  reply_text text,
+  reply_status text check (reply_status in ('queued', 'sending', 'sent', 'failed', 'expired', 'unknown')),
+  reply_error text,
+  replied_at timestamptz,
+  received_at timestamptz not null default now(),
+  created_at timestamptz not null default now(),
+  updated_at timestamptz not null default now(),
+  primary key (property_id, id),
+  unique (property_id, provider, provider_message_id),
+  foreign key (property_id, player_id) references players
+);
+create index inbound_messages_created on inbound_messages (property_id, created_at, id);
+create index inbound_messages_sender on inbound_messages (property_id, sender_hash, received_at);
+create index inbound_messages_player on inbound_messages (property_id, player_id);
+
+call isolate_tenants('sms_keywords', 'inbound_messages');

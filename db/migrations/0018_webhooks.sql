@@ -1,0 +1,65 @@
+-- Webhooks: endpoints, the events that they asked for, and each delivery.
+
+-- One job at a time works on an endpoint (delivering_*); no delivery is tried while it rests.
+create table webhook_endpoints (
+  property_id uuid not null references properties,
+  id uuid not null default uuid_v7(),
+  url text not null,
+  events text[] not null,
+  description text,
+  is_active boolean not null default true,
+  include_pii boolean not null default false,
+  secret text not null,
+  previous_secret text,
+  previous_secret_until timestamptz,
+  disabled_reason text,
+  failing_since timestamptz,
+  resting_until timestamptz,
+  delivering_by uuid,
+  delivering_until timestamptz,
+  created_at timestamptz not null default now(),
+  updated_at timestamptz not null default now(),
+  primary key (property_id, id)
+);
+create index webhook_endpoints_created on webhook_endpoints (property_id, created_at, id);
+
+-- An event is written in the transaction that it tells of, when an endpoint has asked for it. No foreign key to
+-- properties: rows are written under the property's role alone, and the check cost as much as an index.
+create table outbox (
+  property_id uuid not null,
+  id uuid not null,
+  type text not null,
+  data jsonb not null,
+  occurred_at timestamptz not null default now(),
+  primary key (property_id, id)
+);
+
+create table webhook_deliveries (
+  property_id uuid not null,
+  id uuid not null default uuid_v7(),
+  event_id uuid not null,
+  event_type text not null,
+  endpoint_id uuid not null,
+  status text not null default 'pending' check (status in ('pending', 'delivered', 'failed', 'discarded')),
+  attempt_count int not null default 0,
+  attempts jsonb not null default '[]',
+  next_attempt_at timestamptz default now(),
+  created_at timestamptz not null default now(),
+  updated_at timestamptz not null default now(),
+  primary key (property_id, id),
+  foreign key (property_id, event_id) references outbox,
+  foreign key (property_id, endpoint_id) references webhook_endpoints on delete cascade
+);
+create index webhook_deliveries_due on webhook_deliveries (property_id, endpoint_id, next_attempt_at, id)
+  where status = 'pending';
+create index webhook_deliveries_endpoint on webhook_deliveries (property_id, endpoint_id, created_at, id);
+create index webhook_deliveries_created on webhook_deliveries (property_id, created_at, id);
+create index webhook_deliveries_event on webhook_deliveries (property_id, event_id);
+
+call isolate_tenants('webhook_endpoints', 'outbox', 'webhook_deliveries');
+
+-- One job sweeps what is older than thirty days: it may find and remove it, and not read what it said.
+create policy platform on outbox to app_system using (true);
+create policy platform on webhook_deliveries to app_system using (true);
+grant select (property_id, id, occurred_at), delete on outbox to app_system;
+grant select (property_id, id, event_id, status, created_at, updated_at), delete on webhook_deliveries to app_system;

@@ -1,0 +1,144 @@
+import {
+  isOperator,
+  KNOWN,
+  OPERATORS,
+  type Operand,
+  type Operator,
+  readOperand,
+  refuse,
+  type Scan,
+} from "./operands.ts";
+import type { Shape } from "./readable-table.ts";
+import { quote } from "./values.ts";
+
+export interface Condition extends Operand {
+  /** The query key that it stands in. */
+  field: string;
+  column: string;
+  /** Keys into a jsonb column; empty for the column itself. */
+  path: string[];
+  not: boolean;
+  operator: Operator;
+}
+
+export interface Group {
+  logic: "and" | "or";
+  not: boolean;
+  filters: Filter[];
+}
+
+export type Filter = Condition | Group;
+
+const DEPTH_LIMIT = 8;
+const PATH_LIMIT = 8;
+const ORDERING = new Set<string>(["gt", "gte", "lt", "lte"]);
+const JSON_NUMBER = /^-?(?:0|[1-9]\d{0,30})(?:\.\d{1,30})?$/;
+
+/**
+ * Reads `column.operator=value` and `column=operator.value` alike: joined by a dot, both are
+ * `column[.json.path][.not].operator.value`, which is also how a condition stands inside `or=(…)`.
+ */
+export function parseCondition(shape: Shape, key: string, value: string): Condition {
+  const scan = { shape, field: key, text: `${key}.${value}`, at: 0 };
+  return readCondition(scan, false);
+}
+
+/** Reads the value of `or=`, `and=`, `not.or=`, `not.and=`: `(a.eq.1,and(b.is.null,c.gt.2))`. */
+export function parseGroup(shape: Shape, key: string, value: string): Group {
+  const scan = { shape, field: key, text: value, at: 0 };
+  const group = readGroup(scan, key.endsWith("or") ? "or" : "and", key.startsWith("not."), 1);
+  if (scan.at < value.length) refuse(scan, `unexpected ${quote(value.slice(scan.at))} after the closing )`);
+  return group;
+}
+
+/** The conditions that stand in it. */
+export function conditionsOf(filter: Filter): Condition[] {
+  return "logic" in filter ? filter.filters.flatMap(conditionsOf) : [filter];
+}
+
+function readGroup(scan: Scan, logic: "and" | "or", not: boolean, depth: number): Group {
+  if (depth > DEPTH_LIMIT) refuse(scan, `groups nest more than ${DEPTH_LIMIT} deep`);
+  if (scan.text[scan.at] !== "(") {
+    refuse(scan, "a group stands in parentheses, such as (tier.eq.gold,adt.gt.100)");
+  }
+  const filters: Filter[] = [];
+  do {
+    scan.at += 1;
+    filters.push(readMember(scan, depth));
+  } while (scan.text[scan.at] === ",");
+  if (scan.text[scan.at] !== ")") refuse(scan, "a group has no closing )");
+  scan.at += 1;
+  return { logic, not, filters };
+}
+
+function readMember(scan: Scan, depth: number): Filter {
+  const nested = /^\s*(not\.)?(and|or)(?=\()/.exec(scan.text.slice(scan.at, scan.at + 100));
+  if (nested) {
+    scan.at += nested[0].length;
+    return readGroup(scan, nested[2] === "or" ? "or" : "and", nested[1] !== undefined, depth + 1);
+  }
+  return readCondition(scan, true);
+}
+
+function readCondition(scan: Scan, nested: boolean): Condition {
+  const { column, path: arrowed, type: end } = readTarget(scan);
+  const path = [...arrowed];
+  let word = readWord(scan);
+  while (end === "jsonb" && arrowed.length === 0 && word !== "not" && !isOperator(word)) {
+    path.push(word);
+    word = readWord(scan);
+  }
+  if (path.length > PATH_LIMIT || path.includes("")) {
+    refuse(scan, `a JSON path has 1 to ${PATH_LIMIT} keys, none empty`);
+  }
+  const not = word === "not";
+  if (not) word = readWord(scan);
+  if (!isOperator(word)) {
+    refuse(scan, `unknown operator ${quote(word)}; there are ${[...KNOWN].join(", ")}, and not before them`);
+  }
+  const dotted = path.length > arrowed.length;
+  const type = dotted ? "text" : end;
+  const fitting = OPERATORS[type];
+  if (!fitting.includes(word)) {
+    refuse(scan, `${word} does not fit ${column} (${type}), which takes ${fitting.join(", ")}`);
+  }
+  const operand = readOperand(scan, word, type, nested);
+  // As text 10 stands before 9, so a dotted path is ordered as JSON when the value is a number.
+  const numeric = dotted && ORDERING.has(word) && JSON_NUMBER.test(String(operand.value));
+  return {
+    field: scan.field,
+    column,
+    path,
+    not,
+    operator: word,
+    ...operand,
+    ...(numeric && { type: "jsonb" }),
+  };
+}
+
+/** The column and, when written with arrows, the JSON path and what its end is read as. */
+function readTarget(scan: Scan): Pick<Condition, "column" | "path" | "type"> {
+  const dot = scan.text.indexOf(".", scan.at);
+  const end = dot < 0 ? scan.text.length : dot;
+  const written = scan.text.slice(scan.at, end).trim();
+  const [column = "", ...steps] = written.split(/(->>?)/);
+  const shape = Object.hasOwn(scan.shape.columns, column) ? scan.shape.columns[column] : undefined;
+  if (!shape) refuse(scan, `unknown column ${quote(column)}`);
+  scan.at = end;
+  if (steps.length === 0) return { column, path: [], type: shape.type };
+  const arrows = steps.filter((_, index) => index % 2 === 0);
+  if (shape.type !== "jsonb" || arrows.slice(0, -1).includes("->>")) {
+    refuse(scan, `${quote(written)} is no path into a JSON column`);
+  }
+  const path = steps.filter((_, index) => index % 2 === 1);
+  return { column, path, type: arrows.at(-1) === "->>" ? "text" : "jsonb" };
+}
+
+/** The word between the dot where the scan stands and the next dot, where it then stands. */
+function readWord(scan: Scan): string {
+  const start = scan.at + 1;
+  const dot = scan.text.indexOf(".", start);
+  if (dot < 0) refuse(scan, "a filter has an operator and a value, such as tier.eq=gold or tier=eq.gold");
+  scan.at = dot;
+  return scan.text.slice(start, dot);
+}

@@ -1,0 +1,43 @@
+import { createHmac, timingSafeEqual } from "node:crypto";
+import { isNullable, type Order } from "./order.ts";
+import { QueryError, type Shape } from "./readable-table.ts";
+import { fitValue } from "./values.ts";
+
+const MAC_BYTES = 16;
+
+/** An opaque place in a table's list: the order, and its values in the last row that was read. Made by us only. */
+export function writeCursor(key: Buffer, shape: Shape, order: Order[], values: (string | null)[]): string {
+  const content = Buffer.from(JSON.stringify([signature(order), ...values])).toString("base64url");
+  return `${content}.${macOf(key, shape, content).toString("base64url")}`;
+}
+
+/** The values of a cursor, each fitted to its column. Throws QueryError on one that we have not made. */
+export function readCursor(key: Buffer, shape: Shape, order: Order[], cursor: string): (string | null)[] {
+  const [content = "", mac = "", ...rest] = cursor.split(".", 3);
+  const given = Buffer.from(mac, "base64url");
+  const expected = macOf(key, shape, content);
+  const ours = given.length === expected.length && timingSafeEqual(given, expected) && rest.length === 0;
+  // Several last characters would mean the same bytes.
+  if (!ours || mac !== expected.toString("base64url")) {
+    throw new QueryError("cursor", "this is no cursor of this list; start again with an empty one");
+  }
+  const [signed, ...values] = JSON.parse(Buffer.from(content, "base64url").toString()) as (string | null)[];
+  if (signed !== signature(order)) throw new QueryError("cursor", "the cursor belongs to another order");
+  return order.map(({ column }, index) => {
+    const value = values[index] ?? null;
+    // What a column holds may have changed since the cursor was made.
+    if (value === null && isNullable(column)) return null;
+    if (value === null) throw new QueryError("cursor", "the cursor is of another version; start again");
+    return fitValue("cursor", shape.columns[column]?.type ?? "text", value);
+  });
+}
+
+function macOf(key: Buffer, shape: Shape, content: string): Buffer {
+  return createHmac("sha256", key).update(`${shape.table} ${content}`).digest().subarray(0, MAC_BYTES);
+}
+
+function signature(order: Order[]): string {
+  return order
+    .map(({ column, descending, nullsFirst }) => `${descending ? "-" : ""}${column}${nullsFirst ? "^" : ""}`)
+    .join(",");
+}

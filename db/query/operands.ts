@@ -1,0 +1,163 @@
+import { type ColumnType, QueryError, type Shape } from "./readable-table.ts";
+import { fitValue, quote } from "./values.ts";
+
+export type Operator =
+  | "eq"
+  | "neq"
+  | "gt"
+  | "gte"
+  | "lt"
+  | "lte"
+  | "like"
+  | "ilike"
+  | "in"
+  | "is"
+  | "cs"
+  | "cd"
+  | "ov";
+
+const LIST_LIMIT = 1000;
+
+const SCALAR: readonly Operator[] = ["eq", "neq", "gt", "gte", "lt", "lte", "in", "is"];
+const ARRAY: readonly Operator[] = ["eq", "neq", "is", "cs", "cd", "ov"];
+/** Which operators fit which type. */
+export const OPERATORS: Record<ColumnType, readonly Operator[]> = {
+  uuid: SCALAR,
+  text: [...SCALAR, "like", "ilike"],
+  "double precision": SCALAR,
+  bigint: SCALAR,
+  boolean: SCALAR,
+  timestamptz: SCALAR,
+  date: SCALAR,
+  jsonb: ["eq", "neq", "gt", "gte", "lt", "lte", "is", "cs", "cd"],
+  "text[]": ARRAY,
+  "uuid[]": ARRAY,
+};
+export const KNOWN = new Set<string>([...OPERATORS.text, ...ARRAY]);
+
+/** The words of `is`, and their SQL. */
+export const IS: Readonly<Record<string, string>> = {
+  null: "is null",
+  not_null: "is not null",
+  true: "is true",
+  false: "is false",
+  unknown: "is unknown",
+};
+
+const QUOTED = /^\s*("(?:[^"\\]|\\.)*")\s*(?=[,)])/s;
+const BRACED = /^\{(?:"(?:[^"\\]|\\.)*"|[^"{}])*\}/s;
+const PLAIN = /^[^,)]*/;
+const UNCLOSED = /^\s*"(?:[^"\\]|\\.)*$/s;
+const ITEMS = {
+  ")": /\s*("(?:[^"\\]|\\.)*")\s*(?=[,)])|[^,)]*/sy,
+  "}": /\s*("(?:[^"\\]|\\.)*")\s*(?=[,}])|[^,}]*/sy,
+  "": /\s*("(?:[^"\\]|\\.)*")\s*(?=,|$)|[^,]*/sy,
+};
+
+/** Where the reading of one query key's text stands. */
+export interface Scan {
+  shape: Shape;
+  field: string;
+  text: string;
+  at: number;
+}
+
+/** What a condition compares with. */
+export interface Operand {
+  /** What it is compared as: the column's type, or text or jsonb at the end of a path. */
+  type: ColumnType;
+  /** Fitted to the type; a list for `in` and for array columns. */
+  value: string | string[];
+}
+
+/**
+ * Reads the operand after the dot where the scan stands. `nested`: inside a group, where a comma ends it. In
+ * groups and lists the spaces around a value count only in quotes.
+ */
+export function readOperand(scan: Scan, operator: Operator, type: ColumnType, nested: boolean): Operand {
+  if (operator === "in") return { type, value: readList(scan, type, nested) };
+  const text = nested ? takeNested(scan) : scan.text.slice(scan.at + 1);
+  if (operator === "is") return { type, value: readIs(scan, type, text) };
+  if (operator === "like" || operator === "ilike") return { type, value: readPattern(scan, text) };
+  if (type === "text[]") return { type, value: readArray(scan, "text", text) };
+  if (type === "uuid[]") return { type, value: readArray(scan, "uuid", text) };
+  return { type, value: fitValue(scan.field, type, text) };
+}
+
+export function isOperator(word: string): word is Operator {
+  return KNOWN.has(word);
+}
+
+/** The text of a group's member: in quotes, in braces, or up to the next comma or parenthesis. */
+function takeNested(scan: Scan): string {
+  const rest = scan.text.slice(scan.at + 1);
+  const [taken = "", quoted] = QUOTED.exec(rest) ?? BRACED.exec(rest) ?? PLAIN.exec(rest) ?? [];
+  scan.at += 1 + taken.length;
+  return quoted === undefined ? taken.trim() : unquote(quoted);
+}
+
+function readIs(scan: Scan, type: ColumnType, text: string): string {
+  const word = text.toLowerCase();
+  if (!Object.hasOwn(IS, word)) refuse(scan, `is takes ${Object.keys(IS).join(", ")}; not ${quote(text)}`);
+  if (!word.includes("null") && type !== "boolean") refuse(scan, `is.${word} fits a boolean column only`);
+  return word;
+}
+
+function readPattern(scan: Scan, text: string): string {
+  if (/(?<!\\)(?:\\\\)*\\$/.test(text)) refuse(scan, `the pattern ${quote(text)} ends in a lone backslash`);
+  return text.replaceAll("*", "%");
+}
+
+function readList(scan: Scan, type: ColumnType, nested: boolean): string[] {
+  const bracketed = scan.text[scan.at + 1] === "(";
+  if (!bracketed && (nested || scan.at + 1 === scan.text.length)) {
+    refuse(scan, 'in takes a list such as (a,b,"c, d")');
+  }
+  if (bracketed) scan.at += 1;
+  const items = readItems(scan, type, bracketed ? ")" : "");
+  if (!nested && scan.at < scan.text.length) {
+    refuse(scan, `unexpected ${quote(scan.text.slice(scan.at))} after the list`);
+  }
+  return items;
+}
+
+function readArray(scan: Scan, type: ColumnType, text: string): string[] {
+  const array = { ...scan, text, at: 0 };
+  if (!text.startsWith("{")) refuse(scan, `${quote(text)} is not a list such as {a,"b c"}`);
+  const items = readItems(array, type, "}");
+  if (array.at < text.length) refuse(scan, `unexpected ${quote(text.slice(array.at))} after the list`);
+  return items;
+}
+
+/**
+ * Items between commas, from the character before the first. One in quotes may hold commas, and quotes and
+ * backslashes behind a backslash; a quote that does not enclose the whole item is part of it, as in PostgREST.
+ */
+function readItems(scan: Scan, type: ColumnType, close: ")" | "}" | ""): string[] {
+  const items: string[] = [];
+  const pattern = ITEMS[close];
+  do {
+    if (items.length === LIST_LIMIT) refuse(scan, `a list holds ${LIST_LIMIT} values at most`);
+    pattern.lastIndex = scan.at + 1;
+    const [taken = "", quoted] = pattern.exec(scan.text) ?? [];
+    scan.at += 1 + taken.length;
+    const last = scan.text[scan.at] !== ",";
+    if (last && items.length === 0 && taken.trim() === "") break;
+    if (quoted === undefined && UNCLOSED.test(taken)) {
+      refuse(scan, `the quote of ${quote(taken.trim())} is not closed`);
+    }
+    items.push(fitValue(scan.field, type, quoted === undefined ? taken.trim() : unquote(quoted)));
+  } while (scan.text[scan.at] === ",");
+  if ((scan.text[scan.at] ?? "") !== close) refuse(scan, `a list has no closing ${close}`);
+  scan.at += close.length;
+  return items;
+}
+
+function unquote(text: string): string {
+  return text.slice(1, -1).replace(/\\(.)/gs, "$1");
+}
+
+/** Blames the query key that is being read. */
+export function refuse(scan: Scan, message: string): never {
+  throw new QueryError(scan.field, message);
+}

@@ -1,0 +1,61 @@
+import { QueryError, type Shape } from "./readable-table.ts";
+import { quote } from "./values.ts";
+
+export interface Order {
+  column: string;
+  descending: boolean;
+  nullsFirst: boolean;
+}
+
+// Every record has them, so a place for their nulls would only keep an index from serving the order.
+const NEVER_NULL = new Set(["id", "property_id", "created_at", "updated_at"]);
+const UNORDERED = new Set(["jsonb", "text[]", "uuid[]"]);
+const DIRECTION = /^(?:asc|desc|nullsfirst|nullslast|(?:asc|desc)\.nulls(?:first|last))$/;
+
+/** Newest first: the ids are time-ordered, and the created index of a table runs both ways. */
+export const NEWEST_FIRST = "created_at.desc";
+
+/**
+ * Reads `adt.desc.nullslast,email`. Without a word for them nulls come last ascending and first descending.
+ * The id always ends the order, so that pages neither repeat nor skip a row.
+ */
+export function parseOrder(shape: Shape, text: string): Order[] {
+  const order: Order[] = [];
+  for (const part of text.split(",")) {
+    const one = parseKey(shape, part.trim());
+    if (order.some(({ column }) => column === one.column)) {
+      throw new QueryError("order", `${one.column} is named twice`);
+    }
+    order.push(one);
+    if (one.column === "id") return order;
+  }
+  const descending = order.at(-1)?.descending ?? false;
+  return [...order, { column: "id", descending, nullsFirst: descending }];
+}
+
+/** Whether a row with null there could exist. */
+export function isNullable(column: string): boolean {
+  return !NEVER_NULL.has(column);
+}
+
+function parseKey(shape: Shape, text: string): Order {
+  const dot = text.indexOf(".");
+  const column = dot < 0 ? text : text.slice(0, dot);
+  const direction = dot < 0 ? "asc" : text.slice(dot + 1);
+  const type = Object.hasOwn(shape.columns, column) ? shape.columns[column]?.type : undefined;
+  if (!type) throw new QueryError("order", `unknown column ${quote(column)}`);
+  if (UNORDERED.has(type)) throw new QueryError("order", `${column} is ${type}, which has no order`);
+  if (!DIRECTION.test(direction)) {
+    throw new QueryError(
+      "order",
+      `unknown direction ${quote(direction)}; it is asc or desc, and then nullsfirst or nullslast`,
+    );
+  }
+  const descending = direction.startsWith("desc");
+  const placed = NEVER_NULL.has(column) ? undefined : /nulls(first|last)$/.exec(direction)?.[1];
+  return {
+    column,
+    descending,
+    nullsFirst: placed ? placed === "first" : descending,
+  };
+}

@@ -1,0 +1,85 @@
+import { conditionsOf, type Filter, parseCondition, parseGroup } from "./conditions.ts";
+import { NEWEST_FIRST, type Order, parseOrder } from "./order.ts";
+import { QueryError, type Shape } from "./readable-table.ts";
+import { assertText, quote } from "./values.ts";
+
+export interface Query {
+  /** Null for every column. */
+  select: string[] | null;
+  /** All of them hold. */
+  where: Filter[];
+  /** Ends with the id. */
+  order: Order[];
+  limit: number;
+  offset: number;
+  /** For keyset paging: empty on the first page, then what the last page gave. */
+  cursor?: string;
+}
+
+const DEFAULT_LIMIT = 50;
+const MAX_LIMIT = 1000;
+const MAX_OFFSET = 2 ** 31 - 1;
+const MAX_CONDITIONS = 100;
+
+/** Keys of a query that are no filters. */
+export const OPTIONS: ReadonlySet<string> = new Set(["select", "order", "limit", "offset", "cursor"]);
+
+/**
+ * Reads a query against the shape, from pairs of a key and its value or values. Filters are read in the specification's form
+ * (`tier.not.eq=gold`, `custom.vip.eq=true`) and in PostgREST's (`tier=not.eq.gold`, `custom->>vip=eq.true`,
+ * `or=(a.eq.1,b.is.null)`); an empty `cursor` starts keyset paging. Throws QueryError, naming the key.
+ */
+export function parseQuery(shape: Shape, pairs: Iterable<[string, Value | readonly Value[]]>): Query {
+  const where: Filter[] = [];
+  const options = new Map<string, string>();
+  const read = (key: string, value: string) => {
+    assertText(key.toWellFormed().replaceAll("\0", "?"), key + value);
+    if (OPTIONS.has(key)) {
+      if (options.has(key)) throw new QueryError(key, "is given twice");
+      options.set(key, value);
+    } else {
+      where.push(GROUPS.has(key) ? parseGroup(shape, key, value) : parseCondition(shape, key, value));
+    }
+  };
+  for (const [key, values] of pairs) {
+    for (const value of [values].flat()) read(key, String(value));
+  }
+  if (where.flatMap(conditionsOf).length > MAX_CONDITIONS) {
+    throw new QueryError("filters", `a query has ${MAX_CONDITIONS} conditions at most`);
+  }
+  const cursor = options.get("cursor");
+  if (cursor !== undefined && options.has("offset")) {
+    throw new QueryError("cursor", "a page starts at a cursor or at an offset, not both");
+  }
+  return {
+    select: parseSelect(shape, options.get("select") ?? "*"),
+    where,
+    order: parseOrder(shape, options.get("order") ?? NEWEST_FIRST),
+    limit: parseCount("limit", options.get("limit"), DEFAULT_LIMIT, MAX_LIMIT),
+    offset: parseCount("offset", options.get("offset"), 0, MAX_OFFSET),
+    ...(cursor !== undefined && { cursor }),
+  };
+}
+
+type Value = string | number;
+
+const GROUPS = new Set(["or", "and", "not.or", "not.and"]);
+
+/** Reads `id,email`; null stands for `*`, every column. */
+export function parseSelect(shape: Shape, text: string): string[] | null {
+  const names = text.split(",").map((name) => name.trim());
+  for (const name of names) {
+    if (name !== "*" && !Object.hasOwn(shape.columns, name)) {
+      throw new QueryError("select", `unknown column ${quote(name)}`);
+    }
+  }
+  return names.includes("*") ? null : names;
+}
+
+function parseCount(key: string, text: string | undefined, fallback: number, most: number): number {
+  if (text === undefined) return fallback;
+  if (!/^\d{1,10}$/.test(text) || Number(text) > most) {
+    throw new QueryError(key, `is an integer from 0 to ${most}, not ${quote(text)}`);
+  }
+  return Number(text);
+}

@@ -1,0 +1,178 @@
+import { randomBytes } from "node:crypto";
+import { cast, type Fragment, identifier, join, raw, sql } from "#db/sql.ts";
+import { readCursor, writeCursor } from "./cursor.ts";
+import type { Query } from "./parse.ts";
+import { andVisible, type Shape } from "./readable-table.ts";
+import { afterSql, columnSql, filtersSql, orderSql } from "./to-sql.ts";
+import { fitValue } from "./values.ts";
+
+export interface Page {
+  /** JSON as PostgreSQL wrote it: of a list an array, of one record an object. */
+  body: string;
+  rows: number;
+  /** How many rows fit the filters on all pages, or about that many; only when asked for. */
+  total?: number;
+  /** Only in keyset paging, and only when there are more rows. */
+  nextCursor?: string;
+}
+
+/** The values of a row, in the order of its columns; JSON as PostgreSQL wrote it. */
+export type RowValues = unknown[];
+
+export interface ReadOptions {
+  /** An index leads straight to the few rows, so it may share a connection. It is run again where that is not so. */
+  short?: boolean;
+  deadline?: number;
+}
+
+/** Runs one prepared statement as the reader's role, which row-level security lets pass. */
+export type ReadRows = (statement: Fragment, options?: ReadOptions) => Promise<RowValues[]>;
+
+/** `planned` is the planner's guess. `estimated` is exact for few rows, and the guess for many. */
+export type Count = "exact" | "planned" | "estimated";
+
+export interface Reader {
+  /** Throws QueryError on a cursor that this list did not give. */
+  list(property: string, shape: Shape, query: Query, options?: { count?: Count | undefined }): Promise<Page>;
+  /** The record as JSON, or null when the property has none of that id. An id that is no uuid: QueryError. */
+  get(property: string, shape: Shape, id: string, select?: string[] | null): Promise<string | null>;
+}
+
+// Below it, reading the rows on the way costs less than finding them twice.
+const DEEP_OFFSET = 1000;
+/** The most rows that an estimate counts. */
+const COUNTED = 1000;
+/** Of pages that are read by the thousand. Each is a statement of its own. */
+const USUAL_LIMITS = new Set([10, 20, 25, 50, 100]);
+
+/**
+ * Reads any table of one property, as JSON text, in one statement. It is exempt from row-level security, so
+ * each statement starts from `tenantSql`, and a request can add predicates to it but never take it away.
+ * `cursorKey` signs the cursors; without one they last as long as the process.
+ */
+export function reader(db: { read: ReadRows }, cursorKey = randomBytes(32)): Reader {
+  const planned = async (property: string, shape: Shape, query: Query): Promise<number> => {
+    const [row] = await db.read(sql`explain (format json) select from ${fittingSql(property, shape, query)}`);
+    const [{ Plan: plan }] = JSON.parse(String(row![0])) as [{ Plan: { "Plan Rows": number } }];
+    return plan["Plan Rows"];
+  };
+  return {
+    list: async (property, shape, query, { count } = {}) => {
+      const after = query.cursor ? readCursor(cursorKey, shape, query.order, query.cursor) : null;
+      const short = count === undefined && isShort(query);
+      const statement = listSql(property, shape, query, { count, after, short });
+      const [row] = await db.read(statement, { short });
+      if (!row) throw new Error("an aggregate gave no row");
+      const [body, rows, last, total] = row;
+      const counted = Number(total ?? 0);
+      const guessed = count === "planned" || (count === "estimated" && counted > COUNTED);
+      return {
+        body: String(body ?? "[]"),
+        rows: Number(rows),
+        ...(count && {
+          total: guessed ? Math.max(counted, await planned(property, shape, query)) : counted,
+        }),
+        ...(typeof last === "string" && {
+          nextCursor: writeCursor(cursorKey, shape, query.order, JSON.parse(last)),
+        }),
+      };
+    },
+    get: async (property, shape, id, select = null) => {
+      const [row] = await db.read(
+        sql`select row_to_json(t) from (
+          select ${columnsSql(shape, select)} from ${tenantSql(property, shape)}
+            and "id" = ${fitValue("id", "uuid", id)}::uuid) t`,
+        { short: true },
+      );
+      return row ? String(row[0]) : null;
+    },
+  };
+}
+
+/**
+ * Whether an index leads straight to the page, whatever the values are. Its limit is written out, because a plan
+ * for any values takes a parameter for a tenth of the table.
+ */
+function isShort({ where, order, limit, offset }: Query): boolean {
+  return (
+    USUAL_LIMITS.has(limit) &&
+    offset < DEEP_OFFSET &&
+    (order[0]?.column === "created_at" || order[0]?.column === "id") &&
+    where.every((one) => !("logic" in one) && one.operator === "eq" && !one.not && one.path.length === 0)
+  );
+}
+
+/** The one place where a tenant's table is named: only with its property, and first. */
+function tenantSql(property: string, shape: Shape): Fragment {
+  return sql`${identifier(shape.table)} where "property_id" = ${property}${andVisible(shape)}`;
+}
+
+function fittingSql(property: string, shape: Shape, query: Query): Fragment {
+  return sql`${tenantSql(property, shape)} and ${filtersSql(shape, query.where)}`;
+}
+
+interface Asked {
+  count: Count | undefined;
+  /** The last row's values of the order, in keyset paging behind the first page. */
+  after: (string | null)[] | null;
+  short: boolean;
+}
+
+/** Gives the page, its rows, and where asked for the last row's place and the total. */
+function listSql(
+  property: string,
+  shape: Shape,
+  query: Query,
+  { count, after: values, short }: Asked,
+): Fragment {
+  const fitting = fittingSql(property, shape, query);
+  const columns = columnsSql(shape, query.select);
+  const total = totalSql(fitting, count);
+  const limit = short ? raw(String(query.limit)) : cast(query.limit, "int");
+  if (query.cursor === undefined) {
+    return sql`select json_agg(t), count(*), null${total}
+      from (select ${columns} ${pageSql(property, shape, query, fitting, limit)}) t`;
+  }
+  // One row more than asked for tells whether there is a next page; it is not given out.
+  const after = values === null ? raw("") : sql` and ${afterSql(shape, query.order, values)}`;
+  const order = orderSql(shape, query.order);
+  const keys = join(query.order.map(({ column }) => sql`${columnSql(shape, column)}::text`));
+  const given = join(selected(shape, query.select).map((name) => sql`p.${identifier(name)}`));
+  return sql`select json_agg(t) filter (where place <= ${limit}), count(*) filter (where place <= ${limit}),
+      case when count(*) > ${limit} then max(key) filter (where place = ${limit}) end${total}
+    from (
+      select t, p."cursor key" as key, row_number() over () as place
+      from (select ${columns}, json_build_array(${keys})::text as "cursor key"
+          from ${fitting}${after} order by ${order} limit ${limit} + 1) p
+        cross join lateral (select ${given}) t
+    ) numbered`;
+}
+
+function totalSql(fitting: Fragment, count: Count | undefined): Fragment {
+  if (count === undefined || count === "planned") return raw("");
+  const counted =
+    count === "exact" ? fitting : sql`(select from ${fitting} limit ${raw(String(COUNTED + 1))}) few`;
+  return sql`, (select count(*) from ${counted})`;
+}
+
+function pageSql(property: string, shape: Shape, query: Query, fitting: Fragment, limit: Fragment): Fragment {
+  const sorted = sql`order by ${orderSql(shape, query.order)}`;
+  const offset = query.offset === 0 ? raw("") : sql` offset ${query.offset}::int`;
+  const page = sql`${sorted} limit ${limit}${offset}`;
+  if (query.offset < DEEP_OFFSET) return sql`from ${fitting} ${page}`;
+  return sql`from ${tenantSql(property, shape)} and "id" = any(array(select "id" from ${fitting} ${page})) ${sorted}`;
+}
+
+function columnsSql(shape: Shape, select: string[] | null): Fragment {
+  return join(
+    selected(shape, select).map((name) =>
+      shape.columns[name]?.sql ? sql`${columnSql(shape, name)} as ${identifier(name)}` : identifier(name),
+    ),
+  );
+}
+
+/** In the table's own order, so that the number of distinct statements stays small. */
+function selected(shape: Shape, select: string[] | null): string[] {
+  const names = Object.keys(shape.columns);
+  return select === null ? names : names.filter((name) => select.includes(name));
+}

@@ -1,0 +1,122 @@
+import { cast, type Fragment, identifier, join, raw, sql } from "#db/sql.ts";
+import type { Condition, Filter } from "./conditions.ts";
+import { IS } from "./operands.ts";
+import { isNullable, type Order } from "./order.ts";
+import { type ColumnType, QueryError, type Shape } from "./readable-table.ts";
+
+/** The filters as one predicate; every value and every JSON key is a parameter. `true` when there are none. */
+export function filtersSql(shape: Shape, filters: Filter[]): Fragment {
+  return joinSql(shape, filters, "and");
+}
+
+/** The column, or the expression that computes it. */
+export function columnSql(shape: Shape, name: string): Fragment {
+  const column = Object.hasOwn(shape.columns, name) ? shape.columns[name] : undefined;
+  if (!column) throw new QueryError(name, `unknown column ${name}`);
+  return column.sql ? raw(`(${column.sql})`) : identifier(name);
+}
+
+export function orderSql(shape: Shape, order: Order[]): Fragment {
+  return join(
+    order.map(({ column, descending, nullsFirst }) => {
+      const nulls = nullsFirst === descending ? "" : nullsFirst ? " nulls first" : " nulls last";
+      return sql`${columnSql(shape, column)}${raw(`${descending ? " desc" : ""}${nulls}`)}`;
+    }),
+  );
+}
+
+/** The rows that come after the one that holds `values`. */
+export function afterSql(shape: Shape, order: Order[], values: (string | null)[]): Fragment {
+  const keys = order.map((one, index) => {
+    const value = values[index] ?? null;
+    const type = shape.columns[one.column]?.type ?? "text";
+    return {
+      ...one,
+      key: columnSql(shape, one.column),
+      at: value === null ? null : typed(value, type),
+    };
+  });
+  const descending = keys[0]?.descending ?? false;
+  // A row comparison is what an index can start from. It never holds for a null, so no null may follow.
+  const comparable = keys.every(
+    (key) => key.at !== null && key.descending === descending && (key.nullsFirst || !isNullable(key.column)),
+  );
+  if (comparable) {
+    const ats = join(keys.flatMap(({ at }) => at ?? []));
+    return sql`(${join(keys.map(({ key }) => key))}) ${raw(descending ? "<" : ">")} (${ats})`;
+  }
+  return keys.reduceRight((rest, one) => {
+    const same = one.at === null ? sql`${one.key} is null` : sql`${one.key} = ${one.at}`;
+    return sql`(${beyond(one)} or (${same} and ${rest}))`;
+  }, sql`false`);
+}
+
+function beyond({
+  key,
+  at,
+  descending,
+  nullsFirst,
+}: Order & { key: Fragment; at: Fragment | null }): Fragment {
+  if (at === null) return nullsFirst ? sql`${key} is not null` : sql`false`;
+  const further = sql`${key} ${raw(descending ? "<" : ">")} ${at}`;
+  return nullsFirst ? further : sql`(${further} or ${key} is null)`;
+}
+
+function joinSql(shape: Shape, filters: Filter[], logic: "and" | "or"): Fragment {
+  if (filters.length === 0) return sql`true`;
+  return join(
+    filters.map((filter) => filterSql(shape, filter)),
+    ` ${logic} `,
+  );
+}
+
+function filterSql(shape: Shape, filter: Filter): Fragment {
+  const holds =
+    "logic" in filter ? sql`(${joinSql(shape, filter.filters, filter.logic)})` : conditionSql(shape, filter);
+  return filter.not ? sql`not (${holds})` : holds;
+}
+
+const BINARY = {
+  eq: "=",
+  neq: "<>",
+  gt: ">",
+  gte: ">=",
+  lt: "<",
+  lte: "<=",
+  like: "like",
+  ilike: "ilike",
+  cs: "@>",
+  cd: "<@",
+  ov: "&&",
+};
+
+function conditionSql(shape: Shape, condition: Condition): Fragment {
+  const { operator, type, value } = condition;
+  const left = targetSql(shape, condition);
+  if (operator === "is") return sql`${left} ${raw(IS[String(value)]!)}`;
+  if (operator === "in") return sql`${left} = any(${typed(value, `${type}[]`)})`;
+  const right = typed(value, type);
+  const compared = sql`${left} ${raw(BINARY[operator])} ${right}`;
+  // JSON of different kinds has an order of its own, which would put every boolean above every number.
+  const alike = type === "jsonb" && /^[gl]te?$/.test(operator);
+  return alike
+    ? sql`(case when jsonb_typeof(${left}) = jsonb_typeof(${right}) then ${compared} end)`
+    : compared;
+}
+
+function targetSql(shape: Shape, { column, path, type }: Condition): Fragment {
+  const target = columnSql(shape, column);
+  const [key, ...deeper] = path;
+  if (key === undefined) return target;
+  const arrow = raw(type === "jsonb" ? ">" : ">>");
+  // An index on a custom field is over ->>, which takes no index into a JSON array from a text.
+  if (deeper.length === 0 && !/^-?\d+$/.test(key)) return sql`(${target} -${arrow} ${key}::text)`;
+  return sql`(${target} #${arrow} ${path}::text[])`;
+}
+
+/** Through text, where the driver would write a boolean or JSON in its own way. */
+function typed(value: unknown, type: ColumnType | `${ColumnType}[]`): Fragment {
+  if (type === "boolean" || type === "jsonb") return cast(value, `text::${type}`);
+  if (type === "boolean[]" || type === "jsonb[]") return cast(value, `text[]::${type}`);
+  return cast(value, type);
+}

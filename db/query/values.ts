@@ -1,0 +1,87 @@
+import { isDay, isStorable, isUuid } from "#db/text.ts";
+import { type ColumnType, QueryError } from "./readable-table.ts";
+
+const NUMBER = /^[+-]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?$/i;
+const INTEGER = /^[+-]?\d{1,40}$/;
+// A raw "+" of a zone reaches us as a space, since a query string reads "+" as one.
+const TIME =
+  /^(\d{4}-\d{2}-\d{2})(?:[T ](\d{2}:\d{2})(?::(\d{2}(?:\.\d{1,9})?))?(?: ?Z|([+\- ])(\d{2})(?::?(\d{2}))?)?)?$/i;
+const BIGINT_LIMIT = 2n ** 63n;
+const JSON_DEPTH = 64;
+
+const EXPECTED: Record<ColumnType, string> = {
+  uuid: "a uuid",
+  text: "text",
+  "double precision": "a finite number",
+  bigint: "a 64-bit integer",
+  boolean: "true or false",
+  timestamptz: "an ISO 8601 time such as 2026-01-31T18:00:00Z",
+  date: "a date such as 2026-01-31",
+  jsonb: 'JSON (a text stands in quotes: "gold")',
+  "text[]": 'a list such as {a,"b c"}',
+  "uuid[]": "a list of uuids such as {…,…}",
+};
+
+/** The value as PostgreSQL's text form of the type, so that its own cast cannot fail. Throws QueryError. */
+export function fitValue(field: string, type: ColumnType, text: string): string {
+  const fitted = FIT[type](text);
+  if (fitted === null) throw new QueryError(field, `${quote(text)} is not ${EXPECTED[type]}`);
+  return fitted;
+}
+
+/** Refuses NUL and lone surrogates, which PostgreSQL cannot store. */
+export function assertText(field: string, text: string): void {
+  if (!isStorable(text)) throw new QueryError(field, "the text holds NUL or is not valid Unicode");
+}
+
+/** What a caller sent, short enough for a message. */
+export function quote(text: string): string {
+  return JSON.stringify(text.length > 60 ? `${text.slice(0, 60).toWellFormed()}…` : text);
+}
+
+const never = () => null;
+
+const FIT: Record<ColumnType, (text: string) => string | null> = {
+  uuid: (text) => (isUuid(text) ? text : null),
+  text: (text) => text,
+  "double precision": (text) => {
+    const number = NUMBER.test(text) ? Number(text) : Number.NaN;
+    return Number.isFinite(number) ? String(number) : null;
+  },
+  bigint: (text) => {
+    if (!INTEGER.test(text)) return null;
+    const integer = BigInt(text.replace(/^\+/, ""));
+    return integer >= -BIGINT_LIMIT && integer < BIGINT_LIMIT ? String(integer) : null;
+  },
+  boolean: (text) => (/^(?:true|false)$/i.test(text) ? text.toLowerCase() : null),
+  timestamptz: fitTime,
+  date: (text) => (isDay(text) ? text : null),
+  jsonb: fitJson,
+  "text[]": never,
+  "uuid[]": never,
+};
+
+function fitTime(text: string): string | null {
+  const [, date = "", clock = "00:00", seconds = "00", sign = "+", hours = "00", minutes = "00"] =
+    TIME.exec(text) ?? [];
+  if (!isDay(date) || clock > "23:59" || clock.slice(3) > "59" || Number(seconds) >= 60) return null;
+  if (hours > "15" || minutes > "59") return null;
+  return `${date}T${clock}:${seconds}${sign === "-" ? "-" : "+"}${hours}:${minutes}`;
+}
+
+function fitJson(text: string): string | null {
+  try {
+    const value: unknown = JSON.parse(text);
+    return isStorableJson(value, 0) ? JSON.stringify(value) : null;
+  } catch {
+    return null;
+  }
+}
+
+function isStorableJson(value: unknown, depth: number): boolean {
+  if (typeof value === "string") return isStorable(value);
+  if (typeof value === "number") return Number.isFinite(value);
+  if (typeof value !== "object" || value === null) return true;
+  if (depth === JSON_DEPTH) return false;
+  return Object.entries(value).every(([key, inner]) => isStorable(key) && isStorableJson(inner, depth + 1));
+}

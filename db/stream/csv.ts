@@ -1,0 +1,82 @@
+import type { ColumnType } from "#db/query/readable-table.ts";
+import { type Fragment, sql } from "#db/sql.ts";
+
+// An apostrophe before such a character is kept apart from ours by another one.
+const RISKY = /^'*[=+\-@\t\r]/;
+const HARMLESS = /^(?:-?\d+(?:\.\d+)?|\+[1-9]\d{6,14})$/;
+
+/**
+ * A text as a CSV cell that no spreadsheet runs: a leading apostrophe before `= + - @`, TAB and CR. Numbers and
+ * E.164 phones stay as they are. `readCell` takes the apostrophe off.
+ */
+export function safeCell(text: string): string {
+  return RISKY.test(text) && !HARMLESS.test(text) ? `'${text}` : text;
+}
+
+/** The text that `safeCell` made a cell of. */
+export function readCell(cell: string): string {
+  return cell.startsWith("'") && RISKY.test(cell) ? cell.slice(1) : cell;
+}
+
+/** `safeCell` in SQL, over a text expression. */
+export function safeCellSql(text: Fragment): Fragment {
+  // The first character alone costs 30 ns, the patterns a microsecond.
+  return sql`case when ascii(${text}) in (9, 13, 39, 43, 45, 61, 64) and ${text} ~ '^''*[-=+@\\t\\r]'
+    and ${text} !~ '^(-?[0-9]+(\\.[0-9]+)?|\\+[1-9][0-9]{6,14})$' then '''' || ${text} else ${text} end`;
+}
+
+/** An expression of a type as one CSV cell. Times are ISO 8601, lists are joined by semicolons where they can be. */
+export function cellSql(value: Fragment, type: ColumnType): Fragment {
+  if (type === "text") return safeCellSql(value);
+  if (type === "boolean" || type === "jsonb") return sql`${value}::text`;
+  // As the lists' JSON writes it; the session's zone is UTC.
+  if (type === "timestamptz") return sql`replace(${value}::text, ' ', 'T') || ':00'`;
+  if (type === "text[]" || type === "uuid[]") return listSql(value);
+  return value;
+}
+
+function listSql(list: Fragment): Fragment {
+  const joined = sql`nullif(array_to_string(${list}, ';'), '')`;
+  // What the import would split or read as JSON goes out as JSON.
+  return sql`case when array_to_string(${list}, '') ~ '[][;|,]' then to_jsonb(${list})::text
+    else ${safeCellSql(joined)} end`;
+}
+
+/** Rows of JSON as CSV, by the rules of `cellSql`. */
+export function csvRows(
+  names: readonly string[],
+  rows: readonly Record<string, unknown>[],
+  typeOf: (name: string) => ColumnType | undefined,
+): string {
+  const lines = rows.map((row) => csvLine(names.map((name) => cellOf(row[name], typeOf(name)))));
+  return [csvLine(names), ...lines].join("");
+}
+
+function cellOf(value: unknown, type: ColumnType | undefined): string {
+  if (value === null || value === undefined) return "";
+  if (type !== "jsonb" && isTexts(value)) return listCell(value);
+  if (type === "jsonb" || typeof value === "object") return jsonText(value);
+  return typeof value === "string" ? safeCell(value) : String(value);
+}
+
+/** JSON with the spaces that PostgreSQL writes. */
+function jsonText(value: unknown): string {
+  if (typeof value !== "object" || value === null) return JSON.stringify(value);
+  if (Array.isArray(value)) return `[${value.map(jsonText).join(", ")}]`;
+  const fields = Object.entries(value).map(([name, one]) => `${JSON.stringify(name)}: ${jsonText(one)}`);
+  return `{${fields.join(", ")}}`;
+}
+
+function isTexts(value: unknown): value is string[] {
+  return Array.isArray(value) && value.every((one) => typeof one === "string");
+}
+
+function listCell(values: string[]): string {
+  return /[\][;|,]/.test(values.join("")) ? jsonText(values) : safeCell(values.join(";"));
+}
+
+/** One record of texts as CSV. */
+export function csvLine(cells: readonly string[]): string {
+  const quoted = cells.map((cell) => (/[",\r\n]/.test(cell) ? `"${cell.replaceAll('"', '""')}"` : cell));
+  return `${quoted.join(",")}\n`;
+}

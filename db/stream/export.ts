@@ -1,0 +1,127 @@
+import { Readable } from "node:stream";
+import type postgres from "postgres";
+import { type Client, ConnectionLost, DeadlineExceeded } from "#db/connection/open.ts";
+import type { Pool } from "#db/connection/pool.ts";
+import { type Fragment, inlined } from "#db/sql.ts";
+
+/** Makes the bytes in one read-only transaction of the tenant, one snapshot. `copy` runs a query by COPY. */
+export type ExportSource = (copy: (query: Fragment) => AsyncIterable<Buffer>) => AsyncIterable<Buffer>;
+
+/** Bytes that leave the database at the receiver's pace. */
+export interface ExportStream {
+  /** The next piece, or null at the end. Throws what the database refuses; the connection is given back then. */
+  next(): Promise<Buffer | null>;
+  /** Stops the query in the database and gives the connection back. Harmless at the end. */
+  cancel(): Promise<void>;
+}
+
+/** Milliseconds. */
+export interface ExportLimits {
+  /** Neither the receiver nor the database moves: one of them has gone. */
+  stall: number;
+  /** All of it, however it moves. */
+  whole: number;
+}
+
+export const EXPORT_LIMITS: ExportLimits = { stall: 60_000, whole: 300_000 };
+
+interface Running {
+  pool: Pool;
+  client: Client;
+  /** The statements that make the transaction the tenant's. */
+  opening: readonly string[];
+  limits: ExportLimits;
+  stopQuery: (backend: number) => Promise<void>;
+  /** Called once, when the client has been given back. */
+  onEnd(): void;
+}
+
+/** Streams what the source makes, on a client that is given back at the end, whatever that is. */
+export function startExport(running: Running, source: ExportSource): ExportStream {
+  const { pool, client, opening, limits, stopQuery, onEnd } = running;
+  const { sql } = client;
+  let backend = 0;
+  let ended: "whole" | Error | null = null;
+  let interrupt: (error: Error) => void = () => {};
+  const pieces = (async function* () {
+    backend = await begin(sql, opening);
+    yield* source((query) => copyOut(sql, query));
+    await sql.unsafe("commit");
+  })();
+
+  const late = (reason: string) => void fail(new DeadlineExceeded(reason));
+  const stall = setTimeout(late, limits.stall, "the export stood still for too long");
+  const whole = setTimeout(late, limits.whole, "the export took too long as a whole");
+  const onLost = () => void fail(new ConnectionLost());
+  client.onLost.add(onLost);
+  const end = (how: "whole" | Error) => {
+    ended = how;
+    clearTimeout(stall);
+    clearTimeout(whole);
+    client.onLost.delete(onLost);
+  };
+  const fail = async (error: Error): Promise<void> => {
+    if (ended) return;
+    end(error);
+    interrupt(error);
+    // Cut, and not drained: what is on its way would have to be read first. A query that sends nothing outlives that.
+    pool.discard(client);
+    if (backend > 0) await stopQuery(backend);
+    onEnd();
+  };
+  return {
+    next: async () => {
+      if (ended === "whole") return null;
+      if (ended) throw ended;
+      stall.refresh();
+      try {
+        const { value, done } = await new Promise<IteratorResult<Buffer>>((resolve, reject) => {
+          interrupt = reject;
+          pieces.next().then(resolve, reject);
+        });
+        stall.refresh();
+        if (!done) return value;
+      } catch (error) {
+        await fail(error as Error);
+        throw error;
+      }
+      end("whole");
+      pool.give(client);
+      onEnd();
+      return null;
+    },
+    cancel: () => fail(new DeadlineExceeded("nobody takes the export any more")),
+  };
+}
+
+/** Begins the transaction; answers the process that runs it. */
+async function begin(sql: postgres.Sql, opening: readonly string[]): Promise<number> {
+  const statements = ["begin isolation level repeatable read read only", ...opening];
+  const begun = Promise.all(statements.map((text) => sql.unsafe(text).simple().execute()));
+  const asked = sql.unsafe<[{ pid: number }]>("select pg_backend_pid() as pid");
+  const [[{ pid }]] = await Promise.all([asked, begun]);
+  return pid;
+}
+
+/** COPY's bytes, in pieces as large as have come. */
+async function* copyOut(sql: postgres.Sql, query: Fragment): AsyncGenerator<Buffer> {
+  const stream = await openStream(sql, query);
+  for await (const piece of stream) yield piece as Buffer;
+  // The driver (3.4.9) leaves the socket paused when the last bytes came faster than they were read.
+  stream._read(0);
+}
+
+/**
+ * The stream of a COPY. The driver (3.4.9) tells it of an error, which ends the process where nobody listens, before
+ * an `await` could: so it is listened to as soon as it is made.
+ */
+function openStream(sql: postgres.Sql, query: Fragment): Promise<Readable> {
+  const copying = sql.unsafe(`copy (${inlined(query)}) to stdout (format csv)`);
+  const { resolve } = copying as unknown as { resolve(answer: unknown): void };
+  // Called once more, with the command's result, when all has been copied.
+  const listened = (answer: unknown) => {
+    if (answer instanceof Readable) answer.on("error", () => {});
+    resolve(answer);
+  };
+  return Object.assign(copying, { resolve: listened }).readable();
+}

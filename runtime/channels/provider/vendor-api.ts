@@ -1,0 +1,99 @@
+import { errorCode } from "#db/connection/error-code.ts";
+import { readRetryAfter } from "#runtime/network/retry-after.ts";
+import type { SendOutcome } from "./channel.ts";
+
+/** What a vendor's API answered. `body` is the parsed JSON, or null when it is none. */
+export interface Reply {
+  status: number;
+  headers: Headers;
+  body: unknown;
+}
+
+/** The vendor's words for a refusal. `own` says that it is in its documented form, and so no gateway's on the way. */
+export interface Refusal {
+  code: string;
+  message: string;
+  own: boolean;
+}
+
+type Unsent = Exclude<SendOutcome, { status: "sent" }>;
+
+const TIMEOUT_MS = 15_000;
+const MOST_RETRY_AFTER = 86_400;
+// The connection was never made, so nothing of the request has left us.
+const NOT_CONNECTED = new Set([
+  "ECONNREFUSED",
+  "ENOTFOUND",
+  "EAI_AGAIN",
+  "EHOSTUNREACH",
+  "ENETUNREACH",
+  "UND_ERR_CONNECT_TIMEOUT",
+]);
+
+/** Sends one request to a vendor's API. A request without an answer is known as unsent, or nobody can tell. */
+export async function ask(request: Request): Promise<Reply | { reached: boolean; message: string }> {
+  try {
+    const response = await fetch(request, { redirect: "error", signal: AbortSignal.timeout(TIMEOUT_MS) });
+    const text = await response.text().catch(() => "");
+    return { status: response.status, headers: response.headers, body: parsed(text) };
+  } catch (error) {
+    const reason = error instanceof Error ? error : new Error(String(error));
+    const cause = reason.cause instanceof Error ? reason.cause : reason;
+    const code = errorCode(cause);
+    const unmade = NOT_CONNECTED.has(code) || /^(CERT_|ERR_TLS_)/.test(code);
+    return { reached: !unmade, message: cause.message || code || reason.name };
+  }
+}
+
+/**
+ * What becomes of a message that the API did not take. Refused credentials stop everything; too many requests are
+ * known not to be sent, and so is a 503 that is the vendor's own: a gateway says it too when the vendor behind it has
+ * taken the message. After any other 5xx, or without an answer, nobody can tell.
+ */
+export function trouble(
+  { id, to }: { id: string; to: string },
+  reply: Awaited<ReturnType<typeof ask>>,
+  refusal: Refusal = { code: "", message: "", own: false },
+): Unsent {
+  const words = (text: string) => text.replaceAll(to, "<recipient>");
+  if ("reached" in reply) {
+    const message = words(reply.message);
+    if (reply.reached) return { id, status: "unknown", code: "no_answer", message };
+    return { id, status: "retry", code: "not_connected", message, busy: true };
+  }
+  const { status, headers } = reply;
+  const about = {
+    id,
+    code: refusal.code || `http_${status}`,
+    message: words(refusal.message || `The provider answered ${status}.`),
+  };
+  if (status === 401 || status === 403)
+    return { ...about, status: "retry", code: "provider_auth", fatal: true };
+  if (status === 429 || (status === 503 && refusal.own)) {
+    return { ...about, status: "retry", busy: true, ...retryAfter(headers) };
+  }
+  return { ...about, status: status >= 500 || status < 400 ? "unknown" : "failed" };
+}
+
+/** A field of a JSON answer, as text; empty when it is not there. */
+export function textAt(body: unknown, ...path: (string | number)[]): string {
+  let value = body;
+  for (const key of path) {
+    if (typeof value !== "object" || value === null) return "";
+    value = (value as Record<string | number, unknown>)[key];
+  }
+  return typeof value === "string" ? value : "";
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return null;
+  }
+}
+
+function retryAfter(headers: Headers): { retryAfter?: number } {
+  const seconds = readRetryAfter(headers.get("retry-after"), Date.now());
+  return seconds === null ? {} : { retryAfter: Math.min(Math.max(seconds, 1), MOST_RETRY_AFTER) };
+}

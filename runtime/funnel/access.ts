@@ -1,0 +1,110 @@
+import { isUuid } from "#db/text.ts";
+import { Fault, invalid } from "#runtime/faults.ts";
+import type { Directory } from "#runtime/identity/directory.ts";
+import type { Access, Actor, Call, Scope } from "#runtime/operation/context.ts";
+import type { Operation } from "#runtime/operation/operation.ts";
+import type { Property } from "#runtime/operation/property.ts";
+
+type User = Extract<Actor, { type: "user" }>;
+
+/** Refuses an actor who may not run the operation anywhere. What depends on the property comes after. */
+export function checkScope(operation: Operation, actor: Actor): void {
+  if (operation.access === "public" || actor.type === "system") return;
+  if (actor.type === "anonymous") throw new Fault("missing_credential");
+  if (actor.type === "api_key") {
+    if (isPersonal(operation)) throw new Fault("invalid_credential");
+    if (!actor.scopes.includes(operation.scope)) throw new Fault("insufficient_scope");
+    if (operation.access !== "property") throw roleFault(operation.access);
+    return;
+  }
+  if (operation.access === "operator" && !actor.isPlatformAdmin) throw roleFault(operation.access);
+}
+
+const WHO: Record<Exclude<Access, "property" | "public">, string> = {
+  manager: "a signed-in admin or manager of the property",
+  operator: "a platform admin",
+  user: "a signed-in user",
+};
+
+/** No scope is missing: an API key with all of them may not do it either. */
+function roleFault(access: keyof typeof WHO): Fault {
+  return new Fault("forbidden", { message: `Only ${WHO[access]} may do this, whatever a key's scopes are.` });
+}
+
+/** What the specification declares for a signed-in user: an API key is no credential there, whatever it may do. */
+function isPersonal({ access, realm }: Operation): boolean {
+  return realm === "system" && (access === "user" || access === "manager");
+}
+
+/** The scopes that an actor has in a property. */
+export function scopesIn(actor: Actor, propertyId: string): readonly Scope[] {
+  if (actor.type === "api_key") return actor.propertyId === propertyId ? actor.scopes : [];
+  if (actor.type === "anonymous") return [];
+  if (actor.type === "system" || actor.isPlatformAdmin) return ["read", "write"];
+  const role = actor.memberships.find((membership) => membership.property_id === propertyId)?.role;
+  if (!role) return [];
+  return role === "analyst" ? ["read"] : ["read", "write"];
+}
+
+/**
+ * The one property that a call is about. A property that the credential does not have is `wrong_property`,
+ * whether or not it exists.
+ */
+export async function resolveProperty(
+  directory: Directory,
+  operation: Operation,
+  call: Call,
+  input: Record<string, unknown>,
+): Promise<Property> {
+  const named = operation.property ? input[operation.property] : undefined;
+  const candidates = [named, call.propertyId].filter((id) => id !== undefined && id !== null);
+  for (const id of candidates) {
+    if (!isUuid(id)) {
+      throw invalid(id === named ? (operation.property ?? "property") : "X-Property-Id", "must be a uuid");
+    }
+  }
+  const ids = new Set(candidates.map((id) => String(id).toLowerCase()));
+  if (ids.size > 1) throw new Fault("wrong_property");
+  const [wanted] = ids;
+  const id = wanted ?? (await onlyProperty(call.actor));
+  if (call.actor.type !== "system" && scopesIn(call.actor, id).length === 0)
+    throw new Fault("wrong_property");
+  const property = await directory.property(id);
+  if (!property) throw new Fault(call.actor.type === "system" ? "not_found" : "wrong_property");
+  if (!scopesIn(call.actor, id).includes(operation.scope)) throw new Fault("insufficient_scope");
+  if (operation.access === "manager" && call.actor.type === "user") requireManager(call.actor, id);
+  return property;
+}
+
+function requireManager(user: User, propertyId: string): void {
+  if (user.isPlatformAdmin) return;
+  const role = user.memberships.find((membership) => membership.property_id === propertyId)?.role;
+  if (role !== "admin" && role !== "manager") throw roleFault("manager");
+}
+
+/** The property that a call is about where it can be told without asking: its own, the one named, or the only one. */
+export function tenantOf({ actor, propertyId }: Call): string | undefined {
+  if (actor.type === "api_key") return actor.propertyId;
+  if (propertyId !== undefined || actor.type !== "user" || actor.memberships.length !== 1) return propertyId;
+  return actor.memberships[0]!.property_id;
+}
+
+/** The input with the property in the field that names it, where the caller has left that out. */
+export function withTenant(
+  { property: field }: Operation,
+  input: Record<string, unknown>,
+  propertyId: string | undefined,
+): Record<string, unknown> {
+  if (field === null || propertyId === undefined || input[field] !== undefined) return input;
+  return { ...input, [field]: propertyId };
+}
+
+async function onlyProperty(actor: Actor): Promise<string> {
+  if (actor.type === "api_key") return actor.propertyId;
+  if (actor.type === "user" && actor.memberships.length === 1) return actor.memberships[0]!.property_id;
+  const list = actor.type === "user" ? actor.memberships.map((membership) => membership.property_id) : [];
+  throw invalid(
+    "X-Property-Id",
+    `names the property to work in; required here${list.length > 0 ? `, one of ${list.join(", ")}` : ""}`,
+  );
+}

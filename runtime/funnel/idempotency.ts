@@ -1,0 +1,78 @@
+import { hash } from "node:crypto";
+import { isSqlState } from "#db/connection/error-code.ts";
+import type { Sql } from "#db/database.ts";
+import { cast, cte, type Fragment, sql } from "#db/sql.ts";
+import { Fault, invalid } from "#runtime/faults.ts";
+
+/** A keyed call's answer. */
+export interface Answer {
+  status: number;
+  /** JSON text. To be recorded as `answered`: the statement's own answer. */
+  body: string;
+}
+
+const VISIBLE_ASCII = /^[\x21-\x7e]{1,255}$/;
+
+/** The Idempotency-Key as given, or a fault, which names the `field`: 1 to 255 visible ASCII characters. */
+export function readIdempotencyKey(key: string, field = "Idempotency-Key"): string {
+  if (!VISIBLE_ASCII.test(key)) throw invalid(field, "must be 1 to 255 visible ASCII characters");
+  return key;
+}
+
+/** What a keyed call belongs to: a property, or a user where an operation has none. */
+export interface Keyed {
+  scope: string;
+  key: string;
+  fingerprint: Buffer;
+}
+
+/**
+ * The recorded answer; null when the key is the caller's until its transaction ends. A twin that runs at the same
+ * time waits here. All is sent when this returns its promise, so that other statements can follow in the same round
+ * trip. Throws `idempotency_key_in_use` after the lock timeout, and `idempotency_key_reused`.
+ */
+export async function claimKey(sql: Sql, keyed: Keyed): Promise<Answer | null> {
+  const { scope, key } = keyed;
+  // A lock by number, because a reserved row would have to be written twice.
+  const lock = hash("sha256", `${scope} ${key}`, "buffer").readBigInt64BE();
+  const locked = sql`select pg_advisory_xact_lock(${String(lock)}::bigint)`;
+  const recorded = findRecorded(sql, keyed);
+  // It fails with the lock, which is waited for first.
+  recorded.catch(() => {});
+  await locked.catch((error: unknown) => {
+    throw isSqlState(error, "55P03")
+      ? new Fault("idempotency_key_in_use", { retryAfter: 1, cause: error })
+      : error;
+  });
+  return recorded;
+}
+
+/** The answer that is recorded under a key, if one is. Throws `idempotency_key_reused`. */
+export async function findRecorded(sql: Sql, { scope, key, fingerprint }: Keyed): Promise<Answer | null> {
+  const [row] = await sql<(Answer & { fingerprint: Buffer })[]>`
+    select fingerprint, status, body from idempotency_records
+    where property_id = ${scope} and key = ${key} and expires_at > now()`;
+  if (!row) return null;
+  if (!row.fingerprint.equals(fingerprint)) throw new Fault("idempotency_key_reused");
+  return { status: row.status, body: row.body };
+}
+
+/**
+ * The part that keeps an answer under its claimed key. An expired record gives way; over one that stands, which no
+ * other call can have left, the null key undoes the transaction.
+ */
+export function recordPart({ scope, key, fingerprint }: Keyed, operation: string, answer: Answer): Fragment {
+  const [body, source] =
+    answer.body === "answered" ? [sql`body`, sql`from answered`] : [cast(answer.body, "text"), sql``];
+  return cte(
+    "recorded",
+    sql`
+      insert into idempotency_records as r (property_id, key, fingerprint, operation, status, body)
+      select ${scope}::uuid, ${key}::text, ${fingerprint}::bytea, ${operation}::text, ${answer.status}::int, ${body}
+        ${source}
+      on conflict (property_id, key) do update
+        set key = case when r.expires_at <= excluded.created_at then excluded.key end,
+          fingerprint = excluded.fingerprint, operation = excluded.operation, status = excluded.status,
+          body = excluded.body, created_at = excluded.created_at, expires_at = excluded.expires_at`,
+  );
+}

@@ -1,0 +1,135 @@
+import { NIL_UUID } from "#db/types.ts";
+import { toToldFault } from "#runtime/failures.ts";
+import { type Fault, thrownAt, toFault } from "#runtime/faults.ts";
+import type { Call, Context } from "#runtime/operation/context.ts";
+import { asObject, foldCasing, parseInput } from "#runtime/operation/input.ts";
+import type { File, Operation } from "#runtime/operation/operation.ts";
+import type { Property } from "#runtime/operation/property.ts";
+import { checkScope, resolveProperty } from "./access.ts";
+import { findAnswer, keyedCall } from "./replay.ts";
+import type { Choose, Outcome, Service } from "./service.ts";
+import type { Run } from "./transact.ts";
+import { run } from "./unit-of-work.ts";
+
+/**
+ * The only way to run an operation: scope, property, parse, one transaction with the idempotency record, the
+ * handler, outbox, queue and audit, commit. Several inputs run in the one transaction, and answer an array.
+ * With `choose` the one input, which has no id, is for each row that it locks; a removal answers those rows. What is
+ * `dry` is undone, and answered all the same.
+ */
+export async function invoke(
+  service: Service,
+  operation: Operation,
+  call: Call,
+  raw: unknown,
+  options: { many?: boolean; choose?: Choose; dry?: boolean } = {},
+): Promise<Outcome> {
+  try {
+    checkScope(operation, call.actor);
+    const inputs = each(options.many ? (raw as unknown[]) : [raw], options, (one) =>
+      foldCasing(operation, asObject(one)),
+    );
+    call.onFields?.(inputs.flatMap((input) => Object.keys(input)));
+    const property = needsProperty(operation)
+      ? await resolveProperty(service.directory, operation, call, inputs[0] ?? {})
+      : null;
+    const unparsed = { service, operation, call, property, ...options };
+    let parsed: Record<string, unknown>[];
+    try {
+      parsed = each(inputs, options, (input) =>
+        parseInput(operation, options.choose ? { ...input, id: NIL_UUID } : input),
+      );
+    } catch (error) {
+      return await insteadOf(error, unparsed);
+    }
+    if (operation.read) return await read(service, operation, property!, parsed[0]!);
+    if (operation.file) return await flowing(service, operation, call, property!, parsed[0]!);
+    return await run({ ...unparsed, inputs: parsed });
+  } catch (error) {
+    throw toToldFault(service.log, error, { operation: operation.name, requestId: call.requestId });
+  }
+}
+
+function each<T, R>(inputs: T[], { many }: { many?: boolean }, read: (input: T) => R): R[] {
+  return inputs.map((input, index) => {
+    try {
+      return read(input);
+    } catch (error) {
+      throw many ? thrownAt(index, error) : error;
+    }
+  });
+}
+
+/** Whether the operation works in a property. */
+export function needsProperty(operation: Operation): boolean {
+  return operation.realm === "property" || operation.property !== null;
+}
+
+/** A key that has been answered says so before the input is refused: it is looked up only then. */
+async function insteadOf(error: unknown, call: Omit<Run, "inputs">): Promise<Outcome> {
+  const keyed = keyedCall(call);
+  const recorded = keyed && (await findAnswer(call, keyed));
+  if (recorded) return recorded;
+  throw error;
+}
+
+/** Why a call is refused that could not be read: its key was answered, which was of another request, or `refusal`. */
+export async function refusedUnread(
+  service: Service,
+  operation: Operation,
+  call: Call,
+  refusal: Fault,
+): Promise<Fault> {
+  try {
+    const property = needsProperty(operation)
+      ? await resolveProperty(service.directory, operation, call, {})
+      : null;
+    await insteadOf(refusal, { service, operation, call, property });
+  } catch (error) {
+    const fault = toFault(error);
+    if (fault.code === "idempotency_key_reused") return fault;
+  }
+  return refusal;
+}
+
+async function read(
+  service: Service,
+  operation: Operation,
+  property: Property,
+  input: Record<string, unknown>,
+): Promise<Outcome> {
+  const page = await operation.read!(service.reader, property.id, input);
+  return { status: 200, body: page.body, replayed: false, page };
+}
+
+/** The call's own transaction checks and records it; then the bytes flow, at the receiver's pace. */
+async function flowing(
+  service: Service,
+  operation: Operation,
+  call: Call,
+  property: Property,
+  input: Record<string, unknown>,
+): Promise<Outcome> {
+  // First of all: an export without a slot is not recorded as done.
+  const slot = await service.db.exportSlot(property.id);
+  try {
+    let file: File | undefined;
+    const handler = async (context: Context, given: never) => {
+      file = (await operation.handler(context, given)) as File;
+      return { filename: file.filename };
+    };
+    const outcome = await run({
+      service,
+      operation: { ...operation, handler },
+      call,
+      property,
+      inputs: [input],
+    });
+    const { filename, source } = file!;
+    const { contentType } = operation.file!;
+    return { ...outcome, file: { filename, contentType, stream: slot.start(source) } };
+  } catch (error) {
+    slot.release();
+    throw error;
+  }
+}

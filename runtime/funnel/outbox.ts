@@ -1,0 +1,169 @@
+import { randomUUIDv7 } from "node:crypto";
+import { cte, type Fragment, join, type Sql, sql } from "#db/sql.ts";
+import { type EventName, subscriptionsFor } from "#runtime/operation/events.ts";
+
+export interface PendingEvent {
+  type: EventName;
+  /** `answered`: the row that the statement itself inserts. */
+  object: object | "answered";
+  previous?: object | undefined;
+}
+
+export interface PendingJob {
+  name: string;
+  attempts: number;
+  input: unknown;
+  dedupe?: string | undefined;
+  runAt?: string | number | undefined;
+}
+
+/** The job that delivers one endpoint's webhooks; its input is `{ endpointId }`. */
+export const DELIVER_WEBHOOKS = { name: "deliver_webhooks", attempts: 20 } as const;
+
+/** Writes a transaction's events with their deliveries, and its jobs. */
+export function flush(sql: Sql, property: string | null, events: PendingEvent[], jobs: PendingJob[]) {
+  return sql`with ${join(effectParts(property, events, jobs))} select 1`;
+}
+
+/**
+ * The parts that write events with their deliveries, and jobs. An event that no active endpoint has asked for
+ * is not stored.
+ */
+export function effectParts(property: string | null, events: PendingEvent[], jobs: PendingJob[]): Fragment[] {
+  return [
+    ...(events.length === 1 ? oneEvent(property, events[0]!) : []),
+    ...(events.length > 1 ? manyEvents(property, events) : []),
+    ...(jobs.length > 0 ? [queued(property, jobs)] : []),
+  ];
+}
+
+function queued(property: string | null, jobs: PendingJob[]): Fragment {
+  return cte(
+    "queued",
+    sql`
+      insert into queue (id, name, property_id, input, dedupe, max_attempts, run_at)
+      select uuid_v7(), name, ${property}::uuid, input, dedupe, attempts,
+        coalesce(run_at, now() + make_interval(secs => delay))
+      from jsonb_to_recordset(${jobs.map(jobRow)}::jsonb)
+        as j(name text, input jsonb, dedupe text, attempts int, delay double precision, run_at timestamptz)
+      on conflict (name, dedupe) where state = 'ready' and dedupe is not null
+        do update set run_at = least(queue.run_at, excluded.run_at)`,
+  );
+}
+
+/** A delivery job for each endpoint of a relation. */
+function called(property: string | null, endpoints: Fragment): Fragment {
+  return cte(
+    "called",
+    sql`
+      insert into queue (id, name, property_id, input, max_attempts)
+      select uuid_v7(), ${DELIVER_WEBHOOKS.name}::text, ${property}::uuid,
+        jsonb_build_object('endpointId', endpoint_id), ${DELIVER_WEBHOOKS.attempts}::int
+      from ${endpoints}
+      returning 1`,
+  );
+}
+
+function jobRow(job: PendingJob) {
+  return {
+    name: job.name,
+    input: job.input,
+    dedupe: job.dedupe ?? null,
+    attempts: job.attempts,
+    delay: typeof job.runAt === "number" ? job.runAt : 0,
+    run_at: typeof job.runAt === "string" ? job.runAt : null,
+  };
+}
+
+/** The data of an event about the row that the statement itself inserts. */
+const ANSWERED = sql`jsonb_build_object('object', body::jsonb) from answered`;
+
+function oneEvent(property: string | null, event: PendingEvent): Fragment[] {
+  const { id, type, wanted, data } = eventRow(event);
+  const receiver = sql`
+    select id as endpoint_id from webhook_endpoints
+    where property_id = ${property}::uuid and is_active and events && ${wanted}::text[]`;
+  const stored = sql`
+    insert into outbox (property_id, id, type, data)
+    select ${property}::uuid, ${id}::uuid, ${type}::text, ${data === null ? ANSWERED : sql`${data}::jsonb`}
+    where exists (select from receiver)
+    returning 1`;
+  const delivery = sql`
+    insert into webhook_deliveries (property_id, id, event_id, event_type, endpoint_id)
+    select ${property}::uuid, uuid_v7(), ${id}::uuid, ${type}::text, endpoint_id from receiver
+    returning 1`;
+  return [
+    cte("receiver", receiver, "materialized"),
+    cte("stored", stored),
+    cte("delivery", delivery),
+    called(property, sql`receiver`),
+  ];
+}
+
+function manyEvents(property: string | null, events: PendingEvent[]): Fragment[] {
+  const data = events.some(({ object }) => object === "answered")
+    ? sql`coalesce(data, (select ${ANSWERED}))`
+    : sql`data`;
+  const event = sql`
+    select id, type, ${data} as data, wanted
+    from jsonb_to_recordset(${events.map(eventRow)}::jsonb) as e(id uuid, type text, data jsonb, wanted text[])`;
+  const receiver = sql`
+    select e.id as event_id, e.type, w.id as endpoint_id
+    from webhook_endpoints w join event e on w.events && e.wanted
+    where w.property_id = ${property}::uuid and w.is_active`;
+  const stored = sql`
+    insert into outbox (property_id, id, type, data)
+    select ${property}::uuid, id, type, data from event where id in (select event_id from receiver)
+    returning 1`;
+  const delivery = sql`
+    insert into webhook_deliveries (property_id, id, event_id, event_type, endpoint_id)
+    select ${property}::uuid, uuid_v7(), event_id, type, endpoint_id from receiver
+    returning 1`;
+  return [
+    cte("event", event, "materialized"),
+    cte("receiver", receiver, "materialized"),
+    cte("stored", stored),
+    cte("delivery", delivery),
+    called(property, sql`(select distinct endpoint_id from receiver) r`),
+  ];
+}
+
+function eventRow({ type, object, previous }: PendingEvent) {
+  return {
+    id: randomUUIDv7(),
+    type,
+    data: object === "answered" ? null : { object, ...(previous && { previous }) },
+    wanted: subscriptionsFor(type),
+  };
+}
+
+/**
+ * Writes one event for each row of a query, whose one column is `object` (jsonb), for set-based writers. The
+ * query does not run when no active endpoint has asked for the type. Answers how many jobs are queued by it.
+ */
+export async function emitMany(
+  transaction: Sql,
+  property: string,
+  type: EventName,
+  rows: Fragment,
+): Promise<number> {
+  const receiver = sql`
+    select id as endpoint_id from webhook_endpoints
+    where property_id = ${property} and is_active and events && ${subscriptionsFor(type)}::text[]`;
+  const [some] = await transaction<{ exists: boolean }[]>`select exists (${receiver})`;
+  if (!some?.exists) return 0;
+  const event = sql`select uuid_v7() as id, jsonb_build_object('object', r.object) as data from (${rows}) r`;
+  const stored = sql`
+    insert into outbox (property_id, id, type, data)
+    select ${property}::uuid, id, ${type}::text, data from event
+    returning 1`;
+  const delivery = sql`
+    insert into webhook_deliveries (property_id, id, event_id, event_type, endpoint_id)
+    select ${property}::uuid, uuid_v7(), event.id, ${type}::text, endpoint_id from event, receiver
+    returning 1`;
+  const [written] = await transaction<{ jobs: number }[]>`
+    with ${cte("receiver", receiver, "materialized")}, ${cte("event", event)}, ${cte("stored", stored)},
+      ${cte("delivery", delivery)}, ${called(property, sql`receiver where exists (select from event)`)}
+    select count(*)::int as jobs from called`;
+  return written!.jobs;
+}

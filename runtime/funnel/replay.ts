@@ -1,0 +1,42 @@
+import { NIL_UUID } from "#db/types.ts";
+import { faultBody, toFault } from "#runtime/faults.ts";
+import type { Call } from "#runtime/operation/context.ts";
+import { keepsAnswer } from "#runtime/operation/operation.ts";
+import type { Property } from "#runtime/operation/property.ts";
+import { claimKey, findRecorded, type Keyed, recordPart } from "./idempotency.ts";
+import type { Outcome } from "./service.ts";
+import { type Run, transact } from "./transact.ts";
+
+/** Strangers share no key, and what they are refused is not kept. */
+export function keyedCall({ operation, call, property }: Omit<Run, "inputs">): Keyed | null {
+  const { idempotency } = call;
+  if (!idempotency || !keepsAnswer(operation) || operation.access === "public") return null;
+  return { scope: scopeOf(call, property), ...idempotency };
+}
+
+/** Whose a key or a token is: the property's, or the user's where an operation has none. */
+export function scopeOf({ actor }: Call, property: Property | null): string {
+  return property?.id ?? actor.id ?? NIL_UUID;
+}
+
+/**
+ * Keeps a call's refusal by the domain under its key: the key is answered with it again. The call's own transaction
+ * was undone, so a twin may have been faster: then its answer is given. Throws any other error as it is.
+ */
+export async function keepRefusal(call: Run, keyed: Keyed, error: unknown): Promise<Outcome> {
+  const { code, status } = toFault(error);
+  if (code === "idempotency_key_in_use" || (status !== 404 && status !== 409)) throw error;
+  const refusal = { status, body: JSON.stringify(faultBody(toFault(error))) };
+  return transact(call, async (sql) => {
+    const recorded = await claimKey(sql, keyed);
+    if (recorded) return { ...recorded, replayed: true };
+    await sql`with ${recordPart(keyed, call.operation.name, refusal)} select 1`;
+    return { ...refusal, replayed: false };
+  });
+}
+
+/** The recorded answer of a keyed call; null when there is none. Throws `idempotency_key_reused`. */
+export async function findAnswer(call: Omit<Run, "inputs">, keyed: Keyed): Promise<Outcome | null> {
+  const recorded = await transact(call, (sql) => findRecorded(sql, keyed));
+  return recorded && { ...recorded, replayed: true };
+}

@@ -1,0 +1,43 @@
+import type { Database } from "#db/database.ts";
+import type { Page, Reader } from "#db/query/reader.ts";
+import type { ExportStream } from "#db/stream/export.ts";
+import type { Config } from "#runtime/config.ts";
+import type { Fault } from "#runtime/faults.ts";
+import type { Directory } from "#runtime/identity/directory.ts";
+import type { Sessions } from "#runtime/identity/sessions.ts";
+import type { Log } from "#runtime/log.ts";
+import type { Context } from "#runtime/operation/context.ts";
+import type { Row } from "#runtime/operation/table.ts";
+
+/** What runs operations, made once by the composition root. */
+export interface Service {
+  db: Database;
+  reader: Reader;
+  directory: Directory;
+  sessions: Sessions;
+  config: Config;
+  log: Log;
+  /** Called after a commit that left jobs on the queue. */
+  wake(): void;
+}
+
+export interface Outcome {
+  status: number;
+  /** JSON text. */
+  body: string;
+  replayed: boolean;
+  /** Of a list: what the face needs to page on. */
+  page?: Page;
+  auditId?: string;
+  /** The state that it is about, where the operation names one. */
+  bound?: string;
+  /** Nothing of it was kept. */
+  dry?: true;
+  /** A refusal whose writes were kept. */
+  fault?: Fault;
+  /** Instead of the body. Whoever has it reads it to its end, or cancels it. */
+  file?: { filename: string; contentType: string; stream: ExportStream };
+}
+
+/** Locks the rows that a change is about, in the change's own transaction. */
+export type Choose = (context: Context) => Promise<Row[]>;

@@ -1,0 +1,33 @@
+import type { TransactionOptions, Work } from "#db/database.ts";
+import type { Call } from "#runtime/operation/context.ts";
+import type { Operation } from "#runtime/operation/operation.ts";
+import type { Property } from "#runtime/operation/property.ts";
+import type { Choose, Service } from "./service.ts";
+
+/** One call, its inputs parsed. */
+export interface Run {
+  service: Service;
+  operation: Operation;
+  call: Call;
+  property: Property | null;
+  inputs: Record<string, unknown>[];
+  many?: boolean | undefined;
+  choose?: Choose | undefined;
+  dry?: boolean | undefined;
+}
+
+/** One transaction of a call: as its tenant, or over the platform's own tables. */
+export function transact<T>(
+  { service, operation, property }: Omit<Run, "inputs">,
+  work: Work<T>,
+  opening: Pick<TransactionOptions, "before" | "group"> = {},
+): Promise<T> {
+  const tenant = operation.realm === "property";
+  const { deadline } = operation;
+  const options = { readOnly: !writesRows(operation), ...(deadline && { deadline }), ...opening };
+  return tenant ? service.db.asProperty(property!.id, work, options) : service.db.asSystem(work, options);
+}
+
+export function writesRows({ effect, recorded }: Operation): boolean {
+  return effect !== "read" || recorded;
+}

@@ -1,0 +1,217 @@
+import type { Sql, Work } from "#db/database.ts";
+import type { Page } from "#db/query/reader.ts";
+import { join } from "#db/sql.ts";
+import { thrownAt, toFault } from "#runtime/faults.ts";
+import type { Context, Insertion } from "#runtime/operation/context.ts";
+import type { Property } from "#runtime/operation/property.ts";
+import { type AuditRow, auditOf, auditPart } from "./audit.ts";
+import { useConfirmation } from "./confirmations.ts";
+import { dryOutcome, isDry, Undone, without } from "./dry-run.ts";
+import { type Answer, claimKey, type Keyed, recordPart } from "./idempotency.ts";
+import { effectParts, type PendingEvent, type PendingJob } from "./outbox.ts";
+import { keepRefusal, keyedCall, scopeOf } from "./replay.ts";
+import type { Outcome } from "./service.ts";
+import { type Run, transact, writesRows } from "./transact.ts";
+
+interface Effects {
+  events: PendingEvent[];
+  jobs: PendingJob[];
+  insertion: Insertion | null;
+  /** Where a list goes on. */
+  nextCursor: string | null;
+  /** The state that the answer is about. */
+  bound: string | null;
+  /** How many rows a list has. */
+  total: number | null;
+  /** Of the input that is handled now. */
+  about: Parameters<Context["audit"]>[0];
+}
+
+/** One call inside its transaction. */
+interface Running extends Run {
+  effects: Effects;
+  keyed: Keyed | null;
+  sql: Sql;
+  last(statement: PromiseLike<unknown>): void;
+}
+
+/** A call's result, and its audit rows. */
+interface Handled {
+  result: unknown;
+  audited: AuditRow[];
+}
+
+/** Runs a call in its one transaction: the handler, outbox, queue, audit and the recorded answer, or nothing. */
+export async function run(call: Run): Promise<Outcome> {
+  let effects = noEffects();
+  // What is undone is no answer for later.
+  const keyed = isDry(call) ? null : keyedCall(call);
+  const work: Work<Outcome> = (sql, last) => {
+    effects = noEffects();
+    return answer({ ...call, effects, keyed, sql, last });
+  };
+  const outcome = await transact(call, work, openingOf(call)).catch((error: unknown) => {
+    if (error instanceof Undone) return error.outcome;
+    if (keyed) return keepRefusal(call, keyed, error);
+    throw error;
+  });
+  if (outcome.fault) throw outcome.fault;
+  if (!outcome.replayed && (effects.jobs.length > 0 || effects.events.length > 0)) call.service.wake();
+  return outcome;
+}
+
+function noEffects(): Effects {
+  return { events: [], jobs: [], insertion: null, nextCursor: null, bound: null, total: null, about: {} };
+}
+
+/** How the transaction begins: with the locks of the table, and maybe with others. */
+function openingOf(call: Run) {
+  const { table, verb } = call.operation.crud ?? {};
+  const before = verb === "create" || verb === "update" ? table?.turn?.(call.property!.id) : undefined;
+  const group = insertsOne(call) && table?.groupCommit === true;
+  return { ...(before && { before: [before] }), group };
+}
+
+/** The handler's first query travels with the question whether the key has been answered, and is undone if it has. */
+async function answer(running: Running): Promise<Outcome> {
+  const { operation, keyed, sql } = running;
+  const claiming = keyed ? claimKey(sql, keyed) : null;
+  const [claimed, handled] = await Promise.allSettled([claiming, handle(running)]);
+  if (claimed.status === "rejected") throw claimed.reason;
+  if (claimed.value) throw new Undone({ ...claimed.value, replayed: true });
+  if (handled.status === "rejected") return refused(handled.reason);
+  const { result, audited } = handled.value;
+  if (isDry(running)) throw new Undone(boundBy(running, dryOutcome(operation, result)));
+  return finish(running, audited, result);
+}
+
+/** The refusal whose writes are kept; any other error is thrown. */
+function refused(error: unknown): Outcome {
+  const fault = toFault(error);
+  if (!fault.keepWrites) throw error;
+  return { status: fault.status, body: "", replayed: false, fault };
+}
+
+async function handle(running: Running): Promise<Handled> {
+  const { operation, many, choose, call } = running;
+  const context = contextOf(running);
+  if (call.confirmation) {
+    const scope = scopeOf(call, running.property);
+    context.confirmed = await useConfirmation(running.sql, scope, operation, call.confirmation);
+  }
+  const rows = await choose?.(context);
+  const inputs = rows ? rows.map(({ id }) => ({ ...running.inputs[0], id })) : running.inputs;
+  const { results, audited } = await handleAll(running, context, inputs);
+  const result = rows && operation.crud?.verb === "delete" ? rows : many || rows ? results : results[0];
+  return { result, audited };
+}
+
+async function handleAll(running: Running, context: Context, inputs: Record<string, unknown>[]) {
+  const { operation, many, effects } = running;
+  const results: unknown[] = [];
+  const audited: AuditRow[] = [];
+  if (many && operation.many) {
+    effects.about = { entityId: null, diff: { records: inputs.length } };
+    results.push(...(await operation.many(context, inputs)));
+    return { results, audited: [auditOf(running, null)] };
+  }
+  for (const [index, input] of inputs.entries()) {
+    effects.about = {};
+    const result = await operation.handler(context, input).catch((error: unknown) => {
+      throw many ? thrownAt(index, error) : error;
+    });
+    results.push(result);
+    // Null: the record was left as it is.
+    if (result !== null) audited.push(auditOf(running, result));
+  }
+  return { results, audited };
+}
+
+function contextOf(running: Running): Context {
+  const { service, call, property, effects, sql } = running;
+  const insertLast = (insertion: Insertion) => {
+    effects.insertion = insertion;
+    return { id: insertion.id };
+  };
+  return {
+    sql,
+    // Operations without a property do not read it; the funnel has resolved it for all others.
+    property: property as Property,
+    call,
+    config: service.config,
+    log: service.log,
+    now: service.directory.now,
+    issueToken: service.sessions.issue,
+    signDetached: service.sessions.signDetached,
+    emit: (type, object, previous) => void effects.events.push({ type, object, previous }),
+    enqueue: (job, input, options) =>
+      void effects.jobs.push({
+        name: job.name,
+        attempts: job.attempts,
+        input: job.input.parse(input),
+        ...options,
+      }),
+    goOn: (cursor) => {
+      effects.nextCursor = cursor;
+    },
+    bind: (state) => {
+      effects.bound = state;
+    },
+    counted: (total) => {
+      effects.total = total;
+    },
+    audit: (about) => void Object.assign(effects.about, about),
+    ...(insertsOne(running) && { insertLast }),
+  };
+}
+
+/** Whether the call creates one row, which its last statement can insert. */
+function insertsOne({ operation, many, choose, inputs, dry }: Run): boolean {
+  return operation.crud?.verb === "create" && !many && !choose && !isDry({ operation, inputs, dry });
+}
+
+function boundBy({ effects: { bound } }: Running, outcome: Outcome): Outcome {
+  return bound === null ? outcome : { ...outcome, bound };
+}
+
+function pageOf(body: string, rows: number, { nextCursor, total }: Effects): Page {
+  return { body, rows, ...(nextCursor !== null && { nextCursor }), ...(total !== null && { total }) };
+}
+
+/**
+ * The answer, and the last statement: what is written beside the handler's rows, which are events, jobs, the
+ * recorded answer and an audit row for each input.
+ */
+function finish(running: Running, audited: AuditRow[], result: unknown): Outcome {
+  const { operation, property, effects, keyed, sql, last } = running;
+  const { about, events, jobs, insertion } = effects;
+  const { secrets, status } = operation;
+  const body = insertion ? "" : JSON.stringify(result ?? {});
+  const outcome = boundBy(running, { status, body, replayed: false });
+  if (Array.isArray(result) && (effects.nextCursor ?? effects.total) !== null) {
+    outcome.page = pageOf(outcome.body, result.length, effects);
+  }
+  if (!writesRows(operation)) return outcome;
+  if (audited[0]) outcome.auditId = audited[0].id;
+  const propertyId = about.propertyId ?? property?.id ?? null;
+  const kept = secrets.length > 0 ? JSON.stringify(without(result, secrets)) : outcome.body;
+  const recorded: Answer = { status, body: insertion ? "answered" : kept };
+  const parts = [
+    ...(insertion?.parts ?? []),
+    ...effectParts(property?.id ?? propertyId, events, jobs),
+    ...(keyed ? [recordPart(keyed, operation.name, recorded)] : []),
+    ...(audited.length > 0 ? [auditPart(propertyId, audited)] : []),
+  ];
+  if (insertion) {
+    const answered = sql<{ body: string }[]>`with ${join(parts)} select body from answered`.then(
+      ([row]) => {
+        outcome.body = insertion.shown(row!.body);
+      },
+      (error: unknown) => {
+        throw insertion.explain(error);
+      },
+    );
+    last(answered);
+  } else if (parts.length > 0) last(sql`with ${join(parts)} select 1`);
+  return outcome;
+}

@@ -1,0 +1,63 @@
+import { Fault } from "#runtime/faults.ts";
+import type { Actor } from "#runtime/operation/context.ts";
+import type { Directory } from "./directory.ts";
+import { readApiKey } from "./keys.ts";
+import type { TokenVerifier } from "./sessions.ts";
+
+/** The request headers that carry a credential. */
+export interface CredentialHeaders {
+  apiKey?: string | undefined;
+  authorization?: string | undefined;
+}
+
+export const ANONYMOUS: Actor = { type: "anonymous", id: null };
+
+/**
+ * Who sends this request. Without any credential: anonymous. Throws the specification's 401 tokens, and what
+ * `beforeLookUp` throws, which is asked before the database is about a key that was never seen here.
+ */
+export async function authenticate(
+  directory: Directory,
+  verifier: TokenVerifier,
+  headers: CredentialHeaders,
+  beforeLookUp: () => void,
+): Promise<Actor> {
+  const credential = readCredential(headers);
+  if (credential === null) return ANONYMOUS;
+  if (credential.startsWith("pk_")) return apiKeyActor(directory, credential, beforeLookUp);
+  return verifier.verify(credential);
+}
+
+/** Two credentials that differ are none: nobody can tell which of them was meant. X-Api-Key carries keys alone. */
+function readCredential({ apiKey, authorization }: CredentialHeaders): string | null {
+  if (apiKey === undefined && authorization === undefined) return null;
+  if (apiKey?.includes(",")) throw new Fault("invalid_credential");
+  if (authorization === undefined) {
+    if (!apiKey!.trim().startsWith("pk_")) throw new Fault("invalid_credential");
+    return apiKey!.trim();
+  }
+  const match = /^Bearer +(\S+) *$/i.exec(authorization);
+  if (!match) throw new Fault("invalid_credential");
+  const bearer = match[1]!;
+  if (apiKey !== undefined && apiKey.trim() !== bearer) throw new Fault("invalid_credential");
+  return bearer;
+}
+
+async function apiKeyActor(directory: Directory, secret: string, beforeLookUp: () => void): Promise<Actor> {
+  const read = readApiKey(secret);
+  if (!read) throw new Fault("invalid_credential");
+  if (!directory.hasSeenKey(read.hash)) beforeLookUp();
+  const key = await directory.key(read.hash);
+  if (!key?.is_active) throw new Fault("invalid_credential");
+  if (key.expires_at !== null && key.expires_at <= directory.now()) throw new Fault("credential_expired");
+  directory.markUsed(key.id);
+  return {
+    type: "api_key",
+    id: key.id,
+    propertyId: key.property_id,
+    scopes: key.scopes,
+    rateLimit: key.rate_limit,
+    piiMasked: key.pii_masked,
+    agentConfirmation: key.agent_confirmation,
+  };
+}

@@ -1,0 +1,204 @@
+import { LRUCache } from "lru-cache";
+import type { Database, Sql, Work } from "#db/database.ts";
+import type { Log } from "#runtime/log.ts";
+import type { Membership, Scope } from "#runtime/operation/context.ts";
+import type { Property } from "#runtime/operation/property.ts";
+
+export interface KeyRecord {
+  id: string;
+  property_id: string;
+  scopes: Scope[];
+  rate_limit: number;
+  pii_masked: boolean;
+  agent_confirmation: "on" | "off";
+  is_active: boolean;
+  /** Milliseconds since 1970, or null for never. */
+  expires_at: number | null;
+}
+
+export interface UserRecord {
+  id: string;
+  email: string;
+  is_platform_admin: boolean;
+  /** Unix seconds: tokens issued before are refused. */
+  sessions_from: number;
+  memberships: Membership[];
+}
+
+const CHANNEL = "directory";
+const CHECK_EVERY = 400;
+const TRUSTED_FOR = 1_000;
+const USED_EVERY = 5_000;
+const MOST_ENTRIES = 50_000;
+/** There is none of that name, and it is asked for again next time. */
+const NOTHING = {};
+/** Those whose transaction, which runs now, changes what a directory keeps. */
+const changing = new WeakSet<Sql>();
+
+/**
+ * Keys, users and properties, cached until one is changed here, or another process says so. A check every 400 ms
+ * stands behind the notifications, and what was not checked within a second is read from the database.
+ */
+export async function openDirectory(db: Database, log: Log) {
+  const memory = openMemory();
+  const used = new Set<string>();
+  const listeners = new Set<() => void>();
+  const forget = () => {
+    memory.forget();
+    for (const hear of listeners) hear();
+  };
+  let version = -1;
+  let clockOffset = 0;
+
+  const check = async () => {
+    const startedAt = performance.now();
+    const [row] = await db.asSystem(
+      (sql) => sql<{ version: number; now: number }[]>`
+      select version, extract(epoch from clock_timestamp())::double precision * 1000 as now from directory_version`,
+    );
+    if (!row) return;
+    if (row.version !== version) forget();
+    version = row.version;
+    clockOffset = row.now - performance.now();
+    memory.checkedAt(startedAt);
+  };
+  const flushUsed = async () => {
+    if (used.size === 0) return;
+    // In one order, so that two processes cannot wait for each other.
+    const ids = [...used].sort();
+    used.clear();
+    await db.asSystem(
+      (sql) => sql`
+      insert into api_key_uses (api_key_id, last_used_at) select id, now() from unnest(${ids}::uuid[]) id
+      on conflict (api_key_id) do update set last_used_at = excluded.last_used_at`,
+    );
+  };
+  const quietly = (work: () => Promise<void>) => () =>
+    void work().catch((error: unknown) =>
+      log.debug({ err: error }, "directory upkeep failed; it is tried again"),
+    );
+
+  await check();
+  await db.listen(CHANNEL, forget, forget);
+  const checking = setInterval(quietly(check), CHECK_EVERY);
+  const using = setInterval(quietly(flushUsed), USED_EVERY);
+
+  return {
+    key: (hash: Buffer) => memory.recall(keyName(hash), () => db.asSystem((sql) => loadKey(sql, hash))),
+    /** Whether there was such a key, or it is being looked for: whoever asks for it costs no look-up of their own. */
+    hasSeenKey: (hash: Buffer): boolean => memory.hasSeen(keyName(hash)),
+    property: (id: string) => memory.recall(`p${id}`, () => db.asSystem((sql) => loadProperty(sql, id))),
+    user: (id: string) => memory.recall(`u${id}`, () => db.asSystem((sql) => loadUser(sql, id))),
+    /** The database's clock, in milliseconds since 1970. */
+    now: () => performance.now() + clockOffset,
+    /** Notes that a key was used; written in batches. */
+    markUsed: (keyId: string) => void used.add(keyId),
+    /** The database by which a change is forgotten here before whoever made it is told that it is done. */
+    forgetting: () => thatForgets(db, forget),
+    /** Calls back whenever something may have been changed, here or by another process. */
+    onChange: (hear: () => void) => void listeners.add(hear),
+    close: async () => {
+      clearInterval(checking);
+      clearInterval(using);
+      await flushUsed().catch((error: unknown) => log.warn({ err: error }, "last_used_at not written"));
+    },
+  };
+}
+
+/** What was loaded, for as long as it may be believed. */
+function openMemory() {
+  const cache = new LRUCache<string, object, () => Promise<object | null>>({
+    max: MOST_ENTRIES,
+    fetchMethod: async (_name, _stale, { context }) => (await context()) ?? NOTHING,
+    // A load that began before a change may know nothing of it. It answers those who wait for it, and is not kept.
+    ignoreFetchAbort: true,
+  });
+  // Outlives what is forgotten: it says that there was such a thing, not that there is.
+  const seen = new LRUCache<string, true>({ max: MOST_ENTRIES });
+  const loading = new Set<string>();
+  let checked = Number.NEGATIVE_INFINITY;
+
+  return {
+    forget: () => {
+      cache.clear();
+      loading.clear();
+    },
+    checkedAt: (moment: number) => {
+      checked = moment;
+    },
+    hasSeen: (name: string) => seen.has(name) || loading.has(name),
+    recall: async <T extends object>(name: string, load: () => Promise<T | null>): Promise<T | null> => {
+      const hit = performance.now() - checked < TRUSTED_FOR ? cache.get(name) : undefined;
+      if (hit && hit !== NOTHING) return hit as T;
+      loading.add(name);
+      try {
+        const found = await cache.fetch(name, { context: load, forceRefresh: true });
+        if (found !== NOTHING) seen.set(name, true);
+        else if (cache.peek(name) === NOTHING) cache.delete(name);
+        return found === NOTHING ? null : (found as T);
+      } finally {
+        loading.delete(name);
+      }
+    },
+  };
+}
+
+function thatForgets(db: Database, forget: () => void): Database {
+  const run = async <T>(work: Work<T>, transact: (watched: Work<T>) => Promise<T>): Promise<T> => {
+    let changed = false;
+    try {
+      return await transact((sql, last) =>
+        work(sql, last).finally(() => {
+          changed = changing.delete(sql);
+        }),
+      );
+    } finally {
+      // Also where nobody can tell whether it was committed.
+      if (changed) forget();
+    }
+  };
+  return {
+    ...db,
+    asProperty: (property, work, options) =>
+      run(work, (watched) => db.asProperty(property, watched, options)),
+    asSystem: (work, options) => run(work, (watched) => db.asSystem(watched, options)),
+  };
+}
+
+export type Directory = Awaited<ReturnType<typeof openDirectory>>;
+
+/** Tells this process and every other that a key, a user, a membership or a property changes with this transaction. */
+export async function directoryChanged(sql: Sql): Promise<void> {
+  changing.add(sql);
+  await sql`update directory_version set version = version + 1`;
+  await sql`select pg_notify(${CHANNEL}, '')`;
+}
+
+const keyName = (hash: Buffer) => `k${hash.toString("latin1")}`;
+
+async function loadKey(sql: Sql, hash: Buffer): Promise<KeyRecord | null> {
+  const [row] = await sql<KeyRecord[]>`
+    select id, property_id, scopes, rate_limit, pii_masked, agent_confirmation, is_active,
+      (extract(epoch from expires_at) * 1000)::double precision as expires_at
+    from api_keys where key_hash = ${hash}`;
+  return row ?? null;
+}
+
+async function loadProperty(sql: Sql, id: string): Promise<Property | null> {
+  const [row] = await sql<Property[]>`
+    select id, name, slug, legal_name, postal_address, timezone, default_country, privacy_policy_url,
+      responsible_gaming_footer, min_age, email_consent_mode, revocation_scope, tracking, agent_confirmation,
+      from_email, from_name, pepper
+    from properties where id = ${id}`;
+  return row ?? null;
+}
+
+async function loadUser(sql: Sql, id: string): Promise<UserRecord | null> {
+  const [row] = await sql<UserRecord[]>`
+    select u.id, u.email, u.is_platform_admin,
+      coalesce(extract(epoch from u.sessions_from), 0)::double precision as sessions_from, coalesce((
+      select jsonb_agg(jsonb_build_object('property_id', m.property_id, 'role', m.role))
+      from memberships m where m.user_id = u.id), '[]') as memberships
+    from users u where u.id = ${id} and u.is_active`;
+  return row ?? null;
+}

@@ -1,0 +1,119 @@
+import type { Database } from "#db/database.ts";
+import type { Config } from "#runtime/config.ts";
+import { Fault } from "#runtime/faults.ts";
+import type { Actor } from "#runtime/operation/context.ts";
+import type { Directory } from "./directory.ts";
+import { type KnownKey, SESSION_SECONDS, signs, usableKeys } from "./signing-keys.ts";
+import { issueToken, remoteVerifier, type SigningKey, signDetached, verifyToken } from "./tokens.ts";
+
+/** Milliseconds in which keys that nobody knows are asked for once, whoever brings their tokens. */
+const RELOAD_AFTER = 100;
+const RELOAD_EVERY = 60_000;
+
+export interface TokenVerifier {
+  /** The user behind a JWT, ours or the identity provider's. */
+  verify(token: string): Promise<Actor>;
+}
+
+/** Our own signing keys, kept in the database and shared by all processes, and the identity provider's. */
+export async function openSessions(db: Database, directory: Directory, config: Config) {
+  let keys: KnownKey[] = [];
+  let verifying: KnownKey[] = [];
+  let loadedAt = 0;
+  let changed = false;
+  let loading: Promise<void> | null = null;
+  const load = async (): Promise<void> => {
+    do {
+      changed = false;
+      keys = await usableKeys(db, config);
+    } while (changed);
+    verifying = keys.filter(({ verifies }) => verifies);
+    loadedAt = performance.now();
+  };
+  const reload = (): Promise<void> => {
+    loading ??= load().finally(() => {
+      loading = null;
+    });
+    return loading;
+  };
+  await reload();
+  // Nobody waits: some who ask hold a transaction open.
+  const refresh = () => {
+    if (performance.now() - loadedAt > RELOAD_EVERY) void reload().catch(() => {});
+  };
+  directory.onChange(() => {
+    changed = true;
+    void reload().catch(() => {});
+  });
+  const signing = (): SigningKey => {
+    refresh();
+    return keys.find(signs)!;
+  };
+  // By the database's clock, which is also the one that ends sessions.
+  const { now } = directory;
+  const own = { issuer: config.baseUrl, audience: config.baseUrl };
+  const external = config.identityProvider ? remoteVerifier({ ...config.identityProvider, now }) : null;
+
+  const verifyOwn = async (token: string) => {
+    refresh();
+    const kid = readKid(token);
+    const mayBeNew = loading !== null || performance.now() - loadedAt > RELOAD_AFTER;
+    if (mayBeNew && !keys.some((key) => key.kid === kid)) await reload();
+    return verifyToken(token, { ...own, now, keys: verifying });
+  };
+
+  return {
+    verify: async (token: string): Promise<Actor> => {
+      const isExternal = external !== null && readIssuer(token) === config.identityProvider?.issuer;
+      const claims = isExternal ? await external(token) : await verifyOwn(token);
+      const id = isExternal ? await userByEmail(db, claims.email, claims.email_verified) : claims.sub;
+      const user = id ? await directory.user(id) : null;
+      if (!user || claims.iat < user.sessions_from) throw new Fault("invalid_credential");
+      const { email, is_platform_admin: isPlatformAdmin, memberships } = user;
+      return { type: "user", id: user.id, email, isPlatformAdmin, memberships };
+    },
+    issue: (userId: string, from = 0) => {
+      const issuedAt = Math.max(Math.floor(now() / 1000), from);
+      return issueToken(signing(), { ...own, subject: userId, issuedAt, expiresIn: SESSION_SECONDS });
+    },
+    /** The detached JWS (RFC 7515, appendix F) of these bytes, by the key that signs now. */
+    signDetached: (bytes: Uint8Array) => signDetached(signing(), bytes),
+    /** All that ever signed: a receipt is verified years later. A key that must not be believed is removed. */
+    jwks: async () => {
+      if (loading !== null || performance.now() - loadedAt > RELOAD_EVERY) await reload().catch(() => {});
+      return { keys: keys.map((key) => key.publicJwk) };
+    },
+  };
+}
+
+export type Sessions = Awaited<ReturnType<typeof openSessions>>;
+
+/** Only by an address that the provider has seen proved: what somebody merely writes there may be anybody's. */
+async function userByEmail(db: Database, email: unknown, verified: unknown): Promise<string | null> {
+  if (typeof email !== "string" || verified !== true) return null;
+  const rows = await db.asSystem(
+    (sql) => sql<{ id: string }[]>`
+    select id from users where email = ${email.toLowerCase()} and is_active`,
+  );
+  return rows[0]?.id ?? null;
+}
+
+function readKid(token: string): unknown {
+  return readPart(token, 0).kid;
+}
+
+function readIssuer(token: string): unknown {
+  return readPart(token, 1).iss;
+}
+
+/** A part of a token that is not verified yet: it only chooses the verifier. */
+function readPart(token: string, index: number): Record<string, unknown> {
+  try {
+    const part: unknown = JSON.parse(
+      Buffer.from(token.split(".")[index] ?? "", "base64url").toString("utf8"),
+    );
+    return typeof part === "object" && part !== null ? (part as Record<string, unknown>) : {};
+  } catch {
+    return {};
+  }
+}

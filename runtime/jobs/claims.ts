@@ -1,0 +1,155 @@
+import { randomUUID } from "node:crypto";
+import { setImmediate, setTimeout } from "node:timers/promises";
+import type { Database } from "#db/database.ts";
+import type { Log } from "#runtime/log.ts";
+import * as queue from "./queue.ts";
+
+/** A job that this process has claimed. */
+export interface ClaimedJob extends queue.Claimed {
+  /** By performance.now(). */
+  claimedAt: number;
+  /** Tells the handler that the worker stops, or has lost the job. */
+  stop: AbortController;
+}
+
+export type Claims = ReturnType<typeof openClaims>;
+
+const LONGEST_PAUSE = 1_000;
+
+/** The jobs that this process has claimed and not finished, and what it tells the queue about them. */
+export function openClaims(db: Database, log: Log, leaseMs: number) {
+  const held = new Set<ClaimedJob>();
+  const retry = openRetry(log);
+  const completions = openCompletions(db, retry);
+  const claim = claimer(db, leaseMs);
+  const forget = (...jobs: ClaimedJob[]) => {
+    for (const job of jobs) held.delete(job);
+  };
+
+  return {
+    held,
+    retry,
+    forget,
+    releaseUnanswered: claim.releaseUnanswered,
+    claim: async (wanted: Wanted): Promise<ClaimedJob[]> => {
+      const jobs = await claim.take(wanted);
+      retry.succeeded();
+      for (const job of jobs) held.add(job);
+      return jobs;
+    },
+    complete: (job: ClaimedJob) => {
+      forget(job);
+      completions.add(job);
+    },
+    fail: async (job: ClaimedJob, reason: { error: string; interrupted: boolean }): Promise<string> => {
+      let outcome = "unknown";
+      await retry.untilDone(async () => {
+        outcome = await queue.fail(db, job, reason);
+      });
+      forget(job);
+      return outcome;
+    },
+    /** Gives jobs back to the queue as if they had not been claimed. */
+    giveBack: async (jobs: readonly ClaimedJob[]) => {
+      if (jobs.length > 0) await retry.untilDone(() => queue.release(db, jobs));
+      forget(...jobs);
+    },
+    /** Prolongs the leases. A job whose lease is gone is told to stop. */
+    heartbeat: async () => {
+      const jobs = [...held];
+      if (jobs.length === 0) return;
+      const standing = await queue.heartbeat(db, jobs, leaseMs);
+      const lost = jobs.filter((job) => held.has(job) && !standing.has(queue.leaseKey(job)));
+      for (const job of lost) job.stop.abort();
+      forget(...lost);
+    },
+    /** Whether the queue does not know yet how some of the jobs ended. */
+    isOpen: () => held.size > 0 || completions.isOpen(),
+  };
+}
+
+type Wanted = Omit<queue.ClaimOptions, "lease" | "leaseMs">;
+
+/** A claim that failed may have been committed all the same: the next one gives back the jobs that it took. */
+function claimer(db: Database, leaseMs: number) {
+  const unanswered = new Set<string>();
+  const releaseUnanswered = async () => {
+    if (unanswered.size === 0) return;
+    const leases = [...unanswered];
+    await queue.releaseClaims(db, leases);
+    for (const lease of leases) unanswered.delete(lease);
+  };
+  return {
+    releaseUnanswered,
+    take: async (wanted: Wanted): Promise<ClaimedJob[]> => {
+      await releaseUnanswered();
+      const lease = randomUUID();
+      const claimed = await queue.claim(db, { ...wanted, lease, leaseMs }).catch((error: unknown) => {
+        unanswered.add(lease);
+        throw error;
+      });
+      const claimedAt = performance.now();
+      return claimed.map((one) => ({ ...one, claimedAt, stop: new AbortController() }));
+    },
+  };
+}
+
+/** Removes finished jobs from the queue: all that end while one statement is under way go with the next. */
+function openCompletions(db: Database, retry: Retry) {
+  let waiting: ClaimedJob[] = [];
+  let completing = false;
+  const completeAll = async () => {
+    completing = true;
+    while (waiting.length > 0) {
+      await setImmediate();
+      const jobs = waiting;
+      waiting = [];
+      await retry.untilDone(() => queue.complete(db, jobs));
+    }
+    completing = false;
+  };
+  return {
+    add: (job: ClaimedJob) => {
+      waiting.push(job);
+      if (!completing) void completeAll();
+    },
+    isOpen: () => completing,
+  };
+}
+
+type Retry = ReturnType<typeof openRetry>;
+
+/** An outage of the database is one line in the log, and its end another, however many tries it takes. */
+function openRetry(log: Log) {
+  let failures = 0;
+  let closed = false;
+  /** Milliseconds to wait before the next try. */
+  const failed = (error: unknown): number => {
+    if (failures === 0) log.warn({ err: error }, "the queue's database does not answer; it is tried again");
+    failures++;
+    return Math.min(LONGEST_PAUSE, 50 * 2 ** Math.min(failures, 10)) * (0.5 + Math.random() / 2);
+  };
+  const succeeded = () => {
+    if (failures > 0) log.info("the queue's database answers again");
+    failures = 0;
+  };
+  return {
+    failed,
+    succeeded,
+    /** Repeats until the database has taken it, or the worker is closed: then the lease runs out by itself. */
+    untilDone: async (write: () => Promise<unknown>): Promise<void> => {
+      while (!closed) {
+        try {
+          await write();
+          return succeeded();
+        } catch (error) {
+          await setTimeout(failed(error));
+        }
+      }
+    },
+    isClosed: () => closed,
+    close: () => {
+      closed = true;
+    },
+  };
+}

@@ -1,0 +1,289 @@
+import { setTimeout } from "node:timers/promises";
+import type { Database, Sql } from "#db/database.ts";
+import type { Log } from "#runtime/log.ts";
+import type { EnqueueOptions, JobReference } from "#runtime/operation/context.ts";
+
+type System = Pick<Database, "asSystem">;
+
+/** The channel on which processes without room, or without a worker, tell the others of new jobs. */
+export const QUEUE_CHANNEL = "queue";
+
+/** SQLSTATE of `hold_lease`: another worker has the job. */
+export const LEASE_LOST = "QL001";
+
+/** One claim of one job. A job that is claimed again has another lease. */
+export interface Lease {
+  id: string;
+  lease: string;
+}
+
+export interface Claimed extends Lease {
+  name: string;
+  property_id: string | null;
+  /** The property, or the platform, that takes turns with the others. */
+  tenant: string;
+  input: unknown;
+  attempts: number;
+  max_attempts: number;
+}
+
+export interface ClaimOptions {
+  /** Jobs of other names are left to the processes that know them. */
+  names: readonly string[];
+  limit: number;
+  /** A new token, which all jobs of this claim get. */
+  lease: string;
+  leaseMs: number;
+  /** Most jobs that one tenant may have here, and what each has already. */
+  cap: number;
+  held: ReadonlyMap<string, number>;
+}
+
+/**
+ * Takes jobs that are due, in one statement: from the tenant that has the fewest here first, and from each its
+ * fair share, oldest first. One index descent finds each waiting tenant, however long the others' queues are.
+ */
+export async function claim(
+  db: System,
+  { names, limit, lease, leaseMs, cap, held }: ClaimOptions,
+): Promise<Claimed[]> {
+  const rows = await db.asSystem(
+    (sql) => sql<Omit<Claimed, "lease">[]>`
+      with recursive ${turns(sql)}, due as materialized (
+        select turn.tenant, ${cap}::int - coalesce(has.jobs, 0) as room
+        from turn left join unnest(${[...held.keys()]}::uuid[], ${[...held.values()]}::int[]) as has(tenant, jobs)
+          using (tenant)
+        where turn.run_at <= now() and coalesce(has.jobs, 0) < ${cap}::int
+        order by coalesce(has.jobs, 0), turn.run_at
+      ), picked as materialized (
+        select job.id
+        from due cross join lateral (
+          select id from queue
+          where state = 'ready' and tenant = due.tenant and run_at <= now() and name = any(${names as string[]}::text[])
+          order by run_at, id
+          limit least(due.room, ceil(${limit}::float8 / (select count(*) from due)))
+          for update skip locked) as job
+        limit ${limit}::int
+      ), taken as (
+        update queue
+        set state = 'running', attempts = attempts + 1, lease = ${lease}, dedupe = null,
+          leased_until = now() + make_interval(secs => ${leaseMs / 1000}::float8)
+        from picked where queue.id = picked.id
+        returning queue.id, name, property_id, tenant, input, attempts, max_attempts, run_at
+      )
+      select id, name, property_id, tenant, input, attempts, max_attempts from taken order by run_at, id`,
+    INDEXED,
+  );
+  return rows.map((row) => ({ ...row, lease }));
+}
+
+/** Each tenant that waits, with its oldest job: one index descent a tenant, however long the queues are. */
+const turns = (sql: Sql) => sql`turn as (
+  (select tenant, run_at from queue where state = 'ready' order by tenant, run_at limit 1)
+  union all
+  select following.tenant, following.run_at
+  from turn cross join lateral (
+    select tenant, run_at from queue
+    where state = 'ready' and tenant > turn.tenant order by tenant, run_at limit 1) as following)`;
+
+// A plan made while the table is empty is kept, and would scan and sort the whole of it once it is not.
+const INDEXED = {
+  before: ["set local enable_seqscan = off", "set local enable_bitmapscan = off", "set local jit = off"],
+};
+
+/** Milliseconds until the next job that waits for its time, by the database's clock; null when none does. */
+export async function untilNext(db: System): Promise<number | null> {
+  const [row] = await db.asSystem(
+    (sql) => sql<{ wait: number | null }[]>`
+      with recursive ${turns(sql)}
+      select extract(epoch from min(run_at) - clock_timestamp())::float8 * 1000 as wait
+      from turn where run_at > now()`,
+    INDEXED,
+  );
+  return row?.wait ?? null;
+}
+
+/** Removes what is done, in one statement. A lease that was lost removes nothing. */
+export async function complete(db: System, leases: readonly Lease[]): Promise<void> {
+  await db.asSystem(
+    (sql) => sql`
+      delete from queue using unnest(${ids(leases)}::uuid[], ${tokens(leases)}::uuid[]) as done(id, lease)
+      where queue.id = done.id and queue.lease = done.lease`,
+  );
+}
+
+/** Interruptions that are not counted as attempts; beyond them the job itself is under suspicion. */
+const FORGIVEN = 20;
+
+/**
+ * Puts a failed job back, to run after a delay that doubles from 1 s up to 1 h, each shortened by chance down to
+ * a half. Its last attempt leaves it dead, without what it knew of persons. What the database broke off itself is not
+ * counted as an attempt.
+ */
+export async function fail(
+  db: System,
+  { id, lease }: Lease,
+  { error, interrupted }: { error: string; interrupted: boolean },
+): Promise<"ready" | "dead" | "lost"> {
+  const [row] = await db.asSystem(
+    (sql) => sql<{ state: "ready" | "dead" }[]>`
+      update queue
+      set state = case when not forgiven and attempts >= max_attempts then 'dead' else 'ready' end,
+        attempts = attempts - forgiven::int,
+        interruptions = interruptions + ${interrupted}::boolean::int,
+        run_at = now() + make_interval(secs =>
+          least(3600, 2 ^ least(12, case when forgiven then least(interruptions, 6) else attempts - 1 end))
+            * (0.5 + random() / 2)),
+        input = case when not forgiven and attempts >= max_attempts then impersonal(input) else input end,
+        lease = null, leased_until = null, last_error = ${error}
+      from (
+        select id as job, ${interrupted}::boolean and interruptions < ${FORGIVEN}::int as forgiven
+        from queue where id = ${id}) as judged
+      where id = judged.job and lease = ${lease}
+      returning state`,
+  );
+  return row?.state ?? "lost";
+}
+
+/** Prolongs the leases, and answers those that still stand. */
+export async function heartbeat(db: System, leases: readonly Lease[], leaseMs: number): Promise<Set<string>> {
+  const standing = await db.asSystem(async (sql) => {
+    // Skips the locked: a row that is being completed at this moment must not make the two wait for each other.
+    const [, rows] = await Promise.all([
+      sql`
+        with held as (
+          select queue.id from queue
+          join unnest(${ids(leases)}::uuid[], ${tokens(leases)}::uuid[]) as h(id, lease)
+            on queue.id = h.id and queue.lease = h.lease
+          for no key update of queue skip locked
+        )
+        update queue set leased_until = now() + make_interval(secs => ${leaseMs / 1000}::float8)
+        from held where queue.id = held.id`,
+      sql<Lease[]>`
+        select queue.id, queue.lease from queue
+        join unnest(${ids(leases)}::uuid[], ${tokens(leases)}::uuid[]) as h(id, lease)
+          on queue.id = h.id and queue.lease = h.lease`,
+    ]);
+    return rows;
+  });
+  return new Set(standing.map(leaseKey));
+}
+
+/**
+ * Takes back the jobs of lost workers: of those whose leases have run out, or of all where the caller knows that
+ * none is left. The attempt counts: the job may be what killed the worker.
+ */
+export async function reap(db: System, { all = false } = {}): Promise<number> {
+  const rows = await db.asSystem(
+    (sql) => sql`
+      update queue
+      set state = case when attempts >= max_attempts then 'dead' else 'ready' end,
+        run_at = case when attempts >= max_attempts then now() else run_at end,
+        input = case when attempts >= max_attempts then impersonal(input) else input end,
+        lease = null, leased_until = null, last_error = 'lost worker'
+      where id in (
+        select id from queue
+        where state = 'running' and leased_until < case when ${all}::boolean then 'infinity' else now() end
+        order by leased_until limit ${all ? null : 1000} for update skip locked)
+      returning id`,
+  );
+  return rows.length;
+}
+
+/** Gives back what was not finished, as if it had not been claimed. */
+export async function release(db: System, leases: readonly Lease[]): Promise<void> {
+  await db.asSystem(
+    (sql) => sql`
+      ${givingBack(sql)}
+      from unnest(${ids(leases)}::uuid[], ${tokens(leases)}::uuid[]) as back(id, lease)
+      where queue.id = back.id and queue.lease = back.lease`,
+  );
+}
+
+/** Gives back what claims took whose answer was lost with the connection. */
+export async function releaseClaims(db: System, claims: readonly string[]): Promise<void> {
+  await db.asSystem(
+    (sql) => sql`
+      ${givingBack(sql)}
+      where state = 'running' and lease = any(${claims as string[]}::uuid[])`,
+  );
+}
+
+const givingBack = (sql: Sql) => sql`
+  update queue set state = 'ready', attempts = attempts - 1, lease = null, leased_until = null`;
+
+/** How many jobs of these names are due or running, in any process. */
+export async function pending(db: System, names: readonly string[]): Promise<number> {
+  const [row] = await db.asSystem(
+    (sql) => sql<{ jobs: number }[]>`
+      select count(*)::int as jobs from queue
+      where name = any(${names as string[]}::text[])
+        and (state = 'running' or (state = 'ready' and run_at <= now()))`,
+  );
+  return row!.jobs;
+}
+
+/** The statement that a transaction starts with, so that it commits only under the lease. */
+export function fence({ id, lease }: Lease): string[] {
+  return [`select hold_lease('${id}', '${lease}')`];
+}
+
+/** Puts a job on the queue from outside an operation, in the transaction of `sql`, and wakes every worker. */
+export async function enqueue<Input>(
+  sql: Sql,
+  job: JobReference<Input>,
+  input: Input,
+  options: EnqueueOptions & { propertyId?: string } = {},
+): Promise<void> {
+  const delay = typeof options.runAt === "number" ? options.runAt : 0;
+  const runAt = typeof options.runAt === "string" ? options.runAt : null;
+  await sql`
+    with queued as (
+      insert into queue (id, name, property_id, input, dedupe, max_attempts, run_at)
+      values (uuid_v7(), ${job.name}, ${options.propertyId ?? null}, ${job.input.parse(input)},
+        ${options.dedupe ?? null}, ${job.attempts},
+        coalesce(${runAt}::timestamptz, now() + make_interval(secs => ${delay}::float8)))
+      on conflict (name, dedupe) where state = 'ready' and dedupe is not null
+        do update set run_at = least(queue.run_at, excluded.run_at)
+      returning 1
+    )
+    select pg_notify(${QUEUE_CHANNEL}, '') from queued`;
+}
+
+/** Milliseconds between two notifications: each is a transaction, and wakes every process. */
+const NOTIFY_EVERY = 20;
+
+/**
+ * Tells the workers of all processes that there are jobs: the first time at once, then one notification at a time,
+ * however often it is called. Resolves when there is nothing left to tell.
+ */
+export function queueNotifier(db: System, log: Log): () => Promise<void> {
+  let wanted = false;
+  let sending: Promise<void> | null = null;
+  const send = async () => {
+    while (wanted) {
+      wanted = false;
+      await db.asSystem((sql) => sql`select pg_notify(${QUEUE_CHANNEL}, '')`);
+      await setTimeout(NOTIFY_EVERY);
+    }
+  };
+  return () => {
+    wanted = true;
+    sending ??= send()
+      .catch((error: unknown) =>
+        log.debug({ err: error }, "no notification of new jobs; workers find them by polling"),
+      )
+      .finally(() => {
+        sending = null;
+      });
+    return sending;
+  };
+}
+
+/** What tells one claim of a job from another. */
+export function leaseKey({ id, lease }: Lease): string {
+  return `${id}/${lease}`;
+}
+
+const ids = (leases: readonly Lease[]) => leases.map((one) => one.id);
+const tokens = (leases: readonly Lease[]) => leases.map((one) => one.lease);

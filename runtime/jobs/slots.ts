@@ -1,0 +1,109 @@
+import type { ClaimedJob } from "./claims.ts";
+
+/** Which part of the slots one tenant may fill, so that another's short job never waits for its long ones. */
+const TENANT_SHARE = 0.75;
+/** As many jobs are claimed ahead as end in so many milliseconds: many short ones, no long ones. */
+const CLAIM_AHEAD = 100;
+const MOST_AHEAD = 1_000;
+const LARGEST_CLAIM = 500;
+
+interface Tenant {
+  running: number;
+  waiting: ClaimedJob[];
+}
+
+/** The slots in which jobs run, and the jobs that wait for one: the tenant that runs the fewest goes first. */
+export function openSlots(concurrency: number) {
+  const tenants = new Map<string, Tenant>();
+  const most = Math.ceil(concurrency * TENANT_SHARE);
+  const pace = openPace();
+  let running = 0;
+  let waiting = 0;
+  let expected = 0;
+  const ahead = () => Math.min(MOST_AHEAD, Math.floor(pace.jobs()));
+  const clear = (tenant: string) => {
+    if (jobsOf(tenants.get(tenant)!) === 0) tenants.delete(tenant);
+  };
+
+  return {
+    /** How many jobs to claim now; 0 until half of those that were claimed ahead have started. */
+    room: (): number => {
+      const more = ahead();
+      const free = concurrency + more - running - waiting - expected;
+      return free > more / 2 ? Math.min(free, LARGEST_CLAIM) : 0;
+    },
+    /** Keeps room for a claim under way; a negative number gives it back. */
+    expect: (jobs: number) => {
+      expected += jobs;
+    },
+    /** The most jobs that one tenant may have here. */
+    cap: () => (ahead() > 0 ? concurrency + MOST_AHEAD : most),
+    /** How many each has, waiting or running. */
+    held: () => new Map([...tenants].map(([id, tenant]) => [id, jobsOf(tenant)])),
+    add: (jobs: readonly ClaimedJob[]) => {
+      for (const job of jobs) {
+        const tenant = tenants.get(job.tenant);
+        if (tenant) tenant.waiting.push(job);
+        else tenants.set(job.tenant, { running: 0, waiting: [job] });
+      }
+      waiting += jobs.length;
+    },
+    /** The next job, which now has a slot; none when there is no slot or none may run. */
+    start: (): ClaimedJob | undefined => {
+      const tenant = running < concurrency && waiting > 0 && fewestRunning(tenants.values(), most);
+      if (!tenant) return undefined;
+      tenant.running++;
+      running++;
+      waiting--;
+      return tenant.waiting.shift();
+    },
+    /** Frees the job's slot. Answers whether its tenant had all the jobs that it may run. */
+    end: (job: ClaimedJob): boolean => {
+      const tenant = tenants.get(job.tenant)!;
+      const wasFull = jobsOf(tenant) >= most;
+      tenant.running--;
+      running--;
+      pace.add();
+      clear(job.tenant);
+      return wasFull;
+    },
+    /** Takes out the jobs that were claimed before `moment` and still wait. */
+    removeWaiting: (moment: number): ClaimedJob[] => {
+      const removed: ClaimedJob[] = [];
+      for (const [id, tenant] of tenants) {
+        removed.push(...tenant.waiting.filter((job) => job.claimedAt < moment));
+        tenant.waiting = tenant.waiting.filter((job) => job.claimedAt >= moment);
+        clear(id);
+      }
+      waiting -= removed.length;
+      return removed;
+    },
+  };
+}
+
+function jobsOf({ running, waiting }: Tenant): number {
+  return running + waiting.length;
+}
+
+function fewestRunning(tenants: Iterable<Tenant>, most: number): Tenant | undefined {
+  let found: Tenant | undefined;
+  for (const tenant of tenants) {
+    if (tenant.waiting.length > 0 && tenant.running < (found?.running ?? most)) found = tenant;
+  }
+  return found;
+}
+
+/** How many jobs have ended lately: each weighs the less, the longer ago it was. */
+function openPace() {
+  let ended = 0;
+  let at = 0;
+  const lately = (now: number) => ended * Math.exp((at - now) / CLAIM_AHEAD);
+  return {
+    add: () => {
+      const now = performance.now();
+      ended = lately(now) + 1;
+      at = now;
+    },
+    jobs: () => lately(performance.now()),
+  };
+}

@@ -1,0 +1,209 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { isSqlState } from "#db/connection/error-code.ts";
+import type { Log } from "#runtime/log.ts";
+import type { Job } from "#runtime/operation/job.ts";
+import { type ClaimedJob, type Claims, openClaims } from "./claims.ts";
+import { jobContexts, type Surroundings } from "./job-context.ts";
+import { LEASE_LOST, pending, QUEUE_CHANNEL, queueNotifier, reap, untilNext } from "./queue.ts";
+import { openSlots } from "./slots.ts";
+
+export interface WorkerOptions extends Surroundings {
+  jobs: readonly Job<unknown>[];
+  /** Jobs that run at once. */
+  concurrency?: number;
+  /** How long a job stays with a worker that is not heard of. Heartbeats come six times as often. */
+  leaseMs?: number;
+}
+
+export interface Worker {
+  /** There are new jobs: looks at once, and tells other processes when there is no room here. */
+  wake(): void;
+  /** Resolves when no job that this worker knows is due or running, in any process. */
+  idle(): Promise<void>;
+  /** Takes no more jobs, tells those that run by their signal, waits `graceMs` for them, gives back the rest. */
+  stop(options?: { graceMs?: number }): Promise<void>;
+}
+
+const GRACE = 10_000;
+const GIVING_BACK = 5_000;
+const POLL_EVERY = 1_000;
+/** With one claim at a time small jobs run half as fast. */
+const CLAIMS_AT_ONCE = 2;
+/** A job that waits here for longer is given back: another process may have a free slot. */
+const LONGEST_WAIT = 1_000;
+
+/** Claims jobs and runs them, until it is stopped. */
+export function startWorker({ concurrency = 8, leaseMs = 30_000, ...options }: WorkerOptions): Worker {
+  const { db, log } = options;
+  const claims = openClaims(db, log, leaseMs);
+  const loop = startLoop(claims, concurrency, options);
+  const notifyOthers = queueNotifier(db, log);
+  // Not tried again here: the driver does so by itself, and until then the worker polls.
+  db.listen(QUEUE_CHANNEL, loop.wake, loop.wake).catch((error: unknown) => {
+    log.debug({ err: error }, "not listening for new jobs; they are found by polling");
+  });
+  const keepUp = async () => {
+    while (!claims.retry.isClosed()) {
+      try {
+        await loop.giveBackWaiting(LONGEST_WAIT);
+        await claims.heartbeat();
+        if ((await reap(db)) > 0) loop.wake();
+      } catch (error) {
+        claims.retry.failed(error);
+      }
+      await sleep(leaseMs / 6, undefined, { ref: false });
+    }
+  };
+  void keepUp();
+  let stopped: Promise<void> | undefined;
+  return {
+    wake: () => {
+      if (!loop.hasRoom()) void notifyOthers();
+      loop.wake();
+    },
+    idle: async () => {
+      const names = options.jobs.map((job) => job.name);
+      while ((await pending(db, names).catch(claims.retry.failed)) > 0 && !stopped) {
+        loop.wake();
+        await sleep(10);
+      }
+    },
+    stop: ({ graceMs = GRACE } = {}) => {
+      stopped ??= stop(graceMs, claims, loop, log);
+      return stopped;
+    },
+  };
+}
+
+type Loop = ReturnType<typeof startLoop>;
+
+/** Claims jobs into free slots, until the queue is empty; then again when it is woken. */
+function startLoop(claims: Claims, concurrency: number, options: WorkerOptions) {
+  const { db, jobs } = options;
+  const names = jobs.map((job) => job.name);
+  const slots = openSlots(concurrency);
+  const claiming = new Set<Promise<void>>();
+  let stopping = false;
+  let wakes = 0;
+  /** The number of wakes at which the queue was seen to have no job that is due. */
+  let emptyAt = -1;
+
+  const wake = () => {
+    wakes++;
+    work();
+  };
+  const nextLook = openTimer(wake);
+  const run = runner(claims, options, wake, () => stopping);
+  const work = () => {
+    if (stopping) return;
+    for (let job = slots.start(); job; job = slots.start()) void use(job);
+    while (emptyAt < wakes && claiming.size < CLAIMS_AT_ONCE && slots.room() > 0) {
+      const claimed = claim(slots.room()).finally(() => {
+        claiming.delete(claimed);
+        work();
+      });
+      claiming.add(claimed);
+    }
+  };
+  const use = async (job: ClaimedJob) => {
+    await run(job);
+    // Claims left out its tenant if that had all the jobs that it may have here.
+    if (slots.end(job)) wakes++;
+    work();
+  };
+  const claim = async (limit: number) => {
+    const [seen, wanted] = [wakes, { names, limit, cap: slots.cap(), held: slots.held() }];
+    slots.expect(limit);
+    try {
+      const claimed = await claims.claim(wanted).finally(() => slots.expect(-limit));
+      if (stopping) return await claims.giveBack(claimed);
+      slots.add(claimed);
+      if (claimed.length > 0) return;
+      emptyAt = seen;
+      if (seen === wakes) nextLook.set((await untilNext(db)) ?? POLL_EVERY);
+    } catch (error) {
+      emptyAt = wakes;
+      nextLook.set(claims.retry.failed(error));
+    }
+  };
+  work();
+  return {
+    wake,
+    hasRoom: () => !stopping && slots.room() > 0,
+    giveBackWaiting: (longest: number) => claims.giveBack(slots.removeWaiting(performance.now() - longest)),
+    /** Claims no more. Resolves when claims under way have given back the jobs that they took. */
+    stop: async () => {
+      stopping = true;
+      await Promise.all(claiming);
+      nextLook.clear();
+    },
+  };
+}
+
+function openTimer(ring: () => void) {
+  let timer: NodeJS.Timeout | undefined;
+  return {
+    set: (milliseconds: number) => {
+      clearTimeout(timer);
+      timer = setTimeout(ring, Math.min(POLL_EVERY, Math.max(0, Math.ceil(milliseconds))));
+    },
+    clear: () => clearTimeout(timer),
+  };
+}
+
+/** Runs one job, and tells the queue how it ended. */
+function runner(
+  claims: Claims,
+  { jobs, log, ...around }: WorkerOptions,
+  wake: () => void,
+  stopping: () => boolean,
+): (job: ClaimedJob) => Promise<void> {
+  const known = new Map(jobs.map((job) => [job.name, job]));
+  const contexts = jobContexts({ log, ...around }, wake);
+  const failed = async (job: ClaimedJob, error: unknown) => {
+    const about = { err: error, job: job.name, jobId: job.id, attempt: job.attempts };
+    if (isSqlState(error, LEASE_LOST) || !claims.held.has(job)) {
+      claims.forget(job);
+      log.warn(about, "job left to the worker that took it over");
+    } else if (stopping()) {
+      await claims.giveBack([job]);
+    } else {
+      const reason = { error: describe(error), interrupted: contexts.interrupted(error) };
+      const outcome = await claims.fail(job, reason);
+      if (outcome === "dead") log.error(about, "job failed for good");
+      else log.warn({ ...about, outcome }, "job failed");
+    }
+  };
+  return async (claimed) => {
+    // Its lease was lost while it waited for a slot.
+    if (!claims.held.has(claimed)) return;
+    const job = known.get(claimed.name)!;
+    try {
+      await job.handler(contexts.of(claimed), job.input.parse(claimed.input));
+    } catch (error) {
+      return failed(claimed, error);
+    }
+    claims.complete(claimed);
+  };
+}
+
+function describe(error: unknown): string {
+  const text = error instanceof Error ? `${error.name}: ${error.message}` : String(error);
+  return text.replaceAll("\0", "").slice(0, 2_000);
+}
+
+async function stop(graceMs: number, claims: Claims, loop: Loop, log: Log): Promise<void> {
+  const claimed = loop.stop();
+  for (const job of claims.held) job.stop.abort();
+  const back = loop.giveBackWaiting(0);
+  const deadline = performance.now() + graceMs;
+  while (claims.isOpen() && performance.now() < deadline) await sleep(5);
+  const rest = [...claims.held];
+  if (rest.length > 0) {
+    log.warn({ jobs: rest.map((job) => job.id) }, "stopping: unfinished jobs are given back");
+  }
+  const released = Promise.all([claimed, back, claims.giveBack(rest)]).then(claims.releaseUnanswered);
+  const late = sleep(GIVING_BACK, undefined, { ref: false });
+  await Promise.race([released.catch(claims.retry.failed), late]);
+  claims.retry.close();
+}

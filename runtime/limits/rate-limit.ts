@@ -1,0 +1,211 @@
+import { isIP } from "node:net";
+import type { Database } from "#db/database.ts";
+import type { Log } from "#runtime/log.ts";
+
+/** Length of the window, in seconds. */
+const WINDOW = 60;
+const EXCHANGE_EVERY = 250;
+/** Milliseconds for which the counts of other processes are taken to be known. */
+const KNOWN_FOR = 1_000;
+/** Of what is left of a budget, the part that a process may let pass before it tells the others. */
+const UNTOLD = 1 / 20;
+/** The longest wait for the others' counts, in milliseconds. */
+const PATIENCE = 1_000;
+
+export interface Allowance {
+  allowed: boolean;
+  limit: number;
+  remaining: number;
+  /** Unix seconds at which the window ends. */
+  reset: number;
+}
+
+/** The requests of a bucket in one window. */
+interface Counter {
+  readonly bucket: string;
+  /** Unix seconds at which the window begins. */
+  readonly window: number;
+  /** Requests in all processes, when this one last heard of them. */
+  shared: number;
+  /** Requests in this process that no other has heard of. */
+  own: number;
+  /** When `shared` was asked for, by the limiter's clock. */
+  heardAt: number;
+}
+
+/** A bucket's limit by address: of IPv6 a network of 64 bits, which is the least that one subscriber is given. */
+export function networkOf(address: string): string {
+  const plain = address.replace(/%.*$/, "").replace(/^::ffff:(?=\d+\.)/i, "");
+  if (isIP(plain) !== 6) return plain;
+  const [head = [], tail = []] = plain
+    .split("::")
+    .map((half) => half.split(":").filter((group) => group !== ""));
+  // An IPv4 address at the end stands for two groups.
+  const given = head.length + tail.length + (plain.includes(".") ? 1 : 0);
+  const groups = [...head, ...Array<string>(Math.max(0, 8 - given)).fill("0"), ...tail];
+  const network = groups.slice(0, 4).map((group) => Number.parseInt(group, 16).toString(16));
+  return `${network.join(":")}::/64`;
+}
+
+/**
+ * Fixed windows counted in memory. Processes exchange their counts four times a second, and sooner where a budget is
+ * used quickly: a request then waits for an exchange, which many share. One that comes alone waits for nothing.
+ */
+export function rateLimiter(options: { db: Database; now: () => number; log: Log }) {
+  const { now } = options;
+  const counters = new Map<string, Counter>();
+  const exchange = openExchange(options);
+
+  const counterOf = (bucket: string, at: number): Counter => {
+    const window = windowAt(at);
+    const known = counters.get(bucket);
+    if (known?.window === window) return known;
+    const counter = { bucket, window, shared: 0, own: 0, heardAt: Number.NEGATIVE_INFINITY };
+    counters.set(bucket, counter);
+    return counter;
+  };
+  const timer = setInterval(() => {
+    const window = windowAt(now());
+    for (const [bucket, counter] of counters) {
+      if (counter.window < window) counters.delete(bucket);
+      else if (counter.own > 0) exchange.tellSoon(counter);
+    }
+  }, EXCHANGE_EVERY);
+
+  return {
+    /** Takes one at once: processes that have not heard of each other let pass the whole limit each. */
+    take: (bucket: string, limit: number): Allowance => count(counterOf(bucket, now()), limit),
+    /** Takes one of a budget that all processes share. */
+    takeShared: (bucket: string, limit: number): Allowance | Promise<Allowance> => {
+      const at = now();
+      const counter = counterOf(bucket, at);
+      const left = limit - counter.shared;
+      if (counter.own >= left) return count(counter, limit);
+      const isKnown = at - counter.heardAt < KNOWN_FOR;
+      const untold = isKnown ? Math.floor(left * UNTOLD) : 1;
+      if (counter.own >= untold) return exchange.ask(counter, limit);
+      const allowance = count(counter, limit);
+      // Told while some of it is left, so that no request has to wait.
+      if (isKnown && counter.own > untold / 2) exchange.tellSoon(counter);
+      return allowance;
+    },
+    /** What is left of a bucket. Takes nothing of it. */
+    peek: (bucket: string, limit: number): Allowance => {
+      const window = windowAt(now());
+      const counter = counters.get(bucket);
+      const used = counter?.window === window ? counter.shared + counter.own : 0;
+      return { ...allowanceAt(used, window, limit), remaining: Math.max(0, limit - used) };
+    },
+    /** Puts back one that was taken, while its window lasts. */
+    giveBack: (bucket: string, taken: Allowance): void => {
+      const counter = counters.get(bucket);
+      if (taken.allowed && counter?.window === taken.reset - WINDOW) counter.own--;
+    },
+    close: async () => {
+      clearInterval(timer);
+      await exchange.close();
+    },
+  };
+}
+
+export type RateLimiter = ReturnType<typeof rateLimiter>;
+
+function windowAt(milliseconds: number): number {
+  const seconds = Math.floor(milliseconds / 1000);
+  return seconds - (seconds % WINDOW);
+}
+
+/** Takes one, by the counts that are known here. */
+function count(counter: Counter, limit: number): Allowance {
+  const allowance = allowanceAt(counter.shared + counter.own, counter.window, limit);
+  if (allowance.allowed) counter.own++;
+  return allowance;
+}
+
+/** The allowance of the next request after so many. */
+function allowanceAt(used: number, window: number, limit: number): Allowance {
+  return { allowed: used < limit, limit, remaining: Math.max(0, limit - used - 1), reset: window + WINDOW };
+}
+
+/** A request that waits for the counts of all processes. */
+interface Waiting {
+  limit: number;
+  resolve(allowance: Allowance): void;
+}
+
+/** Exchanges counts with the other processes through one table, one statement at a time. */
+function openExchange({ db, now, log }: { db: Database; now: () => number; log: Log }) {
+  let due = new Map<Counter, Waiting[]>();
+  let running: Promise<void> | null = null;
+
+  const exchange = async (): Promise<void> => {
+    const sentAt = now();
+    const sent = [...due].map(([counter, waiting]) => ({ counter, waiting, own: Math.max(0, counter.own) }));
+    due = new Map();
+    const sums = await add(db, sent).catch((error: unknown) => {
+      log.debug({ err: error }, "rate counts not exchanged; tried again");
+      return null;
+    });
+    for (const { counter, waiting, own } of sent) {
+      if (!sums) {
+        for (const { limit, resolve } of waiting) resolve(count(counter, limit));
+        continue;
+      }
+      // A table that was emptied by a crash knows less than this process.
+      const sum = Math.max(sums.get(nameOf(counter)) ?? 0, counter.shared + own + waiting.length);
+      for (const [at, { limit, resolve }] of waiting.entries()) {
+        resolve(allowanceAt(sum - waiting.length + at, counter.window, limit));
+      }
+      counter.own -= own;
+      counter.shared = sum;
+      counter.heardAt = sentAt;
+    }
+  };
+  const untilNone = async () => {
+    // Counts of the same moment go together.
+    await null;
+    while (due.size > 0) await exchange();
+    running = null;
+  };
+  const tellSoon = (counter: Counter, ...waiting: Waiting[]): void => {
+    const before = due.get(counter);
+    if (before) before.push(...waiting);
+    else due.set(counter, waiting);
+    running ??= untilNone();
+  };
+
+  return {
+    tellSoon,
+    /** Takes one by the counts of all processes, or by those known here if the database does not answer. */
+    ask: (counter: Counter, limit: number) =>
+      new Promise<Allowance>((resolve) => tellSoon(counter, { limit, resolve })),
+    close: async () => {
+      await running;
+    },
+  };
+}
+
+/** Adds this process's requests, and those that wait; answers the sums of all processes, by counter. */
+async function add(
+  db: Database,
+  sent: { counter: Counter; waiting: Waiting[]; own: number }[],
+): Promise<Map<string, number>> {
+  const rows = sent
+    .map(({ counter, waiting, own }) => ({ ...counter, more: own + waiting.length }))
+    // Sorted, so that two processes lock the rows in one order.
+    .sort((a, b) => (nameOf(a) < nameOf(b) ? -1 : 1));
+  const sums = await db.asSystem(
+    (sql) => sql<{ bucket: string; window: number; used: number }[]>`
+      insert into rate_windows (bucket, window_start, used)
+      select * from unnest(${rows.map((row) => row.bucket)}::text[], ${rows.map((row) => row.window)}::bigint[],
+        ${rows.map((row) => row.more)}::int[])
+      on conflict (bucket, window_start) do update set used = rate_windows.used + excluded.used
+      returning bucket, window_start::double precision as window, used`,
+    { deadline: PATIENCE },
+  );
+  return new Map(sums.map((row) => [nameOf(row), row.used]));
+}
+
+function nameOf({ bucket, window }: Pick<Counter, "bucket" | "window">): string {
+  return `${window} ${bucket}`;
+}

@@ -1,0 +1,73 @@
+import { Resolver } from "node:dns/promises";
+import { errorCode } from "#db/connection/error-code.ts";
+import { semaphore } from "#db/semaphore.ts";
+
+/** What the DNS says of a domain's mail. `address_only`: no MX, but an address, which RFC 5321 takes for one. */
+export type MailDomain = "mx" | "address_only" | "null_mx" | "no_mx" | "domain_not_found" | "dns_timeout";
+
+export interface MailDomains {
+  /** Never throws; `dns_timeout` when the DNS gives no answer that says anything. */
+  look(domain: string): Promise<MailDomain>;
+}
+
+/** Milliseconds. */
+const TIMEOUT = 3_000;
+const TRIES = 2;
+const MOST_AT_ONCE = 32;
+const MOST_KEPT = 20_000;
+/** Milliseconds that an answer is kept; what gave no answer is asked again sooner. */
+const KEPT = { answer: 3_600_000, silence: 60_000 };
+
+interface Kept {
+  answer: Promise<MailDomain>;
+  until: number;
+}
+
+/** Asks the given resolvers, or the machine's, for where domains take mail. Each domain once an hour. */
+export function openMailDomains(servers: readonly string[]): MailDomains {
+  const resolver = new Resolver({ timeout: TIMEOUT, tries: TRIES });
+  if (servers.length > 0) resolver.setServers(servers);
+  const kept = new Map<string, Kept>();
+  const limited = semaphore(MOST_AT_ONCE);
+  return {
+    look: (domain) => {
+      const known = kept.get(domain);
+      if (known && known.until > performance.now()) return known.answer;
+      if (kept.size >= MOST_KEPT) kept.clear();
+      const answer = limited(() => ask(resolver, domain));
+      const entry: Kept = { answer, until: performance.now() + KEPT.answer };
+      kept.set(domain, entry);
+      void answer.then((said) => {
+        if (said === "dns_timeout") entry.until = performance.now() + KEPT.silence;
+      });
+      return answer;
+    },
+  };
+}
+
+async function ask(resolver: Resolver, domain: string): Promise<MailDomain> {
+  try {
+    const records = await resolver.resolveMx(domain);
+    // A single MX of no name: RFC 7505, the domain takes no mail.
+    const named = records.filter(({ exchange }) => exchange !== "" && exchange !== ".");
+    if (records.length > 0) return named.length > 0 ? "mx" : "null_mx";
+  } catch (error) {
+    const code = errorCode(error);
+    if (code === "ENOTFOUND") return "domain_not_found";
+    if (code !== "ENODATA") return "dns_timeout";
+  }
+  const found = await Promise.all([
+    resolver.resolve4(domain).then(hasSome, isSilent),
+    resolver.resolve6(domain).then(hasSome, isSilent),
+  ]);
+  if (found.includes("some")) return "address_only";
+  return found.includes("silence") ? "dns_timeout" : "no_mx";
+}
+
+function hasSome(addresses: string[]): "some" | "none" {
+  return addresses.length > 0 ? "some" : "none";
+}
+
+function isSilent(error: unknown): "none" | "silence" {
+  return ["ENODATA", "ENOTFOUND"].includes(errorCode(error)) ? "none" : "silence";
+}

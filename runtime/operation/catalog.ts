@@ -1,0 +1,102 @@
+import { z } from "zod";
+import { operationsOf } from "./crud.ts";
+import type { Job } from "./job.ts";
+import type { Operation } from "./operation.ts";
+import type { Table } from "./table.ts";
+import { DEPRECATIONS, type Deprecation, deprecationWords, isWhole } from "./versions.ts";
+
+/** One domain of the service; to agents it is a toolset. */
+export interface Domain {
+  name: string;
+  title: string;
+  tools?: readonly Operation[];
+  tables?: readonly Table[];
+  jobs?: readonly Job<unknown>[];
+}
+
+export interface Catalog {
+  domains: readonly Domain[];
+  /** By name; those that come with the tables are among them. */
+  operations: ReadonlyMap<string, Operation>;
+  /** The domain's name, by the operation's. */
+  domainOf: ReadonlyMap<string, string>;
+  tables: ReadonlyMap<string, Table>;
+  jobs: ReadonlyMap<string, Job<unknown>>;
+}
+
+/** Everything that the service can be asked. Throws on a name that is given twice, and on a deprecation of nothing. */
+export function catalog(
+  domains: readonly Domain[],
+  deprecations: readonly Deprecation[] = DEPRECATIONS,
+): Catalog {
+  const operations = new Map<string, Operation>();
+  const domainOf = new Map<string, string>();
+  const tables = new Map<string, Table>();
+  const jobs = new Map<string, Job<unknown>>();
+  const names = new Set<string>();
+  for (const domain of domains) {
+    once(names, "domain", domain.name);
+    for (const table of domain.tables ?? []) add(tables, "table", table);
+    for (const job of domain.jobs ?? []) add(jobs, "job", job);
+    for (const operation of [...(domain.tables ?? []).flatMap(operationsOf), ...(domain.tools ?? [])]) {
+      const old = deprecations.filter((one) => one.operation === operation.name);
+      add(operations, "operation", old.length > 0 ? deprecated(operation, old) : operation);
+      domainOf.set(operation.name, domain.name);
+    }
+  }
+  for (const { operation, input } of deprecations) {
+    const known = operations.get(operation);
+    if (!known || (input !== undefined && !Object.hasOwn(known.input.shape, input))) {
+      throw new Error(`the deprecation of ${operation}${input ? `.${input}` : ""} is of nothing`);
+    }
+  }
+  return { domains, operations, domainOf, tables, jobs };
+}
+
+/** The operation with its deprecations, which its description and its fields tell. */
+function deprecated(operation: Operation, deprecations: readonly Deprecation[]): Operation {
+  const whole = deprecations.find(isWhole);
+  return {
+    ...operation,
+    deprecations,
+    description: whole ? `${operation.description} ${deprecationWords(whole)}` : operation.description,
+    input: withDeprecations(operation.input, deprecations, "input"),
+    output: withDeprecations(operation.output, deprecations, "output"),
+  };
+}
+
+/** The schema with its deprecated fields marked, and what to do about them in words. */
+export function withDeprecations<S extends z.ZodType>(
+  schema: S,
+  deprecations: readonly Deprecation[],
+  side: "input" | "output",
+): S;
+export function withDeprecations(
+  schema: z.ZodType,
+  deprecations: readonly Deprecation[],
+  side: "input" | "output",
+): z.ZodType {
+  if (schema instanceof z.ZodArray) {
+    return z.array(withDeprecations(schema.element as z.ZodType, deprecations, side));
+  }
+  if (!(schema instanceof z.ZodObject)) return schema;
+  const marked = deprecations.flatMap((one) => {
+    const field = one[side];
+    if (field === undefined || !Object.hasOwn(schema.shape, field)) return [];
+    const known: z.ZodType = schema.shape[field];
+    const said = known.description ? `${known.description}. ` : "";
+    const description = said + deprecationWords(one);
+    return [[field, known.meta({ ...known.meta(), description, deprecated: true })]];
+  });
+  return schema.extend(Object.fromEntries(marked));
+}
+
+function add<T extends { name: string }>(map: Map<string, T>, kind: string, one: T): void {
+  if (map.has(one.name)) throw new Error(`the catalog has two ${kind}s named ${one.name}`);
+  map.set(one.name, one);
+}
+
+function once(names: Set<string>, kind: string, name: string): void {
+  if (names.has(name)) throw new Error(`the catalog has two ${kind}s named ${name}`);
+  names.add(name);
+}

@@ -1,0 +1,203 @@
+import { z } from "zod";
+import type { ColumnType, Shape } from "#db/query/readable-table.ts";
+import { type Fragment, identifier, join, raw, sql } from "#db/sql.ts";
+import type { Change, Column, ColumnRules, Columns, NextOf, SchemasOf, Table } from "./table.ts";
+
+type Schema = z.ZodType;
+export type WriteRules = Omit<ColumnRules, "sql">;
+type ReadRules = Omit<ColumnRules, "while" | "checks">;
+
+/** A column that callers write at creation and later. */
+export const writable = <S extends Schema>(
+  schema: S,
+  rules?: WriteRules,
+): Column<S, "always", "answered"> => ({ ...rules, schema, write: "always", read: "answered" });
+/** A column that callers write at creation only. */
+export const createOnly = <S extends Schema>(
+  schema: S,
+  rules?: WriteRules,
+): Column<S, "create", "answered"> => ({ ...rules, schema, write: "create", read: "answered" });
+/** A column that callers write and nobody reads; it is stored sealed. */
+export const writeOnly = <S extends Schema>(schema: S): Column<S, "always", "sealed"> => ({
+  schema,
+  write: "always",
+  read: "sealed",
+});
+/** A column that the service writes, or that `sql` computes. */
+export const readable = <S extends Schema>(schema: S, rules?: ReadRules): Column<S, "never", "answered"> => ({
+  ...rules,
+  schema,
+  write: "never",
+  read: "answered",
+});
+/** A column that the service writes and reads, and never answers. */
+export const internal = <S extends Schema>(schema: S): Column<S, "never", "internal"> => ({
+  schema,
+  write: "never",
+  read: "internal",
+});
+
+export const timestamp = () => z.iso.datetime({ offset: true });
+
+const EARLIEST = Date.UTC(1900, 0, 1);
+const DAY = 86_400_000;
+
+/**
+ * A time at which something has happened: from 1900, and no later than a day ahead of this machine's clock. Whatever
+ * decides by it asks the database's clock beside that.
+ */
+export const pastTime = () =>
+  timestamp().refine((text) => isPast(text, Date.now()), "must be from 1900 to now");
+
+/** Whether an ISO time is such a one; `now` is in milliseconds. */
+export function isPast(text: string, now: number): boolean {
+  return Date.parse(text) >= EARLIEST && Date.parse(text) <= now + DAY;
+}
+
+/** An IP address of either kind. */
+export const ipAddress = () => z.union([z.ipv4(), z.ipv6()], "must be an IP address, such as 203.0.113.9");
+
+const FIRST = { id: readable(z.uuid(), { concise: true }), property_id: readable(z.uuid()) };
+const LAST = {
+  created_at: readable(timestamp(), { concise: true }),
+  updated_at: readable(timestamp()),
+};
+
+/** All columns of a table that are answered, with those that every record has. */
+export function columnsOf({ columns }: Pick<Table, "columns">): Columns {
+  const answered = Object.entries(columns).filter(([, { read }]) => read === "answered");
+  return withBase(Object.fromEntries(answered));
+}
+
+/** A column of these names that a table has itself keeps its rules and its place. */
+function withBase(columns: Columns): Columns {
+  const last = Object.entries(LAST).filter(([name]) => !Object.hasOwn(columns, name));
+  return { ...FIRST, ...columns, ...Object.fromEntries(last) };
+}
+
+/** The columns whose values are stored sealed. */
+export function sealedColumns(table: Table): string[] {
+  const hidden = Object.keys(table.columns).filter((name) => table.columns[name]!.read === "sealed");
+  return [...hidden, ...Object.keys(table.secrets)];
+}
+
+const selectLists = new WeakMap<Columns, Fragment>();
+
+/** The answered columns as a select list, computed ones with their expression. All of it is text from our own code. */
+export function columnNames(table: Pick<Table, "columns">): Fragment {
+  let list = selectLists.get(table.columns);
+  if (list === undefined) {
+    list = selectList(columnsOf(table));
+    selectLists.set(table.columns, list);
+  }
+  return list;
+}
+
+/** As `columnNames`, with the internal and the sealed columns: rows are `StoredOf` these columns. */
+export function storedNames(columns: Columns): Fragment {
+  return selectList(withBase(columns));
+}
+
+function selectList(columns: Columns): Fragment {
+  return join(
+    Object.entries(columns).map(([name, { sql: expression }]) =>
+      expression ? sql`${raw(expression)} as ${identifier(name)}` : identifier(name),
+    ),
+  );
+}
+
+/** The columns that a list shows agents that choose none. Undefined: the table says it of no column. */
+export function conciseColumns(table: Table): string[] | undefined {
+  if (!Object.values(table.columns).some(({ concise }) => concise)) return undefined;
+  return Object.entries(columnsOf(table)).flatMap(([name, { concise }]) => (concise ? [name] : []));
+}
+
+/** The values that a copy of a record shares with it. */
+export function copied(columns: Columns, row: Record<string, unknown>): Record<string, unknown> {
+  return Object.fromEntries(Object.entries(row).filter(([name]) => columns[name]?.copied));
+}
+
+/** A record, or part of one, as events carry it. */
+export function forEvents(columns: Columns, row: Record<string, unknown>): Record<string, unknown> {
+  return Object.fromEntries(Object.entries(row).filter(([name]) => !columns[name]?.omitFromEvents));
+}
+
+/** Whether a caller writes a column that calls for this check. */
+export function isChecked(columns: Columns, input: object, check: string): boolean {
+  return Object.keys(input).some((name) => columns[name]?.checks?.includes(check));
+}
+
+/** The record as the change would leave it. */
+export function afterChange<C extends Columns>(columns: C, { input, current }: Change<C>): NextOf<C> {
+  const given = Object.keys(columns).filter((name) => columns[name]!.write !== "never");
+  const absent = Object.fromEntries(given.map((name) => [name, null]));
+  return { ...absent, ...current, ...input } as NextOf<C>;
+}
+
+const shapes = new WeakMap<Table, Shape>();
+
+/** What the generic reader may read of a table. */
+export function shapeOf(table: Table): Shape {
+  let shape = shapes.get(table);
+  if (!shape) {
+    const columns = Object.entries(columnsOf(table)).map(([name, column]) => [
+      name,
+      { type: columnType(column.schema), ...(column.sql && { sql: column.sql }) },
+    ]);
+    shape = {
+      table: table.name,
+      columns: Object.fromEntries(columns),
+      ...(table.softDelete && { visible: "deleted_at is null" }),
+    };
+    shapes.set(table, shape);
+  }
+  return shape;
+}
+
+/** The record as it is answered. */
+export function viewOf(table: Pick<Table, "columns">): z.ZodObject {
+  return z.object(
+    Object.fromEntries(Object.entries(columnsOf(table)).map(([name, { schema }]) => [name, schema])),
+  );
+}
+
+/** The columns that a caller may write. */
+export function inputOf<C extends Columns>(table: Table<C>, verb: "create"): SchemasOf<C>;
+export function inputOf(table: Table, verb: "update"): Record<string, z.ZodType>;
+export function inputOf(table: Table, verb: "create" | "update"): Record<string, z.ZodType> {
+  return Object.fromEntries(
+    Object.entries(table.columns)
+      .filter(([, { write }]) => write === "always" || (write === "create" && verb === "create"))
+      .map(([name, { schema }]) => [name, verb === "create" ? schema : partial(schema)]),
+  );
+}
+
+/** Optional, and without its default: an update changes only what it names. */
+function partial(schema: z.ZodType): z.ZodType {
+  let inner = schema;
+  while (inner instanceof z.ZodDefault || inner instanceof z.ZodOptional) inner = inner.unwrap() as z.ZodType;
+  const optional = inner.optional();
+  // A description belongs to the schema that it was given to, and does not survive unwrapping.
+  return schema.description ? optional.describe(schema.description) : optional;
+}
+
+/** The column type that a schema stands for, for filters and casts. */
+export function columnType(schema: z.ZodType): ColumnType {
+  if (schema instanceof z.ZodNullable || schema instanceof z.ZodOptional || schema instanceof z.ZodDefault) {
+    return columnType(schema.unwrap() as z.ZodType);
+  }
+  if (schema instanceof z.ZodPipe) return columnType(schema.in as z.ZodType);
+  if (schema instanceof z.ZodUUID) return "uuid";
+  if (schema instanceof z.ZodISODateTime) return "timestamptz";
+  if (schema instanceof z.ZodISODate) return "date";
+  if (schema instanceof z.ZodBoolean) return "boolean";
+  if (schema instanceof z.ZodNumber) return schema.format?.includes("int") ? "bigint" : "double precision";
+  if (schema instanceof z.ZodArray) {
+    const element = columnType(schema.element as z.ZodType);
+    return element === "uuid" ? "uuid[]" : element === "text" ? "text[]" : "jsonb";
+  }
+  if (schema instanceof z.ZodObject || schema instanceof z.ZodRecord || schema instanceof z.ZodUnknown) {
+    return "jsonb";
+  }
+  return "text";
+}

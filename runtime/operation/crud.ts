@@ -1,0 +1,241 @@
+import { z } from "zod";
+import { parseQuery } from "#db/query/parse.ts";
+import { andVisible } from "#db/query/readable-table.ts";
+import type { Count, Page, Reader } from "#db/query/reader.ts";
+import { identifier } from "#db/sql.ts";
+import { Fault, type FaultCode, noSuch, one } from "#runtime/faults.ts";
+import { columnNames, inputOf, shapeOf, viewOf } from "./columns.ts";
+import type { Context } from "./context.ts";
+import { checkKeys, keysByReader } from "./defined-keys.ts";
+import { checkUnchanged, isVersioned } from "./etag.ts";
+import { type Operation, tool } from "./operation.ts";
+import { insert, insertion, update, words } from "./rows.ts";
+import type { Change, Columns, Row, RowOf, Table, Verb } from "./table.ts";
+
+const id = z.uuid();
+const version = z
+  .int()
+  .optional()
+  .describe("The version that you have read: the change is refused when the record is at another one by now");
+
+/** What a record that carries an ETag can refuse beside the rest. */
+const locking = (table: Table): FaultCode[] => (isVersioned(table) ? ["precondition_failed"] : []);
+
+/** The operations that come with a table, but for those that it has of its own. */
+export function operationsOf(table: Table): Operation[] {
+  const derived = table.verbs.filter((verb) => !table.own.includes(verb));
+  return derived.map((verb) => ({ ...BUILDERS[verb](table), core: table.core.includes(verb) }));
+}
+
+const BUILDERS: Record<Verb, (table: Table) => Operation> = {
+  list: listOperation,
+  get: getOperation,
+  create: createOperation,
+  update: updateOperation,
+  delete: deleteOperation,
+};
+
+const COUNTS = ["exact", "planned", "estimated"] as const satisfies readonly Count[];
+
+const filters = z
+  .record(z.string(), z.union([z.string(), z.array(z.string())]))
+  .describe('Filters by column and operator, such as {"tier.eq": "Gold", "email.ilike": "%@example.com"}.');
+
+function listOperation(table: Table): Operation {
+  const operation = tool({
+    name: `list_${table.name}`,
+    title: `List ${words(table.name)}`,
+    description: `Lists ${words(table.name)}. ${table.description} Filter, order and page with the arguments.`,
+    scope: "read",
+    effect: "read",
+    input: {
+      filters: filters.optional(),
+      select: z.string().optional().describe("Columns to return, separated by commas. Default: all."),
+      order: z.string().optional().describe('Such as "created_at.desc" or "last_name.asc,id".'),
+      limit: z.union([z.int(), z.string()]).optional().describe("1 to 1000. Default 50."),
+      offset: z.union([z.int(), z.string()]).optional().describe("Rows to pass over. Default 0."),
+      cursor: z.string().optional().describe("Empty for the first page, then the last answer's next_cursor."),
+      count: z
+        .union([z.boolean(), z.enum(COUNTS)])
+        .optional()
+        .describe("Also count all matches: true exactly, estimated faster."),
+    },
+    output: z.array(viewOf(table)),
+    faults: ["invalid"],
+    crud: { table, verb: "list" },
+    handler: unreadable,
+  });
+  return {
+    ...operation,
+    read: async (reader: Reader, property: string, input: ListInput): Promise<Page> => {
+      const { count, filters: where = {}, ...options } = input;
+      const shape = shapeOf(table);
+      const counting = typeof count === "string" ? count : count ? "exact" : undefined;
+      const query = parseQuery(shape, [...Object.entries(where), ...Object.entries(options)]);
+      if (table.definedKeys) await checkKeys(table, query.where, keysByReader(reader, property));
+      return reader.list(property, shape, query, { count: counting });
+    },
+  };
+}
+
+interface ListInput extends Partial<Record<"select" | "order" | "cursor", string>> {
+  filters?: Record<string, string | string[]>;
+  count?: boolean | Count;
+  limit?: number | string;
+  offset?: number | string;
+}
+
+function getOperation(table: Table): Operation {
+  const operation = tool({
+    name: `get_${table.noun}`,
+    title: `Get one ${words(table.noun)}`,
+    description: `Returns one ${words(table.noun)} by its id. ${table.description}`,
+    scope: "read",
+    effect: "read",
+    input: { id: id.describe(`From list_${table.name}`) },
+    output: viewOf(table),
+    faults: ["not_found"],
+    crud: { table, verb: "get" },
+    handler: unreadable,
+  });
+  return {
+    ...operation,
+    read: async (reader: Reader, property: string, input: { id: string }): Promise<Page> => {
+      const body = await reader.get(property, shapeOf(table), input.id);
+      if (body === null) throw noSuch(words(table.noun), input.id);
+      return { body, rows: 1 };
+    },
+  };
+}
+
+function unreadable(): never {
+  throw new Error("answered by the reader");
+}
+
+function createOperation(table: Table): Operation {
+  return tool({
+    name: `create_${table.noun}`,
+    title: `Create a ${words(table.noun)}`,
+    description: `Creates one ${words(table.noun)}. ${table.description}`,
+    scope: "write",
+    effect: table.effects.create ?? "create",
+    input: inputOf(table, "create"),
+    output: viewOf(table).extend(table.secrets),
+    status: 201,
+    secrets: Object.keys(table.secrets),
+    faults: ["invalid", "conflict", "not_found"],
+    crud: { table, verb: "create" },
+    handler: async (context, input) => {
+      const change: Change = { verb: "create", input, current: null };
+      const values = table.beforeWrite ? await table.beforeWrite(context, change) : input;
+      const secrets = Object.fromEntries(Object.keys(table.secrets).map((name) => [name, values[name]]));
+      const event = table.events.create;
+      const hasMore = table.afterWrite && (table.needsAfterWrite?.(values) ?? true);
+      if (context.insertLast && !hasMore) {
+        if (event) context.emit(event, "answered");
+        return context.insertLast(insertion(context, table, values, secrets));
+      }
+      const row = await insert(context, table, values);
+      if (event) context.emit(event, row);
+      await table.afterWrite?.(context, { ...change, row });
+      return { ...row, ...secrets };
+    },
+  });
+}
+
+function updateOperation(table: Table): Operation {
+  return tool({
+    name: `update_${table.noun}`,
+    title: `Change a ${words(table.noun)}`,
+    description: `Changes the given fields of one ${words(table.noun)}. ${table.description}`,
+    scope: "write",
+    effect: table.effects.update ?? "change",
+    input: {
+      id: id.describe(`From list_${table.name}`),
+      ...inputOf(table, "update"),
+      ...(isVersioned(table) && { version }),
+    },
+    output: viewOf(table),
+    faults: ["invalid", "conflict", "not_found", ...locking(table)],
+    crud: { table, verb: "update" },
+    handler: async (context, { id: rowId, version: known, ...input }) => {
+      const current = await lockRow(context, table, rowId as string);
+      checkStates(table, input, current);
+      const change: Change = { verb: "update", input, current };
+      const values = table.beforeWrite ? await table.beforeWrite(context, change) : input;
+      if (isVersioned(table)) checkUnchanged(context.call, current, known);
+      const row = await update(context, table, rowId as string, values);
+      const event = table.events.update;
+      if (event) context.emit(event, row, changedFields(current, row));
+      await table.afterWrite?.(context, { ...change, row });
+      context.audit({ diff: changedFields(current, row) });
+      return row;
+    },
+  });
+}
+
+/** Refuses a column that may not be written in the record's state. */
+function checkStates({ columns, noun }: Table, input: object, { status }: Row): void {
+  for (const name of Object.keys(input)) {
+    const states = columns[name]?.while;
+    if (!states || states.includes(String(status))) continue;
+    throw new Fault("conflict", {
+      message: `The ${words(noun)} is ${status}; ${name} can be changed while it is ${states.join(" or ")}.`,
+    });
+  }
+}
+
+function deleteOperation(table: Table): Operation {
+  return tool({
+    name: `delete_${table.noun}`,
+    title: `Delete a ${words(table.noun)}`,
+    description: `Deletes one ${words(table.noun)}. ${table.description}`,
+    scope: "write",
+    effect: "destroy",
+    input: { id: id.describe(`From list_${table.name}`) },
+    output: z.object({ success: z.literal(true) }),
+    faults: ["conflict", "not_found", ...locking(table)],
+    crud: { table, verb: "delete" },
+    handler: async (context, { id: rowId }) => {
+      const current = await lockRow(context, table, rowId);
+      const change: Change = { verb: "delete", input: {}, current };
+      const values = await table.beforeWrite?.(context, change);
+      if (isVersioned(table)) checkUnchanged(context.call, current, undefined);
+      if (table.softDelete) await update(context, table, rowId, { ...values, deleted_at: "now" });
+      else await remove(context, table, rowId);
+      const event = table.events.delete;
+      if (event) context.emit(event, current);
+      await table.afterWrite?.(context, { ...change, row: current });
+      context.audit({ entityId: rowId });
+      return { success: true as const };
+    },
+  });
+}
+
+/** A row as the reader prints it, locked to the end of the transaction. Throws `not_found`. */
+export async function lockRow<C extends Columns>(
+  { sql, property }: Context,
+  table: Table<C>,
+  rowId: string,
+): Promise<RowOf<C>> {
+  const rows = await sql<{ row: RowOf<C> }[]>`
+    select row_to_json(r) as row from (
+      select ${columnNames(table)} from ${identifier(table.name)}
+      where property_id = ${property.id} and id = ${rowId} ${andVisible(shapeOf(table))}
+      for update
+    ) r`;
+  return one(rows, words(table.noun), rowId).row;
+}
+
+async function remove({ sql, property }: Context, table: Table, rowId: string): Promise<void> {
+  await sql`delete from ${identifier(table.name)} where property_id = ${property.id} and id = ${rowId}`;
+}
+
+/** The former values of the fields that differ. */
+export function changedFields(before: Row, after: Row): Record<string, unknown> {
+  return Object.fromEntries(
+    Object.entries(before).filter(
+      ([name, value]) => name !== "updated_at" && JSON.stringify(value) !== JSON.stringify(after[name]),
+    ),
+  );
+}

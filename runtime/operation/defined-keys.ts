@@ -1,0 +1,48 @@
+import { type Condition, conditionsOf, type Filter } from "#db/query/conditions.ts";
+import { parseQuery } from "#db/query/parse.ts";
+import { QueryError } from "#db/query/readable-table.ts";
+import type { Reader } from "#db/query/reader.ts";
+import { identifier } from "#db/sql.ts";
+import { shapeOf } from "./columns.ts";
+import type { Context } from "./context.ts";
+import type { DefinedKeys, Row, Table } from "./table.ts";
+
+/**
+ * Refuses filters by a key that nobody has defined: a misspelt one is null in every row, and would match none or
+ * all of them. The definitions are read only where there is such a filter. Throws QueryError naming its parameter.
+ */
+export async function checkKeys(
+  { definedKeys }: Table,
+  where: Filter[],
+  read: (definedKeys: DefinedKeys) => Promise<Row[]>,
+): Promise<void> {
+  if (!definedKeys || where.length === 0) return;
+  const asked = where.flatMap(conditionsOf).filter((one) => isByKey(one, definedKeys));
+  if (asked.length === 0) return;
+  const rows = await read(definedKeys);
+  const known = new Set(rows.map((row) => row[definedKeys.key]));
+  const stray = asked.find(({ path }) => !known.has(path[0]));
+  if (stray) throw new QueryError(stray.field, definedKeys.unknown(stray.path[0]!, rows));
+}
+
+function isByKey({ column, path }: Condition, definedKeys: DefinedKeys): boolean {
+  return column === definedKeys.column && path.length > 0;
+}
+
+/** For `checkKeys`, outside a transaction. */
+export function keysByReader(reader: Reader, property: string) {
+  return async ({ definitions, key }: DefinedKeys): Promise<Row[]> => {
+    const shape = shapeOf(definitions);
+    const query = parseQuery(shape, [
+      ["order", key],
+      ["limit", "1000"],
+    ]);
+    return JSON.parse((await reader.list(property, shape, query)).body) as Row[];
+  };
+}
+
+/** For `checkKeys`, inside one. */
+export function keysBySql({ sql, property }: Context) {
+  return async ({ definitions, key }: DefinedKeys): Promise<Row[]> => sql<Row[]>`
+    select * from ${identifier(definitions.name)} where property_id = ${property.id} order by ${identifier(key)}`;
+}

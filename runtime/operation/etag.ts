@@ -1,0 +1,48 @@
+import { hash } from "node:crypto";
+import { Fault, invalid } from "#runtime/faults.ts";
+import type { Call } from "./context.ts";
+import type { Row, Table } from "./table.ts";
+
+/** Whether the table's records carry an ETag, and can be changed on the condition that nobody else did. */
+export function isVersioned(table: Table): boolean {
+  return Object.hasOwn(table.columns, "version");
+}
+
+/**
+ * A record's entity tag: its version, and a digest of all of it, because a state may change without a new
+ * version and a strong tag (RFC 9110, 8.8.1) must then be another one.
+ */
+export function etagOf(row: Row): string {
+  return `"${row.version}-${hash("sha256", JSON.stringify(row), "base64url").slice(0, 22)}"`;
+}
+
+const TAG = /\s*(W\/)?("[\x21\x23-\x7e]*")\s*(?:,|$)/y;
+
+/** The strong tags of an If-Match header, or `*`. Weak ones match nothing. Throws `invalid`. */
+export function readIfMatch(header: string): readonly string[] | "*" {
+  if (header.trim() === "*") return "*";
+  const tags: string[] = [];
+  TAG.lastIndex = 0;
+  while (TAG.lastIndex < header.length) {
+    const match = TAG.exec(header);
+    if (!match) throw invalid("If-Match", 'is * or a list of entity tags in quotes, such as "3-…"');
+    if (match[1] === undefined) tags.push(match[2]!);
+  }
+  return tags;
+}
+
+/** Throws when the caller has asked to change another state of the record than the one that is locked. */
+export function checkUnchanged({ ifMatch }: Call, current: Row, version: unknown): void {
+  const about = `The record is at version ${current.version} by now. Read it again, then decide.`;
+  // A version alone is as good as the whole tag to who has it from the record.
+  const known = [etagOf(current), `"${current.version}"`];
+  if (ifMatch !== undefined && ifMatch !== "*" && !ifMatch.some((tag) => known.includes(tag))) {
+    throw new Fault("precondition_failed", { message: `If-Match: ${about}` });
+  }
+  if (version !== undefined && version !== current.version) {
+    throw new Fault("conflict", {
+      message: `version: ${about}`,
+      details: [{ field: "version", message: about }],
+    });
+  }
+}

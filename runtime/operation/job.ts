@@ -1,0 +1,44 @@
+import type { Sql } from "#db/database.ts";
+import type { Channels } from "#runtime/channels/index.ts";
+import type { Config } from "#runtime/config.ts";
+import type { Log } from "#runtime/log.ts";
+import type { MailDomains } from "#runtime/network/mail-domains.ts";
+import type { Outgoing } from "#runtime/network/outgoing.ts";
+import type { Context, JobReference } from "./context.ts";
+
+export interface JobContext {
+  jobId: string;
+  attempt: number;
+  /** The last attempt: what fails now stays failed. */
+  isLast: boolean;
+  propertyId: string | null;
+  signal: AbortSignal;
+  config: Config;
+  log: Log;
+  runtime: JobRuntime;
+  /** One transaction of the tenant, refused when this job's lease has gone to another worker. */
+  transact<T>(work: (context: Context) => Promise<T>): Promise<T>;
+  /** One transaction over the platform's tables, under the same lease. */
+  transactSystem<T>(work: (sql: Sql) => Promise<T>): Promise<T>;
+}
+
+/** What jobs may reach beyond the database. The composition root fills it. */
+export interface JobRuntime {
+  outgoing: Outgoing;
+  /** The provider that a job has chosen; `keep` is where `mailbox` puts its messages. */
+  open: Channels["open"];
+  /** Where domains take mail. */
+  mailDomains: MailDomains;
+}
+
+export interface Job<Input = never> extends JobReference<Input> {
+  readonly kind: "job";
+  /** A cron pattern in UTC: the job runs at each tick, once however many processes there are. */
+  readonly every?: string;
+  handler(context: JobContext, input: Input): Promise<void>;
+}
+
+/** Background work: one file, run by the worker under a lease. */
+export function job<Input>(definition: Omit<Job<Input>, "kind">): Job<Input> {
+  return { ...definition, kind: "job" };
+}

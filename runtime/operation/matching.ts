@@ -1,0 +1,36 @@
+import { parseQuery } from "#db/query/parse.ts";
+import { andVisible } from "#db/query/readable-table.ts";
+import { filtersSql } from "#db/query/to-sql.ts";
+import { adHoc, identifier } from "#db/sql.ts";
+import { Fault } from "#runtime/faults.ts";
+import { columnNames, shapeOf } from "./columns.ts";
+import type { Context } from "./context.ts";
+import { checkKeys, keysBySql } from "./defined-keys.ts";
+import type { Row, Table } from "./table.ts";
+
+/** The most rows that one change of a collection may touch. */
+const MOST = 1000;
+
+/**
+ * The rows that filters match, as the reader prints them, locked to the end of the transaction: of two changes
+ * that ask for the same state, the second finds it gone. Throws `invalid` where there are too many.
+ */
+export async function lockMatching(
+  context: Context,
+  table: Table,
+  filters: [string, string][],
+): Promise<Row[]> {
+  const { sql, property } = context;
+  const shape = shapeOf(table);
+  const { where } = parseQuery(shape, filters);
+  await checkKeys(table, where, keysBySql(context));
+  const rows = await sql<{ row: Row }[]>`
+    select row_to_json(r) as row from (
+      select ${columnNames(table)} from ${identifier(table.name)}
+      where property_id = ${property.id} ${andVisible(shape)} and (${adHoc(filtersSql(shape, where))})
+      order by id limit ${MOST + 1} for update) r`;
+  if (rows.length > MOST) {
+    throw new Fault("invalid", { message: `The filters match more than ${MOST} rows. Narrow them.` });
+  }
+  return rows.map(({ row }) => row);
+}

@@ -1,0 +1,22 @@
+/** A property with what every request in it needs. */
+export interface Property {
+  id: string;
+  name: string;
+  slug: string;
+  legal_name: string | null;
+  postal_address: string | null;
+  timezone: string;
+  default_country: string;
+  privacy_policy_url: string | null;
+  responsible_gaming_footer: string | null;
+  min_age: number;
+  email_consent_mode: "opt_in" | "opt_out";
+  revocation_scope: "all_channels_phone" | "channel";
+  /** Whether opens and clicks are counted. */
+  tracking: "on" | "off";
+  /** Whether agents are shown what reaches people or cannot be taken back before it is done. */
+  agent_confirmation: "on" | "off";
+  from_email: string | null;
+  from_name: string | null;
+  pepper: Buffer;
+}

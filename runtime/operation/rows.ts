@@ -1,0 +1,115 @@
+import { randomUUIDv7 } from "node:crypto";
+import { isSqlState } from "#db/connection/error-code.ts";
+import { assignments, cte, type Fragment, identifier, insertedValues, raw, sql } from "#db/sql.ts";
+import { Fault } from "#runtime/faults.ts";
+import { placeOf, seal } from "#runtime/secrets/sealing.ts";
+import { columnNames, sealedColumns } from "./columns.ts";
+import type { Context, Insertion } from "./context.ts";
+import type { Columns, RowOf, Table } from "./table.ts";
+
+/** A new row as a part of the transaction's last statement. `secrets` are shown beside it. */
+export function insertion(
+  context: Context,
+  table: Table,
+  values: Record<string, unknown>,
+  secrets: object,
+): Insertion {
+  const id = typeof values.id === "string" ? values.id : randomUUIDv7();
+  const row = { ...sealedValues(context, table, null, { ...values, id }), property_id: context.property.id };
+  return {
+    id,
+    parts: [inserted(table, row), answered(table)],
+    shown: (body) =>
+      Object.keys(secrets).length === 0 ? body : JSON.stringify({ ...JSON.parse(body), ...secrets }),
+    explain: (error) => takenKey(table, values, error),
+  };
+}
+
+function inserted(table: Table, row: Record<string, unknown>): Fragment {
+  return cte("inserted", sql`insert into ${identifier(table.name)} ${insertedValues(row)} returning *`);
+}
+
+/** The new row's JSON text, as the reader prints it. */
+function answered(table: Table): Fragment {
+  return cte(
+    "answered",
+    sql`select row_to_json(v)::text as body from (select ${columnNames(table)} from inserted) v`,
+  );
+}
+
+/** Inserts a row of a table and answers it as the reader prints it. */
+export async function insert<C extends Columns>(
+  context: Context,
+  table: Table<C>,
+  values: object,
+): Promise<RowOf<C>> {
+  const row = { ...sealedValues(context, table, null, values), property_id: context.property.id };
+  return write(context, table, values, "inserted", inserted(table, row));
+}
+
+/** Updates a row of a table and answers it as the reader prints it. */
+export async function update<C extends Columns>(
+  context: Context,
+  table: Table<C>,
+  rowId: string,
+  values: object,
+): Promise<RowOf<C>> {
+  const row = { ...sealedValues(context, table, rowId, values), updated_at: "now" };
+  const updated = sql`
+    update ${identifier(table.name)} set ${assignments(row)}
+    where property_id = ${context.property.id} and id = ${rowId} returning *`;
+  return write(context, table, values, "updated", cte("updated", updated));
+}
+
+async function write<C extends Columns>(
+  { sql: transaction }: Context,
+  table: Table<C>,
+  values: object,
+  written: "inserted" | "updated",
+  part: Fragment,
+): Promise<RowOf<C>> {
+  const statement = transaction<{ row: RowOf<C> }[]>`
+    with ${part} select row_to_json(v) as row from (select ${columnNames(table)} from ${raw(written)}) v`;
+  const rows = await statement.catch((error: unknown) => {
+    throw takenKey(table, values, error);
+  });
+  return rows[0]!.row;
+}
+
+/** The refusal of a key that another row has, which names it; any other error as it is. */
+function takenKey(table: Table, values: object, error: unknown): unknown {
+  const { key, name, noun } = table;
+  const taken = `${name}_${key.join("_")}`;
+  if (key.length === 0 || !isSqlState(error, "23505", taken)) return error;
+  const named = key
+    .map((column) => `${column} ${JSON.stringify((values as Record<string, unknown>)[column])}`)
+    .join(" and ");
+  return new Fault("conflict", { message: `A ${words(noun)} with ${named} exists already.`, cause: error });
+}
+
+/** The values to store: secrets are sealed for the record that they belong to, and a new one gets its id for it. */
+export function sealedValues(
+  { config, property }: Context,
+  table: Table,
+  rowId: string | null,
+  values: object,
+): Record<string, unknown> {
+  const given = present(values);
+  const names = sealedColumns(table).filter((name) => given[name] !== undefined && given[name] !== null);
+  if (names.length === 0) return given;
+  const id = rowId ?? String(given.id ?? randomUUIDv7());
+  for (const name of names) {
+    const secret = typeof given[name] === "string" ? given[name] : JSON.stringify(given[name]);
+    given[name] = seal(config, placeOf(table.name, name, property.id, id), secret);
+  }
+  return rowId === null ? { ...given, id } : given;
+}
+
+function present(values: object): Record<string, unknown> {
+  return Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined));
+}
+
+/** A name of ours as words. */
+export function words(name: string): string {
+  return name.replaceAll("_", " ");
+}

@@ -1,0 +1,162 @@
+import type { z } from "zod";
+import type { Context, Effect } from "./context.ts";
+import type { EventName } from "./events.ts";
+
+export type Verb = "list" | "get" | "create" | "update" | "delete";
+
+/** `always`: callers write it. `create`: callers write it at creation only. `never`: the service alone writes it. */
+export type Writing = "always" | "create" | "never";
+
+/** `answered`: callers read it. `internal`: the service alone reads it. `sealed`: it is stored sealed, and never answered. */
+export type Reading = "answered" | "internal" | "sealed";
+
+/** Rules of a column beside its schema. */
+export interface ColumnRules {
+  /** The record's states in which an update may write the column. Default: all. */
+  readonly while?: readonly string[];
+  /** A copy of the record has the same value. */
+  readonly copied?: true;
+  /** A list shows it to agents that choose no columns. Default: a table without such columns shows all. */
+  readonly concise?: true;
+  /** Events have no such field, because it is long or holds data of many people. */
+  readonly omitFromEvents?: true;
+  /** Checks that `beforeWrite` makes when a caller writes the column; see `isChecked`. */
+  readonly checks?: readonly string[];
+  /** Computes the column from the table's own columns when it is read. */
+  readonly sql?: string;
+}
+
+/** A column of a table, described once with zod. */
+export interface Column<
+  S extends z.ZodType = z.ZodType,
+  W extends Writing = Writing,
+  R extends Reading = Reading,
+> extends ColumnRules {
+  readonly schema: S;
+  readonly write: W;
+  readonly read: R;
+}
+
+export type Columns = Readonly<Record<string, Column>>;
+
+/** The columns of every record. */
+type Base = { id: string; property_id: string; created_at: string; updated_at: string };
+type Stored<S extends z.ZodType> = Exclude<z.output<S>, undefined>;
+type Unread<R extends Reading> = { readonly read: R };
+type Unwritten = { readonly write: "never" };
+type CreateOnly = { readonly write: "create" };
+type IfOptional<C extends Columns, K extends keyof C> =
+  undefined extends z.output<C[K]["schema"]> ? K : never;
+type IfRequired<C extends Columns, K extends keyof C> = K extends IfOptional<C, K> ? never : K;
+
+/** A record as it is answered, and as the database's JSON prints it. */
+export type RowOf<C extends Columns> = Base & {
+  [K in keyof C as C[K] extends Unread<"internal" | "sealed"> ? never : K]: Stored<C[K]["schema"]>;
+};
+
+/** A record as it is stored: with the internal columns, and the sealed ones as they are sealed. */
+export type StoredOf<C extends Columns> = Base & {
+  [K in keyof C]: C[K] extends Unread<"sealed"> ? string : Stored<C[K]["schema"]>;
+};
+
+/** A caller's values for a new record, parsed. */
+export type NewOf<C extends Columns> = {
+  [K in keyof C as C[K] extends Unwritten ? never : IfRequired<C, K>]: Stored<C[K]["schema"]>;
+} & {
+  [K in keyof C as C[K] extends Unwritten ? never : IfOptional<C, K>]?: Stored<C[K]["schema"]> | undefined;
+};
+
+/** The schemas of a caller's values for a new record. */
+export type SchemasOf<C extends Columns> = {
+  [K in keyof C as C[K] extends Unwritten ? never : K]: C[K]["schema"];
+};
+
+/** A caller's values for a change, parsed. */
+export type ChangesOf<C extends Columns> = {
+  [K in keyof C as C[K] extends Unwritten | CreateOnly ? never : K]?: Stored<C[K]["schema"]> | undefined;
+} & { [K in keyof C as C[K] extends CreateOnly ? K : never]?: undefined };
+
+/** A record as a change would leave it: of a new one, the columns that callers write; null where they do not. */
+export type NextOf<C extends Columns> = Partial<RowOf<C>> & {
+  [K in keyof C as C[K] extends Unwritten ? never : K]:
+    | Stored<C[K]["schema"]>
+    | (K extends IfOptional<C, K> ? null : never);
+};
+
+/** A record of any table. */
+export type Row = RowOf<Columns>;
+
+/** Values to write, by column. */
+export type Values = Record<string, unknown>;
+
+/** What a caller asks of a record: `input` is parsed, and `current` is the row as it is, locked. */
+export type Change<C extends Columns = Columns> =
+  | { verb: "create"; input: NewOf<C>; current: null }
+  | { verb: "update"; input: ChangesOf<C>; current: RowOf<C> }
+  | { verb: "delete"; input: ChangesOf<C>; current: RowOf<C> };
+
+/** A JSON column of which each key is a record of another table. */
+export interface DefinedKeys {
+  readonly column: string;
+  readonly definitions: Table;
+  /** The definitions' column that holds the key. */
+  readonly key: string;
+  /** What to say of a key that none of the definitions has. */
+  unknown(key: string, definitions: Row[]): string;
+}
+
+interface Described<C extends Columns> {
+  readonly name: string;
+  readonly noun: string;
+  readonly description: string;
+  readonly columns: C;
+  readonly definedKeys?: DefinedKeys;
+  /** SQL that a transaction begins with which writes or changes rows of a property: for what takes turns with others. */
+  turn?(propertyId: string): string;
+  /** The values to write, from the caller's; may add columns that callers do not write. */
+  beforeWrite?(context: Context, change: Change<C>): Promise<Values>;
+  /** Runs in the same transaction once the row is written. */
+  afterWrite?(context: Context, change: Change<C> & { row: RowOf<C> }): Promise<void>;
+  /** Whether `afterWrite` has something to do for a new row of these values. Default: always. */
+  needsAfterWrite?(values: Values): boolean;
+}
+
+interface Settings {
+  readonly verbs: readonly Verb[];
+  /** Verbs that have an operation file of their own, with `crud: { table, verb }`. */
+  readonly own: readonly Verb[];
+  /** Verbs that the specification names. */
+  readonly core: readonly Verb[];
+  /** Columns that no two records share, by which an upsert knows a record beside its id. */
+  readonly key: readonly string[];
+  /** `deleted_at` is set instead of removing the row, and such rows are hidden. */
+  readonly softDelete: boolean;
+  /** Creates of one record each may share a transaction: the hooks ask nothing that another create changes. */
+  readonly groupCommit: boolean;
+  readonly events: Partial<Record<"create" | "update" | "delete", EventName>>;
+  readonly effects: Partial<Record<Verb, Effect>>;
+  /** Values that only the creation's answer shows; stored sealed. */
+  readonly secrets: Readonly<Record<string, z.ZodType>>;
+}
+
+/** A table of the REST surface. Without `C` its columns' types are forgotten, as in the catalog. */
+export interface Table<C extends Columns = Columns> extends Described<C>, Settings {
+  readonly kind: "table";
+}
+
+/** A table of the REST surface, and the operations that come with it. */
+export function table<C extends Columns>(definition: Described<C> & Partial<Settings>): Table<C> {
+  return {
+    verbs: ["list", "get", "create", "update", "delete"],
+    own: [],
+    core: [],
+    key: [],
+    softDelete: false,
+    groupCommit: false,
+    events: {},
+    effects: {},
+    secrets: {},
+    ...definition,
+    kind: "table",
+  };
+}

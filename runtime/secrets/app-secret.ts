@@ -1,0 +1,28 @@
+import { randomBytes } from "node:crypto";
+import { readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { giveToOwner } from "#db/embedded/lock.ts";
+
+/** The secret that the service has made in its data folder; null where it has made none. */
+export function keptSecret(dataDir: string): string | null {
+  try {
+    return readFileSync(fileIn(dataDir), "utf8").trim();
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ENOENT") return null;
+    throw error;
+  }
+}
+
+/** The same, made at the first start. Only for who holds the folder. */
+export async function makeSecret(dataDir: string): Promise<string> {
+  const kept = keptSecret(dataDir);
+  if (kept) return kept;
+  const secret = randomBytes(32).toString("hex");
+  writeFileSync(fileIn(dataDir), secret, { mode: 0o600 });
+  await giveToOwner(dataDir, fileIn(dataDir));
+  return secret;
+}
+
+function fileIn(dataDir: string): string {
+  return join(dataDir, "app-secret");
+}

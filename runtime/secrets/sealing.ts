@@ -1,0 +1,47 @@
+import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from "node:crypto";
+import type { Config } from "#runtime/config.ts";
+
+const MARK = "sealed:1:";
+const IV_BYTES = 12;
+const TAG_BYTES = 16;
+
+type Sealing = Pick<Config, "appSecret">;
+
+/**
+ * A secret as it is stored: AES-256-GCM under a key of its own, derived from APP_SECRET. `place` says where it
+ * belongs (table, column, record), and is authenticated with it: put into another row, it does not open.
+ */
+export function seal(config: Sealing, place: string, secret: string): string {
+  const iv = randomBytes(IV_BYTES);
+  const cipher = createCipheriv("aes-256-gcm", keyOf(config), iv).setAAD(Buffer.from(place));
+  const sealed = Buffer.concat([iv, cipher.update(secret, "utf8"), cipher.final(), cipher.getAuthTag()]);
+  return MARK + sealed.toString("base64url");
+}
+
+/** The secret again. What was stored before there were seals is answered as it is. Throws when it does not open. */
+export function unseal(config: Sealing, place: string, stored: string): string {
+  if (!isSealed(stored)) return stored;
+  const bytes = Buffer.from(stored.slice(MARK.length), "base64url");
+  try {
+    if (bytes.length < IV_BYTES + TAG_BYTES) throw new Error("too short");
+    const decipher = createDecipheriv("aes-256-gcm", keyOf(config), bytes.subarray(0, IV_BYTES));
+    decipher.setAAD(Buffer.from(place)).setAuthTag(bytes.subarray(-TAG_BYTES));
+    const text = decipher.update(bytes.subarray(IV_BYTES, -TAG_BYTES));
+    return Buffer.concat([text, decipher.final()]).toString("utf8");
+  } catch (cause) {
+    throw new Error(`${place} does not open: it was sealed with another APP_SECRET, or changed`, { cause });
+  }
+}
+
+export function isSealed(stored: string): boolean {
+  return stored.startsWith(MARK);
+}
+
+/** Where a column's secret belongs. */
+export function placeOf(table: string, column: string, propertyId: string, id: string): string {
+  return `${table}.${column} ${propertyId} ${id}`;
+}
+
+function keyOf({ appSecret }: Sealing): Buffer {
+  return Buffer.from(hkdfSync("sha256", appSecret, "", "sealing", 32));
+}

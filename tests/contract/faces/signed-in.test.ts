@@ -1,0 +1,139 @@
+import postgres from "postgres";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import type { Operation } from "#runtime/operation/operation.ts";
+import { CATALOG } from "#tools/catalog.ts";
+import { inProcess, wordsOf } from "../../support/command-line.ts";
+import { overMcp, overRest } from "../../support/operation-calls.ts";
+import { startService, type TestService } from "../../support/service.ts";
+import { plantRows } from "../planted-rows.ts";
+import { apart, inputOn, masked, printed, type Said, type Twin, untimed } from "./twins.ts";
+
+/** What an API key may not do: it is a person's who has signed in, or the operator's. */
+const PERSONAL = [...CATALOG.operations.values()].filter(
+  ({ access }) => access !== "property" && access !== "public",
+);
+
+interface Place extends Twin {
+  /** Sessions of an admin of the property, and of a platform admin. */
+  admin: string;
+  operator: string;
+  /** A user and a key for the operations to work on. */
+  user: string;
+  key: string;
+}
+
+let service: TestService;
+let places: Place[];
+
+beforeAll(async () => {
+  // Without a worker, so that only the faces change anything.
+  service = await startService({ role: "web" });
+  const sql = postgres(service.database.url, { max: 1, onnotice: () => {} });
+  places = [];
+  for (let face = 0; face < 4; face++) places.push(await newPlace(sql));
+  await sql.end();
+});
+
+afterAll(() => service?.stop());
+
+async function newPlace(sql: postgres.Sql): Promise<Place> {
+  const tenant = await service.newTenant();
+  const property_id = tenant.id;
+  const admin = await service.signIn({ role: null });
+  const user = await service.signIn({ role: null });
+  await service.call("grant_membership", { property_id, user_id: admin.id, role: "admin" });
+  await service.call("grant_membership", { property_id, user_id: user.id, role: "analyst" });
+  const key = await service.call("create_api_key", { property_id, name: "to be revoked" });
+  const { token: operator } = await service.signIn({ role: null, platformAdmin: true });
+  const planted = await plantRows(sql, tenant.id);
+  return { tenant, planted, admin: admin.token, operator, user: user.id, key: key.id };
+}
+
+function input(operation: Operation, place: Place): Record<string, unknown> {
+  const { slug } = place.tenant;
+  const given: Record<string, object> = {
+    create_user: { email: `u-${slug.slice(2)}@example.com` },
+    create_property: { slug: `p-${slug.slice(2).split("").reverse().join("")}` },
+    grant_membership: { user_id: place.user, role: "manager" },
+    list_platform_audit_logs: { limit: 5 },
+    revoke_api_key: { key_id: place.key },
+    revoke_membership: { user_id: place.user },
+    update_property: { name: "Another name" },
+    update_user: { user_id: place.user, name: "Ann" },
+  };
+  return { ...inputOn(operation, place), ...given[operation.name] };
+}
+
+const tokenOf = ({ access }: Operation, { admin, operator }: Place) =>
+  access === "operator" ? operator : admin;
+
+function headersOf(operation: Operation, place: Place) {
+  const Authorization = `Bearer ${tokenOf(operation, place)}`;
+  return { "X-Api-Key": null, Authorization, "X-Property-Id": place.tenant.id };
+}
+
+async function byRest(operation: Operation, place: Place): Promise<Said> {
+  const { status, body } = await overRest(
+    service,
+    operation,
+    input(operation, place),
+    headersOf(operation, place),
+  );
+  return status >= 400 ? { code: body.code, data: body.error } : { code: null, data: body };
+}
+
+async function byMcp(operation: Operation, place: Place): Promise<Said> {
+  const list = operation.output.type === "array";
+  const asked = { ...input(operation, place), ...(list && { format: "items" }) };
+  const { isError, data } = await overMcp(service, operation, asked, headersOf(operation, place));
+  if (isError) return { code: String(data.code), data: data.message };
+  const { audit_id: _, ...rest } = data;
+  return { code: null, data: list ? rest.items : rest };
+}
+
+async function byUrl(operation: Operation, place: Place): Promise<Said> {
+  const at = ["--service-url", service.baseUrl, "--api-key", tokenOf(operation, place)];
+  return byCli(operation, place, at);
+}
+
+/** The command line on the machine is the operator's, who may do what everybody may. */
+async function byCli(operation: Operation, place: Place, at: string[] = []): Promise<Said> {
+  const words = [...wordsOf(operation, input(operation, place)), "--json", "--property", place.tenant.id];
+  return printed(operation, await inProcess(service, [...words, ...at]));
+}
+
+const FACES: [string, (operation: Operation, place: Place) => Promise<Said>][] = [
+  ["MCP", byMcp],
+  ["the command line elsewhere", byUrl],
+  ["the command line", byCli],
+];
+
+const comparable = (said: Said): Said => {
+  const text = JSON.stringify(masked(untimed(said)))
+    .replace(/\bu-[0-9a-f]{8}@example\.com/g, "<email>")
+    .replace(/\bpk_\w+/g, "<key>");
+  return JSON.parse(text) as Said;
+};
+
+/** What reads first, before anything has changed that it lists; what takes away last, and the keys of all sessions. */
+const turnOf = ({ name, effect }: Operation) =>
+  name === "rotate_signing_key" ? 3 : effect === "destroy" ? 2 : effect === "read" ? 0 : 1;
+
+test("what a person does who has signed in, every face says and does the same, on properties that are alike", async () => {
+  const told: string[] = [];
+  const answered = { well: 0, refused: 0 };
+  for (const operation of PERSONAL.toSorted((a, b) => turnOf(a) - turnOf(b))) {
+    const rest = comparable(await byRest(operation, places[0]!));
+    answered[rest.code === null ? "well" : "refused"]++;
+    if (rest.code === "internal") told.push(`${operation.name}: internal`);
+    for (const [index, [face, by]] of FACES.entries()) {
+      // Whoever works on the machine is no user.
+      if (operation.name === "me" && by === byCli) continue;
+      const [here, there] = apart(rest, comparable(await by(operation, places[index + 1]!)));
+      if (here !== there) told.push(`${operation.name}: …${here}, and by ${face} …${there}`);
+    }
+  }
+  expect(told).toEqual([]);
+  expect(PERSONAL.length).toBeGreaterThan(20);
+  expect(answered).toEqual({ well: PERSONAL.length, refused: 0 });
+});

@@ -1,0 +1,347 @@
+import { randomUUID } from "node:crypto";
+import postgres from "postgres";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import type { Operation } from "#runtime/operation/operation.ts";
+import { CATALOG } from "#tools/catalog.ts";
+import { overUrl } from "../../support/command-line.ts";
+import { inputFor, overMcp, overRest } from "../../support/operation-calls.ts";
+import { type Admin, fingerprints } from "../../support/schema.ts";
+import { type Answer, startService, type Tenant, type TestService } from "../../support/service.ts";
+import { type Planted, plantRows } from "../planted-rows.ts";
+import { inputNaming, type Pointer, pointers } from "./pointers.ts";
+
+const OPERATIONS = [...CATALOG.operations.values()];
+const TABLES = [...CATALOG.tables.values()];
+/** Of a signed-in user alone: an API key is no credential there. */
+const isPersonal = ({ realm, access }: Operation) =>
+  realm === "system" && (access === "user" || access === "manager");
+const OPEN = OPERATIONS.filter(({ access }) => access === "property");
+
+let service: TestService;
+let admin: Admin;
+let rival: Tenant;
+let other: Tenant;
+let own: Planted;
+let theirs: Planted;
+let manager: string;
+let before: Record<string, string>;
+
+beforeAll(async () => {
+  // Without a worker, so that what is planted stays as it is.
+  service = await startService({ role: "web" });
+  admin = postgres(service.database.url, { max: 1, onnotice: () => {} });
+  rival = await service.newTenant();
+  other = await service.newTenant();
+  own = await plantRows(admin, service.tenant.id);
+  theirs = await plantRows(admin, rival.id);
+  manager = `Bearer ${(await service.signIn({ role: "admin" })).token}`;
+  before = await fingerprints(admin, rival.id);
+});
+
+afterAll(async () => {
+  await admin?.end();
+  await service?.stop();
+});
+
+/** Headers of a credential of the tenant that may run the operation. */
+function credential(operation: Operation): Record<string, string | null> {
+  if (operation.access === "property") return { "X-Api-Key": service.tenant.key };
+  return { "X-Api-Key": null, Authorization: manager };
+}
+
+const naming = (pointer: Pointer, id: string) => inputNaming(pointer, id, { tenant: service.tenant.id, own });
+
+/** Requests that tried to reach what is not theirs. */
+const probes = { rest: 0, mcp: 0, cli: 0 };
+
+function probe(...asked: Parameters<typeof overRest> extends [TestService, ...infer R] ? R : never) {
+  probes.rest++;
+  return overRest(service, ...asked);
+}
+
+function probeMcp(...asked: Parameters<typeof overMcp> extends [TestService, ...infer R] ? R : never) {
+  probes.mcp++;
+  return overMcp(service, ...asked);
+}
+
+function probeCli(...asked: Parameters<typeof overUrl> extends [TestService, ...infer R] ? R : never) {
+  probes.cli++;
+  return overUrl(service, ...asked);
+}
+
+function probePath(method: string, path: string, options: Parameters<TestService["request"]>[2] = {}) {
+  probes.rest++;
+  return service.request(method, path, options);
+}
+
+const masked = (text: string, id: string) => text.replaceAll(id, "<id>");
+
+test("a record of another property is answered like one that does not exist, by every operation over REST", async () => {
+  const told: string[] = [];
+  for (const pointer of pointers()) {
+    const { operation, field, table } = pointer;
+    const foreign = theirs.get(table.name)!.id as string;
+    const nowhere = randomUUID();
+    const [one, other] = [
+      await probe(operation, naming(pointer, foreign), credential(operation)),
+      await probe(operation, naming(pointer, nowhere), credential(operation)),
+    ];
+    const name = `${operation.name}.${field}`;
+    if (one.status !== other.status)
+      told.push(`${name}: ${one.status} ${one.text}, and ${other.status} ${other.text}`);
+    else if (one.status >= 400 && masked(one.text, foreign) !== masked(other.text, nowhere)) {
+      told.push(`${name}: ${one.text}, and ${other.text}`);
+    }
+    if (field === "id" && one.status !== 404) told.push(`${name}: ${one.status} ${one.text}`);
+    if (one.status >= 500) told.push(`${name}: ${one.text}`);
+  }
+  expect(told).toEqual([]);
+  expect(pointers().length).toBeGreaterThan(40);
+});
+
+test("a record of another property is answered like one that does not exist, by every tool over MCP", async () => {
+  const told: string[] = [];
+  for (const pointer of pointers().filter(({ operation }) => operation.access === "property")) {
+    const { operation, field, table } = pointer;
+    const foreign = theirs.get(table.name)!.id as string;
+    const nowhere = randomUUID();
+    const one = await probeMcp(operation, naming(pointer, foreign));
+    const other = await probeMcp(operation, naming(pointer, nowhere));
+    const same = one.data.code === other.data.code && one.isError === other.isError;
+    const message = masked(String(one.data.message), foreign) === masked(String(other.data.message), nowhere);
+    if (!same || (one.isError && !message))
+      told.push(`${operation.name}.${field}: ${JSON.stringify([one, other])}`);
+    if (field === "id" && one.data.code !== "not_found")
+      told.push(`${operation.name}: ${JSON.stringify(one)}`);
+  }
+  expect(told).toEqual([]);
+});
+
+test("a record of another property is answered like one that does not exist, by every command", async () => {
+  const told: string[] = [];
+  const asked = new Set<string>();
+  for (const pointer of pointers().filter(({ operation }) => operation.access === "property")) {
+    const { operation, field, table } = pointer;
+    // One field each: what answers is REST, which all of them have been asked over.
+    if (asked.has(operation.name)) continue;
+    asked.add(operation.name);
+    const foreign = theirs.get(table.name)!.id as string;
+    const nowhere = randomUUID();
+    const one = await probeCli(operation, naming(pointer, foreign), service.tenant.key);
+    const other = await probeCli(operation, naming(pointer, nowhere), service.tenant.key);
+    const same = one.code === other.code && masked(one.text, foreign) === masked(other.text, nowhere);
+    if (one.code !== null ? !same : other.code !== null)
+      told.push(`${operation.name}.${field}: ${JSON.stringify([one, other])}`);
+    if (field === "id" && one.code !== "not_found") told.push(`${operation.name}: ${JSON.stringify(one)}`);
+  }
+  expect(told).toEqual([]);
+  expect(asked.size).toBeGreaterThan(40);
+});
+
+test("a rival's key gets nothing of a record by its own id, by every face", async () => {
+  const told: string[] = [];
+  for (const pointer of pointers().filter(({ operation }) => operation.access === "property")) {
+    const { operation, field, table } = pointer;
+    if (field !== "id") continue;
+    const record = theirs.get(table.name)!.id as string;
+    const input = naming(pointer, record);
+    const rest = await probe(operation, input, { "X-Api-Key": other.key });
+    const { data } = await probeMcp(operation, input, { "X-Api-Key": other.key });
+    const cli = await probeCli(operation, input, other.key);
+    for (const code of [rest.body.code, data.code, cli.code])
+      if (code !== "not_found") told.push(`${operation.name}: ${code}`);
+  }
+  expect(told).toEqual([]);
+});
+
+test("naming another property is refused, and does not tell whether it exists", async () => {
+  const told: string[] = [];
+  const bound = OPERATIONS.filter(({ property, access }) => property !== null && access !== "operator");
+  for (const operation of bound) {
+    for (const property of [rival.id, randomUUID()]) {
+      const input = inputFor(operation, { [operation.property!]: property });
+      const { status, body } = await probe(operation, input, credential(operation));
+      if (status !== 403 || body.error !== "wrong_property")
+        told.push(`${operation.name}: ${status} ${JSON.stringify(body)}`);
+      if (operation.access !== "property") continue;
+      const { data } = await probeMcp(operation, input);
+      if (data.code !== "wrong_property") told.push(`${operation.name} over MCP: ${JSON.stringify(data)}`);
+      const { code, text } = await probeCli(operation, input, service.tenant.key);
+      if (code !== "wrong_property") told.push(`${operation.name} by the command line: ${text}`);
+    }
+  }
+  expect(told).toEqual([]);
+  expect(bound.length).toBeGreaterThan(3);
+});
+
+test("X-Property-Id of another property is refused by every operation", async () => {
+  const told: string[] = [];
+  for (const operation of OPERATIONS.filter(
+    ({ realm, access }) => realm === "property" && access !== "operator",
+  )) {
+    for (const property of [rival.id, randomUUID()]) {
+      const input = inputFor(
+        operation,
+        operation.property ? { [operation.property]: service.tenant.id } : {},
+      );
+      const { status, body } = await probe(
+        operation,
+        { id: randomUUID(), ...input },
+        {
+          ...credential(operation),
+          "X-Property-Id": property,
+        },
+      );
+      if (status !== 403 || body.error !== "wrong_property")
+        told.push(`${operation.name}: ${status} ${JSON.stringify(body)}`);
+    }
+    if (operation.access !== "property") continue;
+    const input = { id: randomUUID(), ...inputFor(operation) };
+    const { data } = await probeMcp(operation, input, { "X-Property-Id": rival.id });
+    if (data.code !== "wrong_property") told.push(`${operation.name} over MCP: ${JSON.stringify(data)}`);
+  }
+  expect(told).toEqual([]);
+});
+
+test("no filter of a list reaches another property's row", async () => {
+  const told: string[] = [];
+  for (const table of TABLES.filter(({ verbs }) => verbs.includes("list"))) {
+    const foreign = theirs.get(table.name)!.id as string;
+    const path = `/api/${table.name}`;
+    for (const filter of [
+      `id.eq=${foreign}`,
+      `id=eq.${foreign}`,
+      `property_id.eq=${rival.id}`,
+      `property_id=eq.${rival.id}`,
+      `id.in=(${foreign})`,
+      `property_id.neq=${service.tenant.id}`,
+      `id=in.(${foreign})`,
+      `property_id.not.eq=${service.tenant.id}`,
+    ]) {
+      const { status, text } = await probePath("GET", `${path}?${filter}`);
+      if (status !== 200 || text !== "[]") told.push(`${table.name}?${filter}: ${status} ${text}`);
+    }
+    const all: Answer = await service.get(`${path}?select=property_id&limit=1000`);
+    const owners = new Set((all.body as { property_id: string }[]).map((row) => row.property_id));
+    if (all.status !== 200 || [...owners].join() !== service.tenant.id)
+      told.push(`${table.name}: ${all.text}`);
+  }
+  expect(told).toEqual([]);
+});
+
+test("a change of all rows that match a filter passes over another property's", async () => {
+  const told: string[] = [];
+  for (const { name, noun, verbs } of TABLES) {
+    const foreign = theirs.get(name)!.id as string;
+    for (const [verb, method] of [
+      ["update", "PATCH"],
+      ["delete", "DELETE"],
+    ] as const) {
+      if (!verbs.includes(verb) || CATALOG.operations.get(`${verb}_${noun}`)?.access !== "property") continue;
+      const { status, text } = await probePath(method, `/api/${name}?id=eq.${foreign}`, { body: {} });
+      if (status !== 200 || text !== "[]") told.push(`${method} ${name}: ${status} ${text}`);
+    }
+  }
+  expect(told).toEqual([]);
+});
+
+test("a key that may only read is refused by every operation that writes", async () => {
+  const told: string[] = [];
+  for (const operation of OPERATIONS.filter(
+    (one) => one.scope === "write" && one.access !== "public" && !isPersonal(one),
+  )) {
+    const input = { id: randomUUID(), ...inputFor(operation) };
+    const { status, body } = await probe(operation, input, { "X-Api-Key": service.tenant.readKey });
+    if (status !== 403 || body.error !== "insufficient_scope")
+      told.push(`${operation.name}: ${status} ${JSON.stringify(body)}`);
+    const { data } = await probeMcp(operation, input, { "X-Api-Key": service.tenant.readKey });
+    if (data.code !== "insufficient_scope") told.push(`${operation.name} over MCP: ${JSON.stringify(data)}`);
+    const { id: _, ...flags } = input;
+    const words = "id" in operation.input.shape ? input : flags;
+    const { code, text } = await probeCli(operation, words, service.tenant.readKey);
+    if (code !== "insufficient_scope") told.push(`${operation.name} by the command line: ${text}`);
+  }
+  expect(told).toEqual([]);
+});
+
+test("without a credential every operation is refused in the specification's words", async () => {
+  const told: string[] = [];
+  for (const operation of OPERATIONS.filter(({ access }) => access !== "public")) {
+    const { status, body, headers } = await probe(
+      operation,
+      { id: randomUUID(), ...inputFor(operation) },
+      { "X-Api-Key": null },
+    );
+    const challenge = headers.get("WWW-Authenticate") ?? "";
+    const right = /^Bearer resource_metadata="http[^"]+\/\.well-known\/oauth-protected-resource"$/.test(
+      challenge,
+    );
+    if (status !== 401 || body.error !== "missing_credential" || !right)
+      told.push(`${operation.name}: ${status} ${challenge}`);
+  }
+  expect(told).toEqual([]);
+});
+
+test("what a manager may do, an analyst and a key may not", async () => {
+  const analyst = `Bearer ${(await service.signIn({ role: "analyst" })).token}`;
+  const managed = OPERATIONS.filter(({ access, scope }) => access === "manager" && scope === "write");
+  for (const operation of managed) {
+    const input = {
+      id: randomUUID(),
+      ...inputFor(operation, operation.property ? { [operation.property]: service.tenant.id } : {}),
+    };
+    const asAnalyst = await probe(operation, input, { "X-Api-Key": null, Authorization: analyst });
+    expect(asAnalyst.status, operation.name).toBe(403);
+    const asKey = await probe(operation, input);
+    const code = isPersonal(operation) ? "invalid_credential" : "forbidden";
+    expect(asKey.body, operation.name).toMatchObject({ code });
+  }
+  const platform = OPERATIONS.filter(({ access }) => access === "operator");
+  for (const operation of platform) {
+    const { body } = await probe(
+      operation,
+      { id: randomUUID(), ...inputFor(operation) },
+      { "X-Api-Key": null, Authorization: manager },
+    );
+    expect(body, operation.name).toMatchObject({ code: "forbidden" });
+  }
+  expect(managed.length).toBeGreaterThan(1);
+});
+
+test("who only reads in a property is told so by every operation that writes, and of a rival's key nothing", async () => {
+  const headers = {
+    "X-Api-Key": null,
+    Authorization: `Bearer ${(await service.signIn({ role: "analyst" })).token}`,
+  };
+  const keyOf = async (property_id: string) =>
+    (await service.call("create_api_key", { property_id, name: "to be revoked" })).id as string;
+  const told: string[] = [];
+  for (const operation of OPERATIONS.filter(
+    ({ scope, access }) => scope === "write" && access !== "public",
+  )) {
+    const named = operation.property ? { [operation.property]: service.tenant.id } : {};
+    const key = operation.name === "revoke_api_key" ? { key_id: await keyOf(service.tenant.id) } : {};
+    const id = "id" in operation.input.shape && { id: randomUUID() };
+    const input = { ...id, ...inputFor(operation, { ...named, ...key }) };
+    const { status, body } = await probe(operation, input, headers);
+    if (status !== 403 || !["insufficient_scope", "forbidden"].includes(body.code))
+      told.push(`${operation.name}: ${status} ${JSON.stringify(body)}`);
+  }
+  expect(told).toEqual([]);
+  const revoke = "/api/functions/revoke-api-key";
+  const ofRival = await service.post(
+    revoke,
+    { key_id: await keyOf((await service.newTenant()).id) },
+    headers,
+  );
+  const ofNobody = await service.post(revoke, { key_id: randomUUID() }, headers);
+  expect([ofRival.body.code, ofNobody.body.code]).toEqual(["not_found", "not_found"]);
+});
+
+test("after all of this, nothing of the other property has changed", async () => {
+  expect(await fingerprints(admin, rival.id)).toEqual(before);
+  expect(OPEN.length).toBeGreaterThan(30);
+  const { rest, mcp, cli } = probes;
+  process.stdout.write(`tenancy: ${rest} probes over REST, ${mcp} over MCP, ${cli} by the command line\n`);
+  expect(rest + mcp + cli).toBeGreaterThanOrEqual(2_000);
+});

@@ -1,0 +1,133 @@
+import postgres from "postgres";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { connect, type Database } from "#db/database.ts";
+import { testDatabase } from "../../support/database.ts";
+
+const PROPERTY = "01900000-0000-7000-8000-00000000000a";
+const RIVAL = "01900000-0000-7000-8000-00000000000b";
+
+const database = await testDatabase();
+const admin = postgres(database.url, { max: 1, onnotice: () => {} });
+let db: Database;
+
+beforeAll(async () => {
+  for (const [index, id] of [PROPERTY, RIVAL].entries()) {
+    await admin`insert into properties (id, name, slug) values (${id}, 'P', ${`p${index}`})`;
+  }
+  db = connect(database.url, { application: "group-commit-test" });
+});
+afterAll(async () => {
+  await db.close();
+  await admin.end();
+  await database.drop();
+});
+
+/** Writes a segment, and answers the transaction that it was written in. */
+const write = (property: string, name: string, before?: string) =>
+  db.asProperty(
+    property,
+    async (sql, last) => {
+      const [row] = await sql<[{ transaction: string; role: string; tenant: string }]>`
+        select pg_current_xact_id()::text as transaction, current_user as role, current_property() as tenant`;
+      last(sql`insert into segments (property_id, name) values (${property}, ${name})`);
+      return row;
+    },
+    { group: true, ...(before && { before: [before] }) },
+  );
+const named = async (start: string) => {
+  const rows = await admin<{ name: string }[]>`select name from segments where starts_with(name, ${start})`;
+  return rows.map(({ name }) => name).sort();
+};
+const many = <T>(count: number, one: (index: number) => Promise<T>) =>
+  Promise.all(Array.from({ length: count }, (_, index) => one(index)));
+
+test("writes that come at the same time share transactions, and each has its own answer", async () => {
+  const written = await many(40, (index) => write(PROPERTY, `shared ${index}`));
+  expect(new Set(written.map(({ transaction }) => transaction)).size).toBeLessThan(10);
+  expect(await named("shared")).toHaveLength(40);
+});
+
+test("nobody shares a transaction with another tenant, or with one that begins otherwise", async () => {
+  const all = await many(60, async (index) => {
+    const tenant = index % 2 === 0 ? PROPERTY : RIVAL;
+    const before = index % 3 === 0 ? "select 1" : undefined;
+    const row = await write(tenant, `apart ${index}`, before);
+    expect(row).toMatchObject({ tenant, role: "app_property" });
+    return { transaction: row.transaction, opening: `${tenant} ${before}` };
+  });
+  const openings = new Map<string, Set<string>>();
+  for (const { transaction, opening } of all) {
+    openings.set(transaction, (openings.get(transaction) ?? new Set()).add(opening));
+  }
+  expect([...openings.values()].every((those) => those.size === 1)).toBe(true);
+  expect(openings.size).toBeLessThan(all.length);
+});
+
+test.each(["first", "last", "thrown"] as const)(
+  "one that fails (%s) has its own error and leaves nothing, and the others of its group are kept once",
+  async (how) => {
+    const failing = db.asProperty(
+      PROPERTY,
+      async (sql, last) => {
+        await sql`insert into segments (property_id, name) values (${PROPERTY}, ${`${how} failing`})`;
+        if (how === "thrown") throw new Error("refused");
+        if (how === "first") await sql`select ${0}::int / 0`;
+        last(sql`select ${0}::int / 0`);
+      },
+      { group: true },
+    );
+    const ended = await Promise.allSettled([
+      write(PROPERTY, `${how} a`),
+      failing,
+      write(PROPERTY, `${how} b`),
+    ]);
+    expect(ended).toMatchObject([
+      { status: "fulfilled" },
+      { reason: how === "thrown" ? { message: "refused" } : { code: "22012" } },
+      { status: "fulfilled" },
+    ]);
+    expect(await named(how)).toEqual([`${how} a`, `${how} b`]);
+  },
+);
+
+test("one that waits for a lock holds up no other for long", async () => {
+  const lock = "select pg_advisory_xact_lock_shared(4711)";
+  const { promise: held, resolve: release } = Promise.withResolvers<void>();
+  const { promise: begun, resolve: begin } = Promise.withResolvers<void>();
+  const holder = db.asProperty(RIVAL, async (sql) => {
+    await sql`select pg_advisory_xact_lock(4712)`;
+    begin();
+    await held;
+  });
+  await begun;
+  const waiting = db.asProperty(PROPERTY, (sql) => sql`select pg_advisory_xact_lock(4712)`, {
+    group: true,
+    before: [lock],
+  });
+  let waits = true;
+  const waited = waiting.then(() => {
+    waits = false;
+  });
+  await many(5, (index) => write(PROPERTY, `beside ${index}`, lock));
+  expect(waits).toBe(true);
+  release();
+  await Promise.all([holder, waited]);
+  expect(await named("beside")).toHaveLength(5);
+});
+
+test("one that was told that it took too long is not begun any more", async () => {
+  const { promise: held, resolve: release } = Promise.withResolvers<void>();
+  const busy = Array.from({ length: 3 }, (_, index) =>
+    db.asProperty(PROPERTY, () => held, { group: true, before: [`select ${index}`] }),
+  );
+  const late = db.asProperty(
+    PROPERTY,
+    async (sql) => sql`insert into segments (property_id, name) values (${PROPERTY}, 'too late')`,
+    { group: true, deadline: 50 },
+  );
+  await expect(late).rejects.toMatchObject({ code: "57014" });
+  release();
+  await Promise.all(busy);
+  await write(PROPERTY, "too late, and another");
+  expect(await named("too late")).toEqual(["too late, and another"]);
+});

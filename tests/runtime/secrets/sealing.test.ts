@@ -1,0 +1,26 @@
+import { expect, test } from "vitest";
+import { placeOf, seal, unseal } from "#runtime/secrets/sealing.ts";
+
+const config = { appSecret: "s".repeat(32) };
+const place = placeOf("message_providers", "credentials", "p", "1");
+
+test("a sealed secret opens in its place, and is sealed differently each time", () => {
+  const sealed = seal(config, place, "señal");
+  expect(sealed).not.toContain("señal");
+  expect(seal(config, place, "señal")).not.toBe(sealed);
+  expect(unseal(config, place, sealed)).toBe("señal");
+});
+
+test("in another record, with another secret or changed, it does not open", () => {
+  const sealed = seal(config, place, "secret");
+  const elsewhere = placeOf("message_providers", "credentials", "q", "1");
+  expect(() => unseal(config, elsewhere, sealed)).toThrow(/does not open/);
+  expect(() => unseal({ appSecret: "t".repeat(32) }, place, sealed)).toThrow(/does not open/);
+  for (const cut of [sealed.slice(0, -4), `${sealed.slice(0, 12)}AAAA${sealed.slice(16)}`, "sealed:1:"]) {
+    expect(() => unseal(config, place, cut)).toThrow(/does not open/);
+  }
+});
+
+test("what was stored before there were seals is read as it is", () => {
+  expect(unseal(config, place, "whsec_abc")).toBe("whsec_abc");
+});

@@ -1,0 +1,109 @@
+import { randomUUID } from "node:crypto";
+import type { ChosenProvider, Sender } from "#runtime/channels/index.ts";
+import { type EmailMessage, each, type Keep, type SendOutcome } from "#runtime/channels/provider/channel.ts";
+import { jobContexts } from "#runtime/jobs/job-context.ts";
+import type { Job, JobContext, JobRuntime } from "#runtime/operation/job.ts";
+import { CATALOG } from "#tools/catalog.ts";
+import type { TestService } from "./service.ts";
+
+/** A vendor that answers as told, and remembers what it was given. */
+export function vendor(
+  options: {
+    repeatable?: boolean;
+    concurrency?: number;
+    answer?: (message: EmailMessage) => SendOutcome | Promise<SendOutcome>;
+  } = {},
+) {
+  const given: EmailMessage[] = [];
+  const answer =
+    options.answer ??
+    ((message: EmailMessage): SendOutcome => ({
+      id: message.id,
+      status: "sent",
+      providerMessageId: message.id,
+    }));
+  const sender: Sender<"email"> = {
+    repeatable: options.repeatable ?? false,
+    concurrency: options.concurrency ?? 10,
+    send: (messages, sending) => {
+      given.push(...messages);
+      return each(messages, sending, async (message) => answer(message));
+    },
+  };
+  return { sender, given };
+}
+
+export interface WorkOptions {
+  open?(keep: Keep, chosen: Pick<ChosenProvider, "name" | "settings">): Sender<"email">;
+  /** Only jobs of this name. */
+  only?: string;
+  /** Counts down the transactions that commit before the process is killed. */
+  killedAfter?: { left: number };
+}
+
+/** A process that is killed: nothing that it does afterwards has an effect. */
+export class Killed extends Error {}
+
+function mortal(context: JobContext, life: { left: number }): JobContext {
+  return {
+    ...context,
+    transact: async (work) => {
+      if (life.left <= 0) throw new Killed();
+      life.left -= 1;
+      return context.transact(work);
+    },
+  };
+}
+
+interface QueueRow {
+  id: string;
+  name: string;
+  property_id: string;
+  tenant: string;
+  input: object;
+  attempts: number;
+  max_attempts: number;
+}
+
+/** Claims the next due job as a worker would and runs it. A rejected job stays claimed: it is what a crash leaves. */
+export async function runNext(
+  { internals }: TestService,
+  propertyId: string,
+  { open, only, killedAfter }: WorkOptions,
+): Promise<boolean> {
+  const lease = randomUUID();
+  const [claimed] = await internals.db.asSystem(
+    (sql) => sql<QueueRow[]>`
+    update queue set state = 'running', attempts = attempts + 1, lease = ${lease}, dedupe = null,
+      leased_until = now() + interval '1 hour'
+    where id = (select id from queue
+      where state = 'ready' and run_at <= now() and property_id = ${propertyId} and name <> 'deliver_webhooks'
+        and name = coalesce(${only ?? null}, name) order by run_at, id limit 1 for update skip locked)
+    returning id, name, property_id, tenant, input, attempts, max_attempts`,
+  );
+  if (!claimed) return false;
+  const job = CATALOG.jobs.get(claimed.name) as Job<unknown>;
+  const jobRuntime = {
+    outgoing: null as never,
+    mailDomains: null as never,
+    open: ((_channel, chosen, keep) => open?.(keep, chosen) ?? vendor().sender) as JobRuntime["open"],
+  };
+  const held = {
+    ...claimed,
+    lease,
+    claimedAt: 0,
+    stop: new AbortController(),
+  };
+  const context = jobContexts({ ...internals, jobRuntime }, () => {}).of(held);
+  await job.handler(killedAfter ? mortal(context, killedAfter) : context, job.input.parse(claimed.input));
+  await internals.db.asSystem((sql) => sql`delete from queue where id = ${claimed.id}`);
+  return true;
+}
+
+/** What happens to the jobs of a worker that is lost: they are ready again. */
+export async function loseWorker(service: TestService, propertyId: string): Promise<void> {
+  await service.internals.db.asSystem(
+    (sql) => sql`
+    update queue set state = 'ready', lease = null, leased_until = null, run_at = now() where state = 'running' and property_id = ${propertyId}`,
+  );
+}

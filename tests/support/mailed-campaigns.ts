@@ -1,0 +1,56 @@
+import postgres from "postgres";
+import { expect, vi } from "vitest";
+import { mailServer } from "./receivers.ts";
+import { scenarioIn } from "./scenario.ts";
+import { startService, type Tenant } from "./service.ts";
+
+/** A call about a player, and performance.now() of its answer. */
+interface Answered {
+  email: string;
+  status: number;
+  at: number;
+}
+
+/** A service whose campaigns go to a mail server, which notes when each address last got a mail. */
+export async function startMailedCampaigns() {
+  const arrivals = new Map<string, number>();
+  const mail = await mailServer(({ to }) => void arrivals.set(to, performance.now()));
+  const service = await startService({
+    email: { provider: "smtp", smtpUrl: mail.url, from: "promo@casino.example" },
+  });
+  const admin = postgres(service.database.url, { max: 2, onnotice: () => {} });
+  return {
+    service,
+    admin,
+    mails: mail.mails,
+    /** A new property in the middle of a campaign to a thousand. */
+    async midSending(): Promise<Tenant> {
+      const tenant = await service.newTenant();
+      const scenario = scenarioIn(service, tenant.id);
+      await scenario.crowd(1000);
+      await scenario.send(await scenario.campaign());
+      await vi.waitFor(() => expect(mail.mails.length).toBeGreaterThan(30), 20_000);
+      return tenant;
+    },
+    /** Asks about a player, and notes when it is answered. */
+    async ask(path: string, { key }: Tenant, body: object, email: string): Promise<Answered> {
+      const { status } = await service.post(path, body, { "X-Api-Key": key });
+      return { email, status, at: performance.now() };
+    },
+    /** All were answered well, nobody got a mail after it, and not everybody got one before. */
+    async expectNoneLate(answered: Answered[]): Promise<void> {
+      await service.idle();
+      expect(new Set(answered.map(({ status }) => status))).toEqual(new Set([200]));
+      expect(answered.filter(({ email, at }) => (arrivals.get(email) ?? 0) > at)).toEqual([]);
+      expect(answered.filter(({ email }) => !arrivals.has(email)).length).toBeGreaterThan(0);
+    },
+    reached: (email: string) => arrivals.has(email),
+    async stop(): Promise<void> {
+      await admin.end();
+      await service.stop();
+      await mail.stop();
+    },
+  };
+}
+
+export type MailedCampaigns = Awaited<ReturnType<typeof startMailedCampaigns>>;

@@ -1,0 +1,113 @@
+import { createHash, randomBytes, randomUUID } from "node:crypto";
+import fc from "fast-check";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { AbTest, drawnVariant } from "#tools/campaigns/campaign/ab-test.ts";
+import { winnerOf } from "#tools/campaigns/choose-winner.job.ts";
+import { type TestDatabase, testDatabase } from "../../../support/database.ts";
+
+let database: TestDatabase;
+beforeAll(async () => {
+  database = await testDatabase();
+});
+afterAll(() => database?.drop());
+
+/** What the plan's SQL says of addresses, in their order. */
+async function drawnBySql(id: string, ab: AbTest, hashes: Buffer[]): Promise<(string | null)[]> {
+  const list = hashes.map((hash) => hash.toString("hex"));
+  const rows = await database.db.asSystem(
+    (sql) => sql<{ variant: string | null }[]>`
+      select ${drawnVariant(id, ab)} as variant
+      from (select n, decode(h, 'hex') as hash from unnest(${list}::text[]) with ordinality e(h, n)) a order by n`,
+  );
+  return rows.map(({ variant }) => variant);
+}
+
+/** The same by whole numbers: a draw below the share is in the test, and the weights divide a second one. */
+function drawnByOracle(id: string, { variants, test_percent }: AbTest, hash: Buffer): string | null {
+  const draw = (what: string) =>
+    BigInt(createHash("sha256").update(`${id}|1|${what}|`).update(hash).digest().readUInt32BE());
+  if (draw("test") * 100n >= BigInt(test_percent) << 32n) return null;
+  const total = variants.reduce((sum, { weight }) => sum + BigInt(weight), 0n);
+  let below = 0n;
+  for (const { id: variant, weight } of variants) {
+    below += BigInt(weight);
+    if (draw("variant") * total < below << 32n) return variant;
+  }
+  throw new Error("the weights do not reach the end");
+}
+
+const weights = fc.array(fc.integer({ min: 1, max: 10_000 }), { minLength: 2, maxLength: 10 });
+const testOf = (given: number[], test_percent: number) =>
+  AbTest.parse({
+    variants: given.map((weight, index) => ({ id: `v${index}`, weight })),
+    test_percent,
+    metric: "open",
+  });
+
+test("an address has the variant that its hash names by the weights, in whatever order and company it comes", async () => {
+  await fc.assert(
+    fc.asyncProperty(weights, fc.integer({ min: 1, max: 100 }), async (given, percent) => {
+      const ab = testOf(given, percent);
+      const id = randomUUID();
+      const hashes = Array.from({ length: 60 }, () => randomBytes(32));
+      const whole = await drawnBySql(id, ab, hashes);
+      expect(whole).toEqual(hashes.map((hash) => drawnByOracle(id, ab, hash)));
+      const part = hashes.slice(20, 45).toReversed();
+      expect(await drawnBySql(id, ab, part)).toEqual(whole.slice(20, 45).toReversed());
+      if (percent === 100) expect(whole).not.toContain(null);
+    }),
+    { numRuns: 40 },
+  );
+});
+
+test("variants get their shares, and who was in one campaign's test is not in all of them", async () => {
+  const hashes = Array.from({ length: 20_000 }, () => randomBytes(32));
+  const ab = testOf([1, 3], 50);
+  const first = await drawnBySql(randomUUID(), ab, hashes);
+  const share = (of: (string | null)[], variant: string | null) =>
+    of.filter((one) => one === variant).length / hashes.length;
+  // Six standard deviations to either side.
+  expect(Math.abs(share(first, null) - 0.5)).toBeLessThan(0.022);
+  expect(Math.abs(share(first, "v0") - 0.125)).toBeLessThan(0.015);
+  const second = await drawnBySql(randomUUID(), ab, hashes);
+  const both = first.filter((one, index) => one !== null && second[index] !== null).length / hashes.length;
+  expect(Math.abs(both - 0.25)).toBeLessThan(0.02);
+});
+
+const counted = fc.array(
+  fc
+    .nat({ max: 300 })
+    .chain((sample) => fc.record({ sample: fc.constant(sample), count: fc.nat({ max: sample }) })),
+  { minLength: 2, maxLength: 10 },
+);
+
+test("the winner is the one variant with the highest rate, and else the fallback", () => {
+  fc.assert(
+    fc.property(counted, fc.integer({ min: 1, max: 20 }), (figures, min_sample) => {
+      const named = figures.map((one, index) => ({ id: `v${index}`, ...one }));
+      const ab = {
+        ...testOf(
+          figures.map(() => 1),
+          50,
+        ),
+        min_sample,
+        fallback_variant_id: "v1",
+      };
+      const { winner_id, reason } = winnerOf(ab, named);
+      const rates = named.map(({ count, sample }) => count / sample);
+      const leaders = named.filter((_, index) => rates[index] === Math.max(...rates));
+      if (named.some(({ sample }) => sample < min_sample))
+        expect([winner_id, reason]).toEqual(["v1", "too_few"]);
+      else if (leaders.length > 1) expect([winner_id, reason]).toEqual(["v1", "tie"]);
+      else expect([winner_id, reason]).toEqual([leaders[0]!.id, "best"]);
+    }),
+  );
+  const tie = [
+    { id: "v0", sample: 3, count: 1 },
+    { id: "v1", sample: 300, count: 100 },
+  ];
+  expect(winnerOf({ ...testOf([1, 1], 50), min_sample: 1 }, tie)).toMatchObject({
+    winner_id: "v0",
+    reason: "tie",
+  });
+});

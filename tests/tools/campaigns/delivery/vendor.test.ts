@@ -1,0 +1,132 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import type { EmailMessage, SendOutcome } from "#runtime/channels/provider/channel.ts";
+import { vendor } from "../../../support/job-runner.ts";
+import { newScenario, type Scenario } from "../../../support/scenario.ts";
+import { startService, type TestService } from "../../../support/service.ts";
+
+let service: TestService;
+let scenario: Scenario;
+
+// Without a worker: the tests run its jobs, and stop them where they want.
+beforeAll(async () => {
+  service = await startService({ role: "web" });
+});
+afterAll(() => service?.stop());
+beforeEach(async () => {
+  scenario = await newScenario(service);
+});
+
+const sent = (message: EmailMessage): SendOutcome => ({
+  id: message.id,
+  status: "sent",
+  providerMessageId: message.id,
+});
+
+describe("a vendor", () => {
+  /** As if the time until the next try had passed. */
+  const later = async () => {
+    await scenario.query(
+      (sql) => sql`
+      update campaign_sends set scheduled_for = now() where property_id = ${scenario.id} and status = 'pending'`,
+    );
+    await service.internals.db.asSystem(
+      (sql) => sql`update queue set run_at = now() where property_id = ${scenario.id}`,
+    );
+  };
+
+  test("that is busy is asked again later, and the fifth refusal is final", async () => {
+    const id = await scenario.planned(2);
+    const { sender, given } = vendor({
+      answer: (message) =>
+        message.to === "p1@example.com"
+          ? sent(message)
+          : { id: message.id, status: "retry", code: "smtp_451", message: "busy", retryAfter: 90 },
+    });
+    for (const expected of [2, 3, 4, 5]) {
+      await scenario.work({ open: () => sender });
+      expect(given).toHaveLength(expected);
+      expect(await scenario.get(id)).toMatchObject({ status: "sending" });
+      await scenario.work({ open: () => sender });
+      expect(given).toHaveLength(expected);
+      await later();
+    }
+    await scenario.work({ open: () => sender });
+    expect(await scenario.tally(id)).toEqual({ sent: 1, failed: 1 });
+    expect(await scenario.get(id)).toMatchObject({ status: "sent" });
+  });
+
+  test("that takes but a few at a time gets the others later, and no message fails for it", async () => {
+    const id = await scenario.planned(20);
+    let taken = 0;
+    const { sender, given } = vendor({
+      answer: (message) =>
+        taken++ < 3
+          ? sent(message)
+          : { id: message.id, status: "retry", code: "http_429", message: "too many", busy: true },
+    });
+    for (let round = 1; round <= 7; round += 1) {
+      taken = 0;
+      await scenario.work({ open: () => sender });
+      // Not the whole campaign is shown to a vendor that takes no more: three lanes show three each, and the one
+      // whose three were taken shows three more.
+      expect(given.splice(0).length).toBeLessThanOrEqual(12);
+      await later();
+    }
+    expect(await scenario.tally(id)).toEqual({ sent: 20 });
+    expect(await scenario.get(id)).toMatchObject({ status: "sent" });
+  });
+
+  test("that is down for hours costs no message", async () => {
+    const id = await scenario.planned(12);
+    let down = true;
+    const { sender, given } = vendor({
+      answer: (message) =>
+        down
+          ? { id: message.id, status: "retry", code: "not_connected", message: "down", busy: true }
+          : sent(message),
+    });
+    for (let round = 1; round <= 6; round += 1) {
+      await scenario.work({ open: () => sender });
+      expect(given.splice(0).length).toBeLessThanOrEqual(10);
+      await later();
+    }
+    down = false;
+    await scenario.work({ open: () => sender });
+    expect(await scenario.tally(id)).toEqual({ sent: 12 });
+  });
+
+  test("that refuses us fails the campaign, and sending it again goes on without repeating anything", async () => {
+    const id = await scenario.planned(20);
+    let repaired = false;
+    const { sender, given } = vendor({
+      concurrency: 4,
+      answer: (message) =>
+        given.length <= 4 || repaired
+          ? sent(message)
+          : { id: message.id, status: "retry", code: "smtp_535", message: "bad password", fatal: true },
+    });
+    await scenario.work({ open: () => sender });
+    const failed = await scenario.get(id);
+    expect(failed).toMatchObject({ status: "failed" });
+    expect(failed.status_reason).toContain("smtp_535");
+    const before = await scenario.tally(id);
+    expect((before.sent ?? 0) + (before.pending ?? 0)).toBe(20);
+    repaired = true;
+    given.splice(0);
+    await scenario.send(id);
+    await scenario.work({ open: () => sender });
+    expect(given).toHaveLength(before.pending!);
+    expect(await scenario.tally(id)).toEqual({ sent: 20 });
+  });
+
+  test("whose answer nobody can tell leaves the message unknown, never sent again", async () => {
+    const id = await scenario.planned(3);
+    const { sender, given } = vendor({
+      answer: (message) => ({ id: message.id, status: "unknown", code: "cut", message: "connection cut" }),
+    });
+    await scenario.work({ open: () => sender });
+    expect(given).toHaveLength(3);
+    expect(await scenario.tally(id)).toEqual({ unknown: 3 });
+    expect(await scenario.stats(id)).toMatchObject({ status: "sent", audience: 3, unknown: 3 });
+  });
+});

@@ -1,0 +1,148 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { newScenario, type Scenario } from "../../../support/scenario.ts";
+import { startService, type TestService } from "../../../support/service.ts";
+
+let service: TestService;
+let scenario: Scenario;
+
+beforeAll(async () => {
+  service = await startService({ role: "web" });
+});
+afterAll(() => service?.stop());
+beforeEach(async () => {
+  scenario = await newScenario(service);
+});
+
+const HTML = '<a href="https://play.example/a">A</a><a href="https://play.example/b">B</a>';
+
+/** A campaign that was sent to so many players a minute ago, and the paths of its links by recipient. */
+async function sent(players: number, fields: Record<string, unknown> = {}) {
+  await scenario.crowd(players);
+  const id = await scenario.campaign({ body_html: HTML, ...fields });
+  await scenario.send(id);
+  const given: { id: string; html?: string }[] = [];
+  await scenario.work({
+    open: (keep) => ({
+      repeatable: true,
+      concurrency: 10,
+      send: async (messages) => {
+        given.push(...messages);
+        await keep(messages.map((message) => ({ channel: "email", providerMessageId: message.id, message })));
+        return messages.map((message) => ({ id: message.id, status: "sent", providerMessageId: message.id }));
+      },
+    }),
+  });
+  await scenario.query((sql) => sql`update campaign_sends set sent_at = now() - interval '1 minute'`);
+  const clicks = given.map(({ html }) =>
+    Array.from(html!.matchAll(/"[^"]*(\/c\/[^"]+)"/g), ([, path]) => path!),
+  );
+  return { id, clicks };
+}
+
+const person = { "user-agent": "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0" };
+const visit = (path: string, headers: Record<string, string> = person) =>
+  fetch(`${service.baseUrl}${path}`, { redirect: "manual", headers });
+const due = (id: string) =>
+  service.internals.db.asSystem(
+    (sql) => sql`
+    update queue set run_at = now() where name = 'refresh_campaign_stats' and input ->> 'campaignId' = ${id}`,
+  );
+
+describe("the figures of a campaign", () => {
+  test("count clicks in all, by recipient, by person and by link", async () => {
+    const { id, clicks } = await sent(3);
+    await visit(clicks[0]![0]!);
+    await visit(clicks[0]![0]!);
+    await visit(clicks[1]![0]!, { "user-agent": "curl/8.1" });
+    await visit(clicks[2]![1]!);
+    const stats = await scenario.stats(id);
+    expect(stats).toMatchObject({ audience: 3, sent: 3, clicks_total: 4, clicks_unique: 3, clicks_human: 2 });
+    expect(stats.by_link).toMatchObject([
+      { url: "https://play.example/a", clicks_total: 3, clicks_unique: 2, clicks_human: 1 },
+      { url: "https://play.example/b", clicks_total: 1, clicks_unique: 1, clicks_human: 1 },
+    ]);
+  });
+
+  test("are of the recipients whose message went out in a period, where one is named", async () => {
+    const { id, clicks } = await sent(3);
+    await visit(clicks[0]![0]!);
+    const [first] = await scenario.sends(id);
+    await scenario.query(
+      (sql) => sql`
+      update campaign_sends set sent_at = '2026-01-02T00:00:00Z', bounce_type = 'hard', status = 'bounced'
+      where property_id = ${scenario.id} and id = ${first!.id}`,
+    );
+    const about = { campaignId: id, propertyId: scenario.id };
+    const january = { from: "2026-01-01T00:00:00Z", to: "2026-02-01T00:00:00Z" };
+    expect(await scenario.call("campaign_stats", { ...about, ...january })).toMatchObject({
+      audience: 1,
+      bounced: 1,
+      bounced_hard: 1,
+      bounced_soft: 0,
+    });
+    const later = await scenario.call("campaign_stats", { ...about, from: january.to });
+    expect(later).toMatchObject({ audience: 2, sent: 2 });
+    await expect(
+      scenario.call("campaign_stats", { ...about, from: january.to, to: january.from }),
+    ).rejects.toMatchObject({ code: "invalid" });
+  });
+
+  test("stand in the campaign's record once it is sent, and follow what comes later", async () => {
+    const draft = await scenario.campaign();
+    expect((await scenario.get(draft)).stats).toEqual({});
+    const { id, clicks } = await sent(2);
+    const before = await scenario.get(id);
+    expect(before.stats).toMatchObject({ audience: 2, sent: 2, clicks_unique: 0 });
+    await visit(clicks[0]![0]!);
+    await due(id);
+    await scenario.work({ only: "refresh_campaign_stats" });
+    const after = await scenario.get(id);
+    expect(after.stats).toMatchObject({ clicks_unique: 1 });
+    expect(after.version).toBe(before.version);
+  });
+
+  test("of a large campaign are those that were counted last, and say when", async () => {
+    const { id } = await sent(2);
+    await scenario.query(
+      (sql) => sql`
+      update campaigns set audience_count = 1000000, stats_at = '2026-01-02T00:00:00Z',
+        stats = jsonb_set(stats, '{sent}', '7') where property_id = ${scenario.id} and id = ${id}`,
+    );
+    expect(await scenario.stats(id)).toMatchObject({ sent: 7, as_of: "2026-01-02T00:00:00+00:00" });
+  });
+
+  test("count who reached the goal within its time, once", async () => {
+    await scenario.call("create_webhook_endpoint", {
+      url: "https://crm.example.com/hooks",
+      events: ["campaign.converted"],
+    });
+    const { id } = await sent(4, { goal: { event: "deposit", window_hours: 2 } });
+    const report = (player_id: string, minutes: number, name = "deposit") =>
+      scenario.call("create_player_event", {
+        player_id,
+        name,
+        occurred_at: new Date(Date.now() + minutes * 60_000).toISOString(),
+      });
+    await report("p-1", 0);
+    await report("p-1", 0);
+    await report("p-2", -30);
+    await report("p-3", 0, "visit");
+    await scenario.query(
+      (sql) => sql`
+      update campaign_sends s set sent_at = now() - interval '3 hours' from players p
+      where s.property_id = ${scenario.id} and p.property_id = ${scenario.id} and p.id = s.player_id and p.player_id = 'p-4'`,
+    );
+    await report("p-4", 0);
+    for (let round = 0; round < 2; round += 1) {
+      await due(id);
+      await scenario.work({ only: "refresh_campaign_stats" });
+    }
+    expect(await scenario.stats(id)).toMatchObject({ converted: 1 });
+    const events = await scenario.query(
+      (sql) => sql`
+      select data -> 'object' ->> 'event' as event from outbox
+      where property_id = ${scenario.id} and type = 'campaign.converted'`,
+    );
+    expect([...events]).toEqual([{ event: "deposit" }]);
+  });
+});

@@ -1,0 +1,28 @@
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { type MailedCampaigns, startMailedCampaigns } from "../../support/mailed-campaigns.ts";
+
+let campaigns: MailedCampaigns;
+beforeAll(async () => {
+  campaigns = await startMailedCampaigns();
+});
+afterAll(() => campaigns?.stop());
+
+test("who takes consent back in the middle of a campaign gets no mail after the answer", async () => {
+  const tenant = await campaigns.midSending();
+  const players = await campaigns.admin<{ id: string; email: string }[]>`
+    select p.id, p.email from campaign_sends s join players p on p.property_id = s.property_id and p.id = s.player_id
+    where s.property_id = ${tenant.id} and s.status in ('pending', 'sending') order by s.id`;
+  const answered: Awaited<ReturnType<MailedCampaigns["ask"]>>[] = [];
+  // From those whose turn is next, and from those whose turn is last.
+  const [next, last] = [players.slice(0, 500).values(), players.slice(500).reverse().values()];
+  const revoker = async (people: Iterable<{ id: string; email: string }>) => {
+    for (const { id, email } of people) {
+      const body = { propertyId: tenant.id, playerId: id, channel: "email" };
+      answered.push(await campaigns.ask("/api/functions/consent-revoke", tenant, body, email));
+    }
+  };
+  await Promise.all([next, next, next, last].map(revoker));
+  await campaigns.expectNoneLate(answered);
+  expect(answered.filter(({ email }) => campaigns.reached(email)).length).toBeGreaterThan(0);
+  // A thousand requests go beside a campaign of a thousand mails.
+}, 60_000);

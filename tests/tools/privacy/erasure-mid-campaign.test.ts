@@ -1,0 +1,102 @@
+import type postgres from "postgres";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { lockWaits, openTransaction } from "../../support/blocking.ts";
+import { type MailedCampaigns, startMailedCampaigns } from "../../support/mailed-campaigns.ts";
+import type { TestService } from "../../support/service.ts";
+
+let campaigns: MailedCampaigns;
+let service: TestService;
+let admin: postgres.Sql;
+beforeAll(async () => {
+  campaigns = await startMailedCampaigns();
+  ({ service, admin } = campaigns);
+});
+afterAll(() => campaigns?.stop());
+
+const ERASE = "/api/functions/data-deletion";
+const erase = (propertyId: string, key: string, playerId: string) =>
+  service.post(ERASE, { propertyId, playerId }, { "X-Api-Key": key });
+
+async function finish(): Promise<void> {
+  await admin`update queue set run_at = now() where name = 'finish_erasure'`;
+  service.internals.wake();
+  await service.idle();
+}
+
+test("players who are erased in the middle of a campaign get no mail after the answer, and leave no name", async () => {
+  const tenant = await campaigns.midSending();
+  const players = await admin<{ id: string; email: string }[]>`
+    select id, email from players where property_id = ${tenant.id} order by id desc limit 10`;
+  const answered = await Promise.all(
+    players.map(({ id, email }) => {
+      return campaigns.ask(ERASE, tenant, { propertyId: tenant.id, playerId: id }, email);
+    }),
+  );
+  await campaigns.expectNoneLate(answered);
+  await finish();
+  const [left] = await admin`
+    select count(*)::int as sends from campaign_sends where property_id = ${tenant.id}
+      and player_id in (select id from players where property_id = ${tenant.id} and status = 'erased')`;
+  expect(left).toEqual({ sends: 0 });
+  const [sent] = await admin`
+    select count(*) filter (where status = 'sent')::int as sent,
+      count(*) filter (where anon_id is not null)::int as anonymous
+    from campaign_sends where property_id = ${tenant.id}`;
+  expect(sent).toEqual({ sent: campaigns.mails.length, anonymous: players.length });
+});
+
+test("an import that has judged the person already, and not yet written, brings nobody back", async () => {
+  const tenant = await service.newTenant();
+  const headers = { "X-Api-Key": tenant.key };
+  const [held, player] = await Promise.all(
+    ["held", "gone"].map(
+      async (name) =>
+        (await service.post("/api/players", { player_id: name, email: `${name}@imported.example` }, headers))
+          .body,
+    ),
+  );
+  const close = await openTransaction(
+    admin,
+    (sql) => sql`select from players where id = ${held.id} for update`,
+  );
+  const csv = "player_id,email,first_name\nheld,held@imported.example,Ana\ngone,gone@imported.example,Ana\n";
+  const job = await service.post("/api/import_jobs", { csv }, headers);
+  await lockWaits(admin, 1);
+  const erasing = erase(tenant.id, tenant.key, player.id);
+  await Promise.race([erasing, lockWaits(admin, 2)]);
+  await close();
+  expect((await erasing).status).toBe(200);
+  await service.idle();
+  await finish();
+  expect((await service.get(`/api/import_jobs/${job.body.id}`, headers)).body).toMatchObject({
+    status: "completed",
+  });
+  const left = await admin`
+    select player_id, first_name from players where property_id = ${tenant.id} and email like 'gone%'`;
+  expect([...left]).toEqual([]);
+  const [tombstone] = await admin`select email, first_name, status from players where id = ${player.id}`;
+  expect(tombstone).toEqual({ email: null, first_name: null, status: "erased" });
+  const errors = await admin`
+    select original_row from import_errors where property_id = ${tenant.id} and original_row is not null`;
+  expect([...errors]).toEqual([]);
+});
+
+test("what was on its way when the person was erased, and arrives later, goes the same way", async () => {
+  const tenant = await service.newTenant();
+  const headers = { "X-Api-Key": tenant.key };
+  const player = (await service.post("/api/players", { email: "late@example.com" }, headers)).body;
+  const { body } = await erase(tenant.id, tenant.key, player.id);
+  const [send] = await admin`
+    insert into campaign_sends (property_id, player_id, channel, status, address_masked, dedupe_key)
+    values (${tenant.id}, ${player.id}, 'email', 'sent', 'l***@e***.com', ${Buffer.from(player.id)}) returning id`;
+  await admin`
+    insert into mailbox_messages (property_id, id, channel, recipient)
+    values (${tenant.id}, ${send!.id}, 'email', 'late@example.com')`;
+  await finish();
+  const [kept] = await admin`select player_id, address_masked from campaign_sends where id = ${send!.id}`;
+  expect(kept).toEqual({ player_id: null, address_masked: null });
+  expect([...(await admin`select from mailbox_messages where property_id = ${tenant.id}`)]).toEqual([]);
+  const verified = await service.post("/api/functions/verify-ledger", { propertyId: tenant.id }, headers);
+  expect(verified.body).toMatchObject({ intact: true });
+  expect((await erase(tenant.id, tenant.key, player.id)).body).toEqual(body);
+});

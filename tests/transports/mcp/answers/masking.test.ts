@@ -1,0 +1,70 @@
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { CATALOG } from "#tools/catalog.ts";
+import { overMcp } from "../../../support/operation-calls.ts";
+import { startService, type TestService } from "../../../support/service.ts";
+
+const PERSON = { first_name: "Zelda", email: "zelda.q@mailbox.example", birth_date: "1980-05-06" };
+const getPlayer = CATALOG.operations.get("get_player")!;
+const exportPlayers = CATALOG.operations.get("export_players")!;
+
+let service: TestService;
+let id: string;
+let masked: Record<string, string>;
+
+beforeAll(async () => {
+  service = await startService();
+  id = (await service.post("/api/players", PERSON)).body.id;
+  masked = { "X-Api-Key": await keyWith({ pii_masked: true }) };
+});
+afterAll(() => service?.stop());
+
+const keyWith = async (settings: object) =>
+  (await service.call("create_api_key", { property_id: service.tenant.id, name: "agent", ...settings }))
+    .api_key as string;
+const mcp = (query: string, headers: Record<string, string>) =>
+  service.request("POST", `/api/mcp${query}`, {
+    body: { jsonrpc: "2.0", id: 1, method: "tools/call", params: { name: "get_player", arguments: { id } } },
+    headers: { Accept: "application/json, text/event-stream", ...headers },
+  });
+
+test("a key that was made so shows its agent no whole address, name or birth date", async () => {
+  const { data } = await overMcp(service, getPlayer, { id }, masked);
+  expect(data).toMatchObject({
+    first_name: "Z•••",
+    email: "z***@m***.example",
+    birth_date: "1980-••-••",
+  });
+  const asked = await mcp("?pii=masked", masked);
+  expect(asked.text).not.toContain("Zelda");
+  expect((await overMcp(service, exportPlayers, {}, masked)).isError).toBe(true);
+  const player = { jsonrpc: "2.0", id: 1, method: "resources/read", params: { uri: `player://${id}` } };
+  const read = await service.request("POST", "/api/mcp", {
+    body: player,
+    headers: { Accept: "application/json, text/event-stream", ...masked },
+  });
+  expect(read.text).toContain("Z•••");
+  expect(read.text).not.toContain("zelda.q");
+});
+
+test("its agent cannot ask for more than the key shows", async () => {
+  const refused = await mcp("?pii=full", masked);
+  expect([refused.status, refused.body.error.data.code]).toEqual([403, "forbidden"]);
+  const byHeader = await mcp("", { ...masked, "X-MCP-PII": "full" });
+  expect(byHeader.status).toBe(403);
+  expect(refused.text + byHeader.text).not.toContain("Zelda");
+});
+
+test("programs get the whole record by it, and any other key shows it to agents too", async () => {
+  expect((await service.get(`/api/players/${id}`, masked)).body).toMatchObject(PERSON);
+  for (const query of ["", "?pii=full"]) {
+    expect((await mcp(query, {})).body.result.structuredContent).toMatchObject(PERSON);
+  }
+});
+
+test("the setting is part of the key's metadata, and off unless it is given", async () => {
+  const { keys } = await service.call("list_api_keys", { property_id: service.tenant.id });
+  const settings = Object.fromEntries(
+    keys.map(({ name, pii_masked }: { name: string; pii_masked: boolean }) => [name, pii_masked]),
+  );
+  expect(settings).toEqual({ test: false, agent: true });
+});

@@ -1,0 +1,117 @@
+import { AjvJsonSchemaValidator } from "@modelcontextprotocol/server/validators/ajv";
+import { countTokens } from "gpt-tokenizer/encoding/o200k_base";
+import { expect, test } from "vitest";
+import { conciseColumns, shapeOf } from "#runtime/operation/columns.ts";
+import type { Actor, Scope } from "#runtime/operation/context.ts";
+import { CATALOG } from "#tools/catalog.ts";
+import { surfaces } from "#transports/mcp/listing/visible-tools.ts";
+
+const made = surfaces(CATALOG);
+const propertyId = "0195a1b2-0000-7000-8000-000000000001";
+
+function surface(scopes: Scope[], toolsets: "all" | null = null) {
+  const actor: Actor = { type: "api_key", id: propertyId, propertyId, scopes, rateLimit: 100 };
+  return made.of(
+    { actor, transport: "mcp", requestId: "r" },
+    { toolsets, readOnly: false, exclude: [], masked: false },
+  );
+}
+
+test("what an agent reads first fits in 25 tools and 8,000 tokens", () => {
+  const { listed, listedJson } = surface(["read", "write"]);
+  const tokens = countTokens(listedJson);
+  process.stdout.write(`tools/list: ${listed.length} tools, ${tokens} tokens of o200k\n`);
+  expect(listed.length).toBeLessThanOrEqual(25);
+  expect(tokens).toBeLessThanOrEqual(8_000);
+});
+
+test("what a list shows agents without being asked is among its columns, and not all of a wide one", () => {
+  for (const [name, table] of CATALOG.tables) {
+    const known = Object.keys(shapeOf(table).columns);
+    const concise = conciseColumns(table);
+    expect(known, name).toEqual(expect.arrayContaining(concise ?? []));
+    if (known.length > 20) expect(concise?.length, name).toBeLessThan(known.length * 0.7);
+  }
+});
+
+test("the twenty longest tools that search_tools could find fit in one result of 20,000 tokens, schemas and all", () => {
+  const found = surface(["read", "write"], "all").listed.map(({ outputSchema: _, ...text }) =>
+    JSON.stringify(text),
+  );
+  const longest = found.toSorted((a, b) => b.length - a.length).slice(0, 20);
+  expect(countTokens(longest.join(","))).toBeLessThanOrEqual(20_000);
+});
+
+test("every operation has a title, a description and schemas that compile", () => {
+  const validator = new AjvJsonSchemaValidator();
+  for (const { name, title, description, inputSchema, outputSchema } of surface(["read", "write"], "all")
+    .listed) {
+    expect(title && description, name).toBeTruthy();
+    expect(() => validator.getValidator(inputSchema as never), name).not.toThrow();
+    expect(() => validator.getValidator(outputSchema as never), name).not.toThrow();
+  }
+});
+
+const PHRASES = [
+  ["pause a running campaign", "pause_campaign"],
+  ["how many opened the campaign", "campaign_stats"],
+  ["upload a csv of players", "create_import_job"],
+  ["see why my import failed", "list_import_errors"],
+  ["make a segment of gold players", "create_segment"],
+  ["count how many match a condition", "segment_preview"],
+  ["copy a campaign", "duplicate_campaign"],
+  ["send it now", "send_campaign"],
+  ["schedule for tomorrow", "schedule_campaign"],
+  ["may we text this phone", "compliance_check"],
+  ["explain why a player may not be contacted", "explain_eligibility"],
+  ["self exclude a player", "create_self_exclusion"],
+  ["put a number on the do not call list", "create_dnc_entry"],
+  ["add a webhook", "create_webhook_endpoint"],
+  ["resend a webhook", "redeliver_webhook"],
+  ["change the webhook secret", "rotate_webhook_secret"],
+  ["what was sent to the mailbox", "list_mailbox_messages"],
+  ["audit history", "list_audit_logs"],
+  ["cancel a campaign", "cancel_campaign"],
+  ["check a campaign before sending", "preflight_campaign"],
+  ["create an email template", "create_template"],
+  ["revoke consent", "consent_revoke"],
+  ["record consent", "consent_record"],
+  ["who did what", "list_audit_logs"],
+  ["list failed deliveries", "list_webhook_deliveries"],
+  ["edit a player's email", "update_player"],
+  ["find players with a high adt", "list_players"],
+  ["unsubscribe a guest", "consent_revoke"],
+  ["look up one customer", "get_player"],
+  ["erase a person", "data_deletion"],
+  ["give someone a copy of all their data", "data_export"],
+  ["text a campaign", "send_sms_campaign"],
+  ["download players as a spreadsheet", "export_players"],
+  ["define a custom field", "create_custom_field"],
+  ["record that a player did something", "create_player_event"],
+  ["set quiet hours", "create_quiet_hours_rule"],
+  ["limit how many messages a week", "create_frequency_rule"],
+  ["add an email provider", "create_message_provider"],
+  ["block an email address", "create_suppression"],
+  ["who is suppressed", "list_suppressions"],
+  ["resume the campaign", "resume_campaign"],
+  ["unschedule a campaign", "unschedule_campaign"],
+  ["delete a segment", "delete_segment"],
+  ["which templates are there", "list_templates"],
+  ["who got the campaign", "list_campaign_sends"],
+  ["is the import done", "get_import_job"],
+  ["what is in the inbox of players", "list_inbox_messages"],
+  ["send a test event to my webhook", "test_webhook"],
+  ["replay missed webhooks", "replay_webhooks"],
+  ["history of a player's consent", "list_consent_records"],
+  ["new player", "create_player"],
+  ["preflight", "preflight_campaign"],
+  ["save an audience", "create_segment"],
+] as const;
+
+test("a task in everyday words finds its tool among the first three, nine times of ten", () => {
+  const index = surface(["read", "write"]).index();
+  const missed = PHRASES.filter(
+    ([phrase, tool]) => !index.search(phrase, 3).some(({ operation }) => operation.name === tool),
+  );
+  expect(missed.length, missed.map(([phrase]) => phrase).join("; ")).toBeLessThanOrEqual(PHRASES.length / 10);
+});

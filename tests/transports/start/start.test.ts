@@ -1,0 +1,205 @@
+import { spawn } from "node:child_process";
+import { randomUUID } from "node:crypto";
+import { once } from "node:events";
+import { existsSync } from "node:fs";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import postgres from "postgres";
+import { expect, onTestFinished, test, vi } from "vitest";
+import { sealKeyId } from "#tools/ledgers/seals.ts";
+import { startService } from "../../faults/support/process.ts";
+import { testDatabase } from "../../support/database.ts";
+
+// A test starts up to eight processes, of which each takes a second of a free processor.
+vi.setConfig({ testTimeout: 60_000 });
+
+const MAIN = fileURLToPath(new URL("../../../transports/main.ts", import.meta.url));
+const MIGRATE = fileURLToPath(new URL("../../../transports/migrate.ts", import.meta.url));
+const SECRET = { APP_SECRET: "s".repeat(32) };
+
+/** A start that is to fail: what it says, and its exit code. */
+async function failingStart(environment: Record<string, string>, main = MAIN) {
+  const child = spawn(process.execPath, [main], {
+    env: { PATH: process.env.PATH, ...environment },
+    stdio: ["ignore", "ignore", "pipe"],
+  });
+  let said = "";
+  child.stderr.on("data", (chunk) => (said += chunk));
+  const [code] = await once(child, "close");
+  return { code, said };
+}
+
+test("a second start in the same folder says that the folder is in use, and nothing of the port", async () => {
+  const folder = await mkdtemp(join(tmpdir(), "start-"));
+  onTestFinished(() => rm(folder, { recursive: true, force: true }));
+  const first = await startService({ DATA_DIR: folder });
+  try {
+    await expect.poll(first.output).toContain("npm run tool -- create-property");
+    expect(first.output()).not.toContain("DATABASE_URL");
+    const { port } = new URL(first.baseUrl);
+    for (const environment of [{ DATA_DIR: folder, PORT: port }, { DATA_DIR: folder }]) {
+      const { code, said } = await failingStart(environment);
+      expect(code).toBe(1);
+      expect(said).toContain("is in use by process");
+      expect(said).not.toMatch(/port/i);
+    }
+  } finally {
+    await first.terminate();
+  }
+});
+
+test("half a service on an embedded database is refused, and nothing is left behind", async () => {
+  const folder = join(tmpdir(), `start-${randomUUID()}`);
+  for (const ROLE of ["web", "worker"]) {
+    const { code, said } = await failingStart({ DATA_DIR: folder, PORT: "0", ROLE });
+    expect(code).toBe(1);
+    expect(said).toMatch(/^ROLE: .+ Set DATABASE_URL, or leave ROLE out\.\n$/);
+  }
+  expect(existsSync(folder)).toBe(false);
+});
+
+test("a worker says that it works, and not that anything answers", async () => {
+  const database = await testDatabase();
+  const worker = spawn(process.execPath, [MAIN], {
+    env: { PATH: process.env.PATH, DATABASE_URL: database.url, ROLE: "worker", ...SECRET },
+    stdio: ["ignore", "ignore", "pipe"],
+  });
+  let said = "";
+  worker.stderr.on("data", (chunk) => (said += chunk));
+  await vi.waitFor(() => expect(said).toMatch(/works on jobs[\s\S]+\n\n$/), 30_000);
+  expect(said).not.toMatch(/listens|http|npm run/);
+  worker.kill("SIGTERM");
+  expect((await once(worker, "close"))[0]).toBe(0);
+  await database.drop();
+});
+
+test("a start whose port is taken says so, and gives up what it has begun", async () => {
+  const database = await testDatabase();
+  const first = await startService({ DATABASE_URL: database.url, ...SECRET });
+  try {
+    const { port } = new URL(first.baseUrl);
+    const { code, said } = await failingStart({ DATABASE_URL: database.url, PORT: port, ...SECRET });
+    expect({ code, said }).toEqual({
+      code: 1,
+      said: `PORT: ${port} is in use on 127.0.0.1. Choose another one, or stop what uses it.\n`,
+    });
+  } finally {
+    await first.terminate();
+    await database.drop();
+  }
+});
+
+test("a data folder that cannot be one is named in one line", async () => {
+  const file = join(tmpdir(), `start-${randomUUID()}`);
+  await writeFile(file, "not a folder");
+  onTestFinished(() => rm(file));
+  for (const DATA_DIR of [file, join(file, "beneath")]) {
+    const { code, said } = await failingStart({ DATA_DIR, PORT: "0" });
+    expect(code).toBe(1);
+    expect(said).toMatch(/^DATA_DIR: \S+ cannot be used \(.+\)\.\n$/);
+    expect(said).toContain(`${DATA_DIR} `);
+  }
+});
+
+test("an address of a database that cannot be one is told in one line, without the password, by migrate too", async () => {
+  const urls = ["postgres://u:p%zz@127.0.0.1:1/x", "postgres://u:p#pass@127.0.0.1/x", "127.0.0.1:5432"];
+  for (const main of [MAIN, MIGRATE]) {
+    for (const DATABASE_URL of urls) {
+      const { code, said } = await failingStart({ DATABASE_URL, PORT: "0", ...SECRET }, main);
+      expect([code, said.split("\n")], said).toEqual([1, [expect.stringMatching(/^DATABASE_URL: /), ""]]);
+      expect(said).toContain("postgres://user:password@");
+      expect(said).not.toMatch(/p%zz|pass@/);
+    }
+    const away = { DATABASE_URL: "postgres://u:secret@127.0.0.1:1/x", ...SECRET };
+    const { said } = await failingStart({ ...away, PORT: "0" }, main);
+    expect(said).toMatch(/^DATABASE_URL: the database cannot be used \(ECONNREFUSED: [^\n]+\)\.\n$/);
+  }
+});
+
+test("a database of another unreleased state is refused in one line, by migrate too", async () => {
+  const database = await testDatabase();
+  const admin = postgres(database.url, { max: 1, onnotice: () => {} });
+  await admin`insert into migrations (name, checksum) values ('0001_house.sql', 'x')`;
+  await admin.end();
+  try {
+    for (const main of [MAIN, MIGRATE]) {
+      const { code, said } = await failingStart({ DATABASE_URL: database.url, PORT: "0", ...SECRET }, main);
+      expect([code, said.split("\n")], said).toEqual([
+        1,
+        [expect.stringMatching(/0001_house\.sql.*must be made anew.*export-players/), ""],
+      ]);
+    }
+  } finally {
+    await database.drop();
+  }
+});
+
+test("a database whose user may make no roles is named in one line, with what the user needs", async () => {
+  const database = await testDatabase();
+  const name = `guest_${randomUUID().replaceAll("-", "")}`;
+  const admin = postgres(database.url, { max: 1, onnotice: () => {} });
+  await admin.unsafe(`create role ${name} login password 'guest'; drop table migrations`);
+  await admin.unsafe(`grant create on schema public to ${name}`);
+  try {
+    const url = Object.assign(new URL(database.url), { username: name, password: "guest" });
+    const { code, said } = await failingStart({ DATABASE_URL: url.href, PORT: "0", ...SECRET });
+    expect(code).toBe(1);
+    expect(said).toMatch(/^DATABASE_URL: its user must own the database and have CREATEROLE \(.+\)\.\n$/);
+  } finally {
+    await admin.unsafe(`drop owned by ${name}; drop role ${name}`);
+    await admin.end();
+    await database.drop();
+  }
+});
+
+test("a start with another APP_SECRET than the database was used with says so", async () => {
+  const database = await testDatabase();
+  const admin = postgres(database.url, { max: 1, onnotice: () => {} });
+  const saidBy = async () => {
+    const service = await startService({ DATABASE_URL: database.url, ...SECRET });
+    await service.terminate();
+    return service.output();
+  };
+  try {
+    await admin`insert into properties (name, slug) values ('Old House', 'old-house')`;
+    expect(await saidBy()).not.toContain("APP_SECRET: not the one");
+    const used = { appSecret: "another".repeat(5) };
+    for (const [seq, config, told] of [
+      [1, used, true],
+      [2, { appSecret: SECRET.APP_SECRET }, false],
+    ] as const) {
+      await admin`
+        insert into ledger_seals (property_id, ledger, seq, from_at, to_at, row_ids, row_hashes, seal_hash, mac, key_id)
+        select id, 'audit_logs', ${seq}, now(), now(), '{}', '{}', '\\x00', '\\x00', ${sealKeyId(config)} from properties`;
+      expect((await saidBy()).includes("APP_SECRET: not the one"), `seal ${seq}`).toBe(told);
+    }
+  } finally {
+    await admin.end();
+    await database.drop();
+  }
+});
+
+test("a signal to npm stops the service, though the shell between them does not pass it on", async () => {
+  const database = await testDatabase();
+  // As npm runs a script: a shell of its own, which waits for the service.
+  const shell = spawn("/bin/sh", ["-c", `"${process.execPath}" "${MAIN}" & echo $!; wait; true`], {
+    env: {
+      PATH: process.env.PATH,
+      DATABASE_URL: database.url,
+      PORT: "0",
+      npm_lifecycle_event: "start",
+      ...SECRET,
+    },
+    stdio: ["ignore", "pipe", "pipe"],
+  });
+  let said = "";
+  let pid = "";
+  shell.stderr.on("data", (chunk) => (said += chunk));
+  shell.stdout.on("data", (chunk) => (pid += chunk));
+  await vi.waitFor(() => expect(said).toContain("listens at"), 30_000);
+  shell.kill("SIGTERM");
+  await vi.waitFor(() => expect(() => process.kill(Number(pid), 0)).toThrow(), 15_000);
+  await database.drop();
+});

@@ -1,0 +1,146 @@
+import type { Messages, SendingChannel } from "#runtime/channels/provider/channel.ts";
+import { Fault, type FaultDetail, toFault } from "#runtime/faults.ts";
+import type { Context, Tenant } from "#runtime/operation/context.ts";
+import type { Property } from "#runtime/operation/property.ts";
+import type { Campaign } from "#tools/campaigns/campaign/campaign.ts";
+import type { Candidate } from "#tools/providers/choose.ts";
+import type { PropertyVariables } from "#tools/templates/rendering/email-template.ts";
+
+/** The recipient of one message: the id of the send, and the fields of a player that templates know. */
+export interface Recipient extends Record<string, unknown> {
+  send_id: string;
+  /** The message goes to this address. */
+  address: string;
+  /** Only in a campaign that tries variants. */
+  variant_id?: string;
+}
+
+/** A campaign's content for one channel, compiled once for all recipients. */
+export interface Content<C extends SendingChannel = SendingChannel> {
+  channel: C;
+  /** The ids of the campaign's variants, if it has some: the possible values of a recipient's `variant_id`. */
+  variants?: readonly string[];
+  /** The message to one recipient. Throws `invalid`, with the field, when it cannot be rendered. */
+  messageTo(recipient: Recipient, unsubscribeUrl: string): Messages[C];
+  /** The content as delivery sends it, with tracked links. Absent where a preview shows the same. */
+  outgoing?(context: CompileContext): Promise<Content<C>>;
+  /** The message as this provider sends it: by the provider's sender, if the campaign names none. */
+  sentBy(provider: SenderSource, message: Messages[C]): Messages[C];
+}
+
+/** The parts of a provider that choose a message's sender. */
+export type SenderSource = Pick<Candidate, "name" | "fromAddress">;
+
+/** Compiling reads the database, and asks no provider. */
+export type CompileContext = Tenant & Pick<Context, "config">;
+
+/** Compiles a campaign's content for one channel. Answers a sentence for each field that prevents it. */
+export type Compile<C extends SendingChannel> = (
+  context: CompileContext,
+  campaign: Campaign,
+) => Promise<Content<C> | FaultDetail[]>;
+
+interface TemplateRow {
+  subject: string | null;
+  html: string | null;
+  mjml: string | null;
+  text: string | null;
+}
+
+/** The template of a campaign's content, if it has one. `deleted` names a template that has been deleted. */
+export async function templateOf(
+  { sql, property }: Tenant,
+  { template_id }: Campaign,
+): Promise<{ template: TemplateRow | null; deleted: FaultDetail[] }> {
+  if (template_id === null) return { template: null, deleted: [] };
+  const [template] = await sql<TemplateRow[]>`
+    select subject, html, mjml, text from templates
+    where property_id = ${property.id} and id = ${template_id} and deleted_at is null`;
+  if (template) return { template, deleted: [] };
+  return {
+    template: null,
+    deleted: [{ field: "template_id", message: `template ${template_id} has been deleted` }],
+  };
+}
+
+/** All templates that a campaign's messages may come from, with the field that names each. */
+export function templatesOf({
+  template_id,
+  ab_test,
+}: Pick<Campaign, "template_id" | "ab_test">): { field: string; id: string }[] {
+  const named = [
+    { field: "template_id", id: template_id },
+    ...(ab_test?.variants ?? []).map((variant, index) => {
+      return { field: `ab_test.variants.${index}.template_id`, id: variant.template_id };
+    }),
+  ];
+  return named.flatMap(({ field, id }) => (id ? [{ field, id }] : []));
+}
+
+/** Locks the campaign's templates, so that their content stays to the end of the transaction. */
+export async function lockTemplates(
+  { sql, property }: Tenant,
+  campaign: Pick<Campaign, "template_id" | "ab_test">,
+): Promise<void> {
+  const ids = templatesOf(campaign).map(({ id }) => id);
+  if (ids.length === 0) return;
+  await sql`select from templates where property_id = ${property.id} and id = any(${ids}::uuid[]) for share`;
+}
+
+/** Runs `compile`. An `invalid` fault becomes problems, under the campaign's names of the fields. */
+export function compiledOr<T>(compile: () => T, ownNames: Record<string, string>): T | FaultDetail[] {
+  try {
+    return compile();
+  } catch (error) {
+    const fault = toFault(error);
+    if (fault.code !== "invalid") throw error;
+    return (fault.details ?? []).map(({ field, message }) => ({ field: ownNames[field] ?? field, message }));
+  }
+}
+
+/** The property in messages. They always name a company, even if the property has not set its legal name. */
+export function propertyVariables(property: Property): PropertyVariables {
+  const { name, legal_name, postal_address, responsible_gaming_footer, privacy_policy_url } = property;
+  return {
+    name,
+    legal_name: legal_name ?? name,
+    postal_address,
+    responsible_gaming_footer,
+    privacy_policy_url,
+  };
+}
+
+/** The bodies of a message, as written or as rendered. */
+interface Bodies {
+  html?: string | null | undefined;
+  text?: string | null | undefined;
+}
+
+interface PlainLink {
+  body: keyof Bodies;
+  url: string;
+}
+
+const IN_HTML = /href\s*=\s*["']?\s*(http:[^\s"'<>]*)/i;
+const IN_TEXT = /http:\/\/\S*/i;
+
+/** The first link of each body that is not https. Links to `baseUrl`, our own, may be plain. */
+export function plainLinks({ html, text }: Bodies, baseUrl: string): PlainLink[] {
+  const inHtml = IN_HTML.exec(html?.replaceAll(baseUrl, "") ?? "")?.[1];
+  const inText = IN_TEXT.exec(text?.replaceAll(baseUrl, "") ?? "")?.[0];
+  return [
+    ...(inHtml ? [{ body: "html" as const, url: inHtml }] : []),
+    ...(inText ? [{ body: "text" as const, url: inText }] : []),
+  ];
+}
+
+/** Throws `invalid`, naming the bodies, when one of several forms of a message has a link that is not https. */
+export function checkLinks(forms: readonly Bodies[], baseUrl: string): void {
+  const links = forms.flatMap((bodies) => plainLinks(bodies, baseUrl));
+  const first = new Map(links.toReversed().map(({ body, url }) => [body, url]));
+  const details = [...first].map(([body, url]): FaultDetail => {
+    return { field: body, message: `a link is not https: ${url.slice(0, 200)}` };
+  });
+  const [one] = details;
+  if (one) throw new Fault("invalid", { message: `${one.field}: ${one.message}`, details });
+}

@@ -1,0 +1,197 @@
+import type { EmailMessage } from "#runtime/channels/provider/channel.ts";
+import type { FaultDetail } from "#runtime/faults.ts";
+import type { Campaign } from "#tools/campaigns/campaign/campaign.ts";
+import { preferencesUrl } from "#tools/preferences/links.ts";
+import { configuredProvider, ownProviders } from "#tools/providers/choose.ts";
+import {
+  type CompiledEmail,
+  compileEmail,
+  type EmailTemplate,
+  listUnsubscribeHeaders,
+  type PropertyVariables,
+  playerVariables,
+  withFooter,
+} from "#tools/templates/rendering/email-template.ts";
+import { parseField, SOURCE_CHARACTERS } from "#tools/templates/rendering/liquid.ts";
+import { completePlayer } from "#tools/templates/rendering/player-fields.ts";
+import { markLinks } from "#tools/tracking/marks.ts";
+import { type Rewrite, trackMail } from "#tools/tracking/track-mail.ts";
+import {
+  type Compile,
+  type CompileContext,
+  type Content,
+  checkLinks,
+  compiledOr,
+  propertyVariables,
+  type Recipient,
+  type SenderSource,
+  templateOf,
+} from "./content.ts";
+
+/** The mail of a campaign, with the footer that the law requires. */
+export const emailContent: Compile<"email"> = async (context, campaign) => {
+  const own = (await ownProviders(context, "email", campaign.provider_id)).providers[0];
+  const first = own
+    ? { name: own.kind, fromAddress: own.from_address }
+    : configuredProvider(context.config, "email");
+  const from = senderOf(context, campaign, first);
+  const compiled = await compile(context, campaign);
+  const problems = [
+    ...(context.property.postal_address ? [] : [noPostalAddress(context.property.slug)]),
+    ...(from ? [] : [NO_SENDER]),
+    ...(Array.isArray(compiled) ? compiled : []),
+  ];
+  if (problems.length > 0 || !from || Array.isArray(compiled)) return problems;
+  const property = propertyVariables(context.property);
+  const mail = { ...compiled, property, from, replyTo: campaign.reply_to };
+  const senders = new WeakMap<SenderSource, Mail["from"]>();
+  const contentOf = (sent: Mail): Content<"email"> => ({
+    channel: "email",
+    messageTo: (recipient, link) => messageFor(sent, recipient, link),
+    sentBy: (provider, message) => {
+      const sender = senders.get(provider) ?? senderOf(context, campaign, provider) ?? from;
+      senders.set(provider, sender);
+      return isSame(sender, message.from) ? message : { ...message, from: sender };
+    },
+  });
+  return {
+    ...contentOf(mail),
+    outgoing: async (deliveryContext) => contentOf(await tracked(deliveryContext, campaign, mail)),
+  };
+};
+
+function noPostalAddress(slug: string): FaultDetail {
+  return {
+    field: "postal_address",
+    message: `the property has none, and a marketing email must show it; a signed-in manager sets it with update_property, or the operator with npm run tool -- update-property --property ${slug} --postal-address "…"; an API key cannot`,
+  };
+}
+
+const NO_SENDER: FaultDetail = {
+  field: "from_email",
+  message: "neither the campaign, the property nor EMAIL_FROM has one",
+};
+
+function isSame(one: Mail["from"], other: Mail["from"]): boolean {
+  return one.email === other.email && one.name === other.name;
+}
+
+interface Mail {
+  template: EmailTemplate;
+  compiled: CompiledEmail;
+  /** Puts tracked links into a recipient's HTML. */
+  rewrite?: Rewrite;
+  property: PropertyVariables;
+  from: { email: string; name?: string };
+  replyTo: string | null;
+}
+
+function messageFor(mail: Mail, recipient: Recipient, link: string): EmailMessage {
+  const variables = playerVariables(recipient, mail.property, {
+    unsubscribe_url: link,
+    preferences_url: preferencesUrl(link),
+  });
+  const { html, ...rendered } = mail.compiled.render(variables);
+  const name = [recipient.first_name, recipient.last_name].filter(Boolean).join(" ");
+  const toName = name.replace(/[\s\p{Cc}]+/gu, " ").trim();
+  return {
+    id: recipient.send_id,
+    to: recipient.address,
+    from: mail.from,
+    ...(toName !== "" && { toName }),
+    ...(mail.replyTo && { replyTo: mail.replyTo }),
+    ...rendered,
+    ...(html !== undefined && { html: mail.rewrite?.(html, recipient.send_id) ?? html }),
+    headers: listUnsubscribeHeaders(link),
+  };
+}
+
+/** The mail with tracked links, or with links that carry the campaign's parameters. */
+async function tracked(context: CompileContext, campaign: Campaign, mail: Mail): Promise<Mail> {
+  const { html } = mail.template;
+  const isPlain = context.property.tracking === "off" && !campaign.utm;
+  if (!html || isPlain) return mail;
+  const marked = markLinks(html);
+  // Our marks alone may pass the limit. Then the mail goes out without them.
+  if (marked.source.length > SOURCE_CHARACTERS) return mail;
+  const rewrite = await trackMail(context, campaign, marked);
+  return { ...mail, compiled: compileEmail(mail.template, marked), rewrite };
+}
+
+function senderOf(
+  { property, config }: Pick<CompileContext, "property" | "config">,
+  campaign: Campaign,
+  provider: SenderSource,
+): Mail["from"] | null {
+  const mailbox = provider.name === "mailbox" ? `no-reply@${property.slug}.invalid` : null;
+  const named = campaign.from_email ?? provider.fromAddress ?? property.from_email;
+  const email = named ?? config.email.from ?? mailbox;
+  if (!email) return null;
+  return { email, name: campaign.from_name ?? property.from_name ?? property.name };
+}
+
+async function compile(
+  context: CompileContext,
+  campaign: Campaign,
+): Promise<Pick<Mail, "template" | "compiled"> | FaultDetail[]> {
+  const { template, deleted } = await templateOf(context, campaign);
+  if (deleted.length > 0) return deleted;
+  const content = partsOf(campaign, template);
+  const { subject } = content;
+  if (!subject) return [{ field: "subject", message: "the campaign has no subject" }];
+  if (!content.html && !content.text) {
+    return [
+      {
+        field: "body_html",
+        message: "the campaign has no content; give body_html, body_text or template_id",
+      },
+    ];
+  }
+  const mjml = hasBody(campaign) ? campaign.body_mjml : (template?.mjml ?? null);
+  const own = fieldsOf(campaign, mjml);
+  return compiledOr(() => {
+    const whole = withFooter({ ...content, subject }, propertyVariables(context.property));
+    const compiled = compileEmail(whole);
+    // Finds a variable that no player has. The preflight finds values that single players lack.
+    const links = {
+      unsubscribe_url: "https://example.com/u",
+      preferences_url: "https://example.com/preferences",
+    };
+    const player = completePlayer(compiled.variables);
+    // A missing address is a problem of its own.
+    const property = {
+      ...propertyVariables(context.property),
+      postal_address: context.property.postal_address ?? "-",
+    };
+    const variables = playerVariables(player, property, links);
+    // MJML first: its errors name the lines that the author knows.
+    if (mjml !== null) parseField("html", mjml, "html").render(variables);
+    const { html, text } = compiled.render(variables);
+    checkLinks([whole, { html, text: whole.text && text }], context.config.baseUrl);
+    return { template: whole, compiled };
+  }, own);
+}
+
+/** The campaign's subject goes before the template's; its bodies replace both of the template's. */
+function partsOf(
+  campaign: Campaign,
+  template: (Pick<EmailTemplate, "html" | "text"> & { subject: string | null }) | null,
+): Omit<EmailTemplate, "subject"> & { subject: string | null } {
+  const own = hasBody(campaign);
+  return {
+    subject: campaign.subject ?? template?.subject ?? null,
+    preheader: campaign.preheader,
+    html: own ? campaign.body_html : (template?.html ?? null),
+    text: own ? campaign.body_text : (template?.text ?? null),
+  };
+}
+
+/** The names of the mail's parts in the record that holds them. */
+function fieldsOf(campaign: Campaign, mjml: string | null): Record<string, string> {
+  if (!hasBody(campaign)) return mjml === null ? {} : { html: "mjml" };
+  return { html: mjml === null ? "body_html" : "body_mjml", text: "body_text" };
+}
+
+function hasBody({ body_html, body_text }: Campaign): boolean {
+  return body_html !== null || body_text !== null;
+}

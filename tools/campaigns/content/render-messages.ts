@@ -1,0 +1,50 @@
+import { setImmediate } from "node:timers/promises";
+import type { Messages, SendingChannel, SendOutcome } from "#runtime/channels/provider/channel.ts";
+import { toFault } from "#runtime/faults.ts";
+import { ranOutOfTime } from "#tools/templates/rendering/liquid.ts";
+import type { Content, Recipient } from "./content.ts";
+
+interface Rendered<C extends SendingChannel> {
+  messages: Messages[C][];
+  /** Failed: it cannot be rendered. To be retried: the time was over. */
+  unrendered: SendOutcome[];
+}
+
+// Then the process answers waiting requests.
+const AT_ONCE = 25;
+
+/** Renders the messages of a claim until `deadline` (performance.now()). */
+export async function renderMessages<C extends SendingChannel>(
+  content: Content<C>,
+  recipients: Recipient[],
+  linkOf: (sendId: string) => string,
+  deadline: number,
+): Promise<Rendered<C>> {
+  const rendered: Rendered<C> = { messages: [], unrendered: [] };
+  for (const [index, recipient] of recipients.entries()) {
+    if (index % AT_ONCE === AT_ONCE - 1) await setImmediate();
+    const id = recipient.send_id;
+    if (performance.now() > deadline) {
+      rendered.unrendered.push({
+        id,
+        status: "retry",
+        code: "late",
+        message: "Checked too long ago to be sent.",
+      });
+      continue;
+    }
+    try {
+      rendered.messages.push(content.messageTo(recipient, linkOf(id)));
+    } catch (error) {
+      const fault = toFault(error);
+      if (fault.code !== "invalid") throw error;
+      const { message } = fault;
+      rendered.unrendered.push(
+        ranOutOfTime(fault)
+          ? { id, status: "retry", code: "template_slow", message }
+          : { id, status: "failed", code: "template_error", message },
+      );
+    }
+  }
+  return rendered;
+}

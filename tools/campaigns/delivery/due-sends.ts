@@ -1,0 +1,83 @@
+import { type Fragment, sql } from "#db/sql.ts";
+import { NIL_UUID } from "#db/types.ts";
+import type { SendingChannel } from "#runtime/channels/provider/channel.ts";
+import type { Tenant } from "#runtime/operation/context.ts";
+import type { Campaign } from "#tools/campaigns/campaign/campaign.ts";
+import { ADDRESS_COLUMNS } from "#tools/people/address.ts";
+import { secondsToRoom } from "./pace.ts";
+import { type ProviderIdentity, REMEMBERED_SINCE, recognizes } from "./repeats.ts";
+
+// Choosing a winner takes no longer, unless the campaign is large. The choice starts a delivery by itself.
+const CHOICE_SECONDS = 10;
+/** A message not handed over so long after the campaign's start, or after the end of its test, expires. */
+export const EXPIRES_AFTER_HOURS = 72;
+
+interface DueRequest {
+  campaign: Pick<Campaign, "id" | "ab_test">;
+  channel: SendingChannel;
+  provider: ProviderIdentity;
+  after: string | null;
+  limit: number;
+}
+
+/** The campaign's due sends after the last claim, as the rest of a select over `campaign_sends s`. */
+export function dueSends({ property }: Tenant, { campaign, provider, after }: DueRequest): Fragment {
+  // A send without a variant waits for the winner of the test.
+  const hasVariant = campaign.ab_test ? sql`and s.variant_id is not null` : sql``;
+  return sql`from campaign_sends s
+    where s.property_id = ${property.id} and s.campaign_id = ${campaign.id} and s.id > ${after ?? NIL_UUID}
+      and s.status in ('pending', 'deferred')
+      and (not s.repeats or ${recognizes(provider, REMEMBERED_SINCE)})
+      and (s.scheduled_for is null or s.scheduled_for <= now() or exists (
+        select from campaigns c where c.property_id = ${property.id} and c.id = ${campaign.id}
+          and greatest(c.started_at, c.expires_from) <= now() - make_interval(hours => ${EXPIRES_AFTER_HOURS})))
+      ${hasVariant}`;
+}
+
+/**
+ * Locks the next due sends with all players who have their addresses, to the end of the transaction: no other campaign
+ * can count and claim for these players meanwhile. Leaves locked sends and players to a later claim, and never waits.
+ */
+export async function lockWithPlayers(context: Tenant, request: DueRequest): Promise<string[]> {
+  const { sql, property } = context;
+  const { hash } = ADDRESS_COLUMNS[request.channel];
+  const rows = await sql<{ id: string }[]>`
+    with picked as materialized (
+      select s.id, s.player_id, s.address_hash ${dueSends(context, request)}
+      order by s.id limit ${request.limit}
+      for update of s skip locked
+    ), holders as materialized (
+      select id as send_id, player_id as id from picked where player_id is not null
+      union
+      select k.id, p.id from picked k join players p on p.property_id = ${property.id} and ${hash} = k.address_hash
+    ), locked as materialized (
+      select p.id from players p
+      where p.property_id = ${property.id} and p.id in (select id from holders)
+      for no key update of p skip locked
+    )
+    select id from picked
+    where id not in (select send_id from holders where id not in (select id from locked))
+    order by id`;
+  return rows.map(({ id }) => id);
+}
+
+/** Seconds until a waiting send can be claimed; null when none waits. */
+export async function secondsToNextClaim(
+  context: Tenant,
+  { id, throttle_per_minute: throttle }: Pick<Campaign, "id" | "throttle_per_minute">,
+): Promise<number | null> {
+  const { sql, property } = context;
+  const [next] = await sql<{ wait: number | null }[]>`
+    select greatest(0, extract(epoch from min(${DUE_AT}) - now()))::double precision as wait
+    from campaign_sends s join campaigns c on c.property_id = ${property.id} and c.id = s.campaign_id
+    where s.property_id = ${property.id} and s.campaign_id = ${id} and s.status in ('pending', 'deferred')`;
+  if (next?.wait === null || next?.wait === undefined) return null;
+  const room = throttle === null ? 0 : await secondsToRoom(context, { campaignId: id, throttle });
+  return Math.max(next.wait, room);
+}
+
+// A send that waits for a winner is due when the choice is; a send that waits too long is due when it expires.
+const DUE_AT = sql`case when c.ab_test is null or s.variant_id is not null
+    then least(coalesce(s.scheduled_for, now()),
+      greatest(c.started_at, c.expires_from) + make_interval(hours => ${EXPIRES_AFTER_HOURS}))
+  else greatest(c.ab_ends_at, now() + make_interval(secs => ${CHOICE_SECONDS})) end`;

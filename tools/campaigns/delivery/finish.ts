@@ -1,0 +1,22 @@
+import type { Context } from "#runtime/operation/context.ts";
+import { settleLater } from "#tools/campaigns/campaign/jobs.ts";
+import { changeStatus } from "#tools/campaigns/campaign/states.ts";
+import { countSends, keepStats } from "#tools/campaigns/stats/stats.ts";
+import { REFRESH_EVERY, REFRESH_STATS } from "#tools/tracking/stats-refresh.ts";
+
+/** Ends a locked, planned campaign that is sending and has nothing left to send. Answers whether it did. */
+export async function finishIfDone(context: Context, id: string): Promise<boolean> {
+  const { sql, property } = context;
+  const [left] = await sql`
+    select 1 from campaign_sends
+    where property_id = ${property.id} and campaign_id = ${id} and status in ('pending', 'deferred', 'sending')
+    limit 1`;
+  if (left) return false;
+  const stats = await countSends(context, { id, status: "sending" });
+  await keepStats(context, id, stats);
+  const { by_link: _links, ...totals } = stats;
+  await changeStatus(context, id, "finish", { finished_at: "now" }, { stats: totals });
+  context.enqueue(REFRESH_STATS, { campaignId: id }, { dedupe: id, runAt: REFRESH_EVERY });
+  if (stats.unknown > 0) settleLater(context, { campaignId: id });
+  return true;
+}

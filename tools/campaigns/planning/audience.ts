@@ -1,0 +1,76 @@
+import { type Fragment, sql } from "#db/sql.ts";
+import { invalid } from "#runtime/faults.ts";
+import type { Tenant } from "#runtime/operation/context.ts";
+import type { Campaign } from "#tools/campaigns/campaign/campaign.ts";
+import type { Condition, Group } from "#tools/segments/rules/compile.ts";
+import { audienceBy, type Referred, referredBy } from "#tools/segments/rules/references.ts";
+
+type AudienceColumns = Pick<
+  Campaign,
+  "segment_id" | "exclude_segment_ids" | "audience" | "conditions" | "logic"
+>;
+
+/** Whether the campaign names its audience. Without one nobody is mailed, and never everyone. */
+export function hasAudience({ segment_id, conditions, audience }: AudienceColumns): boolean {
+  return segment_id !== null || conditions !== null || audience !== null;
+}
+
+/** Refuses two audiences in one campaign: the service cannot tell the intended one. */
+export function checkOneAudience({ segment_id, conditions, audience }: AudienceColumns): void {
+  const given = Object.entries({ segment_id, conditions, audience }).filter(([, value]) => value !== null);
+  if (given.length > 1) {
+    const names = given.map(([name]) => name).join(" and ");
+    throw invalid(
+      String(given[1]![0]),
+      `a campaign has one audience, and this gives ${names}; set one to null`,
+    );
+  }
+}
+
+/**
+ * The campaign's audience as one boolean over `players p`. Its rules refer to records as they are now, or as they were
+ * when the campaign was `planned`. Throws `not_found` for a deleted segment, and `invalid` for rules that do not compile.
+ */
+export async function audienceSql(
+  context: Tenant,
+  campaign: AudienceColumns,
+  planned?: Referred,
+): Promise<Fragment> {
+  const rules = rulesOf(campaign);
+  if (!rules) return sql`p.deleted_at is null`;
+  return audienceBy(context.property.id, rules, planned ?? (await referredNow(context, rules)));
+}
+
+/** The records that the audience's rules refer to, as they were when the first recipients were planned. */
+export async function plannedRules(
+  context: Tenant,
+  campaign: AudienceColumns & { id: string },
+): Promise<Referred> {
+  const { sql, property } = context;
+  const [kept] = await sql<{ planned_rules: Referred | null }[]>`
+    select planned_rules from campaigns where property_id = ${property.id} and id = ${campaign.id}`;
+  if (kept?.planned_rules) return kept.planned_rules;
+  const rules = rulesOf(campaign);
+  const planned = rules ? await referredNow(context, rules) : { segments: [], customs: [], tiers: [] };
+  await sql`
+    update campaigns set planned_rules = ${planned}::jsonb
+    where property_id = ${property.id} and id = ${campaign.id}`;
+  return planned;
+}
+
+function referredNow({ sql, property }: Tenant, rules: Partial<Group>): Promise<Referred> {
+  return referredBy(sql, property.id, rules);
+}
+
+/** Null for an audience of all players. */
+function rulesOf(campaign: AudienceColumns): Partial<Group> | null {
+  const conditions: Condition[] = campaign.exclude_segment_ids.map((id) => ({
+    field: `segment.${id}`,
+    operator: "not_in_segment",
+  }));
+  if (campaign.segment_id !== null) {
+    conditions.push({ field: `segment.${campaign.segment_id}`, operator: "in_segment" });
+  }
+  const groups = campaign.conditions ? [{ logic: campaign.logic, conditions: campaign.conditions }] : [];
+  return conditions.length + groups.length === 0 ? null : { logic: "and", conditions, groups };
+}

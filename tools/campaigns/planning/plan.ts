@@ -1,0 +1,206 @@
+import { adHoc, cast, cte, type Fragment, identifier, join, raw, sql } from "#db/sql.ts";
+import { NIL_UUID } from "#db/types.ts";
+import type { Tenant } from "#runtime/operation/context.ts";
+import { drawnVariant } from "#tools/campaigns/campaign/ab-test.ts";
+import { type Campaign, sendingChannel } from "#tools/campaigns/campaign/campaign.ts";
+import { gateReasons } from "#tools/compliance/gate.ts";
+import { hoursCtes, nextOpening } from "#tools/compliance/hours.ts";
+import { ADDRESS_COLUMNS } from "#tools/people/address.ts";
+import type { Referred } from "#tools/segments/rules/references.ts";
+import { audienceSql } from "./audience.ts";
+
+// A campaign is sent once. One that recurs will count its rounds here.
+const OCCURRENCE = "1";
+
+/**
+ * The CTE `judged`: the next players of an audience in the order of their ids, with `id, address, hash, zones, region`
+ * and all `reasons` against a message to them.
+ */
+async function judgedCte(
+  context: Tenant,
+  campaign: Campaign,
+  cursor: string | null,
+  limit: number,
+  options: { plan?: boolean; planned?: Referred | undefined } = {},
+): Promise<Fragment> {
+  const { property } = context;
+  const channel = sendingChannel(campaign);
+  const { address, hash } = ADDRESS_COLUMNS[channel];
+  const audience = await audienceSql(context, campaign, options.planned);
+  const page = sql`
+    select p.* from players p
+    where p.property_id = ${property.id}::uuid and p.id > ${cursor ?? NIL_UUID}::uuid and ${audience}
+    order by p.id limit ${limit}::int`;
+  const gated = sql`
+    select p.id, ${address} as address, ${hash} as hash, p.zones, p.region,
+      ${gateReasons({ property, channel })} as reasons
+    from (${page}) p`;
+  // The review of a text may release its player before the claim, which asks the gate again.
+  const inReview = options.plan ? sql`when reasons = '{needs_review}' then '{}'` : raw("");
+  // Lists know addresses by their hash, so a player without a hash cannot be checked.
+  const addressed = sql`
+    select id, address, hash, zones, region,
+      case when reasons = '{}' and hash is null then '{invalid_address}' ${inReview} else reasons end as reasons
+    from (${gated}) g`;
+  const judged = sql`
+    select id, address, hash, zones, region,
+      case when reasons = '{}' and ${heldOut(campaign)} then '{holdout}' else reasons end as reasons
+    from (${addressed}) a`;
+  // Planned for its values: a generic plan would take a tenth of the players for a page.
+  return adHoc(cte("judged", judged, "materialized"));
+}
+
+/** Whether chance keeps an address out of this campaign: always the same, for all players who share the address. */
+export function heldOut({ id, holdout_percent: percent }: Campaign): Fragment {
+  if (percent === 0) return sql`false`;
+  const drawn = sql`sha256(convert_to(${`${id}|holdout|`}::text, 'UTF8') || hash)`;
+  const share = sql`${percent}::int * 65536 / 100.0`;
+  return sql`get_byte(${drawn}, 0) * 256 + get_byte(${drawn}, 1) < ${share}`;
+}
+
+interface PlannedPage {
+  count: number;
+  last: string | null;
+}
+
+/**
+ * Writes a send for each of the next `limit` players after the campaign's cursor: pending, deferred, or skipped with
+ * every reason. A deferred send waits for the player's own time, their next open hour or the end of a test. An address
+ * that has its send already, by any player, gets no second message.
+ */
+export async function planPage(
+  context: Tenant,
+  campaign: Campaign,
+  limit: number,
+  planned?: Referred,
+): Promise<PlannedPage> {
+  const { sql: transaction } = context;
+  const judged = await judgedCte(context, campaign, campaign.plan_cursor, limit, { plan: true, planned });
+  const [page] = await transaction<[PlannedPage]>`
+    with ${judged}, ${waitingCtes(context, campaign)}, ${sendCtes(context, campaign)}
+    select count(*)::int as count, (array_agg(id order by id))[count(*)::int] as last from judged`;
+  return page;
+}
+
+/** CTEs that write a send for each player among `judged`. */
+function sendCtes({ property }: Tenant, campaign: Campaign): Fragment {
+  const channel = sendingChannel(campaign);
+  const { masked } = ADDRESS_COLUMNS[channel];
+  const drawn = drawnSql(campaign);
+  const columns = raw(`property_id, id, campaign_id, player_id, channel, status, skip_reasons, address_hash,
+    address_masked, dedupe_key`);
+  const own = sql`${property.id}::uuid, uuid_v7(), ${campaign.id}::uuid, id, ${raw(`'${channel}'`)}`;
+  const addressKey = sql`sha256(convert_to(${`${campaign.id}|${OCCURRENCE}|${channel}|`}::text, 'UTF8') || hash)`;
+  const playerKey = sql`sha256(convert_to(${`${campaign.id}|${OCCURRENCE}|player|`}::text, 'UTF8') || uuid_send(id))`;
+  // One send a player; an allowed player's is keyed by the address.
+  const planned = sql`
+    insert into campaign_sends (${columns}, scheduled_for${drawn.column})
+    select ${own},
+      case when reasons <> '{}' then 'skipped' when until is not null or ${drawn.waits} then 'deferred' else 'pending' end,
+      case when reasons <> '{}' then reasons when ${drawn.waits} then '{ab_test}' else coalesce(waits, '{}') end, hash, ${masked},
+      case when reasons = '{}' then ${addressKey} else ${playerKey} end,
+      case when ${drawn.waits} then ${drawn.until} when reasons = '{}' then until end${drawn.column}
+    from ${drawn.source} left join waiting using (zones, region) order by id
+    on conflict (property_id, dedupe_key) do nothing
+    returning player_id`;
+  // Players whose address has its send by another player.
+  const doubled = sql`
+    insert into campaign_sends (${columns})
+    select ${own}, 'skipped', '{duplicate_address}', hash, ${masked}, ${playerKey}
+    from judged where reasons = '{}' and id not in (select player_id from planned)
+    on conflict (property_id, dedupe_key) do nothing`;
+  return join([cte("planned", planned), cte("doubled", doubled)]);
+}
+
+/** Adds each recipient's variant to the plan. A recipient without one `waits` for the winner. */
+function drawnSql({ id, ab_test, ab_ends_at }: Campaign) {
+  if (!ab_test) {
+    return { source: sql`judged`, column: raw(""), waits: sql`false`, until: sql`null::timestamptz` };
+  }
+  const variant = sql`case when reasons = '{}' then ${drawnVariant(id, ab_test)} end`;
+  return {
+    source: sql`(select *, ${variant} as variant_id from judged) judged`,
+    column: sql`, variant_id`,
+    waits: sql`(reasons = '{}' and variant_id is null)`,
+    until: sql`${ab_ends_at!}::timestamptz`,
+  };
+}
+
+/**
+ * CTEs that end in `waiting (zones, region, until, waits)`: the places whose players must wait, until when and why. A
+ * rule that skips players is left to the claim.
+ */
+function waitingCtes({ property }: Tenant, campaign: Campaign): Fragment {
+  const hours = hoursCtes({ property, channel: sendingChannel(campaign) }, "judged");
+  const local = cte("local_times", localTimes(property, campaign), "materialized");
+  const waiting = sql`
+    select zones, region, coalesce(${nextOpening(sql`open`, sql`from_at`)}, from_at) as until,
+      case when local_at > statement_timestamp() then '{player_timezone}'::text[] else '{quiet_hours}' end as waits
+    from (
+      select zones, region, h.open, l.local_at, h.is_open, h.skips,
+        greatest(statement_timestamp(), l.local_at) as from_at
+      from hours h full join local_times l using (zones, region)
+    ) w
+    where local_at > statement_timestamp() or not is_open and not skips`;
+  return join([hours, local, cte("waiting", waiting, "materialized")]);
+}
+
+/** The moment at which the clocks of a place, in all its zones, show the property's time of the schedule. */
+function localTimes(property: Tenant["property"], campaign: Campaign): Fragment {
+  const { fires_at, scheduled_at, send_in_player_timezone } = campaign;
+  if (!send_in_player_timezone || fires_at === null || scheduled_at === null) {
+    return sql`select '{}'::text[] as zones, '' as region, null::timestamptz as local_at where false`;
+  }
+  const home = cast(property.timezone, "text");
+  return sql`select p.zones, p.region,
+      max((${scheduled_at}::timestamptz at time zone ${home}) at time zone known_zone(z.zone, ${home})) as local_at
+    from (select distinct zones, region from judged) p
+      cross join lateral unnest(case when p.zones = '{}' then array[${home}] else p.zones end) z(zone)
+    group by p.zones, p.region`;
+}
+
+export interface Judgement {
+  count: number;
+  last: string | null;
+  blocked: { reasons: string[]; count: number }[];
+  /** The first `ADDRESS_BYTES` of the hash of each allowed address. */
+  addresses: Buffer;
+}
+
+/** Enough to tell a million addresses apart: two of them look the same once in 500 times. */
+export const ADDRESS_BYTES = 6;
+
+/** The gate's judgement of the next `limit` players of the audience now. Writes nothing. */
+export async function judgePage(
+  context: Tenant,
+  campaign: Campaign,
+  cursor: string | null,
+  limit: number,
+): Promise<Judgement> {
+  const judged = await judgedCte(context, campaign, cursor, limit);
+  const [judgement] = await context.sql<[Judgement]>`
+    with ${judged}, grouped as (
+      select reasons, count(*)::int as count from judged where reasons <> '{}' group by reasons
+    )
+    select count(*)::int as count, (array_agg(id order by id))[count(*)::int] as last,
+      coalesce((select json_agg(g) from grouped g), '[]') as blocked,
+      coalesce(string_agg(substr(hash, 1, ${raw(String(ADDRESS_BYTES))}), '') filter (where reasons = '{}'), '') as addresses
+    from judged`;
+  return judgement;
+}
+
+/** The first allowed players of the audience, with these fields. */
+export async function firstAllowed(
+  context: Tenant,
+  campaign: Campaign,
+  fields: readonly string[],
+  most: number,
+): Promise<Record<string, unknown>[]> {
+  const judged = await judgedCte(context, campaign, null, 1000);
+  const list = join(fields.map((field) => sql`p.${identifier(field)}`));
+  return context.sql<Record<string, unknown>[]>`
+    with ${judged}
+    select p.id, j.address, ${list} from judged j
+      join players p on p.property_id = ${context.property.id} and p.id = j.id
+    where j.reasons = '{}' order by p.id limit ${most}`;
+}

@@ -1,0 +1,67 @@
+import { z } from "zod";
+import type { SendingChannel } from "#runtime/channels/provider/channel.ts";
+import type { Context } from "#runtime/operation/context.ts";
+import { type Campaign, sendingChannelOf } from "#tools/campaigns/campaign/campaign.ts";
+import { configuredProvider, ownProviders } from "#tools/providers/choose.ts";
+import type { Sample } from "./readiness.ts";
+
+export const Cost = z.object({
+  amount: z.number().nullable().describe("null: not known"),
+  currency: z.string().nullable().describe("null where nothing is paid, or the price is not known"),
+  channel: z.string(),
+  unit: z.enum(["message", "segment"]).describe("The unit that has a price"),
+  units: z.int().nullable().describe("null: not all could be counted"),
+  unit_price: z.number().nullable().describe("Of the provider that is tried first; null: not known"),
+});
+export type Cost = z.output<typeof Cost>;
+
+/** Messages that would go out, and segments of them where they are texts; null where not all were counted. */
+export interface Volume {
+  messages: number | null;
+  segments: number | null;
+}
+
+// A text costs fractions of a cent.
+const PLACES = 10_000;
+
+/** The cost of sending by the provider that is tried first, if its price is known. Null: nothing is sent. */
+export async function estimatedCost(
+  context: Context,
+  campaign: Campaign,
+  { messages, segments }: Volume,
+): Promise<{ cost: Cost | null; warnings: string[] }> {
+  const channel = sendingChannelOf(campaign.channel);
+  if (!channel) return { cost: null, warnings: [] };
+  const { providers, problems } = await ownProviders(context, channel, campaign.provider_id);
+  const first = providers[0] ?? (problems.length > 0 ? null : configured(context, channel));
+  const unit = channel === "sms" ? ("segment" as const) : ("message" as const);
+  const units = messages === null ? null : unit === "message" ? messages : messages === 0 ? 0 : segments;
+  const price = first?.unit_price ?? null;
+  const amount = price === null || units === null ? null : rounded(units * price);
+  const currency = price === null ? null : (first?.price_currency ?? null);
+  return {
+    cost: { amount, currency, channel: campaign.channel, unit, units, unit_price: price },
+    warnings: first && price === null ? [unknownPrice(first.name, unit)] : [],
+  };
+}
+
+/** The operator's own provider. The mailbox costs nothing. */
+function configured({ config }: Context, channel: SendingChannel) {
+  const { name } = configuredProvider(config, channel);
+  return { name, unit_price: name === "mailbox" ? 0 : null, price_currency: null };
+}
+
+function rounded(amount: number): number {
+  return Math.round(amount * PLACES) / PLACES;
+}
+
+function unknownPrice(name: string, unit: Cost["unit"]): string {
+  return `the cost is not known: no record says the price of a ${unit} by ${name}; set unit_price of a message provider`;
+}
+
+/** The segments that so many texts would take, judged by the samples; null where no sample is a text. */
+export function allSegments(samples: readonly Sample[], messages: number): number | null {
+  const counts = samples.flatMap(({ segments }) => segments ?? []);
+  if (counts.length === 0) return null;
+  return Math.ceil((counts.reduce((sum, count) => sum + count, 0) / counts.length) * messages);
+}

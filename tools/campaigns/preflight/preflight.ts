@@ -1,0 +1,184 @@
+import { z } from "zod";
+import { type FaultDetail, toFault } from "#runtime/faults.ts";
+import type { Context } from "#runtime/operation/context.ts";
+import { type Campaign, sendingChannelOf } from "#tools/campaigns/campaign/campaign.ts";
+import { checkStatus } from "#tools/campaigns/campaign/states.ts";
+import { hasAudience } from "#tools/campaigns/planning/audience.ts";
+import { ADDRESS_BYTES, type Judgement, judgePage } from "#tools/campaigns/planning/plan.ts";
+import { firstReason } from "#tools/campaigns/stats/stats.ts";
+import { configuredProvider, ownProviders } from "#tools/providers/choose.ts";
+import { lettersBeyondGsm } from "#tools/sms/segments.ts";
+import { allSegments, Cost, estimatedCost } from "./cost.ts";
+import { checkReadiness, Sample } from "./readiness.ts";
+
+const PAGE = 20_000;
+// Sending and scheduling have fifteen seconds in all, and count once more for an agent's confirmation.
+const COUNT_FOR_MS = 8_000;
+const NOBODY_ALLOWED = "nobody in the audience may be sent to now; see blocked";
+
+const EMPTY = { field: "audience", message: "is empty: nobody would get it" };
+
+const Problem = z.object({
+  field: z.string(),
+  message: z.string(),
+  stops_sending: z
+    .boolean()
+    .describe(
+      "Whether sending refuses, and a scheduled campaign fails; else only the players concerned get no message",
+    ),
+});
+
+export const Preflight = z.object({
+  ok: z.boolean().describe("Whether it could be sent now, to all players that the gate allows"),
+  errors: z.array(Problem).describe("To be corrected first"),
+  warnings: z.array(z.string()),
+  audience: z.int(),
+  blocked: z.record(z.string(), z.int()).describe("Each blocked player once, under the first reason"),
+  allowed: z
+    .int()
+    .describe("Messages: players that would get one; players who share an address get one message"),
+  segments: z.int().nullable().describe("Of text messages: the segments of all, estimated by the samples"),
+  estimated_cost: Cost.nullable().describe("Of all that are allowed; null where nothing can be sent"),
+  sample_renders: z.array(Sample),
+});
+export type Preflight = z.output<typeof Preflight>;
+
+/** The effects of sending the campaign now. Writes nothing. */
+export async function preflight(
+  context: Context,
+  campaign: Campaign,
+  countForMs = COUNT_FOR_MS,
+): Promise<Preflight> {
+  const { problems, partial, samples } = await checkReadiness(context, campaign);
+  const counted = await countAudience(context, campaign, countForMs);
+  const { audience, allowed, blocked, isEmpty } = counted;
+  const errors = [
+    ...[...statusProblem(campaign), ...problems].map((one) => ({ ...one, stops_sending: true })),
+    ...[...partial, ...(isEmpty ? [EMPTY] : [])].map((one) => ({ ...one, stops_sending: false })),
+  ];
+  const segments = allSegments(samples, allowed);
+  const { cost, warnings: unpriced } = await estimatedCost(context, campaign, {
+    messages: counted.isWhole ? allowed : null,
+    segments,
+  });
+  const warnings = [
+    ...counted.warnings,
+    ...(await gamingTraffic(context, campaign)),
+    ...costlyLetters(samples),
+    ...unpriced,
+  ];
+  return {
+    ok: errors.length === 0,
+    errors,
+    warnings,
+    audience,
+    blocked,
+    allowed,
+    segments,
+    estimated_cost: cost,
+    sample_renders: samples,
+  };
+}
+
+/** Whether sending would accept the campaign now, even with errors that concern single players. */
+export function isSendable({ errors }: Pick<Preflight, "errors">): boolean {
+  return !errors.some(({ stops_sending }) => stops_sending);
+}
+
+function statusProblem(campaign: Campaign): FaultDetail[] {
+  try {
+    checkStatus(campaign, "send");
+    return [];
+  } catch (error) {
+    return [{ field: "status", message: toFault(error).message }];
+  }
+}
+
+/** Warns of the rules that vendors and carriers have for gambling, unless a record says that the contract allows it. */
+async function gamingTraffic(context: Context, campaign: Campaign): Promise<string[]> {
+  const channel = sendingChannelOf(campaign.channel);
+  if (!channel) return [];
+  const { providers, problems } = await ownProviders(context, channel, campaign.provider_id);
+  const configured = configuredProvider(context.config, channel).name;
+  const own = providers.map(({ kind }) => kind);
+  const kinds = own.length > 0 || problems.length > 0 ? own : [configured];
+  const vendors = [...new Set(kinds)].filter((kind) => kind !== "mailbox").join(", ");
+  if (vendors === "") return [];
+  if (channel === "sms") {
+    return [
+      `${vendors}: most US carriers, and Twilio's own policy, forbid gambling content in texts; without their agreement texts are filtered and the account may be closed`,
+    ];
+  }
+  return own.length > 0
+    ? []
+    : [`${vendors}: nothing says that the provider's contract allows gaming content`];
+}
+
+/** One letter outside GSM-7 more than halves the length of a segment. */
+function costlyLetters(samples: readonly Sample[]): string[] {
+  const letters = new Set(
+    samples.flatMap(({ text, encoding }) => (encoding === "UCS-2" ? lettersBeyondGsm(text) : [])),
+  );
+  if (letters.size === 0) return [];
+  return [`the text needs UCS-2, 70 characters a segment, because of: ${[...letters].join(" ")}`];
+}
+
+interface Counted {
+  audience: number;
+  allowed: number;
+  blocked: Record<string, number>;
+  /** The count has reached the whole audience. */
+  isWhole: boolean;
+  /** The audience is empty. */
+  isEmpty: boolean;
+  warnings: string[];
+}
+
+async function countAudience(context: Context, campaign: Campaign, countForMs: number): Promise<Counted> {
+  const counted: Counted = {
+    audience: 0,
+    allowed: 0,
+    blocked: {},
+    isWhole: false,
+    isEmpty: false,
+    warnings: [],
+  };
+  if (!hasAudience(campaign) || !sendingChannelOf(campaign.channel)) return counted;
+  const startedAt = performance.now();
+  const addresses = new Set<number>();
+  for (let cursor: string | null = null; ; ) {
+    const page: Judgement | null = await judgePage(context, campaign, cursor, PAGE).catch(nullIfRefused);
+    if (!page) return counted;
+    counted.audience += page.count;
+    for (const { reasons, count } of page.blocked) addBlocked(counted, firstReason(reasons), count);
+    addBlocked(counted, "duplicate_address", addNew(addresses, page.addresses));
+    counted.allowed = addresses.size;
+    counted.isWhole = page.count < PAGE;
+    if (counted.isWhole) break;
+    if (performance.now() - startedAt > countForMs) {
+      counted.warnings.push(`only the first ${counted.audience} players of the audience were counted`);
+      break;
+    }
+    cursor = page.last;
+  }
+  counted.isEmpty = counted.audience === 0;
+  if (counted.audience > 0 && counted.allowed === 0) counted.warnings.push(NOBODY_ALLOWED);
+  return counted;
+}
+
+function addBlocked({ blocked }: Counted, reason: string, count: number): void {
+  if (count > 0) blocked[reason] = (blocked[reason] ?? 0) + count;
+}
+
+/** Answers the number of the page's addresses that earlier pages had: planning skips these. */
+function addNew(known: Set<number>, page: Buffer): number {
+  const before = known.size;
+  for (let at = 0; at < page.length; at += ADDRESS_BYTES) known.add(page.readUIntBE(at, ADDRESS_BYTES));
+  return page.length / ADDRESS_BYTES - (known.size - before);
+}
+
+/** The errors already name a missing segment, and rules that do not compile. */
+function nullIfRefused(error: unknown): null {
+  if (toFault(error).status >= 500) throw error;
+  return null;
+}

@@ -1,0 +1,236 @@
+import { z } from "zod";
+import { NIL_UUID } from "#db/types.ts";
+import type { Messages, SendingChannel } from "#runtime/channels/provider/channel.ts";
+import { Fault, type FaultDetail, toFault } from "#runtime/faults.ts";
+import type { Context } from "#runtime/operation/context.ts";
+import { type Campaign, sendingChannelOf, unsendable } from "#tools/campaigns/campaign/campaign.ts";
+import {
+  type Compile,
+  type CompileContext,
+  type Content,
+  plainLinks,
+  type Recipient,
+} from "#tools/campaigns/content/content.ts";
+import { emailContent } from "#tools/campaigns/content/email.ts";
+import { inboxContent } from "#tools/campaigns/content/inbox.ts";
+import { smsContent } from "#tools/campaigns/content/sms.ts";
+import { compileVariants, variantField } from "#tools/campaigns/content/variants.ts";
+import { audienceSql, hasAudience } from "#tools/campaigns/planning/audience.ts";
+import { firstAllowed } from "#tools/campaigns/planning/plan.ts";
+import { maskAddress } from "#tools/people/address.ts";
+import { unsubscribeLinks } from "#tools/preferences/links.ts";
+import { ownProviders } from "#tools/providers/choose.ts";
+import { ENCODINGS, segmentsOf } from "#tools/sms/segments.ts";
+import { ranOutOfTime } from "#tools/templates/rendering/liquid.ts";
+import { PLAYER_FIELDS } from "#tools/templates/rendering/player-fields.ts";
+
+const SAMPLES = 3;
+
+export const Sample = z.object({
+  player_id: z.uuid(),
+  variant_id: z.string().nullable().describe("Of the campaign's ab_test"),
+  to: z.string().describe("Masked"),
+  subject: z.string().nullable(),
+  html: z.string().nullable(),
+  text: z.string(),
+  segments: z.int().nullable().describe("Of a text message: the number that it costs"),
+  encoding: z.enum(ENCODINGS).nullable().describe("Of a text message"),
+});
+export type Sample = z.output<typeof Sample>;
+
+interface Readiness {
+  /** Sending refuses these. */
+  problems: FaultDetail[];
+  /** Some recipients get no message because of these. */
+  partial: FaultDetail[];
+  samples: Sample[];
+}
+
+/**
+ * Whether the campaign can be sent as it is now. The preflight, sending, scheduling and the scheduled start all take
+ * this list, so no problem of one passes another.
+ */
+export async function checkReadiness(context: Context, campaign: Campaign): Promise<Readiness> {
+  const channel = sendingChannelOf(campaign.channel);
+  const { content, problems: faults } = channel
+    ? await compileContent(channel, context, campaign)
+    : { content: null, problems: [unsendable(campaign.channel)] };
+  const problems = [
+    ...faults,
+    ...metricProblems(context, campaign),
+    ...(await audienceProblems(context, campaign)),
+  ];
+  if (!content || problems.length > 0) return { problems, partial: [], samples: [] };
+  const { samples, broken } = await renderSamples(context, campaign, content);
+  const plain = samples.flatMap((sample) => plainLinks(bodiesOf(sample), context.config.baseUrl));
+  // Compiling the content has refused the plain links of the text itself.
+  const links = [...new Set(plain.map(({ body }) => body))].map((body) => {
+    return { field: `body_${body}`, message: "a link that it takes from a player's data is not https" };
+  });
+  // A value that one player lacks costs that player's message alone; one that all lack is a fault of the message.
+  const isRendered = ({ variant_id }: { variant_id: string | null }) =>
+    samples.some((sample) => sample.variant_id === variant_id);
+  const unrendered = broken.filter((one) => !isRendered(one));
+  return {
+    problems: [...detailsOf(unrendered), ...links],
+    partial: detailsOf(broken.filter(isRendered)),
+    samples: campaign.ab_test ? firstOfEach(samples) : samples,
+  };
+}
+
+/** A campaign's compiled content, or a sentence for each field that prevents sending. */
+export type Compiled<C extends SendingChannel = SendingChannel> =
+  | { content: Content<C>; problems: [] }
+  | { content: null; problems: FaultDetail[] };
+
+const CONTENTS: { [C in SendingChannel]: Compile<C> } = {
+  email: emailContent,
+  sms: smsContent,
+  inbox: inboxContent,
+};
+
+/** Compiles a campaign's content for its channel. Asks the database, and no provider. */
+export async function compileContent<C extends SendingChannel>(
+  channel: C,
+  context: CompileContext,
+  campaign: Campaign,
+): Promise<Compiled<C>> {
+  const compile = CONTENTS[channel];
+  const content = campaign.ab_test
+    ? await compileVariants(compile, context, campaign, campaign.ab_test)
+    : await compile(context, campaign);
+  const { problems: unusable } = await ownProviders(context, channel, campaign.provider_id);
+  const problems = [
+    ...(hasAudience(campaign) ? [] : [NO_AUDIENCE]),
+    ...(Array.isArray(content) ? content : []),
+    ...unusable,
+  ];
+  if (problems.length > 0 || Array.isArray(content)) return { content: null, problems };
+  return { content, problems: [] };
+}
+
+/** One fault of all problems. */
+export function notReady(problems: FaultDetail[]): Fault {
+  const message = problems.map((problem) => `${problem.field}: ${problem.message}`).join("; ");
+  return new Fault("invalid", { message, details: problems });
+}
+
+const NO_AUDIENCE: FaultDetail = {
+  field: "segment_id",
+  message: 'the campaign has no audience; give segment_id, conditions, or audience: "all"',
+};
+
+/** The property's tracking may be off, and then no open or click decides a test. */
+function metricProblems({ property }: Context, { ab_test }: Campaign): FaultDetail[] {
+  if (!ab_test || ab_test.metric === "conversion" || property.tracking === "on") return [];
+  const message = `the property's tracking is off, so that no ${ab_test.metric} is counted`;
+  return [{ field: "ab_test.metric", message }];
+}
+
+/** A segment may have been deleted, and rules may not compile. */
+async function audienceProblems(context: Context, campaign: Campaign): Promise<FaultDetail[]> {
+  try {
+    await audienceSql(context, campaign);
+    return [];
+  } catch (error) {
+    const fault = toFault(error);
+    if (fault.status >= 500) throw error;
+    return fault.details ?? [{ field: "segment_id", message: fault.message }];
+  }
+}
+
+/** The text beside HTML is made of it. */
+function bodiesOf({ html, text }: Sample) {
+  return html === null ? { text } : { html };
+}
+
+function detailsOf(faults: readonly FaultDetail[]): FaultDetail[] {
+  return faults.map(({ field, message }) => ({ field, message }));
+}
+
+/** One message of each variant is enough to look at. */
+function firstOfEach(samples: readonly Sample[]): Sample[] {
+  return samples.filter(
+    ({ variant_id }, index) => samples.findIndex((one) => one.variant_id === variant_id) === index,
+  );
+}
+
+/** The first messages as they would go out, and the faults of messages that cannot be rendered. */
+interface Samples {
+  samples: Sample[];
+  broken: Broken[];
+}
+
+interface Broken extends FaultDetail {
+  variant_id: string | null;
+}
+
+/** Renders the messages to the first allowed players, of each variant. */
+export async function renderSamples(
+  context: Context,
+  campaign: Campaign,
+  content: Content,
+): Promise<Samples> {
+  const players = await firstAllowed(context, campaign, PLAYER_FIELDS, SAMPLES);
+  const link = unsubscribeLinks(context.config)(context.property.id, NIL_UUID);
+  const rendered: Samples = { samples: [], broken: [] };
+  for (const [index, variant_id] of (content.variants ?? [null]).entries()) {
+    for (const player of players) {
+      try {
+        const message = content.messageTo(recipientOf(context, player, variant_id), link);
+        rendered.samples.push({ player_id: String(player.id), variant_id, ...fieldsOf(message) });
+      } catch (error) {
+        const fault = toFault(error);
+        if (fault.status >= 500) throw error;
+        // The machine was too busy. Delivery renders the message again.
+        if (ranOutOfTime(fault)) continue;
+        const part = fault.details?.[0]?.field ?? "body_html";
+        const field = variant_id === null ? part : variantField(index, part);
+        const message = `cannot be rendered for player ${player.player_id}: ${fault.message}`;
+        rendered.broken.push({ field, message, variant_id });
+      }
+    }
+  }
+  return rendered;
+}
+
+function recipientOf(
+  { call }: Pick<Context, "call">,
+  player: Record<string, unknown>,
+  variant_id: string | null,
+): Recipient {
+  return {
+    ...(call.masked ? pseudonymous(player) : player),
+    send_id: NIL_UUID,
+    address: String(player.address),
+    ...(variant_id !== null && { variant_id }),
+  };
+}
+
+/** The player's values without full names and birth dates. Addresses in texts are masked in the answer. */
+function pseudonymous(player: Record<string, unknown>): Record<string, unknown> {
+  const { first_name, last_name, birth_date } = player;
+  return {
+    ...player,
+    first_name: initial(first_name),
+    last_name: initial(last_name),
+    birth_date: typeof birth_date === "string" ? `${birth_date.slice(0, 4)}-01-01` : null,
+  };
+}
+
+function initial(name: unknown): string | null {
+  return typeof name === "string" ? `${[...name][0] ?? ""}•••` : null;
+}
+
+function fieldsOf(message: Messages[SendingChannel]): Omit<Sample, "player_id" | "variant_id"> {
+  const { text } = message;
+  if ("title" in message) {
+    return { to: message.to, subject: message.title, html: null, text, segments: null, encoding: null };
+  }
+  const to = maskAddress(message.to);
+  if ("subject" in message) {
+    return { to, subject: message.subject, html: message.html ?? null, text, segments: null, encoding: null };
+  }
+  const { count: segments, encoding } = segmentsOf(text);
+  return { to, subject: null, html: null, text, segments, encoding };
+}

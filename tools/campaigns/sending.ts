@@ -1,0 +1,75 @@
+import { z } from "zod";
+import type { SendingChannel } from "#runtime/channels/provider/channel.ts";
+import { type Fault, invalid } from "#runtime/faults.ts";
+import type { Context } from "#runtime/operation/context.ts";
+import { type Campaign, CampaignView, findCampaign, sendingChannelOf } from "./campaign/campaign.ts";
+import { changeStatus, checkStatus } from "./campaign/states.ts";
+import { lockTemplates } from "./content/content.ts";
+import planCampaign from "./plan-campaign.job.ts";
+import { CONFIRMED_DEADLINE_MS, campaignState, checkConfirmed } from "./preflight/confirmed-state.ts";
+import { isSendable, Preflight, preflight } from "./preflight/preflight.ts";
+import { checkReadiness, notReady } from "./preflight/readiness.ts";
+
+/** The shared parts of operations that send a campaign now, each by these channels. */
+export function sendingBy(channels: readonly SendingChannel[]) {
+  return {
+    scope: "write" as const,
+    effect: "contact" as const,
+    core: true,
+    property: "propertyId" as const,
+    confirmedBy: "preflight_campaign",
+    deadline: CONFIRMED_DEADLINE_MS,
+    input: {
+      campaignId: z.uuid().describe("From list_campaigns"),
+      propertyId: z.uuid(),
+      dry_run: z.boolean().default(false).describe("Only check, and answer what would happen"),
+    },
+    output: z.object({
+      success: z.literal(true),
+      campaign: CampaignView.optional().describe("Not in a dry run"),
+      preflight: Preflight.optional().describe("Of a dry run"),
+    }),
+    faults: ["invalid", "not_found", "conflict"] as const,
+    handler: (context: Context, request: Request) => queueCampaign(context, channels, request),
+  };
+}
+
+interface Request {
+  campaignId: string;
+  dry_run: boolean;
+}
+
+async function queueCampaign(
+  context: Context,
+  channels: readonly SendingChannel[],
+  { campaignId, dry_run }: Request,
+) {
+  const campaign = await findCampaign(context, campaignId, { lock: !dry_run });
+  const channel = sendingChannelOf(campaign.channel);
+  if (!channel || !channels.includes(channel)) throw wrongChannel(campaign.channel, channels);
+  if (dry_run) {
+    const checked = await preflight(context, campaign);
+    if (isSendable(checked)) context.bind?.(await campaignState(context, campaign));
+    return { success: true as const, preflight: checked };
+  }
+  checkStatus(campaign, "send");
+  await lockTemplates(context, campaign);
+  await checkConfirmed(context, () => campaignState(context, campaign));
+  const { problems } = await checkReadiness(context, campaign);
+  if (problems.length > 0) throw notReady(problems);
+  const row = await changeStatus(context, campaignId, "send", { finished_at: null, fires_at: null });
+  context.enqueue(planCampaign, { campaignId }, { dedupe: campaignId });
+  return { success: true as const, campaign: row };
+}
+
+const OPERATIONS: Record<SendingChannel, string> = {
+  email: "send_campaign",
+  inbox: "send_campaign",
+  sms: "send_sms_campaign",
+};
+
+function wrongChannel(channel: Campaign["channel"], channels: readonly SendingChannel[]): Fault {
+  const sending = sendingChannelOf(channel);
+  const hint = sending ? `; ${OPERATIONS[sending]} sends ${channel}` : "";
+  return invalid("channel", `is ${channel}, and this operation sends ${channels.join(" and ")}${hint}`);
+}

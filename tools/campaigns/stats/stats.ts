@@ -1,0 +1,281 @@
+import { z } from "zod";
+import { identifier, join, sql } from "#db/sql.ts";
+import type { Tenant } from "#runtime/operation/context.ts";
+import { UNCONFIRMED } from "#tools/compliance/frequency.ts";
+
+const count = z.int();
+
+export const LinkStats = z.object({
+  link_id: z.uuid(),
+  url: z.string().describe("Its address; with Liquid in it, a recipient's own"),
+  clicks_total: count.describe("Every click"),
+  clicks_unique: count.describe("Recipients who clicked it"),
+  clicks_human: count.describe("Recipients whose click seems to come from a person"),
+});
+
+const rate = () => z.number().nullable().describe("Of sent and delivered; null without any");
+
+/** audience = skipped + pending + sent + delivered + bounced + failed + unknown + cancelled. */
+export const VariantStats = z.object({
+  audience: count,
+  skipped: count,
+  pending: count,
+  sent: count,
+  delivered: count,
+  bounced: count,
+  failed: count,
+  unknown: count,
+  cancelled: count,
+  opens_unique: count,
+  opens_human: count,
+  clicks_unique: count,
+  clicks_human: count,
+  converted: count,
+  unsubscribed: count,
+  complained: count,
+  open_rate: rate(),
+  click_rate: rate(),
+  conversion_rate: rate(),
+  unsubscribe_rate: rate(),
+});
+
+/** audience = skipped (the sum of its reasons) + pending + sent + delivered + bounced + failed + unknown + cancelled. */
+export const CampaignStats = z.object({
+  audience: count.describe("All recipients, the skipped included"),
+  skipped: z.record(z.string(), count).describe("Each skipped recipient once, under the first reason"),
+  pending: count.describe("Not handed over yet, or on the way"),
+  deferred: count.describe("Of the pending: those that wait for opening hours, a cap or their own time"),
+  sent: count.describe("Taken by the provider, with no word of delivery yet"),
+  delivered: count,
+  bounced: count,
+  bounced_hard: count.describe("Of the messages handed over: refused for good"),
+  bounced_soft: count.describe("Of the messages handed over: refused for the time being"),
+  failed: count,
+  unconfirmed: count.describe(
+    "Of the failed: no word from the provider for a day; the player may have the message",
+  ),
+  unknown: count.describe("Interrupted on the way to the provider; never sent again"),
+  cancelled: count,
+  complained: count.describe("Recipients, of those delivered to"),
+  unsubscribed: count.describe("Recipients, of those delivered to"),
+  opens_total: count.describe("Every opening, those by machines and those again included"),
+  opens_unique: count.describe("Recipients whose message was opened, of those sent and delivered to"),
+  opens_human: count.describe("Of opens_unique: not only by privacy proxies, filters and scanners"),
+  clicks_total: count.describe("Every click, those by machines and those again included"),
+  clicks_unique: count.describe("Recipients who clicked, of those sent and delivered to"),
+  clicks_human: count.describe("Of clicks_unique: not only by filters and scanners"),
+  converted: count.describe(
+    "Recipients who reached the campaign's goal in its time, of those sent and delivered to",
+  ),
+  by_variant: z
+    .record(z.string(), VariantStats)
+    .describe("By the id of the variant, in a campaign with ab_test: recipients that have one"),
+  by_link: z.array(LinkStats).describe("The most clicked links, at most 50"),
+});
+export type CampaignStats = z.output<typeof CampaignStats>;
+
+/** Limits the time of the hand-over; for recipients without a message, the time of their planning. */
+export interface Period {
+  from?: string | undefined;
+  to?: string | undefined;
+}
+
+// A recipient with several reasons counts under the first of these.
+const REASONS = [
+  "erased",
+  "deleted",
+  "deceased",
+  "self_excluded",
+  "banned",
+  "vip_hold",
+  "dnc",
+  "suppressed",
+  "shared_address",
+  "needs_review",
+  "consent_expired",
+  "no_consent",
+  "underage",
+  "invalid_address",
+  "reassigned_number",
+  "holdout",
+  "duplicate_address",
+  "address_changed",
+  "quiet_hours",
+  "frequency_capped",
+  "expired",
+];
+
+/** The reason that counts for a blocked recipient. */
+export function firstReason(reasons: readonly string[]): string {
+  return REASONS.find((reason) => reasons.includes(reason)) ?? reasons[0] ?? "unknown";
+}
+
+// Counts beside the status, by their names in the answer.
+const FIGURES = {
+  complained: sql`count(complained_at)`,
+  unsubscribed: sql`count(unsubscribed_at)`,
+  opens_total: sql`sum(opens)`,
+  opens_unique: sql`count(opened_at)`,
+  opens_human: sql`count(first_human_open_at)`,
+  clicks_total: sql`sum(clicks)`,
+  clicks_unique: sql`count(clicked_at)`,
+  clicks_human: sql`count(first_human_click_at)`,
+  converted: sql`count(converted_at)`,
+  unconfirmed: sql`count(*) filter (where ${UNCONFIRMED})`,
+  bounced_hard: sql`count(*) filter (where bounce_type = 'hard')`,
+  bounced_soft: sql`count(*) filter (where bounce_type = 'soft')`,
+};
+type Figure = keyof typeof FIGURES;
+const COUNTED = join(
+  Object.entries(FIGURES).map(([name, figure]) => sql`${figure}::int as ${identifier(name)}`),
+);
+
+interface SendGroup extends Record<Figure, number> {
+  status: string;
+  skip_reasons: string[];
+  variant_id: string | null;
+  count: number;
+}
+
+const STATES = ["sent", "delivered", "bounced", "failed", "unknown", "cancelled"] as const;
+type State = (typeof STATES)[number];
+
+/** Counts the campaign's recipients in one pass over its sends. */
+export async function countSends(
+  context: Tenant,
+  campaign: { id: string; status: string },
+  period: Period = {},
+): Promise<CampaignStats> {
+  const { sql, property } = context;
+  const [groups, by_link] = await Promise.all([
+    sql<SendGroup[]>`
+      select status, skip_reasons, variant_id, count(*)::int as count, ${COUNTED}
+      from campaign_sends s
+      where property_id = ${property.id} and campaign_id = ${campaign.id} ${within(sql, period)}
+      group by status, skip_reasons, variant_id`,
+    countLinks(context, campaign.id, period),
+  ]);
+  const summed = Object.fromEntries(
+    Object.keys(FIGURES).map((name) => [name, sumOf(groups, name as Figure)]),
+  );
+  return {
+    ...statesOf(groups, campaign.status),
+    skipped: skippedByReason(groups),
+    ...(summed as Record<Figure, number>),
+    by_variant: byVariant(groups, campaign.status),
+    by_link,
+  };
+}
+
+/** Up to so many recipients, a count takes some 50 ms, and each reader gets a new one. */
+const COUNTED_ANEW = 20_000;
+
+/** The last count of a campaign that is too large to be counted for each reader; null for the others. */
+export async function keptStats(
+  { sql, property }: Tenant,
+  id: string,
+): Promise<(CampaignStats & { as_of: string }) | null> {
+  // An older version did not count by variant.
+  const [row] = await sql<{ stats: CampaignStats; as_of: string }[]>`
+    select '{"by_variant": {}}'::jsonb || stats as stats, to_json(stats_at) #>> '{}' as as_of from campaigns
+    where property_id = ${property.id} and id = ${id} and audience_count > ${COUNTED_ANEW}
+      and stats_at is not null`;
+  return row ? { as_of: row.as_of, ...row.stats } : null;
+}
+
+/** Keeps a count in the campaign's record. This is no change of the campaign: its version stays. */
+export async function keepStats({ sql, property }: Tenant, id: string, stats: CampaignStats): Promise<void> {
+  await sql`
+    update campaigns set stats = ${stats}::jsonb, stats_at = now()
+    where property_id = ${property.id} and id = ${id}`;
+}
+
+function sumOf(groups: SendGroup[], figure: Figure | "count"): number {
+  return groups.reduce((total, group) => total + group[figure], 0);
+}
+
+/** The numbers of recipients in each state, without the skipped. */
+function statesOf(groups: SendGroup[], campaignStatus: string) {
+  const inStatus = (...statuses: string[]) =>
+    sumOf(
+      groups.filter(({ status }) => statuses.includes(status)),
+      "count",
+    );
+  const byStatus = Object.fromEntries(STATES.map((status) => [status, inStatus(status)]));
+  const counted = byStatus as Record<State, number>;
+  const waiting = inStatus("pending", "deferred");
+  // No send of a cancelled campaign is claimed any more, even before its rows say so.
+  const dropped = campaignStatus === "cancelled" ? waiting : 0;
+  return {
+    audience: sumOf(groups, "count"),
+    pending: waiting - dropped + inStatus("sending"),
+    deferred: dropped > 0 ? 0 : inStatus("deferred"),
+    ...counted,
+    cancelled: counted.cancelled + dropped,
+  };
+}
+
+// The figure that each rate divides by the sent and delivered messages. Opens and clicks are those of people.
+const RATES = {
+  open_rate: "opens_human",
+  click_rate: "clicks_human",
+  conversion_rate: "converted",
+  unsubscribe_rate: "unsubscribed",
+} as const satisfies Record<string, Figure>;
+
+function byVariant(groups: SendGroup[], campaignStatus: string): CampaignStats["by_variant"] {
+  const ids = new Set(groups.flatMap(({ variant_id }) => variant_id ?? []));
+  const ofVariant = (id: string) => groups.filter(({ variant_id }) => variant_id === id);
+  return Object.fromEntries(Array.from(ids, (id) => [id, variantOf(ofVariant(id), campaignStatus)]));
+}
+
+function variantOf(groups: SendGroup[], campaignStatus: string): z.output<typeof VariantStats> {
+  const { deferred: _, ...states } = statesOf(groups, campaignStatus);
+  const sum = (figure: Figure | "count", among = groups) => sumOf(among, figure);
+  const inStatus = (...statuses: string[]) => groups.filter(({ status }) => statuses.includes(status));
+  const reached = inStatus("sent", "delivered");
+  const rateOf = (figure: Figure) =>
+    reached.length === 0 ? null : sum(figure, reached) / sum("count", reached);
+  return {
+    ...states,
+    skipped: sum("count", inStatus("skipped")),
+    opens_unique: sum("opens_unique"),
+    opens_human: sum("opens_human"),
+    clicks_unique: sum("clicks_unique"),
+    clicks_human: sum("clicks_human"),
+    converted: sum("converted"),
+    unsubscribed: sum("unsubscribed"),
+    complained: sum("complained"),
+    open_rate: rateOf(RATES.open_rate),
+    click_rate: rateOf(RATES.click_rate),
+    conversion_rate: rateOf(RATES.conversion_rate),
+    unsubscribe_rate: rateOf(RATES.unsubscribe_rate),
+  };
+}
+
+function within(sql: Tenant["sql"], { from, to }: Period) {
+  return sql`${from ? sql`and coalesce(s.sent_at, s.created_at) >= ${from}::timestamptz` : sql``}
+    ${to ? sql`and coalesce(s.sent_at, s.created_at) < ${to}::timestamptz` : sql``}`;
+}
+
+async function countLinks({ sql, property }: Tenant, id: string, period: Period) {
+  const isLimited = period.from || period.to;
+  const links = await sql<z.output<typeof LinkStats>[]>`
+    select l.id as link_id, l.url, coalesce(sum(c.clicks), 0)::int as clicks_total, count(c.send_id)::int as clicks_unique,
+      count(c.first_human_click_at)::int as clicks_human
+    from campaign_links l
+    left join campaign_clicks c on c.property_id = ${property.id} and c.campaign_id = ${id} and c.link_id = l.id
+      ${isLimited ? sql`and exists (select 1 from campaign_sends s where s.property_id = ${property.id} and s.id = c.send_id ${within(sql, period)})` : sql``}
+    where l.property_id = ${property.id} and l.campaign_id = ${id}
+    group by l.property_id, l.id order by clicks_total desc, l.id limit 50`;
+  return [...links];
+}
+
+function skippedByReason(groups: SendGroup[]): Record<string, number> {
+  const skipped: Record<string, number> = {};
+  for (const group of groups.filter(({ status }) => status === "skipped")) {
+    const reason = firstReason(group.skip_reasons);
+    skipped[reason] = (skipped[reason] ?? 0) + group.count;
+  }
+  return skipped;
+}

@@ -1,0 +1,114 @@
+import { z } from "zod";
+import { Fault, invalid } from "#runtime/faults.ts";
+import { afterChange, createOnly, pastTime, writable } from "#runtime/operation/columns.ts";
+import type { Context } from "#runtime/operation/context.ts";
+import { type Change, type RowOf, table, type Values } from "#runtime/operation/table.ts";
+import { CUSTOM_TYPES, type CustomType, lockCustomFields } from "./values.ts";
+
+const MOST_FIELDS = 200;
+const FORBIDDEN = new Set(["constructor", "prototype"]);
+
+const columns = {
+  key: createOnly(
+    z
+      .string()
+      .regex(/^[a-z][a-z0-9_]{0,39}$/, "must be 1 to 40 of a-z, 0-9 and _, a letter first")
+      .refine((key) => !FORBIDDEN.has(key), "is not allowed as a key")
+      .describe("Its name in players.custom; it stays"),
+  ),
+  label: writable(
+    z.string().trim().min(1).max(100).optional().describe("For people. Default: the key in words"),
+  ),
+  type: writable(
+    z
+      .enum(Object.keys(CUSTOM_TYPES) as [CustomType, ...CustomType[]])
+      .describe("What the values are; it can change as long as no player has a value"),
+  ),
+  enum_values: writable(
+    z
+      .array(z.string().trim().min(1).max(200))
+      .max(200)
+      .default([])
+      .describe("Of an enum: the values that it takes. One that a player has cannot be taken out"),
+  ),
+  is_pii: writable(z.boolean().default(false).describe("The values are personal data")),
+  archived_at: writable(
+    pastTime().nullish().describe("A time archives the field, null brings it back. Values stay"),
+  ),
+};
+
+export default table({
+  name: "custom_fields",
+  noun: "custom_field",
+  key: ["key"],
+  description:
+    "A custom field is one that the property defines beside the built-in ones, with a key and a type. custom takes only what is defined here; conditions name one as custom.<key>. A field that is not wanted any more is archived: its values stay readable, and no new ones come in.",
+  columns,
+  beforeWrite,
+});
+
+type Definition = Pick<RowOf<typeof columns>, "key" | "type" | "enum_values">;
+
+async function beforeWrite(context: Context, change: Change<typeof columns>): Promise<Values> {
+  const { verb, input, current: before } = change;
+  if (before) await lockCustomFields(context);
+  if (verb === "delete") {
+    await refuseUsed(context, before, "cannot be deleted: archive it instead (archived_at)");
+    return {};
+  }
+  const next = afterChange(columns, change);
+  checkValues(next);
+  if (before && before.type !== next.type) {
+    await refuseUsed(context, before, `cannot become ${next.type}: make another field, and archive this one`);
+  } else if (before?.type === "enum") {
+    const gone = before.enum_values.filter((value) => !next.enum_values.includes(value));
+    if (gone.length > 0) await refuseLost(context, before.key, gone);
+  }
+  if (verb === "create") {
+    await checkRoom(context);
+    return { ...input, label: input.label ?? inWords(next.key) };
+  }
+  return input;
+}
+
+function checkValues({ type, enum_values: values }: Definition): void {
+  if (type !== "enum" && values.length > 0)
+    throw invalid("enum_values", `belong to an enum, not to a ${type}`);
+  if (type === "enum" && values.length === 0)
+    throw invalid("enum_values", "are needed: an enum has at least one");
+  if (new Set(values).size !== values.length) throw invalid("enum_values", "name a value twice");
+}
+
+/** Who writes values waits for this transaction: nobody adds one behind this look. */
+async function refuseUsed({ sql, property }: Context, { key }: Definition, refusal: string): Promise<void> {
+  const [used] = await sql<{ players: boolean; segment: string | null }[]>`
+    select exists (select from players where property_id = ${property.id} and custom ? ${key}) as players,
+      (select name from segments where property_id = ${property.id} and deleted_at is null
+        and position(${`"custom.${key}"`} in conditions::text || groups::text) > 0 limit 1) as segment`;
+  const by = used?.players
+    ? "players have values of it"
+    : used?.segment && `the segment ${used.segment} asks for it`;
+  if (by) throw new Fault("conflict", { message: `The custom field ${key} ${refusal}; ${by}.` });
+}
+
+async function refuseLost({ sql, property }: Context, key: string, gone: string[]): Promise<void> {
+  const [row] = await sql<{ value: string }[]>`
+    select custom ->> ${key} as value from players
+    where property_id = ${property.id} and custom ->> ${key} = any(${gone}::text[]) limit 1`;
+  if (!row) return;
+  throw new Fault("conflict", {
+    message: `enum_values: players have the value ${JSON.stringify(row.value)}; it cannot be taken out.`,
+  });
+}
+
+async function checkRoom({ sql, property }: Context): Promise<void> {
+  const [row] = await sql<{ count: number }[]>`
+    select count(*)::int as count from custom_fields where property_id = ${property.id}`;
+  if (row!.count < MOST_FIELDS) return;
+  throw new Fault("conflict", { message: `A property has at most ${MOST_FIELDS} custom fields.` });
+}
+
+function inWords(key: string): string {
+  const words = key.replaceAll("_", " ").trim() || key;
+  return words[0]!.toUpperCase() + words.slice(1);
+}

@@ -1,0 +1,147 @@
+import { z } from "zod";
+import { Fault, type FaultDetail, invalid } from "#runtime/faults.ts";
+import type { Context } from "#runtime/operation/context.ts";
+
+/** The types of a custom field, and what a value of each must be, in words. */
+export const CUSTOM_TYPES = {
+  text: "a text of 1 to 2000 characters",
+  number: "a number",
+  boolean: "true or false",
+  date: "a date such as 2026-05-31",
+  datetime: "a time with its zone, such as 2026-05-31T18:00:00Z",
+  enum: "one of the field's enum_values",
+  text_list: "an array of at most 100 texts of 1 to 200 characters",
+} as const;
+export type CustomType = keyof typeof CUSTOM_TYPES;
+
+export interface CustomField {
+  key: string;
+  label: string;
+  type: CustomType;
+  enum_values: string[];
+  /** Values stay and can be removed; no new ones come in. */
+  archived: boolean;
+}
+
+/** A property's own fields by key, in the order of their keys. */
+export type CustomFields = ReadonlyMap<string, CustomField>;
+
+type Held = Pick<Context, "sql"> & { property: Pick<Context["property"], "id"> };
+
+const MOST_BYTES = 16 * 1024;
+const SHOWN = 60;
+
+export async function customFields({ sql, property }: Held): Promise<CustomFields> {
+  const rows = await sql<CustomField[]>`
+    select key, label, type, enum_values, archived_at is not null as archived from custom_fields
+    where property_id = ${property.id} order by key`;
+  return new Map(rows.map((row) => [row.key, row]));
+}
+
+/** The fields as they stay until the caller's transaction ends. */
+export async function heldCustomFields(context: Held): Promise<CustomFields> {
+  // An advisory lock and none of the rows, which every write of a player would otherwise write to.
+  await context.sql`select pg_advisory_xact_lock_shared(${place(context)})`;
+  return customFields(context);
+}
+
+/** Waits for those who write values, and keeps others from it until the caller's transaction ends. */
+export async function lockCustomFields(context: Held): Promise<void> {
+  await context.sql`select pg_advisory_xact_lock(${place(context)})`;
+}
+
+function place({ sql, property }: Held) {
+  return sql`hashtextextended(${`custom_fields ${property.id}`}, 0)`;
+}
+
+/**
+ * A player's custom values once the given ones are in: a key with null is taken out, the keys that are not named
+ * stay. Throws `invalid` naming each key that is not known and each value that does not fit.
+ */
+export async function mergedCustom(
+  context: Context,
+  given: Record<string, unknown>,
+  current: Record<string, unknown> = {},
+): Promise<Record<string, unknown>> {
+  const merged = new Map(Object.entries(current));
+  if (Object.keys(given).length === 0) return current;
+  const fields = await heldCustomFields(context);
+  const details: FaultDetail[] = [];
+  for (const [key, value] of Object.entries(given)) {
+    const fitted = fitCustom(fields, key, value);
+    if ("wrong" in fitted) details.push({ field: `custom.${shown(key)}`, message: fitted.wrong });
+    else if (fitted.value === null) merged.delete(key);
+    else merged.set(key, fitted.value);
+  }
+  if (details.length > 0) {
+    const words = details.slice(0, 5).map(({ field, message }) => `${field}: ${message}`);
+    throw new Fault("invalid", { message: words.join("; "), details });
+  }
+  const custom = Object.fromEntries(merged);
+  if (Buffer.byteLength(JSON.stringify(custom)) > MOST_BYTES) {
+    throw invalid("custom", `is larger than ${MOST_BYTES} bytes`);
+  }
+  return custom;
+}
+
+/** The value as it is stored, or what is wrong with it. Null takes a value out, also of an archived field. */
+export function fitCustom(
+  fields: CustomFields,
+  key: string,
+  value: unknown,
+): { value: unknown } | { wrong: string } {
+  const field = fields.get(key);
+  if (!field) return { wrong: unknownField(fields) };
+  if (value === null) return { value };
+  if (field.archived) return { wrong: "is an archived field, which takes no new values" };
+  const fitted = FIT[field.type](value, field);
+  if (fitted !== undefined) return { value: fitted };
+  const text = JSON.stringify(value);
+  return { wrong: `must be ${wanted(field)}, not ${shown(text)}` };
+}
+
+/** What a value of the field must be, in words. */
+export function wanted({ type, enum_values: values }: CustomField): string {
+  return type === "enum" ? `one of ${values.map(shown).join(", ")}` : CUSTOM_TYPES[type];
+}
+
+/** What to say of a key that no field has. */
+export function unknownField(fields: CustomFields): string {
+  return noneOf([...fields.values()].filter(({ archived }) => !archived).map(({ key }) => key));
+}
+
+/** The same, of the key and the records of custom_fields. */
+export function unknownKey(key: string, fields: Record<string, unknown>[]): string {
+  const known = fields
+    .filter(({ archived_at: archived }) => archived === null)
+    .map((field) => `${field.key}`);
+  return `custom.${shown(key)} ${noneOf(known)}`;
+}
+
+function noneOf(known: string[]): string {
+  const there = known.length > 0 ? `there are ${known.slice(0, 50).join(", ")}` : "there are none yet";
+  return `is no custom field of this property (${there}); create_custom_field makes one`;
+}
+
+const text = z.string().trim().min(1).max(2000);
+const texts = z.array(z.string().trim().min(1).max(200)).max(100);
+const instant = z.iso.datetime({ offset: true });
+
+/** Each gives the stored form, or undefined for what does not fit. */
+const FIT: Record<CustomType, (value: unknown, field: CustomField) => unknown> = {
+  text: (value) => text.safeParse(value).data,
+  number: (value) => (typeof value === "number" && Number.isFinite(value) ? value : undefined),
+  boolean: (value) => (typeof value === "boolean" ? value : undefined),
+  date: (value) => z.iso.date().safeParse(value).data,
+  datetime: (value) => {
+    const time = instant.safeParse(value).data;
+    // One form in UTC, in which times sort as texts too.
+    return time === undefined ? undefined : new Date(time).toISOString();
+  },
+  enum: (value, { enum_values: values }) => values.find((one) => one === value),
+  text_list: (value) => texts.safeParse(value).data,
+};
+
+function shown(text: string): string {
+  return text.length > SHOWN ? `${text.slice(0, SHOWN).toWellFormed()}…` : text;
+}

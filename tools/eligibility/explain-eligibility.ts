@@ -1,0 +1,159 @@
+import { z } from "zod";
+import { invalid, noSuch } from "#runtime/faults.ts";
+import { timestamp } from "#runtime/operation/columns.ts";
+import { tool } from "#runtime/operation/operation.ts";
+import { type Campaign, findCampaign } from "#tools/campaigns/campaign/campaign.ts";
+import { SEND_STATUSES } from "#tools/campaigns/campaign-sends.table.ts";
+import { hasAudience } from "#tools/campaigns/planning/audience.ts";
+import { CHANNELS } from "#tools/compliance/channels.ts";
+import { BLOCK_REASONS, type BlockReason, type GatedChannel } from "#tools/compliance/gate.ts";
+import { DEFER_REASONS, type DeferReason } from "#tools/compliance/hours.ts";
+import { type Evidence, type Traced, traceOf } from "./trace.ts";
+
+/** What a campaign asks besides the gate, each with what it means. */
+const CAMPAIGN_RULES = {
+  holdout: "Chance keeps the address out of the campaign, to compare with.",
+  not_in_audience: "The player is not in the campaign's audience.",
+} as const;
+
+const RULES = { ...BLOCK_REASONS, ...CAMPAIGN_RULES, ...DEFER_REASONS };
+type Rule = keyof typeof RULES;
+const ASKED = [...CHANNELS, "inbox"] as const;
+const RESULTS = ["passes", "blocks", "waits", "not_applicable"] as const;
+
+const Step = z.object({
+  rule: z.enum(Object.keys(RULES) as Rule[]),
+  result: z
+    .enum(RESULTS)
+    .describe(
+      "waits: the message is sent later. not_applicable: the rule is not about this channel or campaign",
+    ),
+  meaning: z.string().describe("What it means where the rule does not pass"),
+  records: z
+    .array(
+      z.object({
+        table: z.string().describe("The table as in the names of list_… and get_…"),
+        id: z.uuid(),
+        what: z.string().nullable().describe("What decided in it: its reason, list, action or field"),
+        since: timestamp().nullable(),
+        until: timestamp().nullable(),
+      }),
+    )
+    .describe("What decided: why it blocks or waits; of no_consent also why it passes"),
+});
+type Step = z.output<typeof Step>;
+
+export default tool({
+  name: "explain_eligibility",
+  title: "Explain whether a player may be contacted",
+  description:
+    "Says of one player and channel what each rule of the compliance gate answers, and by which record: consent, suppressions, do-not-call, self-exclusion, age, status, quiet hours, frequency. With campaignId also by what that campaign is for, and what it has sent the player. The rules are those that every send is held to; to check many addresses use compliance_check.",
+  scope: "read",
+  effect: "read",
+  property: "propertyId",
+  input: {
+    propertyId: z.uuid(),
+    playerId: z.uuid().describe("From list_players"),
+    channel: z.enum(ASKED),
+    campaignId: z.uuid().optional().describe("From list_campaigns: one of this channel"),
+    at: timestamp().optional().describe("Evaluate for this time instead of now"),
+  },
+  output: z.object({
+    player_id: z.uuid(),
+    channel: z.enum(ASKED),
+    allowed: z.boolean().describe("No rule blocks; one may still make the message wait"),
+    reasons: z.array(z.string()).describe("The rules that block"),
+    defer: z
+      .object({ reasons: z.array(z.string()), retry_at: timestamp().nullable() })
+      .optional()
+      .describe("Only when the message would wait: why, and until when"),
+    rules: z.array(Step).describe("Every rule, by name"),
+    send: z
+      .object({
+        id: z.uuid(),
+        status: z.enum(SEND_STATUSES),
+        skip_reasons: z.array(z.string()),
+        error_code: z.string().nullable(),
+      })
+      .nullable()
+      .describe("What the campaign has for the player already: get_campaign_send"),
+    checked_at: timestamp(),
+  }),
+  faults: ["invalid", "not_found"],
+  async handler(context, { playerId, channel, campaignId, at }) {
+    const campaign = campaignId === undefined ? null : await findCampaign(context, campaignId);
+    if (campaign) checkChannel(campaign, channel);
+    const isUncapped = channel === "inbox" || campaign?.is_transactional || campaign?.ignore_frequency_cap;
+    const asking = { channel, campaign, isUncapped: isUncapped === true, at };
+    const traced = await traceOf(context, playerId, asking);
+    if (!traced) throw noSuch("player", playerId);
+    const answers = {
+      ...gateAnswers(traced),
+      ...campaignAnswers(traced, campaign),
+      ...waitAnswers(traced, asking),
+    };
+    const rules = (Object.keys(RULES) as Rule[])
+      .sort()
+      .map((rule): Step => ({ rule, meaning: RULES[rule], ...answers[rule] }));
+    const named = (result: Step["result"]) =>
+      rules.flatMap((step) => (step.result === result ? [step.rule] : []));
+    const [reasons, waits] = [named("blocks"), named("waits")];
+    return {
+      player_id: playerId,
+      channel,
+      allowed: reasons.length === 0,
+      reasons,
+      ...(waits.length > 0 && { defer: { reasons: waits, retry_at: traced.retry_at } }),
+      rules,
+      send: traced.send,
+      checked_at: traced.checked_at,
+    };
+  },
+});
+
+function checkChannel(campaign: Campaign, channel: GatedChannel): void {
+  const own = campaign.channel === "loyaltyvip" ? "inbox" : campaign.channel;
+  if (own !== channel) throw invalid("channel", `is ${channel}, and the campaign's is ${own}`);
+}
+
+type Answer = Pick<Step, "result" | "records">;
+const answer = (result: Step["result"], records: Evidence[] = []): Answer => ({ result, records });
+const NOT_APPLICABLE = answer("not_applicable");
+
+function gateAnswers({ reasons, decided, consent }: Traced): Record<BlockReason, Answer> {
+  const answerOf = (rule: BlockReason): Answer => {
+    const found = decided[rule];
+    if (!found) return NOT_APPLICABLE;
+    const isConsent = consent !== null && (rule === "no_consent" || rule === "consent_expired");
+    // The player's record says what the ledger said last: that is the record that decided.
+    const records = isConsent ? [consent] : [...new Map(found.map((one) => [one.id, one])).values()];
+    if (reasons.includes(rule)) return answer("blocks", records);
+    return answer("passes", isConsent && rule === "no_consent" ? records : []);
+  };
+  const rules = Object.keys(BLOCK_REASONS) as BlockReason[];
+  return Object.fromEntries(rules.map((rule) => [rule, answerOf(rule)])) as Record<BlockReason, Answer>;
+}
+
+function campaignAnswers(
+  { in_audience, held_out }: Traced,
+  campaign: Campaign | null,
+): Record<keyof typeof CAMPAIGN_RULES, Answer> {
+  if (!campaign) return { holdout: NOT_APPLICABLE, not_in_audience: NOT_APPLICABLE };
+  const record = (what: string) => [{ table: "campaigns", id: campaign.id, what, since: null, until: null }];
+  const isMeant = in_audience && hasAudience(campaign);
+  return {
+    holdout: held_out ? answer("blocks", record("holdout_percent")) : answer("passes"),
+    not_in_audience: isMeant ? answer("passes") : answer("blocks", record("audience")),
+  };
+}
+
+function waitAnswers(
+  { is_open, closing, capping }: Traced,
+  { isUncapped }: { isUncapped: boolean },
+): Record<DeferReason, Answer> {
+  const capped = capping.length > 0 ? answer("waits", capping) : answer("passes");
+  return {
+    frequency_capped: isUncapped ? NOT_APPLICABLE : capped,
+    quiet_hours: is_open ? answer("passes") : answer("waits", closing),
+  };
+}

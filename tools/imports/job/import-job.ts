@@ -1,0 +1,84 @@
+import { z } from "zod";
+import { CHANNELS } from "#tools/compliance/channels.ts";
+
+export const MATCH_KEYS = ["player_id", "email", "phone"] as const;
+export type MatchKey = (typeof MATCH_KEYS)[number];
+
+/** The parameters of an import beside its data. They are stored with the job. */
+export const params = {
+  mapping: z
+    .record(z.string().max(500), z.string().max(100).nullable())
+    .default({})
+    .describe(
+      'File column to player field, such as {"Email Addr": "email", "Fav Game": "custom.fav_game", "Opt In": "consent.email", "x": null}. Columns with a known name need no mapping; null leaves one out. In consent.<channel> yes or opted in grants (with the consent block alone; without it the summary counts what was not recorded), no or opted out refuses, an empty cell says nothing, and any other word is an error of the row. Without a header the columns are "1", "2", …',
+    ),
+  mode: z
+    .enum(["upsert", "create_only", "update_only"])
+    .default("upsert")
+    .describe("What to do with players who are there, and who are not"),
+  match_on: z
+    .array(z.enum(MATCH_KEYS))
+    .min(1)
+    .max(3)
+    .default([...MATCH_KEYS])
+    .describe("A row is matched by the first of these that it has a value for."),
+  on_conflict: z
+    .enum(["overwrite", "fill_blanks", "skip"])
+    .default("overwrite")
+    .describe("What happens to a player who exists. An empty cell never erases a value."),
+  delimiter: z.enum(["auto", ",", ";", "\t", "|"]).default("auto").describe("What parts the cells"),
+  has_header: z.boolean().default(true).describe("The first row names the columns"),
+  encoding: z
+    .enum(["auto", "utf-8", "utf-16le", "latin1", "windows-1252"])
+    .default("auto")
+    .describe("Of the file's text"),
+  default_country: z
+    .string()
+    .regex(/^[A-Za-z]{2}$/, "must be an ISO 3166 code, such as US")
+    .optional()
+    .describe("For phones without a country code. Default: the property's."),
+  segment_id: z.uuid().optional().describe("A static segment that the imported players join"),
+  tags: z
+    .array(z.string().trim().min(1).max(100))
+    .max(20)
+    .default([])
+    .describe("Added to each imported player"),
+  consent: z
+    .strictObject({
+      channel: z.array(z.enum(CHANNELS)).default([]),
+      consentSource: z.string().trim().min(1).max(200),
+      consentVersion: z.string().max(100).optional(),
+      consentText: z.string().max(10_000).optional(),
+      occurred_at_column: z.string().max(500).optional(),
+    })
+    .optional()
+    .describe(
+      "Evidence of the opt-in. Without it an import turns no consent on; without occurred_at_column it turns none on that a player has refused. A refusal needs none, and is recorded whatever mode and on_conflict say, also in a row that is refused for something else (but not in one with too many cells).",
+    ),
+  dry_run: z.boolean().default(false).describe("Checks and counts everything, and writes no player."),
+};
+
+export type ImportParams = z.output<z.ZodObject<typeof params>>;
+
+export const ACTOR_TYPES = ["user", "api_key", "system"] as const;
+
+/** The actor who requested an import. */
+export interface Requester {
+  actor_type: (typeof ACTOR_TYPES)[number];
+  actor_id: string | null;
+}
+
+/** The columns of an import that its background job reads. */
+export interface ImportJob extends Requester {
+  id: string;
+  upload_id: string;
+  params: ImportParams;
+  processed: number;
+}
+
+/** The job that reads an upload into players. */
+export const ImportPlayers = {
+  name: "import_players",
+  attempts: 20,
+  input: z.object({ jobId: z.uuid() }),
+} as const;

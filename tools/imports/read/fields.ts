@@ -1,0 +1,170 @@
+import { isDay, isStorable, isUuid } from "#db/text.ts";
+import { isPast } from "#runtime/operation/columns.ts";
+import { FREE_STATUSES, PLAYER_STATUSES } from "#tools/players/player.ts";
+import {
+  isBirthDate,
+  isCountry,
+  isTimeZone,
+  MOST_CHARACTERS,
+  MOST_TAG,
+  MOST_TAGS,
+} from "#tools/players/rules.ts";
+
+/** A player's field as a file gives it. */
+export interface Field {
+  /** The column's type in PostgreSQL. */
+  type: string;
+  /** The rule for the value, as an error message ends. */
+  wants: string;
+  /** The text as PostgreSQL reads it without fail, or null when it does not fit. Never empty, trimmed. `now` is in milliseconds. */
+  read(text: string, now: number): string | null;
+}
+
+/** A field that is read alike at any time. */
+interface Timeless extends Field {
+  read(text: string): string | null;
+}
+
+const text = (column: keyof typeof MOST_CHARACTERS): Field => ({
+  type: "text",
+  wants: `a text of at most ${MOST_CHARACTERS[column]} characters`,
+  read: (value) => (value.length <= MOST_CHARACTERS[column] ? value : null),
+});
+
+const NUMBER = /^-?\$?(\d+|\d{1,3}(,\d{3})+)(\.\d+)?$/;
+
+/** A number, with or without a dollar sign and thousands. */
+export const number: Timeless = {
+  type: "double precision",
+  wants: "a number such as 1250.5 or $1,250.50",
+  read: (value) => {
+    if (!NUMBER.test(value)) return readPlainNumber(value);
+    return readPlainNumber(value.replace(/[$,]/g, ""));
+  },
+};
+
+function readPlainNumber(value: string): string | null {
+  if (!/^-?\d+(\.\d+)?(e[+-]?\d{1,3})?$/i.test(value)) return null;
+  const parsed = Number(value);
+  return Number.isFinite(parsed) ? String(parsed) : null;
+}
+
+const birthDate: Field = {
+  type: "date",
+  wants: "a date such as 1980-12-31, from 1900 to today",
+  read: (value, now) => (isDay(value) && isBirthDate(value, now) ? value : null),
+};
+
+const TIME = /^\d{4}-\d{2}-\d{2}([T ]\d{2}:\d{2}(:\d{2}(\.\d{1,9})?)?(Z|[+-]\d{2}(:?\d{2})?)?)?$/;
+
+/** A time as ISO 8601 in UTC; a date is its first moment, and a time without a zone is UTC. */
+export const moment: Timeless = {
+  type: "timestamptz",
+  wants: "a time such as 2026-01-31T18:00:00Z, from 1900 to 2100",
+  read: (value) => {
+    if (!TIME.test(value) || !isDay(value.slice(0, 10))) return null;
+    if (value.length === 10) return inCentury(`${value}T00:00:00Z`);
+    const [day, clock] = [value.slice(0, 10), value.slice(11)];
+    const zone = /(Z|[+-]\d{2}(:?\d{2})?)$/.exec(clock)?.[0] ?? "";
+    const time = clock.slice(0, clock.length - zone.length);
+    return inCentury(`${day}T${time}${isoZone(zone)}`);
+  },
+};
+
+function isoZone(zone: string): string {
+  if (zone === "" || zone === "Z") return "Z";
+  const digits = zone.slice(1).replace(":", "").padEnd(4, "0");
+  return `${zone[0]}${digits.slice(0, 2)}:${digits.slice(2)}`;
+}
+
+function inCentury(iso: string): string | null {
+  const time = new Date(iso);
+  const year = time.getUTCFullYear();
+  if (!(year >= 1900 && year <= 2100)) return null;
+  // PostgreSQL keeps microseconds, which a Date does not.
+  const finer = /\.\d{3}(\d+)/.exec(iso)?.[1] ?? "";
+  return time.toISOString().replace("Z", `${finer}Z`);
+}
+
+const pastMoment: Field = {
+  type: "timestamptz",
+  wants: "a time such as 2026-01-31T18:00:00Z, from 1900 to now",
+  read: (value, now) => {
+    const time = moment.read(value);
+    return time !== null && isPast(time, now) ? time : null;
+  },
+};
+
+const timezone: Field = {
+  type: "text",
+  wants: "an IANA time zone such as America/New_York",
+  read: (value) => (isTimeZone(value) ? value : null),
+};
+
+const tags: Field = {
+  type: "text[]",
+  wants: `up to ${MOST_TAGS} tags of at most ${MOST_TAG} characters, separated by ; or as a JSON array`,
+  read: (value) => {
+    const given = textsOf(value);
+    return given === null || given.some((name) => name.length > MOST_TAG) ? null : textArray(given);
+  },
+};
+
+/** As many texts as a player has tags at the most: a JSON array, or parted by semicolons, bars or commas. Null when it is neither. */
+export function textsOf(value: string): string[] | null {
+  const list = value.startsWith("[") ? parsed(value) : value.split(/[;|,]/);
+  if (!Array.isArray(list) || list.length > MOST_TAGS) return null;
+  const names = list.map((one) => (typeof one === "string" ? one.trim() : ""));
+  const given = names.filter((name) => name !== "");
+  return given.every(isStorable) ? given : null;
+}
+
+/** Texts as PostgreSQL prints an array of them. */
+function textArray(values: readonly string[]): string {
+  return `{${values.map((value) => `"${value.replace(/["\\]/g, "\\$&")}"`).join(",")}}`;
+}
+
+/** JSON text as a value, or undefined. */
+export function parsed(value: string): unknown {
+  try {
+    return JSON.parse(value);
+  } catch {
+    return undefined;
+  }
+}
+
+const statuses: readonly string[] = PLAYER_STATUSES;
+
+/** The fields of a player that a file may give, beside email and phone, by column. */
+export const FIELDS: Readonly<Record<string, Field>> = {
+  player_id: text("player_id"),
+  first_name: text("first_name"),
+  last_name: text("last_name"),
+  tier: text("tier"),
+  adt: number,
+  coin_in: number,
+  lifetime_theo: number,
+  status: {
+    type: "text",
+    wants: `one of ${FREE_STATUSES.join(", ")}`,
+    read: (value) => (statuses.includes(value.toLowerCase()) ? value.toLowerCase() : null),
+  },
+  timezone,
+  state: text("state"),
+  postal_code: text("postal_code"),
+  country: {
+    type: "text",
+    wants: "an ISO 3166 code such as US",
+    read: (value) => (isCountry(value) ? value.toUpperCase() : null),
+  },
+  birth_date: birthDate,
+  language: text("language"),
+  phone_type: text("phone_type"),
+  last_visit_at: pastMoment,
+  host_id: {
+    type: "uuid",
+    wants: "a uuid",
+    read: (value) => (isUuid(value) ? value : null),
+  },
+  tags,
+};

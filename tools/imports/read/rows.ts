@@ -1,0 +1,276 @@
+import { hash, randomUUIDv7 } from "node:crypto";
+import { readCell } from "#db/stream/csv.ts";
+import type { Property } from "#runtime/operation/property.ts";
+import type { Channel } from "#tools/compliance/channels.ts";
+import type { CustomFields } from "#tools/custom-fields/values.ts";
+import {
+  type Choice,
+  choicesOf,
+  countUnrecorded,
+  refuses,
+  type Unrecorded,
+} from "#tools/imports/job/choices.ts";
+import { type ImportParams, MATCH_KEYS, type MatchKey } from "#tools/imports/job/import-job.ts";
+import type { RowErrorView } from "#tools/imports/job/row-error.ts";
+import { normalizeEmail, normalizePhone, pads } from "#tools/people/address.ts";
+import { readCustomCell, readCustoms } from "./custom-cells.ts";
+import { FIELDS, moment } from "./fields.ts";
+import type { Seen } from "./identity-set.ts";
+import type { Layout, Target } from "./layout.ts";
+
+const MOST_CELL = 65_536;
+const MOST_CUSTOM = 16_384;
+const SHOWN = 200;
+/** Bytes; emails have at most 254 characters. */
+const MOST_ADDRESS = 1_024;
+
+/** A row that may be written. */
+export interface Staged {
+  row: number;
+  /** The player's id, should the row make one. */
+  id: string;
+  matchOn: MatchKey;
+  values: Record<string, string | null>;
+  choices: Choice[];
+  /** Why the row is not written, if so: nothing of it counts then but what it refuses. */
+  flaws: Refusal[];
+  cells: readonly string[];
+}
+
+export type Refusal = Omit<RowErrorView, "original_row"> & { cells: readonly string[] };
+
+export interface Reading {
+  layout: Layout;
+  params: ImportParams;
+  property: Pick<Property, "pepper" | "default_country">;
+  customs: CustomFields;
+  seen: Seen;
+  /** Counted up as rows are read. */
+  unrecorded: Unrecorded;
+  /** Milliseconds since 1970, by the database's clock: nothing has happened later. */
+  now: number;
+}
+
+interface Draft {
+  values: Record<string, string | null>;
+  custom: Record<string, unknown>;
+  consents: Map<Channel, boolean>;
+  occurredAt: string | null;
+}
+
+/** Reads the records of one file: each becomes a row to write, or what is wrong with it. */
+export function rowReader({ layout, params, property, customs, seen, unrecorded, now }: Reading) {
+  const { header } = layout;
+  const country = (params.default_country ?? property.default_country).toUpperCase();
+  const hashOf = hasher(property.pepper);
+  const readers = layout.targets.map(
+    (target, index) => target && { column: header[index]!, read: readerOf(target, customs, now) },
+  );
+
+  return (cells: readonly string[], row: number): Staged | Refusal[] => {
+    const draft: Draft = { values: {}, custom: {}, consents: new Map(), occurredAt: null };
+    const refusals: Refusal[] = [];
+    const refuse: Refuse = (code, column, message, value = null) =>
+      void refusals.push({ row, column, code, message, value: value && shown(value), cells });
+    const isLong = cells.slice(header.length).some((cell) => cell.trim() !== "");
+    if (isLong) {
+      refuse("type_mismatch", null, `The row has ${cells.length} cells, the header ${header.length}.`);
+    }
+    for (let index = 0; index < readers.length; index++) {
+      const reader = readers[index];
+      const cell = cells[index];
+      if (!reader || cell === undefined || cell === "") continue;
+      const flaw = cellFlaw(cell);
+      const text = flaw ? "" : readCell(cell).trim();
+      if (!flaw && text === "") continue;
+      const wrong = flaw
+        ? ({ code: "type_mismatch", message: flaw } as const)
+        : reader.read(text, draft, country);
+      if (wrong) refuse(wrong.code, reader.column, wrong.message, cell);
+    }
+    countUnrecorded(unrecorded, draft, params.consent);
+    const staged = complete(draft, params, row, cells);
+    if (refusals.length === 0 && !staged) {
+      refuse("missing_identifier", null, "The row has no player_id, email or phone to know the player by.");
+    } else if (staged && refusals.length === 0 && isAcceptable(staged, seen, refuse)) {
+      const { email = null, phone = null } = staged.values;
+      staged.values.email_hash = email === null ? null : hashOf(email);
+      staged.values.phone_hash = phone === null ? null : hashOf(phone);
+      return staged;
+    }
+    // In a long row the cells may stand under the wrong columns.
+    return staged && !isLong && refuses(staged) ? { ...staged, flaws: refusals } : refusals;
+  };
+}
+
+type Refuse = (code: Refusal["code"], column: string | null, message: string, value?: string | null) => void;
+
+type Wrong = Pick<Refusal, "code" | "message"> | null;
+type CellReader = (text: string, draft: Draft, country: string) => Wrong;
+
+function readerOf(target: Target, customs: CustomFields, now: number): CellReader {
+  switch (target.kind) {
+    case "email":
+      return readEmail;
+    case "phone":
+      return readPhone;
+    case "field":
+      return fieldReader(target.name, now);
+    case "custom":
+      return customReader(target.key, customs);
+    case "customs":
+      return customsReader(customs);
+    case "consent":
+      return consentReader(target.channel);
+    case "occurred_at":
+      return occurredReader(now);
+  }
+}
+
+function readEmail(text: string, draft: Draft): Wrong {
+  const email = quickEmail(text) ?? normalizeEmail(text);
+  if (email === null) return { code: "invalid_email", message: "This is not an email address." };
+  draft.values.email = email;
+  return null;
+}
+
+const PLAIN_EMAIL = /^[a-z0-9_+-]+(?:\.[a-z0-9_+-]+)*@(?:[a-z0-9](?:[a-z0-9-]*[a-z0-9])?\.)+[a-z]{2,24}$/;
+
+/** The usual form of an address, without the work that other alphabets need. Null: ask `normalizeEmail`. */
+export function quickEmail(text: string): string | null {
+  const plain = text.toLowerCase();
+  // "--" may be Punycode, and what is this short cannot break a limit of length.
+  return plain.length <= 60 && PLAIN_EMAIL.test(plain) && !plain.includes("--") ? plain : null;
+}
+
+function readPhone(text: string, draft: Draft, country: string): Wrong {
+  const phone = quickPhone(text, country) ?? normalizePhone(text, country);
+  if (phone !== null) {
+    draft.values.phone = phone;
+    return null;
+  }
+  const message = `This is not a possible phone number; give it as +12025550123, or as dialed in ${country}.`;
+  return { code: "invalid_phone", message };
+}
+
+const NANP = /^(?:\+?1[ .-]?)?(?:\(([2-9]\d\d)\)|([2-9]\d\d))[ .-]?([2-9]\d\d)[ .-]?(\d{4})$/;
+
+/** The usual forms of a North American number, without the library's 10 µs. Null: ask the library. */
+export function quickPhone(text: string, country: string): string | null {
+  if (country !== "US" && country !== "CA" && !text.startsWith("+1")) return null;
+  const match = NANP.exec(text);
+  return match && `+1${match[1] ?? match[2]}${match[3]}${match[4]}`;
+}
+
+function fieldReader(name: string, now: number): CellReader {
+  const field = FIELDS[name]!;
+  return (text, draft) => {
+    const value = field.read(text, now);
+    if (value === null) return { code: "type_mismatch", message: `${name} must be ${field.wants}.` };
+    draft.values[name] = value;
+    return null;
+  };
+}
+
+function customReader(key: string, customs: CustomFields): CellReader {
+  return (text, draft) => {
+    const read = readCustomCell(customs, key, text);
+    if ("wrong" in read) return { code: "type_mismatch", message: `custom.${key} ${read.wrong}.` };
+    draft.custom[key] = read.value;
+    return null;
+  };
+}
+
+function customsReader(customs: CustomFields): CellReader {
+  return (text, draft) => {
+    // Escapes could bring in what the text itself does not show.
+    if (/\\u(0000|d[89a-f])/i.test(text) || text.includes("__proto__")) {
+      return { code: "type_mismatch", message: "custom holds what cannot be stored." };
+    }
+    const read = readCustoms(customs, text);
+    if ("wrong" in read) {
+      return { code: read.unknown ? "unknown_field" : "type_mismatch", message: `custom${read.wrong}.` };
+    }
+    draft.custom = { ...read.values, ...draft.custom };
+    return null;
+  };
+}
+
+const YES = new Set(["yes", "true", "1", "y", "on", "opted in", "opt-in"]);
+const NO = new Set(["no", "false", "0", "n", "off", "opted out", "opt-out"]);
+
+function consentReader(channel: Channel): CellReader {
+  return (text, draft) => {
+    const word = text.toLowerCase();
+    if (!YES.has(word) && !NO.has(word))
+      return { code: "type_mismatch", message: `consent.${channel} must be yes or no.` };
+    draft.consents.set(channel, YES.has(word));
+    return null;
+  };
+}
+
+function occurredReader(now: number): CellReader {
+  return (text, draft) => {
+    const time = moment.read(text);
+    if (time === null || Date.parse(time) > now) {
+      return {
+        code: "type_mismatch",
+        message: `The time of consent must be ${moment.wants}, not in the future.`,
+      };
+    }
+    draft.occurredAt = time;
+    return null;
+  };
+}
+
+function complete(draft: Draft, params: ImportParams, row: number, cells: readonly string[]): Staged | null {
+  const { values } = draft;
+  const matchOn = [...params.match_on, ...MATCH_KEYS].find((key) => values[key] !== undefined);
+  if (matchOn === undefined) return null;
+  const custom = Object.keys(draft.custom).length > 0 ? JSON.stringify(draft.custom) : null;
+  if (custom !== null) values.custom = custom;
+  const choices = choicesOf(draft, params.consent);
+  return { row, id: randomUUIDv7(), matchOn, values, choices, flaws: [], cells };
+}
+
+function isAcceptable(staged: Staged, seen: Seen, refuse: Refuse): boolean {
+  const { values, matchOn } = staged;
+  if ((values.custom?.length ?? 0) > MOST_CUSTOM) {
+    const message = `The custom fields are longer than ${MOST_CUSTOM} characters together.`;
+    refuse("type_mismatch", null, message);
+    return false;
+  }
+  if (isFirst(staged, seen)) return true;
+  const message = "An earlier row of the file is about the same player.";
+  refuse("duplicate_in_file", matchOn, message, values[matchOn]);
+  return false;
+}
+
+/** A player_id is one person's, whatever the row is matched by. */
+function isFirst({ matchOn, values }: Staged, seen: Seen): boolean {
+  const isNew = seen.add(`${matchOn}:${values[matchOn]}`);
+  if (!isNew || matchOn === "player_id" || values.player_id === undefined) return isNew;
+  return seen.add(`player_id:${values.player_id}`);
+}
+
+function cellFlaw(cell: string): string | null {
+  if (cell.length > MOST_CELL) return `The cell is longer than ${MOST_CELL} characters.`;
+  return cell.includes("\0") ? "The cell holds a NUL character." : null;
+}
+
+function shown(value: string): string {
+  return value.replaceAll("\0", "�").slice(0, SHOWN).toWellFormed();
+}
+
+/** HMAC-SHA256 as PostgreSQL prints a bytea, from the padded keys: a third of `createHmac`'s time. */
+function hasher(pepper: Buffer): (address: string) => string {
+  const { inner, outer } = pads(pepper);
+  const block = inner.length;
+  const first = Buffer.concat([inner, Buffer.alloc(MOST_ADDRESS)]);
+  const second = Buffer.concat([outer, Buffer.alloc(32)]);
+  return (address) => {
+    const length = first.write(address, block, "utf8");
+    hash("sha256", first.subarray(0, block + length), "buffer").copy(second, block);
+    return `\\x${hash("sha256", second, "hex")}`;
+  };
+}

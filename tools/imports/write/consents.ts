@@ -1,0 +1,236 @@
+import { createHash, randomUUIDv7 } from "node:crypto";
+import { type Fragment, sql } from "#db/sql.ts";
+import { emitMany } from "#runtime/funnel/outbox.ts";
+import type { Context } from "#runtime/operation/context.ts";
+import { appendConsents, type LedgerRow, refreshConsents } from "#tools/consent/ledger.ts";
+import { type Choice, refuses } from "#tools/imports/job/choices.ts";
+import { type ImportParams, MATCH_KEYS, type Requester } from "#tools/imports/job/import-job.ts";
+import type { Staged } from "#tools/imports/read/rows.ts";
+import { barRefusing } from "./refusals.ts";
+import { matches } from "./verdicts.ts";
+
+interface Person {
+  row: number;
+  player_id: string;
+  email_hash: string | null;
+  phone_hash: string | null;
+  consents: Record<string, boolean>;
+  region: string;
+}
+
+interface RowOfPlayer {
+  row: number;
+  /** The player's id. */
+  id: string;
+}
+
+interface Statement {
+  person: Person;
+  choice: Choice;
+}
+
+/**
+ * Appends the rows' consents to the ledger and refreshes the players' consents from it. Only written rows grant. A
+ * later refusal or revocation stays; so does any refusal against a grant without a date, because their order is
+ * unknown. A refusal also counts in a row of a player whom the import leaves alone, and in the `flawed` rows. If the
+ * row has no known player, its refusal bars the row's address.
+ */
+export async function writeConsents(
+  context: Context,
+  evidence: ImportParams["consent"],
+  requester: Requester,
+  rows: readonly Staged[],
+  flawed: readonly Staged[],
+): Promise<void> {
+  const { sql, property } = context;
+  const choices = new Map(
+    [...rows, ...flawed].flatMap((row) => (row.choices.length > 0 ? [[row.row, row.choices] as const] : [])),
+  );
+  if (choices.size === 0) return;
+  const written = rows.length > 0 ? await writtenPeople(context, [...choices.keys()]) : [];
+  const others = await otherPeople(context, rows, flawed);
+  const known = new Set(others.map(({ row }) => row));
+  await barRefusing(
+    context,
+    flawed.filter((one) => refuses(one) && !known.has(one.row)),
+  );
+  const statements = [
+    ...written.flatMap((person) => statementsOf(person, choices)),
+    ...others.flatMap((person) => statementsOf(person, choices)).filter(({ choice }) => !choice.given),
+  ];
+  const entries = await newEntries(context, statements);
+  if (entries.length === 0) return;
+  const [clock] = await sql<{ now: string }[]>`select clock_timestamp() as now`;
+  const ledger = entries.map((one) => ledgerRow(property, evidence, requester, one, clock!.now));
+  await appendConsents(sql, ledger);
+  await refreshConsents(sql, property, [...new Set(ledger.map((entry) => entry.player_id))]);
+  await announce(context, ledger);
+}
+
+function statementsOf(person: Person, choices: ReadonlyMap<number, readonly Choice[]>): Statement[] {
+  return (choices.get(person.row) ?? []).map((choice) => ({ person, choice }));
+}
+
+/** The players of written rows, who are locked by having been written. */
+async function writtenPeople(context: Context, rows: number[]): Promise<Person[]> {
+  const written = await context.sql<RowOfPlayer[]>`
+    select row, player as id from import_rows where verdict is null and row = any(${rows}::int[])`;
+  return peopleOf(context, written, sql``);
+}
+
+/** Locks and returns the players of rows that refuse a channel and are not written. */
+async function otherPeople(
+  context: Context,
+  rows: readonly Staged[],
+  flawed: readonly Staged[],
+): Promise<Person[]> {
+  const found: RowOfPlayer[] = [];
+  // A player_id is one person's, whatever the row is matched by.
+  const wanted: object[] = flawed.flatMap(({ row, matchOn, values: { player_id, email, phone } }) =>
+    [...new Set([matchOn, ...(player_id ? (["player_id"] as const) : [])])].map((match_on) => ({
+      ...{ row, match_on, player_id, email, phone },
+    })),
+  );
+  if (rows.some(refuses)) {
+    const [left, conflicts] = await Promise.all([
+      context.sql<RowOfPlayer[]>`
+        select row, target as id from import_rows
+        where verdict in ('skip', 'duplicate_in_file', 'type_mismatch') and target is not null`,
+      context.sql<object[]>`
+        select row, 'player_id' as match_on, player_id from import_rows where verdict = 'conflict'`,
+    ]);
+    found.push(...left);
+    wanted.push(...conflicts);
+  }
+  if (wanted.length > 0) {
+    const matched = await context.sql<RowOfPlayer[]>`
+      select r.row, p.id
+      from jsonb_to_recordset(${wanted}::jsonb)
+        as r(row int, match_on text, player_id text, email text, phone text)
+      cross join lateral (${matches(context, MATCH_KEYS)}) p`;
+    found.push(...matched);
+  }
+  return peopleOf(context, found, sql`and p.status <> 'erased' order by p.id for update`);
+}
+
+/**
+ * The rows with their players. The players are read by an array of ids: of a property that is new to the statistics
+ * the planner expects one player, and a join would compare each row with each player.
+ */
+async function peopleOf(
+  { sql, property }: Context,
+  found: readonly RowOfPlayer[],
+  condition: Fragment,
+): Promise<Person[]> {
+  if (found.length === 0) return [];
+  const players = await sql<Omit<Person, "row">[]>`
+    select p.id as player_id, encode(p.email_hash, 'hex') as email_hash, encode(p.phone_hash, 'hex') as phone_hash,
+      p.consents, p.region
+    from players p
+    where p.property_id = ${property.id} and p.id = any(${[...new Set(found.map(({ id }) => id))]}::uuid[]) ${condition}`;
+  const byId = new Map(players.map((player) => [player.player_id, player]));
+  return found.flatMap(({ row, id }) => {
+    const player = byId.get(id);
+    return player ? [{ row, ...player }] : [];
+  });
+}
+
+/** The statements that the ledger does not have yet. */
+async function newEntries(context: Context, statements: readonly Statement[]): Promise<Statement[]> {
+  const refused = new Map<string, Statement>();
+  const latest = new Map<string, number>();
+  for (const one of statements) {
+    if (one.choice.given) continue;
+    refused.set(`${keyOf(one)} ${one.choice.occurredAt}`, one);
+    latest.set(keyOf(one), Math.max(timeOf(one.choice), latest.get(keyOf(one)) ?? -Infinity));
+  }
+  const known = await knownRefusals(context, [...refused.values()]);
+  const isStanding = ({ person, choice }: Statement) => person.consents[choice.channel] === false;
+  return [
+    ...statements.filter(
+      (one) =>
+        one.choice.given &&
+        (one.choice.occurredAt !== null || !isStanding(one)) &&
+        timeOf(one.choice) > (latest.get(keyOf(one)) ?? -Infinity),
+    ),
+    ...[...refused.values()].filter((one) =>
+      one.choice.occurredAt === null ? !isStanding(one) : !known.has(one),
+    ),
+  ];
+}
+
+function keyOf({ person, choice }: Statement): string {
+  return `${person.player_id} ${choice.channel}`;
+}
+
+/** All choices without a date have the same time, so neither of two is the later one. */
+function timeOf({ occurredAt }: Choice): number {
+  return occurredAt === null ? Number.MAX_VALUE : Date.parse(occurredAt);
+}
+
+/** The dated refusals that an earlier import has put into the ledger. */
+async function knownRefusals(
+  { sql, property }: Context,
+  refused: readonly Statement[],
+): Promise<Set<Statement>> {
+  const dated = refused.flatMap(({ person, choice }, position) =>
+    choice.occurredAt === null
+      ? []
+      : [{ position, id: person.player_id, channel: choice.channel, at: choice.occurredAt }],
+  );
+  if (dated.length === 0) return new Set();
+  const found = await sql<{ position: number }[]>`
+    select distinct a.position
+    from jsonb_to_recordset(${dated}::jsonb) as a(position int, id uuid, channel text, at timestamptz)
+    join consent_records c on c.property_id = ${property.id} and c.player_id = a.id and c.channel = a.channel
+      and c.occurred_at = a.at and c.action = 'denied' and c.collection_method = 'import'`;
+  return new Set(found.map(({ position }) => refused[position]!));
+}
+
+function ledgerRow(
+  property: Context["property"],
+  evidence: ImportParams["consent"],
+  requester: Requester,
+  { person, choice }: Statement,
+  now: string,
+): LedgerRow {
+  const text = evidence?.consentText ?? null;
+  const hashes = { email: person.email_hash, sms: person.phone_hash, voice: person.phone_hash, push: null };
+  return {
+    property_id: property.id,
+    id: randomUUIDv7(),
+    player_id: person.player_id,
+    channel: choice.channel,
+    action: choice.given ? "granted" : "denied",
+    consent_given: choice.given,
+    consent_level: "express",
+    purpose: "marketing",
+    consent_source: evidence?.consentSource ?? null,
+    consent_text: text,
+    consent_text_sha256: text === null ? null : createHash("sha256").update(text, "utf8").digest("hex"),
+    consent_version: evidence?.consentVersion ?? null,
+    collection_method: "import",
+    jurisdiction: person.region || property.default_country,
+    ip_address: null,
+    user_agent: null,
+    address_hash: hashes[choice.channel],
+    occurred_at: choice.occurredAt ?? now,
+    expires_at: null,
+    ...requester,
+  };
+}
+
+/** Emits the same event for each refusal as `consent_record` does. */
+async function announce({ sql, property }: Context, ledger: readonly LedgerRow[]): Promise<void> {
+  const denied = ledger.filter(({ consent_given: given }) => !given).map(({ id }) => ({ id }));
+  if (denied.length === 0) return;
+  await emitMany(
+    sql,
+    property.id,
+    "consent.denied",
+    sql`select to_jsonb(v) as object from (
+      select c.id, c.player_id, c.channel, c.action, c.consent_source, c.consent_version, c.occurred_at
+      from jsonb_to_recordset(${denied}::jsonb) as d(id uuid)
+      join consent_records c on c.property_id = ${property.id} and c.id = d.id) v`,
+  );
+}

@@ -1,0 +1,45 @@
+import type { Context } from "#runtime/operation/context.ts";
+import type { Channel } from "#tools/compliance/channels.ts";
+import type { Staged } from "#tools/imports/read/rows.ts";
+import { addressHash, normalizeEmail, normalizePhone } from "#tools/people/address.ts";
+
+/**
+ * Suppresses the addresses of rows that say no for somebody who is no player: another row, or another file, may know
+ * the address. That of an erased person is barred already, and not stored again.
+ */
+export async function barRefusing(context: Context, rows: readonly Staged[]): Promise<void> {
+  const { sql, property } = context;
+  const bars = rows.flatMap(({ choices, values }) =>
+    choices.flatMap(({ channel, given }) => {
+      const address = given ? null : addressFor(context, channel, values);
+      if (address === null) return [];
+      return [{ channel, address, hash: addressHash(property.pepper, address).toString("hex") }];
+    }),
+  );
+  if (bars.length === 0) return;
+  // "offset 0": each is looked for by itself, whatever the planner takes a look to cost.
+  await sql`
+    with bars as materialized (
+      select distinct channel, address, decode(hash, 'hex') as hash
+      from jsonb_to_recordset(${bars}::jsonb) as r(channel text, address text, hash text)
+    )
+    insert into suppressions (property_id, id, channel, address, address_hash, reason, source)
+    select ${property.id}, uuid_v7(), b.channel, b.address, b.hash, 'import', 'import'
+    from bars b
+    where not exists (
+      select from suppressions e
+      where e.property_id = ${property.id} and e.address_hash = b.hash and e.reason = 'erased'
+        and e.lifted_at is null offset 0)
+    order by b.hash, b.channel
+    on conflict (property_id, address_hash, channel, reason) where lifted_at is null do nothing`;
+}
+
+function addressFor(
+  { property }: Context,
+  channel: Channel,
+  { email, phone }: Staged["values"],
+): string | null {
+  if (channel === "push") return null;
+  if (channel === "email") return normalizeEmail(email ?? "");
+  return normalizePhone(phone ?? "", property.default_country);
+}

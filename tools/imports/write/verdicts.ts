@@ -1,0 +1,120 @@
+import { identifier } from "#db/sql.ts";
+import type { Context } from "#runtime/operation/context.ts";
+import { type ImportParams, MATCH_KEYS, type MatchKey } from "#tools/imports/job/import-job.ts";
+import type { Staged } from "#tools/imports/read/rows.ts";
+import { identityHash } from "#tools/people/identity.ts";
+import { FREE_STATUSES, PLAYER_STATUSES } from "#tools/players/player.ts";
+import { columnsIn, stage } from "./staging.ts";
+
+/** The statuses that an import neither sets nor changes. */
+export const KEPT_STATUSES = PLAYER_STATUSES.filter((status) => !FREE_STATUSES.includes(status));
+
+export interface Verdict {
+  row: number;
+  /** Null: written. `skip`: left alone, as the mode or on_conflict says. Else why the row is refused. */
+  verdict: "skip" | "erased" | "duplicate_in_file" | "type_mismatch" | "conflict" | null;
+  excluded: boolean | null;
+}
+
+export interface Judged {
+  /** The rows that are not simply written. */
+  verdicts: Verdict[];
+  /** Rows that mean a player who is there. */
+  existing: number;
+  /** The columns of `players` that the rows give. */
+  columns: string[];
+}
+
+/**
+ * Fills the transaction's table `import_rows`: each row with its player, and what becomes of it. Probes by row,
+ * so that the plan does not hang on statistics, which a table that grows in minutes has not got.
+ */
+export async function judge(
+  context: Context,
+  jobId: string,
+  params: ImportParams,
+  rows: readonly Staged[],
+  onStaged: () => void,
+): Promise<Judged> {
+  const { sql, property } = context;
+  const lists = await exclusionLists(context);
+  const identify = ({ values }: Staged) => (lists.people ? identityHash(property.pepper, values) : null);
+  const columns = columnsIn(rows);
+  await stage(sql, rows, columns, identify);
+  onStaged();
+  const used = MATCH_KEYS.filter((key) => rows.some(({ matchOn }) => matchOn === key));
+  const skipsExisting = params.mode === "create_only" || params.on_conflict === "skip";
+  const skipsUnknown = params.mode === "update_only";
+  await sql`
+    insert into import_rows
+    select r.*, p.id, p.status, l.excluded or p.status = 'self_excluded' or ${excludedBy(context, lists)}, case
+      when l.erased or p.status = 'erased' then 'erased'
+      when p.import_job_id = ${jobId} or ${isLater(context, used)} then 'duplicate_in_file'
+      when r.status = any(${KEPT_STATUSES}::text[]) and r.status is distinct from p.status then 'type_mismatch'
+      when p.id is not null and ${skipsExisting} then 'skip'
+      when p.id is null and ${skipsUnknown} then 'skip'
+      when p.id is null and r.match_on <> 'player_id' and exists (
+        select from players o
+        where o.property_id = ${property.id} and o.player_id = r.player_id and o.deleted_at is null) then 'conflict'
+      end
+    from import_file r
+      left join lateral (${matches(context, used)}) p on true
+      left join lateral (
+        -- The player who is named by player_id keeps an address that somebody else has had erased.
+        select bool_or(s.reason = 'erased' and not coalesce(
+            r.match_on = 'player_id' and s.address_hash in (p.email_hash, p.phone_hash), false)) as erased,
+          bool_or(s.reason = 'self_excluded') as excluded
+        from suppressions s
+        where s.property_id = ${property.id} and s.address_hash in (r.email_hash, r.phone_hash)
+          and s.lifted_at is null and s.reason in ('erased', 'self_excluded')
+          and (s.reason = 'erased' or s.expires_at is null or s.expires_at > now())
+      ) l on true`;
+  const [[found], verdicts] = await Promise.all([
+    sql<{ existing: number }[]>`
+      select count(*)::int as existing from import_rows where target is not null and verdict is null`,
+    sql<Verdict[]>`
+      select row, verdict, excluded from import_rows where verdict is not null or excluded order by row`,
+  ]);
+  return { verdicts, existing: found!.existing, columns };
+}
+
+/** The player of row `r`. Of several with one email or phone, the oldest is meant. */
+export function matches({ sql, property }: Context, used: readonly MatchKey[]) {
+  const byKey = (key: MatchKey) => sql`
+    select p.id, p.status, p.import_job_id, p.created_at, p.email_hash, p.phone_hash from players p
+    where r.match_on = ${key} and p.property_id = ${property.id} and p.${identifier(key)} = r.${identifier(key)}
+      and p.deleted_at is null`;
+  const all = used.map(byKey).reduce((left, right) => sql`${left} union all ${right}`);
+  // "offset 0" keeps the order from choosing an index that walks all players by age.
+  return sql`select m.* from (${all} offset 0) m order by m.created_at, m.id limit 1`;
+}
+
+/** By their email and by their phone, two rows of one batch can mean the same player. */
+function isLater({ sql }: Context, used: readonly MatchKey[]) {
+  if (used.length < 2) return sql`false`;
+  return sql`(p.id is not null and row_number() over (partition by p.id order by r.row) > 1)`;
+}
+
+interface Lists {
+  people: boolean;
+  addresses: boolean;
+}
+
+async function exclusionLists({ sql, property }: Context): Promise<Lists> {
+  const [lists] = await sql<Lists[]>`
+    select coalesce(bool_or(identity_hash is not null), false) as people,
+      coalesce(bool_or(address_hashes <> '{}'), false) as addresses
+    from self_exclusions
+    where property_id = ${property.id} and starts_at <= now() and (ends_at is null or ends_at > now())`;
+  return lists!;
+}
+
+function excludedBy({ sql, property }: Context, lists: Lists) {
+  const active = sql`x.property_id = ${property.id} and x.starts_at <= now() and (x.ends_at is null or x.ends_at > now())`;
+  const people = sql`exists (
+    select from self_exclusions x where ${active} and x.identity_hash = r.identity_hash)`;
+  const addresses = sql`exists (
+    select from self_exclusions x
+    where ${active} and x.address_hashes && array_remove(array[r.email_hash, r.phone_hash], null))`;
+  return sql`(${lists.people ? people : sql`false`} or ${lists.addresses ? addresses : sql`false`})`;
+}

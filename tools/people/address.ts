@@ -1,0 +1,92 @@
+import { createHash, createHmac, createSecretKey, type KeyObject } from "node:crypto";
+import { domainToASCII } from "node:url";
+import { type CountryCode, isSupportedCountry, parsePhoneNumberFromString } from "libphonenumber-js/min";
+import { type Fragment, sql } from "#db/sql.ts";
+import type { SendingChannel } from "#runtime/channels/provider/channel.ts";
+
+const BLOCK_BYTES = 64;
+const MOST_EMAIL = 254;
+// A comma, a quote or a bracket in an address could name a second recipient.
+const LOCAL = /^[^\s\p{C}<>()[\]\\,;:"@]{1,64}$/u;
+const DOMAIN_TEXT = /^[\p{L}\p{N}\p{M}.-]+$/u;
+const DOMAIN = /^(?=.{4,253}$)([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z]([a-z0-9-]{0,61}[a-z0-9])$/;
+
+/** The one form in which an email address is stored, compared and hashed; null when it is not an address. */
+export function normalizeEmail(text: string): string | null {
+  const plain = text.trim().normalize("NFC").toLowerCase().normalize("NFC");
+  const at = plain.lastIndexOf("@");
+  const local = plain.slice(0, Math.max(at, 0));
+  const domainText = plain.slice(at + 1);
+  if (!LOCAL.test(local) || /^\.|\.\.|\.$/.test(local) || !DOMAIN_TEXT.test(domainText)) return null;
+  const domain = domainToASCII(domainText);
+  if (!DOMAIN.test(domain) || local.length + domain.length + 1 > MOST_EMAIL) return null;
+  return `${local}@${domain}`;
+}
+
+/** A phone number as E.164; null when no number of that country has this length. An extension is dropped. */
+export function normalizePhone(text: string, defaultCountry: string): string | null {
+  const country: CountryCode = isSupportedCountry(defaultCountry) ? defaultCountry : "US";
+  const number = parsePhoneNumberFromString(text, { defaultCountry: country, extract: false });
+  return number?.isPossible() ? number.number : null;
+}
+
+// Making the key again for each address cost more than the hash.
+const keys = new WeakMap<Buffer, KeyObject>();
+
+/** HMAC-SHA256 of a normalized address: how lists know an address without keeping it. */
+export function addressHash(pepper: Buffer, address: string): Buffer {
+  const key = keys.get(pepper) ?? createSecretKey(pepper);
+  keys.set(pepper, key);
+  return createHmac("sha256", key).update(address, "utf8").digest();
+}
+
+/** The two padded keys that SQL's `address_hash(inner_pad, outer_pad, address)` takes. */
+export function pads(pepper: Buffer): { inner: Buffer; outer: Buffer } {
+  const key = Buffer.alloc(BLOCK_BYTES);
+  (pepper.length > BLOCK_BYTES ? createHash("sha256").update(pepper).digest() : pepper).copy(key);
+  return { inner: key.map((byte) => byte ^ 0x36) as Buffer, outer: key.map((byte) => byte ^ 0x5c) as Buffer };
+}
+
+/** An address for people to recognize, not to read: `j***@e***.com`, `+1•••••4567`. */
+export function maskAddress(address: string): string {
+  const at = address.lastIndexOf("@");
+  if (at < 0) return maskPhone(address);
+  const domain = address.slice(at + 1);
+  const ending = domain.slice(domain.lastIndexOf("."));
+  return `${firstLetter(address)}***@${firstLetter(domain)}***${ending}`;
+}
+
+function maskPhone(phone: string): string {
+  const code = parsePhoneNumberFromString(phone)?.countryCallingCode ?? "";
+  return `+${code}•••••${phone.slice(-4)}`;
+}
+
+function firstLetter(text: string): string {
+  return [...text][0] ?? "";
+}
+
+interface AddressColumns {
+  /** Over `players p`. */
+  address: Fragment;
+  /** Over `players p`. */
+  hash: Fragment;
+  /** Over a column `address`: the address as people may see it. */
+  masked: Fragment;
+}
+
+/** A player's address on each channel, in SQL. */
+export const ADDRESS_COLUMNS: Record<SendingChannel, AddressColumns> = {
+  email: {
+    address: sql`p.email`,
+    hash: sql`p.email_hash`,
+    // The same form as `maskAddress`. It runs for every recipient, so it has no regular expression.
+    masked: sql`left(address, 1) || '***@' || left(split_part(address, '@', 2), 1) || '***'
+      || right(address, position('.' in reverse(address)))`,
+  },
+  sms: {
+    address: sql`p.phone`,
+    hash: sql`p.phone_hash`,
+    masked: sql`left(address, 2) || '•••••' || right(address, 4)`,
+  },
+  inbox: { address: sql`p.id::text`, hash: sql`sha256(uuid_send(p.id))`, masked: sql`null` },
+};

@@ -1,0 +1,101 @@
+import { z } from "zod";
+import { identifier, join } from "#db/sql.ts";
+import { one } from "#runtime/faults.ts";
+import type { Tenant } from "#runtime/operation/context.ts";
+import { CHANNELS, type Channel } from "#tools/compliance/channels.ts";
+import { gateReasons } from "#tools/compliance/gate.ts";
+
+/** The text that a player agrees to when turning a channel on again. The page shows it, and the ledger keeps it. */
+export const CONSENT_VERSION = "preference-page-1";
+export const CONSENT_TEXTS: Partial<Record<Channel, (name: string) => string>> = {
+  email: (name) =>
+    `Yes, ${name} may send me marketing email. I can stop it at any time by the link in each message.`,
+};
+
+export const Preference = z.object({
+  channel: z.enum(CHANNELS),
+  on: z.boolean().describe("Messages may go out by it now"),
+  can_turn_on: z
+    .boolean()
+    .describe("The link proves the address, and only the player's own wish is in the way"),
+});
+export type Preference = z.output<typeof Preference>;
+
+export interface RecipientPreferences {
+  player_id: string | null;
+  /** The channel of the address that got the link, while the player still has that address. */
+  proved: Channel | null;
+  preferences: Preference[];
+}
+
+// The player's own wishes, which the player may change.
+const WISHES = ["no_consent", "consent_expired", "suppressed"];
+
+/**
+ * Says for each channel of the recipient's addresses whether the gate lets messages pass now. Without a player, it is
+ * the send's channel alone: on while another player has the address and has not refused. Throws `not_found`.
+ */
+export async function preferencesOf(context: Tenant, sendId: string): Promise<RecipientPreferences> {
+  const send = await findSend(context, sendId);
+  if (send.player_id === null) {
+    return {
+      player_id: null,
+      proved: null,
+      preferences: [{ channel: send.sent_by, on: send.passed_on, can_turn_on: false }],
+    };
+  }
+  const proved = send.is_theirs && send.sent_by in CONSENT_TEXTS ? send.sent_by : null;
+  const known = {
+    email: send.email_known,
+    sms: send.phone_known,
+    voice: send.phone_known,
+    push: send.push_known,
+  };
+  const preferences = CHANNELS.filter((channel) => known[channel]).map((channel) => {
+    const reasons = send[channel] ?? [];
+    const isOwnWish = reasons.every((reason) => WISHES.includes(reason));
+    return {
+      channel,
+      on: reasons.length === 0,
+      can_turn_on: reasons.length > 0 && isOwnWish && channel === proved && !send.is_barred,
+    };
+  });
+  return { player_id: send.player_id, proved, preferences };
+}
+
+/** A send with its player, and the gate's reasons by channel. */
+interface SendRow extends Record<Channel, string[] | null> {
+  sent_by: Channel;
+  /** Another player has the address by now, and has not refused. */
+  passed_on: boolean;
+  player_id: string | null;
+  email_known: boolean;
+  phone_known: boolean;
+  push_known: boolean;
+  is_theirs: boolean | null;
+  /** A suppression stands that is not the player's own wish. */
+  is_barred: boolean;
+}
+
+async function findSend({ sql, property }: Tenant, sendId: string): Promise<SendRow> {
+  const gates = CHANNELS.map(
+    (channel) => sql`, ${gateReasons({ property, channel })} as ${identifier(channel)}`,
+  );
+  const sends = await sql<SendRow[]>`
+    select s.channel as sent_by,
+      exists (select 1 from players h where h.property_id = ${property.id} and h.email_hash = s.address_hash
+        and h.deleted_at is null and h.consents ->> 'email' is distinct from 'false') as passed_on,
+      p.id as player_id, p.email is not null as email_known,
+      p.phone is not null as phone_known, coalesce(p.consents ? 'push', false) as push_known,
+      s.address_hash = case s.channel when 'email' then p.email_hash else p.phone_hash end as is_theirs,
+      exists (select 1 from suppressions x where x.property_id = ${property.id} and x.lifted_at is null
+        and x.reason not in ('unsubscribed', 'stop_keyword') and x.channel in (s.channel, 'all')
+        and (x.address_hash = s.address_hash
+          or x.player_id = p.id and x.reason not in ('hard_bounce', 'soft_bounce_limit', 'invalid'))) as is_barred
+      ${join(gates, "")}
+    from campaign_sends s
+    left join players p on p.property_id = ${property.id} and p.id = s.player_id and p.deleted_at is null
+      and p.status <> 'erased'
+    where s.property_id = ${property.id} and s.id = ${sendId}`;
+  return one(sends, "campaign send", sendId);
+}

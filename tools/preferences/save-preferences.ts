@@ -1,0 +1,120 @@
+import { z } from "zod";
+import { Fault } from "#runtime/faults.ts";
+import type { Context, Tenant } from "#runtime/operation/context.ts";
+import { tool } from "#runtime/operation/operation.ts";
+import { CHANNELS, type Channel } from "#tools/compliance/channels.ts";
+import { liftWishes } from "#tools/consent/consent-record.ts";
+import { record } from "#tools/consent/ledger.ts";
+import { revoke } from "#tools/consent/revoke.ts";
+import {
+  CONSENT_TEXTS,
+  CONSENT_VERSION,
+  Preference,
+  preferencesOf,
+  type RecipientPreferences,
+} from "./preferences.ts";
+import { unsubscribe } from "./unsubscribe.ts";
+
+const channels = z.array(z.enum(CHANNELS)).max(CHANNELS.length).default([]);
+const SOURCE = "preference_page";
+/** Grants a day by the links of one player: the holder of a message could fill the ledger. Off is never refused. */
+const MOST_GRANTS = 10;
+const DAY = 86_400;
+
+/** The page of a message's link calls it; the link's token names the property and the send. */
+export default tool({
+  name: "save_preferences",
+  title: "Save a recipient's preferences",
+  description:
+    "Takes the recipient of one message off channels, or puts them on again by a link sent to that very address. Off is always allowed. Safe to repeat.",
+  scope: "write",
+  effect: "change",
+  access: "operator",
+  input: {
+    sendId: z.uuid().describe("From list_campaign_sends"),
+    off: channels.describe("Consent is taken back, the address is suppressed, open sends are cancelled"),
+    on: channels.describe("The player agrees anew to the text that the page shows"),
+  },
+  output: z.object({ preferences: z.array(Preference) }),
+  faults: ["not_found", "conflict", "rate_limited"],
+  async handler(context, { sendId, off, on }) {
+    const player = asPlayer(context);
+    const before = await preferencesOf(context, sendId);
+    for (const channel of new Set(off)) await turnOff(player, sendId, before, channel);
+    for (const channel of new Set(on)) {
+      if (!off.includes(channel)) await turnOn(player, before, channel);
+    }
+    context.audit({ entity: "campaign_sends", entityId: sendId, diff: { off, on } });
+    const { preferences } = await preferencesOf(context, sendId);
+    return { preferences };
+  },
+});
+
+/** The ledger names the holder of the link, who is anonymous. */
+function asPlayer(context: Context): Context {
+  return { ...context, call: { ...context.call, actor: { type: "anonymous", id: null } } };
+}
+
+async function turnOff(
+  context: Context,
+  sendId: string,
+  recipient: RecipientPreferences,
+  channel: Channel,
+): Promise<void> {
+  // By the address, for everyone who has it.
+  if (channel === "email") await unsubscribe(context, { sendId, method: SOURCE });
+  else if (recipient.player_id !== null)
+    await revoke(context, {
+      playerId: recipient.player_id,
+      channels: [channel],
+      method: SOURCE,
+      source: SOURCE,
+    });
+}
+
+async function turnOn(context: Context, recipient: RecipientPreferences, channel: Channel): Promise<void> {
+  const preference = recipient.preferences.find((one) => one.channel === channel);
+  if (preference?.on) return;
+  const text = CONSENT_TEXTS[channel]?.(context.property.name);
+  if (!preference?.can_turn_on || recipient.player_id === null || text === undefined) {
+    throw new Fault("conflict", { message: `This link cannot turn ${channel} on.` });
+  }
+  await refuseManyGrants(context, recipient.player_id, channel);
+  const [row] = await record(context, {
+    playerIds: [recipient.player_id],
+    channels: [channel],
+    action: "granted",
+    level: "express",
+    source: SOURCE,
+    method: SOURCE,
+    text,
+    version: CONSENT_VERSION,
+  });
+  const { id, player_id, action, consent_source, consent_version, occurred_at } = row!;
+  await liftWishes(context, player_id, channel, occurred_at);
+  context.emit("consent.granted", {
+    id,
+    player_id,
+    channel,
+    action,
+    consent_source,
+    consent_version,
+    occurred_at,
+  });
+}
+
+async function refuseManyGrants(
+  { sql, property }: Tenant,
+  playerId: string,
+  channel: Channel,
+): Promise<void> {
+  const [grants] = await sql<{ count: number; reset: number; wait: number }[]>`
+    select count(*)::int, ceil(extract(epoch from min(occurred_at)) + ${DAY})::double precision as reset,
+      ceil(extract(epoch from min(occurred_at) - now()) + ${DAY})::int as wait
+    from consent_records
+    where property_id = ${property.id} and player_id = ${playerId} and channel = ${channel} and action = 'granted'
+      and consent_source = ${SOURCE} and occurred_at > now() - make_interval(secs => ${DAY})`;
+  const { count, reset, wait } = grants!;
+  if (count < MOST_GRANTS) return;
+  throw new Fault("rate_limited", { retryAfter: Math.max(1, wait), window: { limit: MOST_GRANTS, reset } });
+}

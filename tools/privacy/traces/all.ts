@@ -1,0 +1,102 @@
+import { type Fragment, identifier, join } from "#db/sql.ts";
+import { mentions, namedAfter } from "./matching-person.ts";
+import { MESSAGE_TRACES } from "./messages.ts";
+import { STANDING_TRACES } from "./standing.ts";
+import { TEXT_TRACES } from "./texts.ts";
+import { type About, blanked, byPlayer, type Trace } from "./trace.ts";
+
+/**
+ * Every table that knows persons. They are erased in this order: what is found by other rows comes before them,
+ * what refers to other rows too. A new table of persons is one more entry; most are this line:
+ * `{ table: "…", rows: byPlayer, exported: "…", erasure: "delete" }`.
+ */
+export const TRACES: readonly Trace[] = [
+  {
+    table: "audit_logs",
+    rows: (about) => about.sql`(
+      t.erased_by is null and t.action not in ('data_deletion', 'finish_erasure')
+      and (t.entity_id in (select ${about.person.id}::uuid ${ownRecords(about)})
+        or ${mentions(about, "t.diff::text")} or ${namedAfter(about, "t.request_id")}))`,
+    searched: true,
+    exported: "audit_entries",
+    erasure: blanked("audit_logs", {
+      set: {},
+      kept: [],
+      basis: "Accountability: who did what, without what it said",
+    }),
+  },
+  ...MESSAGE_TRACES,
+  ...STANDING_TRACES,
+  ...TEXT_TRACES,
+  {
+    table: "privacy_requests",
+    rows: byPlayer,
+    exported: "privacy_requests",
+    erasure: {
+      set: { note: "null" },
+      kept: [
+        "player_id",
+        "type",
+        "status",
+        "regulation",
+        "received_at",
+        "due_at",
+        "completed_at",
+        "requested_by",
+        "result",
+      ],
+      basis: "Accountability: that the request was met, and when (GDPR Art. 5(2))",
+    },
+  },
+  {
+    table: "players",
+    rows: ({ sql, person }) => sql`t.id = ${person.id}`,
+    exported: null,
+    erasure: {
+      set: {
+        player_id: "t.id::text",
+        status: "'erased'",
+        deleted_at: "coalesce(t.deleted_at, clock.moment)",
+        email: "null",
+        phone: "null",
+        first_name: "null",
+        last_name: "null",
+        tier: "null",
+        adt: "null",
+        coin_in: "null",
+        lifetime_theo: "null",
+        timezone: "null",
+        state: "null",
+        postal_code: "null",
+        country: "null",
+        birth_date: "null",
+        language: "null",
+        phone_type: "null",
+        email_status: "'unknown'",
+        email_validated_at: "null",
+        consents: "'{}'",
+        consent_expiries: "null",
+        custom: "'{}'",
+        last_visit_at: "null",
+        host_id: "null",
+        tags: "'{}'",
+        legal_hold: "false",
+        email_hash: "null",
+        phone_hash: "null",
+        import_job_id: "null",
+      },
+      kept: [],
+    },
+  },
+];
+
+/** Ids of the records that are the person's own. */
+function ownRecords(about: About): Fragment {
+  const { sql, property } = about;
+  const own = TRACES.filter(({ searched, table }) => !searched && table !== "players");
+  const records = own.map(
+    (trace) => sql`
+      union all select t.id from ${identifier(trace.table)} t where t.property_id = ${property.id} and ${trace.rows(about)}`,
+  );
+  return join(records, "");
+}

@@ -1,0 +1,170 @@
+import { mentions, naming } from "./matching-person.ts";
+import {
+  type About,
+  amongHashes,
+  anonymousId,
+  byPlayer,
+  type Erasure,
+  ofAnother,
+  type Trace,
+} from "./trace.ts";
+
+const ofTheirSends = ({ sql, property, person }: About) => sql`
+  select id from campaign_sends where property_id = ${property.id} and player_id = ${person.id}`;
+
+/** Ids, because the planner finds no index for one condition or another. */
+const theirMails = (about: About) => about.sql`
+  select m.id from mailbox_messages m, unnest(${about.person.addresses}::text[]) as a
+  where m.property_id = ${about.property.id} and m.recipient = a
+  union all ${ofTheirSends(about)}`;
+
+/** Written to an address of the person's while another player had it. */
+const mailedToAnother = (about: About) => about.sql`exists (
+  select from campaign_sends s
+  where s.property_id = ${about.property.id} and s.id = t.id and ${ofAnother(about, "s.player_id")})`;
+
+/** The callback that tells of the erasure itself names the record, and is still to be delivered. */
+const theirEvents = (about: About) => about.sql`
+  select t.id from outbox t
+  where t.property_id = ${about.property.id} and t.type <> 'player.erased' and ${mentions(about, "t.data::text")}`;
+
+const SEND_KEPT = [
+  "campaign_id",
+  "channel",
+  "provider",
+  "claimed_by",
+  "claimed_at",
+  "scheduled_for",
+  "attempts",
+  "provider_id",
+  "repeats",
+  "bounce_type",
+  "test_of",
+  "segments",
+  "error_code",
+  "sent_at",
+  "delivered_at",
+  "opened_at",
+  "clicked_at",
+  "opens",
+  "clicks",
+  "first_human_open_at",
+  "first_human_click_at",
+  "bounced_at",
+  "complained_at",
+  "unsubscribed_at",
+  "converted_at",
+  "variant_id",
+] as const;
+/** What an anonymous send has lost, or got, by then. */
+const SEND_FREED = [
+  "player_id",
+  "anon_id",
+  "status",
+  "skip_reasons",
+  "address_masked",
+  "provider_message_id",
+  "error_message",
+  "dedupe_key",
+] as const;
+
+/** The hash of an email that another player has by now. */
+const othersHash = ({ sql, property }: Erasure) => sql`(
+  select t.address_hash from players o
+  where o.property_id = ${property.id} and o.email_hash = t.address_hash and o.id <> t.player_id
+    and o.deleted_at is null
+  limit 1)`;
+
+/** No two sends have one key, and none can be told from its player's id any more. */
+const anonymousKey = (erasure: Erasure) =>
+  erasure.sql`sha256(uuid_send(t.id) || uuid_send(${anonymousId(erasure)}))`;
+
+/** What was written to the person, what they wrote, and what was told of it. */
+export const MESSAGE_TRACES: readonly Trace[] = [
+  {
+    table: "mailbox_messages",
+    rows: (about) => about.sql`t.id in (${theirMails(about)}) and not ${mailedToAnother(about)}`,
+    exported: "mailbox_messages",
+    erasure: "delete",
+  },
+  {
+    table: "mailbox_messages",
+    rows: (about) => about.sql`t.id in (${theirMails(about)}) and ${mailedToAnother(about)}`,
+    exported: null,
+    erasure: "delete",
+  },
+  {
+    table: "webhook_deliveries",
+    rows: (about) => about.sql`t.event_id in (${theirEvents(about)})`,
+    searched: true,
+    exported: null,
+    erasure: "delete",
+  },
+  {
+    table: "outbox",
+    rows: (about) => about.sql`t.id in (${theirEvents(about)})`,
+    searched: true,
+    exported: "events",
+    erasure: "delete",
+  },
+  {
+    table: "queue",
+    rows: ({ sql }) => sql`false`,
+    searched: true,
+    exported: null,
+    erasure: async ({ sql, person }) => {
+      const { likes, names } = naming(person);
+      const [row] = await sql<{ gone: number }[]>`
+        select forget_jobs(array(select lower(l) from unnest(${likes}::text[]) as l), ${names}) as gone`;
+      return row!.gone;
+    },
+  },
+  {
+    table: "campaign_clicks",
+    rows: (about) => about.sql`t.send_id in (${ofTheirSends(about)})`,
+    searched: true,
+    exported: "campaign_clicks",
+    // The send that they belong to loses its player.
+    erasure: {
+      set: {},
+      kept: ["send_id", "link_id", "campaign_id", "clicks", "last_clicked_at", "first_human_click_at"],
+    },
+  },
+  {
+    table: "campaign_sends",
+    rows: byPlayer,
+    exported: "campaign_sends",
+    erasure: {
+      set: {
+        // With the provider at this moment: let go by `finish_erasure`, when its outcome is known.
+        player_id: "case when t.status = 'sending' then t.player_id end",
+        anon_id: anonymousId,
+        status: "case when t.status in ('pending', 'deferred') then 'cancelled' else t.status end",
+        skip_reasons: "case when t.status in ('pending', 'deferred') then '{erased}' else t.skip_reasons end",
+        // By then another player's, who may be the one to use the link in that message.
+        address_hash: othersHash,
+        address_masked: "null",
+        provider_message_id: "null",
+        error_message: "null",
+        dedupe_key: anonymousKey,
+      },
+      kept: SEND_KEPT,
+    },
+  },
+  {
+    // Nobody's any more, to an address that has become this person's.
+    table: "campaign_sends",
+    rows: (about) => about.sql`t.player_id is null and t.address_hash is not null and t.anon_id is not null
+      and ${amongHashes(about, "t.address_hash", about.person.hashes)}`,
+    exported: null,
+    erasure: { set: { address_hash: "null" }, kept: [...SEND_FREED, ...SEND_KEPT] },
+  },
+  {
+    // Where two players have one number, a text is that of the player it was taken for.
+    table: "inbound_messages",
+    rows: (about) => about.sql`(${byPlayer(about)}
+      or t.player_id is null and ${amongHashes(about, "t.sender_hash", about.person.hashes)})`,
+    exported: "inbound_messages",
+    erasure: "delete",
+  },
+];

@@ -1,0 +1,122 @@
+import { byteaLiteral } from "#db/types.ts";
+import type { Context } from "#runtime/operation/context.ts";
+import type { RowOf } from "#runtime/operation/table.ts";
+import { addressHash } from "#tools/people/address.ts";
+import { identityHash } from "#tools/people/identity.ts";
+import type players from "#tools/players/players.table.ts";
+
+/** Everything by which the property's records know one person. */
+export interface Person {
+  /** The id of the player's record. */
+  id: string;
+  /** Addresses in their stored form, present and former, that no other player has: what names them is the person's. */
+  addresses: string[];
+  /** Hex of their hashes, and of those that stand in for a player without an address. */
+  hashes: string[];
+  /** Hex. The addresses that the player has now, also those that another player has too. */
+  ownHashes: string[];
+  /** Addresses that the player had and nobody has now. */
+  former: Pick<Known, "hash" | "isEmail">[];
+  identityHash: Buffer | null;
+  /** The operator's own identifier; null once it is erased. */
+  externalId: string | null;
+}
+
+export type KnownPlayer = Pick<
+  RowOf<typeof players.columns>,
+  "id" | "player_id" | "status" | "legal_hold" | "email" | "phone" | "first_name" | "last_name" | "birth_date"
+>;
+
+/** The person behind a player's record. */
+export async function personOf(context: Context, player: KnownPlayer): Promise<Person> {
+  const { property } = context;
+  const present = [player.email, player.phone]
+    .filter((address) => address !== null)
+    .map((address) => told(property, address));
+  const all: Known[] = [...present, ...(await formerAddresses(context, player.id))];
+  const owners = await ownersOf(
+    context,
+    player.id,
+    all.map(({ hash }) => hash),
+  );
+  const known = all.filter(({ hash }) => !owners.has(hash));
+  return {
+    id: player.id,
+    addresses: [...new Set(known.flatMap(({ address }) => address ?? []))],
+    hashes: [...new Set([...known.map(({ hash }) => hash), hex(standIn(property.pepper, player.id))])],
+    ownHashes: present.map(({ hash }) => hash),
+    former: known.filter(({ hash }) => !present.some((one) => one.hash === hash)),
+    identityHash: identityHash(property.pepper, player),
+    externalId: player.player_id === player.id ? null : player.player_id,
+  };
+}
+
+/** Other players who have one of the person's present addresses too. */
+export async function sharersOf(context: Context, { id, ownHashes }: Person): Promise<string[]> {
+  const owners = await ownersOf(context, id, ownHashes);
+  return [...new Set([...owners.values()].flat())].sort();
+}
+
+interface Known {
+  /** Null where the ledger knows the hash alone. */
+  address: string | null;
+  /** Hex. */
+  hash: string;
+  isEmail: boolean;
+}
+
+function told({ pepper }: Context["property"], address: string): Known {
+  return { address, hash: hex(addressHash(pepper, address)), isEmail: address.includes("@") };
+}
+
+/** The other players who have an address now, by its hash: spouses share one, and a number passes on. */
+async function ownersOf(
+  { sql, property }: Context,
+  id: string,
+  known: readonly string[],
+): Promise<Map<string, string[]>> {
+  const hashes = byteaLiteral([...new Set(known)]);
+  const live = sql`o.property_id = ${property.id} and o.id <> ${id} and o.deleted_at is null`;
+  const rows = await sql<{ hash: string; id: string }[]>`
+    select encode(h, 'hex') as hash, o.id from unnest(${hashes}::bytea[]) as h
+      join players o on o.email_hash = h and ${live}
+    union
+    select encode(h, 'hex'), o.id from unnest(${hashes}::bytea[]) as h
+      join players o on o.phone_hash = h and ${live}`;
+  const owners = new Map<string, string[]>();
+  for (const row of rows) owners.set(row.hash, [...(owners.get(row.hash) ?? []), row.id]);
+  return owners;
+}
+
+/** The hash by which lists know a player who has no address for a channel. */
+export function standIn(pepper: Buffer, playerId: string): Buffer {
+  return addressHash(pepper, `player:${playerId}`);
+}
+
+const hex = (bytes: Buffer) => bytes.toString("hex");
+
+/** What the player had before, as far as the ledgers tell. */
+async function formerAddresses({ sql, property }: Context, id: string): Promise<Known[]> {
+  const rows = await sql<({ hash: string; email: boolean; address: null } | { address: string })[]>`
+    with known as (
+      select address_hash as hash, channel = 'email' as email from consent_records
+      where property_id = ${property.id} and player_id = ${id} and address_hash is not null
+      union
+      select address_hash, channel = 'email' from campaign_sends
+      where property_id = ${property.id} and player_id = ${id} and address_hash is not null
+    ), said as (
+      select diff ->> 'email' as address from audit_logs where property_id = ${property.id} and entity_id = ${id}
+      union
+      select diff ->> 'phone' from audit_logs where property_id = ${property.id} and entity_id = ${id}
+      union
+      select s.address from suppressions s join known k on k.hash = s.address_hash where s.property_id = ${property.id}
+      union
+      select address from suppressions where property_id = ${property.id} and player_id = ${id}
+    )
+    select encode(hash, 'hex') as hash, email, null as address from known
+    union all
+    select null, null, address from said where address <> ''`;
+  return rows.map((row) =>
+    row.address === null ? { ...row, isEmail: row.email } : told(property, row.address),
+  );
+}

@@ -1,0 +1,118 @@
+import {
+  addressPattern,
+  containing,
+  dialedPattern,
+  isNumber,
+  isTelling,
+  mentions,
+  namedAfter,
+  wordPattern,
+} from "./matching-person.ts";
+import { scrubbed } from "./scrub.ts";
+import type { About, Trace } from "./trace.ts";
+
+/** Files and texts that may name the person. */
+export const TEXT_TRACES: readonly Trace[] = [
+  {
+    table: "import_errors",
+    rows: (
+      about,
+    ) => about.sql`(${mentions(about, "coalesce(t.value, '') || coalesce(t.original_row::text, '')")}
+      or ${cells(about)})`,
+    searched: true,
+    exported: "import_rows",
+    erasure: "delete",
+  },
+  {
+    // Files that wait for an import that never came. One that is being imported goes when the import ends, and
+    // the person's row in it is refused.
+    table: "uploads",
+    rows: (about) => about.sql`(t.id in (${theirUploads(about)}) or ${mentions(about, "t.filename")})`,
+    searched: true,
+    exported: "uploads",
+    erasure: "delete",
+  },
+  {
+    table: "upload_chunks",
+    rows: (about) => about.sql`t.upload_id in (${theirUploads(about)})`,
+    searched: true,
+    exported: null,
+    erasure: "delete",
+  },
+  {
+    table: "import_jobs",
+    rows: (about) => mentions(about, "concat(t.params, t.summary, t.error)"),
+    searched: true,
+    exported: null,
+    erasure: scrubbed("import_jobs", { params: "jsonb", summary: "jsonb", error: "text" }),
+  },
+  {
+    table: "segments",
+    rows: (about) => mentions(about, "concat(t.name, t.description, t.conditions, t.groups)"),
+    searched: true,
+    exported: null,
+    erasure: scrubbed("segments", {
+      name: "text",
+      description: "text",
+      conditions: "jsonb",
+      groups: "jsonb",
+    }),
+  },
+  {
+    table: "campaigns",
+    rows: (about) => mentions(about, "concat(t.name, t.conditions)"),
+    searched: true,
+    exported: null,
+    erasure: scrubbed("campaigns", { name: "text", conditions: "jsonb" }),
+  },
+  {
+    table: "message_providers",
+    rows: (about) => mentions(about, "t.last_error"),
+    searched: true,
+    exported: null,
+    erasure: scrubbed("message_providers", { last_error: "text" }),
+  },
+  {
+    table: "idempotency_records",
+    rows: (about) => about.sql`(${mentions(about, "t.body")} or ${namedAfter(about, "t.key")})`,
+    searched: true,
+    exported: null,
+    erasure: "delete",
+  },
+];
+
+/** Cells of a refused row that are the person's in another form: a phone as it is dialed, their player_id alone. */
+function cells({ sql, property, person }: About) {
+  const phones = person.addresses.filter((one) => one.startsWith("+")).map(dialedPattern);
+  const dialed = phones.length === 0 ? null : phones.join("|");
+  const id = person.externalId;
+  // Digits alone are the player_id where the import read the column as that.
+  const isId = sql`(${id !== null && !isNumber(id)}::boolean or 'playerid' = regexp_replace(
+    lower(coalesce(j.params -> 'mapping' ->> c.key, c.key)), '[^a-z]', '', 'g'))`;
+  const likeId = id === null ? null : containing(JSON.stringify(id).slice(1, -1));
+  return sql`(coalesce(t.original_row::text ~ ${dialed}, false)
+    or t.original_row::text like ${likeId} and exists (
+      select from json_each_text(t.original_row) c
+        left join import_jobs j on j.property_id = ${property.id} and j.id = t.job_id
+      where btrim(c.value) = ${id} and ${isId}))`;
+}
+
+/** Files that no open import reads, with the person in them. A text may lie across two chunks. */
+function theirUploads(about: About) {
+  const { sql, property, person } = about;
+  const telling = [
+    ...person.addresses.map(addressPattern),
+    ...person.addresses.filter((one) => one.startsWith("+")).map(dialedPattern),
+    ...(isTelling(person.externalId) ? [wordPattern(person.externalId)] : []),
+  ];
+  return sql`
+    select upload_id from (
+      select c.upload_id, encode(coalesce(substr(lag(c.bytes) over w, greatest(1, length(lag(c.bytes) over w) - 512)), '')
+        || c.bytes, 'escape') as text
+      from upload_chunks c
+      where c.property_id = ${property.id} and not exists (
+        select from import_jobs j
+        where j.property_id = ${property.id} and j.upload_id = c.upload_id and j.status in ('queued', 'processing'))
+      window w as (partition by c.upload_id order by c.seq)) f
+    where f.text ~* ${telling.length === 0 ? null : telling.join("|")}`;
+}

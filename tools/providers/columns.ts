@@ -1,0 +1,92 @@
+import { z } from "zod";
+import { PROVIDERS } from "#runtime/channels/index.ts";
+import { createOnly, readable, timestamp, writable, writeOnly } from "#runtime/operation/columns.ts";
+import type { StoredOf } from "#runtime/operation/table.ts";
+import { callbackPath, type VendorChannel } from "./provider.ts";
+
+/** How a provider did when it was last used. */
+export const HEALTH = {
+  unknown: "Not used since its credentials were written.",
+  ok: "It takes messages.",
+  failing: "It took none of the last messages; they are tried again.",
+  refused: "It refuses our credentials or sender: write them again.",
+} as const;
+export type Health = keyof typeof HEALTH;
+
+const CHANNELS = Object.keys(PROVIDERS).filter((channel) => channel !== "inbox") as [
+  VendorChannel,
+  ...VendorChannel[],
+];
+const KINDS = [...new Set(CHANNELS.flatMap((channel) => Object.keys(PROVIDERS[channel])))] as [string];
+
+export const columns = {
+  channel: createOnly(z.enum(CHANNELS)),
+  kind: createOnly(z.enum(KINDS).describe("The vendor")),
+  name: writable(z.string().trim().min(1).max(200)),
+  from_address: writable(
+    z
+      .string()
+      .trim()
+      .min(1)
+      .max(254)
+      .nullable()
+      .optional()
+      .describe("The sender where the campaign names none"),
+  ),
+  credentials: writeOnly(
+    z
+      .record(z.string().max(100), z.unknown())
+      .default({})
+      .describe(
+        "Never shown. ses: region, access_key_id, secret_access_key, configuration_set, topic_arn; sendgrid: api_key, webhook_public_key; resend: api_key, webhook_secret; smtp: url; twilio: account_sid, auth_token, messaging_service_sid; mailbox: none",
+      ),
+  ),
+  rate_per_second: writable(
+    z
+      .number()
+      .positive()
+      .max(10_000)
+      .nullable()
+      .optional()
+      .describe("Messages a second at most. Default: no limit of ours"),
+  ),
+  daily_limit: writable(z.int().min(1).max(2_000_000_000).nullable().optional().describe("A day of UTC")),
+  unit_price: writable(
+    z
+      .number()
+      .min(0)
+      .max(1_000_000)
+      .nullable()
+      .optional()
+      .describe("What one message costs, of texts one segment; null: not known. Previews estimate by it"),
+  ),
+  price_currency: writable(
+    z
+      .string()
+      .regex(/^[A-Z]{3}$/, "must be an ISO 4217 code, such as USD")
+      .nullable()
+      .optional()
+      .describe("Of unit_price, such as USD"),
+  ),
+  allows_gaming: writable(
+    z
+      .boolean()
+      .default(false)
+      .describe("The vendor's contract allows gaming content; nothing is sent without"),
+  ),
+  is_default: writable(z.boolean().default(false).describe("One a channel; true takes it from another")),
+  is_active: writable(
+    z.boolean().default(true).describe("false: it sends nothing and still hears callbacks"),
+  ),
+  priority: writable(z.int().min(0).max(1000).default(100).describe("The lowest goes first")),
+  health: readable(z.enum(Object.keys(HEALTH) as [Health])),
+  last_error: readable(z.string().nullable()),
+  health_changed_at: readable(timestamp().nullable()),
+  callback_path: readable(
+    z.string().describe("Where the vendor is to post its callbacks, after the service's address"),
+    { sql: callbackPath("kind", "id") },
+  ),
+};
+
+/** A provider as it is stored. `revision` is when somebody changed it last. */
+export type ProviderRecord = StoredOf<typeof columns> & { revision: string };

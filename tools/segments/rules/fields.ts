@@ -1,0 +1,215 @@
+import { type Fragment, join, raw, sql } from "#db/sql.ts";
+import { UUID } from "#db/text.ts";
+import type { Fault } from "#runtime/faults.ts";
+import { type CustomFields, unknownField } from "#tools/custom-fields/values.ts";
+import { EVENT_NAME } from "#tools/events/player-events.table.ts";
+import { CUSTOM_AS, customSql } from "./custom-fields.ts";
+import { eventAggregate } from "./event-fields.ts";
+import type { Field, FieldType } from "./field.ts";
+import type { Scope } from "./scope.ts";
+
+/** The player columns that a condition may name. */
+export const COLUMNS = {
+  id: "uuid",
+  property_id: "uuid",
+  player_id: "text",
+  email: "text",
+  phone: "text",
+  phone_e164: "text",
+  first_name: "text",
+  last_name: "text",
+  tier: "text",
+  adt: "number",
+  coin_in: "number",
+  lifetime_theo: "number",
+  status: "text",
+  timezone: "text",
+  state: "text",
+  postal_code: "text",
+  country: "text",
+  birth_date: "date",
+  language: "text",
+  phone_type: "text",
+  email_status: "text",
+  email_validated_at: "timestamp",
+  last_visit_at: "timestamp",
+  host_id: "uuid",
+  import_job_id: "uuid",
+  tags: "list",
+  legal_hold: "boolean",
+  created_at: "timestamp",
+  updated_at: "timestamp",
+} as const satisfies Record<string, FieldType>;
+
+const CASTS: Record<FieldType, string> = {
+  text: "text",
+  number: "double precision",
+  boolean: "boolean",
+  timestamp: "timestamptz",
+  date: "date",
+  uuid: "uuid",
+  list: "text[]",
+  flag: "boolean",
+  segment: "boolean",
+};
+
+/** The sources of the fields of one compilation. */
+export interface Sources {
+  scope: Scope;
+  customs: CustomFields;
+  tiers: readonly string[];
+  /** The SQL of a segment's audience. */
+  segment(id: string): Fragment;
+  /** The fault that names the condition's field. */
+  wrong(message: string): Fault;
+}
+
+type Read = Pick<Field, "type" | "sql" | "events"> & { cast?: string };
+
+interface Family {
+  form: string;
+  pattern: RegExp;
+  /** One, or those of which the property's definition chooses. */
+  types: readonly FieldType[];
+  meaning: string;
+  read(parts: string[], sources: Sources): Read;
+}
+
+/** The fields whose names carry a key, a channel or an id. */
+export const FAMILIES: readonly Family[] = [
+  {
+    form: "custom.<key>",
+    pattern: /^custom\.([a-z][a-z0-9_]{0,39})$/,
+    types: [...new Set(Object.values(CUSTOM_AS))],
+    meaning: "A custom field, as the type that list_custom_fields gives for it: an enum is a text.",
+    read([key], { scope, customs, wrong }) {
+      const field = customs.get(key!);
+      if (!field) throw wrong(unknownField(customs));
+      return { type: CUSTOM_AS[field.type], ...customSql(field, scope) };
+    },
+  },
+  {
+    form: "consent.<sms|email|voice|push>",
+    pattern: /^consent\.(sms|email|voice|push)$/,
+    types: ["boolean"],
+    meaning: "The last consent given (true) or refused (false) for the channel; missing when never asked.",
+    read: ([channel]) => ({
+      type: "boolean",
+      sql: sql`case p.consents -> ${raw(`'${channel}'`)} when 'true'::jsonb then true when 'false'::jsonb then false end`,
+    }),
+  },
+  {
+    form: "suppressed.<sms|email|voice|push|all>",
+    pattern: /^suppressed\.(sms|email|voice|push|all)$/,
+    types: ["flag"],
+    meaning: "Whether a suppression in force stops the channel for the player or for the channel's address.",
+    read: ([channel], { scope }) => ({ type: "flag", sql: suppressed(channel!, scope) }),
+  },
+  {
+    form: "campaign.<id>.<sent|opened|clicked>",
+    pattern: new RegExp(`^campaign\\.((?i:${UUID}))\\.(sent|opened|clicked)$`),
+    types: ["flag"],
+    meaning: "Whether the campaign's message was sent to, opened by or clicked by the player.",
+    read: ([id, what], { scope }) => ({
+      type: "flag",
+      sql: sql`exists (select 1 from campaign_sends c where c.property_id = ${scope.property}
+        and c.campaign_id = ${id}::uuid and c.player_id = p.id and ${SEND[what!]!})`,
+    }),
+  },
+  {
+    form: "event.<name>.<count|last_at|first_at|sum:property>",
+    pattern: new RegExp(
+      `^event\\.(${EVENT_NAME})\\.(count|last_at|first_at|sum:[A-Za-z0-9_][A-Za-z0-9_ -]{0,59})$`,
+    ),
+    types: ["number", "timestamp"],
+    meaning:
+      'How often, when last and when first the player did it, and the sum of a number among the events\' properties. Count and sum are 0 where there are no events. The operator is with {op, n, within_days} looks at the last days alone: {"op": "gte", "n": 3, "within_days": 30}.',
+    read([name, what]) {
+      const aggregate = eventAggregate(what!);
+      return {
+        ...aggregate,
+        events: { name: name!, none: aggregate.type === "number" ? "zero" : "missing" },
+      };
+    },
+  },
+  {
+    form: "segment.<id>",
+    pattern: new RegExp(`^segment\\.((?i:${UUID}))$`),
+    types: ["segment"],
+    meaning: "Whether the player is in the segment.",
+    read: ([id], { segment }) => ({ type: "segment", sql: segment(id!.toLowerCase()) }),
+  },
+];
+
+const SEND: Record<string, Fragment> = {
+  sent: sql`c.status in ('sent', 'delivered')`,
+  opened: sql`c.opened_at is not null`,
+  clicked: sql`c.clicked_at is not null`,
+};
+
+/** The names and forms that a condition's field may take. */
+export const FIELD_FORMS: readonly string[] = [
+  ...Object.keys(COLUMNS),
+  ...FAMILIES.map((family) => family.form),
+];
+
+/** The field of that name, or nothing. */
+export function fieldOf(name: string, sources: Sources): Field | undefined {
+  if (Object.hasOwn(COLUMNS, name)) {
+    const type = COLUMNS[name as keyof typeof COLUMNS];
+    // Phones are stored as E.164, so both names mean one column.
+    return {
+      name,
+      type,
+      sql: raw(`p.${name === "phone_e164" ? "phone" : name}`),
+      cast: CASTS[type],
+      ...(name === "tier" && { tiers: sources.tiers }),
+    };
+  }
+  for (const family of FAMILIES) {
+    const match = family.pattern.exec(name);
+    if (!match) continue;
+    const { type, sql: expression, cast = CASTS[type], events } = family.read(match.slice(1), sources);
+    return { name, type, sql: sql`(${expression})`, cast, ...(events && { events }) };
+  }
+  return undefined;
+}
+
+/** The id of the segment that a field names, in lower case. */
+export function segmentNamed(field: string): string | undefined {
+  return partOf("segment.<id>", field)?.toLowerCase();
+}
+
+/** The id of the campaign that a field names, in lower case. */
+export function campaignNamed(field: string): string | undefined {
+  return partOf("campaign.<id>.<sent|opened|clicked>", field)?.toLowerCase();
+}
+
+/** The key of the custom field that a field names. */
+export function customNamed(field: string): string | undefined {
+  return partOf("custom.<key>", field);
+}
+
+function partOf(form: string, field: string): string | undefined {
+  return FAMILIES.find((family) => family.form === form)?.pattern.exec(field)?.[1];
+}
+
+const HASHES: Record<string, Fragment[]> = {
+  email: [sql`p.email_hash`],
+  sms: [sql`p.phone_hash`],
+  voice: [sql`p.phone_hash`],
+  push: [],
+  all: [sql`p.email_hash`, sql`p.phone_hash`],
+};
+
+/** One `exists` a key, not one with `or`: each can then be hashed or answered by its index. */
+function suppressed(channel: string, { property }: Scope): Fragment {
+  const channels = raw(channel === "all" ? "'all'" : `'all', '${channel}'`);
+  const live = sql`s.property_id = ${property} and s.channel in (${channels}) and s.lifted_at is null
+    and (s.expires_at is null or s.expires_at > now())`;
+  const keys = [sql`s.player_id = p.id`, ...HASHES[channel]!.map((hash) => sql`s.address_hash = ${hash}`)];
+  return join(
+    keys.map((key) => sql`exists (select 1 from suppressions s where ${live} and ${key})`),
+    " or ",
+  );
+}

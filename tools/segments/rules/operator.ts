@@ -1,0 +1,28 @@
+import { type Fragment, sql } from "#db/sql.ts";
+import type { Field, FieldType } from "./field.ts";
+import type { Position } from "./values.ts";
+
+/** One operator of the rule rows: what it applies to, what it means, and its SQL. */
+export interface Operator {
+  /** The types of field that it applies to. */
+  on: readonly FieldType[];
+  /** The fields that it applies to, where the type does not say it. */
+  only?: readonly string[];
+  /** The value that it takes, in words. */
+  value: string;
+  meaning: string;
+  /** Whether it matches a player whose field is missing. */
+  missing: boolean;
+  /** True, false or null; null counts as no match. */
+  sql(field: Field, value: unknown, at: Position): Fragment;
+}
+
+/** The opposite operator: it matches whatever the other does not, a missing value included. */
+export function opposite(operator: Operator, meaning: string): Operator {
+  return {
+    ...operator,
+    meaning,
+    missing: !operator.missing,
+    sql: (field, value, at) => sql`(${operator.sql(field, value, at)}) is not true`,
+  };
+}

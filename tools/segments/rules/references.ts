@@ -1,0 +1,131 @@
+import type { Fragment, Sql } from "#db/sql.ts";
+import { Fault, invalid } from "#runtime/faults.ts";
+import { type CustomField, customFields } from "#tools/custom-fields/values.ts";
+import { type Audience, compileConditions, Group, MAX_NESTING } from "./compile.ts";
+import { campaignNamed, customNamed, segmentNamed } from "./fields.ts";
+
+const MAX_SEGMENTS = 500;
+
+interface SegmentRow {
+  id: string;
+  name: string;
+  type: "static" | "dynamic";
+  logic: string;
+  conditions: unknown;
+  groups: unknown;
+  exclude_segment_ids: string[];
+}
+
+/** The segment's audience as one boolean over `players p`; see `compileConditions`. `not_found` without it. */
+export async function audienceOf(sql: Sql, property: string, segmentId: string): Promise<Fragment> {
+  const rules = {
+    conditions: [{ field: `segment.${segmentId}`, operator: "in_segment" as const }],
+  };
+  return audienceMatching(sql, property, rules);
+}
+
+/** The references of rules, as they are at one moment. They can be stored as JSON. */
+export interface Referred {
+  segments: Audience[];
+  customs: CustomField[];
+  tiers: string[];
+}
+
+/** The rules' audience as one boolean over `players p`, with the segments that they refer to. */
+export async function audienceMatching(sql: Sql, property: string, rules: Partial<Group>): Promise<Fragment> {
+  return audienceBy(property, rules, await referredBy(sql, property, rules));
+}
+
+/** The current references of the rules: segments, and the fields and tiers that these and the rules name. */
+export async function referredBy(sql: Sql, property: string, rules: Partial<Group>): Promise<Referred> {
+  const segments = [...(await loadSegments(sql, property, segmentsIn(rules))).values()];
+  const fields = [rules, ...segments].flatMap(fieldsIn);
+  await checkCampaigns(sql, property, [...new Set(fields.flatMap((field) => campaignNamed(field) ?? []))]);
+  const customs = fields.some(customNamed) ? await customFields({ sql, property: { id: property } }) : [];
+  const tiers = fields.includes("tier") ? await tiersOf(sql, property) : [];
+  return { segments, customs: [...customs.values()], tiers };
+}
+
+/** As `audienceMatching`, by what the rules have referred to at that moment. */
+export function audienceBy(
+  property: string,
+  rules: Partial<Group>,
+  { segments, customs, tiers }: Referred,
+): Fragment {
+  return compileConditions(rules, {
+    property,
+    segments: new Map(segments.map((segment) => [segment.id, segment])),
+    customs: new Map(customs.map((field) => [field.key, field])),
+    tiers,
+  });
+}
+
+/** One that is not there was sent to nobody: "not yet sent to" would be true of everyone. A deleted one was sent. */
+async function checkCampaigns(sql: Sql, property: string, ids: string[]): Promise<void> {
+  if (ids.length === 0) return;
+  const rows = await sql<{ id: string }[]>`
+    select id from campaigns where property_id = ${property} and id = any(${ids}::uuid[])`;
+  const missing = ids.find((id) => !rows.some((row) => row.id === id));
+  if (missing) throw new Fault("not_found", { message: `campaign ${missing} is not in this property.` });
+}
+
+async function tiersOf(sql: Sql, property: string): Promise<string[]> {
+  const [row] = await sql<{ tiers: string[] }[]>`select tiers from properties where id = ${property}`;
+  return row?.tiers ?? [];
+}
+
+/** These segments and all that they refer to, one query a level. `not_found` names one that is missing. */
+export async function loadSegments(
+  sql: Sql,
+  property: string,
+  ids: Iterable<string>,
+): Promise<Map<string, Audience>> {
+  const found = new Map<string, Audience>();
+  let wanted = new Set([...ids].map((id) => id.toLowerCase()));
+  for (let level = 0; wanted.size > 0; level += 1) {
+    if (level === MAX_NESTING) {
+      throw invalid("conditions", `segments may refer to one another ${MAX_NESTING} deep at most`);
+    }
+    if (found.size + wanted.size > MAX_SEGMENTS) {
+      throw invalid("conditions", `refer to more than ${MAX_SEGMENTS} segments`);
+    }
+    for (const row of await segmentRows(sql, property, [...wanted])) found.set(row.id, audience(row));
+    const missing = [...wanted].find((id) => !found.has(id));
+    if (missing)
+      throw new Fault("not_found", {
+        message: `segment ${missing} is not in this property.`,
+      });
+    const next = [...wanted].flatMap((id) => referredTo(found.get(id)!));
+    wanted = new Set(next.filter((id) => !found.has(id)));
+  }
+  return found;
+}
+
+function segmentRows(sql: Sql, property: string, ids: string[]): Promise<SegmentRow[]> {
+  return sql<SegmentRow[]>`
+    select s.id, s.name, s.type, s.logic, s.conditions, s.groups, s.exclude_segment_ids
+    from segments s
+    where s.property_id = ${property} and s.id = any(${ids}::uuid[]) and s.deleted_at is null`;
+}
+
+function audience({ id, name, type, exclude_segment_ids, ...stored }: SegmentRow): Audience {
+  const { logic, conditions, groups } = stored;
+  const rules = Group.safeParse({ logic, conditions, groups });
+  if (rules.success) return { id, name, type, exclude_segment_ids, ...rules.data };
+  const [issue] = rules.error.issues;
+  throw new Fault("conflict", {
+    message: `segment ${id} holds a rule that is not valid: ${issue?.path.join(".")}: ${issue?.message}`,
+  });
+}
+
+function referredTo(segment: Audience): string[] {
+  return [...(segment.type === "dynamic" ? segmentsIn(segment) : []), ...segment.exclude_segment_ids];
+}
+
+function segmentsIn(rules: Partial<Group>): string[] {
+  return fieldsIn(rules).flatMap((field) => segmentNamed(field) ?? []);
+}
+
+function fieldsIn({ conditions = [], groups = [] }: Partial<Group>): string[] {
+  return [...conditions.map(({ field }) => field), ...groups.flatMap(fieldsIn)];
+}

@@ -1,0 +1,19 @@
+import { cast, type Fragment, sql } from "#db/sql.ts";
+
+/** The property in which rules are asked, and its calendar, as SQL. */
+export interface Scope {
+  property: Fragment;
+  /** The property's time zone. */
+  zone: Fragment;
+  /** Today's date in the property's time zone, worked out once a statement. */
+  today: Fragment;
+}
+
+export function scopeOf(propertyId: string): Scope {
+  const property = cast(propertyId, "uuid");
+  return {
+    property,
+    zone: sql`(select z.timezone from properties z where z.id = ${property})`,
+    today: sql`(select (now() at time zone z.timezone)::date from properties z where z.id = ${property})`,
+  };
+}

@@ -1,0 +1,218 @@
+import { invalid } from "#runtime/faults.ts";
+import { type ParsedField, parseField } from "./liquid.ts";
+import { plainText } from "./plain-text.ts";
+import { BARE_FIELDS } from "./player-fields.ts";
+
+export interface EmailTemplate {
+  subject: string;
+  preheader?: string | null;
+  html?: string | null;
+  text?: string | null;
+}
+
+export interface RenderedEmail {
+  subject: string;
+  html?: string;
+  text: string;
+}
+
+export interface CompiledEmail {
+  /** For one recipient. Throws `invalid`, with the field and the line, when a variable is missing or a limit is passed. */
+  render(variables: Record<string, unknown>): RenderedEmail;
+  /** The paths of all variables in the template, also those with a `default`; sorted. */
+  variables: string[];
+}
+
+/** The property's fields in templates. */
+export interface PropertyVariables {
+  name: string;
+  legal_name?: string | null;
+  postal_address?: string | null;
+  responsible_gaming_footer?: string | null;
+  privacy_policy_url?: string | null;
+}
+
+const UNSUBSCRIBE = "unsubscribe_url";
+
+/** HTML with marks in it. The message keeps them; a text made of it does not. */
+interface Marked {
+  source: string;
+  clean(html: string): string;
+}
+
+/**
+ * Parses a template once for all its recipients, with `marked` in place of its HTML. Throws `invalid`, with the field,
+ * the line and the reason.
+ */
+export function compileEmail(template: EmailTemplate, marked?: Marked): CompiledEmail {
+  const subject = parseField("subject", template.subject, "text");
+  const preheader = optional("preheader", template.preheader);
+  const html = optional("html", marked?.source ?? template.html);
+  const text = optional("text", template.text);
+  if (!html && !text) throw invalid("html", "an email needs html or text");
+  const parts = [subject, preheader, html, text].filter((part) => part !== undefined);
+  return {
+    variables: [...new Set(parts.flatMap((part) => part.variables))].sort(),
+    render(variables) {
+      const line = oneLine(subject.render(variables));
+      if (line === "") throw invalid("subject", "is empty for this recipient");
+      const body = html?.render(variables);
+      const plain = text?.render(variables) ?? plainText(marked?.clean(body ?? "") ?? body ?? "");
+      if (body === undefined) return { subject: line, text: plain };
+      const teaser = preheader && oneLine(preheader.render(variables));
+      return { subject: line, html: teaser ? withPreheader(body, teaser) : body, text: plain };
+    },
+  };
+}
+
+/** Adds a footer to each body of a template, with the legal information that the body lacks. */
+export function withFooter(template: EmailTemplate, property: PropertyVariables): EmailTemplate {
+  const { html, text } = template;
+  const inHtml = missingDuties("html", html, property);
+  const inText = missingDuties("text", text, property);
+  return {
+    ...template,
+    ...(html && inHtml.length > 0 && { html: beforeBodyEnd(html, htmlFooter(inHtml, property)) }),
+    ...(text && inText.length > 0 && { text: `${text.trimEnd()}\n\n${textFooter(inText, property)}` }),
+  };
+}
+
+/**
+ * The variables of one recipient. A field without a value (null or "") is left out, so that a template must give a
+ * default. Times become ISO 8601.
+ */
+export function playerVariables(
+  player: Record<string, unknown>,
+  property: PropertyVariables,
+  links: { unsubscribe_url?: string; preferences_url?: string } = {},
+): Record<string, unknown> {
+  const known = withValues(player);
+  const custom = player.custom;
+  if (typeof custom === "object" && custom !== null) known.custom = withValues(custom);
+  const variables: Record<string, unknown> = {
+    player: known,
+    property: withValues(property),
+    ...links,
+  };
+  for (const alias of BARE_FIELDS) {
+    if (alias in known) variables[alias] = known[alias];
+  }
+  return variables;
+}
+
+/** RFC 2369 and RFC 8058: the mail client's own unsubscribe button. */
+export function listUnsubscribeHeaders(url: string, mailto?: string): Record<string, string> {
+  return {
+    "List-Unsubscribe": mailto === undefined ? `<${url}>` : `<${url}>, <mailto:${mailto}>`,
+    "List-Unsubscribe-Post": "List-Unsubscribe=One-Click",
+  };
+}
+
+function optional(
+  field: "preheader" | "html" | "text",
+  source: string | null | undefined,
+): ParsedField | undefined {
+  if (source === null || source === undefined || source.trim() === "") return undefined;
+  return parseField(field, source, field === "text" ? "text" : "html");
+}
+
+/** A line break in a subject would begin another header. */
+function oneLine(text: string): string {
+  return text.replace(/[\s\p{Cc}]+/gu, " ").trim();
+}
+
+const HIDDEN = "display:none;max-height:0;max-width:0;overflow:hidden;opacity:0;mso-hide:all";
+
+function withPreheader(html: string, teaser: string): string {
+  const body = html.search(/<body\b/i);
+  // 0 without a body, or with one that never closes.
+  const at = body < 0 ? 0 : html.indexOf(">", body) + 1;
+  return `${html.slice(0, at)}<span style="${HIDDEN}">${teaser}</span>${html.slice(at)}`;
+}
+
+/** The legal information that a body lacks: it has neither the variable nor the property's text. */
+function missingDuties(
+  field: "html" | "text",
+  source: string | null | undefined,
+  property: PropertyVariables,
+): Duty[] {
+  const part = optional(field, source);
+  if (!part) return [];
+  const body = withoutTags(source!);
+  return DUTIES.filter(({ variable, value }) => {
+    const required = value?.(property);
+    if (required === null) return false;
+    return !part.variables.includes(variable) && !(required && body.includes(withoutTags(required)));
+  });
+}
+
+function withoutTags(text: string): string {
+  return text
+    .replace(/<[^>]*>|\s+/g, " ")
+    .replace(/ +/g, " ")
+    .trim();
+}
+
+function beforeBodyEnd(html: string, footer: string): string {
+  const end = [...html.matchAll(/<\/body/gi)].at(-1)?.index;
+  return end === undefined ? html + footer : html.slice(0, end) + footer + html.slice(end);
+}
+
+/** A piece of legal information that a mail must have. */
+interface Duty {
+  variable: string;
+  /** The property's text for it. Null: the property has none and needs none. */
+  value?(property: PropertyVariables): string | null;
+  html(property: PropertyVariables): string;
+  text(property: PropertyVariables): string;
+}
+
+// The footer has no `if`: a condition costs more in each message than all of its text.
+// `raw` follows `escape`: only the line breaks of an address are HTML.
+const DUTIES: readonly Duty[] = [
+  {
+    variable: "property.postal_address",
+    value: ({ postal_address }) => postal_address ?? "",
+    html: () =>
+      "<p>{{ property.legal_name }}<br>{{ property.postal_address | escape | newline_to_br | raw }}</p>",
+    text: () => "{{ property.legal_name }}\n{{ property.postal_address }}",
+  },
+  {
+    variable: "property.responsible_gaming_footer",
+    value: ({ responsible_gaming_footer }) => responsible_gaming_footer || null,
+    html: () => "<p>{{ property.responsible_gaming_footer }}</p>",
+    text: () => "{{ property.responsible_gaming_footer }}",
+  },
+  {
+    variable: UNSUBSCRIBE,
+    html: ({ privacy_policy_url: privacy }) =>
+      `<p><a href="{{ unsubscribe_url }}">Unsubscribe</a> · <a href="{{ preferences_url }}">Preferences</a>${
+        privacy ? ' · <a href="{{ property.privacy_policy_url }}">Privacy policy</a>' : ""
+      }</p>`,
+    text: ({ privacy_policy_url: privacy }) =>
+      `Unsubscribe: {{ unsubscribe_url }}\nPreferences: {{ preferences_url }}${
+        privacy ? "\nPrivacy policy: {{ property.privacy_policy_url }}" : ""
+      }`,
+  },
+];
+
+function htmlFooter(duties: Duty[], property: PropertyVariables): string {
+  return `
+<div style="margin:24px auto 0;padding:16px;max-width:600px;font:12px/1.5 sans-serif;color:#666;text-align:center">
+${duties.map(({ html }) => html(property)).join("\n")}
+</div>
+`;
+}
+
+function textFooter(duties: Duty[], property: PropertyVariables): string {
+  return `--\n${duties.map(({ text }) => text(property)).join("\n\n")}\n`;
+}
+
+function withValues(record: object): Record<string, unknown> {
+  const kept: Record<string, unknown> = {};
+  for (const [key, value] of Object.entries(record)) {
+    if (value === null || value === undefined || value === "") continue;
+    kept[key] = value instanceof Date ? value.toISOString() : value;
+  }
+  return kept;
+}

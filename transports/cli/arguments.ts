@@ -1,0 +1,152 @@
+import type { z } from "zod";
+import { invalid } from "#runtime/faults.ts";
+import { readIdempotencyKey } from "#runtime/funnel/idempotency.ts";
+import { type FieldKind, kindOf } from "#runtime/operation/field-kind.ts";
+import { checkValue } from "#runtime/operation/input.ts";
+import type { Operation } from "#runtime/operation/operation.ts";
+
+export interface Arguments {
+  input: Record<string, unknown>;
+  json: boolean;
+  /** Print a list together with its page. */
+  withPage: boolean;
+  /** Id, slug or name of the property to work in. */
+  property?: string | undefined;
+  /** The address of a running service to call, instead of this process. */
+  url?: string | undefined;
+  key?: string | undefined;
+  idempotencyKey?: string | undefined;
+}
+
+const SWITCHES = new Set(["json", "with-page"]);
+const GENERAL = new Set([...SWITCHES, "property", "url", "service-url", "key", "api-key", "idempotency-key"]);
+
+const NUMBER = /^\s*[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?\s*$/i;
+
+type ReadText = (file: string) => Promise<string>;
+
+/** Parses flags into an operation's input. `@file` stands for a file's content. Throws `invalid` naming the flag. */
+export async function parseArguments(
+  operation: Operation,
+  args: string[],
+  readText: ReadText,
+  environment: NodeJS.ProcessEnv,
+): Promise<Arguments> {
+  const general: Record<string, string> = {};
+  const input: Record<string, unknown> = {};
+  const fields = new Map(Object.keys(operation.input.shape).map((field) => [flagOf(field), field]));
+  const given = new Set<string>();
+  for (let index = 0; index < args.length; index++) {
+    const { flag, inline, negated } = readFlag(args[index]!, fields);
+    const field = fields.get(flag);
+    if (field === undefined && flag !== "filter" && !GENERAL.has(flag))
+      throw invalid(`--${flag}`, "unknown flag");
+    const kind = field
+      ? kindOf(operation.input.shape[field] as z.ZodType)
+      : SWITCHES.has(flag)
+        ? "boolean"
+        : "text";
+    if (given.has(flag) && kind !== "list" && flag !== "filter") throw invalid(`--${flag}`, "is given twice");
+    given.add(flag);
+    const valued = VALUES[kind];
+    if (valued && inline === undefined) {
+      const value = valued.test(args[index + 1] ?? "") ? switchValue(args[++index]!) : !negated;
+      if (field) input[field] = value;
+      else general[flag] = "true";
+      continue;
+    }
+    const text = inline ?? args[++index];
+    if (text === undefined) throw invalid(`--${flag}`, "needs a value");
+    if (flag === "filter" && field === undefined) addFilter(input, text);
+    else if (field) {
+      if (field === operation.upload?.[0]) await refusePath(flag, text, readText);
+      input[field] = await readValue(flag, kind, text, readText, input[field]);
+    } else general[flag] = checkedFlag(flag, text);
+  }
+  return {
+    input,
+    json: general.json === "true",
+    withPage: general["with-page"] === "true",
+    property: general.property,
+    url: general["service-url"] ?? general.url,
+    key: (general["api-key"] ?? general.key ?? environment.API_KEY)?.trim(),
+    idempotencyKey: general["idempotency-key"],
+  };
+}
+
+/** The value of a general flag. Refuses an empty one: an unset variable must not choose another service or property. */
+function checkedFlag(flag: string, text: string): string {
+  if (text === "") throw invalid(`--${flag}`, "is empty");
+  if (SWITCHES.has(flag) && !VALUES.boolean?.test(text)) throw invalid(`--${flag}`, "is true or false");
+  return flag === "idempotency-key" ? readIdempotencyKey(text, `--${flag}`) : text;
+}
+
+export function flagOf(field: string): string {
+  return field.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`).replaceAll("_", "-");
+}
+
+/** The values that may follow a flag that needs none. */
+const VALUES: Partial<Record<FieldKind, RegExp>> = { boolean: /^(true|false)$/, choice: /^(?!--)./ };
+
+function readFlag(word: string, fields: Map<string, string>) {
+  const match = /^--([a-z][\w-]*)(?:=(.*))?$/s.exec(word);
+  if (!match) throw invalid(word, "is not a flag; write --name value");
+  const flag = match[1]!.replaceAll("_", "-");
+  const negated = flag.startsWith("no-") && !fields.has(flag);
+  return { flag: negated ? flag.slice(3) : flag, inline: match[2], negated };
+}
+
+function addFilter(input: Record<string, unknown>, text: string): void {
+  const mark = text.indexOf("=");
+  if (mark < 1) throw invalid("--filter", "write column.operator=value, such as tier.eq=Gold");
+  const filters = (input.filters ?? {}) as Record<string, string[]>;
+  const key = text.slice(0, mark);
+  input.filters = { ...filters, [key]: [...(filters[key] ?? []), text.slice(mark + 1)] };
+}
+
+async function readValue(flag: string, kind: FieldKind, text: string, readText: ReadText, before: unknown) {
+  const content = text.startsWith("@") ? await readText(text.slice(1)).catch(() => noFile(flag, text)) : text;
+  const isNull = content === "null";
+  if (before === null || (isNull && before !== undefined)) throw invalid(`--${flag}`, "is given twice");
+  if (isNull) return null;
+  if (kind === "boolean" || kind === "choice") return switchValue(content);
+  if (kind === "number") {
+    const number = NUMBER.test(content) ? Number(content) : Number.NaN;
+    // JSON has no infinity: it would be sent as null.
+    if (!Number.isFinite(number)) throw invalid(`--${flag}`, "must be a number");
+    return number;
+  }
+  if (kind === "json") return parsed(flag, content);
+  if (kind !== "list") return content;
+  const items = content.trimStart().startsWith("[") ? parsed(flag, content) : content.split(",");
+  return [...((before as unknown[] | undefined) ?? []), ...(items as unknown[])];
+}
+
+function parsed(flag: string, text: string): unknown {
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    throw invalid(`--${flag}`, "must be JSON");
+  }
+  checkValue(value, `--${flag}`);
+  return value;
+}
+
+/** Refuses a bare path: it would be taken for the text of the file, and fail only when the job reads it. */
+async function refusePath(flag: string, text: string, readText: ReadText): Promise<void> {
+  if (text.startsWith("@") || /[\r\n,]/.test(text)) return;
+  const isFile = await readText(text).then(
+    () => true,
+    () => false,
+  );
+  if (isFile) throw invalid(`--${flag}`, `is the file's text; write --${flag} @${text} to read the file`);
+}
+
+function switchValue(text: string): boolean | string {
+  return text === "true" || (text === "false" ? false : text);
+}
+
+function noFile(flag: string, text: string): never {
+  throw invalid(`--${flag}`, `no file ${text.slice(1)}`);
+}

@@ -1,0 +1,99 @@
+import type { HttpBindings } from "@hono/node-server";
+import type { Hono, Context as HonoContext } from "hono";
+import { toToldFault } from "#runtime/failures.ts";
+import { type Fault, toFault } from "#runtime/faults.ts";
+import { checkScope } from "#runtime/funnel/access.ts";
+import { refusedUnread } from "#runtime/funnel/invoke.ts";
+import type { Service } from "#runtime/funnel/service.ts";
+import type { Call } from "#runtime/operation/context.ts";
+import type { Operation } from "#runtime/operation/operation.ts";
+import { type Deprecation, deprecationHeaders } from "#runtime/operation/versions.ts";
+import { answerFault, type Frame } from "./answer.ts";
+import { queryOf } from "./body.ts";
+import { admit, callOf, type Gate, idempotencyKey } from "./gate.ts";
+
+type Env = { Bindings: HttpBindings };
+export type Http = Hono<Env>;
+export type HttpContext = HonoContext<Env>;
+
+/** A request that the gate has admitted. */
+export interface Passed {
+  c: HttpContext;
+  frame: Frame;
+  call: Call;
+  query: URLSearchParams;
+}
+
+/** A handler that runs `work` on admitted requests and answers its faults. `deprecations` are those of its operation. */
+export function guarded(
+  gate: Gate,
+  work: (request: Passed) => Promise<Response>,
+  deprecations: readonly Deprecation[] = [],
+) {
+  const notices = deprecationHeaders(deprecations, [], () => false);
+  return async (c: HttpContext): Promise<Response> => {
+    const { incoming } = c.env;
+    const admission = await admit(gate, incoming);
+    const { frame } = admission;
+    if (notices) frame.notices = notices;
+    if (admission.fault) return answerFault(frame, admission.fault);
+    try {
+      const call = callOf(gate, incoming, admission, "rest");
+      const query = queryOf(incoming.url ?? "/");
+      if (deprecations.length > 0) {
+        call.onFields = (given) => {
+          const fields = [...given, ...query.keys()];
+          frame.notices = deprecationHeaders(deprecations, fields, (field) => isSelected(query, field));
+        };
+      }
+      const response = await work({ c, frame, call, query });
+      // hono answers HEAD by the route of GET and never reads the body: an export behind it would never end.
+      if (incoming.method === "HEAD") await response.body?.cancel();
+      return response;
+    } catch (error) {
+      const { requestId } = frame;
+      return answerFault(frame, toToldFault(gate.log, error, { path: c.req.path, requestId }));
+    }
+  };
+}
+
+/** Whether the query selects the column, or no columns at all. */
+function isSelected(query: URLSearchParams, column: string): boolean {
+  const names = query.get("select")?.split(",");
+  return !names || names.some((name) => name.trim() === column || name.trim() === "*");
+}
+
+/** The handler of an operation. A missing scope is refused before anything else is read. */
+export function route(
+  gate: Gate,
+  service: Service,
+  operation: Operation,
+  work: (request: Passed) => Promise<Response>,
+) {
+  return guarded(
+    gate,
+    async (request) => {
+      checkScope(operation, request.call.actor);
+      try {
+        return await work(request);
+      } catch (error) {
+        throw await refusalOf(service, operation, request, toFault(error));
+      }
+    },
+    operation.deprecations,
+  );
+}
+
+/** The fault of a request that did not run. One whose key was used before is a reused key first of all. */
+async function refusalOf(
+  service: Service,
+  operation: Operation,
+  { c, call }: Passed,
+  fault: Fault,
+): Promise<Fault> {
+  if (c.req.method === "GET" || (fault.status !== 400 && fault.status !== 415)) return fault;
+  const key = idempotencyKey(c.env.incoming);
+  // The body could not be read, so no recorded request has this fingerprint.
+  const idempotency = key === undefined ? undefined : { key, fingerprint: Buffer.alloc(0) };
+  return refusedUnread(service, operation, { ...call, idempotency }, fault);
+}

@@ -1,0 +1,102 @@
+import { randomUUID } from "node:crypto";
+import { once } from "node:events";
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import { type AddressInfo, Server as NetServer, type Socket } from "node:net";
+import { getRequestListener, RequestError } from "@hono/node-server";
+import { toToldFault } from "#runtime/failures.ts";
+import { Fault, type FaultCode } from "#runtime/faults.ts";
+import { networkOf } from "#runtime/limits/rate-limit.ts";
+import { CURRENT_VERSION } from "#runtime/operation/versions.ts";
+import { answerFault, rawAnswer } from "./answer.ts";
+import { ADDRESS_LIMIT, type Gate } from "./gate.ts";
+import type { Http } from "./guarded.ts";
+
+/** Answers a connection that has no valid request, and ends it. */
+function refuse({ limiter }: Gate, socket: Socket, fault: Fault): void {
+  socket.end(
+    rawAnswer(fault, limiter.take(`ip:${networkOf(socket.remoteAddress ?? "unknown")}`, ADDRESS_LIMIT)),
+  );
+}
+
+const PARSER_FAULTS: Record<string, FaultCode> = {
+  HPE_HEADER_OVERFLOW: "header_too_large",
+  ERR_HTTP_REQUEST_TIMEOUT: "request_timeout",
+  HPE_CHUNK_EXTENSIONS_OVERFLOW: "too_large",
+};
+
+export interface Listening {
+  server: Server;
+  port: number;
+  /** Finishes running requests, takes no more, and closes. */
+  close(): Promise<void>;
+}
+
+/** Idle connections are closed so often: one in use has its next request within this time. */
+const DRAIN_MS = 250;
+const LAST_ANSWER_MS = 10_000;
+
+/** Serves the app. Port 0 takes any free port. */
+export async function listen(app: Http, gate: Gate, host: string, port: number): Promise<Listening> {
+  const server = createServer({
+    // Enough for an upload of 200 MB over a slow line.
+    requestTimeout: 600_000,
+    headersTimeout: 15_000,
+    // Node looks every 30 s, so a slow sender would hold a connection for three times headersTimeout.
+    connectionsCheckingInterval: 1_000,
+    keepAliveTimeout: 65_000,
+    // Node's own refusal has no body; the gate's is JSON.
+    requireHostHeader: false,
+  });
+  const listener = getRequestListener(app.fetch as never, {
+    errorHandler: (error) => {
+      const requestId = randomUUID();
+      const { metadataUrl } = gate;
+      const allowance = gate.limiter.take("ip:unknown", ADDRESS_LIMIT);
+      const fault =
+        error instanceof RequestError
+          ? new Fault("invalid", { message: "The request's address or Host is not valid." })
+          : toToldFault(gate.log, error, { requestId });
+      return answerFault({ requestId, version: CURRENT_VERSION, allowance, metadataUrl }, fault);
+    },
+  });
+  let closing = false;
+  const serve = (request: IncomingMessage, response: ServerResponse) => {
+    if (closing) response.shouldKeepAlive = false;
+    void listener(request, response);
+  };
+  server.on("request", serve);
+  // RFC 9110 allows to ignore an unknown expectation.
+  server.on("checkExpectation", serve);
+  server.on("clientError", (error: NodeJS.ErrnoException, socket: Socket) => {
+    if (error.code === "ECONNRESET" || !socket.writable) return void socket.destroy();
+    const fault = new Fault(PARSER_FAULTS[error.code ?? ""] ?? "invalid", {
+      ...(!PARSER_FAULTS[error.code ?? ""] && { message: "The request is not valid HTTP." }),
+    });
+    refuse(gate, socket, fault);
+  });
+  server.on("connect", (_request, socket: Socket) => {
+    const fault = new Fault("method_not_allowed", { message: "This is no proxy.", allow: ["GET", "POST"] });
+    refuse(gate, socket, fault);
+  });
+  await new Promise<void>((resolve, reject) => {
+    server.once("error", reject);
+    server.listen(port, host, resolve);
+  });
+  return {
+    server,
+    port: (server.address() as AddressInfo).port,
+    close: async () => {
+      closing = true;
+      const closed = once(server, "close");
+      // http's own close would cut idle connections at once, under requests that are on their way.
+      NetServer.prototype.close.call(server);
+      const draining = setInterval(() => server.closeIdleConnections(), DRAIN_MS);
+      const cutting = setTimeout(() => server.closeAllConnections(), LAST_ANSWER_MS);
+      await closed;
+      clearInterval(draining);
+      clearTimeout(cutting);
+      // Stops http's timer for slow requests.
+      server.close();
+    },
+  };
+}

@@ -1,0 +1,130 @@
+import type { CallToolResult } from "@modelcontextprotocol/server";
+import type { Fault, FaultCode } from "#runtime/faults.ts";
+import type { Operation } from "#runtime/operation/operation.ts";
+import type { OfferedTool } from "#transports/mcp/listing/tools.ts";
+import { visible } from "./results.ts";
+
+/** What failed, as an agent needs it to go on. */
+export interface Failure {
+  code: string;
+  message: string;
+  details?: { field: string; message: string }[] | undefined;
+  retryAfter?: number | undefined;
+}
+
+const MOST_NEXT = 5;
+const RETRYABLE = new Set<string>([
+  "rate_limited",
+  "internal",
+  "unavailable",
+  "idempotency_key_in_use",
+  "request_timeout",
+]);
+
+const SUGGESTIONS: Partial<Record<FaultCode, string>> = {
+  invalid: "Correct the fields in details and call again.",
+  wrong_property: "Leave the property out: it follows from the credential.",
+  not_found: "Look the id up first, in this property.",
+  conflict: "Read the record's current state, then decide.",
+  forbidden: "Ask for a connection or a credential that offers this, or do it another way.",
+  too_large: "Ask for less: a filter, fewer columns, a smaller limit.",
+  rate_limited: "Wait retry_after seconds, then call again.",
+  idempotency_key_reused: "Repeat the first call exactly, or use a new idempotency_key.",
+  idempotency_key_in_use: "Wait retry_after seconds, then call again with the same idempotency_key.",
+  internal: "Call again in a moment; a write with the same idempotency_key.",
+  unavailable: "Call again in a moment; a write with the same idempotency_key.",
+};
+
+/** The human who was asked has said no. */
+export const DECLINED: Failure = {
+  code: "declined",
+  message: "The person who was asked did not agree. Nothing was done.",
+};
+
+/** The failure that a fault is. */
+export function failureOf(fault: Fault): Failure {
+  return { code: fault.code, message: fault.message, details: fault.details, retryAfter: fault.retryAfter };
+}
+
+/** The failure that a recorded answer is. */
+export function recordedFailure(body: string): Failure {
+  const { error, code, details, retry_after } = JSON.parse(body);
+  return { code, message: error, details, retryAfter: retry_after };
+}
+
+/** An `isError` result that says what was wrong, what to do, and with which tools. */
+export function errorResult(
+  failure: Failure,
+  requestId: string,
+  about: {
+    tool?: OfferedTool | undefined;
+    operation?: Operation | undefined;
+    reach: ReadonlyMap<string, unknown>;
+  },
+): CallToolResult {
+  const { code, details = [], retryAfter } = failure;
+  const message = visible(failure.message);
+  const suggestion = suggestionFor(failure, about);
+  const next = about.tool ? nextTools(about.tool, failure, about.reach) : [];
+  const text = [
+    `${code}: ${message}`,
+    ...(suggestion ? [suggestion] : []),
+    ...(next.length > 0 ? [`Next: ${next.join(", ")}`] : []),
+  ];
+  return {
+    isError: true,
+    structuredContent: {
+      code,
+      message,
+      details: details.map((detail) => ({ field: visible(detail.field), message: visible(detail.message) })),
+      retryable: RETRYABLE.has(code),
+      ...(retryAfter !== undefined && { retry_after: retryAfter }),
+      suggestion,
+      next_tools: next,
+      request_id: requestId,
+    },
+    content: [{ type: "text", text: text.join("\n") }],
+  };
+}
+
+function suggestionFor(
+  { code, details = [] }: Failure,
+  { tool, operation }: { tool?: OfferedTool | undefined; operation?: Operation | undefined },
+): string {
+  if (operation && operation.access !== "property" && /^(forbidden|invalid_credential)$/.test(code)) {
+    const command = `npm run tool -- ${operation.name.replaceAll("_", "-")}`;
+    const way = operation.access === "user" ? "" : ` The operator of the service can: ${command}.`;
+    return `This needs a signed-in user's token; an API key cannot do it.${way}`;
+  }
+  if (code === "insufficient_scope") {
+    return `Use a credential with the ${operation?.scope ?? "write"} scope.`;
+  }
+  if (code === "declined") return "Ask them what they want instead; do not call again before they say so.";
+  if (details.some(({ field }) => field === "confirm_token")) {
+    return "Call again without confirm_token: that does nothing, and answers a preview with a new token.";
+  }
+  const general = SUGGESTIONS[code as FaultCode] ?? "";
+  if (tool && code === "invalid" && details.some(({ message }) => message === "unknown field")) {
+    return `${general} Known fields: ${Object.keys(tool.text.inputSchema.properties).join(", ")}.`;
+  }
+  return general;
+}
+
+/** The tools that a wrong field's description names, then those of the same table. */
+function nextTools(
+  { operation, sources }: OfferedTool,
+  failure: Failure,
+  reach: ReadonlyMap<string, unknown>,
+): string[] {
+  if (!["invalid", "not_found", "conflict"].includes(failure.code)) return [];
+  const fields = new Set((failure.details ?? []).map(({ field }) => field.split(".")[0] ?? field));
+  const wrong = [...sources].filter(([field]) => fields.size === 0 || fields.has(field));
+  const table = operation.crud?.table;
+  const beside =
+    table && failure.code !== "invalid"
+      ? [...(failure.code === "conflict" ? [`get_${table.noun}`] : []), `list_${table.name}`]
+      : [];
+  const names = new Set([...wrong.flatMap(([, tools]) => tools), ...beside]);
+  names.delete(operation.name);
+  return [...names].filter((name) => reach.has(name)).slice(0, MOST_NEXT);
+}

@@ -1,0 +1,122 @@
+import type { CallToolResult } from "@modelcontextprotocol/server";
+import type { Operation } from "#runtime/operation/operation.ts";
+import { placesOf } from "#runtime/operation/rest-paths.ts";
+
+/** What an agent is given at most, its sentences too. */
+export const MOST_TOKENS = 20_000;
+/** Tokens of a result that are left to its sentences. */
+const FOR_SENTENCES = 1_200;
+const SENTENCE_CHARACTERS = 500;
+export const MOST_STRUCTURED = MOST_TOKENS - FOR_SENTENCES;
+const SHOWN_CUTS = 20;
+
+/** Texts are cut first, from the longest downwards; ids, addresses and names never. */
+const LONGEST = 32_000;
+const SHORTEST_TEXT = 250;
+/** What a caller can only use whole. */
+const KEPT = new Set(["page", "columns", "confirm_token"]);
+
+/** What is not shown of one value: of a text characters, of a list or a record entries. */
+interface Cut {
+  field: string;
+  characters?: number;
+  entries?: number;
+  shown: number;
+}
+
+/**
+ * A bound on a text's tokens: three for four ASCII characters, one for each byte of others. Measured with o200k, a
+ * byte of English is 0.23 tokens, of ids 0.61, of base64 0.68, of ASCII at random 0.72, of rare ideographs 0.97.
+ */
+export function tokensAtMost(text: string): number {
+  return Math.ceil(1.25 * Buffer.byteLength(text) - 0.5 * text.length);
+}
+
+/** The same of structured content. */
+export function sizeOf(structured: object): number {
+  return tokensAtMost(JSON.stringify(structured));
+}
+
+const fits = (structured: object) => sizeOf(structured) <= MOST_STRUCTURED;
+
+/**
+ * A result of whatever effect that an agent can hold: what has been done is never refused for the length of its
+ * answer. What was left out is named in `shortened`, with the way to see it.
+ */
+export function fittedResult<R extends Partial<CallToolResult>>(result: R, operation?: Operation): R {
+  const { structuredContent, content = [] } = result;
+  const structured = structuredContent as Record<string, unknown> | undefined;
+  if (!structured || (fits(structured) && content.every(isShort))) return result;
+  const made = shorten(structured, wholeOf(structured, operation));
+  return { ...result, structuredContent: made, content: content.map((part) => shortSentences(part, made)) };
+}
+
+type Part = CallToolResult["content"][number];
+
+function isShort(part: Part): boolean {
+  return part.type !== "text" || tokensAtMost(part.text) <= FOR_SENTENCES;
+}
+
+function shortSentences(part: Part, { shortened }: Record<string, unknown>): Part {
+  if (part.type !== "text") return part;
+  const text = isShort(part) ? part.text : `${startOfText(part.text, SENTENCE_CHARACTERS)}…`;
+  if (shortened === undefined) return { ...part, text };
+  const [first, ...rest] = text.split("\n");
+  return { ...part, text: [`${first} It was shortened: see shortened.`, ...rest].join("\n") };
+}
+
+/** How all of a result can be seen. What has been done is not to be done again for that. */
+function wholeOf(structured: Record<string, unknown>, operation?: Operation): string {
+  const [path, method] = (operation && placesOf(operation)[0]) ?? ["", ""];
+  const place = `${method.toUpperCase()} ${path}`;
+  if (operation?.effect === "read") return `Over REST, ${place} answers all of it.`;
+  if (structured.dry_run === true || structured.confirmation_required === true) {
+    return `Over REST, ${place} with dry_run = true answers all of it.`;
+  }
+  const table = operation?.crud?.table.name;
+  return table
+    ? `Over REST, GET /api/${table}/{id} answers all of it.`
+    : "Over REST, the record can be read whole.";
+}
+
+/** The record made shorter, only as far as it has to be; in `shortened` all that was left out, and how to see it. */
+export function shorten(structured: Record<string, unknown>, whole: string): Record<string, unknown> {
+  let made = structured;
+  for (let most = LONGEST; most >= 1 && !fits(made); most = Math.floor(most / 2)) {
+    const cuts: Cut[] = [];
+    const cut = Object.entries(structured).map(([name, value]) => [
+      name,
+      KEPT.has(name) ? value : cutTo(value, most, name, cuts),
+    ]);
+    const more = cuts.length - SHOWN_CUTS;
+    const shortened = { fields: cuts.slice(0, SHOWN_CUTS), ...(more > 0 && { more_fields: more }), whole };
+    made = { ...Object.fromEntries(cut), shortened };
+  }
+  return made;
+}
+
+/** The value with no text and no list longer than `most`, but for short texts. */
+function cutTo(value: unknown, most: number, field: string, cuts: Cut[]): unknown {
+  if (typeof value === "string") {
+    const characters = Math.max(most, SHORTEST_TEXT);
+    if (value.length <= characters) return value;
+    const text = startOfText(value, characters);
+    cuts.push({ field, characters: value.length, shown: text.length });
+    return `${text}…`;
+  }
+  if (typeof value !== "object" || value === null) return value;
+  const entries = Object.entries(value);
+  const shown = Math.min(entries.length, most);
+  if (shown < entries.length) cuts.push({ field, entries: entries.length, shown });
+  const isList = Array.isArray(value);
+  const kept = entries.slice(0, shown).map(([name, one]): [string, unknown] => {
+    return [name, cutTo(one, most, isList ? `${field}[${name}]` : `${field}.${name}`, cuts)];
+  });
+  return isList ? kept.map(([, one]) => one) : Object.fromEntries(kept);
+}
+
+/** The start of a text, with no character halved. */
+function startOfText(text: string, most: number): string {
+  const start = text.slice(0, most);
+  return start.isWellFormed() ? start : start.slice(0, -1);
+}

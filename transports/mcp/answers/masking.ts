@@ -1,0 +1,90 @@
+import { type InputRequests, inputRequired, isInputRequiredResult } from "@modelcontextprotocol/server";
+import type { ToolResult } from "#transports/mcp/answers/results.ts";
+import { visible } from "./results.ts";
+
+const EMAIL =
+  /([\p{L}\p{N}])[\p{L}\p{N}.!#$%&'*+/=?^_`{|}~-]*@([\p{L}\p{N}])[\p{L}\p{N}.-]*\.([\p{L}]{2,})/gu;
+const E164 = /\+([1-9])\d{2,10}(\d{4})(?!\d)/g;
+/** A number as somebody wrote it, where nothing else than what they wrote can stand. */
+const WRITTEN_NUMBER = /^[+\d(][\d\s().-]{5,18}(\d{4})$/;
+
+/** Fields that say who somebody is by themselves, and what is left of each. */
+const FIELDS: Readonly<Record<string, (text: string) => string>> = {
+  first_name: initial,
+  last_name: initial,
+  birth_date: (text) => `${text.slice(0, 4)}-••-••`,
+  ip: () => "•••",
+  ip_address: () => "•••",
+  user_agent: () => "•••",
+};
+/** What people have handed in, under names of their own. */
+const AS_WRITTEN = new Set(["original_row", "value"]);
+/** Not about people, and of use only as it is. */
+const UNTOUCHED = new Set(["page", "audit_id"]);
+
+function initial(text: string): string {
+  return `${[...text][0] ?? ""}•••`;
+}
+
+/** Text without whole addresses: `j***@e***.com`, `+1•••••4567`. */
+export function maskedText(text: string): string {
+  return text.replace(EMAIL, "$1***@$2***.$3").replace(E164, "+$1•••••$2");
+}
+
+/** A tool's whole result, its sentences too, and what the human is asked. */
+export function maskedResult(whole: ToolResult): ToolResult {
+  if (isInputRequiredResult(whole)) {
+    const { inputRequests, ...rest } = whole;
+    return inputRequired({ ...rest, inputRequests: maskedValue(inputRequests) as InputRequests });
+  }
+  const { structuredContent, content, ...result } = whole;
+  return {
+    ...result,
+    ...(structuredContent !== undefined && {
+      structuredContent: maskedValue(structuredContent) as Record<string, unknown>,
+    }),
+    content: content.map((part) => (part.type === "text" ? { ...part, text: maskedText(part.text) } : part)),
+  };
+}
+
+/** A value without what identifies a person: addresses wherever they stand, names and birth dates in their fields. */
+export function maskedValue(value: unknown, field = "", written = false): unknown {
+  if (typeof value === "string") return maskedString(value, field, written);
+  if (Array.isArray(value)) return value.map((one) => maskedValue(one, field, written));
+  if (typeof value !== "object" || value === null) return value;
+  if (isColumnar(value)) return { ...maskedRecord(value, written), rows: maskedRows(value) };
+  return maskedRecord(value, written);
+}
+
+function maskedRecord(record: object, written: boolean): Record<string, unknown> {
+  return Object.fromEntries(
+    Object.entries(record).map(([name, value]) => [
+      name,
+      UNTOUCHED.has(name) ? value : maskedValue(value, name, written || AS_WRITTEN.has(name)),
+    ]),
+  );
+}
+
+interface Columnar {
+  columns: string[];
+  rows: unknown[][];
+}
+
+function isColumnar(value: object): value is Columnar {
+  return "format" in value && value.format === "columns" && "rows" in value && "columns" in value;
+}
+
+function maskedRows({ columns, rows }: Columnar): unknown[][] {
+  return rows.map((row) =>
+    row.map((value, index) => maskedValue(value, columns[index], AS_WRITTEN.has(columns[index] ?? ""))),
+  );
+}
+
+function maskedString(text: string, field: string, written: boolean): string {
+  if (text === "") return text;
+  // Rows that people hand in name their columns in their own way.
+  const known = field.toLowerCase().replaceAll(/[^a-z]+/g, "_");
+  if (Object.hasOwn(FIELDS, known)) return FIELDS[known]!(text);
+  const masked = maskedText(visible(text));
+  return written ? masked.replace(WRITTEN_NUMBER, "•••••$1") : masked;
+}

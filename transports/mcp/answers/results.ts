@@ -1,0 +1,112 @@
+import type { CallToolResult, InputRequiredResult } from "@modelcontextprotocol/server";
+import { csvRows } from "#db/stream/csv.ts";
+import { isUuid } from "#db/text.ts";
+import type { Outcome } from "#runtime/funnel/service.ts";
+import { keepsAnswer, type Operation } from "#runtime/operation/operation.ts";
+import { isList, placeAfter } from "#runtime/operation/paging.ts";
+import type { FORMATS } from "#transports/mcp/listing/schemas.ts";
+
+/** A tool's result, or the question that the client asks its human first. */
+export type ToolResult = CallToolResult | InputRequiredResult;
+
+export type Format = (typeof FORMATS)[number];
+
+const SHOWN_IDS = 10;
+
+// What a reader does not see and a model does: zero-width, bidirectional, tags, variation selectors.
+const INVISIBLE = /[\p{Default_Ignorable_Code_Point}\uFFF9-\uFFFB]/gu;
+// biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
+const CONTROL = /[\u0000-\u0008\u000B\u000C\u000E-\u001F\u007F-\u009F]/g;
+
+/** Text without what cannot be seen. */
+export function visible(text: string): string {
+  return text.replace(INVISIBLE, "").replace(CONTROL, "");
+}
+
+/** The value of JSON text, without invisible characters in it, raw or escaped. */
+export function readVisible(json: string): unknown {
+  const clean = (_: string, value: unknown) => (typeof value === "string" ? visible(value) : value);
+  return JSON.parse(json.replace(INVISIBLE, ""), json.includes("\\u") ? clean : undefined);
+}
+
+/** What a write adds to its result. */
+function written(operation: Operation, outcome: Outcome): Record<string, unknown> {
+  if (!keepsAnswer(operation)) return {};
+  return {
+    ...(outcome.auditId && { audit_id: outcome.auditId }),
+    ...(outcome.replayed && { replayed: true }),
+  };
+}
+
+/** An operation's result: the data as structured content, and a sentence that makes sense without it. */
+export function resultOf(operation: Operation, outcome: Outcome, options: ResultOptions): CallToolResult {
+  const value = readVisible(outcome.body);
+  const added = written(operation, outcome);
+  if (isList(operation) && Array.isArray(value)) return listResult(operation, value, outcome, added, options);
+  const structured = isRecord(value) ? { ...value, ...added } : { text: value, ...added };
+  return {
+    structuredContent: structured,
+    content: [{ type: "text", text: [saidOf(operation, structured), ...facts(structured)].join("\n") }],
+  };
+}
+
+function saidOf({ title }: Operation, structured: Record<string, unknown>): string {
+  if (structured.dry_run !== true) return `${title}: done.`;
+  return `${title}: a dry run. Nothing was changed or sent. Call again without dry_run to do it.`;
+}
+
+export interface ResultOptions {
+  format: Format;
+  /** Rows passed over, where the caller pages by offset. */
+  offset: number;
+  warnings: string[];
+}
+
+function listResult(
+  operation: Operation,
+  rows: unknown[],
+  { page }: Outcome,
+  added: object,
+  { format, offset, warnings }: ResultOptions,
+): CallToolResult {
+  const place = placeAfter(page, rows.length, offset);
+  const { next_cursor: next, has_more: more, total } = place;
+  const structured = { ...formatted(rows, format), page: place, warnings, ...added };
+  const counted = `${rows.length} ${rows.length === 1 ? "row" : "rows"}`;
+  const onward = next === null ? `offset = ${offset + rows.length}` : "cursor = page.next_cursor";
+  const lines = [
+    `${operation.title}: ${counted}${total === undefined ? "" : ` of ${total}`}.${more ? ` There are more: call again with ${onward}.` : ""}`,
+    ...idLine(rows),
+    ...warnings,
+  ];
+  return { structuredContent: structured, content: [{ type: "text", text: lines.join("\n") }] };
+}
+
+/** `columns` takes half the tokens of objects: the names once, then the values. `csv` is text for a file. */
+function formatted(rows: unknown[], format: Format): object {
+  if (format === "items" || !rows.every(isRecord)) return { format: "items", items: rows };
+  const columns = [...new Set(rows.flatMap((record) => Object.keys(record)))];
+  if (format === "csv") return { format, csv: csvRows(columns, rows, () => undefined) };
+  return { format, columns, rows: rows.map((record) => columns.map((column) => record[column] ?? null)) };
+}
+
+/** Ids let an agent that reads only the text go on; nothing that a player wrote is a uuid. */
+function idLine(rows: unknown[]): string[] {
+  const ids = rows.flatMap((row) => (isRecord(row) && isUuid(row.id) ? [row.id] : []));
+  if (ids.length === 0) return [];
+  const rest = ids.length - SHOWN_IDS;
+  return [`Ids: ${ids.slice(0, SHOWN_IDS).join(", ")}${rest > 0 ? ` and ${rest} more` : ""}`];
+}
+
+function facts(structured: Record<string, unknown>): string[] {
+  const named = Object.entries(structured).filter(
+    ([name, value]) => isUuid(value) && (name === "id" || name === "audit_id"),
+  );
+  const replayed =
+    structured.replayed === true ? ["This is the first answer of the same idempotency_key."] : [];
+  return [...named.map(([name, value]) => `${name}: ${value}`).slice(0, 2), ...replayed].slice(0, 2);
+}
+
+export function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}

@@ -1,0 +1,248 @@
+import {
+  type CallToolResult,
+  ProtocolError,
+  ProtocolErrorCode,
+  type ServerContext,
+} from "@modelcontextprotocol/server";
+import { toToldFault } from "#runtime/failures.ts";
+import { Fault, invalid } from "#runtime/faults.ts";
+import { checkScope, tenantOf, withTenant } from "#runtime/funnel/access.ts";
+import { type Asked, isAsked } from "#runtime/funnel/asking.ts";
+import { canonicalHash } from "#runtime/funnel/audit.ts";
+import { readIdempotencyKey } from "#runtime/funnel/idempotency.ts";
+import { invoke } from "#runtime/funnel/invoke.ts";
+import type { Outcome, Service } from "#runtime/funnel/service.ts";
+import type { Call } from "#runtime/operation/context.ts";
+import { foldCasing, inputFault } from "#runtime/operation/input.ts";
+import { isGrave, keepsAnswer, type Operation } from "#runtime/operation/operation.ts";
+import { isList, settlePlace } from "#runtime/operation/paging.ts";
+import { startOf } from "#transports/http/file-body.ts";
+import { DECLINED, errorResult, failureOf, recordedFailure } from "#transports/mcp/answers/errors.ts";
+import { fittedResult, MOST_STRUCTURED, sizeOf } from "#transports/mcp/answers/fit-to-tokens.ts";
+import { type Format, resultOf, type ToolResult } from "#transports/mcp/answers/results.ts";
+import { hasColumns, withColumns } from "#transports/mcp/listing/columns.ts";
+import { FORMATS } from "#transports/mcp/listing/schemas.ts";
+import { CallInput, type OfferedTool, SearchInput } from "#transports/mcp/listing/tools.ts";
+import type { Machine, Surface } from "#transports/mcp/listing/visible-tools.ts";
+import { doConfirmed, withToken } from "./confirm.ts";
+
+/** Bytes of a file that are looked at. */
+const MOST_FILE = MOST_STRUCTURED * 1.4;
+const fitsFile = (text: string) => sizeOf({ filename: "", text, has_more: true }) <= MOST_STRUCTURED * 0.98;
+
+/** One tools/call. */
+export interface ToolCall {
+  name: string;
+  input: Record<string, unknown>;
+  /** Why its arguments cannot be taken. */
+  flaw: Fault | null;
+  /** The idempotency key in `_meta`. */
+  metaKey: unknown;
+  /** The request, for what it says beside the arguments. */
+  context: ServerContext;
+}
+
+/** Runs a tool. What the caller did wrong comes back as an `isError` result that says how to go on. */
+export async function callTool(
+  machine: Machine,
+  surface: Surface,
+  call: Call,
+  asked: ToolCall,
+): Promise<ToolResult> {
+  if (asked.flaw) return errorResult(failureOf(asked.flaw), call.requestId, surface);
+  if (surface.searchable && asked.name === "search_tools") return searchTools(surface, call, asked.input);
+  if (surface.searchable && asked.name === "call_tool") {
+    const parsed = CallInput.safeParse(asked.input);
+    if (!parsed.success) return errorResult(failureOf(inputFault(parsed.error)), call.requestId, surface);
+    const { name, arguments: input } = parsed.data;
+    const result = await runNamed(machine, surface, call, { ...asked, name, input });
+    return fittedResult(result, machine.catalog.operations.get(name));
+  }
+  const known = machine.catalog.operations.get(asked.name);
+  if (!known || known.access === "public") throw unknownTool(surface, asked.name);
+  return fittedResult(await runNamed(machine, surface, call, asked), known);
+}
+
+function unknownTool(surface: Surface, name: string): ProtocolError {
+  const near = surface
+    .index()
+    .search(name, 3)
+    .map(({ operation }) => operation.name);
+  const hint = near.length > 0 ? ` Did you mean ${near.join(", ")}?` : "";
+  return new ProtocolError(ProtocolErrorCode.InvalidParams, `Unknown tool: ${name.slice(0, 100)}.${hint}`);
+}
+
+function searchTools(surface: Surface, call: Call, input: unknown): CallToolResult {
+  const parsed = SearchInput.safeParse(input);
+  if (!parsed.success) return errorResult(failureOf(inputFault(parsed.error)), call.requestId, surface);
+  const { query, limit, include_schema } = parsed.data;
+  const found = surface.index().search(query, limit);
+  const names = found.map(({ operation }) => operation.name);
+  return {
+    structuredContent: {
+      tools: found.map(({ text, toolset }) => ({
+        name: text.name,
+        title: text.title,
+        description: text.description,
+        toolset,
+        hints: text.annotations,
+        ...(include_schema && { input_schema: text.inputSchema }),
+      })),
+    },
+    content: [
+      {
+        type: "text",
+        text:
+          names.length > 0
+            ? `Found: ${names.join(", ")}. Run one with call_tool.`
+            : "No tool fits. Use other words.",
+      },
+    ],
+  };
+}
+
+async function runNamed(
+  machine: Machine,
+  surface: Surface,
+  call: Call,
+  asked: ToolCall,
+): Promise<ToolResult> {
+  const operation = machine.catalog.operations.get(asked.name);
+  const tool = operation && surface.reach.get(operation.name);
+  const about = { tool, operation, reach: surface.reach };
+  try {
+    if (!operation || operation.access === "public") {
+      const near = surface
+        .index()
+        .search(asked.name, 3)
+        .map(({ operation }) => operation.name);
+      throw invalid("name", `no such tool${near.length > 0 ? `; near: ${near.join(", ")}` : ""}`);
+    }
+    if (!tool) throw refusal(machine, call, operation);
+    if (surface.masked && isList(operation) && asked.input.format === "csv") {
+      // Text, in which nothing says whose name a word is.
+      throw invalid("format", "csv is not given where personal data is masked; use columns or items");
+    }
+    return await run(machine.service, { ...about, tool, reach: surface.reach }, call, asked);
+  } catch (error) {
+    const { requestId } = call;
+    const fault = toToldFault(machine.service.log, error, { operation: asked.name, requestId });
+    return errorResult(failureOf(fault), call.requestId, about);
+  }
+}
+
+/** Why a tool that exists is out of reach: the credential, or what the connection asked for. */
+function refusal({ surfaces }: Machine, call: Call, operation: Operation): Fault {
+  checkScope(operation, call.actor);
+  if (!surfaces.allows(call, operation)) return new Fault("insufficient_scope");
+  return new Fault("forbidden", {
+    message: `${operation.name} is not offered on this connection: its toolsets, read_only or exclude leave it out.`,
+  });
+}
+
+interface About {
+  tool: OfferedTool;
+  reach: Surface["reach"];
+}
+
+async function run(service: Service, about: About, call: Call, asked: ToolCall): Promise<ToolResult> {
+  const { operation } = about.tool;
+  const { input, key, format, token } = prepare(operation, call, asked);
+  const mine: Call = key
+    ? { ...call, idempotency: { key, fingerprint: canonicalHash({ tool: operation.name, input }) } }
+    : call;
+  const wanted = { service, operation, call: mine, input };
+  let answered: Outcome;
+  if (isGrave(operation) && input.dry_run !== true && (await isAsked(wanted))) {
+    const answer = await doConfirmed(wanted, { token, context: asked.context });
+    if ("declined" in answer) return errorResult(DECLINED, call.requestId, { ...about, operation });
+    if ("first" in answer) return answer.first;
+    answered = answer.outcome;
+  } else answered = await invoke(service, operation, mine, input);
+  if (answered.file) {
+    answered = { ...answered, body: JSON.stringify(await startOf(answered.file, MOST_FILE, fitsFile)) };
+  }
+  if (answered.status >= 400) {
+    return errorResult(recordedFailure(answered.body), call.requestId, { ...about, operation });
+  }
+  if (answered.bound !== undefined && confirms(about)) {
+    answered = await withToken(wanted, answered, asked.context);
+  }
+  const options = { format, offset: Number(input.offset ?? 0), warnings: [] };
+  return fitting(wanted, answered, options);
+}
+
+/** Whether this connection reaches a tool that the answer confirms. */
+function confirms({ tool, reach }: About): boolean {
+  const { effect, name } = tool.operation;
+  return effect === "read" && [...reach.values()].some(({ operation }) => operation.confirmedBy === name);
+}
+
+interface Prepared {
+  input: Record<string, unknown>;
+  key: string | undefined;
+  format: Format;
+  token: string | undefined;
+}
+
+/** The operation's own input: without what belongs to the transport, with the tenant of the credential. */
+function prepare(operation: Operation, call: Call, { input: raw, metaKey }: ToolCall): Prepared {
+  const { shape } = operation.input;
+  const folded = foldCasing(operation, raw);
+  const input = hasColumns(operation) ? withColumns(operation, folded) : folded;
+  let format: Format = "columns";
+  if (isList(operation) && !Object.hasOwn(shape, "format")) {
+    format = readFormat(input.format);
+    delete input.format;
+  }
+  let key: string | undefined;
+  if (keepsAnswer(operation) && !Object.hasOwn(shape, "idempotency_key")) {
+    key = readKey(input.idempotency_key, metaKey);
+    delete input.idempotency_key;
+  }
+  let token: string | undefined;
+  if (isGrave(operation)) {
+    token = readToken(input.confirm_token);
+    delete input.confirm_token;
+  }
+  return { input: withTenant(operation, settlePlace(operation, input), tenantOf(call)), key, format, token };
+}
+
+function readFormat(given: unknown): Format {
+  const format = FORMATS.find((one) => one === (given ?? "columns"));
+  if (!format) throw invalid("format", `is one of ${FORMATS.join(", ")}`);
+  return format;
+}
+
+function readToken(given: unknown): string | undefined {
+  if (given === undefined || typeof given === "string") return given;
+  throw invalid("confirm_token", "is the text that the preview gave");
+}
+
+function readKey(argument: unknown, meta: unknown): string | undefined {
+  const given = [argument, meta].filter((key) => key !== undefined);
+  if (given.length === 0) return undefined;
+  if (given.some((key) => typeof key !== "string")) throw invalid("idempotency_key", "must be text");
+  if (new Set(given).size > 1) throw invalid("idempotency_key", "differs from the one in _meta");
+  return readIdempotencyKey(given[0] as string);
+}
+
+/** A list's page gets shorter until an agent can hold it, and says so; whatever cannot be paged comes as it is. */
+async function fitting(
+  { service, operation, call, input }: Asked,
+  outcome: Outcome,
+  options: Parameters<typeof resultOf>[2],
+): Promise<CallToolResult> {
+  const whole = resultOf(operation, outcome, options);
+  const canPage = operation.effect === "read" && Object.hasOwn(operation.input.shape, "limit");
+  if (!isList(operation) || !canPage) return whole;
+  const size = sizeOf(whole.structuredContent as object);
+  const rows = size > MOST_STRUCTURED ? (JSON.parse(outcome.body) as unknown[]).length : 0;
+  if (rows <= 1) return whole;
+  const limit = Math.max(1, Math.floor(((rows * MOST_STRUCTURED) / size) * 0.95));
+  const shorter = await invoke(service, operation, call, { ...input, limit });
+  const warnings = [
+    `The page was shortened to ${limit} rows, to stay under 20,000 tokens; go on with the cursor.`,
+  ];
+  return fitting({ service, operation, call, input }, shorter, { ...options, warnings });
+}

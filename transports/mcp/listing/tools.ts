@@ -1,0 +1,122 @@
+import { z } from "zod";
+import type { Effect } from "#runtime/operation/context.ts";
+import type { Operation } from "#runtime/operation/operation.ts";
+import { inputSchemaOf, type JsonSchema, type ObjectSchema, outputSchemaOf } from "./schemas.ts";
+
+/** The four hints that clients decide by. */
+export interface Hints {
+  readOnlyHint: boolean;
+  destructiveHint: boolean;
+  idempotentHint: boolean;
+  openWorldHint: boolean;
+}
+
+/** A tool as `tools/list` shows it. */
+export interface ToolText {
+  name: string;
+  title: string;
+  description: string;
+  inputSchema: ObjectSchema;
+  outputSchema?: ObjectSchema;
+  annotations: Hints & { title: string };
+}
+
+/** An operation as a tool. */
+export interface OfferedTool {
+  operation: Operation;
+  /** The domain it belongs to. */
+  toolset: string;
+  text: ToolText;
+  /** Tools that the descriptions of its fields name, by field: where a value comes from. */
+  sources: ReadonlyMap<string, readonly string[]>;
+}
+
+/**
+ * A change may be made twice without another effect, and so may a removal; a contact cannot be taken back, and
+ * reaches people.
+ */
+const HINTS: Record<Effect, Hints> = {
+  read: { readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: false },
+  create: { readOnlyHint: false, destructiveHint: false, idempotentHint: false, openWorldHint: false },
+  change: { readOnlyHint: false, destructiveHint: false, idempotentHint: true, openWorldHint: false },
+  destroy: { readOnlyHint: false, destructiveHint: true, idempotentHint: true, openWorldHint: false },
+  contact: { readOnlyHint: false, destructiveHint: true, idempotentHint: false, openWorldHint: true },
+};
+
+/** Describes an operation as a tool. */
+export function offeredTool(operation: Operation, toolset: string): OfferedTool {
+  const { name, title, description } = operation;
+  const inputSchema = inputSchemaOf(operation);
+  return {
+    operation,
+    toolset,
+    sources: sourcesOf(inputSchema),
+    text: {
+      name,
+      title,
+      description,
+      inputSchema,
+      outputSchema: outputSchemaOf(operation),
+      annotations: { title, ...HINTS[operation.effect] },
+    },
+  };
+}
+
+/** What looks like a tool's name in running text. */
+export const TOOL_NAME = /\b[a-z]+(?:_[a-z]+)+\b/g;
+
+function sourcesOf({ properties }: ObjectSchema): Map<string, string[]> {
+  const named = Object.entries(properties).map(([field, { description }]): [string, string[]] => [
+    field,
+    typeof description === "string" ? [...description.matchAll(TOOL_NAME)].map(([name]) => name) : [],
+  ]);
+  return new Map(named.filter(([, names]) => names.length > 0));
+}
+
+/** The arguments of search_tools. */
+export const SearchInput = z.strictObject({
+  query: z
+    .string()
+    .min(1)
+    .max(500)
+    .describe('What you want to do, in a few words, such as "stop a campaign".'),
+  limit: z.int().min(1).max(20).default(5).describe("How many tools to return."),
+  include_schema: z.boolean().default(false).describe("Also return each tool's input schema."),
+});
+
+/** The arguments of call_tool. */
+export const CallInput = z.strictObject({
+  name: z.string().describe("From search_tools."),
+  arguments: z
+    .record(z.string(), z.unknown())
+    .default({})
+    .describe("By the tool's input schema, from search_tools."),
+});
+
+export const SEARCH_TOOLS: ToolText = {
+  name: "search_tools",
+  title: "Search tools",
+  description:
+    "Finds tools that are not in this list, by what they do. Returns name, description, toolset and hints, best first. Run one with call_tool.",
+  inputSchema: schemaOf(SearchInput),
+  annotations: { title: "Search tools", ...HINTS.read },
+};
+
+/** The tool that runs any other; it can do what the worst of them can. */
+export const CALL_TOOL = (readOnly: boolean): ToolText => ({
+  name: "call_tool",
+  title: "Call a tool by name",
+  description:
+    "Runs any tool by its name, also those that are not in this list. Call search_tools with include_schema first, to know its arguments.",
+  inputSchema: schemaOf(CallInput),
+  annotations: { title: "Call a tool by name", ...HINTS[readOnly ? "read" : "contact"] },
+});
+
+function schemaOf(input: z.ZodObject): ObjectSchema {
+  const {
+    $schema: _,
+    additionalProperties: __,
+    ...json
+  } = z.toJSONSchema(input, { io: "input" }) as JsonSchema;
+  return json as ObjectSchema;
+}

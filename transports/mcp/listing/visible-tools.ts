@@ -1,0 +1,133 @@
+import { scopesIn } from "#runtime/funnel/access.ts";
+import type { Service } from "#runtime/funnel/service.ts";
+import type { Catalog } from "#runtime/operation/catalog.ts";
+import type { Access, Actor, Call, Scope } from "#runtime/operation/context.ts";
+import type { Operation } from "#runtime/operation/operation.ts";
+import type { Options } from "./options.ts";
+import { type Index, indexOf } from "./search.ts";
+import { CALL_TOOL, type OfferedTool, offeredTool, SEARCH_TOOLS, type ToolText } from "./tools.ts";
+
+/** The parts that answer MCP requests, made once. */
+export interface Machine {
+  service: Service;
+  catalog: Catalog;
+  surfaces: Surfaces;
+}
+
+/** What one kind of credential, with one set of options, may see and call. */
+export interface Surface {
+  reach: ReadonlyMap<string, OfferedTool>;
+  /** Whether search_tools and call_tool stand in for what the list leaves out. */
+  searchable: boolean;
+  listed: readonly ToolText[];
+  /** `listed` as JSON, so that a list costs no serialization. */
+  listedJson: string;
+  /** What identifies people is masked. */
+  masked: boolean;
+  /** Made at the first search. */
+  index(): Index;
+}
+
+export interface Surfaces {
+  of(call: Call, options: Options): Surface;
+  /** Whether this caller's credential allows the operation at all, whatever the options say. */
+  allows(call: Call, operation: Operation): boolean;
+}
+
+const MOST_LISTED = 25;
+// 8,000 tokens of o200k, of which one holds 4.1 characters of these lists.
+const MOST_CHARACTERS = 32_000;
+const MOST_SURFACES = 256;
+
+/** The surfaces of a catalog: every tool is described once, at the first request, every surface is made once. */
+export function surfaces(catalog: Catalog): Surfaces {
+  let tools: OfferedTool[] | undefined;
+  const made = new Map<string, Surface>();
+  return {
+    of: (call, options) => {
+      const grant = grantOf(call);
+      const key = JSON.stringify([grant, options]);
+      let surface = made.get(key);
+      if (!surface) {
+        tools ??= describedTools(catalog);
+        surface = surfaceOf(
+          tools.filter((tool) => within(grant, tool.operation) && offers(options, tool)),
+          options,
+        );
+        if (made.size >= MOST_SURFACES) made.clear();
+        made.set(key, surface);
+      }
+      return surface;
+    },
+    allows: (call, operation) => within(grantOf(call), operation),
+  };
+}
+
+function describedTools(catalog: Catalog): OfferedTool[] {
+  return [...catalog.operations.values()]
+    .filter((operation) => operation.access !== "public")
+    .map((operation) => offeredTool(operation, catalog.domainOf.get(operation.name) ?? ""));
+}
+
+function surfaceOf(tools: OfferedTool[], options: Options): Surface {
+  const searchable = options.toolsets === null && tools.length > MOST_LISTED;
+  let index: Index | undefined;
+  const shown = searchable ? tools.filter(({ operation }) => operation.core) : tools;
+  const readOnly = tools.every(({ operation }) => operation.effect === "read");
+  const meta = searchable ? [SEARCH_TOOLS, CALL_TOOL(readOnly)] : [];
+  const full = [...shown.map(({ text }) => text), ...meta];
+  const json = JSON.stringify(full);
+  const slim = searchable && json.length > MOST_CHARACTERS;
+  const listed = slim ? full.map(({ outputSchema: _, ...text }) => text) : full;
+  return {
+    reach: new Map(tools.map((tool) => [tool.operation.name, tool])),
+    searchable,
+    masked: options.masked,
+    listed,
+    listedJson: slim ? JSON.stringify(listed) : json,
+    index: () => (index ??= indexOf(tools)),
+  };
+}
+
+function offers(
+  { toolsets, readOnly, exclude, masked }: Options,
+  { operation, toolset }: OfferedTool,
+): boolean {
+  // A file is text in which nothing says whose name a word is.
+  if (masked && operation.file) return false;
+  if (Array.isArray(toolsets) && !toolsets.includes(toolset)) return false;
+  return !(readOnly && operation.effect !== "read") && !exclude.includes(operation.name);
+}
+
+interface Grant {
+  access: Access[];
+  scopes: readonly Scope[];
+}
+
+function within({ access, scopes }: Grant, operation: Operation): boolean {
+  return access.includes(operation.access) && scopes.includes(operation.scope);
+}
+
+function grantOf({ actor, propertyId }: Call): Grant {
+  if (actor.type === "system")
+    return { access: ["property", "manager", "operator", "user"], scopes: ["read", "write"] };
+  if (actor.type === "anonymous") return { access: [], scopes: [] };
+  if (actor.type === "api_key") return { access: ["property"], scopes: [...actor.scopes].sort() };
+  return userGrant(actor, propertyId);
+}
+
+function userGrant(actor: Extract<Actor, { type: "user" }>, propertyId: string | undefined): Grant {
+  const { isPlatformAdmin, memberships } = actor;
+  const here = memberships.filter((one) => propertyId === undefined || one.property_id === propertyId);
+  const manages = isPlatformAdmin || here.some(({ role }) => role !== "analyst");
+  const scopes = new Set(here.flatMap((one) => scopesIn(actor, one.property_id)));
+  return {
+    access: [
+      "property",
+      "user",
+      ...(manages ? (["manager"] as const) : []),
+      ...(isPlatformAdmin ? (["operator"] as const) : []),
+    ],
+    scopes: isPlatformAdmin ? ["read", "write"] : [...scopes].sort(),
+  };
+}

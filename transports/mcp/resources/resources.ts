@@ -1,0 +1,252 @@
+import {
+  type ReadResourceResult,
+  type Resource,
+  ResourceNotFoundError,
+  type ResourceTemplateType,
+} from "@modelcontextprotocol/server";
+import { Fault } from "#runtime/faults.ts";
+import { tenantOf, withTenant } from "#runtime/funnel/access.ts";
+import { invoke } from "#runtime/funnel/invoke.ts";
+import type { Call } from "#runtime/operation/context.ts";
+import { EVENTS } from "#runtime/operation/events.ts";
+import type { Operation } from "#runtime/operation/operation.ts";
+import { BLOCK_REASONS } from "#tools/compliance/gate.ts";
+import { describeFields } from "#tools/segments/rules/compile.ts";
+import { type Guide, guides, relinked } from "#transports/docs/guides.ts";
+import { MOST_STRUCTURED, shorten, sizeOf } from "#transports/mcp/answers/fit-to-tokens.ts";
+import { maskedValue } from "#transports/mcp/answers/masking.ts";
+import { readVisible, visible } from "#transports/mcp/answers/results.ts";
+import type { Machine, Surface } from "#transports/mcp/listing/visible-tools.ts";
+import { guide } from "./guide.ts";
+
+/** Who reads, over which connection. */
+export interface Reading {
+  machine: Machine;
+  surface: Surface;
+  call: Call;
+}
+
+interface Page extends Resource {
+  mimeType: "text/markdown" | "application/json";
+  /** The tools without which it says nothing that this connection could use. */
+  needs: readonly string[];
+  text(reading: Reading): string | Promise<string>;
+}
+
+const PAGES: readonly Page[] = [
+  {
+    uri: "docs://guide",
+    name: "guide",
+    title: "How to work here",
+    description:
+      "The order of work for campaigns, consent and imports, and the rules that no tool passes over.",
+    mimeType: "text/markdown",
+    needs: [],
+    text: ({ surface }) => guide(surface),
+  },
+  {
+    uri: "schema://segments",
+    name: "segments",
+    title: "Fields and operators of segments",
+    description: "What conditions of segments and campaigns may ask, and what a missing value does.",
+    mimeType: "application/json",
+    needs: ["segment_preview"],
+    text: () => JSON.stringify(describeFields()),
+  },
+  {
+    uri: "schema://events",
+    name: "events",
+    title: "Events",
+    description: "What webhook endpoints can subscribe to, by category.",
+    mimeType: "application/json",
+    needs: ["list_webhook_endpoints"],
+    text: () => JSON.stringify(EVENTS),
+  },
+  {
+    uri: "policy://compliance",
+    name: "compliance",
+    title: "This property's rules",
+    description: "Consent, age, quiet hours and frequency as they hold for this property now, in words.",
+    mimeType: "text/markdown",
+    needs: ["get_property", "list_quiet_hours_rules", "list_frequency_rules"],
+    text: policy,
+  },
+];
+
+interface Kind extends ResourceTemplateType {
+  scheme: string;
+  mimeType: "application/json";
+  /** The tools that know a record of the id, asked in this order. */
+  tools: readonly string[];
+  /** The tool that lists such records, for completion. */
+  list: string;
+}
+
+const KINDS: readonly Kind[] = [
+  kind(
+    "campaign",
+    "A campaign",
+    "The campaign as it is, with its figures.",
+    ["get_campaign"],
+    "list_campaigns",
+  ),
+  kind(
+    "job",
+    "A job",
+    "An import or a validation: its status, progress and result.",
+    ["get_import_job", "get_validation_job"],
+    "list_import_jobs",
+  ),
+  kind("player", "A player", "The player's record. It is personal data.", ["get_player"], "list_players"),
+];
+
+function kind(scheme: string, title: string, description: string, tools: string[], list: string): Kind {
+  const uriTemplate = `${scheme}://{id}`;
+  return { scheme, name: scheme, title, description, uriTemplate, tools, list, mimeType: "application/json" };
+}
+
+/** The pages that this connection may read. */
+export function listResources(surface: Surface): Resource[] {
+  const pages = PAGES.filter(({ needs }) => reaches(surface, needs));
+  return [...pages.map(({ needs: _, text: __, ...page }) => page), ...guides().map(guideResource)];
+}
+
+const GUIDES = "docs://guides/";
+
+function guideResource({ name, title, summary }: Guide): Resource {
+  return { uri: GUIDES + name, name, title, description: summary, mimeType: "text/markdown" };
+}
+
+/** The kinds of records that it may read by their id. */
+export function listTemplates(surface: Surface): ResourceTemplateType[] {
+  return KINDS.filter(({ tools }) => tools.some((name) => surface.reach.has(name))).map(
+    ({ scheme: _, tools: __, list: ___, ...shown }) => shown,
+  );
+}
+
+/** A page or a record, read by the same operations as the tools. Throws ResourceNotFoundError. */
+export async function readResource(reading: Reading, uri: string): Promise<ReadResourceResult> {
+  const page = PAGES.find((one) => one.uri === uri);
+  if (page && reaches(reading.surface, page.needs))
+    return contents(uri, page.mimeType, await page.text(reading));
+  const written = guides().find(({ name }) => uri === GUIDES + name);
+  if (written) {
+    // Of our own making, and measured by a test: never too long.
+    const text = relinked(written.markdown, (name) => GUIDES + name);
+    return { contents: [{ uri, mimeType: "text/markdown", text }] };
+  }
+  const [, scheme, id] = /^([a-z]+):\/\/([\w-]{1,64})$/.exec(uri) ?? [];
+  const found = KINDS.find((one) => one.scheme === scheme);
+  for (const tool of found?.tools ?? []) {
+    if (!reading.surface.reach.has(tool)) continue;
+    const record = await answerOf(reading, tool, { id }).catch(absent);
+    if (record === null) continue;
+    const shown = reading.surface.masked ? maskedValue(record) : record;
+    const whole = "Over REST, the record can be read whole.";
+    return contents(uri, "application/json", JSON.stringify(shorten(shown as Rule, whole)));
+  }
+  throw new ResourceNotFoundError(uri.slice(0, 200));
+}
+
+/** The operation by which this connection reads such a resource; undefined where it may not. */
+export function readerOf({ reach }: Surface, uri: string): Operation | undefined {
+  const kind = KINDS.find(({ scheme }) => uri.startsWith(`${scheme}://`));
+  return kind?.tools.map((name) => reach.get(name)?.operation).find((operation) => operation !== undefined);
+}
+
+function contents(uri: string, mimeType: string, text: string): ReadResourceResult {
+  if (sizeOf({ text }) > MOST_STRUCTURED) {
+    throw new Fault("too_large", {
+      message: "The page is longer than an agent is given. Ask the tools that it is made of.",
+    });
+  }
+  return { contents: [{ uri, mimeType, text }] };
+}
+
+/** Null for a record that is not there; throws every other failure. */
+export function absent(error: unknown): null {
+  if (error instanceof Fault && (error.code === "not_found" || error.code === "invalid")) return null;
+  throw error;
+}
+
+function reaches({ reach }: Surface, tools: readonly string[]): boolean {
+  return tools.every((name) => reach.has(name));
+}
+
+/** What an operation answers to this caller, in its own property. */
+export async function answerOf(
+  { machine, surface, call }: Reading,
+  name: string,
+  input: Record<string, unknown>,
+): Promise<unknown> {
+  const { operation } = surface.reach.get(name)!;
+  const { body } = await invoke(
+    machine.service,
+    operation,
+    call,
+    withTenant(operation, input, tenantOf(call)),
+  );
+  return readVisible(body);
+}
+
+/** Ids of the newest records that begin like this: what completes `scheme://{id}`. */
+export async function completeIds(reading: Reading, scheme: string, begun: string): Promise<string[]> {
+  const found = KINDS.find((one) => one.scheme === scheme);
+  if (!found || !reading.surface.reach.has(found.list)) return [];
+  const rows = (await answerOf(reading, found.list, { select: "id", limit: 1000 })) as { id: string }[];
+  return rows.map(({ id }) => id).filter((id) => id.startsWith(begun.toLowerCase()));
+}
+
+interface Rules {
+  name: string;
+  timezone: string;
+  min_age: number;
+  email_consent_mode: string;
+  revocation_scope: string;
+}
+
+type Rule = Record<string, unknown>;
+
+async function policy(reading: Reading): Promise<string> {
+  const [property, hours, caps] = (await Promise.all([
+    answerOf(reading, "get_property", {}),
+    answerOf(reading, "list_quiet_hours_rules", { limit: 1000 }),
+    answerOf(reading, "list_frequency_rules", { limit: 1000 }),
+  ])) as [Rules, Rule[], Rule[]];
+  const reasons = Object.entries(BLOCK_REASONS).map(([name, meaning]) => `- \`${name}\`: ${meaning}`);
+  return visible(
+    [
+      `# The rules of ${property.name}`,
+      "Every message passes one gate, at the moment it is sent; no tool passes it over.",
+      "## What bars a message",
+      ...reasons,
+      "## Settings",
+      `- Players are at least ${property.min_age} years old.`,
+      `- Email: ${property.email_consent_mode === "opt_out" ? "whoever has not refused" : "only with a recorded consent"}. Text, voice and push: only with a recorded consent.`,
+      `- Who takes back one of text and voice takes back ${property.revocation_scope === "channel" ? "that channel" : "both"}.`,
+      `- The property's clock: ${property.timezone}.`,
+      "## Hours at which players may be written to, by their own clock",
+      ...(hours.length > 0 ? hours.map(hoursInWords) : ["- None are set."]),
+      "## How often",
+      ...(caps.length > 0 ? caps.map(capInWords) : ["- No cap is set."]),
+    ].join("\n"),
+  );
+}
+
+const DAYS = ["Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"];
+
+function placeInWords({ country, state }: Rule): string {
+  return country ? `${country}${state ? `-${state}` : ""}` : "everywhere else";
+}
+
+function hoursInWords(rule: Rule): string {
+  const days = (rule.days as number[]).map((day) => DAYS[day]).join(" ");
+  const outside = rule.action === "skip" ? "left out" : "waits";
+  return `- ${placeInWords(rule)}, ${(rule.channel as string[]).join(" and ")}: ${days} ${rule.open_local} to ${rule.close_local}; outside it a message ${outside}.`;
+}
+
+function capInWords(rule: Rule): string {
+  const tagged = rule.tag ? `, of campaigns with the tag ${JSON.stringify(rule.tag)}` : "";
+  const place = rule.country ? ` (${placeInWords(rule)})` : "";
+  return `- At most ${rule.max_sends} by ${rule.channel} in ${rule.window_count} ${rule.window_unit}${tagged}${place}${rule.is_active ? "" : "; not active"}.`;
+}

@@ -1,0 +1,173 @@
+import {
+  CLIENT_INFO_META_KEY,
+  ProtocolError,
+  ProtocolErrorCode,
+  Server,
+  type ServerContext,
+} from "@modelcontextprotocol/server";
+import { AjvJsonSchemaValidator } from "@modelcontextprotocol/server/validators/ajv";
+import { z } from "zod";
+import { toToldFault } from "#runtime/failures.ts";
+import type { Fault } from "#runtime/faults.ts";
+import type { Call } from "#runtime/operation/context.ts";
+import type { Machine } from "#transports/mcp/listing/visible-tools.ts";
+import { maskedResult } from "./answers/masking.ts";
+import { visible } from "./answers/results.ts";
+import { callTool } from "./calls/call-tool.ts";
+import { NAME, REVISIONS, TITLE, VERSION } from "./identity.ts";
+import type { Surface } from "./listing/visible-tools.ts";
+import { complete, getPrompt, listPrompts } from "./resources/prompts.ts";
+import { listResources, listTemplates, type Reading, readResource } from "./resources/resources.ts";
+import {
+  knowsTasks,
+  missingTasks,
+  startedTask,
+  TASK_METHODS,
+  TASKS,
+  WORKS,
+  type Work,
+} from "./subscriptions/tasks.ts";
+
+/** One request on its way through the SDK. */
+export interface Exchange {
+  call: Call;
+  surface: Surface;
+  /** It speaks 2026-07-28 or later, which extensions belong to. */
+  modern: boolean;
+  /** What is asked; null for a batch, which may ask anything. */
+  method: string | null;
+  /** The list is put into the answer as text that was made once, so the SDK only carries an empty one. */
+  listAsText: boolean;
+  /** Why the arguments of the tool that is called cannot be taken. */
+  argumentsFlaw: Fault | null;
+}
+
+const LIST_TTL = 300_000;
+const LISTS = ["tools/list", "resources/list", "resources/templates/list", "prompts/list"];
+
+/** What is told of by subscriptions/listen, which the earlier revisions do not have. */
+const MODERN_CAPABILITIES = {
+  tools: { listChanged: true },
+  prompts: { listChanged: true },
+  resources: { listChanged: true, subscribe: true },
+  extensions: { [TASKS]: {} },
+};
+
+/** Makes the server object of one exchange; what it needs is made once. */
+export function serverMaker(
+  machine: Machine,
+  works: readonly Work[] = WORKS,
+): (exchange: Exchange) => Server {
+  const info = { name: NAME, title: TITLE, version: VERSION };
+  const { domains } = machine.catalog;
+  const workOf = new Map(works.flatMap((work) => work.starts.map((name) => [name, work])));
+  const capabilities = { tools: {}, resources: {}, prompts: {}, completions: {} };
+  const options = {
+    capabilities,
+    supportedProtocolVersions: [...REVISIONS],
+    jsonSchemaValidator: new AjvJsonSchemaValidator(),
+    cacheHints: Object.fromEntries(
+      LISTS.map((method) => [method, { ttlMs: LIST_TTL, cacheScope: "private" as const }]),
+    ),
+    instructions: `Player marketing for one casino property: ${domains.map(({ title }) => title).join(", ")}. The property follows from your key. Lists page with cursor. Give every write an idempotency_key. What reaches people or cannot be taken back is shown first; the same call with its confirm_token does it. Read docs://guide first.`,
+  };
+  const modernOptions = { ...options, capabilities: { ...capabilities, ...MODERN_CAPABILITIES } };
+  return ({ call, surface, modern, method, listAsText, argumentsFlaw }) => {
+    const server = new Server(info, modern ? modernOptions : options);
+    const reading = { machine, surface, call: { ...call, transport: "mcp" as const } };
+    if (method === null || BESIDE_TOOLS.test(method)) addPages(server, reading);
+    if (modern && method !== null && Object.hasOwn(TASK_METHODS, method)) addTasks(server, reading, works);
+    server.setRequestHandler("tools/list", () => ({ tools: listAsText ? [] : [...surface.listed] }) as never);
+    server.setRequestHandler("tools/call", async ({ params }, context) => {
+      closeSilently(server);
+      const result = await callTool(
+        machine,
+        surface,
+        { ...call, transport: "mcp", masked: surface.masked, client: clientOf(call, context) },
+        {
+          name: params.name,
+          input: params.arguments ?? {},
+          flaw: argumentsFlaw,
+          metaKey: params._meta?.["idempotency-key"],
+          context,
+        },
+      );
+      const shown = surface.masked ? maskedResult(result) : result;
+      const work = workOf.get(meantTool(params));
+      const task = work && modern && knowsTasks(context) && startedTask(reading, work, shown);
+      return task || shown;
+    });
+    return server;
+  };
+}
+
+/**
+ * A server asks its client nothing and is thrown away behind its answer. The SDK's own close would make an error,
+ * with its stack, for those who wait for a client's answer: 10 of 110 µs.
+ */
+function closeSilently(server: Server): void {
+  if (server.transport) server.transport.onclose = () => server.onclose?.();
+}
+
+const BESIDE_TOOLS = /^(?:resources|prompts|completion)\//;
+
+/** Resources, prompts and completion: only for who asks for them, because each handler costs a list its time. */
+function addPages(server: Server, reading: Reading): void {
+  const { surface } = reading;
+  server.setRequestHandler("resources/list", () => ({ resources: listResources(surface) }));
+  server.setRequestHandler("resources/templates/list", () => ({
+    resourceTemplates: listTemplates(surface),
+  }));
+  server.setRequestHandler("resources/read", ({ params }) =>
+    asProtocol(reading, readResource(reading, params.uri)),
+  );
+  server.setRequestHandler("prompts/list", () => ({ prompts: listPrompts(surface) }));
+  server.setRequestHandler("prompts/get", ({ params }) =>
+    getPrompt(surface, params.name, params.arguments ?? {}),
+  );
+  server.setRequestHandler("completion/complete", ({ params }) =>
+    asProtocol(reading, complete(reading, params)),
+  );
+}
+
+const TaskParams = z.looseObject({ taskId: z.string() });
+
+function addTasks(server: Server, reading: Reading, works: readonly Work[]): void {
+  for (const [method, run] of Object.entries(TASK_METHODS)) {
+    server.setRequestHandler(method, { params: TaskParams }, ({ taskId }, context) => {
+      if (!knowsTasks(context)) throw missingTasks();
+      const call = { ...reading.call, client: clientOf(reading.call, context) };
+      return asProtocol(reading, run({ ...reading, call }, works, taskId));
+    });
+  }
+}
+
+/** The tool that is meant, also where call_tool stands before it. */
+function meantTool({
+  name,
+  arguments: given,
+}: {
+  name: string;
+  arguments?: Record<string, unknown> | undefined;
+}) {
+  return name === "call_tool" ? String(given?.name) : name;
+}
+
+/** A fault in the protocol's own words. */
+async function asProtocol<T>({ machine, call }: Reading, answering: Promise<T>): Promise<T> {
+  try {
+    return await answering;
+  } catch (error) {
+    if (error instanceof ProtocolError) throw error;
+    const fault = toToldFault(machine.service.log, error, { requestId: call.requestId });
+    const code = fault.status >= 500 ? ProtocolErrorCode.InternalError : ProtocolErrorCode.InvalidParams;
+    throw new ProtocolError(code, fault.message, { code: fault.code });
+  }
+}
+
+/** The agent's name: from the request's envelope, or, in the revisions that say it only once, its User-Agent. */
+function clientOf(call: Call, { mcpReq }: ServerContext): string | undefined {
+  const info = (mcpReq.envelope as Record<string, { name?: unknown }> | undefined)?.[CLIENT_INFO_META_KEY];
+  const name = typeof info?.name === "string" ? info.name : call.userAgent?.split(/[\s/]/)[0];
+  return name ? visible(name).slice(0, 100) : undefined;
+}

@@ -1,0 +1,157 @@
+import type { InMemoryServerEventBus } from "@modelcontextprotocol/server";
+import { Fault, toFault } from "#runtime/faults.ts";
+import { resolveProperty } from "#runtime/funnel/access.ts";
+import { authenticate } from "#runtime/identity/credentials.ts";
+import type { Call } from "#runtime/operation/context.ts";
+import { versionsOf } from "#tools/jobs/versions.ts";
+import { readOptions } from "#transports/mcp/listing/options.ts";
+import type { Machine, Surface } from "#transports/mcp/listing/visible-tools.ts";
+import { readerOf } from "#transports/mcp/resources/resources.ts";
+
+const LOOK_MS = 1_000;
+/** Looks after which credentials are read again though none is known to have changed: one may have run out. */
+const CREDENTIAL_LOOKS = 15;
+
+/** Who listens to what. */
+export interface Listener {
+  call: Call;
+  request: Request;
+  surface: Surface;
+  bus: InMemoryServerEventBus;
+  /** Null where it listens to no resource. */
+  propertyId: string | null;
+  /** What was seen last of each of its resources; null for one that has gone since. */
+  seen: Map<string, string | null>;
+  end(): Promise<void>;
+}
+
+/**
+ * One look a second, for all who listen in this process: it asks once a property what has changed of all that is
+ * listened to there, and nothing where nobody listens.
+ */
+export function openWatch(machine: Machine, listeners: ReadonlySet<Listener>) {
+  const { directory, log } = machine.service;
+  let timer: NodeJS.Timeout | undefined;
+  let looking = Promise.resolve();
+  let looks = 0;
+  let changed = false;
+  let stopped = false;
+  let hears = false;
+
+  const look = async () => {
+    looks += 1;
+    const unsure = new Set<Listener>();
+    // First of all: who may not listen any more is told nothing that has changed since.
+    if (changed || looks % CREDENTIAL_LOOKS === 0) {
+      changed = false;
+      // One after the other, so that they take one connection of those that requests need.
+      for (const listener of [...listeners]) {
+        if (stopped) return;
+        if (!(await recheck(machine, listener))) unsure.add(listener);
+      }
+      changed ||= unsure.size > 0;
+    }
+    const sure = [...listeners].filter((listener) => !unsure.has(listener));
+    const byProperty = Map.groupBy(sure, ({ propertyId }) => propertyId);
+    for (const [id, here] of byProperty) {
+      if (stopped) return;
+      if (id !== null) await tell(machine, id, here);
+    }
+  };
+  const wake = () => {
+    if (stopped || timer) return;
+    if (!hears) {
+      hears = true;
+      directory.onChange(() => {
+        changed = true;
+      });
+    }
+    timer = setTimeout(() => {
+      looking = look()
+        .catch((error: unknown) => log.debug({ err: error }, "a look at what is listened to failed"))
+        .finally(() => {
+          timer = undefined;
+          if (listeners.size > 0) wake();
+        });
+    }, LOOK_MS);
+  };
+  return {
+    /** To be called when somebody begins to listen. */
+    wake: () => {
+      // A credential may have been revoked since it was let in.
+      changed = true;
+      wake();
+    },
+    stop: async () => {
+      stopped = true;
+      clearTimeout(timer);
+      await looking;
+    },
+  };
+}
+
+/** The ids in addresses of resources, each once. */
+export function idsOf(uris: Iterable<string>): string[] {
+  return [...new Set([...uris].map((uri) => uri.slice(uri.indexOf("://") + 3)))];
+}
+
+async function tell(
+  { service: { db, log } }: Machine,
+  id: string,
+  listeners: readonly Listener[],
+): Promise<void> {
+  const ids = idsOf(listeners.flatMap(({ seen }) => [...seen.keys()]));
+  try {
+    const now = await db.asProperty(id, (sql) => versionsOf(sql, id, ids), { readOnly: true });
+    for (const listener of listeners) tellOne(listener, now);
+  } catch (error) {
+    log.debug({ err: error, propertyId: id }, "a look at what is listened to failed; the next one follows");
+  }
+}
+
+function tellOne({ seen, bus }: Listener, now: ReadonlyMap<string, string>): void {
+  for (const [uri, before] of seen) {
+    const version = now.get(uri) ?? null;
+    if (version === before) continue;
+    seen.set(uri, version);
+    bus.publish({ kind: "resource_updated", uri });
+  }
+}
+
+/**
+ * Ends the stream of a credential that is none any more or may no longer read what it listens to, and tells one that
+ * is shown other lists now. Answers whether it could be found out.
+ */
+async function recheck(machine: Machine, listener: Listener): Promise<boolean> {
+  try {
+    const surface = await surfaceNow(machine, listener);
+    const before = listener.surface;
+    listener.surface = surface;
+    if (surface.listedJson !== before.listedJson || surface.reach.size !== before.reach.size) {
+      for (const kind of ["tools_list_changed", "prompts_list_changed", "resources_list_changed"] as const) {
+        listener.bus.publish({ kind });
+      }
+    }
+  } catch (error) {
+    if (toFault(error).status >= 500) return false;
+    await listener.end();
+  }
+  return true;
+}
+
+async function surfaceNow({ service, catalog, surfaces }: Machine, listener: Listener): Promise<Surface> {
+  const { request, seen, propertyId } = listener;
+  const { directory, sessions } = service;
+  const apiKey = request.headers.get("x-api-key") ?? undefined;
+  const authorization = request.headers.get("authorization") ?? undefined;
+  const actor = await authenticate(directory, sessions, { apiKey, authorization }, () => {});
+  const call = { ...listener.call, actor };
+  const surface = surfaces.of(call, readOptions(request, catalog, actor));
+  for (const uri of seen.keys()) {
+    const operation = readerOf(surface, uri);
+    if (!operation) throw new Fault("forbidden");
+    const { id } = await resolveProperty(directory, operation, call, {});
+    if (id !== propertyId) throw new Fault("wrong_property");
+  }
+  return surface;
+}

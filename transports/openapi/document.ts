@@ -1,0 +1,136 @@
+import type { Catalog } from "#runtime/operation/catalog.ts";
+import { isVersioned } from "#runtime/operation/etag.ts";
+import { keepsAnswer } from "#runtime/operation/operation.ts";
+import { placesOf } from "#runtime/operation/rest-paths.ts";
+import { CURRENT_VERSION, isWhole } from "#runtime/operation/versions.ts";
+import { PATH } from "#transports/mcp/identity.ts";
+import { canUpsert, NOTHING, successes } from "./answers.ts";
+import { requestBody, uploadParameters } from "./bodies.ts";
+import { CALLBACKS_PATH, callbacksPath } from "./callbacks.ts";
+import { type Endpoint, endpointOf } from "./endpoint.ts";
+import { JSON_RPC, MCP_TAG, mcpPath } from "./mcp.ts";
+import {
+  DRY_RUN_OF_MANY_PARAMETER,
+  DRY_RUN_PARAMETER,
+  filterParameters,
+  ID_PARAMETER,
+  listParameters,
+  parameters,
+  rowParameters,
+  writeParameters,
+} from "./parameters.ts";
+import { ERROR, errorResponses, headerReferences, headers, responses } from "./responses.ts";
+import { type Json, recordSchemas, type Schemas } from "./schemas.ts";
+
+/** The OpenAPI 3.1 document of the catalog. */
+export function openApi(catalog: Catalog, baseUrl: string): Json {
+  const paths: Record<string, Json> = {};
+  const schemas: Schemas = new Map();
+  for (const operation of catalog.operations.values()) {
+    const isUpsert = canUpsert(operation, catalog.operations.values());
+    for (const [path, method] of placesOf(operation)) {
+      paths[path] ??= {};
+      paths[path][method] = describe(endpointOf(operation, [path, method], isUpsert), catalog, schemas);
+    }
+  }
+  if (catalog.domains.some(({ name }) => name === "providers")) {
+    paths[CALLBACKS_PATH] = callbacksPath(headerReferences());
+  }
+  paths[PATH] = mcpPath();
+  const records = recordSchemas(catalog, schemas);
+  return {
+    openapi: "3.1.0",
+    info: {
+      title: "Player Marketing Service",
+      version: CURRENT_VERSION,
+      description:
+        "Casino player marketing: players, consent, compliance, segments, campaigns, webhooks. The same operations are tools at /api/mcp.",
+      contact: { name: "Player Marketing Service", url: `${baseUrl}/docs` },
+      license: { name: "Proprietary", identifier: "LicenseRef-Proprietary" },
+    },
+    servers: [{ url: baseUrl }],
+    security: [{ apiKey: [] }, { bearer: [] }],
+    tags: [...catalog.domains.map(({ name, title }) => ({ name, description: title })), MCP_TAG],
+    paths,
+    components: {
+      securitySchemes: {
+        apiKey: { type: "apiKey", in: "header", name: "X-Api-Key" },
+        bearer: {
+          type: "http",
+          scheme: "bearer",
+          description: "An API key (pk_…) or a JWT from /api/auth/login.",
+        },
+      },
+      parameters: parameters(),
+      headers: headers(),
+      schemas: {
+        Error: ERROR,
+        Nothing: NOTHING,
+        JsonRpc: JSON_RPC,
+        ...records,
+        ...Object.fromEntries(schemas),
+      },
+      responses: responses(catalog),
+    },
+  };
+}
+
+function describe(endpoint: Endpoint, catalog: Catalog, schemas: Schemas): Json {
+  const { operation, method, isMatching } = endpoint;
+  const hasBody = method !== "get" && operation.crud?.verb !== "delete";
+  return {
+    operationId: operationId(endpoint),
+    summary: isMatching ? `${operation.title} (all that match)` : operation.title,
+    description: [
+      operation.description,
+      ...(isMatching
+        ? [
+            "It applies to every record that the filters match, in one transaction. At least one filter is required.",
+          ]
+        : []),
+    ].join(" "),
+    ...(operation.deprecations.some(isWhole) && { deprecated: true }),
+    tags: [catalog.domainOf.get(operation.name)],
+    ...(operation.access === "public" && { security: [] }),
+    parameters: [
+      ...addressParameters(endpoint, schemas),
+      ...headerParameters(endpoint).map((name) => ({ $ref: `#/components/parameters/${name}` })),
+    ],
+    ...(hasBody && { requestBody: requestBody(operation, schemas) }),
+    responses: { ...successes(endpoint, schemas), ...errorResponses(operation) },
+  };
+}
+
+/** The parameters in the path and the query. */
+function addressParameters(endpoint: Endpoint, schemas: Schemas): Json[] {
+  const { operation, isRecord, isRows, isMatching } = endpoint;
+  const { crud } = operation;
+  return [
+    ...(isRecord || isRows ? [ID_PARAMETER] : []),
+    ...(isRows ? rowParameters(operation) : []),
+    ...(crud?.verb === "delete" || isMatching ? [DRY_RUN_PARAMETER] : []),
+    ...(crud?.verb === "create" && operation.status === 201 ? [DRY_RUN_OF_MANY_PARAMETER] : []),
+    ...(crud?.verb === "create" && !operation.upload ? writeParameters(crud.table, endpoint.isUpsert) : []),
+    ...(crud?.verb === "list" ? listParameters(crud.table) : []),
+    ...(isMatching ? filterParameters(crud!.table) : []),
+    ...uploadParameters(operation, schemas),
+  ];
+}
+
+/** The header parameters, by their names in the components. */
+function headerParameters({ operation, method, isRecord, isRows }: Endpoint): string[] {
+  const { crud } = operation;
+  const reads = method === "get";
+  return [
+    "PropertyId",
+    "ApiVersion",
+    ...(keepsAnswer(operation) && !reads ? ["IdempotencyKey"] : []),
+    ...(crud && isRecord && isVersioned(crud.table) && !reads ? ["IfMatch"] : []),
+    ...(crud || isRows ? [reads ? "PreferReading" : "PreferWriting"] : []),
+  ];
+}
+
+function operationId({ operation: { name, crud }, method, isMatching }: Endpoint): string {
+  if (isMatching) return `${name}_matching`;
+  return method === "get" && !crud ? `${name}_get` : name;
+}

@@ -1,0 +1,57 @@
+import { z } from "zod";
+import { type Catalog, withDeprecations } from "#runtime/operation/catalog.ts";
+import { viewOf } from "#runtime/operation/columns.ts";
+import type { Table } from "#runtime/operation/table.ts";
+
+export type Json = Record<string, unknown>;
+
+/** The schemas that several endpoints share, by name. */
+export type Schemas = Map<string, Json>;
+
+export function referenceTo(name: string): Json {
+  return { $ref: `#/components/schemas/${name}` };
+}
+
+export function recordSchemas(catalog: Catalog, schemas: Schemas): Json {
+  return Object.fromEntries(
+    [...catalog.tables.values()].map((table) => {
+      const own = [...catalog.operations.values()].filter(({ crud }) => crud?.table === table);
+      const deprecations = own.flatMap((operation) => operation.deprecations);
+      const { shape } = withDeprecations(viewOf(table), deprecations, "output");
+      const columns = Object.entries(shape).map(([name, schema]) => [
+        name,
+        jsonSchema(schema as z.ZodType, "output", schemas),
+      ]);
+      const required = columns.map(([name]) => name);
+      const schema = {
+        type: "object",
+        description: table.description,
+        properties: Object.fromEntries(columns),
+        required,
+      };
+      return [schemaName(table), schema];
+    }),
+  );
+}
+
+export function schemaName(table: Table): string {
+  return table.noun.replace(/(^|_)([a-z])/g, (_, _gap, letter: string) => letter.toUpperCase());
+}
+
+/** A zod schema as JSON Schema 2020-12, as OpenAPI 3.1 has it. A recursive part goes to the components. */
+export function jsonSchema(schema: z.ZodType, io: "input" | "output", schemas: Schemas): Json {
+  const { $schema: _, ...whole } = z.toJSONSchema(schema, { io, unrepresentable: "any", reused: "inline" });
+  const text = JSON.stringify(whole).replaceAll(/"#\/\$defs\/(\w+)"/g, (_, name) =>
+    JSON.stringify(`#/components/schemas/${named(name, io)}`),
+  );
+  const { $defs = {}, ...json } = JSON.parse(text) as Json & { $defs?: Record<string, Json> };
+  for (const [name, { id: _id, ...definition }] of Object.entries($defs)) {
+    schemas.set(named(name, io), definition);
+  }
+  return json;
+}
+
+/** Inputs have a name of their own: a field with a default is optional in an input and always in an output. */
+function named(name: string, io: "input" | "output"): string {
+  return io === "input" ? `${name}Input` : name;
+}

@@ -1,0 +1,78 @@
+import { Marked, type Tokens } from "marked";
+import { type Guide, guides, relinked } from "#transports/docs/guides.ts";
+import type { Http } from "#transports/http/guarded.ts";
+import { escapeHtml, widePage } from "./page.ts";
+
+/** Mounts the guides: the list at /docs, and each guide as a page and as its Markdown. */
+export function mountGuides(app: Http): void {
+  app.get("/docs", () => widePage("Guides", listOf(guides())));
+  for (const guide of guides()) {
+    let html: string | undefined;
+    app.get(`/docs/${guide.name}`, () => {
+      html ??= `${navigation(guide)}<article>${guideHtml(guide.markdown)}</article>`;
+      return widePage(guide.title, html);
+    });
+    app.get(`/docs/${guide.name}.md`, () => new Response(guide.markdown, { headers: MARKDOWN_HEADERS }));
+  }
+}
+
+const MARKDOWN_HEADERS = {
+  "content-type": "text/markdown; charset=utf-8",
+  "cache-control": "public, max-age=300",
+  "x-content-type-options": "nosniff",
+};
+
+function listOf(all: readonly Guide[]): string {
+  const items = all.map(
+    ({ name, title, summary }) =>
+      `<li><a href="/docs/${name}">${escapeHtml(title)}</a><br>${escapeHtml(summary)}</li>`,
+  );
+  return `<article class="all"><p class="from">Player Marketing Service</p><h1>Guides</h1>
+<p><a href="/docs/api">API reference, with requests to try</a></p><ul class="guides">${items.join("")}</ul></article>`;
+}
+
+function navigation(current: Guide): string {
+  const links = guides().map(({ name, title }) => {
+    const here = name === current.name ? ' aria-current="page"' : "";
+    return `<a href="/docs/${name}"${here}>${escapeHtml(title)}</a>`;
+  });
+  return `<nav aria-label="Guides"><a href="/docs">All guides</a>${links.join("")}<a href="/docs/api">API reference</a></nav>`;
+}
+
+const markdown = new Marked({
+  // Addresses in the text are examples, not links.
+  tokenizer: { url: () => undefined },
+  renderer: {
+    // The only HTML in a guide is the comments around its generated parts.
+    html: () => "",
+    heading({ tokens, depth, text }: Tokens.Heading) {
+      return `<h${depth} id="${anchorOf(text)}">${this.parser.parseInline(tokens)}</h${depth}>`;
+    },
+    // A wide table scrolls by itself, so that the page does not.
+    table(token: Tokens.Table) {
+      const row = (cells: Tokens.TableCell[]) =>
+        `<tr>${cells.map((cell) => this.tablecell(cell)).join("")}</tr>`;
+      const rows = token.rows.map(row).join("");
+      return `<div class="table" tabindex="0"><table><thead>${row(token.header)}</thead><tbody>${rows}</tbody></table></div>`;
+    },
+    code({ text }: Tokens.Code) {
+      return `<pre tabindex="0"><code>${escapeHtml(text)}</code></pre>`;
+    },
+  },
+});
+
+/** A guide as HTML, with its links to others as /docs/<name>. */
+export function guideHtml(text: string): string {
+  return markdown.parse(
+    relinked(text, (name) => `/docs/${name}`),
+    { async: false },
+  );
+}
+
+/** A heading's anchor as GitHub makes it, so that a link works here and there. */
+export function anchorOf(heading: string): string {
+  return heading
+    .toLowerCase()
+    .replace(/[^\p{Letter}\p{Number}\s_-]/gu, "")
+    .replace(/\s/g, "-");
+}

@@ -1,0 +1,36 @@
+import type { Outcome } from "#runtime/funnel/service.ts";
+import type { Call } from "#runtime/operation/context.ts";
+import { answer } from "#transports/http/answer.ts";
+import { fingerprint } from "#transports/http/body.ts";
+import { attachment, bodyOf } from "#transports/http/file-body.ts";
+import { idempotencyKey } from "#transports/http/gate.ts";
+import type { Passed } from "#transports/http/guarded.ts";
+import type { Shaped } from "./response-format.ts";
+
+/** An outcome that is a file, at the receiver's pace. */
+export function answerFile({ frame }: Passed, { file }: Outcome): Response {
+  if (!file) throw new Error("the outcome is no file");
+  return answer(frame, 200, bodyOf(file.stream), {
+    contentType: file.contentType,
+    headers: { "Content-Disposition": attachment(file) },
+  });
+}
+
+/** The call with its Idempotency-Key, on a request that writes. */
+export function keyed({ c, query }: Passed, bytes: Buffer, call: Call): Call {
+  const key = idempotencyKey(c.env.incoming);
+  if (key === undefined || c.req.method === "GET") return call;
+  return { ...call, idempotency: { key, fingerprint: fingerprint(c.req.method, c.req.path, query, bytes) } };
+}
+
+/** An outcome as it is, or in the shape that was asked for. */
+export function answerOutcome(
+  { frame }: Passed,
+  outcome: Outcome | Shaped,
+  headers: Record<string, string>,
+): Response {
+  return answer(frame, outcome.status, outcome.body, {
+    ...("contentType" in outcome && { contentType: outcome.contentType }),
+    headers: { ...headers, ...(outcome.replayed && { "Idempotency-Replayed": "true" }) },
+  });
+}

@@ -1,0 +1,53 @@
+import { invalid } from "#runtime/faults.ts";
+import { invoke } from "#runtime/funnel/invoke.ts";
+import type { Service } from "#runtime/funnel/service.ts";
+import type { Catalog } from "#runtime/operation/catalog.ts";
+import type { Operation } from "#runtime/operation/operation.ts";
+import { pathBeneath } from "#runtime/operation/rest-paths.ts";
+import { answer } from "#transports/http/answer.ts";
+import type { Gate } from "#transports/http/gate.ts";
+import { guarded, type Http, type Passed } from "#transports/http/guarded.ts";
+import { answerFile } from "./answers.ts";
+import { pageHeaders, rangeHeader } from "./list.ts";
+import { refuseOptions } from "./options.ts";
+import { preferences } from "./prefer-header.ts";
+import { shaped } from "./response-format.ts";
+
+/** What a job has found, beside the job, as JSON or CSV. */
+export function mountJobRows(app: Http, gate: Gate, service: Service, catalog: Catalog): void {
+  for (const list of catalog.operations.values()) {
+    const { beneath } = list;
+    if (!beneath) continue;
+    app.get(
+      pathBeneath(beneath, ":id"),
+      guarded(gate, (request) => listRows(service, list, beneath.csv, request)),
+    );
+  }
+}
+
+async function listRows(
+  service: Service,
+  list: Operation,
+  csv: Operation,
+  request: Passed,
+): Promise<Response> {
+  const { c, call, query, frame } = request;
+  const wants = preferences(c);
+  refuseOptions(query, new Set(["format", ...Object.keys(list.input.omit({ id: true, count: true }).shape)]));
+  const { format, ...page } = Object.fromEntries(query);
+  if (format !== undefined && format !== "json" && format !== "csv")
+    throw invalid("format", "must be json or csv");
+  const input = { ...page, id: c.req.param("id") };
+  const asCsv = format === "csv" || (format === undefined && wants.csv);
+  if (asCsv) return answerFile(request, await invoke(service, csv, call, input));
+  const count = wants.count !== undefined;
+  const outcome = await invoke(service, list, call, { ...input, count });
+  const { table } = list.beneath!;
+  const shaping = { wants: { ...wants, csv: false }, table, many: true, select: null, write: false };
+  const { status, body, contentType } = shaped(outcome, shaping);
+  const headers = {
+    ...(count && rangeHeader(outcome.page, query)),
+    ...pageHeaders(c.req.path, query, outcome.page),
+  };
+  return answer(frame, status, body, { contentType, headers });
+}

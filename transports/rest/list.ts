@@ -1,0 +1,72 @@
+import type { Page } from "#db/query/reader.ts";
+import { invoke } from "#runtime/funnel/invoke.ts";
+import type { Service } from "#runtime/funnel/service.ts";
+import { checkKey } from "#runtime/operation/input.ts";
+import type { Operation } from "#runtime/operation/operation.ts";
+import { answer } from "#transports/http/answer.ts";
+import type { Passed } from "#transports/http/guarded.ts";
+import { preferences } from "./prefer-header.ts";
+import { selection, shaped } from "./response-format.ts";
+
+/** GET on a collection. */
+export async function list(service: Service, operation: Operation, request: Passed): Promise<Response> {
+  const { c, call, query, frame } = request;
+  const wants = preferences(c);
+  const select = selection(operation, query);
+  // The operation tells filters from options.
+  const outcome = await invoke(service, operation, call, { filters: grouped(query), count: wants.count });
+  const { page } = outcome;
+  const headers = {
+    ...(wants.count && rangeHeader(page, query)),
+    ...pageHeaders(c.req.path, query, page),
+  };
+  const { body, contentType } = shaped(outcome, {
+    wants,
+    table: operation.crud!.table,
+    many: true,
+    select,
+    write: false,
+  });
+  return answer(frame, 200, body, { contentType, headers });
+}
+
+/** Which rows of how many. Behind a cursor nobody knows how many came before. */
+export function rangeHeader(page: Page | undefined, query: URLSearchParams): Record<string, string> {
+  if (!page) return {};
+  const offset = Number(query.get("offset") ?? 0);
+  const known = page.rows > 0 && !query.get("cursor");
+  const place = known ? `${offset}-${offset + page.rows - 1}` : "*";
+  return { "Content-Range": `${place}/${page.total ?? "*"}` };
+}
+
+/** Where a list goes on. */
+export function pageHeaders(
+  path: string,
+  query: URLSearchParams,
+  page: Page | undefined,
+): Record<string, string> {
+  if (!page?.nextCursor) return {};
+  const next = new URLSearchParams(query);
+  next.delete("offset");
+  next.set("cursor", page.nextCursor);
+  return { ...cursorHeader(page), Link: `<${path}?${next}>; rel="next"` };
+}
+
+/** What a page is told of that has no address of its own: where it goes on, and of how many rows it is, if counted. */
+export function placeHeaders(page: Page | undefined): Record<string, string> {
+  return {
+    ...cursorHeader(page),
+    ...(page?.total !== undefined && { "Content-Range": `*/${page.total}` }),
+  };
+}
+
+function cursorHeader(page: Page | undefined): Record<string, string> {
+  return page?.nextCursor ? { "X-Next-Cursor": page.nextCursor } : {};
+}
+
+/** Each key of the query with all of its values. */
+function grouped(query: URLSearchParams): Record<string, string[]> {
+  for (const key of query.keys()) checkKey(key);
+  const groups = Map.groupBy(query, ([key]) => key);
+  return Object.fromEntries([...groups].map(([key, pairs]) => [key, pairs.map(([, value]) => value)]));
+}

@@ -1,0 +1,175 @@
+import { OPTIONS } from "#db/query/parse.ts";
+import { Fault, invalid } from "#runtime/faults.ts";
+import { invoke } from "#runtime/funnel/invoke.ts";
+import type { Outcome, Service } from "#runtime/funnel/service.ts";
+import { lockRow } from "#runtime/operation/crud.ts";
+import { etagOf, isVersioned, readIfMatch } from "#runtime/operation/etag.ts";
+import { asObject, checkKey, checkValue } from "#runtime/operation/input.ts";
+import { lockMatching } from "#runtime/operation/matching.ts";
+import type { Operation } from "#runtime/operation/operation.ts";
+import type { Row, Verb } from "#runtime/operation/table.ts";
+import { upsertOperation } from "#runtime/operation/upsert.ts";
+import { readBody, readJson } from "#transports/http/body.ts";
+import type { HttpContext, Passed } from "#transports/http/guarded.ts";
+import { answerOutcome, keyed } from "./answers.ts";
+import { refuseOptions, tryingOf } from "./options.ts";
+import { expectMost, expectOne, preferences } from "./prefer-header.ts";
+import { countHeader, newOnes, selection, shaped, successes } from "./response-format.ts";
+
+/** GET, PATCH and DELETE of the record that the address names. */
+export async function one(service: Service, operation: Operation, request: Passed): Promise<Response> {
+  const { c, call } = request;
+  const { table, verb } = operation.crud!;
+  const id = recordId(c);
+  const reads = verb === "get";
+  const bytes = reads ? Buffer.alloc(0) : await readBody(c.req.raw);
+  const body = asObject(readJson(c.req.header("content-type") ?? null, bytes));
+  if (Object.hasOwn(body, "id")) throw invalid("id", "is named by the address, not by the body");
+  // A body that changes one record says itself what is to be tried, where that can be.
+  const { dry, rest } = verb === "delete" ? tryingOf(request, body) : { rest: request.query };
+  refuseOptions(rest);
+  const condition = c.req.header("if-match");
+  if (condition !== undefined && !isVersioned(table)) throw noEtag();
+  const ifMatch = condition === undefined || reads ? undefined : readIfMatch(condition);
+  const wants = preferences(c);
+  if (!reads) expectMost(wants, 1);
+  // Who asks to see what was removed is answered the rows.
+  const shows = verb === "delete" && wants.representation;
+  const mine = { ...keyed(request, bytes, call), ifMatch };
+  const tried = dry === undefined ? {} : { dry };
+  const outcome = shows
+    ? await invoke(service, operation, mine, body, {
+        ...tried,
+        choose: async (context) => [await lockRow(context, table, id)],
+      })
+    : await invoke(service, operation, mine, { ...body, id }, tried);
+  const headers = {
+    ...etagHeader(operation, outcome),
+    ...(reads && wants.count ? { "Content-Range": "0-0/1" } : countHeader(wants, outcome)),
+  };
+  const shaping = { wants, table, many: false, select: null, write: !reads };
+  return answerOutcome(request, shaped(asOne(verb, shows, outcome), shaping), headers);
+}
+
+/** A replay answers what was recorded, which may be the rows of a removal, or not. */
+function asOne(verb: Verb, shows: boolean, outcome: Outcome): Outcome {
+  if (verb !== "delete" || outcome.status >= 400) return outcome;
+  const [one] = [JSON.parse((shows ? outcome : successes(outcome)).body) as unknown].flat();
+  return { ...outcome, body: JSON.stringify(one) };
+}
+
+export function noEtag(): Fault {
+  return invalid("If-Match", "goes with one record of those that carry an ETag, and not with this request");
+}
+
+/** The ETag of an answer that is one record. */
+function etagHeader({ crud }: Operation, { status, body }: Outcome): Record<string, string> {
+  if (!crud || crud.verb === "delete" || status >= 400 || !isVersioned(crud.table)) return {};
+  return { ETag: etagOf(JSON.parse(body) as Row) };
+}
+
+function recordId(c: HttpContext): string {
+  const id = c.req.param("id") ?? "";
+  checkValue(id, "id");
+  return id;
+}
+
+const CREATE_OPTIONS = new Set(["select", "columns", "on_conflict"]);
+
+/** POST on a collection: one record or several. */
+export async function create(
+  service: Service,
+  operation: Operation,
+  change: Operation | undefined,
+  request: Passed,
+): Promise<Response> {
+  const { c, call, query } = request;
+  if (c.req.header("if-match") !== undefined) throw noEtag();
+  const select = selection(operation, query);
+  const bytes = await readBody(c.req.raw, operation.mostBytes);
+  const body = readJson(c.req.header("content-type") ?? null, bytes);
+  const many = Array.isArray(body);
+  const { dry, rest } = many ? tryingOf(request, body) : { rest: query };
+  refuseOptions(rest, CREATE_OPTIONS);
+  if (many && (body.length === 0 || body.length > 1000)) {
+    throw new Fault("invalid", { message: "An array must hold 1 to 1000 records." });
+  }
+  const wants = preferences(c);
+  if (many && wants.single) expectOne(body.length);
+  const chosen = wants.duplicates ? upsert(operation, change, wants.duplicates, query) : operation;
+  const outcome = await invoke(service, chosen, keyed(request, bytes, call), body, {
+    many,
+    ...(dry !== undefined && { dry }),
+  });
+  const written = wants.duplicates === "ignore" ? newOnes(outcome) : outcome;
+  const plural = many || written.body === "[]";
+  const headers = {
+    ...(!many && whereabouts(c, outcome)),
+    ...(!plural && etagHeader(operation, written)),
+    ...countHeader(wants, written),
+  };
+  const { table } = operation.crud!;
+  return answerOutcome(
+    request,
+    shaped(written, { wants, table, many: plural, select, write: true }),
+    headers,
+  );
+}
+
+/** Where a job is that goes on in the background. */
+export function whereabouts(c: HttpContext, { status, body, dry }: Outcome): Record<string, string> {
+  return status === 202 && !dry ? { Location: `${c.req.path}/${JSON.parse(body).id}` } : {};
+}
+
+export function noUpsert({ crud }: Operation): Fault {
+  return invalid("Prefer", `records of ${crud!.table.name} cannot be changed`);
+}
+
+function upsert(
+  create: Operation,
+  change: Operation | undefined,
+  duplicates: "merge" | "ignore",
+  query: URLSearchParams,
+): Operation {
+  if (!change) throw noUpsert(create);
+  const on = query.get("on_conflict");
+  return upsertOperation(create, change, {
+    on: on === null ? null : on.split(",").map((name) => name.trim()),
+    ignore: duplicates === "ignore",
+  });
+}
+
+/** PATCH and DELETE on a collection: every row that the filters match, chosen and changed in one transaction. */
+export async function matching(service: Service, operation: Operation, request: Passed): Promise<Response> {
+  const { c, call, query } = request;
+  const bytes = await readBody(c.req.raw);
+  const body = asObject(readJson(c.req.header("content-type") ?? null, bytes));
+  if (Object.hasOwn(body, "id")) throw invalid("id", "is named by the filters, not by the body");
+  if (c.req.header("if-match") !== undefined) throw noEtag();
+  const { dry, rest } = tryingOf(request, body);
+  const filters = [...rest].filter(([key]) => key !== "select" && key !== "columns");
+  const option = filters.find(([key]) => OPTIONS.has(key));
+  if (option) throw invalid(option[0], "does not go with a change of many rows");
+  if (filters.length === 0) {
+    throw new Fault("invalid", { message: `A ${c.req.method} on a collection needs at least one filter.` });
+  }
+  for (const [key] of filters) checkKey(key);
+  if (query.getAll("select").length > 1) throw invalid("select", "is given twice");
+  const select = selection(operation, query);
+  const wants = preferences(c);
+  const outcome = await invoke(service, operation, keyed(request, bytes, call), body, {
+    ...(dry !== undefined && { dry }),
+    choose: async (context) => {
+      const rows = await lockMatching(context, operation.crud!.table, filters);
+      if (wants.single) expectOne(rows.length);
+      expectMost(wants, rows.length);
+      return rows;
+    },
+  });
+  // A removal's recorded answer is what was removed, for who asks to see it.
+  const hides = operation.crud?.verb === "delete" && !wants.representation;
+  const answered = hides ? successes(outcome) : outcome;
+  const { table } = operation.crud!;
+  const shaping = { wants, table, many: true, select: hides ? null : select, write: true };
+  return answerOutcome(request, shaped(answered, shaping), countHeader(wants, outcome));
+}

@@ -1,0 +1,73 @@
+import { invoke } from "#runtime/funnel/invoke.ts";
+import type { Service } from "#runtime/funnel/service.ts";
+import type { Catalog } from "#runtime/operation/catalog.ts";
+import type { Operation } from "#runtime/operation/operation.ts";
+import { methodsOf, pathOf } from "#runtime/operation/rest-paths.ts";
+import type { Table, Verb } from "#runtime/operation/table.ts";
+import { readBody, readJson } from "#transports/http/body.ts";
+import type { Gate } from "#transports/http/gate.ts";
+import { type Http, type Passed, route } from "#transports/http/guarded.ts";
+import { answerFile, answerOutcome, keyed } from "./answers.ts";
+import { list, placeHeaders } from "./list.ts";
+import { refuseOptions } from "./options.ts";
+import { preferences } from "./prefer-header.ts";
+import { create, matching, one } from "./records.ts";
+
+/** Every operation of the catalog as a route under /api. */
+export function mountRest(app: Http, gate: Gate, service: Service, catalog: Catalog): void {
+  for (const operation of catalog.operations.values()) {
+    if (operation.crud) continue;
+    app.on(
+      [...methodsOf(operation)],
+      pathOf(operation),
+      route(gate, service, operation, (request) => callFunction(service, operation, request)),
+    );
+  }
+  for (const table of catalog.tables.values()) mountTable(app, gate, service, catalog, table);
+}
+
+async function callFunction(service: Service, operation: Operation, request: Passed): Promise<Response> {
+  const { c, call, query } = request;
+  refuseOptions(query);
+  // For what it refuses: a function's answer has one shape.
+  preferences(c);
+  const bytes = c.req.method === "GET" ? Buffer.alloc(0) : await readBody(c.req.raw);
+  const input = readJson(c.req.header("content-type") ?? null, bytes);
+  const outcome = await invoke(service, operation, keyed(request, bytes, call), input);
+  if (outcome.file) return answerFile(request, outcome);
+  return answerOutcome(request, outcome, placeHeaders(outcome.page));
+}
+
+/** The routes of a table, for the verbs that the catalog has an operation for. */
+function mountTable(app: Http, gate: Gate, service: Service, catalog: Catalog, table: Table): void {
+  const operations = new Map(
+    [...catalog.operations.values()].flatMap((operation) =>
+      operation.crud?.table === table ? [[operation.crud.verb, operation] as const] : [],
+    ),
+  );
+  const collection = `/api/${table.name}`;
+  const record = `${collection}/:id`;
+  const routes: [string, string, Verb, (operation: Operation, request: Passed) => Promise<Response>][] = [
+    ["GET", collection, "list", (operation, request) => list(service, operation, request)],
+    [
+      "POST",
+      collection,
+      "create",
+      (operation, request) => create(service, operation, operations.get("update"), request),
+    ],
+    ["PATCH", collection, "update", (operation, request) => matching(service, operation, request)],
+    ["DELETE", collection, "delete", (operation, request) => matching(service, operation, request)],
+    ["GET", record, "get", (operation, request) => one(service, operation, request)],
+    ["PATCH", record, "update", (operation, request) => one(service, operation, request)],
+    ["DELETE", record, "delete", (operation, request) => one(service, operation, request)],
+  ];
+  for (const [method, path, verb, work] of routes) {
+    const operation = operations.get(verb);
+    if (!operation) continue;
+    app.on(
+      method,
+      path,
+      route(gate, service, operation, (request) => work(operation, request)),
+    );
+  }
+}

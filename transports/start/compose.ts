@@ -1,0 +1,94 @@
+import type { Database } from "#db/database.ts";
+import { openChannels } from "#runtime/channels/index.ts";
+import type { Config } from "#runtime/config.ts";
+import type { Service } from "#runtime/funnel/service.ts";
+import { startScheduler } from "#runtime/jobs/scheduler.ts";
+import { startWorker } from "#runtime/jobs/worker.ts";
+import { rateLimiter } from "#runtime/limits/rate-limit.ts";
+import type { Log } from "#runtime/log.ts";
+import { openMailDomains } from "#runtime/network/mail-domains.ts";
+import { outgoing } from "#runtime/network/outgoing.ts";
+import type { Catalog } from "#runtime/operation/catalog.ts";
+import { createApp } from "#transports/app/app.ts";
+import type { Gate } from "#transports/http/gate.ts";
+import { type Listening, listen } from "#transports/http/server.ts";
+import { mcpFace } from "#transports/mcp/endpoint.ts";
+import { openCounter } from "#transports/pages/opens.ts";
+import { openService } from "./service.ts";
+
+export interface Running {
+  service: Service;
+  db: Database;
+  /** Resolves when no job is ready or running. */
+  idle(): Promise<void>;
+  listening: Listening | null;
+  /** Finishes running requests and jobs, gives the other jobs back to the queue, and closes. */
+  stop(): Promise<void>;
+}
+
+/** Starts everything but the database server. No other function puts the parts together. */
+export async function compose(options: {
+  config: Config;
+  databaseUrl: string;
+  catalog: Catalog;
+  log: Log;
+  /** Another MCP face than the service's own. */
+  face?: typeof mcpFace;
+}): Promise<Running> {
+  const { config, catalog, log, face = mcpFace } = options;
+  const opened = await openService(options);
+  const background = config.role === "web" ? null : startBackground(opened, catalog);
+  const service: Service = { ...opened, ...(background && { wake: background.worker.wake }) };
+  const { db, directory, sessions } = service;
+  const limiter = rateLimiter({ db, now: directory.now, log });
+  const metadataUrl = `${config.siteUrl}/.well-known/oauth-protected-resource`;
+  const gate: Gate = { limiter, directory, sessions, log, metadataUrl, trustProxy: config.trustProxy };
+  const opens = openCounter(service);
+  const mcp = config.role === "worker" ? null : face(service, catalog);
+  const app = mcp && createApp(service, catalog, gate, { opens, mcp });
+  const listening = app && (await listen(app, gate, config.host, config.port));
+  return {
+    service,
+    db,
+    listening,
+    idle: async () => background?.worker.idle(),
+    stop: async () => {
+      // The server waits for open connections, so the streams of MCP close first.
+      await mcp?.close();
+      await listening?.close();
+      await opens.close();
+      await background?.stop();
+      await limiter.close();
+      await opened.close();
+    },
+  };
+}
+
+function startBackground(service: Service, catalog: Catalog) {
+  const { config, db, log, directory, sessions } = service;
+  const channels = openChannels({ allowPrivate: config.webhooksAllowPrivate });
+  const webhooks = outgoing({
+    allowPrivate: config.webhooksAllowPrivate,
+    allowHttp: config.webhooksAllowPrivate,
+  });
+  const jobs = [...catalog.jobs.values()];
+  const worker = startWorker({
+    db,
+    jobs,
+    config,
+    directory,
+    sessions,
+    log,
+    jobRuntime: { outgoing: webhooks, open: channels.open, mailDomains: openMailDomains(config.dnsServers) },
+  });
+  const scheduler = startScheduler({ db, jobs, log });
+  return {
+    worker,
+    stop: async () => {
+      await scheduler.stop();
+      await worker.stop({ graceMs: 10_000 });
+      await channels.close();
+      await webhooks.close();
+    },
+  };
+}

@@ -1,0 +1,33 @@
+import { DataFolderInUse } from "#db/embedded/lock.ts";
+import { UnreleasedDatabase } from "#db/migrate.ts";
+import { ConfigError } from "#runtime/config.ts";
+
+/** Prints a line for people on stderr: stdout is for results. */
+export function say(line: string): void {
+  process.stderr.write(`${line}\n`);
+}
+
+/** A readable error if the database of DATABASE_URL does not answer or refuses the user; else the same error. */
+export function databaseError(error: unknown): unknown {
+  const { code, message } = error as NodeJS.ErrnoException;
+  if (code === "42501") {
+    return new ConfigError(`DATABASE_URL: its user must own the database and have CREATEROLE (${message}).`);
+  }
+  if (code === "UNFIT") return new ConfigError(`DATABASE_URL: the database cannot be used: ${message}.`);
+  if (!/^(E[A-Z]+|CONNECT_TIMEOUT|28\w{3}|3D000)$/.test(code ?? "")) return error;
+  return new ConfigError(`DATABASE_URL: the database cannot be used (${code}: ${message}).`);
+}
+
+/** A readable error if the data folder cannot be used; else the same error. */
+export function folderError(dataDir: string, error: unknown): unknown {
+  const { code = "", syscall = "", message } = error as NodeJS.ErrnoException;
+  const isFileError = /^(E[A-Z]+|ERR_SQLITE_ERROR)$/.test(code) && !/^(spawn|connect)/.test(syscall);
+  return isFileError ? new ConfigError(`DATA_DIR: ${dataDir} cannot be used (${message}).`) : error;
+}
+
+/** The text of an error for the operator: the message of an expected error, the stack of any other. */
+export function errorText(error: unknown): string {
+  const { message, stack } = error instanceof Error ? error : new Error(String(error));
+  const isExpected = [ConfigError, DataFolderInUse, UnreleasedDatabase].some((type) => error instanceof type);
+  return isExpected ? message : (stack ?? message);
+}

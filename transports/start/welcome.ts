@@ -1,0 +1,68 @@
+import type { Config } from "#runtime/config.ts";
+import { mcpClientConfig } from "#transports/mcp/discovery.ts";
+import type { Demo } from "./demo.ts";
+import { say } from "./report.ts";
+
+/** Prints the addresses and first steps after a start. The secrets of a new demo are shown only this once. */
+export function sayStarted(options: {
+  config: Config;
+  embedded: boolean;
+  demo: Demo | null;
+  milliseconds: number;
+}): void {
+  const { config, embedded, demo, milliseconds } = options;
+  const { baseUrl, role } = config;
+  const activity = role === "worker" ? "works on jobs" : `listens at ${baseUrl}`;
+  say("");
+  say(`  Player marketing ${activity}   (started in ${(milliseconds / 1000).toFixed(1)} s)`);
+  say(`  Database   ${embedded ? `embedded PostgreSQL in ${config.dataDir}` : "DATABASE_URL"}`);
+  if (role !== "worker") {
+    say(`  REST       ${baseUrl}/api           described in ${baseUrl}/api/openapi.json`);
+    say(`  MCP        ${baseUrl}/api/mcp`);
+    if (demo) sayDemo(baseUrl, demo);
+    else sayFirstSteps(embedded);
+  }
+  say("");
+}
+
+/** The commands find the embedded database by DATA_DIR, and any other as the service does. */
+function sayFirstSteps(embedded: boolean): void {
+  say("");
+  say(
+    embedded
+      ? "  Make a property and a key, beside the running service:"
+      : "  Make a property and a key, with DATABASE_URL and APP_SECRET set as for this start:",
+  );
+  say('    npm run tool -- create-property --name "My Casino" --slug my-casino --timezone America/New_York');
+  say("    npm run tool -- create-api-key --property my-casino --name first");
+}
+
+function sayDemo(baseUrl: string, demo: Demo): void {
+  const key = demo.apiKey ?? "<YOUR_KEY>";
+  say("");
+  say(`  Demo       property "${demo.property.name}" (${demo.property.id}), ${demo.players} players`);
+  if (demo.apiKey) {
+    say(`  API key    ${demo.apiKey}   (shown once: keep it)`);
+    say(`  Admin      ${demo.admin.email}  password ${demo.admin.password}   (shown once)`);
+  } else {
+    say("  API key    shown at the first start. Make another one:");
+    say("             npm run -s tool -- create-api-key --property demo --name mine --json");
+  }
+  say("");
+  say("  Try it:");
+  say(`    curl -H 'X-Api-Key: ${key}' '${baseUrl}/api/players?limit=3&order=adt.desc'`);
+  say("");
+  if (demo.campaignId) sayDemoCampaign(baseUrl, key, demo.property.id, demo.campaignId);
+  say("  Connect an agent (MCP client configuration):");
+  for (const line of JSON.stringify(mcpClientConfig(baseUrl, key), null, 2).split("\n")) say(`    ${line}`);
+}
+
+function sayDemoCampaign(baseUrl: string, key: string, propertyId: string, campaignId: string): void {
+  say("  Send the demo campaign, then see who got it and who was skipped, and why:");
+  say(
+    `    curl -X POST -H 'X-Api-Key: ${key}' -H 'Content-Type: application/json' ${baseUrl}/api/functions/send-campaign \\`,
+  );
+  say(`      -d '{"campaignId":"${campaignId}","propertyId":"${propertyId}"}'`);
+  say(`    npm run tool -- campaign-stats --property demo --campaign-id ${campaignId}`);
+  say("");
+}
