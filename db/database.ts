@@ -22,42 +22,45 @@ export type { Sql } from "./sql.ts";
 
 export interface TransactionOptions {
   readOnly?: boolean;
-  /** Milliseconds after which the caller is answered 503, whatever the connection does. */
+  /** Milliseconds until the caller gets 503, whatever the connection does. */
   deadline?: number;
-  /** Statements sent ahead of the tenant's role, in the same round trip. Without parameters. */
+  /** Statements without parameters, sent before the tenant's role is set, in the same round trip. */
   before?: readonly string[];
   /**
-   * It may share a transaction with others of the tenant that begin alike. `work` may run twice then, and asks nothing
-   * that another of them changes.
+   * The work may share a transaction with other works of the tenant that have the same opening. It may then run
+   * twice, and reads nothing that another of them changes.
    */
   group?: boolean;
 }
 
-/** A connection that is kept for one export. Its stream gives it back, or `release` when there is none. */
+/** A connection that is reserved for one export. The stream gives it back; without a stream, `release` does. */
 export interface ExportSlot {
   start(source: ExportSource): ExportStream;
   release(): void;
 }
 
 export interface Database {
-  /** Runs `work` in one transaction as the tenant: role, row-level security and property are set in it. */
+  /** Runs `work` in one transaction as the tenant, with its role, row-level security and property. */
   asProperty<T>(property: string, work: Work<T>, options?: TransactionOptions): Promise<T>;
   /** Runs `work` in one transaction over the platform's own tables. */
   asSystem<T>(work: Work<T>, options?: TransactionOptions): Promise<T>;
-  /** One prepared statement as the reader's role, which row-level security lets pass. For db/reader.ts only. */
+  /**
+   * Runs one prepared statement as the reader's role, which is exempt from row-level security. For db/query/reader.ts
+   * only.
+   */
   read: ReadRows;
-  /** Waits for one of the few export slots. Throws DeadlineExceeded when all stay taken. */
+  /** Waits for one of the few export slots. Throws DeadlineExceeded when none becomes free. */
   exportSlot(property: string): Promise<ExportSlot>;
-  /** Calls back on each notification, and on each time the listener is connected anew. */
+  /** Calls `onNotify` for each notification, and `onListen` each time the listener has connected. */
   listen(channel: string, onNotify: (payload: string) => void, onListen?: () => void): Promise<void>;
   close(): Promise<void>;
 }
 
-/** Seconds. Left to itself, the driver comes to wait for 20 of them, and whoever asks meanwhile waits along. */
+/** Seconds. The driver's own backoff grows to 20, and every caller waits along meanwhile. */
 const LONGEST_BACKOFF = 0.25;
 
 export interface ConnectOptions {
-  /** Connections a pool: 3 to 4 serve two cores best. */
+  /** Connections per pool: 3 to 4 serve two cores best. */
   size?: number;
   application?: string;
   exportLimits?: ExportLimits;
@@ -65,7 +68,7 @@ export interface ConnectOptions {
 
 type Settings = (role: string, more?: Record<string, string>) => ConnectionOptions;
 
-/** The roles' pools over one URL. */
+/** Opens one pool per role over one URL. */
 export function connect(url: string, options: ConnectOptions = {}): Database {
   const settings = settingsOf(options);
   const size = options.size ?? 4;
@@ -101,7 +104,7 @@ function settingsOf({ application = "marketing" }: ConnectOptions): Settings {
       timezone: "UTC",
       lock_timeout: "2s",
       statement_timeout: `${REQUEST_DEADLINE + OVERTIME}ms`,
-      // Rules compile to large expressions: compiling them to machine code cost 5x their running time.
+      // Rules compile to large expressions: compiling them to machine code cost 5 times their running time.
       jit: "off",
       idle_in_transaction_session_timeout: "60s",
       ...more,
@@ -141,13 +144,13 @@ function openExporting(pool: Pool, writers: Pool, limits = EXPORT_LIMITS): Datab
 }
 
 function openReading(url: string, size: number, settings: Settings): Pick<Database, "read" | "close"> {
-  // What is not known to be short is worth planning for its values: a rare one may need another index.
+  // A statement that may be long is planned for its values: a rare value may need another index.
   const readers = openPool(url, size, {
     ...settings("app_reader", { plan_cache_mode: "force_custom_plan" }),
     types: jsonAsText as never,
   });
   const shared = openSharedReaders(url, { ...settings("app_reader", SHORT), types: jsonAsText as never });
-  // Callers choose the filters of lists: their texts must not take the room of the service's own.
+  // Callers choose the filters of lists: these texts must not displace the service's own prepared ones.
   const listTexts = new Set<string>();
   return {
     read: async (statement, { short = false, deadline = REQUEST_DEADLINE } = {}) => {
@@ -165,7 +168,10 @@ function openReading(url: string, size: number, settings: Settings): Pick<Databa
   };
 }
 
-/** The driver (3.4.9) counts on from a statement that failed between its rows, and begins the next result with holes. */
+/**
+ * The driver (3.4.9) keeps counting after a statement that failed between its rows: the next result begins with
+ * holes.
+ */
 function dense(rows: unknown[]): RowValues[] {
   return (rows.length > 0 && !(0 in rows) ? rows.filter(() => true) : rows) as RowValues[];
 }
@@ -175,7 +181,7 @@ function tenantRole(property: string): string[] {
   return ["set local role app_property", `set local app.property_id = '${property}'`];
 }
 
-/** Cancels the query of a backend of ours. Only the login itself may, and none of the roles that it takes on. */
+/** Cancels the query of one of our backends. Only the login role may do so, not the roles that it takes on. */
 async function cancelBackend(pool: Pool, backend: number): Promise<void> {
   const statement = `set local role none; select pg_cancel_backend(${backend})`;
   await withClient(pool, 2_000, ({ sql }) => sql.unsafe(statement).simple()).catch(() => {});

@@ -11,7 +11,7 @@ export interface Applied {
   milliseconds: number;
 }
 
-/** Until 1.0.0 the migrations are a baseline that is edited: a database of another state cannot be brought up to date. */
+/** Until 1.0.0 the migrations are an edited baseline: a database in another state cannot be migrated. */
 export class UnreleasedDatabase extends Error {
   constructor(migration: string) {
     super(
@@ -23,9 +23,8 @@ export class UnreleasedDatabase extends Error {
 const PATIENCE_MS = 10_000;
 
 /**
- * Brings a database up to date, under an advisory lock. Answers the migrations that it applied. Throws
- * UnreleasedDatabase; throws when the database cannot be ours, or when there is no connection to it within
- * `patience` milliseconds.
+ * Migrates a database under an advisory lock and answers the applied migrations. Throws UnreleasedDatabase. Throws
+ * when the service cannot use the database, or gets no connection within `patience` milliseconds.
  */
 export async function migrate(url: string, patience = PATIENCE_MS): Promise<Applied[]> {
   const { sql, cut } = openClient(url, { onnotice: () => {}, connect_timeout: PATIENCE_MS / 1000 });
@@ -50,7 +49,7 @@ export async function migrate(url: string, patience = PATIENCE_MS): Promise<Appl
   }
 }
 
-/** In the order in which they are applied. */
+/** The migrations in the order of their application. */
 async function readMigrations(): Promise<Map<string, { text: string; checksum: string }>> {
   const names = (await readdir(FOLDER)).filter((file) => file.endsWith(".sql")).sort();
   const texts = await Promise.all(names.map((name) => readFile(new URL(name, FOLDER), "utf8")));
@@ -63,7 +62,7 @@ async function readMigrations(): Promise<Map<string, { text: string; checksum: s
 }
 
 interface ServerFacts {
-  /** As 180001 for 18.1. */
+  /** 180001 means 18.1. */
   version: number;
   encoding: string;
 }
@@ -75,14 +74,14 @@ async function checkServer(sql: postgres.Sql): Promise<void> {
   if (flaw) throw Object.assign(new Error(flaw), { code: "UNFIT" });
 }
 
-/** Why a database cannot be ours; null when it can. */
+/** The reason why the service cannot use a database; null when it can. */
 export function unfit({ version, encoding }: ServerFacts): string | null {
   if (version < 150_000) return `it is PostgreSQL ${Math.floor(version / 10_000)}, and 15 or newer is needed`;
   if (encoding !== "UTF8") return `its encoding is ${encoding}, and must be UTF8: not every name fits in`;
   return null;
 }
 
-/** Where a connection is closed before it is ready, the driver opens the next one without end. */
+/** The driver reconnects without end when a connection closes before it is ready. */
 async function within(patience: number, cut: () => void, first: Promise<void>): Promise<void> {
   const { promise: late, reject } = Promise.withResolvers<never>();
   const message = `what answers there has not said within ${patience} ms that it is ready`;

@@ -1,4 +1,4 @@
-/** Runs at most `most` pieces of work at once. The others wait, and begin in the order in which they came. */
+/** Runs at most `most` tasks at once. The others wait, and start in the order of arrival. */
 export function semaphore(most: number) {
   const waiting: (() => void)[] = [];
   let running = 0;

@@ -5,8 +5,8 @@ const FRAGMENT = Symbol("fragment");
 const DRIVER = Symbol("driver");
 
 /**
- * SQL with its values: a statement, or a piece of one. Pieces are put into one another by the tag `sql`, and the
- * placeholders are numbered when the statement runs.
+ * SQL with its values: a statement, or a piece of one. The tag `sql` nests pieces. The placeholders are numbered when
+ * the statement runs.
  */
 export interface Fragment {
   readonly [FRAGMENT]: true;
@@ -17,10 +17,12 @@ export interface Fragment {
   readonly isAdHoc: boolean;
 }
 
-/** Rows, and how many the statement returned or wrote. */
+/** Rows, and the number of rows that the statement returned or wrote. */
 export type Rows<R extends readonly object[]> = R & { readonly count: number };
 
-/** A statement of a transaction. It runs once, when it is first awaited; put into another one, it is a piece of that. */
+/**
+ * A statement of a transaction. It runs once, at its first await; inside another statement it is a piece of that one.
+ */
 export interface Statement<R extends readonly object[]> extends Fragment, Promise<Rows<R>> {}
 
 /** The tag of one transaction: `await sql<Row[]>\`select …\`` runs the statement in it. */
@@ -37,7 +39,7 @@ export function sql(texts: TemplateStringsArray, ...values: unknown[]): Fragment
   return composed(texts, values);
 }
 
-/** Text of our own, such as an operator or a list of columns. Never a text that a caller has sent. */
+/** The service's own text, such as an operator or a list of columns. Never a caller's text. */
 export function raw(text: string): Fragment {
   return { [FRAGMENT]: true, texts: [text], values: [], isAdHoc: false };
 }
@@ -47,18 +49,18 @@ export function identifier(name: string): Fragment {
   return raw(`"${name.replaceAll('"', '""')}"`);
 }
 
-/** A value with its SQL type, for places where PostgreSQL cannot tell the type. */
+/** A value with its SQL type, where PostgreSQL cannot infer the type. */
 export function cast(value: unknown, type: string): Fragment {
   return sql`${value}::${raw(type)}`;
 }
 
-/** Fragments one behind another. */
+/** Fragments, joined by a separator. */
 export function join(fragments: readonly Fragment[], separator = ", "): Fragment {
   const gaps = fragments.map((_, index) => (index === 0 ? "" : separator));
   return composed([...gaps, ""], fragments);
 }
 
-/** A named part of a statement: `name as (body)`. A materialized one is worked out once, by itself. */
+/** A named part of a statement: `name as (body)`. A materialized one is computed once, by itself. */
 export function cte(
   name: string,
   body: Fragment,
@@ -78,7 +80,7 @@ export function insertedValues(row: object): Fragment {
   return sql`(${names}) values (${join(Object.values(row).map((value) => sql`${value}`))})`;
 }
 
-/** The same fragment, whose text belongs to one request: no connection keeps it prepared. */
+/** The same fragment as the text of one request: no connection keeps it prepared. */
 export function adHoc({ texts, values }: Fragment): Fragment {
   return { [FRAGMENT]: true, texts, values, isAdHoc: true };
 }
@@ -88,8 +90,9 @@ export function isFragment(value: unknown): value is Fragment {
 }
 
 /**
- * The statement as PostgreSQL takes it, its placeholders numbered from 1. In a text of one request equal values with
- * the same cast share one: rules repeat their property and their keys, and a statement has 65,535 parameters at most.
+ * The statement as PostgreSQL takes it, with placeholders numbered from 1. In a text of one request, equal values
+ * with the same cast share a placeholder. Rules repeat their property and keys, and a statement has at most 65,535
+ * parameters.
  */
 export function numbered({ texts, values, isAdHoc }: Fragment): { text: string; values: unknown[] } {
   const given: unknown[] = [];
@@ -136,16 +139,19 @@ export function tagOf(driver: postgres.Sql): Sql {
   return Object.assign(tag, { [DRIVER]: driver });
 }
 
-/** The driver below a tag, for what only the driver can do. */
+/** The driver below a tag, for functions that only the driver has. */
 export function driverOf(tag: Sql): postgres.Sql {
   return tag[DRIVER];
 }
 
-/** A connection keeps every statement that it has prepared, so the texts must not grow without end. */
+/** A connection keeps every statement that it has prepared, so the number of texts is bounded. */
 const MOST_PREPARED = 1_000;
 const ownTexts = new Set<string>();
 
-/** A statement on a connection of the driver; it runs when it is awaited. `prepared` are the texts kept so far. */
+/**
+ * A statement on a connection of the driver; it runs when it is awaited. `prepared` holds the texts that are prepared
+ * so far.
+ */
 export function query<R extends readonly object[]>(
   driver: postgres.Sql,
   fragment: Fragment,

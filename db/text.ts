@@ -9,20 +9,23 @@ export function isUuid(value: unknown): value is string {
   return typeof value === "string" && WHOLE_UUID.test(value);
 }
 
-/** Whether the value is a day that the calendar has, as text such as `2026-02-28`, from the year 1 on. */
+/** Whether the value is a day of the calendar as text, such as `2026-02-28`, from the year 1 on. */
 export function isDay(value: unknown): value is string {
   const [, year, month, day] = (typeof value === "string" && DAY.exec(value)?.map(Number)) || [];
   if (!year || !month || !day || month > 12) return false;
-  // The calendar repeats every 400 years, and Date.UTC takes years below 100 for the 1900s.
+  // The calendar repeats every 400 years, and Date.UTC reads years below 100 as the 1900s.
   return day <= new Date(Date.UTC(2000 + (year % 400), month, 0)).getUTCDate();
 }
 
-/** Whether PostgreSQL can store the text, also within JSON: it holds no NUL and no half of a character. */
+/** Whether PostgreSQL can store the text, also within JSON: it holds neither NUL nor a lone surrogate. */
 export function isStorable(text: string): boolean {
   return text.isWellFormed() && !text.includes("\0");
 }
 
-/** The text as PostgreSQL can store it, cut to `most` UTF-16 units: without NUL, and U+FFFD for half a character. */
+/**
+ * The text as PostgreSQL can store it, cut to `most` UTF-16 units. NUL is removed, and U+FFFD replaces a lone
+ * surrogate.
+ */
 export function storable(text: string, most = Number.POSITIVE_INFINITY): string {
   if (text.length <= most && isStorable(text)) return text;
   return text.replaceAll("\0", "").slice(0, most).toWellFormed();

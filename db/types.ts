@@ -1,6 +1,6 @@
 /**
- * How values travel. The array types are named here because postgres.js otherwise asks for them on every new
- * connection, and drops the error when that connection breaks.
+ * How values travel. The array types are listed here: postgres.js otherwise queries them on every new connection, and
+ * drops the error when that connection breaks.
  */
 export const types = {
   date: { to: 1184, from: [1184], serialize: String, parse: isoTime },
@@ -19,7 +19,7 @@ export const types = {
   jsonbs: arrayType(3807, (text) => JSON.parse(text) as unknown),
 };
 
-/** The same for who passes JSON on as it is. */
+/** The same types for callers that pass JSON on unparsed. */
 export const jsonAsText = {
   ...types,
   json: { to: 114, from: [114, 3802], serialize: String, parse: String },
@@ -45,8 +45,8 @@ export function arrayLiteral(values: unknown[]): string {
 }
 
 /**
- * Hex as the array `$1::bytea[]`. Not `decode($1, 'hex')` where it meets a column: below row-level security no index
- * serves a comparison with the result of a function that is not leakproof.
+ * Hex as the array `$1::bytea[]`. Not `decode($1, 'hex')` beside a column: under row-level security no index serves a
+ * comparison with a function that is not leakproof.
  */
 export function byteaLiteral(hexes: readonly string[]): string {
   return arrayLiteral(hexes.map((hex) => `\\x${hex}`));
@@ -72,5 +72,5 @@ export function parseArray(text: string): (string | null)[] {
   });
 }
 
-/** Stands where there is no id, and before every id. */
+/** Stands for a missing id, and sorts before every id. */
 export const NIL_UUID = "00000000-0000-0000-0000-000000000000";

@@ -2,7 +2,7 @@ import { ConnectionLost, DeadlineExceeded, withDeadline } from "./open.ts";
 import { REQUEST_DEADLINE, type Work } from "./transaction.ts";
 
 export interface GroupCommit {
-  /** Runs `work`, after which all that it wrote is kept. Throws what it throws, and DeadlineExceeded. */
+  /** Runs `work` and resolves once its writes are committed. Throws the work's error, and DeadlineExceeded. */
   run<T>(opening: readonly string[], work: Work<T>, deadline?: number): Promise<T>;
 }
 
@@ -13,16 +13,16 @@ interface Member {
   reject(error: unknown): void;
 }
 
-/** While as many transactions run, new members wait: they are the next group. */
+/** While this many transactions run, new members wait and form the next group. */
 const GROUPS_AT_ONCE = 2;
 const MOST_MEMBERS = 16;
-/** A group that has to wait for a lock is given up, and its members wait for themselves. */
+/** A group that waits this long for a lock is given up; each member then waits in its own transaction. */
 const LOCK_TIMEOUT = "set local lock_timeout = '100ms'";
 
 /**
- * Group commit: short writes with one opening that come at the same time share a transaction, its opening, its commit
- * and its wait for the disk. Without it, a keyed create took 1.5 to 1.9 times as long (S17). Where a group fails,
- * each member runs again in a transaction of its own, so `work` may run twice.
+ * Group commit: short writes with the same opening that arrive at the same time share one transaction, one commit and
+ * one disk flush. Without it a keyed create takes 1.5 to 1.9 times as long (S17). When a group fails, each member
+ * runs again in its own transaction, so `work` may run twice.
  */
 export function groupCommit(
   transact: <T>(statements: readonly string[], work: Work<T>) => Promise<T>,
@@ -53,7 +53,7 @@ export function groupCommit(
       if (running >= GROUPS_AT_ONCE) return;
       waiting.delete(name);
       const group = members.splice(0, MOST_MEMBERS);
-      // The rest goes behind the other openings.
+      // The remaining members queue behind the other openings.
       if (members.length > 0) waiting.set(name, members);
       if (group.length > 0) void start(group);
     }
@@ -66,7 +66,7 @@ export function groupCommit(
       const members = waiting.get(name) ?? [];
       waiting.set(name, members);
       members.push(member);
-      // After this turn of the event loop, in which more may come.
+      // The group starts after this iteration of the event loop, which may bring more members.
       setImmediate(startNext);
       return withDeadline(promise, deadline).finally(() => {
         const place = members.indexOf(member);
@@ -76,7 +76,9 @@ export function groupCommit(
   };
 }
 
-/** All of the members side by side: none may send anything once the others have failed and the transaction ends. */
+/**
+ * Runs all members side by side. No member may send a statement after another has failed and the transaction ends.
+ */
 function together(members: Member[]): Work<unknown[]> {
   return async (sql, last) => {
     const ended = await Promise.allSettled(members.map(({ work }) => work(sql, last)));

@@ -6,7 +6,7 @@ export class DeadlineExceeded extends Error {
   readonly code = "57014";
 }
 
-/** The connection went away in the middle: nothing of the transaction was kept, or nobody can tell. */
+/** The connection was lost during the transaction: it was rolled back, or its outcome is unknown. */
 export class ConnectionLost extends Error {
   readonly code = "CONNECTION_CLOSED";
 
@@ -16,24 +16,24 @@ export class ConnectionLost extends Error {
 }
 
 /**
- * One connection. It is a postgres.js instance of its own, because the driver tells of a lost connection by instance
- * only, and writes to the dead socket of a reserved one.
+ * One connection, as a postgres.js instance of its own. The driver reports a lost connection per instance only, and
+ * writes to the dead socket of a reserved one.
  */
 export interface Client {
   sql: postgres.Sql;
-  /** The connection was lost since the client was taken: what it held open is gone. */
+  /** The connection was lost after the client was taken: its transaction is gone. */
   lost: boolean;
-  /** Called when that happens. */
+  /** Called when the connection is lost. */
   onLost: Set<() => void>;
-  /** Ends it at once and for good, whatever it waits for. */
+  /** Destroys the connection at once and for good, even while it waits. */
   cut(): void;
-  /** Ends it when what was sent has been answered, or after 5 seconds. */
+  /** Ends the connection when all sent queries are answered, or after 5 seconds. */
   end(): Promise<void>;
 }
 
 export type ConnectionOptions = NonNullable<Parameters<typeof postgres>[1]>;
 
-/** Milliseconds in which the driver fails the queries of a lost connection, if it does at all. */
+/** Milliseconds within which the driver fails the queries of a lost connection, if it does so at all. */
 const ANSWERS_LOSS_WITHIN = 100;
 
 export function openClient(url: string, options: ConnectionOptions): Client {
@@ -59,7 +59,7 @@ export function openClient(url: string, options: ConnectionOptions): Client {
   return client;
 }
 
-/** Where the driver wants to be connected to. */
+/** The address that the driver connects to. */
 interface Address {
   host: string[];
   port: number[];
@@ -67,15 +67,15 @@ interface Address {
 }
 
 /**
- * The sockets of one connection, which can be destroyed for good. An instance of the driver (3.4.9) that is ended
- * while it waits to connect does so all the same, and keeps that connection for ever.
+ * The sockets of one connection, which can be destroyed for good. The driver (3.4.9) connects even when it is ended
+ * while it waits to connect, and then keeps that connection forever.
  */
 function cuttableSocket() {
   let current: Socket | undefined;
   let isDestroyed = false;
   let attempt = 0;
   return {
-    // Not awaited: the driver hears of a failure by the socket's events alone, and sockets queue until they are open.
+    // Not awaited: the driver learns of a failure by socket events only, and a socket queues writes until it is open.
     socket: ({ host, port, path }: Address): Socket => {
       if (isDestroyed) throw new Error("the connection was given up");
       const at = attempt++ % host.length;
@@ -89,7 +89,10 @@ function cuttableSocket() {
   };
 }
 
-/** The work's result. The driver answers nothing that is sent while a connection breaks: then ConnectionLost. */
+/**
+ * Resolves with the work's result, or throws ConnectionLost. The driver answers no query that is sent while a
+ * connection breaks.
+ */
 export async function unlessLost<T>(client: Client, work: PromiseLike<T>, cut: () => void): Promise<T> {
   let timer: NodeJS.Timeout | undefined;
   const { promise: lost, reject } = Promise.withResolvers<never>();

@@ -4,12 +4,12 @@ export interface Pool {
   take(): Promise<Client>;
   /** Takes a client back, unless it was discarded. */
   give(client: Client): void;
-  /** Cuts the client's connection, whatever it waits for, and puts a new one in its place. */
+  /** Cuts the client's connection, even while it waits, and opens a new one in its place. */
   discard(client: Client): void;
   close(): Promise<void>;
 }
 
-/** Connections that are handed out whole. */
+/** A pool of connections: each is handed to one caller at a time. */
 export function openPool(url: string, size: number, options: ConnectionOptions): Pool {
   const idle: Client[] = [];
   const waiting: ((client: Client) => void)[] = [];

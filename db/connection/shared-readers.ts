@@ -8,13 +8,14 @@ import {
   withDeadline,
 } from "./open.ts";
 
-/** Statements are planned once for all values, and one that is not short is stopped. */
+/** PostgreSQL plans each statement once for all values, and stops a statement that takes too long. */
 export const SHORT = { plan_cache_mode: "force_generic_plan", statement_timeout: "250ms" };
 
 export interface SharedReaders {
   /**
-   * Runs a short read behind others. Null when it has to run on a connection of its own: it was stopped now or
-   * lately, or its connection was lost. `name` is known again by then. Throws DeadlineExceeded.
+   * Runs a short read behind others on one connection. Null when the read needs a connection of its own: it was
+   * stopped now or recently, or the connection was lost. `name` identifies the read, so that a stopped one is
+   * recognized. Throws DeadlineExceeded.
    */
   run<T>(name: string, read: (sql: postgres.Sql) => PromiseLike<T>, deadline: number): Promise<T | null>;
   close(): Promise<void>;
@@ -30,15 +31,15 @@ const CONNECTIONS = 3;
 const FORGET_STOPPED_EVERY = 10_000;
 const QUERY_CANCELED = "57014";
 /**
- * The C library gives freed memory back to the system, and each page of 50 KB then takes it anew, until a larger
- * piece was freed once: 656 µs of PostgreSQL's time a page before, 554 after.
+ * The C library returns freed memory to the system, and takes it again for each page of 50 KB. Freeing one larger
+ * piece once ends that: 656 µs of PostgreSQL's time a page before, 554 after.
  */
 const WARMING = "select length(repeat('x', 4000000))";
 
 /**
- * Connections that many short reads are on at once, one behind the other: none waits for a connection to come back,
- * and PostgreSQL has its next one at hand. A list of 50 takes 930 µs of both processes' time by them, and 1,530 by
- * connections that are handed out (S1).
+ * Connections on which many short reads run one behind the other. No read waits for a free connection, and PostgreSQL
+ * always has the next read at hand. A list of 50 takes 930 µs of both processes' time this way, and 1,530 µs on
+ * pooled connections (S1).
  */
 export function openSharedReaders(url: string, options: ConnectionOptions): SharedReaders {
   const lines: Line[] = [];
@@ -81,7 +82,7 @@ export function openSharedReaders(url: string, options: ConnectionOptions): Shar
           discard(line);
           throw error;
         }
-        // A read may be run again: all but the statement's own fault has another cause.
+        // A read may run again, so only the statement's own error is thrown.
         if (error instanceof postgres.PostgresError && !/^(08|57)/.test(error.code)) throw error;
         if (error instanceof postgres.PostgresError && error.code === QUERY_CANCELED) stopped.add(name);
         return null;

@@ -9,25 +9,27 @@ import { type Sql, tagOf } from "#db/sql.ts";
 import type { Pool } from "./pool.ts";
 
 /**
- * What runs in a transaction. Statements given to `last` are not awaited by it: they go out together with the
- * commit, in one round trip, and undo everything when one fails.
+ * The work of a transaction. The work does not await the statements that it gives to `last`. They go out with the
+ * commit, in one round trip, and a failing one rolls everything back.
  */
 export type Work<T> = (sql: Sql, last: (statement: PromiseLike<unknown>) => void) => Promise<T>;
 
 export interface Opening {
-  /** Sent behind `begin`, each as a message of its own: Citus repeats to its workers the whole text of a SET. */
+  /** Sent after `begin`, each as a message of its own: Citus repeats the whole text of a SET to its workers. */
   statements: readonly string[];
   readOnly?: boolean | undefined;
-  /** Milliseconds after which the caller is answered 503, whatever the connection does. */
+  /** Milliseconds until the caller gets 503, whatever the connection does. */
   deadline?: number | undefined;
 }
 
-/** Milliseconds. With the second that a rate limit may wait before it, nobody waits longer than five. */
+/** Milliseconds. A rate limit may wait one second before it, so a caller waits at most five. */
 export const REQUEST_DEADLINE = 4_000;
-/** A query that nobody waits for any more ends by itself so long after: cutting its connection does not stop it. */
+/**
+ * Milliseconds until the server ends a query whose caller has gone. Cutting the connection does not stop the query.
+ */
 export const OVERTIME = 1_000;
 
-/** Runs `work` in one transaction, which nothing is left of when it fails. */
+/** Runs `work` in one transaction, and rolls it back when it fails. */
 export function transact<T>(
   pool: Pool,
   work: Work<T>,
@@ -49,21 +51,21 @@ export function transact<T>(
     const final: Promise<unknown>[] = [];
     const last = (statement: PromiseLike<unknown>) => {
       const sent = Promise.resolve(statement);
-      // Heard even where the connection is lost before anybody waits for it.
+      // The connection may be lost before this is awaited, so its rejection is handled here.
       sent.catch(() => {});
       final.push(sent);
     };
     let result: T;
     try {
       result = await settle(work(tagOf(sql), last), opened);
-      // On a connection that came back by itself there is no transaction left to commit.
+      // A connection that reconnected by itself has no transaction to commit.
       if (isLost()) throw new ConnectionLost();
     } catch (error) {
       if (isLost()) throw error instanceof ConnectionLost ? error : new ConnectionLost({ cause: error });
       await sql.unsafe("rollback").then(undefined, () => {});
       throw isLost() ? new ConnectionLost({ cause: error }) : error;
     }
-    // The transaction ends here in any case: where a statement has failed, this rolls it back.
+    // The transaction ends here in any case: after a failed statement, `commit` rolls back.
     const failed = await Promise.all([...final, sql.unsafe("commit")]).then(
       () => null,
       (error: unknown) => ({ error }),
@@ -74,14 +76,14 @@ export function transact<T>(
   });
 }
 
-/** Milliseconds for the server, where 0 is no limit. */
+/** Milliseconds for the server; 0 means no limit. */
 function timeoutOf(deadline: number): number {
   return Number.isFinite(deadline) ? Math.ceil(deadline) + OVERTIME : 0;
 }
 
 /**
- * The work's result, or the error of the opening statements, which explains any that followed. Waits for the work in
- * any case: it may send nothing after the end.
+ * The work's result, or the error of the opening statements, which explains later errors. It waits for the work in
+ * any case, because the work may send nothing after the end.
  */
 async function settle<T>(work: Promise<T>, opened: Promise<{ error: unknown } | null>): Promise<T> {
   const [[ended], failed] = await Promise.all([Promise.allSettled([work]), opened]);
@@ -90,7 +92,7 @@ async function settle<T>(work: Promise<T>, opened: Promise<{ error: unknown } | 
   return ended.value;
 }
 
-/** Runs `work` on a connection of its own. One that has not answered by the deadline, or was lost, is cut. */
+/** Runs `work` on a connection of its own. A connection that is lost, or silent at the deadline, is cut. */
 export async function withClient<T>(
   pool: Pool,
   deadline: number,
@@ -106,7 +108,7 @@ export async function withClient<T>(
     const given = unlessLost(client, work(client), () => pool.discard(client));
     return await withDeadline(given, deadline - (performance.now() - startedAt));
   } catch (error) {
-    // One that came back by itself may have begun what the driver had not sent yet, and nobody would end it.
+    // A reconnected connection may run a `begin` that the driver sends late, and no code would end that transaction.
     if (error instanceof DeadlineExceeded || error instanceof ConnectionLost) pool.discard(client);
     throw error;
   } finally {

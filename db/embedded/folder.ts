@@ -19,10 +19,10 @@ import { promisify } from "node:util";
 
 const exec = promisify(execFile);
 
-/** Who runs the server. Undefined: the service's own user. */
+/** The system user that runs the server; undefined is the service's own user. */
 export type Account = { uid: number; gid: number } | undefined;
 
-// Nothing else of the service's environment: the account could read its secrets in /proc/<pid>/environ.
+// The server gets nothing else of the service's environment: its account could read secrets in /proc/<pid>/environ.
 // LC_ALL keeps the server's messages in English.
 export const SERVER_ENV = {
   PATH: process.env.PATH,
@@ -32,7 +32,7 @@ export const SERVER_ENV = {
   TZ: "UTC",
 };
 
-/** Runs a program as the account to its end, and gives its output. @throws Error with what it wrote to stderr. */
+/** Runs a program as the account and answers its output. @throws Error with the program's stderr. */
 export async function runAs(account: Account, file: string, args: string[]): Promise<string> {
   const { stdout } = await exec(file, args, {
     ...account,
@@ -42,12 +42,12 @@ export async function runAs(account: Account, file: string, args: string[]): Pro
   return stdout;
 }
 
-/** Makes the data folder where there is none, and gives its real path. */
+/** Creates the data folder where it is missing, and answers its real path. */
 export async function openDataDir(dataDir: string): Promise<string> {
   await mkdir(dataDir, { recursive: true });
   const folder = await realpath(dataDir);
   await access(folder, constants.W_OK);
-  // An empty folder is ours to open for passing through (a umask of 077, mkdtemp); a full one is not.
+  // The service may open an empty folder for passing through (a umask of 077, mkdtemp), but never a full one.
   if (isRoot() && (await readdir(folder)).length === 0) {
     await chmod(folder, (await stat(folder)).mode | 0o011);
   }
@@ -55,8 +55,8 @@ export async function openDataDir(dataDir: string): Promise<string> {
 }
 
 /**
- * The folder of the server's files: `postgres` in the data folder, or what it links to where the account
- * cannot pass through the data folder's parents (a checkout in /root).
+ * The folder of the server's files: `postgres` in the data folder, or the target of a link by that name. The link
+ * leads outside where the account cannot pass through the data folder's parents (a checkout in /root).
  */
 export async function openHome(folder: string): Promise<string> {
   const path = join(folder, "postgres");
@@ -76,12 +76,12 @@ export async function openHome(folder: string): Promise<string> {
   return outside;
 }
 
-/** Who may run the server of this cluster: PostgreSQL refuses root. */
+/** The account that runs this cluster's server: PostgreSQL refuses root. */
 export async function chooseAccount(home: string, cluster: string): Promise<Account> {
   if (!isRoot()) return undefined;
   const owner = await stat(cluster).catch(() => undefined);
   const account = owner && owner.uid !== 0 ? { uid: owner.uid, gid: owner.gid } : await spareAccount();
-  // Copied or restored by root.
+  // Root has copied or restored the folder.
   if (owner?.uid === 0) await exec("chown", ["-R", `${account?.uid}:${account?.gid}`, cluster]);
   if (!(await canEnter(account, home))) {
     throw new Error(`User ${account?.uid}, who runs PostgreSQL, cannot reach ${home}. Move the data folder.`);
@@ -89,7 +89,7 @@ export async function chooseAccount(home: string, cluster: string): Promise<Acco
   return account;
 }
 
-// initdb looks its user up, so a made-up uid does not do.
+// initdb looks its user up, so the user must exist in the system.
 async function spareAccount(): Promise<Account> {
   if (!isRoot()) return undefined;
   const lines = (await readFile("/etc/passwd", "utf8")).split("\n").map((line) => line.split(":"));
@@ -107,7 +107,7 @@ async function spareAccount(): Promise<Account> {
   throw new Error("PostgreSQL does not run as root, and there is no other user here. Set DATABASE_URL.");
 }
 
-// Asked of the system and not worked out from mode bits, which know nothing of ACLs.
+// The system decides, because mode bits know nothing of ACLs.
 async function canEnter(account: Account, folder: string): Promise<boolean> {
   if (!account) return true;
   return runAs(account, "/bin/sh", ["-c", 'cd -- "$1"', "sh", folder]).then(
@@ -116,7 +116,7 @@ async function canEnter(account: Account, folder: string): Promise<boolean> {
   );
 }
 
-// Places that outlive a reboot first. mkdtemp makes a folder that nobody has prepared for us.
+// Folders that survive a reboot come first. mkdtemp creates the folder, so no other user can have prepared it.
 async function makeOutside(): Promise<string> {
   for (const parent of ["/var/lib", "/var/tmp", tmpdir()]) {
     const made = await mkdtemp(join(parent, "player-marketing-")).catch(() => undefined);

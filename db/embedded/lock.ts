@@ -5,19 +5,19 @@ import { DatabaseSync } from "node:sqlite";
 
 const SQLITE_BUSY = 5;
 
-// A database handle that is garbage collected gives its lock back, whatever the caller still believes.
+// A garbage-collected database handle releases its lock, so held handles are referenced here.
 const held = new Set<DatabaseSync>();
 
-/** Another process of ours has the folder. */
+/** Another process of the service uses the data folder. */
 export class DataFolderInUse extends Error {}
 
 /**
- * Takes a folder for this process until `release`, or until the process dies, however it dies.
- * @throws DataFolderInUse naming the process that has the folder.
+ * Locks a folder for this process until `release`, or until the process dies in any way. @throws DataFolderInUse
+ * naming the process that has the folder.
  */
 export async function lockFolder(folder: string): Promise<() => void> {
-  // SQLite, because Node has no flock and SQLite's lock is the kernel's: nothing stale is left by kill -9 or
-  // a reboot. A pid file needs start times, has a race when a stale one is replaced, and lies in containers.
+  // SQLite, because Node has no flock and SQLite's lock is the kernel's: kill -9 and a reboot leave nothing stale. A
+  // pid file needs start times, races when a stale one is replaced, and lies in containers.
   const path = join(folder, "service.lock");
   const pidFile = join(folder, "service.pid");
   const lock = new DatabaseSync(path, { timeout: 200 });
@@ -38,7 +38,7 @@ export async function lockFolder(folder: string): Promise<() => void> {
   };
 }
 
-/** Lets the folder's owner use files that root has written there, in a later start without root. */
+/** Gives files that root has written to the folder's owner, who may start the service later without root. */
 export async function giveToOwner(folder: string, ...files: string[]): Promise<void> {
   if (process.getuid?.() !== 0) return;
   const { uid, gid } = await stat(folder);

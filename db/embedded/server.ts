@@ -6,8 +6,8 @@ import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import { type Account, runAs, SERVER_ENV } from "./folder.ts";
 
-// First politely: running statements end and the cache is written. Then at once, which costs a recovery at
-// the next start, and nothing that was acknowledged.
+// SIGINT comes first: running statements end and the cache is written. The next signal ends the server at once: the
+// next start recovers, and keeps all acknowledged writes.
 const FAREWELLS = [
   ["SIGINT", 60_000],
   ["SIGQUIT", 10_000],
@@ -24,24 +24,24 @@ interface ServerPlan {
 }
 
 export interface Server {
-  /** Resolves with the reason when the server has ended, for whatever reason. */
+  /** Resolves with the reason when the server has ended. */
   ended: Promise<string>;
   stop(): Promise<void>;
 }
 
-/** Starts the server, and waits until it accepts connections. @throws Error with the end of its log. */
+/** Starts the server and waits until it accepts connections. @throws Error with the end of the server's log. */
 export async function launch(plan: ServerPlan): Promise<Server> {
   const log = await open(plan.logFile, "a", 0o600);
   const child = spawn(plan.postgres, ["-D", plan.cluster, ...settings(plan)], {
     ...plan.account,
     cwd: "/",
     env: SERVER_ENV,
-    // Its own process group: a Ctrl-C in the terminal must not end it before the service has finished.
+    // A process group of its own: Ctrl-C in the terminal must not end the server before the service.
     detached: true,
     windowsHide: true,
     stdio: ["ignore", log.fd, log.fd],
   });
-  // A service that fails must be able to end; the next start stops what it left behind.
+  // A failed service must be able to exit; the next start stops the server that it left.
   child.unref();
   let end: string | undefined;
   const ended = ending(child).then((reason) => {
@@ -56,7 +56,7 @@ export async function launch(plan: ServerPlan): Promise<Server> {
   return { ended, stop: () => stopChild(child, ended) };
 }
 
-/** Ends the server of this cluster that a killed service has left running, and what remains of a killed one. */
+/** Ends the server that a killed service left running on this cluster, and the remains of a killed server. */
 export async function stopLeftBehind(cluster: string, account: Account): Promise<boolean> {
   const pidFile = join(cluster, "postmaster.pid");
   const postmaster = Number.parseInt(await readFile(pidFile, "utf8").catch(() => ""), 10);
@@ -65,7 +65,7 @@ export async function stopLeftBehind(cluster: string, account: Account): Promise
   for (const [signal, patience] of FAREWELLS) {
     let pids = await serversOf(cluster, account);
     found ||= pids.length > 0;
-    // Backends without a postmaster have nobody left to end them politely.
+    // Only a postmaster ends its backends gently, so backends without one get the next signal only.
     if (signal === "SIGINT") pids = pids.filter((pid) => pid === postmaster);
     for (const pid of pids) sendSignal(pid, signal);
     const deadline = performance.now() + patience;
@@ -75,12 +75,12 @@ export async function stopLeftBehind(cluster: string, account: Account): Promise
       pids = pids.filter((pid) => alive.includes(pid));
     }
   }
-  // PostgreSQL refuses to start while the file names a living process, even a stranger with a recycled pid.
+  // PostgreSQL refuses to start while the file names a living process, even an unrelated one with a recycled pid.
   await rm(pidFile, { force: true });
   return found;
 }
 
-/** The port if nobody has it; otherwise, and for 0, one that the system gives. */
+/** The wanted port if it is free; otherwise, and for 0, a port that the system chooses. */
 export async function freePort(wanted: number): Promise<number> {
   const probe = createServer();
   try {
@@ -96,8 +96,8 @@ export async function freePort(wanted: number): Promise<number> {
   return port;
 }
 
-// For a small machine. Errors of single statements are not logged: the client has them, and the log would
-// fill with players' data.
+// Settings for a small machine. Errors of single statements stay out of the log: the client has them, and they would
+// fill it with players' data.
 function settings({ port, durable }: ServerPlan): string[] {
   const all = {
     listen_addresses: "127.0.0.1",
@@ -134,7 +134,7 @@ async function serversOf(cluster: string, account: Account): Promise<number[]> {
       .filter((line) => line.includes(`postgres -D ${cluster} -c`))
       .map((line) => Number.parseInt(line, 10));
   }
-  // Asked as the account, because root in a container may not read another user's /proc/<pid>/cwd.
+  // The script runs as the account, because root in a container may not read another user's /proc/<pid>/cwd.
   const script = `for p in /proc/[0-9]*; do
     [ "$p/cwd" -ef "$1" ] && [ "$(cat "$p/comm")" = postgres ] && echo "\${p#/proc/}"; done; true`;
   const output = await runAs(account, "/bin/sh", ["-c", script, "sh", cluster]);

@@ -13,20 +13,20 @@ export interface EmbeddedDatabase {
   url: string;
   /** True when this call has created the database. */
   fresh: boolean;
-  /** Ends the server (open statements fail, what was committed is kept) and gives the data folder back. */
+  /** Stops the server and releases the data folder. Open statements fail; committed data is kept. */
   stop(): Promise<void>;
 }
 
 interface EmbeddedOptions {
   dataDir: string;
-  /** False for tests only: faster, and a crash of the machine may lose everything. */
+  /** False for tests only: faster, but a crash of the machine may lose all data. */
   durable?: boolean;
   log?: (line: string) => void;
 }
 
 /**
- * Starts a PostgreSQL of our own whose files live in `dataDir`.
- * @throws DataFolderInUse when it is in use; Error when the optional package is missing, or the server fails (with its log).
+ * Starts a PostgreSQL of the service's own, with its files in `dataDir`. @throws DataFolderInUse when another process
+ * uses the folder. @throws Error when the optional package is missing, or when the server fails (with its log).
  */
 export async function startEmbedded(options: EmbeddedOptions): Promise<EmbeddedDatabase> {
   const log = options.log ?? (() => undefined);
@@ -38,7 +38,7 @@ export async function startEmbedded(options: EmbeddedOptions): Promise<EmbeddedD
   };
   try {
     const home = await openHome(folder);
-    // A copied data folder links to the same home, outside of both.
+    // A copied data folder links to the same home outside both folders, so the home is locked too.
     releases.push(await lockFolder(home));
     if (home !== join(folder, "postgres")) log(`the database's files are in ${home}`);
     const { server, url } = await startServer({
@@ -60,13 +60,13 @@ export async function startEmbedded(options: EmbeddedOptions): Promise<EmbeddedD
   }
 }
 
-/** URL of the database that a running service keeps in `dataDir`; null when no server of it answers. */
+/** URL of the database that a running service has in `dataDir`; null when its server does not answer. */
 export async function findEmbedded(dataDir: string): Promise<string | null> {
   const note = await readNote(resolve(dataDir));
   if (!note) return null;
   const sql = postgres(urlOf(note), { max: 1, connect_timeout: 3, onnotice: () => undefined });
   try {
-    // A copied data folder has the original's address in its note.
+    // A copied data folder holds the original's address in its note.
     const [server] = await sql`select current_setting('data_directory') as cluster`;
     return server?.cluster === (await realpath(join(dataDir, "postgres/cluster"))) ? urlOf(note) : null;
   } catch {
@@ -122,7 +122,7 @@ async function launchOnFreePort(plan: Launch): Promise<{ server: Server; url: st
     try {
       return { server: await launch({ ...plan, postgres: binaries.postgres, port }), url: urlOf(note) };
     } catch (error) {
-      // Somebody else may have taken the port since we looked.
+      // Another process may have taken the port since the check.
       if (attempt === 5 || (await freePort(port)) === port) throw error;
     }
   }

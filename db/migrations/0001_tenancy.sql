@@ -1,6 +1,6 @@
 -- Roles, ids, and the wall between tenants.
 
--- Roles belong to the whole server, so the migration of another database may have made them, even at this moment.
+-- Roles belong to the whole server: the migration of another database may create them at the same moment.
 do $$
 declare
   wanted text;
@@ -24,8 +24,8 @@ begin
   end loop;
 end $$;
 
--- The reader's policies pass every row already. Without them in its plans the planner may use column statistics
--- for ilike: 158 ms against 0.3 ms for a common pattern. Only a superuser may say so.
+-- The reader's policies already pass every row. Without bypassrls the planner may not use column statistics for
+-- ilike: 158 ms against 0.3 ms for a common pattern. Only a superuser may grant it.
 do $$
 begin
   alter role app_reader bypassrls;
@@ -34,7 +34,7 @@ end $$;
 
 grant usage on schema public to app_idle, app_property, app_system, app_reader;
 
--- Ids in the order of time, for rows that SQL makes. PostgreSQL 18 has its own.
+-- UUIDv7, in the order of time, for rows that SQL makes. PostgreSQL 18 has a function of its own.
 do $$
 begin
   if current_setting('server_version_num')::int >= 180000 then
@@ -55,9 +55,9 @@ end $$;
 create function current_property() returns uuid language sql stable parallel safe
   as $$ select nullif(current_setting('app.property_id', true), '')::uuid $$;
 
--- Walls off tables that have a property_id. app_property meets the rows of the current property alone. app_reader
--- meets all rows: its statements come from db/reader.ts, which puts the property into each. Forced, because the
--- owner would pass otherwise. Without a subquery, because a distributed table takes none in a policy.
+-- Isolates tables that have a property_id. app_property sees only the rows of the current property. app_reader sees
+-- all rows, because db/query/reader.ts puts the property into each of its statements. Row-level security is forced,
+-- because the owner would bypass it. The policies have no subquery, because a distributed table allows none.
 create procedure isolate_tenants(variadic tables regclass[]) language plpgsql as $$
 declare
   tenant_table regclass;
@@ -73,7 +73,7 @@ begin
 end $$;
 revoke execute on procedure isolate_tenants from public;
 
--- Whether tables are spread over nodes. There, a table cannot be analyzed in a transaction that has read it, and
--- the autovacuum of each node has to do.
+-- Whether Citus distributes the tables. A distributed table cannot be analyzed in a transaction that has read it; the
+-- autovacuum of each node analyzes it.
 create function is_distributed() returns boolean language sql stable
   as $$ select exists (select from pg_extension where extname = 'citus') $$;

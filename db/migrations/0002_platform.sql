@@ -1,4 +1,4 @@
--- The platform's own tables: properties, the persons and keys that may enter them, and mail to these persons.
+-- The platform's own tables: properties, users, API keys, and mail to users.
 
 create table properties (
   id uuid primary key default uuid_v7(),
@@ -23,15 +23,15 @@ create table properties (
   pepper bytea not null default sha256(uuid_send(gen_random_uuid()) || uuid_send(gen_random_uuid())),
   created_at timestamptz not null default now(),
   updated_at timestamptz not null default now(),
-  -- ISO 8601 durations by regulation: a privacy request is answered within this time. Operators may change them.
+  -- ISO 8601 durations by regulation: the time limit for answering a privacy request. Operators may change them.
   privacy_deadlines jsonb not null default '{"gdpr": "P1M", "ccpa": "P45D"}',
-  -- The newest seal of each ledger, where the property's own role cannot write. It shows a chain that was cut short.
+  -- The newest seal of each ledger, out of reach of the property's own role. It reveals a chain that was cut short.
   ledger_heads jsonb not null default '{}',
   hard_bounce_limit int not null default 1 check (hard_bounce_limit > 0),
   complaint_limit int not null default 1 check (complaint_limit > 0),
   soft_bounce_limit int not null default 3 check (soft_bounce_limit > 0),
   sms_opt_out_text text not null default 'Reply STOP to opt out',
-  -- The answer to STOP, where the property has its own.
+  -- The reply to STOP, where the property has its own.
   sms_stop_text text,
   tracking text not null default 'on' check (tracking in ('on', 'off')),
   agent_confirmation text not null default 'on' check (agent_confirmation in ('on', 'off'))
@@ -50,7 +50,7 @@ create table users (
   is_active boolean not null default true,
   created_at timestamptz not null default now(),
   updated_at timestamptz not null default now(),
-  -- Tokens issued before it are refused. A whole second, because a token's iat is one.
+  -- Tokens issued before this time are refused. It is a whole second, because a token's iat is one.
   sessions_from timestamptz
 );
 
@@ -78,21 +78,21 @@ create table api_keys (
   created_by uuid references users on delete set null,
   created_at timestamptz not null default now(),
   revoked_at timestamptz,
-  -- Agents with this key are shown no whole address, name or birth date.
+  -- Agents with this key see addresses, names and birth dates masked.
   pii_masked boolean not null default false,
   agent_confirmation text not null default 'on' check (agent_confirmation in ('on', 'off'))
 );
 create index api_keys_property on api_keys (property_id, created_at);
 
--- Beside the keys, because each process writes it every 5 s, and in a cluster every node has a copy of the keys.
--- No foreign key, because a local table that refers to such a copy can wait for itself.
+-- A table beside the keys, because each process writes it every 5 s, and a cluster copies the keys to every node. No
+-- foreign key, because a local table that references such a copy can deadlock with itself.
 create table api_key_uses (
   api_key_id uuid primary key,
   last_used_at timestamptz not null
 );
 
--- One row a user: a newer link ends the older one. Of the token only its SHA-256 is kept. No foreign key, as above:
--- a row outlives its user by 30 minutes at most, and is worth nothing without the user.
+-- One row per user: a newer link replaces the older one. Only the token's SHA-256 is stored. No foreign key, as
+-- above: a row outlives its user by at most 30 minutes, and is useless without the user.
 create table password_resets (
   user_id uuid primary key,
   token_hash bytea not null unique,
@@ -108,7 +108,7 @@ create table signing_keys (
   retired_at timestamptz
 );
 
--- Counts the changes of keys, users, memberships and properties, so that every process knows when to forget.
+-- Counts the changes of keys, users, memberships and properties, so that every process clears its cache.
 create table directory_version (
   singleton boolean primary key default true check (singleton),
   version bigint not null default 0
@@ -134,9 +134,9 @@ grant select, insert, update, delete
   to app_system;
 grant select, update on directory_version to app_system;
 
--- Users are the platform's, and a property's role cannot read them. It may ask these two questions.
+-- Users belong to the platform, and a property's role cannot read them. It may call these two functions.
 
--- Whether an address is that of a person who works in the property.
+-- Whether an address belongs to a person who works in the property.
 create function is_staff(address text) returns boolean language sql stable security definer
   set search_path = public, pg_temp
   as $$
@@ -146,7 +146,7 @@ create function is_staff(address text) returns boolean language sql stable secur
 revoke execute on function is_staff(text) from public;
 grant execute on function is_staff(text) to app_property;
 
--- The users that are told when something happens to the property.
+-- The users that are notified when something happens to the property.
 create function property_managers() returns setof uuid language sql stable security definer
   set search_path = public, pg_temp
   as $$

@@ -1,6 +1,6 @@
--- What calls leave behind: how many there were, how they were answered, and what agents have yet to confirm.
+-- Records of calls: their number, their answers, and the confirmations that agents still owe.
 
--- One row a bucket (an API key, a user, an address, an account) and window, counted by all processes together.
+-- One row per bucket (an API key, a user, an address, an account) and window, counted by all processes together.
 create unlogged table rate_windows (
   bucket text not null,
   window_start bigint not null,
@@ -10,7 +10,7 @@ create unlogged table rate_windows (
 grant select, insert, update, delete on rate_windows to app_system;
 
 -- property_id is the caller's scope: a property, or a user where the operation has no property. No foreign key, so
--- that a reservation locks its own row alone.
+-- that a reservation locks only its own row.
 create table idempotency_records (
   property_id uuid not null,
   key text not null,
@@ -24,14 +24,14 @@ create table idempotency_records (
 );
 create index idempotency_records_expiry on idempotency_records (expires_at);
 
--- The preview that an agent was shown: good for ten minutes and for one use. property_id as above.
+-- The preview that an agent was shown. It is valid for ten minutes and for one use. property_id as above.
 create table agent_confirmations (
   property_id uuid not null,
-  -- SHA-256 of the token, which is kept nowhere.
+  -- SHA-256 of the token; the token itself is not stored.
   id bytea not null,
   tool text not null,
   arguments_hash bytea not null,
-  -- The state that was shown, where the operation names one: a call in another state is refused.
+  -- The previewed state, where the operation names one: a call in another state is refused.
   bound text,
   used_at timestamptz,
   expires_at timestamptz not null default now() + interval '10 minutes',

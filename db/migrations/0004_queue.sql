@@ -1,10 +1,10 @@
--- Background work: the queue, the ticks of the schedule, and what an erasure takes out of jobs.
+-- Background work: the queue, the ticks of the schedule, and the erasure of persons from jobs.
 
 create table queue (
   id uuid primary key,
   name text not null,
   property_id uuid,
-  -- Properties take turns; the platform's own jobs take turns as one more property.
+  -- The unit of fair scheduling: a property, or the platform for its own jobs.
   tenant uuid not null generated always as (coalesce(property_id, '00000000-0000-0000-0000-000000000000')) stored,
   input jsonb not null,
   dedupe text,
@@ -12,7 +12,7 @@ create table queue (
   run_at timestamptz not null default now(),
   attempts int not null default 0,
   max_attempts int not null,
-  -- Attempts that the database itself broke off. They are not counted among `attempts`.
+  -- Attempts that the database itself interrupted. `attempts` does not count them.
   interruptions int not null default 0,
   lease uuid,
   leased_until timestamptz,
@@ -24,7 +24,7 @@ create index queue_leased on queue (leased_until) where state = 'running';
 create index queue_dead on queue (run_at) where state = 'dead';
 create unique index queue_dedupe on queue (name, dedupe) where state = 'ready' and dedupe is not null;
 
--- A tick runs once, however many processes there are.
+-- A tick runs once, however many processes run the scheduler.
 create table schedule_ticks (
   name text not null,
   tick timestamptz not null,
@@ -35,8 +35,8 @@ grant select, insert, update, delete on queue, schedule_ticks to app_system;
 grant insert on queue to app_property;
 grant select (id, name, dedupe, state, run_at), update (run_at) on queue to app_property;
 
--- Raises QL001 unless the lease still stands, and keeps it standing until the transaction ends. A key-share
--- lock stops another worker's claim, and lets the heartbeat pass. It is called before a transaction takes its role.
+-- Raises QL001 unless the lease is valid, and keeps it valid until the transaction ends. The key-share lock stops
+-- another worker's claim, but not the heartbeat. It is called before a transaction takes its role.
 create function hold_lease(job uuid, held uuid) returns void language plpgsql security definer
   set search_path = public, pg_temp as $$
 begin
@@ -48,9 +48,9 @@ end $$;
 revoke execute on function hold_lease(uuid, uuid) from public;
 grant execute on function hold_lease(uuid, uuid) to app_idle;
 
--- A job that has failed for good is kept to be looked into, and not done again, so it need not know its person.
--- An erasure reaches what is there; this is for what a vendor tells after the person was erased.
--- Answers a job's input, and a vendor's notices in it, without addresses and words.
+-- Answers a job's input without addresses and texts, also in a vendor's notices. A job that has failed for good is
+-- kept for inspection and never runs again, so it does not need its person. An erasure reaches existing jobs; this
+-- function covers a vendor's notices that arrive after the erasure.
 create function impersonal(input jsonb) returns jsonb language sql immutable parallel safe as $$
   select case when jsonb_typeof(bare -> 'notices') = 'array' then jsonb_set(bare, '{notices}', (
       select coalesce(jsonb_agg(case jsonb_typeof(n) when 'object' then n - personal else n end order by place), '[]')
@@ -60,14 +60,14 @@ create function impersonal(input jsonb) returns jsonb language sql immutable par
     cross join lateral (select case jsonb_typeof(input) when 'object' then input - personal else input end) b (bare)
 $$;
 
--- Whether a text names a person: `likes`, in lower case, rule most texts out quickly; the regular expression decides.
+-- Whether a text names a person. `likes`, in lower case, quickly rule out most texts; the regular expression decides.
 create function is_named(told text, likes text[], names text) returns boolean language sql immutable parallel safe
   as $$ select case when lower(told) like any (likes) then told ~* names else false end $$;
 
--- Removes what the queue would still do about a person, and what failed jobs have kept of them. Of its own property
--- alone: a tenant can neither read nor remove jobs. A vendor's notices come many to a job, and those about other
--- persons are nowhere else, so they stay. A job that runs loses its notices about the person too, because it may
--- fail and is kept then; its worker has read them already, and holds no lock that this one waits for.
+-- Removes a person from the queue: from jobs still to run, and from failed jobs. It acts on its own property alone,
+-- because a tenant can neither read nor remove jobs. A job holds many vendor notices; those about other persons are
+-- stored nowhere else, so they stay. A running job loses its notices about the person too, because it is kept if it
+-- fails. Its worker has read them already, and holds no lock that this function waits for.
 create function forget_jobs(likes text[], names text) returns int language sql security definer volatile
   set search_path = public, pg_temp as $$
   with told as materialized (

@@ -1,4 +1,4 @@
--- Ledgers, to which rows are only added, and the chains of seals that show whether one was changed.
+-- Append-only ledgers, and the chains of seals that reveal a changed row.
 
 -- SHA-256 of a record as PostgreSQL prints it. Nulls are left out, so that a new column changes no old hash.
 create function sealed_hash(sealed jsonb) returns bytea language sql immutable parallel safe
@@ -6,9 +6,9 @@ create function sealed_hash(sealed jsonb) returns bytea language sql immutable p
 create function salted_hash(salt bytea, detail jsonb) returns bytea language sql immutable parallel safe
   as $$ select sha256(salt || convert_to(detail::text, 'UTF8')) $$;
 
--- The personal part of a row (diff, ip, and request_id, which callers choose) stands beside a random salt, and
--- record_hash is over detail_hash. When a person is erased, that part and the salt go, and the seals still hold.
--- No foreign key: rows are written under the property's role alone, and the check cost as much as an index.
+-- diff, ip and request_id (which callers choose) are personal and have a random salt; record_hash covers their
+-- detail_hash. An erasure removes these columns and the salt, and the seals still verify. No foreign key: rows are
+-- written under the property's role alone, and the check cost as much as an index.
 create table audit_logs (
   property_id uuid not null,
   id uuid not null default uuid_v7(),
@@ -33,7 +33,7 @@ create index audit_logs_created on audit_logs (property_id, created_at, id);
 create index audit_logs_entity on audit_logs (property_id, entity_id);
 create index audit_logs_erased on audit_logs (property_id, erased_by) where erased_by is not null;
 
--- One closed range of a ledger: its rows in their order, and the seal before this one.
+-- One closed range of a ledger: its ordered rows, and the previous seal.
 create table ledger_seals (
   property_id uuid not null references properties,
   id uuid not null default uuid_v7(),
@@ -47,7 +47,7 @@ create table ledger_seals (
   seal_hash bytea not null,
   created_at timestamptz not null default now(),
   updated_at timestamptz not null default now(),
-  -- Over seal_hash, under a key from APP_SECRET, which key_id tells from another one.
+  -- A MAC of seal_hash, under a key from APP_SECRET; key_id identifies that key.
   mac bytea not null,
   key_id text not null,
   primary key (property_id, id),
@@ -56,7 +56,7 @@ create table ledger_seals (
 
 call isolate_tenants('audit_logs', 'ledger_seals');
 
--- The personal part of a row may be blanked, once, and nothing else be changed.
+-- The personal columns of a row may be blanked once; nothing else may change.
 revoke update, delete on audit_logs, ledger_seals from app_property;
 grant update (diff, ip, request_id, salt, erased_by, updated_at) on audit_logs to app_property;
 create policy erasure on audit_logs as restrictive for update to app_property
@@ -105,7 +105,7 @@ create table system_ledger_seals (
   unique (ledger, seq)
 );
 
--- The newest seal. It shows a chain that was cut short.
+-- The newest seal. It reveals a chain that was cut short.
 create table system_ledger_heads (
   ledger text primary key check (ledger in ('system_audit_logs')),
   seq int not null,
@@ -115,8 +115,8 @@ create table system_ledger_heads (
 grant select, insert on system_audit_logs, system_ledger_seals to app_system;
 grant select, insert, update on system_ledger_heads to app_system;
 
--- The time before which every row of a ledger can be seen: no transaction in this database is open that began
--- earlier. Null where a transaction is open whose start the owner may not see (pg_read_all_stats).
+-- The time before which every row of a ledger is visible: no open transaction of this database began earlier. Null
+-- where the owner may not see a transaction's start (pg_read_all_stats).
 create function ledger_horizon() returns timestamptz language sql security definer volatile
   set search_path = pg_catalog, pg_temp as $$
   select case when bool_or(a.state is null) or exists (

@@ -1,6 +1,6 @@
--- Made by tests/db/places/make.ts; change nothing here by hand. Of Google's libphonenumber (numbers), GeoNames and the US
--- Postal Service (postal codes), timezone-boundary-builder (where a zone ends) and IANA's zone.tab (a country's zones).
--- A place with several zones has all of them; zones whose clocks show the same from 2020 on count as one.
+-- Made by tests/db/places/make.ts; change nothing here by hand. Sources: Google's libphonenumber (numbers), GeoNames
+-- and the US Postal Service (postal codes), timezone-boundary-builder (borders of zones) and IANA's zone.tab (a
+-- country's zones). A place with several zones has all of them; zones with the same clocks from 2020 on count as one.
 
 create function area_code_region(area_code text) returns text language sql immutable parallel safe as $$
   select ('{

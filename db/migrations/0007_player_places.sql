@@ -1,6 +1,6 @@
--- Where a player is, and in which time zones, by the tables of 0006_places.sql. A place with several zones has all of them.
+-- A player's region and time zones, by the tables of 0006_places.sql. A place with several zones has all of them.
 
--- `US-FL`, `US`, `GB`; empty where nothing tells.
+-- `US-FL`, `US`, `GB`; empty where the region is unknown.
 create function player_region(country text, state text, postal_code text, phone text) returns text
   language plpgsql immutable parallel safe as $$
 declare
@@ -72,13 +72,13 @@ begin
   return coalesce(home, '');
 end $$;
 
--- The zones in which a player may be: the one that is given, else those of the state or postal code, else those
--- of the phone's area code. Empty where nothing tells: then the property's zone counts.
+-- The possible zones of a player: the given zone, else those of the state or postal code, else those of the phone's
+-- area code. Empty where none is known: then the property's zone counts.
 create function player_zones(timezone text, country text, state text, postal_code text, phone text) returns text[]
   language plpgsql immutable parallel safe as $$
 declare
   american_phone boolean := coalesce(phone like '+1%', false);
-  -- Without the area code: what a player's record states goes first.
+  -- The region without the area code: a player's own record takes precedence.
   stated text;
   by_postal_code text;
   zones text[];
@@ -108,7 +108,7 @@ begin
   return coalesce(zones, public.country_zones(left(stated, 2)), '{}');
 end $$;
 
--- Node may know a zone that this server does not. Asking for it would break off a whole campaign.
+-- Node may know a zone that this server does not. An unknown zone would stop a whole campaign.
 create function known_zone(zone text, fallback text) returns text language plpgsql stable as $$
 begin
   perform now() at time zone zone;

@@ -1,9 +1,9 @@
--- Players, the fields that a property adds to them, what they did, and what they shared.
+-- Players, their custom fields, their events and their social shares.
 
 create extension if not exists pg_trgm;
 create extension if not exists btree_gin;
 
--- HMAC-SHA256 (RFC 2104) from its two padded keys, so that addresses hash set-based without an extension.
+-- HMAC-SHA256 (RFC 2104) from its two padded keys: addresses are hashed set-based, without an extension.
 create function address_hash(inner_pad bytea, outer_pad bytea, address text) returns bytea
   language sql immutable parallel safe
   as $$ select sha256(outer_pad || sha256(inner_pad || convert_to(address, 'UTF8'))) $$;
@@ -45,13 +45,13 @@ create table players (
   deleted_at timestamptz,
   created_at timestamptz not null default now(),
   updated_at timestamptz not null default now(),
-  -- The database computes these at each write, so that no way in can forget them.
+  -- The database computes these columns at each write, so that no writer can forget them.
   zones text[] not null
     generated always as (player_zones(timezone, country, state, postal_code, phone)) stored,
   region text not null
     generated always as (player_region(country, state, postal_code, phone)) stored,
-  -- A player who may not be written to, or has refused, bars the address for every player who shares it. Columns,
-  -- because an update that leaves their values as they are touches no index.
+  -- A player who may not be contacted, or has refused, blocks the address for all players who share it. These are
+  -- columns, because an update that keeps their values touches no index.
   bars_email boolean not null generated always as (deleted_at is null
     and (status not in ('active', 'inactive') or email_status = 'undeliverable'
       or coalesce(consents ->> 'email' = 'false', false))) stored,
@@ -70,8 +70,8 @@ create index players_phone_hash on players (property_id, phone_hash);
 create index players_birth_date on players (property_id, birth_date);
 create index players_bars_email on players (property_id, email_hash) where bars_email;
 create index players_bars_phone on players (property_id, phone_hash) where bars_sms or bars_voice;
--- Substring search. With the property in the index, because a rare pattern would cost a small property as much as
--- all others' players have of it.
+-- Substring search. The property is in the index: otherwise a rare pattern would cost a small property the matches of
+-- all others.
 create index players_email_trgm on players using gin (property_id, email gin_trgm_ops);
 create index players_name_trgm on players using gin (property_id, first_name gin_trgm_ops, last_name gin_trgm_ops);
 create index players_phone_trgm on players using gin (property_id, phone gin_trgm_ops);
@@ -92,8 +92,8 @@ create table custom_fields (
 );
 create index custom_fields_created on custom_fields (property_id, created_at, id);
 
--- One table and not one a month: an external_id is unique within the property, whatever its time, and an index
--- over partitions could not hold that without the time in it.
+-- One table, without monthly partitions: an external_id is unique within the property at any time. An index over
+-- partitions could not enforce that without the time in it.
 create table player_events (
   property_id uuid not null,
   id uuid not null default uuid_v7(),

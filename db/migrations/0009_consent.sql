@@ -1,6 +1,6 @@
--- Consents: what players agreed to or refused, in which words, and since when.
+-- Consents: players' agreements and refusals, with their wording and time.
 
--- A ledger, as audit_logs is. Its personal part is what salt and detail_hash stand for, and what erasure blanks.
+-- A ledger, as audit_logs is. salt and detail_hash cover its personal columns, which an erasure blanks.
 create table consent_records (
   property_id uuid not null,
   id uuid not null default uuid_v7(),
@@ -42,7 +42,7 @@ create index consent_records_erased on consent_records (property_id, erased_by) 
 
 call isolate_tenants('consent_records');
 
--- The personal part of a row may be blanked, once, and nothing else be changed.
+-- The personal columns of a row may be blanked once; nothing else may change.
 revoke update, delete on consent_records from app_property;
 grant update (player_id, anon_id, consent_source, consent_text, consent_text_sha256, consent_version, jurisdiction,
   ip_address, user_agent, address_hash, salt, erased_by, updated_at) on consent_records to app_property;

@@ -1,4 +1,4 @@
--- What forbids a message or postpones it: addresses that are closed, persons who excluded themselves, hours, caps.
+-- Rules that block or postpone a message: closed addresses, self-exclusions, quiet hours and frequency caps.
 
 create table suppressions (
   property_id uuid not null references properties,
@@ -6,7 +6,7 @@ create table suppressions (
   channel text not null check (channel in ('all', 'sms', 'email', 'voice', 'push')),
   address text,
   address_hash bytea not null,
-  -- needs_review: nothing is sent to a number until a person has read its text.
+  -- needs_review: the number gets nothing until a person has read its text.
   reason text not null check (reason in ('unsubscribed', 'stop_keyword', 'hard_bounce', 'soft_bounce_limit',
     'complaint', 'invalid', 'manual', 'erased', 'self_excluded', 'import', 'needs_review')),
   source text,
@@ -107,12 +107,12 @@ create index frequency_rules_created on frequency_rules (property_id, created_at
 
 call isolate_tenants('suppressions', 'dnc_entries', 'self_exclusions', 'quiet_hours_rules', 'frequency_rules');
 
--- A new property is given its rules by the platform.
+-- The platform gives a new property its rules.
 create policy platform on quiet_hours_rules for insert to app_system with check (true);
 create policy platform on frequency_rules for insert to app_system with check (true);
 grant insert on quiet_hours_rules, frequency_rules to app_system;
 
--- The rules that a property starts with. From then on they are its own, to change as its counsel says.
+-- The initial rules of a property. The property then changes them as its counsel advises.
 create function seed_sending_rules(property uuid) returns void language plpgsql as $$
 declare
   own_default constant text := 'Our default where a country has no rule; no law. Have counsel check.';

@@ -18,7 +18,7 @@ create table segments (
   deleted_at timestamptz,
   created_at timestamptz not null default now(),
   updated_at timestamptz not null default now(),
-  -- Since when a dynamic segment's members are kept as rows, so that entries and exits can be told.
+  -- The time since which a dynamic segment's members are stored as rows, so that entries and exits are known.
   members_since timestamptz,
   primary key (property_id, id)
 );
@@ -44,9 +44,9 @@ create index segment_members_created on segment_members (property_id, created_at
 
 call isolate_tenants('segments', 'segment_members');
 
--- A list fills faster than autovacuum looks at it. Without statistics the planner takes it for one row and compares
--- each player with each member. Only the owner may analyze, so it is asked for by name. Two at once: the second
--- leaves it to the first.
+-- A list grows faster than autovacuum looks at it. Without statistics the planner expects one row, and compares each
+-- player with each member. Only the owner may analyze, hence this function. Of two at once, the second leaves the
+-- work to the first.
 create function analyze_members() returns void language plpgsql security definer
   set search_path = public, pg_temp
   as $$

@@ -1,4 +1,4 @@
--- Message providers of a property: their credentials and limits, what they were given, and what they told us.
+-- Message providers of a property: their credentials, limits and usage, and the vendors' notices.
 
 create table message_providers (
   property_id uuid not null references properties,
@@ -21,7 +21,7 @@ create table message_providers (
   deleted_at timestamptz,
   created_at timestamptz not null default now(),
   updated_at timestamptz not null default now(),
-  -- Of one message; of texts, of one segment. As the operator has agreed it; null where it is not said.
+  -- The price of one message, or of one segment of a text message, as the operator agreed it; null where unknown.
   unit_price double precision check (unit_price >= 0),
   price_currency text check (price_currency ~ '^[A-Z]{3}$'),
   primary key (property_id, id),
@@ -31,10 +31,10 @@ create unique index message_providers_name on message_providers (property_id, na
 create unique index message_providers_default on message_providers (property_id, channel)
   where is_default and deleted_at is null;
 create index message_providers_created on message_providers (property_id, created_at, id);
--- The address of a callback names the provider alone.
+-- A callback's address names only the provider.
 create index message_providers_callback on message_providers (id) where deleted_at is null;
 
--- What a limited provider was given: a bucket of tokens for the rate, a count for the day (UTC).
+-- Usage of a limited provider: a token bucket for the rate, a count for the day (UTC).
 create table provider_usage (
   property_id uuid not null,
   provider_id uuid not null,
@@ -46,7 +46,7 @@ create table provider_usage (
   foreign key (property_id, provider_id) references message_providers
 );
 
--- Notices that were taken in, because a vendor repeats those that it got no answer for.
+-- Processed notices: a vendor repeats each notice that got no answer.
 create table provider_notices (
   property_id uuid not null,
   provider_id uuid not null,

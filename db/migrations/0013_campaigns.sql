@@ -1,4 +1,4 @@
--- Campaigns, and the templates that they are written from.
+-- Campaigns, and the templates of their messages.
 
 create table templates (
   property_id uuid not null references properties,
@@ -16,7 +16,7 @@ create table templates (
   created_at timestamptz not null default now(),
   updated_at timestamptz not null default now(),
   mjml text,
-  -- The fields of a recipient that it uses.
+  -- The recipient's fields that the template uses.
   variables text[],
   primary key (property_id, id)
 );
@@ -48,7 +48,7 @@ create table campaigns (
   is_transactional boolean not null default false,
   tags text[] not null default '{}',
   status_reason text,
-  -- What the plan has written so far: totals, and where it goes on after a crash.
+  -- Progress of the plan: totals, and the position to continue from after a crash.
   plan_cursor uuid,
   planned_at timestamptz,
   audience_count int not null default 0,
@@ -63,29 +63,29 @@ create table campaigns (
   send_in_player_timezone boolean not null default false,
   throttle_per_minute int check (throttle_per_minute > 0),
   ignore_frequency_cap boolean not null default false,
-  -- When it starts: before scheduled_at where the first players' clocks show that time earlier.
+  -- The start: before scheduled_at where the first players' clocks reach that time earlier.
   fires_at timestamptz,
   utm jsonb,
   stats jsonb not null default '{}',
-  -- What the campaign is for: an event of the player's within some hours of the message.
+  -- The campaign's goal: an event of the player within some hours of the message.
   goal jsonb,
   stats_at timestamptz,
-  -- The share of the audience that gets nothing, to compare the others with.
+  -- The share of the audience that gets no message, as a control group.
   holdout_percent int not null default 0 check (holdout_percent between 0 and 100),
   body_mjml text,
-  -- More failures than this in a row pause the campaign.
+  -- More consecutive failures than this pause the campaign.
   max_send_errors int not null default 1000 check (max_send_errors > 0),
-  -- How many have failed since the last that was sent, over all jobs and processes.
+  -- Failures since the last sent message, over all jobs and processes.
   errors_in_row int not null default 0,
-  -- The segments, custom fields and tiers of its audience as they were when its first recipients were planned.
+  -- The segments, custom fields and tiers of the audience when the first recipients were planned.
   planned_rules jsonb,
-  -- Variants that a share of the audience gets, and the one that did best, which the rest gets.
+  -- Variants for a share of the audience, and the best one, which the rest gets.
   ab_test jsonb,
   ab_ends_at timestamptz,
   ab_result jsonb,
-  -- Where part of the audience waits for the winner, messages that are not handed over grow stale from then on.
+  -- Where part of the audience waits for the winner, unsent messages expire from this time on.
   expires_from timestamptz,
-  -- Which of a property's campaigns goes first where several send at once.
+  -- The order in which a property's campaigns send at the same time.
   priority int not null default 0,
   primary key (property_id, id),
   foreign key (property_id, template_id) references templates,
@@ -94,7 +94,7 @@ create table campaigns (
 );
 create index campaigns_created on campaigns (property_id, created_at, id);
 
--- What a throttled campaign has claimed lately: one row a claim, which all processes count.
+-- Recent claims of a throttled campaign: one row per claim, counted by all processes.
 create table campaign_claims (
   property_id uuid not null,
   id uuid not null default uuid_v7(),

@@ -1,7 +1,7 @@
--- Messages on their way to players: sends, what came of them, and the providers that keep messages here.
+-- Messages on their way to players: sends, their outcomes, and the messages of the built-in providers.
 
--- A send is written once and changes its status twice. No index holds the status and each page is left half
--- empty, so that both changes stay in the page and touch no index.
+-- A send is written once and changes its status twice. No index contains the status, and each page is left half
+-- empty. So both changes stay in the page and touch no index.
 create table campaign_sends (
   property_id uuid not null,
   id uuid not null default uuid_v7(),
@@ -33,16 +33,16 @@ create table campaign_sends (
   created_at timestamptz not null default now(),
   updated_at timestamptz not null default now(),
   provider_id uuid,
-  -- The provider may have it already, and knows it again; no other provider may be given it.
+  -- The provider may have the message already and recognizes a repeat; no other provider may get it.
   repeats boolean not null default false,
   bounce_type text check (bounce_type in ('hard', 'soft')),
-  -- A test of this campaign's message: no send of the campaign, and in none of its figures.
+  -- Set on a test of this campaign's message: it is no send of the campaign, and counts in none of its figures.
   test_of uuid,
-  -- How many parts of a text message are paid for.
+  -- The number of paid parts of a text message.
   segments int,
   opens int not null default 0,
   clicks int not null default 0,
-  -- The first that no machine seems to have made.
+  -- The first one that looks human.
   first_human_open_at timestamptz,
   first_human_click_at timestamptz,
   converted_at timestamptz,
@@ -55,14 +55,14 @@ create table campaign_sends (
 create index campaign_sends_campaign on campaign_sends (property_id, campaign_id, id);
 create index campaign_sends_player on campaign_sends (property_id, player_id);
 create index campaign_sends_created on campaign_sends (property_id, created_at, id);
--- What an address was sent, whichever player had it then: vendors tell of it, and rules count it.
+-- The sends of an address, whichever player had it then: vendors report by it, and rules count by it.
 create index campaign_sends_address on campaign_sends (property_id, address_hash);
--- Sends of erased persons whose address another player has by now: they go when that player is erased too.
+-- Sends of erased persons whose address another player has now: they are removed when that player is erased too.
 create index campaign_sends_freed on campaign_sends (property_id, address_hash)
   where player_id is null and address_hash is not null;
 
--- The addresses that a campaign's links lead to: a link redirects to nothing else. Where an address differs from
--- recipient to recipient, `url` is its template, and the link's signed token brings the address itself.
+-- The addresses that a campaign's links lead to: a link redirects to no other address. Where the address differs per
+-- recipient, `url` is its template, and the link's signed token carries the address.
 create table campaign_links (
   property_id uuid not null,
   id uuid not null default uuid_v7(),
@@ -77,7 +77,7 @@ create table campaign_links (
   foreign key (property_id, campaign_id) references campaigns
 );
 
--- One row for a link of a message that was clicked, however often.
+-- One row per clicked link of a message, however often it was clicked.
 create table campaign_clicks (
   property_id uuid not null,
   send_id uuid not null,
@@ -85,7 +85,7 @@ create table campaign_clicks (
   campaign_id uuid not null,
   clicks int not null default 0,
   last_clicked_at timestamptz not null default now(),
-  -- The first that no machine seems to have made.
+  -- The first one that looks human.
   first_human_click_at timestamptz,
   created_at timestamptz not null default now(),
   updated_at timestamptz not null default now(),
@@ -96,8 +96,8 @@ create table campaign_clicks (
 );
 create index campaign_clicks_link on campaign_clicks (property_id, campaign_id, link_id);
 
--- What the mailbox provider was given: one row a message, unique by the send it belongs to. No foreign key: rows are
--- written under the property's role alone, and the check cost as much as an index.
+-- Messages of the mailbox provider: one row per message, unique by its send. No foreign key: rows are written under
+-- the property's role alone, and the check cost as much as an index.
 create table mailbox_messages (
   property_id uuid not null,
   id uuid not null,
@@ -115,7 +115,7 @@ create table mailbox_messages (
 create index mailbox_messages_created on mailbox_messages (property_id, created_at, id);
 create index mailbox_messages_recipient on mailbox_messages (property_id, recipient);
 
--- The branded inbox: what campaigns of the channel loyaltyvip put there, one row a message.
+-- The branded inbox: messages of the channel loyaltyvip, one row per message.
 create table inbox_messages (
   property_id uuid not null references properties,
   id uuid not null,
@@ -134,8 +134,8 @@ create index inbox_messages_created on inbox_messages (property_id, created_at, 
 
 call isolate_tenants('campaign_sends', 'campaign_links', 'campaign_clicks', 'mailbox_messages', 'inbox_messages');
 
--- A campaign is planned faster than autovacuum looks at its sends. Of a property that the statistics do not know the
--- planner expects one row, and then any index is as good as another. As analyze_members.
+-- A campaign is planned faster than autovacuum looks at its sends. For a property without statistics the planner
+-- expects one row, and then all indexes look equally good. As analyze_members.
 create function analyze_sends() returns void language plpgsql security definer
   set search_path = public, pg_temp
   as $$

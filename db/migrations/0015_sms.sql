@@ -1,7 +1,7 @@
--- Text messages that players write, and the words by which they are read.
+-- Text messages from players, and the keywords that classify them.
 
--- The words that every property starts with. A property adds to them, or reads a word in another way, in sms_keywords;
--- words that the law names (47 CFR 64.1200(a)(10) and its likes) are protected from that.
+-- The keywords that every property starts with. A property adds to them, or overrides one, in sms_keywords. Words
+-- that the law names (47 CFR 64.1200(a)(10) and similar rules) cannot be overridden.
 create table sms_keyword_defaults (
   text text not null,
   action text not null check (action in ('stop', 'start', 'help', 'review')),
@@ -13,7 +13,7 @@ create table sms_keyword_defaults (
 grant select on sms_keyword_defaults to app_property, app_system;
 grant insert, update, delete on sms_keyword_defaults to app_system;
 
--- Whole messages that end it, by the lists of Twilio, AWS and the FCC; below, what people write instead.
+-- Whole messages that mean stop, by the lists of Twilio, AWS and the FCC; other common wordings follow below.
 insert into sms_keyword_defaults (text, action, match, language, is_protected)
 select text, 'stop', 'message', language, true
 from unnest(array['en', 'es', 'fr'], array[
@@ -64,7 +64,7 @@ create table sms_keywords (
   property_id uuid not null references properties,
   id uuid not null default uuid_v7(),
   text text not null,
-  -- As texts are compared: in upper case, without spaces, accents and punctuation.
+  -- The normalized text: upper case, without spaces, accents and punctuation.
   form text not null,
   action text not null check (action in ('stop', 'start', 'help', 'review', 'ignore')),
   match text not null default 'message' check (match in ('message', 'beginning', 'anywhere')),

@@ -1,4 +1,4 @@
--- Imports: uploaded files, the jobs that read them, and the rows that they refused.
+-- Imports: uploaded files, the jobs that read them, and their refused rows.
 
 create table uploads (
   property_id uuid not null references properties,
@@ -28,7 +28,7 @@ create table import_jobs (
   status text not null default 'queued' check (status in ('queued', 'processing', 'completed', 'failed')),
   upload_id uuid,
   params jsonb not null,
-  -- The person or key that asked for it, and so vouches for the consents in it.
+  -- The person or key that requested the import, and so vouches for its consents.
   actor_type text not null check (actor_type in ('user', 'api_key', 'system')),
   actor_id uuid,
   status_url text not null,
@@ -70,13 +70,13 @@ create table import_errors (
 
 call isolate_tenants('uploads', 'upload_chunks', 'import_jobs', 'import_errors');
 
--- One job sweeps what imports of all properties leave behind.
+-- One job removes the leftovers of all properties' imports.
 create policy platform on uploads to app_system using (true) with check (true);
 create policy platform on import_jobs to app_system using (true) with check (true);
 create policy platform on import_errors to app_system using (true) with check (true);
 grant select, update, delete on uploads, import_jobs, import_errors to app_system;
 
--- An import fills a table faster than autovacuum looks at it. Without statistics the planner takes an index that
+-- An import fills a table faster than autovacuum looks at it. Without statistics the planner picks an index that
 -- walks all players for each row. As analyze_members.
 create function analyze_players() returns void language plpgsql security definer set search_path = public, pg_temp
   as $$

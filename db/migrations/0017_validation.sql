@@ -1,4 +1,4 @@
--- Email validation: jobs, and what each found out about each address.
+-- Email validation: jobs, and a verdict per address.
 
 create table validation_jobs (
   property_id uuid not null references properties,
@@ -9,7 +9,7 @@ create table validation_jobs (
   status_url text not null,
   result_url text not null,
   total int,
-  -- The last of its addresses that is judged. Not a count, because an erasure may take addresses out.
+  -- The last validated address. Not a count, because an erasure may remove addresses.
   judged_to int not null default 0,
   processed int not null default 0,
   succeeded int not null default 0,
@@ -28,7 +28,7 @@ create table validation_jobs (
 create index validation_jobs_open on validation_jobs (created_at) where status in ('queued', 'processing');
 create index validation_jobs_created on validation_jobs (property_id, created_at, id);
 
--- One row an address, from the start of the job; the verdict comes later.
+-- One row per address, from the start of the job; the verdict follows later.
 create table validation_results (
   property_id uuid not null,
   job_id uuid not null,
@@ -45,12 +45,12 @@ create table validation_results (
   foreign key (property_id, player_id) references players
 );
 create index validation_results_player on validation_results (property_id, player_id);
--- An erasure looks for the person's address.
+-- An erasure finds the person's address by it.
 create index validation_results_email on validation_results (property_id, email);
 
 call isolate_tenants('validation_jobs', 'validation_results');
 
--- One job sweeps what validations of all properties leave behind.
+-- One job removes the leftovers of all properties' validations.
 create policy platform on validation_jobs to app_system using (true) with check (true);
 create policy platform on validation_results to app_system using (true) with check (true);
 grant select, update, delete on validation_jobs, validation_results to app_system;

@@ -1,6 +1,6 @@
--- Webhooks: endpoints, the events that they asked for, and each delivery.
+-- Webhooks: endpoints, their subscribed events, and each delivery.
 
--- One job at a time works on an endpoint (delivering_*); no delivery is tried while it rests.
+-- One job at a time works on an endpoint (delivering_*). No delivery is tried while the endpoint rests.
 create table webhook_endpoints (
   property_id uuid not null references properties,
   id uuid not null default uuid_v7(),
@@ -23,7 +23,7 @@ create table webhook_endpoints (
 );
 create index webhook_endpoints_created on webhook_endpoints (property_id, created_at, id);
 
--- An event is written in the transaction that it tells of, when an endpoint has asked for it. No foreign key to
+-- An event is written in the transaction that causes it, when an endpoint has subscribed to it. No foreign key to
 -- properties: rows are written under the property's role alone, and the check cost as much as an index.
 create table outbox (
   property_id uuid not null,
@@ -58,7 +58,7 @@ create index webhook_deliveries_event on webhook_deliveries (property_id, event_
 
 call isolate_tenants('webhook_endpoints', 'outbox', 'webhook_deliveries');
 
--- One job sweeps what is older than thirty days: it may find and remove it, and not read what it said.
+-- One job removes rows older than thirty days: it may find and remove them, but not read their content.
 create policy platform on outbox to app_system using (true);
 create policy platform on webhook_deliveries to app_system using (true);
 grant select (property_id, id, occurred_at), delete on outbox to app_system;

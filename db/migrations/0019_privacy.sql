@@ -1,4 +1,4 @@
--- What persons ask for under privacy law, and by when it is due.
+-- Requests of persons under privacy law, and their due dates.
 
 create table privacy_requests (
   property_id uuid not null references properties,
@@ -13,7 +13,7 @@ create table privacy_requests (
   completed_at timestamptz,
   requested_by uuid,
   note text,
-  -- What the operation that completed it did, in numbers.
+  -- Result of the operation that completed it, in numbers.
   result jsonb,
   created_at timestamptz not null default now(),
   updated_at timestamptz not null default now(),

@@ -12,7 +12,7 @@ import type { Shape } from "./readable-table.ts";
 import { quote } from "./values.ts";
 
 export interface Condition extends Operand {
-  /** The query key that it stands in. */
+  /** The query key of the condition. */
   field: string;
   column: string;
   /** Keys into a jsonb column; empty for the column itself. */
@@ -35,8 +35,8 @@ const ORDERING = new Set<string>(["gt", "gte", "lt", "lte"]);
 const JSON_NUMBER = /^-?(?:0|[1-9]\d{0,30})(?:\.\d{1,30})?$/;
 
 /**
- * Reads `column.operator=value` and `column=operator.value` alike: joined by a dot, both are
- * `column[.json.path][.not].operator.value`, which is also how a condition stands inside `or=(…)`.
+ * Reads `column.operator=value` and `column=operator.value`. Joined by a dot, both read
+ * `column[.json.path][.not].operator.value`, as a condition does inside `or=(…)`.
  */
 export function parseCondition(shape: Shape, key: string, value: string): Condition {
   const scan = { shape, field: key, text: `${key}.${value}`, at: 0 };
@@ -51,7 +51,7 @@ export function parseGroup(shape: Shape, key: string, value: string): Group {
   return group;
 }
 
-/** The conditions that stand in it. */
+/** All conditions of a filter, nested ones included. */
 export function conditionsOf(filter: Filter): Condition[] {
   return "logic" in filter ? filter.filters.flatMap(conditionsOf) : [filter];
 }
@@ -103,7 +103,7 @@ function readCondition(scan: Scan, nested: boolean): Condition {
     refuse(scan, `${word} does not fit ${column} (${type}), which takes ${fitting.join(", ")}`);
   }
   const operand = readOperand(scan, word, type, nested);
-  // As text 10 stands before 9, so a dotted path is ordered as JSON when the value is a number.
+  // As text, 10 sorts before 9: for a numeric value a dotted path is compared as JSON.
   const numeric = dotted && ORDERING.has(word) && JSON_NUMBER.test(String(operand.value));
   return {
     field: scan.field,
@@ -116,7 +116,7 @@ function readCondition(scan: Scan, nested: boolean): Condition {
   };
 }
 
-/** The column and, when written with arrows, the JSON path and what its end is read as. */
+/** The column and, with arrows, the JSON path and the type of its end. */
 function readTarget(scan: Scan): Pick<Condition, "column" | "path" | "type"> {
   const dot = scan.text.indexOf(".", scan.at);
   const end = dot < 0 ? scan.text.length : dot;
@@ -134,7 +134,7 @@ function readTarget(scan: Scan): Pick<Condition, "column" | "path" | "type"> {
   return { column, path, type: arrows.at(-1) === "->>" ? "text" : "jsonb" };
 }
 
-/** The word between the dot where the scan stands and the next dot, where it then stands. */
+/** The word between the scan's dot and the next dot, to which the scan moves. */
 function readWord(scan: Scan): string {
   const start = scan.at + 1;
   const dot = scan.text.indexOf(".", start);

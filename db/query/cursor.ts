@@ -5,19 +5,19 @@ import { fitValue } from "./values.ts";
 
 const MAC_BYTES = 16;
 
-/** An opaque place in a table's list: the order, and its values in the last row that was read. Made by us only. */
+/** An opaque, signed position in a table's list: the order, and its values in the last row that was read. */
 export function writeCursor(key: Buffer, shape: Shape, order: Order[], values: (string | null)[]): string {
   const content = Buffer.from(JSON.stringify([signature(order), ...values])).toString("base64url");
   return `${content}.${macOf(key, shape, content).toString("base64url")}`;
 }
 
-/** The values of a cursor, each fitted to its column. Throws QueryError on one that we have not made. */
+/** The values of a cursor, each fitted to its column. Throws QueryError on a cursor without our signature. */
 export function readCursor(key: Buffer, shape: Shape, order: Order[], cursor: string): (string | null)[] {
   const [content = "", mac = "", ...rest] = cursor.split(".", 3);
   const given = Buffer.from(mac, "base64url");
   const expected = macOf(key, shape, content);
   const ours = given.length === expected.length && timingSafeEqual(given, expected) && rest.length === 0;
-  // Several last characters would mean the same bytes.
+  // Several last characters decode to the same bytes, so the text is compared.
   if (!ours || mac !== expected.toString("base64url")) {
     throw new QueryError("cursor", "this is no cursor of this list; start again with an empty one");
   }
@@ -25,7 +25,7 @@ export function readCursor(key: Buffer, shape: Shape, order: Order[], cursor: st
   if (signed !== signature(order)) throw new QueryError("cursor", "the cursor belongs to another order");
   return order.map(({ column }, index) => {
     const value = values[index] ?? null;
-    // What a column holds may have changed since the cursor was made.
+    // A column's type may have changed since the cursor was made.
     if (value === null && isNullable(column)) return null;
     if (value === null) throw new QueryError("cursor", "the cursor is of another version; start again");
     return fitValue("cursor", shape.columns[column]?.type ?? "text", value);

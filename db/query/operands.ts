@@ -20,7 +20,7 @@ const LIST_LIMIT = 1000;
 
 const SCALAR: readonly Operator[] = ["eq", "neq", "gt", "gte", "lt", "lte", "in", "is"];
 const ARRAY: readonly Operator[] = ["eq", "neq", "is", "cs", "cd", "ov"];
-/** Which operators fit which type. */
+/** The operators that fit each type. */
 export const OPERATORS: Record<ColumnType, readonly Operator[]> = {
   uuid: SCALAR,
   text: [...SCALAR, "like", "ilike"],
@@ -54,7 +54,7 @@ const ITEMS = {
   "": /\s*("(?:[^"\\]|\\.)*")\s*(?=,|$)|[^,]*/sy,
 };
 
-/** Where the reading of one query key's text stands. */
+/** The reading position in one query key's text. */
 export interface Scan {
   shape: Shape;
   field: string;
@@ -62,17 +62,17 @@ export interface Scan {
   at: number;
 }
 
-/** What a condition compares with. */
+/** The comparison value of a condition. */
 export interface Operand {
-  /** What it is compared as: the column's type, or text or jsonb at the end of a path. */
+  /** The type of the comparison: the column's type, or text or jsonb at the end of a path. */
   type: ColumnType;
   /** Fitted to the type; a list for `in` and for array columns. */
   value: string | string[];
 }
 
 /**
- * Reads the operand after the dot where the scan stands. `nested`: inside a group, where a comma ends it. In
- * groups and lists the spaces around a value count only in quotes.
+ * Reads the operand after the scan's dot. `nested`: inside a group, where a comma ends the operand. In groups and
+ * lists, spaces around a value count only within quotes.
  */
 export function readOperand(scan: Scan, operator: Operator, type: ColumnType, nested: boolean): Operand {
   if (operator === "in") return { type, value: readList(scan, type, nested) };
@@ -130,8 +130,8 @@ function readArray(scan: Scan, type: ColumnType, text: string): string[] {
 }
 
 /**
- * Items between commas, from the character before the first. One in quotes may hold commas, and quotes and
- * backslashes behind a backslash; a quote that does not enclose the whole item is part of it, as in PostgREST.
+ * Items between commas, from the character before the first. A quoted item may hold commas, and escaped quotes and
+ * backslashes. A quote that does not enclose the whole item belongs to it, as in PostgREST.
  */
 function readItems(scan: Scan, type: ColumnType, close: ")" | "}" | ""): string[] {
   const items: string[] = [];
@@ -157,7 +157,7 @@ function unquote(text: string): string {
   return text.slice(1, -1).replace(/\\(.)/gs, "$1");
 }
 
-/** Blames the query key that is being read. */
+/** Throws QueryError for the query key that is being read. */
 export function refuse(scan: Scan, message: string): never {
   throw new QueryError(scan.field, message);
 }

@@ -7,7 +7,7 @@ export interface Order {
   nullsFirst: boolean;
 }
 
-// Every record has them, so a place for their nulls would only keep an index from serving the order.
+// Every record has these, so a nulls clause would only stop an index from serving the order.
 const NEVER_NULL = new Set(["id", "property_id", "created_at", "updated_at"]);
 const UNORDERED = new Set(["jsonb", "text[]", "uuid[]"]);
 const DIRECTION = /^(?:asc|desc|nullsfirst|nullslast|(?:asc|desc)\.nulls(?:first|last))$/;
@@ -16,8 +16,8 @@ const DIRECTION = /^(?:asc|desc|nullsfirst|nullslast|(?:asc|desc)\.nulls(?:first
 export const NEWEST_FIRST = "created_at.desc";
 
 /**
- * Reads `adt.desc.nullslast,email`. Without a word for them nulls come last ascending and first descending.
- * The id always ends the order, so that pages neither repeat nor skip a row.
+ * Reads `adt.desc.nullslast,email`. By default nulls come last ascending and first descending. The id always ends the
+ * order, so that pages neither repeat nor skip a row.
  */
 export function parseOrder(shape: Shape, text: string): Order[] {
   const order: Order[] = [];
@@ -33,7 +33,7 @@ export function parseOrder(shape: Shape, text: string): Order[] {
   return [...order, { column: "id", descending, nullsFirst: descending }];
 }
 
-/** Whether a row with null there could exist. */
+/** Whether the column can be null. */
 export function isNullable(column: string): boolean {
   return !NEVER_NULL.has(column);
 }

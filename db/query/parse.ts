@@ -12,7 +12,7 @@ export interface Query {
   order: Order[];
   limit: number;
   offset: number;
-  /** For keyset paging: empty on the first page, then what the last page gave. */
+  /** For keyset paging: empty on the first page, then the previous page's cursor. */
   cursor?: string;
 }
 
@@ -21,13 +21,13 @@ const MAX_LIMIT = 1000;
 const MAX_OFFSET = 2 ** 31 - 1;
 const MAX_CONDITIONS = 100;
 
-/** Keys of a query that are no filters. */
+/** Query keys that are not filters. */
 export const OPTIONS: ReadonlySet<string> = new Set(["select", "order", "limit", "offset", "cursor"]);
 
 /**
- * Reads a query against the shape, from pairs of a key and its value or values. Filters are read in the specification's form
- * (`tier.not.eq=gold`, `custom.vip.eq=true`) and in PostgREST's (`tier=not.eq.gold`, `custom->>vip=eq.true`,
- * `or=(a.eq.1,b.is.null)`); an empty `cursor` starts keyset paging. Throws QueryError, naming the key.
+ * Reads a query over the table, from pairs of a key and its value or values. It reads filters in the specification's
+ * form (`tier.not.eq=gold`, `custom.vip.eq=true`) and in PostgREST's (`tier=not.eq.gold`, `custom->>vip=eq.true`,
+ * `or=(a.eq.1,b.is.null)`). An empty `cursor` starts keyset paging. Throws QueryError, naming the key.
  */
 export function parseQuery(shape: Shape, pairs: Iterable<[string, Value | readonly Value[]]>): Query {
   const where: Filter[] = [];

@@ -14,11 +14,11 @@ export type ColumnType =
 
 export interface ColumnShape {
   type: ColumnType;
-  /** An SQL expression over the table's own columns, for a column that is computed on the way out. */
+  /** An SQL expression over the table's own columns, for a column that is computed at reading. */
   sql?: string;
 }
 
-/** What the generic reader may read of a tenant's table. Names come from code, never from a request. */
+/** The part of a tenant's table that the generic reader may read. Names come from code, never from a request. */
 export interface Shape {
   table: string;
   /** In the order of output. */
@@ -27,7 +27,7 @@ export interface Shape {
   visible?: string;
 }
 
-/** A query that does not fit the table's shape. `field` is the query key that is at fault. */
+/** A query that does not fit the table. `field` is the faulty query key. */
 export class QueryError extends Error {
   readonly field: string;
 
@@ -38,7 +38,7 @@ export class QueryError extends Error {
   }
 }
 
-/** What a statement over the table's rows goes on with, so that it passes over the hidden ones. */
+/** The condition that excludes hidden rows, to append to a `where`. */
 export function andVisible({ visible }: Shape): Fragment {
   return raw(visible === undefined ? "" : ` and (${visible})`);
 }

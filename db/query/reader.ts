@@ -7,10 +7,10 @@ import { afterSql, columnSql, filtersSql, orderSql } from "./to-sql.ts";
 import { fitValue } from "./values.ts";
 
 export interface Page {
-  /** JSON as PostgreSQL wrote it: of a list an array, of one record an object. */
+  /** JSON as PostgreSQL wrote it: an array for a list, an object for a record. */
   body: string;
   rows: number;
-  /** How many rows fit the filters on all pages, or about that many; only when asked for. */
+  /** The number of rows on all pages, exact or estimated; only on request. */
   total?: number;
   /** Only in keyset paging, and only when there are more rows. */
   nextCursor?: string;
@@ -20,35 +20,38 @@ export interface Page {
 export type RowValues = unknown[];
 
 export interface ReadOptions {
-  /** An index leads straight to the few rows, so it may share a connection. It is run again where that is not so. */
+  /**
+   * An index leads straight to the few rows, so the read may share a connection. A read that takes longer runs again
+   * on a connection of its own.
+   */
   short?: boolean;
   deadline?: number;
 }
 
-/** Runs one prepared statement as the reader's role, which row-level security lets pass. */
+/** Runs one prepared statement as the reader's role, which is exempt from row-level security. */
 export type ReadRows = (statement: Fragment, options?: ReadOptions) => Promise<RowValues[]>;
 
-/** `planned` is the planner's guess. `estimated` is exact for few rows, and the guess for many. */
+/** `planned` is the planner's estimate. `estimated` is exact for few rows, and the planner's estimate for many. */
 export type Count = "exact" | "planned" | "estimated";
 
 export interface Reader {
-  /** Throws QueryError on a cursor that this list did not give. */
+  /** Throws QueryError on a cursor of another list. */
   list(property: string, shape: Shape, query: Query, options?: { count?: Count | undefined }): Promise<Page>;
-  /** The record as JSON, or null when the property has none of that id. An id that is no uuid: QueryError. */
+  /** The record as JSON, or null when the property has no such id. Throws QueryError on an id that is no uuid. */
   get(property: string, shape: Shape, id: string, select?: string[] | null): Promise<string | null>;
 }
 
-// Below it, reading the rows on the way costs less than finding them twice.
+// Below this offset, reading the skipped rows costs less than finding the page's rows twice.
 const DEEP_OFFSET = 1000;
 /** The most rows that an estimate counts. */
 const COUNTED = 1000;
-/** Of pages that are read by the thousand. Each is a statement of its own. */
+/** Common page sizes. Each has a statement of its own. */
 const USUAL_LIMITS = new Set([10, 20, 25, 50, 100]);
 
 /**
- * Reads any table of one property, as JSON text, in one statement. It is exempt from row-level security, so
- * each statement starts from `tenantSql`, and a request can add predicates to it but never take it away.
- * `cursorKey` signs the cursors; without one they last as long as the process.
+ * Reads any table of one property as JSON text, in one statement. It is exempt from row-level security, so each
+ * statement starts from `tenantSql`; a request can only add predicates. `cursorKey` signs the cursors; without one
+ * they last as long as the process.
  */
 export function reader(db: { read: ReadRows }, cursorKey = randomBytes(32)): Reader {
   const planned = async (property: string, shape: Shape, query: Query): Promise<number> => {
@@ -90,8 +93,8 @@ export function reader(db: { read: ReadRows }, cursorKey = randomBytes(32)): Rea
 }
 
 /**
- * Whether an index leads straight to the page, whatever the values are. Its limit is written out, because a plan
- * for any values takes a parameter for a tenth of the table.
+ * Whether an index leads straight to the page for any values. The limit is written out, because a generic plan takes
+ * a parameter for a tenth of the table.
  */
 function isShort({ where, order, limit, offset }: Query): boolean {
   return (
@@ -102,7 +105,7 @@ function isShort({ where, order, limit, offset }: Query): boolean {
   );
 }
 
-/** The one place where a tenant's table is named: only with its property, and first. */
+/** The only place that names a tenant's table: always with its property, as the first predicate. */
 function tenantSql(property: string, shape: Shape): Fragment {
   return sql`${identifier(shape.table)} where "property_id" = ${property}${andVisible(shape)}`;
 }
@@ -113,12 +116,12 @@ function fittingSql(property: string, shape: Shape, query: Query): Fragment {
 
 interface Asked {
   count: Count | undefined;
-  /** The last row's values of the order, in keyset paging behind the first page. */
+  /** The order's values in the last row, in keyset paging after the first page. */
   after: (string | null)[] | null;
   short: boolean;
 }
 
-/** Gives the page, its rows, and where asked for the last row's place and the total. */
+/** Answers the page, its row count, and on request the last row's cursor values and the total. */
 function listSql(
   property: string,
   shape: Shape,
@@ -133,7 +136,7 @@ function listSql(
     return sql`select json_agg(t), count(*), null${total}
       from (select ${columns} ${pageSql(property, shape, query, fitting, limit)}) t`;
   }
-  // One row more than asked for tells whether there is a next page; it is not given out.
+  // One row more than the limit shows whether there is a next page; it is not answered.
   const after = values === null ? raw("") : sql` and ${afterSql(shape, query.order, values)}`;
   const order = orderSql(shape, query.order);
   const keys = join(query.order.map(({ column }) => sql`${columnSql(shape, column)}::text`));
@@ -171,7 +174,7 @@ function columnsSql(shape: Shape, select: string[] | null): Fragment {
   );
 }
 
-/** In the table's own order, so that the number of distinct statements stays small. */
+/** The columns in the table's own order, to limit the number of distinct statements. */
 function selected(shape: Shape, select: string[] | null): string[] {
   const names = Object.keys(shape.columns);
   return select === null ? names : names.filter((name) => select.includes(name));

@@ -25,7 +25,7 @@ export function orderSql(shape: Shape, order: Order[]): Fragment {
   );
 }
 
-/** The rows that come after the one that holds `values`. */
+/** Selects the rows after the one that holds `values`. */
 export function afterSql(shape: Shape, order: Order[], values: (string | null)[]): Fragment {
   const keys = order.map((one, index) => {
     const value = values[index] ?? null;
@@ -37,7 +37,7 @@ export function afterSql(shape: Shape, order: Order[], values: (string | null)[]
     };
   });
   const descending = keys[0]?.descending ?? false;
-  // A row comparison is what an index can start from. It never holds for a null, so no null may follow.
+  // An index can start from a row comparison. A null makes the comparison false, so no null may follow.
   const comparable = keys.every(
     (key) => key.at !== null && key.descending === descending && (key.nullsFirst || !isNullable(key.column)),
   );
@@ -97,7 +97,7 @@ function conditionSql(shape: Shape, condition: Condition): Fragment {
   if (operator === "in") return sql`${left} = any(${typed(value, `${type}[]`)})`;
   const right = typed(value, type);
   const compared = sql`${left} ${raw(BINARY[operator])} ${right}`;
-  // JSON of different kinds has an order of its own, which would put every boolean above every number.
+  // JSON values sort by kind: every boolean would stand above every number.
   const alike = type === "jsonb" && /^[gl]te?$/.test(operator);
   return alike
     ? sql`(case when jsonb_typeof(${left}) = jsonb_typeof(${right}) then ${compared} end)`
@@ -109,12 +109,12 @@ function targetSql(shape: Shape, { column, path, type }: Condition): Fragment {
   const [key, ...deeper] = path;
   if (key === undefined) return target;
   const arrow = raw(type === "jsonb" ? ">" : ">>");
-  // An index on a custom field is over ->>, which takes no index into a JSON array from a text.
+  // An index on a custom field is over ->>. With a text, ->> takes no index into a JSON array.
   if (deeper.length === 0 && !/^-?\d+$/.test(key)) return sql`(${target} -${arrow} ${key}::text)`;
   return sql`(${target} #${arrow} ${path}::text[])`;
 }
 
-/** Through text, where the driver would write a boolean or JSON in its own way. */
+/** The value is cast through text, because the driver would write a boolean or JSON in its own format. */
 function typed(value: unknown, type: ColumnType | `${ColumnType}[]`): Fragment {
   if (type === "boolean" || type === "jsonb") return cast(value, `text::${type}`);
   if (type === "boolean[]" || type === "jsonb[]") return cast(value, `text[]::${type}`);

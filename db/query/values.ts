@@ -3,7 +3,7 @@ import { type ColumnType, QueryError } from "./readable-table.ts";
 
 const NUMBER = /^[+-]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?$/i;
 const INTEGER = /^[+-]?\d{1,40}$/;
-// A raw "+" of a zone reaches us as a space, since a query string reads "+" as one.
+// A zone's raw "+" arrives as a space, since a query string reads "+" as a space.
 const TIME =
   /^(\d{4}-\d{2}-\d{2})(?:[T ](\d{2}:\d{2})(?::(\d{2}(?:\.\d{1,9})?))?(?: ?Z|([+\- ])(\d{2})(?::?(\d{2}))?)?)?$/i;
 const BIGINT_LIMIT = 2n ** 63n;
@@ -34,7 +34,7 @@ export function assertText(field: string, text: string): void {
   if (!isStorable(text)) throw new QueryError(field, "the text holds NUL or is not valid Unicode");
 }
 
-/** What a caller sent, short enough for a message. */
+/** A caller's text, shortened for a message. */
 export function quote(text: string): string {
   return JSON.stringify(text.length > 60 ? `${text.slice(0, 60).toWellFormed()}…` : text);
 }

@@ -2,7 +2,7 @@ import { setImmediate as nextTurn, setTimeout } from "node:timers/promises";
 import { driverOf, type Sql } from "#db/sql.ts";
 
 const BLOCK = 131_072;
-/** Milliseconds after which a lost connection is known as lost. */
+/** Milliseconds until the pool knows of a lost connection. */
 const LOSS_SETTLES = 50;
 const SPECIAL = /[\\\t\n\r]/;
 const SPECIALS = /[\\\t\n\r]/g;
@@ -27,8 +27,8 @@ export function copyBytes(bytes: Buffer | null): string | null {
 }
 
 /**
- * COPY into a table by the transaction's own connection. Names come from code, never from a request. Nothing
- * else may run on the transaction meanwhile.
+ * Copies rows into a table on the transaction's own connection. Names come from code, never from a request. No other
+ * statement may run on the transaction meanwhile.
  */
 export async function copyIn(
   sql: Sql,
@@ -39,9 +39,9 @@ export async function copyIn(
   const stream = await driverOf(sql)
     .unsafe(`copy ${table} (${columns.join(", ")}) from stdin`)
     .writable();
-  // A lost connection destroys the stream without calling back for what is being written.
+  // A lost connection destroys the stream without calling back for the pending write.
   const broken = new Promise<never>((_, reject) => {
-    // The stream hears of it just before the pool does, and a rollback sent in between is never answered.
+    // The stream learns of it just before the pool does, and a rollback sent in between gets no answer.
     stream.once("error", (error) => void setTimeout(LOSS_SETTLES).then(() => reject(error)));
   });
   broken.catch(() => {});
@@ -64,7 +64,7 @@ export async function copyIn(
   if (block !== "") await write(block);
   stream.end();
   await nextTurn();
-  // The driver (3.4.9) forgets a refusal that comes after the last byte, and "finish" then never comes. The
-  // next statement tells: it fails in a transaction that COPY has aborted.
+  // The driver (3.4.9) drops an error that arrives after the last byte, and then never emits "finish". The next
+  // statement reveals it: it fails in the transaction that COPY has aborted.
   await sql`select`;
 }

@@ -1,35 +1,35 @@
 import type { ColumnType } from "#db/query/readable-table.ts";
 import { type Fragment, sql } from "#db/sql.ts";
 
-// An apostrophe before such a character is kept apart from ours by another one.
+// A text that already starts with an apostrophe and such a character gets one more, which `readCell` removes.
 const RISKY = /^'*[=+\-@\t\r]/;
 const HARMLESS = /^(?:-?\d+(?:\.\d+)?|\+[1-9]\d{6,14})$/;
 
 /**
- * A text as a CSV cell that no spreadsheet runs: a leading apostrophe before `= + - @`, TAB and CR. Numbers and
- * E.164 phones stay as they are. `readCell` takes the apostrophe off.
+ * A text as a CSV cell that no spreadsheet executes: a leading apostrophe stands before `= + - @`, TAB and CR.
+ * Numbers and E.164 phones stay unchanged. `readCell` removes the apostrophe.
  */
 export function safeCell(text: string): string {
   return RISKY.test(text) && !HARMLESS.test(text) ? `'${text}` : text;
 }
 
-/** The text that `safeCell` made a cell of. */
+/** Reverses `safeCell`. */
 export function readCell(cell: string): string {
   return cell.startsWith("'") && RISKY.test(cell) ? cell.slice(1) : cell;
 }
 
 /** `safeCell` in SQL, over a text expression. */
 export function safeCellSql(text: Fragment): Fragment {
-  // The first character alone costs 30 ns, the patterns a microsecond.
+  // Testing the first character alone costs 30 ns, the patterns a microsecond.
   return sql`case when ascii(${text}) in (9, 13, 39, 43, 45, 61, 64) and ${text} ~ '^''*[-=+@\\t\\r]'
     and ${text} !~ '^(-?[0-9]+(\\.[0-9]+)?|\\+[1-9][0-9]{6,14})$' then '''' || ${text} else ${text} end`;
 }
 
-/** An expression of a type as one CSV cell. Times are ISO 8601, lists are joined by semicolons where they can be. */
+/** An expression of a type as one CSV cell. Times are ISO 8601; semicolons join a list where possible. */
 export function cellSql(value: Fragment, type: ColumnType): Fragment {
   if (type === "text") return safeCellSql(value);
   if (type === "boolean" || type === "jsonb") return sql`${value}::text`;
-  // As the lists' JSON writes it; the session's zone is UTC.
+  // The format of the lists' JSON; the session's zone is UTC.
   if (type === "timestamptz") return sql`replace(${value}::text, ' ', 'T') || ':00'`;
   if (type === "text[]" || type === "uuid[]") return listSql(value);
   return value;
@@ -37,7 +37,7 @@ export function cellSql(value: Fragment, type: ColumnType): Fragment {
 
 function listSql(list: Fragment): Fragment {
   const joined = sql`nullif(array_to_string(${list}, ';'), '')`;
-  // What the import would split or read as JSON goes out as JSON.
+  // A list that the import would split or read as JSON goes out as JSON.
   return sql`case when array_to_string(${list}, '') ~ '[][;|,]' then to_jsonb(${list})::text
     else ${safeCellSql(joined)} end`;
 }
@@ -59,7 +59,7 @@ function cellOf(value: unknown, type: ColumnType | undefined): string {
   return typeof value === "string" ? safeCell(value) : String(value);
 }
 
-/** JSON with the spaces that PostgreSQL writes. */
+/** JSON with PostgreSQL's spacing. */
 function jsonText(value: unknown): string {
   if (typeof value !== "object" || value === null) return JSON.stringify(value);
   if (Array.isArray(value)) return `[${value.map(jsonText).join(", ")}]`;

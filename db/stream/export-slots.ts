@@ -1,14 +1,14 @@
 import { withDeadline } from "#db/connection/open.ts";
 
-/** Exports at once in one process: a slow receiver holds a connection, and requests must not wait for it. */
+/** Concurrent exports in one process: a slow receiver holds a connection, and requests must not wait for it. */
 export const EXPORT_SLOTS = 4;
-/** Of one property: its exports must not keep the others out. */
+/** Concurrent exports of one property, which must leave slots to the others. */
 const SLOTS_OF_ONE = 2;
 /** Milliseconds. */
 const WAIT_DEADLINE = 5_000;
 
 export interface ExportSlots {
-  /** Waits for a free slot; answers how to release it, once. Throws DeadlineExceeded. */
+  /** Waits for a free slot; answers a function that releases it. Throws DeadlineExceeded. */
   take(property: string): Promise<() => void>;
 }
 

@@ -4,22 +4,22 @@ import { type Client, ConnectionLost, DeadlineExceeded } from "#db/connection/op
 import type { Pool } from "#db/connection/pool.ts";
 import { type Fragment, inlined } from "#db/sql.ts";
 
-/** Makes the bytes in one read-only transaction of the tenant, one snapshot. `copy` runs a query by COPY. */
+/** Produces the bytes in one read-only transaction of the tenant, one snapshot. `copy` runs a query by COPY. */
 export type ExportSource = (copy: (query: Fragment) => AsyncIterable<Buffer>) => AsyncIterable<Buffer>;
 
 /** Bytes that leave the database at the receiver's pace. */
 export interface ExportStream {
-  /** The next piece, or null at the end. Throws what the database refuses; the connection is given back then. */
+  /** The next piece, or null at the end. Throws the database's error; the connection is given back then. */
   next(): Promise<Buffer | null>;
-  /** Stops the query in the database and gives the connection back. Harmless at the end. */
+  /** Stops the query in the database and gives the connection back. It does nothing after the end. */
   cancel(): Promise<void>;
 }
 
 /** Milliseconds. */
 export interface ExportLimits {
-  /** Neither the receiver nor the database moves: one of them has gone. */
+  /** The longest time in which neither the receiver nor the database moves. */
   stall: number;
-  /** All of it, however it moves. */
+  /** The longest time of the whole export. */
   whole: number;
 }
 
@@ -36,7 +36,7 @@ interface Running {
   onEnd(): void;
 }
 
-/** Streams what the source makes, on a client that is given back at the end, whatever that is. */
+/** Streams the source's bytes on a client, which is given back at the end in any case. */
 export function startExport(running: Running, source: ExportSource): ExportStream {
   const { pool, client, opening, limits, stopQuery, onEnd } = running;
   const { sql } = client;
@@ -64,7 +64,8 @@ export function startExport(running: Running, source: ExportSource): ExportStrea
     if (ended) return;
     end(error);
     interrupt(error);
-    // Cut, and not drained: what is on its way would have to be read first. A query that sends nothing outlives that.
+    // The connection is cut, because draining it would read the rest first. A query that sends nothing outlives the
+    // cut, so it is cancelled too.
     pool.discard(client);
     if (backend > 0) await stopQuery(backend);
     onEnd();
@@ -94,7 +95,7 @@ export function startExport(running: Running, source: ExportSource): ExportStrea
   };
 }
 
-/** Begins the transaction; answers the process that runs it. */
+/** Begins the transaction; answers the backend's process id. */
 async function begin(sql: postgres.Sql, opening: readonly string[]): Promise<number> {
   const statements = ["begin isolation level repeatable read read only", ...opening];
   const begun = Promise.all(statements.map((text) => sql.unsafe(text).simple().execute()));
@@ -103,7 +104,7 @@ async function begin(sql: postgres.Sql, opening: readonly string[]): Promise<num
   return pid;
 }
 
-/** COPY's bytes, in pieces as large as have come. */
+/** The bytes of a COPY, in pieces as they arrive. */
 async function* copyOut(sql: postgres.Sql, query: Fragment): AsyncGenerator<Buffer> {
   const stream = await openStream(sql, query);
   for await (const piece of stream) yield piece as Buffer;
@@ -112,13 +113,13 @@ async function* copyOut(sql: postgres.Sql, query: Fragment): AsyncGenerator<Buff
 }
 
 /**
- * The stream of a COPY. The driver (3.4.9) tells it of an error, which ends the process where nobody listens, before
- * an `await` could: so it is listened to as soon as it is made.
+ * The stream of a COPY. The driver (3.4.9) emits an error before an `await` could listen, and an unheard error ends
+ * the process. So the listener is attached as soon as the stream is made.
  */
 function openStream(sql: postgres.Sql, query: Fragment): Promise<Readable> {
   const copying = sql.unsafe(`copy (${inlined(query)}) to stdout (format csv)`);
   const { resolve } = copying as unknown as { resolve(answer: unknown): void };
-  // Called once more, with the command's result, when all has been copied.
+  // The driver calls this once more, with the command's result, at the end of the copy.
   const listened = (answer: unknown) => {
     if (answer instanceof Readable) answer.on("error", () => {});
     resolve(answer);
