@@ -92,7 +92,7 @@ const Environment = z.object({
   NODE_ENV: z.string().optional(),
 });
 
-/** One setting, for people. Those without a description are Node's own. */
+/** One setting, described for operators. Settings without a description are Node's own. */
 export interface Setting {
   name: string;
   default: string | null;
@@ -100,7 +100,7 @@ export interface Setting {
   description: string;
 }
 
-/** The settings that an operator may give, from the schema that reads them. */
+/** The operator's settings, from the schema that reads them. */
 export function settings(): Setting[] {
   return Object.entries(Environment.shape).flatMap(([name, schema]) => {
     const {
@@ -121,12 +121,12 @@ export function settings(): Setting[] {
 export interface Config {
   port: number;
   host: string;
-  /** Where the API is reached, without a slash at the end. */
+  /** The API's base address, without a trailing slash. */
   baseUrl: string;
   siteUrl: string;
-  /** Where security.txt says that flaws are reported. */
+  /** The contact for reporting flaws, in security.txt. */
   securityContact: string | null;
-  /** How many proxies' words in X-Forwarded-For are believed. */
+  /** The number of trusted proxies in X-Forwarded-For. */
   trustProxy: number;
   databaseUrl: string | null;
   databasePool: number;
@@ -144,17 +144,17 @@ export interface Config {
   webhooksAllowPrivate: boolean;
 }
 
-/** What the environment says. The start of the service settles the rest: a free port, a secret of its own. */
+/** The settings from the environment. The start of the service fills in the rest: a free port, a generated secret. */
 export interface Settings extends Omit<Config, "appSecret"> {
   appSecret: string | null;
-  /** What was said, and not made up from something else. */
+  /** Whether the environment gives the setting, which otherwise follows from others. */
   said: { port: boolean; baseUrl: boolean; siteUrl: boolean };
 }
 
-/** A setting that stops the start; its message has one readable line a setting. */
+/** A setting that stops the start; the message has one readable line per setting. */
 export class ConfigError extends Error {}
 
-/** Reads the environment, and touches nothing. `BASE_URL` follows the listening address unless it is given. */
+/** Reads the environment without side effects. `BASE_URL` follows the listening address unless it is given. */
 export function readConfig(environment: NodeJS.ProcessEnv & { APP_SECRET: string }): Settings & Config;
 export function readConfig(environment: NodeJS.ProcessEnv): Settings;
 export function readConfig(environment: NodeJS.ProcessEnv): Settings {

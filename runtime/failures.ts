@@ -1,7 +1,7 @@
 import { type Fault, toFault } from "./faults.ts";
 import type { Log } from "./log.ts";
 
-/** What the line in the log says of the request, beside the failure. */
+/** Details of the request for the log line. */
 export interface About {
   requestId: string;
   [detail: string]: string | undefined;
@@ -9,7 +9,9 @@ export interface About {
 
 const told = new WeakSet<Fault>();
 
-/** Any thrown value as a fault. A failure of ours is logged with its stack, once, wherever it passes by first. */
+/**
+ * Converts any thrown value to a fault. A failure of the service is logged with its stack, once, at the first call.
+ */
 export function toToldFault(log: Log, error: unknown, about: About): Fault {
   const fault = toFault(error);
   if (fault.status < 500 || told.has(fault)) return fault;

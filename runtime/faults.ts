@@ -38,7 +38,7 @@ export const FAULTS = {
 
 export type FaultCode = keyof typeof FAULTS;
 
-/** One field of the input and what is wrong with it. */
+/** One field of the input, and its problem. */
 export interface FaultDetail {
   field: string;
   message: string;
@@ -49,16 +49,16 @@ export interface FaultOptions {
   details?: FaultDetail[];
   /** Seconds to wait before another try. */
   retryAfter?: number;
-  /** The limit that was met, where it is not the credential's own, and the Unix second at which it begins anew. */
+  /** The exceeded limit, where it is not the credential's own, and the Unix second of its reset. */
   window?: { limit: number; reset: number };
-  /** The transaction is committed all the same: a refused sign-in counts. */
+  /** The transaction commits all the same: a refused sign-in counts. */
   keepWrites?: boolean;
   /** The methods that the address answers, for `method_not_allowed`. */
   allow?: string[];
   cause?: unknown;
 }
 
-/** An answer does not grow with what was wrong with the question. */
+/** Bounds of an answer's details, which must not grow with the input. */
 const MOST_DETAILS = 20;
 const MOST_FIELD = 200;
 const MOST_SAID = 4_000;
@@ -89,7 +89,7 @@ export class Fault extends Error {
 }
 
 function mostTelling(details: FaultDetail[]): FaultDetail[] {
-  // One more stands for the rest.
+  // One more detail stands for the rest.
   const kept = details.length > MOST_DETAILS + 1 ? details.slice(0, MOST_DETAILS) : details;
   const bounded = kept.map(({ field, message }) => ({
     field: cut(field, MOST_FIELD),
@@ -104,7 +104,7 @@ function mostTelling(details: FaultDetail[]): FaultDetail[] {
 function cut(text: string, most: number): string {
   if (text.length <= most) return text;
   const kept = text.slice(0, most - 1);
-  // Not through the middle of a character.
+  // The cut must not split a character.
   return `${kept.isWellFormed() ? kept : kept.slice(0, -1)}…`;
 }
 
@@ -125,7 +125,7 @@ export function noSuch(noun: string, id: unknown): Fault {
   return new Fault("not_found", { message: `No ${noun} with the id ${id} in this property.` });
 }
 
-/** What was thrown about one record of several; a fault tells which one, as `[2].email`. */
+/** An error about one record of several. A fault then names the record in its fields, as `[2].email`. */
 export function thrownAt(index: number, error: unknown): unknown {
   if (!(error instanceof Fault) || error.keepWrites || error.status >= 500) return error;
   const details = error.details?.map(({ field, message }) => ({ field: `[${index}].${field}`, message }));
@@ -148,7 +148,7 @@ const CONNECTION_ERRORS = new Set([
   "ETIMEDOUT",
 ]);
 
-/** What Citus says, with the SQLSTATE of an internal error, when it has lost the connection to a worker. */
+/** The message of Citus about a lost connection to a worker. Its SQLSTATE is that of an internal error. */
 const LOST_WORKER = /failure on connection|lost connection|server closed the connection/;
 
 /** The REST body of a fault. */
@@ -161,7 +161,7 @@ export function faultBody(fault: Fault): object {
   };
 }
 
-/** Any thrown value as a fault. PostgreSQL's SQLSTATEs are mapped here and nowhere else. */
+/** Converts any thrown value to a fault. PostgreSQL's SQLSTATEs are mapped here and nowhere else. */
 export function toFault(error: unknown): Fault {
   if (error instanceof Fault) return error;
   const code = errorCode(error);

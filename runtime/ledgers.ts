@@ -3,14 +3,14 @@ import { cast, type Fragment, identifier, join, raw, type Sql, sql } from "#db/s
 type Columns = Readonly<Record<string, string>>;
 
 interface Ledger {
-  /** What the record's hash is over, beside the times at which the row was written. */
+  /** The columns that the record's hash covers, beside the times of writing. */
   sealed: Columns;
-  /** What an erasure takes out. The sealed part holds its hash, salted, so that the hash tells nothing then. */
+  /** The columns that an erasure blanks. The sealed part holds their salted hash, which then reveals nothing. */
   personal: Columns;
   written: readonly string[];
 }
 
-/** What a row of an audit log says, whether a property's or the platform's. */
+/** The columns of an audit log, a property's or the platform's. */
 const AUDITED = {
   sealed: {
     id: "uuid",
@@ -74,7 +74,7 @@ export function detailHash(ledger: LedgerName, row: string): Fragment {
   return raw(`salted_hash(${row}.salt, jsonb_build_array(${fields.join(", ")}))`);
 }
 
-/** SQL of the hash of a row, as far as it is never erased. The session's time zone is UTC. */
+/** SQL of the hash of a row's permanent part. The session's time zone is UTC. */
 export function recordHash(ledger: LedgerName, row: string): Fragment {
   const { sealed, written } = LEDGERS[ledger];
   const fields = [...Object.keys(sealed), ...written, "detail_hash"].map(
@@ -109,7 +109,7 @@ export function appended(ledger: LedgerName, rows: readonly object[]): Fragment 
     returning 1`;
 }
 
-/** The rows as a relation; a single one without a detour by JSON. */
+/** The rows as a relation; a single row without a detour through JSON. */
 function given(types: [string, string][], rows: readonly object[]): Fragment {
   if (rows.length !== 1) {
     const columns = raw(types.map(([name, type]) => `"${name}" ${type}`).join(", "));

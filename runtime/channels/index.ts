@@ -29,7 +29,7 @@ export const PROVIDERS = {
   inbox: { mailbox: inboxMailbox },
 };
 
-/** A provider by name, with the settings to apply. `id` is that of its record, null for the configured default. */
+/** A provider by name, with its settings to apply. `id` is its record's id, null for the configured default. */
 export interface ChosenProvider {
   id: string | null;
   name: string;
@@ -39,18 +39,18 @@ export interface ChosenProvider {
   callbackUrl?: string;
 }
 
-/** A provider with its settings applied: what a delivery needs of it. */
+/** A provider with its settings applied, ready for a delivery. */
 export interface Sender<C extends SendingChannel = SendingChannel> {
   repeatable: boolean;
   /** The most messages to hand to one `send`. */
   concurrency: number;
-  /** One outcome a message, in any order; never rejects for a vendor failure. */
+  /** Answers one outcome per message, in any order; never rejects for a vendor failure. */
   send(messages: Messages[C][], options: Omit<SendOptions, "keep">): Promise<SendOutcome[]>;
 }
 
 /** The process's open providers. */
 export interface Channels {
-  /** The same name and settings share one pool of connections. `invalid` names each wrong setting. */
+  /** Equal names and settings share one pool of connections. Throws `invalid`, naming each wrong setting. */
   open<C extends SendingChannel>(
     channel: C,
     chosen: Pick<ChosenProvider, "name" | "settings" | "trusted" | "callbackUrl">,
@@ -59,7 +59,7 @@ export interface Channels {
   close(): Promise<void>;
 }
 
-/** Made once, by the composition root: a delivery job would else connect anew for each batch. */
+/** Opened once, by the composition root: a delivery job would otherwise connect anew for each batch. */
 export function openChannels({ allowPrivate }: Reach): Channels {
   const shared = new Map<string, OpenProvider<never>>();
   return {
@@ -86,7 +86,7 @@ export interface BoundCallbacks {
   answer: { contentType: string; body: string } | undefined;
 }
 
-/** How a provider's callbacks are read; null when it has none. `invalid` names each wrong setting. */
+/** The reader of a provider's callbacks; null when it has none. Throws `invalid`, naming each wrong setting. */
 export function callbacksOf(channel: SendingChannel, name: string, settings: unknown): BoundCallbacks | null {
   const { provider, parsed } = read(channel, name, settings);
   const { callbacks } = provider;
@@ -99,7 +99,7 @@ export function callbacksOf(channel: SendingChannel, name: string, settings: unk
   };
 }
 
-/** Refuses settings that the provider does not take, naming each. */
+/** Throws `invalid`, naming each setting that the provider does not take. */
 export function checkSettings(channel: SendingChannel, name: string, settings: unknown): void {
   read(channel, name, settings);
 }
@@ -109,7 +109,7 @@ function read<C extends SendingChannel>(channel: C, name: string, settings: unkn
   if (!Object.hasOwn(named, name)) {
     throw invalid("provider", `${channel} has no provider ${name}; it has ${Object.keys(named).join(", ")}`);
   }
-  // Each entry fits its own settings; the record cannot say so for a name known only at run time.
+  // Each entry fits its own settings; the type cannot say so for a name that is known only at run time.
   const provider = named[name] as Provider<unknown, C>;
   const result = provider.settings.safeParse(settings);
   if (!result.success) throw wrongSettings(name, result.error);
@@ -133,10 +133,10 @@ function bind<C extends SendingChannel>(
 }
 
 const MOST_WORDS = 500;
-/** A vendor's ids and codes are kept, and looked for, up to here. */
+/** The length to which a vendor's ids and codes are stored and compared. */
 export const LONGEST_ID = 320;
 
-/** Whatever a vendor says: what became of a whole batch would be lost with one answer that cannot be recorded. */
+/** Makes a vendor's texts storable: one outcome that cannot be recorded would lose a whole batch. */
 function inStorableWords(outcome: SendOutcome): SendOutcome {
   if (outcome.status === "sent") {
     return { ...outcome, providerMessageId: storable(outcome.providerMessageId, LONGEST_ID) };

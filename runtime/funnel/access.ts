@@ -7,7 +7,7 @@ import type { Property } from "#runtime/operation/property.ts";
 
 type User = Extract<Actor, { type: "user" }>;
 
-/** Refuses an actor who may not run the operation anywhere. What depends on the property comes after. */
+/** Refuses an actor without access to the operation in any property. Later checks depend on the property. */
 export function checkScope(operation: Operation, actor: Actor): void {
   if (operation.access === "public" || actor.type === "system") return;
   if (actor.type === "anonymous") throw new Fault("missing_credential");
@@ -26,12 +26,12 @@ const WHO: Record<Exclude<Access, "property" | "public">, string> = {
   user: "a signed-in user",
 };
 
-/** No scope is missing: an API key with all of them may not do it either. */
+/** The missing right is a role, not a scope: an API key with all scopes is refused too. */
 function roleFault(access: keyof typeof WHO): Fault {
   return new Fault("forbidden", { message: `Only ${WHO[access]} may do this, whatever a key's scopes are.` });
 }
 
-/** What the specification declares for a signed-in user: an API key is no credential there, whatever it may do. */
+/** The specification reserves these operations for a signed-in user: an API key does not authenticate there. */
 function isPersonal({ access, realm }: Operation): boolean {
   return realm === "system" && (access === "user" || access === "manager");
 }
@@ -46,10 +46,7 @@ export function scopesIn(actor: Actor, propertyId: string): readonly Scope[] {
   return role === "analyst" ? ["read"] : ["read", "write"];
 }
 
-/**
- * The one property that a call is about. A property that the credential does not have is `wrong_property`,
- * whether or not it exists.
- */
+/** The one property of a call. A property outside the credential is `wrong_property`, whether or not it exists. */
 export async function resolveProperty(
   directory: Directory,
   operation: Operation,
@@ -82,14 +79,14 @@ function requireManager(user: User, propertyId: string): void {
   if (role !== "admin" && role !== "manager") throw roleFault("manager");
 }
 
-/** The property that a call is about where it can be told without asking: its own, the one named, or the only one. */
+/** The property of a call where no look-up is needed: the key's own, the named one, or the user's only one. */
 export function tenantOf({ actor, propertyId }: Call): string | undefined {
   if (actor.type === "api_key") return actor.propertyId;
   if (propertyId !== undefined || actor.type !== "user" || actor.memberships.length !== 1) return propertyId;
   return actor.memberships[0]!.property_id;
 }
 
-/** The input with the property in the field that names it, where the caller has left that out. */
+/** The input with the property in its field, where the caller has left it out. */
 export function withTenant(
   { property: field }: Operation,
   input: Record<string, unknown>,

@@ -8,7 +8,7 @@ import { needsProperty } from "./invoke.ts";
 import { findAnswer, keyedCall, scopeOf } from "./replay.ts";
 import type { Outcome, Service } from "./service.ts";
 
-/** An operation that an agent asks for. */
+/** An agent's call of an operation. */
 export interface Asked {
   service: Service;
   operation: Operation;
@@ -16,7 +16,7 @@ export interface Asked {
   input: Record<string, unknown>;
 }
 
-/** Whether agents are asked here: unless the property or the key says otherwise. */
+/** Whether agents must confirm calls here. The property or the key can switch that off. */
 export async function isAsked(asked: Asked): Promise<boolean> {
   return asks(asked.call, await propertyOf(asked));
 }
@@ -30,7 +30,7 @@ async function propertyOf({ service, operation, call, input }: Asked): Promise<P
   return needsProperty(operation) ? resolveProperty(service.directory, operation, call, input) : null;
 }
 
-/** What is recorded under the call's Idempotency-Key, if anything is. Throws `idempotency_key_reused`. */
+/** The recorded answer under the call's Idempotency-Key, or null. Throws `idempotency_key_reused`. */
 export async function recordedAnswer(asked: Asked): Promise<Outcome | null> {
   if (!asked.call.idempotency) return null;
   const run = { ...asked, property: await propertyOf(asked) };
@@ -38,7 +38,7 @@ export async function recordedAnswer(asked: Asked): Promise<Outcome | null> {
   return keyed && findAnswer(run, keyed);
 }
 
-/** The token that confirms what this agent was shown. */
+/** The token that confirms the preview of this agent. */
 export async function confirmationOf(
   asked: Asked,
   shown: { argumentsHash: Buffer; bound: string | null },

@@ -37,7 +37,7 @@ export function auditRow(
   };
 }
 
-/** The audit row of an operation's call, about what it says itself or the record that it answers. */
+/** The audit row of an operation's call. Its subject is the one that the call names, or else the answered record. */
 export function auditOf({ operation, call, effects: { about } }: Audited, result: unknown): AuditRow {
   return auditRow(call, about.action ?? operation.name, {
     entity: about.entity ?? operation.crud?.table.name,
@@ -57,7 +57,7 @@ function idOf(result: unknown): string | null {
   return typeof result.id === "string" ? result.id : null;
 }
 
-/** The part of a statement that writes audit rows: a property's, or the platform's. */
+/** The part of a statement that writes audit rows of a property, or of the platform. */
 export function auditPart(propertyId: string | null, rows: AuditRow[]): Fragment {
   if (propertyId === null) return cte("audited", appended(PLATFORM_LEDGER, rows));
   const owned = rows.map((row) => ({ ...row, property_id: propertyId }));

@@ -4,7 +4,7 @@ import { invalid } from "#runtime/faults.ts";
 import type { Confirmation } from "#runtime/operation/context.ts";
 import type { Operation } from "#runtime/operation/operation.ts";
 
-/** A token, shown once, and until when it confirms. */
+/** A confirmation token, which is shown once, and its expiry. */
 export interface Given {
   token: string;
   until: string;
@@ -14,7 +14,7 @@ const TOKEN_BYTES = 16;
 
 const idOf = (token: string) => hash("sha256", token, "buffer");
 
-/** Keeps what an agent was shown, and answers the token by which it confirms that. */
+/** Stores an agent's preview and answers the token that confirms it. */
 export async function giveConfirmation(
   sql: Sql,
   scope: string,
@@ -30,8 +30,8 @@ export async function giveConfirmation(
 }
 
 /**
- * Uses a token in the transaction of what it confirms: a twin waits for this one to end, and finds it used. Answers
- * the state that the operation must find, or null. Throws `invalid`, saying what is wrong with the token.
+ * Uses a token in the transaction that it confirms: a concurrent twin waits, and then finds the token used. Answers
+ * the state that the operation must find, or null. Throws `invalid`, naming the token's problem.
  */
 export async function useConfirmation(
   sql: Sql,
@@ -40,7 +40,7 @@ export async function useConfirmation(
   { token, argumentsHash }: Confirmation,
 ): Promise<{ bound: string | null }> {
   const id = idOf(token);
-  // An operation that takes another's token compares itself what that one has shown.
+  // An operation that accepts another operation's token compares the shown state itself.
   const [used] = await sql<{ bound: string | null }[]>`
     update agent_confirmations set used_at = clock_timestamp()
     where property_id = ${scope} and id = ${id} and used_at is null and expires_at > clock_timestamp()

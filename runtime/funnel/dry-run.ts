@@ -2,7 +2,9 @@ import { invalid } from "#runtime/faults.ts";
 import { canBeTried, type Operation } from "#runtime/operation/operation.ts";
 import type { Outcome } from "./service.ts";
 
-/** Rolls a call's transaction back, which is answered all the same: a dry run, or a key's recorded answer. */
+/**
+ * Rolls a call's transaction back, and carries the answer that is given all the same: a dry run's, or a recorded one.
+ */
 export class Undone extends Error {
   readonly outcome: Outcome;
 
@@ -12,7 +14,7 @@ export class Undone extends Error {
   }
 }
 
-/** Whether all that is done is undone: `dry` says so of the whole request, or each input does. Throws `invalid`. */
+/** Whether the call is rolled back: `dry` marks the whole request, or each input says `dry_run`. Throws `invalid`. */
 export function isDry({
   operation,
   inputs,
@@ -28,15 +30,15 @@ export function isDry({
   throw invalid("dry_run", "is for all records of a request, or for none");
 }
 
-/** What the call would have answered, marked as such. */
+/** The answer that the call would have given, marked as a dry run. */
 export function dryOutcome({ status, secrets }: Operation, result: unknown): Outcome {
-  // Null: the record would be left as it is.
+  // Null: the record would stay unchanged.
   const marked = (one: unknown) => one && { ...(without(one, secrets) as object), dry_run: true };
   const value = Array.isArray(result) ? result.map(marked) : marked(result);
   return { status, body: JSON.stringify(value), replayed: false, dry: true };
 }
 
-/** Without the fields that are shown once. */
+/** The result without the fields that are shown once. */
 export function without(result: unknown, secrets: readonly string[]): unknown {
   if (Array.isArray(result)) return result.map((one) => without(one, secrets));
   if (typeof result !== "object" || result === null) return result;

@@ -7,7 +7,7 @@ import { Fault, invalid } from "#runtime/faults.ts";
 /** A keyed call's answer. */
 export interface Answer {
   status: number;
-  /** JSON text. To be recorded as `answered`: the statement's own answer. */
+  /** JSON text. */
   body: string;
 }
 
@@ -19,7 +19,7 @@ export function readIdempotencyKey(key: string, field = "Idempotency-Key"): stri
   return key;
 }
 
-/** What a keyed call belongs to: a property, or a user where an operation has none. */
+/** A keyed call. `scope` is its property, or its user where the operation has no property. */
 export interface Keyed {
   scope: string;
   key: string;
@@ -27,17 +27,17 @@ export interface Keyed {
 }
 
 /**
- * The recorded answer; null when the key is the caller's until its transaction ends. A twin that runs at the same
- * time waits here. All is sent when this returns its promise, so that other statements can follow in the same round
- * trip. Throws `idempotency_key_in_use` after the lock timeout, and `idempotency_key_reused`.
+ * The recorded answer; null when the key is the caller's until its transaction ends. A concurrent twin waits here.
+ * All statements are sent before this returns its promise, so that others can follow in the same round trip. Throws
+ * `idempotency_key_in_use` after the lock timeout, and `idempotency_key_reused`.
  */
 export async function claimKey(sql: Sql, keyed: Keyed): Promise<Answer | null> {
   const { scope, key } = keyed;
-  // A lock by number, because a reserved row would have to be written twice.
+  // An advisory lock, because a reserved row would have to be written twice.
   const lock = hash("sha256", `${scope} ${key}`, "buffer").readBigInt64BE();
   const locked = sql`select pg_advisory_xact_lock(${String(lock)}::bigint)`;
   const recorded = findRecorded(sql, keyed);
-  // It fails with the lock, which is waited for first.
+  // It fails with the lock, which is awaited first.
   recorded.catch(() => {});
   await locked.catch((error: unknown) => {
     throw isSqlState(error, "55P03")
@@ -47,7 +47,7 @@ export async function claimKey(sql: Sql, keyed: Keyed): Promise<Answer | null> {
   return recorded;
 }
 
-/** The answer that is recorded under a key, if one is. Throws `idempotency_key_reused`. */
+/** The recorded answer of a key, or null. Throws `idempotency_key_reused`. */
 export async function findRecorded(sql: Sql, { scope, key, fingerprint }: Keyed): Promise<Answer | null> {
   const [row] = await sql<(Answer & { fingerprint: Buffer })[]>`
     select fingerprint, status, body from idempotency_records
@@ -58,8 +58,8 @@ export async function findRecorded(sql: Sql, { scope, key, fingerprint }: Keyed)
 }
 
 /**
- * The part that keeps an answer under its claimed key. An expired record gives way; over one that stands, which no
- * other call can have left, the null key undoes the transaction.
+ * The part that records an answer under its claimed key. It replaces an expired record. Another call cannot have left
+ * a valid record by now; if one stands, the null key rolls the transaction back.
  */
 export function recordPart({ scope, key, fingerprint }: Keyed, operation: string, answer: Answer): Fragment {
   const [body, source] =

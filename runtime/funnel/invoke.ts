@@ -12,10 +12,10 @@ import type { Run } from "./transact.ts";
 import { run } from "./unit-of-work.ts";
 
 /**
- * The only way to run an operation: scope, property, parse, one transaction with the idempotency record, the
- * handler, outbox, queue and audit, commit. Several inputs run in the one transaction, and answer an array.
- * With `choose` the one input, which has no id, is for each row that it locks; a removal answers those rows. What is
- * `dry` is undone, and answered all the same.
+ * The only way to run an operation. It checks scope and property, and parses the input. One transaction holds the
+ * idempotency record, the handler, outbox, queue and audit. Several inputs run in the one transaction, and answer an
+ * array. With `choose` the one input, which has no id, applies to each row that it locks; a removal answers those
+ * rows. A `dry` call is rolled back, and answered all the same.
  */
 export async function invoke(
   service: Service,
@@ -65,7 +65,7 @@ export function needsProperty(operation: Operation): boolean {
   return operation.realm === "property" || operation.property !== null;
 }
 
-/** A key that has been answered says so before the input is refused: it is looked up only then. */
+/** A refused input whose key was answered before gets that answer: the key is looked up only then. */
 async function insteadOf(error: unknown, call: Omit<Run, "inputs">): Promise<Outcome> {
   const keyed = keyedCall(call);
   const recorded = keyed && (await findAnswer(call, keyed));
@@ -73,7 +73,10 @@ async function insteadOf(error: unknown, call: Omit<Run, "inputs">): Promise<Out
   throw error;
 }
 
-/** Why a call is refused that could not be read: its key was answered, which was of another request, or `refusal`. */
+/**
+ * The refusal of a call whose input could not be read: `refusal`, or that of its key, which belongs to another
+ * request.
+ */
 export async function refusedUnread(
   service: Service,
   operation: Operation,
@@ -110,7 +113,7 @@ async function flowing(
   property: Property,
   input: Record<string, unknown>,
 ): Promise<Outcome> {
-  // First of all: an export without a slot is not recorded as done.
+  // The slot comes first: an export without a slot is not recorded as done.
   const slot = await service.db.exportSlot(property.id);
   try {
     let file: File | undefined;

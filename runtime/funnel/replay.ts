@@ -7,21 +7,22 @@ import { claimKey, findRecorded, type Keyed, recordPart } from "./idempotency.ts
 import type { Outcome } from "./service.ts";
 import { type Run, transact } from "./transact.ts";
 
-/** Strangers share no key, and what they are refused is not kept. */
+/** Null without a key, and for public operations: anonymous callers must not share keys. */
 export function keyedCall({ operation, call, property }: Omit<Run, "inputs">): Keyed | null {
   const { idempotency } = call;
   if (!idempotency || !keepsAnswer(operation) || operation.access === "public") return null;
   return { scope: scopeOf(call, property), ...idempotency };
 }
 
-/** Whose a key or a token is: the property's, or the user's where an operation has none. */
+/** The owner of a key or a token: the property, or the user where the operation has no property. */
 export function scopeOf({ actor }: Call, property: Property | null): string {
   return property?.id ?? actor.id ?? NIL_UUID;
 }
 
 /**
- * Keeps a call's refusal by the domain under its key: the key is answered with it again. The call's own transaction
- * was undone, so a twin may have been faster: then its answer is given. Throws any other error as it is.
+ * Records a call's refusal by the domain under its key, so that a repeat gets it again. The call's own transaction
+ * was rolled back, so a twin may have recorded an answer first: then that answer is given. Throws any other error as
+ * it is.
  */
 export async function keepRefusal(call: Run, keyed: Keyed, error: unknown): Promise<Outcome> {
   const { code, status } = toFault(error);

@@ -5,8 +5,8 @@ import { flush, type PendingEvent, type PendingJob } from "./outbox.ts";
 import type { Service } from "./service.ts";
 
 /**
- * One transaction of the service itself in a property, with the events and jobs that it leaves: for what is
- * counted and not asked for, or told by a vendor. It has no audit row, which is why no operation goes this way.
+ * One transaction of the service itself in a property, with its events and jobs: for counters, and for vendors'
+ * notices. It writes no audit row, so no operation uses it.
  */
 export async function writeAsService<T>(
   service: Service,

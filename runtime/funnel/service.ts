@@ -9,7 +9,7 @@ import type { Log } from "#runtime/log.ts";
 import type { Context } from "#runtime/operation/context.ts";
 import type { Row } from "#runtime/operation/table.ts";
 
-/** What runs operations, made once by the composition root. */
+/** The parts that run operations, made once by the composition root. */
 export interface Service {
   db: Database;
   reader: Reader;
@@ -26,18 +26,18 @@ export interface Outcome {
   /** JSON text. */
   body: string;
   replayed: boolean;
-  /** Of a list: what the face needs to page on. */
+  /** For a list: the data that a face pages by. */
   page?: Page;
   auditId?: string;
-  /** The state that it is about, where the operation names one. */
+  /** The state that the answer is about, where the operation names one. */
   bound?: string;
-  /** Nothing of it was kept. */
+  /** The call was rolled back. */
   dry?: true;
-  /** A refusal whose writes were kept. */
+  /** A refusal whose writes were committed. */
   fault?: Fault;
-  /** Instead of the body. Whoever has it reads it to its end, or cancels it. */
+  /** A file instead of the body. Its reader must read it to the end, or cancel it. */
   file?: { filename: string; contentType: string; stream: ExportStream };
 }
 
-/** Locks the rows that a change is about, in the change's own transaction. */
+/** Locks the rows of a change, in the change's own transaction. */
 export type Choose = (context: Context) => Promise<Row[]>;

@@ -17,13 +17,13 @@ interface Effects {
   events: PendingEvent[];
   jobs: PendingJob[];
   insertion: Insertion | null;
-  /** Where a list goes on. */
+  /** The cursor of the list's next page. */
   nextCursor: string | null;
   /** The state that the answer is about. */
   bound: string | null;
-  /** How many rows a list has. */
+  /** The number of rows of a list. */
   total: number | null;
-  /** Of the input that is handled now. */
+  /** The subject of the audit row of the current input. */
   about: Parameters<Context["audit"]>[0];
 }
 
@@ -41,10 +41,10 @@ interface Handled {
   audited: AuditRow[];
 }
 
-/** Runs a call in its one transaction: the handler, outbox, queue, audit and the recorded answer, or nothing. */
+/** Runs a call in its one transaction: all of the handler, outbox, queue, audit and recorded answer, or nothing. */
 export async function run(call: Run): Promise<Outcome> {
   let effects = noEffects();
-  // What is undone is no answer for later.
+  // A rolled-back call leaves no answer for later.
   const keyed = isDry(call) ? null : keyedCall(call);
   const work: Work<Outcome> = (sql, last) => {
     effects = noEffects();
@@ -64,7 +64,7 @@ function noEffects(): Effects {
   return { events: [], jobs: [], insertion: null, nextCursor: null, bound: null, total: null, about: {} };
 }
 
-/** How the transaction begins: with the locks of the table, and maybe with others. */
+/** The opening of the transaction: the table's locks, and whether it may join a group commit. */
 function openingOf(call: Run) {
   const { table, verb } = call.operation.crud ?? {};
   const before = verb === "create" || verb === "update" ? table?.turn?.(call.property!.id) : undefined;
@@ -72,7 +72,7 @@ function openingOf(call: Run) {
   return { ...(before && { before: [before] }), group };
 }
 
-/** The handler's first query travels with the question whether the key has been answered, and is undone if it has. */
+/** Sends the handler's first query together with the look-up of the key; a recorded answer rolls the query back. */
 async function answer(running: Running): Promise<Outcome> {
   const { operation, keyed, sql } = running;
   const claiming = keyed ? claimKey(sql, keyed) : null;
@@ -85,7 +85,7 @@ async function answer(running: Running): Promise<Outcome> {
   return finish(running, audited, result);
 }
 
-/** The refusal whose writes are kept; any other error is thrown. */
+/** The refusal whose writes are committed; any other error is thrown. */
 function refused(error: unknown): Outcome {
   const fault = toFault(error);
   if (!fault.keepWrites) throw error;
@@ -121,7 +121,7 @@ async function handleAll(running: Running, context: Context, inputs: Record<stri
       throw many ? thrownAt(index, error) : error;
     });
     results.push(result);
-    // Null: the record was left as it is.
+    // Null: the record stayed unchanged.
     if (result !== null) audited.push(auditOf(running, result));
   }
   return { results, audited };
@@ -179,8 +179,8 @@ function pageOf(body: string, rows: number, { nextCursor, total }: Effects): Pag
 }
 
 /**
- * The answer, and the last statement: what is written beside the handler's rows, which are events, jobs, the
- * recorded answer and an audit row for each input.
+ * The answer, and the last statement. It writes events, jobs, the recorded answer and an audit row per input, beside
+ * the handler's rows.
  */
 function finish(running: Running, audited: AuditRow[], result: unknown): Outcome {
   const { operation, property, effects, keyed, sql, last } = running;

@@ -13,8 +13,8 @@ export interface CredentialHeaders {
 export const ANONYMOUS: Actor = { type: "anonymous", id: null };
 
 /**
- * Who sends this request. Without any credential: anonymous. Throws the specification's 401 tokens, and what
- * `beforeLookUp` throws, which is asked before the database is about a key that was never seen here.
+ * The actor of this request; anonymous without a credential. Throws the specification's 401 tokens. `beforeLookUp`
+ * runs, and may throw, before the database looks up a key that is new to this process.
  */
 export async function authenticate(
   directory: Directory,
@@ -28,7 +28,7 @@ export async function authenticate(
   return verifier.verify(credential);
 }
 
-/** Two credentials that differ are none: nobody can tell which of them was meant. X-Api-Key carries keys alone. */
+/** Two different credentials are ambiguous: neither counts. X-Api-Key carries only API keys. */
 function readCredential({ apiKey, authorization }: CredentialHeaders): string | null {
   if (apiKey === undefined && authorization === undefined) return null;
   if (apiKey?.includes(",")) throw new Fault("invalid_credential");

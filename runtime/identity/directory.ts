@@ -20,7 +20,7 @@ export interface UserRecord {
   id: string;
   email: string;
   is_platform_admin: boolean;
-  /** Unix seconds: tokens issued before are refused. */
+  /** Unix seconds: tokens issued before this are refused. */
   sessions_from: number;
   memberships: Membership[];
 }
@@ -30,14 +30,14 @@ const CHECK_EVERY = 400;
 const TRUSTED_FOR = 1_000;
 const USED_EVERY = 5_000;
 const MOST_ENTRIES = 50_000;
-/** There is none of that name, and it is asked for again next time. */
+/** Marks a missing entry, which the next call looks up again. */
 const NOTHING = {};
-/** Those whose transaction, which runs now, changes what a directory keeps. */
+/** Running transactions that change cached entries. */
 const changing = new WeakSet<Sql>();
 
 /**
- * Keys, users and properties, cached until one is changed here, or another process says so. A check every 400 ms
- * stands behind the notifications, and what was not checked within a second is read from the database.
+ * Keys, users and properties, cached until this process or another one changes them. A check every 400 ms backs up
+ * the notifications. An entry that was not checked within a second is read from the database.
  */
 export async function openDirectory(db: Database, log: Log) {
   const memory = openMemory();
@@ -64,7 +64,7 @@ export async function openDirectory(db: Database, log: Log) {
   };
   const flushUsed = async () => {
     if (used.size === 0) return;
-    // In one order, so that two processes cannot wait for each other.
+    // Sorted, so that two processes cannot wait for each other.
     const ids = [...used].sort();
     used.clear();
     await db.asSystem(
@@ -85,17 +85,20 @@ export async function openDirectory(db: Database, log: Log) {
 
   return {
     key: (hash: Buffer) => memory.recall(keyName(hash), () => db.asSystem((sql) => loadKey(sql, hash))),
-    /** Whether there was such a key, or it is being looked for: whoever asks for it costs no look-up of their own. */
+    /** Whether such a key existed, or is being looked up: another call with it costs no look-up of its own. */
     hasSeenKey: (hash: Buffer): boolean => memory.hasSeen(keyName(hash)),
     property: (id: string) => memory.recall(`p${id}`, () => db.asSystem((sql) => loadProperty(sql, id))),
     user: (id: string) => memory.recall(`u${id}`, () => db.asSystem((sql) => loadUser(sql, id))),
     /** The database's clock, in milliseconds since 1970. */
     now: () => performance.now() + clockOffset,
-    /** Notes that a key was used; written in batches. */
+    /** Records that a key was used; written in batches. */
     markUsed: (keyId: string) => void used.add(keyId),
-    /** The database by which a change is forgotten here before whoever made it is told that it is done. */
+    /**
+     * Wraps `db`: a transaction that changes keys, users or properties clears this cache before its caller gets the
+     * answer.
+     */
     forgetting: () => thatForgets(db, forget),
-    /** Calls back whenever something may have been changed, here or by another process. */
+    /** Calls `listener` after each possible change, by this process or another one. */
     onChange: (hear: () => void) => void listeners.add(hear),
     close: async () => {
       clearInterval(checking);
@@ -105,15 +108,15 @@ export async function openDirectory(db: Database, log: Log) {
   };
 }
 
-/** What was loaded, for as long as it may be believed. */
+/** Loaded entries, for as long as they are valid. */
 function openMemory() {
   const cache = new LRUCache<string, object, () => Promise<object | null>>({
     max: MOST_ENTRIES,
     fetchMethod: async (_name, _stale, { context }) => (await context()) ?? NOTHING,
-    // A load that began before a change may know nothing of it. It answers those who wait for it, and is not kept.
+    // A load that began before a change may have missed it. Its callers get the result, and the cache drops it.
     ignoreFetchAbort: true,
   });
-  // Outlives what is forgotten: it says that there was such a thing, not that there is.
+  // Survives a cleared cache: it says that an entry existed, not that it still does.
   const seen = new LRUCache<string, true>({ max: MOST_ENTRIES });
   const loading = new Set<string>();
   let checked = Number.NEGATIVE_INFINITY;
@@ -153,7 +156,7 @@ function thatForgets(db: Database, forget: () => void): Database {
         }),
       );
     } finally {
-      // Also where nobody can tell whether it was committed.
+      // Also when the commit's outcome is unknown.
       if (changed) forget();
     }
   };
@@ -167,7 +170,9 @@ function thatForgets(db: Database, forget: () => void): Database {
 
 export type Directory = Awaited<ReturnType<typeof openDirectory>>;
 
-/** Tells this process and every other that a key, a user, a membership or a property changes with this transaction. */
+/**
+ * Announces to this process and every other that this transaction changes a key, a user, a membership or a property.
+ */
 export async function directoryChanged(sql: Sql): Promise<void> {
   changing.add(sql);
   await sql`update directory_version set version = version + 1`;

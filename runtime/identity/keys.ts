@@ -4,7 +4,7 @@ import { crc32 } from "node:zlib";
 export interface ApiKey {
   /** `pk_`, 30 random base62 characters, and 6 of their CRC-32. Shown once, never stored. */
   secret: string;
-  /** The first 12 characters: what lists show to tell keys apart. */
+  /** The first 12 characters, by which lists tell keys apart. */
   prefix: string;
   /** SHA-256 of the secret: the only form that is stored. */
   hash: Buffer;
@@ -18,7 +18,7 @@ export function newApiKey(): ApiKey {
   return { secret, prefix: secret.slice(0, PREFIX), hash: digest(secret) };
 }
 
-/** What the database knows a key by; null when it is malformed or mistyped, which costs no look-up. */
+/** The stored form of a key; null when the key is malformed or mistyped, which costs no look-up. */
 export function readApiKey(text: string): Pick<ApiKey, "hash" | "prefix"> | null {
   if (!SHAPE.test(text) || text.slice(-CHECKSUM) !== checksum(text.slice(0, -CHECKSUM))) return null;
   return { hash: digest(text), prefix: text.slice(0, PREFIX) };
@@ -30,7 +30,7 @@ const CHECKSUM = 6;
 const PREFIX = 12;
 const SHAPE = /^pk_[0-9A-Za-z]{36}$/;
 
-// Not a secret and not a guard: it tells a typing error, or another system's pk_ key, from an unknown key.
+// Neither a secret nor a guard: it tells a typing error, or another system's pk_ key, from an unknown key.
 function checksum(text: string): string {
   let rest = crc32(text);
   let digits = "";

@@ -1,7 +1,7 @@
 import { argon2, randomBytes, timingSafeEqual } from "node:crypto";
 import { promisify } from "node:util";
 
-/** Why a password may not be chosen, as a sentence; null when it may. */
+/** The reason why a password is refused, as a sentence; null when it is accepted. */
 export function checkPassword(password: string): string | null {
   const length = [...password.normalize("NFKC")].length;
   if (length < MIN_CHARACTERS) return `Use at least ${MIN_CHARACTERS} characters.`;
@@ -15,14 +15,16 @@ export async function hashPassword(password: string): Promise<string> {
   return write({ ...COST, salt, hash: await derive(password, { ...COST, salt }, HASH_BYTES) });
 }
 
-/** Whether the password is right. With null it takes as long and answers false, so that an unknown account is not told apart. */
+/**
+ * Whether the password is right. With null it takes as long and answers false, so that timing hides unknown accounts.
+ */
 export async function verifyPassword(password: string, stored: string | null): Promise<boolean> {
   const expected = read(stored ?? NOBODY);
   const given = await derive(password, expected, expected.hash.length);
   return timingSafeEqual(given, expected.hash) && stored !== null;
 }
 
-/** Whether the cost has changed since this was stored: hash again at the next sign-in. */
+/** Whether the cost has changed since this was stored: the next sign-in then hashes again. */
 export function needsRehash(stored: string): boolean {
   const { memory, passes, parallelism } = read(stored);
   return memory !== COST.memory || passes !== COST.passes || parallelism !== COST.parallelism;
@@ -50,7 +52,7 @@ const NOBODY = write({ ...COST, salt: Buffer.alloc(16), hash: Buffer.alloc(HASH_
 
 const argon2Async = promisify(argon2);
 
-// NFKC: the same password typed on another keyboard comes as other code points.
+// NFKC, because keyboards send the same password as different code points.
 function derive(password: string, cost: Cost & { salt: Buffer }, tagLength: number): Promise<Buffer> {
   const { memory, passes, parallelism, salt } = cost;
   const message = password.normalize("NFKC");
@@ -69,7 +71,7 @@ const SHAPE = /^\$argon2id\$v=19\$m=(\d+),t=(\d+),p=(\d+)\$([A-Za-z0-9+/]+)\$([A
 
 function read(stored: string): Stored {
   const [, memory, passes, parallelism, salt, hash] = SHAPE.exec(stored) ?? [];
-  // The stored text stays out of the message: it would end up in a log.
+  // The message leaves the stored text out, because it would end up in a log.
   if (!salt || !hash) throw new Error("A stored password is not an argon2id string.");
   return {
     memory: Number(memory),

@@ -6,16 +6,16 @@ import type { Directory } from "./directory.ts";
 import { type KnownKey, SESSION_SECONDS, signs, usableKeys } from "./signing-keys.ts";
 import { issueToken, remoteVerifier, type SigningKey, signDetached, verifyToken } from "./tokens.ts";
 
-/** Milliseconds in which keys that nobody knows are asked for once, whoever brings their tokens. */
+/** Milliseconds within which tokens with unknown keys cause only one reload. */
 const RELOAD_AFTER = 100;
 const RELOAD_EVERY = 60_000;
 
 export interface TokenVerifier {
-  /** The user behind a JWT, ours or the identity provider's. */
+  /** The user of a JWT, ours or the identity provider's. */
   verify(token: string): Promise<Actor>;
 }
 
-/** Our own signing keys, kept in the database and shared by all processes, and the identity provider's. */
+/** Our own signing keys, stored in the database for all processes, and the identity provider's. */
 export async function openSessions(db: Database, directory: Directory, config: Config) {
   let keys: KnownKey[] = [];
   let verifying: KnownKey[] = [];
@@ -37,7 +37,7 @@ export async function openSessions(db: Database, directory: Directory, config: C
     return loading;
   };
   await reload();
-  // Nobody waits: some who ask hold a transaction open.
+  // No caller waits: some callers hold a transaction open.
   const refresh = () => {
     if (performance.now() - loadedAt > RELOAD_EVERY) void reload().catch(() => {});
   };
@@ -49,7 +49,7 @@ export async function openSessions(db: Database, directory: Directory, config: C
     refresh();
     return keys.find(signs)!;
   };
-  // By the database's clock, which is also the one that ends sessions.
+  // The database's clock, which is also the one that ends sessions.
   const { now } = directory;
   const own = { issuer: config.baseUrl, audience: config.baseUrl };
   const external = config.identityProvider ? remoteVerifier({ ...config.identityProvider, now }) : null;
@@ -76,9 +76,9 @@ export async function openSessions(db: Database, directory: Directory, config: C
       const issuedAt = Math.max(Math.floor(now() / 1000), from);
       return issueToken(signing(), { ...own, subject: userId, issuedAt, expiresIn: SESSION_SECONDS });
     },
-    /** The detached JWS (RFC 7515, appendix F) of these bytes, by the key that signs now. */
+    /** The detached JWS (RFC 7515, appendix F) of these bytes, by the current signing key. */
     signDetached: (bytes: Uint8Array) => signDetached(signing(), bytes),
-    /** All that ever signed: a receipt is verified years later. A key that must not be believed is removed. */
+    /** All keys that ever signed: a receipt is verified years later. A key that must not be trusted is removed. */
     jwks: async () => {
       if (loading !== null || performance.now() - loadedAt > RELOAD_EVERY) await reload().catch(() => {});
       return { keys: keys.map((key) => key.publicJwk) };
@@ -88,7 +88,7 @@ export async function openSessions(db: Database, directory: Directory, config: C
 
 export type Sessions = Awaited<ReturnType<typeof openSessions>>;
 
-/** Only by an address that the provider has seen proved: what somebody merely writes there may be anybody's. */
+/** Only by an address that the provider has verified: an unverified one may belong to another person. */
 async function userByEmail(db: Database, email: unknown, verified: unknown): Promise<string | null> {
   if (typeof email !== "string" || verified !== true) return null;
   const rows = await db.asSystem(

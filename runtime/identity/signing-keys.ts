@@ -5,10 +5,13 @@ import { newSigningKey, type PublicKey, type SigningKey } from "./tokens.ts";
 
 /** Seconds that a sign-in lasts. */
 export const SESSION_SECONDS = 12 * 3600;
-/** Seconds that a retired key's tokens are taken: their life, and the time until every process signs with another. */
+/**
+ * Seconds for which a retired key's tokens are accepted: their life, and the time until every process signs with
+ * another.
+ */
 export const VERIFIES_FOR = SESSION_SECONDS + 3600;
 
-/** One that is retired, or was sealed with another APP_SECRET, signs no more, and verifies what it has signed. */
+/** A key that is retired, or was sealed with another APP_SECRET, signs no more, and verifies its tokens. */
 export type KnownKey = PublicKey & { privateJwk: SigningKey["privateJwk"] | null; verifies: boolean };
 
 export function signs(key: KnownKey): key is KnownKey & SigningKey {
@@ -17,7 +20,7 @@ export function signs(key: KnownKey): key is KnownKey & SigningKey {
 
 const placeOf = (kid: string) => `signing_keys.private_jwk ${kid}`;
 
-/** All keys, and among them one that signs. */
+/** All keys; at least one of them signs. */
 export async function usableKeys(db: Database, config: Config): Promise<KnownKey[]> {
   const keys = await loadKeys(db, config);
   return keys.some(signs) ? keys : firstKey(db, config, keys);
@@ -66,7 +69,7 @@ async function firstKey(db: Database, config: Config, known: KnownKey[]): Promis
   return loadKeys(db, config);
 }
 
-/** A new key signs from now on; those that signed so far verify what they have signed. Answers their kids. */
+/** Makes a key that signs from now on; the former keys only verify their tokens. Answers their kids. */
 export async function rotateKeys(sql: Sql, config: Config): Promise<{ kid: string; retired: string[] }> {
   await onlyOneAtATime(sql);
   const retired = await sql<{ kid: string }[]>`

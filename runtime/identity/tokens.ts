@@ -14,7 +14,7 @@ import {
 } from "jose";
 import { Fault } from "#runtime/faults.ts";
 
-/** A pair that signs our own tokens. Keep the objects: jose remembers a key by the JWK's identity. */
+/** A key pair that signs our own tokens. Keep the objects: jose remembers a key by the JWK's identity. */
 export interface SigningKey {
   kid: string;
   privateJwk: JWK;
@@ -31,7 +31,7 @@ export interface TokenClaims {
   issuedAt: number;
   /** Seconds from `issuedAt`. */
   expiresIn: number;
-  /** Further claims; none of them replaces a registered one. */
+  /** Further claims, which replace no registered one. */
   extra?: Record<string, unknown>;
 }
 
@@ -95,7 +95,10 @@ export function verifyToken(
   );
 }
 
-/** Verifies an outside identity provider's tokens by its JWKS. Throws as `verifyToken` does, and `unavailable` when the JWKS cannot be had. */
+/**
+ * Verifies an outside identity provider's tokens by its JWKS. Throws as `verifyToken` does, and `unavailable` without
+ * the JWKS.
+ */
 export function remoteVerifier(
   options: Expected & { jwksUrl: string },
 ): (token: string) => Promise<VerifiedToken> {
@@ -117,9 +120,9 @@ export function remoteVerifier(
 }
 
 const ALGORITHM = "ES256";
-// Asymmetric only: with HS256 allowed, the public key would do as the secret.
+// Asymmetric only: with HS256 allowed, the public key would serve as the secret.
 const REMOTE_ALGORITHMS = ["ES256", "RS256", "PS256", "EdDSA"];
-// jose's base64 passes over white space, which would give one token many texts.
+// jose's base64 ignores white space, which would give one token many texts.
 const COMPACT = /^[\w-]+\.[\w-]+\.[\w-]+$/;
 
 async function verify(
@@ -145,7 +148,7 @@ async function verify(
   }
 }
 
-// jose ignores a key that the token brings itself; a token that brings one was still made to deceive.
+// jose ignores a key that the token itself carries; a token with one is made to deceive, so it is refused.
 function guarded(getKey: JWTVerifyGetKey): JWTVerifyGetKey {
   return (header, token) => {
     if (bringsKey(header)) throw new Fault("invalid_credential");

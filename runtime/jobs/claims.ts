@@ -8,7 +8,7 @@ import * as queue from "./queue.ts";
 export interface ClaimedJob extends queue.Claimed {
   /** By performance.now(). */
   claimedAt: number;
-  /** Tells the handler that the worker stops, or has lost the job. */
+  /** Tells the handler that the worker stops, or has lost the lease. */
   stop: AbortController;
 }
 
@@ -16,7 +16,7 @@ export type Claims = ReturnType<typeof openClaims>;
 
 const LONGEST_PAUSE = 1_000;
 
-/** The jobs that this process has claimed and not finished, and what it tells the queue about them. */
+/** The jobs that this process has claimed and not finished, and its reports about them to the queue. */
 export function openClaims(db: Database, log: Log, leaseMs: number) {
   const held = new Set<ClaimedJob>();
   const retry = openRetry(log);
@@ -63,14 +63,14 @@ export function openClaims(db: Database, log: Log, leaseMs: number) {
       for (const job of lost) job.stop.abort();
       forget(...lost);
     },
-    /** Whether the queue does not know yet how some of the jobs ended. */
+    /** Whether reports about ended jobs are still on their way to the queue. */
     isOpen: () => held.size > 0 || completions.isOpen(),
   };
 }
 
 type Wanted = Omit<queue.ClaimOptions, "lease" | "leaseMs">;
 
-/** A claim that failed may have been committed all the same: the next one gives back the jobs that it took. */
+/** A failed claim may have been committed all the same: the next claim gives its jobs back. */
 function claimer(db: Database, leaseMs: number) {
   const unanswered = new Set<string>();
   const releaseUnanswered = async () => {
@@ -94,7 +94,7 @@ function claimer(db: Database, leaseMs: number) {
   };
 }
 
-/** Removes finished jobs from the queue: all that end while one statement is under way go with the next. */
+/** Removes finished jobs from the queue. Jobs that end while one statement runs go with the next. */
 function openCompletions(db: Database, retry: Retry) {
   let waiting: ClaimedJob[] = [];
   let completing = false;
@@ -119,7 +119,7 @@ function openCompletions(db: Database, retry: Retry) {
 
 type Retry = ReturnType<typeof openRetry>;
 
-/** An outage of the database is one line in the log, and its end another, however many tries it takes. */
+/** An outage of the database is one line in the log, and its end another, however many retries it takes. */
 function openRetry(log: Log) {
   let failures = 0;
   let closed = false;
@@ -136,7 +136,7 @@ function openRetry(log: Log) {
   return {
     failed,
     succeeded,
-    /** Repeats until the database has taken it, or the worker is closed: then the lease runs out by itself. */
+    /** Repeats until the database has taken the write, or the worker is closed: then the lease expires by itself. */
     untilDone: async (write: () => Promise<unknown>): Promise<void> => {
       while (!closed) {
         try {

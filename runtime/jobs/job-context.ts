@@ -11,7 +11,7 @@ import type { JobContext, JobRuntime } from "#runtime/operation/job.ts";
 import type { ClaimedJob } from "./claims.ts";
 import { fence } from "./queue.ts";
 
-/** What jobs are run with, from the composition root. */
+/** The dependencies of jobs, from the composition root. */
 export interface Surroundings {
   db: Database;
   jobRuntime: JobRuntime;
@@ -28,7 +28,7 @@ export function jobContexts(
   { db, jobRuntime, config, directory, sessions, log }: Surroundings,
   wake: () => void,
 ) {
-  // One connection is kept for claims and heartbeats, however many jobs have a transaction open.
+  // One connection stays free for claims and heartbeats, however many jobs have a transaction open.
   const limited = semaphore(Math.max(1, config.databasePool - 1));
   const broken = new WeakSet<object>();
   const guarded = <T>(work: () => Promise<T>): Promise<T> =>
@@ -56,7 +56,7 @@ export function jobContexts(
       emit: (type, object, previous) => void events.push({ type, object, previous }),
       enqueue: (job, input, options) =>
         void jobs.push({ name: job.name, attempts: job.attempts, input: job.input.parse(input), ...options }),
-      // The audit log tells of requests; what a job did is in the records that it wrote.
+      // The audit log covers requests; a job's changes are in the records that it writes.
       audit: () => {},
     });
     const result = await db.asProperty(
@@ -86,7 +86,7 @@ export function jobContexts(
       transactSystem: (work) =>
         guarded(() => db.asSystem(work, { before: fence(claimed), deadline: TRANSACTION_DEADLINE })),
     }),
-    /** Whether a job's error is the database's own trouble, met in one of the job's transactions. */
+    /** Whether the database broke off one of the job's transactions with this error. */
     interrupted: (error: unknown): boolean =>
       typeof error === "object" && error !== null && broken.has(error),
   };

@@ -5,13 +5,13 @@ import type { EnqueueOptions, JobReference } from "#runtime/operation/context.ts
 
 type System = Pick<Database, "asSystem">;
 
-/** The channel on which processes without room, or without a worker, tell the others of new jobs. */
+/** The channel on which a process without room, or without a worker, notifies the others of new jobs. */
 export const QUEUE_CHANNEL = "queue";
 
 /** SQLSTATE of `hold_lease`: another worker has the job. */
 export const LEASE_LOST = "QL001";
 
-/** One claim of one job. A job that is claimed again has another lease. */
+/** One claim of one job. Each claim has a lease of its own. */
 export interface Lease {
   id: string;
   lease: string;
@@ -20,7 +20,7 @@ export interface Lease {
 export interface Claimed extends Lease {
   name: string;
   property_id: string | null;
-  /** The property, or the platform, that takes turns with the others. */
+  /** The unit of fair scheduling: the property, or the platform. */
   tenant: string;
   input: unknown;
   attempts: number;
@@ -28,20 +28,20 @@ export interface Claimed extends Lease {
 }
 
 export interface ClaimOptions {
-  /** Jobs of other names are left to the processes that know them. */
+  /** The jobs that this process knows; other processes run the rest. */
   names: readonly string[];
   limit: number;
-  /** A new token, which all jobs of this claim get. */
+  /** A new token that all jobs of this claim share. */
   lease: string;
   leaseMs: number;
-  /** Most jobs that one tenant may have here, and what each has already. */
+  /** The most jobs that one tenant may have here, and the number that each has already. */
   cap: number;
   held: ReadonlyMap<string, number>;
 }
 
 /**
- * Takes jobs that are due, in one statement: from the tenant that has the fewest here first, and from each its
- * fair share, oldest first. One index descent finds each waiting tenant, however long the others' queues are.
+ * Takes due jobs in one statement. The tenant with the fewest jobs here comes first, and each gets its fair share,
+ * oldest first. One index descent finds each waiting tenant, however long the others' queues are.
  */
 export async function claim(
   db: System,
@@ -77,7 +77,7 @@ export async function claim(
   return rows.map((row) => ({ ...row, lease }));
 }
 
-/** Each tenant that waits, with its oldest job: one index descent a tenant, however long the queues are. */
+/** Each waiting tenant with its oldest job: one index descent per tenant, however long the queues are. */
 const turns = (sql: Sql) => sql`turn as (
   (select tenant, run_at from queue where state = 'ready' order by tenant, run_at limit 1)
   union all
@@ -86,12 +86,12 @@ const turns = (sql: Sql) => sql`turn as (
     select tenant, run_at from queue
     where state = 'ready' and tenant > turn.tenant order by tenant, run_at limit 1) as following)`;
 
-// A plan made while the table is empty is kept, and would scan and sort the whole of it once it is not.
+// PostgreSQL keeps a plan that it made for the empty table, and would later scan and sort the whole table.
 const INDEXED = {
   before: ["set local enable_seqscan = off", "set local enable_bitmapscan = off", "set local jit = off"],
 };
 
-/** Milliseconds until the next job that waits for its time, by the database's clock; null when none does. */
+/** Milliseconds until the next delayed job, by the database's clock; null when there is none. */
 export async function untilNext(db: System): Promise<number | null> {
   const [row] = await db.asSystem(
     (sql) => sql<{ wait: number | null }[]>`
@@ -103,7 +103,7 @@ export async function untilNext(db: System): Promise<number | null> {
   return row?.wait ?? null;
 }
 
-/** Removes what is done, in one statement. A lease that was lost removes nothing. */
+/** Removes finished jobs, in one statement. A lost lease removes nothing. */
 export async function complete(db: System, leases: readonly Lease[]): Promise<void> {
   await db.asSystem(
     (sql) => sql`
@@ -112,13 +112,13 @@ export async function complete(db: System, leases: readonly Lease[]): Promise<vo
   );
 }
 
-/** Interruptions that are not counted as attempts; beyond them the job itself is under suspicion. */
+/** Interruptions that do not count as attempts. After more of them the job itself is the suspect. */
 const FORGIVEN = 20;
 
 /**
- * Puts a failed job back, to run after a delay that doubles from 1 s up to 1 h, each shortened by chance down to
- * a half. Its last attempt leaves it dead, without what it knew of persons. What the database broke off itself is not
- * counted as an attempt.
+ * Puts a failed job back. Its delay doubles from 1 s up to 1 h, and chance shortens it down to a half. The last
+ * attempt leaves the job dead, without its data about persons. An interruption by the database does not count as an
+ * attempt.
  */
 export async function fail(
   db: System,
@@ -145,10 +145,10 @@ export async function fail(
   return row?.state ?? "lost";
 }
 
-/** Prolongs the leases, and answers those that still stand. */
+/** Prolongs the leases, and answers the valid ones. */
 export async function heartbeat(db: System, leases: readonly Lease[], leaseMs: number): Promise<Set<string>> {
   const standing = await db.asSystem(async (sql) => {
-    // Skips the locked: a row that is being completed at this moment must not make the two wait for each other.
+    // Skips locked rows: a heartbeat and a completion must not wait for each other.
     const [, rows] = await Promise.all([
       sql`
         with held as (
@@ -170,8 +170,8 @@ export async function heartbeat(db: System, leases: readonly Lease[], leaseMs: n
 }
 
 /**
- * Takes back the jobs of lost workers: of those whose leases have run out, or of all where the caller knows that
- * none is left. The attempt counts: the job may be what killed the worker.
+ * Takes back the jobs of lost workers: those with expired leases, or all where the caller knows that no worker is
+ * left. The attempt counts, because the job may have killed the worker.
  */
 export async function reap(db: System, { all = false } = {}): Promise<number> {
   const rows = await db.asSystem(
@@ -190,7 +190,7 @@ export async function reap(db: System, { all = false } = {}): Promise<number> {
   return rows.length;
 }
 
-/** Gives back what was not finished, as if it had not been claimed. */
+/** Gives unfinished jobs back, as if they had not been claimed. */
 export async function release(db: System, leases: readonly Lease[]): Promise<void> {
   await db.asSystem(
     (sql) => sql`
@@ -200,7 +200,7 @@ export async function release(db: System, leases: readonly Lease[]): Promise<voi
   );
 }
 
-/** Gives back what claims took whose answer was lost with the connection. */
+/** Gives back the jobs of claims whose answer was lost with the connection. */
 export async function releaseClaims(db: System, claims: readonly string[]): Promise<void> {
   await db.asSystem(
     (sql) => sql`
@@ -212,7 +212,7 @@ export async function releaseClaims(db: System, claims: readonly string[]): Prom
 const givingBack = (sql: Sql) => sql`
   update queue set state = 'ready', attempts = attempts - 1, lease = null, leased_until = null`;
 
-/** How many jobs of these names are due or running, in any process. */
+/** The number of jobs of these names that are due or running, in any process. */
 export async function pending(db: System, names: readonly string[]): Promise<number> {
   const [row] = await db.asSystem(
     (sql) => sql<{ jobs: number }[]>`
@@ -223,7 +223,7 @@ export async function pending(db: System, names: readonly string[]): Promise<num
   return row!.jobs;
 }
 
-/** The statement that a transaction starts with, so that it commits only under the lease. */
+/** The opening statement of a transaction that commits only under the lease. */
 export function fence({ id, lease }: Lease): string[] {
   return [`select hold_lease('${id}', '${lease}')`];
 }
@@ -254,8 +254,8 @@ export async function enqueue<Input>(
 const NOTIFY_EVERY = 20;
 
 /**
- * Tells the workers of all processes that there are jobs: the first time at once, then one notification at a time,
- * however often it is called. Resolves when there is nothing left to tell.
+ * Notifies the workers of all processes that there are jobs. The first time it does so at once, then with one
+ * notification at a time, however often it is called. Resolves when no notification is left.
  */
 export function queueNotifier(db: System, log: Log): () => Promise<void> {
   let wanted = false;
@@ -280,7 +280,7 @@ export function queueNotifier(db: System, log: Log): () => Promise<void> {
   };
 }
 
-/** What tells one claim of a job from another. */
+/** Identifies one claim of a job. */
 export function leaseKey({ id, lease }: Lease): string {
   return `${id}/${lease}`;
 }

@@ -20,15 +20,15 @@ interface Entry {
   next: Date | null;
 }
 
-/** The database's clock is asked this often at least, so that a timer cannot run away from it. */
+/** Milliseconds. The database's clock is read at least this often, so that a timer cannot drift from it. */
 const LONGEST_SLEEP = 30_000;
-/** A tick that could not be written for longer than this is missed, and not replayed. */
+/** Milliseconds of delay after which a tick is missed, and not replayed. */
 const LATEST = 3_600_000;
 const RETRY = 1_000;
 
 /**
- * Puts each job that has `every` on the queue at its ticks, in UTC by the database's clock: once a tick, however
- * many processes do this. Ticks while no process was there are not replayed.
+ * Queues each job that has `every` at its ticks, in UTC by the database's clock: once a tick, however many processes
+ * do this. Ticks without a running process are not replayed.
  */
 export function startScheduler({ db, jobs, log }: SchedulerOptions): Scheduler {
   const entries = jobs.flatMap((job): Entry[] =>
@@ -83,7 +83,7 @@ async function databaseNow(db: SchedulerOptions["db"]): Promise<number> {
   return row!.now;
 }
 
-/** The tick's row is unique: the process that writes it puts the job on the queue, in the same transaction. */
+/** The tick's row is unique: the process that writes it queues the job, in the same transaction. */
 async function fire(db: SchedulerOptions["db"], job: Job<unknown>, tick: Date): Promise<void> {
   await db.asSystem(async (sql) => {
     const [won] = await sql`

@@ -1,8 +1,8 @@
 import type { ClaimedJob } from "./claims.ts";
 
-/** Which part of the slots one tenant may fill, so that another's short job never waits for its long ones. */
+/** The share of the slots that one tenant may fill, so that another's short job never waits for its long ones. */
 const TENANT_SHARE = 0.75;
-/** As many jobs are claimed ahead as end in so many milliseconds: many short ones, no long ones. */
+/** Milliseconds. As many jobs are claimed ahead as end in this time: many short ones, no long ones. */
 const CLAIM_AHEAD = 100;
 const MOST_AHEAD = 1_000;
 const LARGEST_CLAIM = 500;
@@ -12,7 +12,9 @@ interface Tenant {
   waiting: ClaimedJob[];
 }
 
-/** The slots in which jobs run, and the jobs that wait for one: the tenant that runs the fewest goes first. */
+/**
+ * The slots in which jobs run, and the jobs that wait for one. The tenant with the fewest running jobs goes first.
+ */
 export function openSlots(concurrency: number) {
   const tenants = new Map<string, Tenant>();
   const most = Math.ceil(concurrency * TENANT_SHARE);
@@ -26,19 +28,19 @@ export function openSlots(concurrency: number) {
   };
 
   return {
-    /** How many jobs to claim now; 0 until half of those that were claimed ahead have started. */
+    /** The number of jobs to claim now; 0 until half of the jobs that were claimed ahead have started. */
     room: (): number => {
       const more = ahead();
       const free = concurrency + more - running - waiting - expected;
       return free > more / 2 ? Math.min(free, LARGEST_CLAIM) : 0;
     },
-    /** Keeps room for a claim under way; a negative number gives it back. */
+    /** Reserves room for a claim under way; a negative number frees it. */
     expect: (jobs: number) => {
       expected += jobs;
     },
     /** The most jobs that one tenant may have here. */
     cap: () => (ahead() > 0 ? concurrency + MOST_AHEAD : most),
-    /** How many each has, waiting or running. */
+    /** The number of jobs of each tenant, waiting or running. */
     held: () => new Map([...tenants].map(([id, tenant]) => [id, jobsOf(tenant)])),
     add: (jobs: readonly ClaimedJob[]) => {
       for (const job of jobs) {
@@ -48,7 +50,7 @@ export function openSlots(concurrency: number) {
       }
       waiting += jobs.length;
     },
-    /** The next job, which now has a slot; none when there is no slot or none may run. */
+    /** The next job, which now has a slot; undefined without a free slot or a permitted job. */
     start: (): ClaimedJob | undefined => {
       const tenant = running < concurrency && waiting > 0 && fewestRunning(tenants.values(), most);
       if (!tenant) return undefined;
@@ -57,7 +59,7 @@ export function openSlots(concurrency: number) {
       waiting--;
       return tenant.waiting.shift();
     },
-    /** Frees the job's slot. Answers whether its tenant had all the jobs that it may run. */
+    /** Frees the job's slot. Answers whether its tenant was at its limit. */
     end: (job: ClaimedJob): boolean => {
       const tenant = tenants.get(job.tenant)!;
       const wasFull = jobsOf(tenant) >= most;
@@ -67,7 +69,7 @@ export function openSlots(concurrency: number) {
       clear(job.tenant);
       return wasFull;
     },
-    /** Takes out the jobs that were claimed before `moment` and still wait. */
+    /** Removes the waiting jobs that were claimed before `moment`, and answers them. */
     removeWaiting: (moment: number): ClaimedJob[] => {
       const removed: ClaimedJob[] = [];
       for (const [id, tenant] of tenants) {
@@ -93,7 +95,7 @@ function fewestRunning(tenants: Iterable<Tenant>, most: number): Tenant | undefi
   return found;
 }
 
-/** How many jobs have ended lately: each weighs the less, the longer ago it was. */
+/** The pace of ended jobs: older ends weigh less. */
 function openPace() {
   let ended = 0;
   let at = 0;

@@ -9,27 +9,27 @@ import { openSlots } from "./slots.ts";
 
 export interface WorkerOptions extends Surroundings {
   jobs: readonly Job<unknown>[];
-  /** Jobs that run at once. */
+  /** The number of jobs that run at once. */
   concurrency?: number;
-  /** How long a job stays with a worker that is not heard of. Heartbeats come six times as often. */
+  /** Milliseconds after which a silent worker loses its jobs. Heartbeats come six times as often. */
   leaseMs?: number;
 }
 
 export interface Worker {
-  /** There are new jobs: looks at once, and tells other processes when there is no room here. */
+  /** Looks for new jobs at once, and notifies other processes when there is no room here. */
   wake(): void;
   /** Resolves when no job that this worker knows is due or running, in any process. */
   idle(): Promise<void>;
-  /** Takes no more jobs, tells those that run by their signal, waits `graceMs` for them, gives back the rest. */
+  /** Claims no more jobs, signals the running ones to stop, waits `graceMs` for them, and gives back the rest. */
   stop(options?: { graceMs?: number }): Promise<void>;
 }
 
 const GRACE = 10_000;
 const GIVING_BACK = 5_000;
 const POLL_EVERY = 1_000;
-/** With one claim at a time small jobs run half as fast. */
+/** With one claim at a time, small jobs run half as fast. */
 const CLAIMS_AT_ONCE = 2;
-/** A job that waits here for longer is given back: another process may have a free slot. */
+/** Milliseconds. A job that waits longer here is given back: another process may have a free slot. */
 const LONGEST_WAIT = 1_000;
 
 /** Claims jobs and runs them, until it is stopped. */
@@ -38,7 +38,7 @@ export function startWorker({ concurrency = 8, leaseMs = 30_000, ...options }: W
   const claims = openClaims(db, log, leaseMs);
   const loop = startLoop(claims, concurrency, options);
   const notifyOthers = queueNotifier(db, log);
-  // Not tried again here: the driver does so by itself, and until then the worker polls.
+  // No retry here: the driver connects again by itself, and the worker polls until then.
   db.listen(QUEUE_CHANNEL, loop.wake, loop.wake).catch((error: unknown) => {
     log.debug({ err: error }, "not listening for new jobs; they are found by polling");
   });
@@ -77,7 +77,7 @@ export function startWorker({ concurrency = 8, leaseMs = 30_000, ...options }: W
 
 type Loop = ReturnType<typeof startLoop>;
 
-/** Claims jobs into free slots, until the queue is empty; then again when it is woken. */
+/** Claims jobs into free slots until the queue is empty, and again after each wake. */
 function startLoop(claims: Claims, concurrency: number, options: WorkerOptions) {
   const { db, jobs } = options;
   const names = jobs.map((job) => job.name);
@@ -85,7 +85,7 @@ function startLoop(claims: Claims, concurrency: number, options: WorkerOptions) 
   const claiming = new Set<Promise<void>>();
   let stopping = false;
   let wakes = 0;
-  /** The number of wakes at which the queue was seen to have no job that is due. */
+  /** The number of wakes at which the queue last had no due job. */
   let emptyAt = -1;
 
   const wake = () => {
@@ -107,7 +107,7 @@ function startLoop(claims: Claims, concurrency: number, options: WorkerOptions) 
   };
   const use = async (job: ClaimedJob) => {
     await run(job);
-    // Claims left out its tenant if that had all the jobs that it may have here.
+    // Claims left its tenant out while it was at its limit.
     if (slots.end(job)) wakes++;
     work();
   };
@@ -131,7 +131,7 @@ function startLoop(claims: Claims, concurrency: number, options: WorkerOptions) 
     wake,
     hasRoom: () => !stopping && slots.room() > 0,
     giveBackWaiting: (longest: number) => claims.giveBack(slots.removeWaiting(performance.now() - longest)),
-    /** Claims no more. Resolves when claims under way have given back the jobs that they took. */
+    /** Claims no more. Resolves when claims under way have given their jobs back. */
     stop: async () => {
       stopping = true;
       await Promise.all(claiming);
@@ -151,7 +151,7 @@ function openTimer(ring: () => void) {
   };
 }
 
-/** Runs one job, and tells the queue how it ended. */
+/** Runs one job, and reports its end to the queue. */
 function runner(
   claims: Claims,
   { jobs, log, ...around }: WorkerOptions,

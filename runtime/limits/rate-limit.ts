@@ -2,12 +2,12 @@ import { isIP } from "node:net";
 import type { Database } from "#db/database.ts";
 import type { Log } from "#runtime/log.ts";
 
-/** Length of the window, in seconds. */
+/** Seconds in one window. */
 const WINDOW = 60;
 const EXCHANGE_EVERY = 250;
-/** Milliseconds for which the counts of other processes are taken to be known. */
+/** Milliseconds for which the counts of other processes count as current. */
 const KNOWN_FOR = 1_000;
-/** Of what is left of a budget, the part that a process may let pass before it tells the others. */
+/** The part of a remaining budget that a process may use before it reports to the others. */
 const UNTOLD = 1 / 20;
 /** The longest wait for the others' counts, in milliseconds. */
 const PATIENCE = 1_000;
@@ -25,15 +25,15 @@ interface Counter {
   readonly bucket: string;
   /** Unix seconds at which the window begins. */
   readonly window: number;
-  /** Requests in all processes, when this one last heard of them. */
+  /** Requests in all processes, as of the last exchange. */
   shared: number;
-  /** Requests in this process that no other has heard of. */
+  /** Requests in this process since the last exchange. */
   own: number;
-  /** When `shared` was asked for, by the limiter's clock. */
+  /** The time of the request for `shared`, by the limiter's clock. */
   heardAt: number;
 }
 
-/** A bucket's limit by address: of IPv6 a network of 64 bits, which is the least that one subscriber is given. */
+/** The bucket of an address: for IPv6 its network of 64 bits, which is the least that one subscriber gets. */
 export function networkOf(address: string): string {
   const plain = address.replace(/%.*$/, "").replace(/^::ffff:(?=\d+\.)/i, "");
   if (isIP(plain) !== 6) return plain;
@@ -48,8 +48,8 @@ export function networkOf(address: string): string {
 }
 
 /**
- * Fixed windows counted in memory. Processes exchange their counts four times a second, and sooner where a budget is
- * used quickly: a request then waits for an exchange, which many share. One that comes alone waits for nothing.
+ * Fixed windows counted in memory. Processes exchange their counts four times a second, and sooner when a budget is
+ * used quickly. A request then waits for an exchange, which many requests share. A single request does not wait.
  */
 export function rateLimiter(options: { db: Database; now: () => number; log: Log }) {
   const { now } = options;
@@ -73,7 +73,7 @@ export function rateLimiter(options: { db: Database; now: () => number; log: Log
   }, EXCHANGE_EVERY);
 
   return {
-    /** Takes one at once: processes that have not heard of each other let pass the whole limit each. */
+    /** Takes one at once: until an exchange, each process allows the whole limit. */
     take: (bucket: string, limit: number): Allowance => count(counterOf(bucket, now()), limit),
     /** Takes one of a budget that all processes share. */
     takeShared: (bucket: string, limit: number): Allowance | Promise<Allowance> => {
@@ -85,18 +85,18 @@ export function rateLimiter(options: { db: Database; now: () => number; log: Log
       const untold = isKnown ? Math.floor(left * UNTOLD) : 1;
       if (counter.own >= untold) return exchange.ask(counter, limit);
       const allowance = count(counter, limit);
-      // Told while some of it is left, so that no request has to wait.
+      // Reported while some of the budget is left, so that no request has to wait.
       if (isKnown && counter.own > untold / 2) exchange.tellSoon(counter);
       return allowance;
     },
-    /** What is left of a bucket. Takes nothing of it. */
+    /** The rest of a bucket. Takes nothing from it. */
     peek: (bucket: string, limit: number): Allowance => {
       const window = windowAt(now());
       const counter = counters.get(bucket);
       const used = counter?.window === window ? counter.shared + counter.own : 0;
       return { ...allowanceAt(used, window, limit), remaining: Math.max(0, limit - used) };
     },
-    /** Puts back one that was taken, while its window lasts. */
+    /** Returns one that was taken, while its window lasts. */
     giveBack: (bucket: string, taken: Allowance): void => {
       const counter = counters.get(bucket);
       if (taken.allowed && counter?.window === taken.reset - WINDOW) counter.own--;
@@ -122,7 +122,7 @@ function count(counter: Counter, limit: number): Allowance {
   return allowance;
 }
 
-/** The allowance of the next request after so many. */
+/** The allowance of the next request after `used` requests. */
 function allowanceAt(used: number, window: number, limit: number): Allowance {
   return { allowed: used < limit, limit, remaining: Math.max(0, limit - used - 1), reset: window + WINDOW };
 }
@@ -151,7 +151,7 @@ function openExchange({ db, now, log }: { db: Database; now: () => number; log: 
         for (const { limit, resolve } of waiting) resolve(count(counter, limit));
         continue;
       }
-      // A table that was emptied by a crash knows less than this process.
+      // A table that a crash has emptied knows fewer requests than this process.
       const sum = Math.max(sums.get(nameOf(counter)) ?? 0, counter.shared + own + waiting.length);
       for (const [at, { limit, resolve }] of waiting.entries()) {
         resolve(allowanceAt(sum - waiting.length + at, counter.window, limit));
@@ -162,7 +162,7 @@ function openExchange({ db, now, log }: { db: Database; now: () => number; log: 
     }
   };
   const untilNone = async () => {
-    // Counts of the same moment go together.
+    // Counts of the same moment go out together.
     await null;
     while (due.size > 0) await exchange();
     running = null;
@@ -185,7 +185,7 @@ function openExchange({ db, now, log }: { db: Database; now: () => number; log: 
   };
 }
 
-/** Adds this process's requests, and those that wait; answers the sums of all processes, by counter. */
+/** Adds this process's requests and the waiting ones; answers the sums of all processes, by counter. */
 async function add(
   db: Database,
   sent: { counter: Counter; waiting: Waiting[]; own: number }[],

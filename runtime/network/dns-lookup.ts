@@ -5,15 +5,15 @@ import { isIP } from "node:net";
 /** Every address of a name, as `dns.lookup(name, { all: true })` gives them. */
 export type Resolve = (hostname: string) => Promise<LookupAddress[]>;
 
-/** Milliseconds that a name server has to answer in, at first; with each try it has longer. */
+/** Milliseconds for a name server's first answer; each retry allows more. */
 const TIMEOUT = 2_000;
 const TRIES = 2;
 const HOSTS = process.platform === "win32" ? "C:\\Windows\\System32\\drivers\\etc\\hosts" : "/etc/hosts";
 
 /**
- * Resolves names without the threads that `dns.lookup` waits in: of these there are two for the whole process, and
- * two names whose servers do not answer would hold up every other connection. A name that is asked for already is
- * not asked for again. The hosts file comes first; names without a dot are the machine's own to resolve.
+ * Resolves names without the threads of `dns.lookup`. The process has two of them, and two silent name servers would
+ * block every other connection. Concurrent calls for one name share a query. The hosts file comes first; the machine
+ * itself resolves names without a dot.
  */
 export function openNames({ servers = [] as readonly string[], hosts = HOSTS } = {}): Resolve {
   const resolver = new dns.Resolver({ timeout: TIMEOUT, tries: TRIES });
@@ -34,7 +34,7 @@ export function openNames({ servers = [] as readonly string[], hosts = HOSTS } =
   };
 }
 
-/** IPv4 first: who has no way to IPv6 is not to try it. Throws the DNS' error when neither kind is there. */
+/** IPv4 comes first, because a host may have no way to IPv6. Throws the DNS' error when neither kind exists. */
 async function queried(resolver: dns.Resolver, name: string): Promise<LookupAddress[]> {
   const [four, six] = await Promise.allSettled([resolver.resolve4(name), resolver.resolve6(name)]);
   const addresses = [four, six].flatMap((found) => (found.status === "fulfilled" ? found.value : []));
@@ -42,7 +42,7 @@ async function queried(resolver: dns.Resolver, name: string): Promise<LookupAddr
   return addresses.map(withFamily);
 }
 
-/** What the hosts file says of a name. Without such a file it says nothing. */
+/** The addresses of a name in the hosts file. A missing file has none. */
 async function hostsOf(file: string, name: string): Promise<LookupAddress[]> {
   const text = await readFile(file, "utf8").catch(() => "");
   return text.split("\n").flatMap((line) => {

@@ -2,11 +2,11 @@ import { Resolver } from "node:dns/promises";
 import { errorCode } from "#db/connection/error-code.ts";
 import { semaphore } from "#db/semaphore.ts";
 
-/** What the DNS says of a domain's mail. `address_only`: no MX, but an address, which RFC 5321 takes for one. */
+/** The DNS' answer about a domain's mail. `address_only`: no MX but an address, which RFC 5321 takes for one. */
 export type MailDomain = "mx" | "address_only" | "null_mx" | "no_mx" | "domain_not_found" | "dns_timeout";
 
 export interface MailDomains {
-  /** Never throws; `dns_timeout` when the DNS gives no answer that says anything. */
+  /** Never throws; `dns_timeout` when the DNS gives no conclusive answer. */
   look(domain: string): Promise<MailDomain>;
 }
 
@@ -15,7 +15,7 @@ const TIMEOUT = 3_000;
 const TRIES = 2;
 const MOST_AT_ONCE = 32;
 const MOST_KEPT = 20_000;
-/** Milliseconds that an answer is kept; what gave no answer is asked again sooner. */
+/** Milliseconds that an answer is cached; a missing answer is retried sooner. */
 const KEPT = { answer: 3_600_000, silence: 60_000 };
 
 interface Kept {
@@ -23,7 +23,7 @@ interface Kept {
   until: number;
 }
 
-/** Asks the given resolvers, or the machine's, for where domains take mail. Each domain once an hour. */
+/** Asks the given resolvers, or the machine's, for the mail servers of domains. Each domain once an hour. */
 export function openMailDomains(servers: readonly string[]): MailDomains {
   const resolver = new Resolver({ timeout: TIMEOUT, tries: TRIES });
   if (servers.length > 0) resolver.setServers(servers);

@@ -13,7 +13,7 @@ export interface OutgoingRequest {
   url: string;
   headers: Record<string, string>;
   body: string;
-  /** For everything together: name, connection, headers and body. 15,000 when absent. */
+  /** Milliseconds for everything together: name, connection, headers and body. 15,000 when absent. */
   timeoutMs?: number;
   signal?: AbortSignal;
 }
@@ -28,11 +28,11 @@ export interface OutgoingAnswer {
 
 export interface Outgoing {
   post(request: OutgoingRequest): Promise<OutgoingAnswer>;
-  /** Ends every connection, and what still runs on it. */
+  /** Ends every connection with its running requests. */
   close(): Promise<void>;
 }
 
-/** The receiver's address is one that we do not call. */
+/** The receiver has an address that the service does not call. */
 export class AddressRefused extends Error {
   constructor(message: string) {
     super(message);
@@ -45,7 +45,7 @@ const TIMEOUT_MS = 15_000;
 const CONNECTIONS_PER_ORIGIN = 16;
 const MAX_URL = 2048;
 const SNIPPET_BYTES = 1024;
-// A longer body costs its connection; reading it to the end would cost more than a new one.
+// A longer body costs its connection, because reading it to the end would cost more than a new one.
 const DRAIN_BYTES = 16 * 1024;
 
 /** Posts to customers' addresses. Follows no redirect; throws `AddressRefused`, or undici's error. */
@@ -65,7 +65,7 @@ export function outgoing(options: OutgoingOptions, resolve: Resolve = resolveAll
   };
 }
 
-/** Why a URL may not be a receiver, checked without a network call; null when fine. */
+/** The reason why a URL may not be a receiver, found without a network call; null when it may be one. */
 export function refuseUrl(url: string, options: OutgoingOptions): string | null {
   const receiver = readReceiver(url, options);
   return receiver instanceof URL ? null : receiver;
@@ -79,7 +79,7 @@ async function post(
   const receiver = readReceiver(request.url, options);
   if (!(receiver instanceof URL)) throw new AddressRefused(receiver);
   using clock = startClock(request.timeoutMs ?? TIMEOUT_MS, request.signal);
-  // undici looks at the signal only once a request has its connection; the race covers the wait for it.
+  // undici checks the signal only once a request has its connection; the race covers the wait for it.
   return await Promise.race([exchange(agent, receiver, request, clock.signal), clock.over]);
 }
 
@@ -118,7 +118,7 @@ function readReceiver(text: string, options: OutgoingOptions): URL | string {
   return refuseHost(url.hostname) ?? url;
 }
 
-/** Why a host is not on the public internet, checked without a network call; null when it may be. */
+/** The reason why a host is not on the public internet, found without a network call; null when it may be. */
 export function refuseHost(hostname: string): string | null {
   // The parser reads 0x7f.1, 2130706433 and full-width digits as the IPv4 address they mean.
   const read = URL.parse(`http://${isIP(hostname) === 6 ? `[${hostname}]` : hostname}/`)?.hostname;
@@ -127,7 +127,7 @@ export function refuseHost(hostname: string): string | null {
   return open ? null : `The host ${hostname} is not on the public internet.`;
 }
 
-/** A lookup that answers none but public addresses. */
+/** A lookup that answers only public addresses. */
 export function publicLookup(resolve: Resolve = resolveAll): LookupFunction {
   return guardedLookup({ allowPrivate: false }, resolve);
 }
@@ -138,7 +138,7 @@ function guardedLookup(options: Pick<OutgoingOptions, "allowPrivate">, resolve: 
     resolve(hostname)
       .then((addresses) => {
         const open = options.allowPrivate ? addresses : addresses.filter((found) => isPublic(found.address));
-        // The answer names no address: it would tell a customer what our own name servers know.
+        // The message names no address: it would reveal to a customer the answers of our own name servers.
         if (!open[0]) throw new AddressRefused(`The host ${hostname} has no address on the public internet.`);
         return [open, open[0]] as const;
       })
@@ -149,12 +149,12 @@ function guardedLookup(options: Pick<OutgoingOptions, "allowPrivate">, resolve: 
   };
 }
 
-// Only 2000::/3 is given out for the internet; `range` calls all that it has no name for unicast.
+// Only 2000::/3 is assigned to the internet; `range` calls every unnamed range unicast.
 const OPEN_IPV6 = ipaddr.IPv6.parseCIDR("2000::/3");
-// Azure's metadata, at an address like any other.
+// Azure's metadata service, at an address that looks public.
 const METADATA = "168.63.129.16";
 
-/** Whether none of IANA's special registries names the address, so that it is given out for the internet. */
+/** Whether the address is assigned to the internet: none of IANA's special registries names it. */
 function isPublic(address: string): boolean {
   const parsed = ipaddr.parse(address);
   if (parsed.range() !== "unicast") return false;
@@ -172,7 +172,7 @@ interface Clock extends Disposable {
   over: Promise<never>;
 }
 
-// Not AbortSignal.any: it leaves an entry a request on a signal that lives as long as the worker.
+// Not AbortSignal.any: it leaves an entry per request on a signal that lives as long as the worker.
 function startClock(timeoutMs: number, outer: AbortSignal | undefined): Clock {
   const controller = new AbortController();
   const { promise: over, reject } = Promise.withResolvers<never>();
@@ -221,7 +221,7 @@ function readSnippet(body: Dispatcher.ResponseData["body"]): Promise<string> {
   });
 }
 
-// A character that the cut halved is left out (stream), and PostgreSQL's text holds no NUL.
+// The decoder (stream) leaves out a character that the cut halved, and PostgreSQL's text holds no NUL.
 function toStorableText(bytes: Buffer): string {
   return new TextDecoder().decode(bytes, { stream: true }).replaceAll("\0", "\uFFFD");
 }

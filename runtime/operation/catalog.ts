@@ -16,7 +16,7 @@ export interface Domain {
 
 export interface Catalog {
   domains: readonly Domain[];
-  /** By name; those that come with the tables are among them. */
+  /** By name, including the operations of the tables. */
   operations: ReadonlyMap<string, Operation>;
   /** The domain's name, by the operation's. */
   domainOf: ReadonlyMap<string, string>;
@@ -24,7 +24,7 @@ export interface Catalog {
   jobs: ReadonlyMap<string, Job<unknown>>;
 }
 
-/** Everything that the service can be asked. Throws on a name that is given twice, and on a deprecation of nothing. */
+/** All that the service offers. Throws on a duplicate name, and on a deprecation of an unknown operation or field. */
 export function catalog(
   domains: readonly Domain[],
   deprecations: readonly Deprecation[] = DEPRECATIONS,
@@ -53,7 +53,7 @@ export function catalog(
   return { domains, operations, domainOf, tables, jobs };
 }
 
-/** The operation with its deprecations, which its description and its fields tell. */
+/** The operation with its deprecations in its description and its fields. */
 function deprecated(operation: Operation, deprecations: readonly Deprecation[]): Operation {
   const whole = deprecations.find(isWhole);
   return {
@@ -65,7 +65,7 @@ function deprecated(operation: Operation, deprecations: readonly Deprecation[]):
   };
 }
 
-/** The schema with its deprecated fields marked, and what to do about them in words. */
+/** The schema with its deprecated fields marked, each with its advice. */
 export function withDeprecations<S extends z.ZodType>(
   schema: S,
   deprecations: readonly Deprecation[],

@@ -17,7 +17,7 @@ export const createOnly = <S extends Schema>(
   schema: S,
   rules?: WriteRules,
 ): Column<S, "create", "answered"> => ({ ...rules, schema, write: "create", read: "answered" });
-/** A column that callers write and nobody reads; it is stored sealed. */
+/** A column that callers write and never read; it is stored sealed. */
 export const writeOnly = <S extends Schema>(schema: S): Column<S, "always", "sealed"> => ({
   schema,
   write: "always",
@@ -30,7 +30,7 @@ export const readable = <S extends Schema>(schema: S, rules?: ReadRules): Column
   write: "never",
   read: "answered",
 });
-/** A column that the service writes and reads, and never answers. */
+/** A column that only the service writes and reads. */
 export const internal = <S extends Schema>(schema: S): Column<S, "never", "internal"> => ({
   schema,
   write: "never",
@@ -43,13 +43,13 @@ const EARLIEST = Date.UTC(1900, 0, 1);
 const DAY = 86_400_000;
 
 /**
- * A time at which something has happened: from 1900, and no later than a day ahead of this machine's clock. Whatever
- * decides by it asks the database's clock beside that.
+ * A past time: from 1900, and no later than a day ahead of this machine's clock. Code that decides by it checks the
+ * database's clock too.
  */
 export const pastTime = () =>
   timestamp().refine((text) => isPast(text, Date.now()), "must be from 1900 to now");
 
-/** Whether an ISO time is such a one; `now` is in milliseconds. */
+/** Whether an ISO time is in that range; `now` is in milliseconds. */
 export function isPast(text: string, now: number): boolean {
   return Date.parse(text) >= EARLIEST && Date.parse(text) <= now + DAY;
 }
@@ -63,13 +63,13 @@ const LAST = {
   updated_at: readable(timestamp()),
 };
 
-/** All columns of a table that are answered, with those that every record has. */
+/** All answered columns of a table, including those of every record. */
 export function columnsOf({ columns }: Pick<Table, "columns">): Columns {
   const answered = Object.entries(columns).filter(([, { read }]) => read === "answered");
   return withBase(Object.fromEntries(answered));
 }
 
-/** A column of these names that a table has itself keeps its rules and its place. */
+/** A table's own column of such a name keeps its rules and its position. */
 function withBase(columns: Columns): Columns {
   const last = Object.entries(LAST).filter(([name]) => !Object.hasOwn(columns, name));
   return { ...FIRST, ...columns, ...Object.fromEntries(last) };
@@ -106,13 +106,13 @@ function selectList(columns: Columns): Fragment {
   );
 }
 
-/** The columns that a list shows agents that choose none. Undefined: the table says it of no column. */
+/** The columns in a list for agents that choose none. Undefined: the table marks no column. */
 export function conciseColumns(table: Table): string[] | undefined {
   if (!Object.values(table.columns).some(({ concise }) => concise)) return undefined;
   return Object.entries(columnsOf(table)).flatMap(([name, { concise }]) => (concise ? [name] : []));
 }
 
-/** The values that a copy of a record shares with it. */
+/** The values that a copy of a record has in common with it. */
 export function copied(columns: Columns, row: Record<string, unknown>): Record<string, unknown> {
   return Object.fromEntries(Object.entries(row).filter(([name]) => columns[name]?.copied));
 }
@@ -122,7 +122,7 @@ export function forEvents(columns: Columns, row: Record<string, unknown>): Recor
   return Object.fromEntries(Object.entries(row).filter(([name]) => !columns[name]?.omitFromEvents));
 }
 
-/** Whether a caller writes a column that calls for this check. */
+/** Whether the input has a column that requires this check. */
 export function isChecked(columns: Columns, input: object, check: string): boolean {
   return Object.keys(input).some((name) => columns[name]?.checks?.includes(check));
 }
@@ -136,7 +136,7 @@ export function afterChange<C extends Columns>(columns: C, { input, current }: C
 
 const shapes = new WeakMap<Table, Shape>();
 
-/** What the generic reader may read of a table. */
+/** The columns and rows of a table that the generic reader may read. */
 export function shapeOf(table: Table): Shape {
   let shape = shapes.get(table);
   if (!shape) {
@@ -172,12 +172,12 @@ export function inputOf(table: Table, verb: "create" | "update"): Record<string,
   );
 }
 
-/** Optional, and without its default: an update changes only what it names. */
+/** Optional, and without its default: an update changes only the fields that it names. */
 function partial(schema: z.ZodType): z.ZodType {
   let inner = schema;
   while (inner instanceof z.ZodDefault || inner instanceof z.ZodOptional) inner = inner.unwrap() as z.ZodType;
   const optional = inner.optional();
-  // A description belongs to the schema that it was given to, and does not survive unwrapping.
+  // A description belongs to its own schema, and unwrapping loses it.
   return schema.description ? optional.describe(schema.description) : optional;
 }
 

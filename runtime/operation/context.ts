@@ -8,13 +8,13 @@ import type { Property } from "./property.ts";
 
 export type Scope = "read" | "write";
 
-/** What a call does to the world; gives the MCP hints, the audit row and what agents must confirm. */
+/** The effect of a call. It decides the MCP hints, the audit row, and whether agents must confirm. */
 export type Effect = "read" | "create" | "change" | "destroy" | "contact";
 
 /**
- * Who may call. `property`: any credential of the property. `manager`: a user who is admin or manager of
- * the property. `operator`: a platform admin, or the CLI on the machine. `user`: any signed-in user.
- * `public`: nobody needs a credential.
+ * The permitted callers. `property`: any credential of the property. `manager`: a user who is admin or manager of the
+ * property. `operator`: a platform admin, or the CLI on the machine. `user`: any signed-in user. `public`: everybody,
+ * without a credential.
  */
 export type Access = "property" | "manager" | "operator" | "user" | "public";
 
@@ -25,9 +25,9 @@ export type Actor =
       propertyId: string;
       scopes: readonly Scope[];
       rateLimit: number;
-      /** Over MCP it is shown nobody's address, name or birth date whole. */
+      /** Over MCP, addresses, names and birth dates are masked for it. */
       piiMasked?: boolean;
-      /** Off: over MCP it acts without showing first what it would do. */
+      /** Off: over MCP it acts without a preview first. */
       agentConfirmation?: "on" | "off";
     }
   | { type: "user"; id: string; email: string; isPlatformAdmin: boolean; memberships: readonly Membership[] }
@@ -39,13 +39,13 @@ export interface Membership {
   role: "admin" | "manager" | "analyst";
 }
 
-/** What a call brings that confirms it: the token, and SHA-256 of the operation's arguments. */
+/** The confirmation in a call: the token, and SHA-256 of the operation's arguments. */
 export interface Confirmation {
   token: string;
   argumentsHash: Buffer;
 }
 
-/** One request, by whichever face it came. */
+/** One request, by any face. */
 export interface Call {
   actor: Actor;
   transport: "rest" | "mcp" | "cli" | "job" | "page";
@@ -57,24 +57,24 @@ export interface Call {
   /** The agent's own name, from MCP. */
   client?: string | undefined;
   idempotency?: { key: string; fingerprint: Buffer } | undefined;
-  /** Is told which fields the input gives, before they are checked. */
+  /** Called with the names of the given fields, before they are checked. */
   onFields?: ((names: readonly string[]) => void) | undefined;
-  /** Whoever reads the answer is shown nobody's address, name or birth date whole. */
+  /** Addresses, names and birth dates are masked in the answer. */
   masked?: boolean | undefined;
-  /** By which an agent confirms what it was shown. */
+  /** An agent's confirmation of its preview. */
   confirmation?: Confirmation | undefined;
-  /** Entity tags of which the record must have one, or `*`. */
+  /** Entity tags, or `*`. The record must have one of them. */
   ifMatch?: readonly string[] | "*" | undefined;
 }
 
 export interface EnqueueOptions {
-  /** At most one waiting job of this name has this value; another one changes nothing. */
+  /** At most one waiting job of this name has this value; a further one changes nothing. */
   dedupe?: string;
   /** ISO time, or seconds from now. */
   runAt?: string | number;
 }
 
-/** What `enqueue` needs of a job: its name, how often it may be tried, and the type of its input. */
+/** The part of a job that `enqueue` needs: its name, its attempts, and the type of its input. */
 export interface JobReference<Input> {
   readonly name: string;
   readonly attempts: number;
@@ -84,11 +84,11 @@ export interface JobReference<Input> {
 /** A new row that the transaction's last statement inserts, beside its event, audit row and recorded answer. */
 export interface Insertion {
   id: string;
-  /** They end with `answered`, whose `body` is the row's JSON text. */
+  /** The parts end with `answered`, whose `body` is the row's JSON text. */
   parts: Fragment[];
-  /** That text as the caller is shown it. */
+  /** That text as the caller sees it. */
   shown(body: string): string;
-  /** The statement's failure as the caller is told it. */
+  /** Translates the statement's failure for the caller. */
   explain(error: unknown): unknown;
 }
 
@@ -101,25 +101,25 @@ export interface Context {
   log: Log;
   /** Milliseconds since 1970, by the database's clock. */
   now(): number;
-  /** A session token of a user who has proved who they are, issued at `from` (Unix seconds) or later. */
+  /** A session token, issued at `from` (Unix seconds) or later, of a user whose identity is proved. */
   issueToken(userId: string, from?: number): Promise<string>;
-  /** The detached JWS of bytes, which the keys at /.well-known/jwks.json verify. */
+  /** The detached JWS of bytes; the keys at /.well-known/jwks.json verify it. */
   signDetached(bytes: Uint8Array): Promise<string>;
-  /** Writes an event to the outbox in this transaction, for the endpoints that have asked for it. */
+  /** Writes an event to the outbox in this transaction, for its subscribed endpoints. */
   emit(type: EventName, object: object | "answered", previous?: object): void;
   /** Puts a job on the queue in this transaction. */
   enqueue<Input>(job: JobReference<Input>, input: Input, options?: EnqueueOptions): void;
   /** Leaves a new row to the last statement, whose row is the answer. Absent where several rows are written. */
   insertLast?(insertion: Insertion): { id: string };
-  /** Names the state that this answer is about: whoever confirms it confirms that state, and no other. */
+  /** Names the state of this answer: a confirmation holds for that state only. */
   bind?(state: string): void;
-  /** Set where an agent has confirmed what it was shown: the state that this was about, if one was named. */
+  /** Set after an agent's confirmation: the state of its preview, if one was named. */
   confirmed?: { bound: string | null };
-  /** Says of a list that there are more rows, and by which cursor they are asked for. */
+  /** Sets the cursor of a list's next page. */
   goOn?(cursor: string): void;
-  /** Says how many rows a list has on all of its pages. */
+  /** Sets the number of a list's rows on all pages. */
   counted?(total: number): void;
-  /** Names what the audit row is about, when the result's `id` does not. */
+  /** Names the subject of the audit row, where the result's `id` does not. */
   audit(about: {
     /** Default: the operation's name. */
     action?: string;

@@ -18,10 +18,10 @@ const version = z
   .optional()
   .describe("The version that you have read: the change is refused when the record is at another one by now");
 
-/** What a record that carries an ETag can refuse beside the rest. */
+/** The faults of records that carry an ETag. */
 const locking = (table: Table): FaultCode[] => (isVersioned(table) ? ["precondition_failed"] : []);
 
-/** The operations that come with a table, but for those that it has of its own. */
+/** The operations derived from a table, except those with a file of their own. */
 export function operationsOf(table: Table): Operation[] {
   const derived = table.verbs.filter((verb) => !table.own.includes(verb));
   return derived.map((verb) => ({ ...BUILDERS[verb](table), core: table.core.includes(verb) }));
@@ -174,7 +174,7 @@ function updateOperation(table: Table): Operation {
   });
 }
 
-/** Refuses a column that may not be written in the record's state. */
+/** Refuses a column that the record's state closes to updates. */
 function checkStates({ columns, noun }: Table, input: object, { status }: Row): void {
   for (const name of Object.keys(input)) {
     const states = columns[name]?.while;
@@ -212,7 +212,7 @@ function deleteOperation(table: Table): Operation {
   });
 }
 
-/** A row as the reader prints it, locked to the end of the transaction. Throws `not_found`. */
+/** A row as the reader prints it, locked until the transaction ends. Throws `not_found`. */
 export async function lockRow<C extends Columns>(
   { sql, property }: Context,
   table: Table<C>,

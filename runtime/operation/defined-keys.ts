@@ -8,8 +8,8 @@ import type { Context } from "./context.ts";
 import type { DefinedKeys, Row, Table } from "./table.ts";
 
 /**
- * Refuses filters by a key that nobody has defined: a misspelt one is null in every row, and would match none or
- * all of them. The definitions are read only where there is such a filter. Throws QueryError naming its parameter.
+ * Refuses filters by an undefined key: a misspelt key is null in every row, and would match none or all of them. The
+ * definitions are read only for such a filter. Throws QueryError, naming its parameter.
  */
 export async function checkKeys(
   { definedKeys }: Table,
@@ -29,7 +29,7 @@ function isByKey({ column, path }: Condition, definedKeys: DefinedKeys): boolean
   return column === definedKeys.column && path.length > 0;
 }
 
-/** For `checkKeys`, outside a transaction. */
+/** The look-up of `checkKeys` outside a transaction. */
 export function keysByReader(reader: Reader, property: string) {
   return async ({ definitions, key }: DefinedKeys): Promise<Row[]> => {
     const shape = shapeOf(definitions);
@@ -41,7 +41,7 @@ export function keysByReader(reader: Reader, property: string) {
   };
 }
 
-/** For `checkKeys`, inside one. */
+/** The look-up of `checkKeys` inside a transaction. */
 export function keysBySql({ sql, property }: Context) {
   return async ({ definitions, key }: DefinedKeys): Promise<Row[]> => sql<Row[]>`
     select * from ${identifier(definitions.name)} where property_id = ${property.id} order by ${identifier(key)}`;

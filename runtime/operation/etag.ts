@@ -3,14 +3,14 @@ import { Fault, invalid } from "#runtime/faults.ts";
 import type { Call } from "./context.ts";
 import type { Row, Table } from "./table.ts";
 
-/** Whether the table's records carry an ETag, and can be changed on the condition that nobody else did. */
+/** Whether the table's records carry an ETag, so that a change can require an unchanged record. */
 export function isVersioned(table: Table): boolean {
   return Object.hasOwn(table.columns, "version");
 }
 
 /**
- * A record's entity tag: its version, and a digest of all of it, because a state may change without a new
- * version and a strong tag (RFC 9110, 8.8.1) must then be another one.
+ * A record's entity tag: its version, and a digest of all of it. A state may change without a new version, and a
+ * strong tag (RFC 9110, 8.8.1) must then change too.
  */
 export function etagOf(row: Row): string {
   return `"${row.version}-${hash("sha256", JSON.stringify(row), "base64url").slice(0, 22)}"`;
@@ -31,10 +31,10 @@ export function readIfMatch(header: string): readonly string[] | "*" {
   return tags;
 }
 
-/** Throws when the caller has asked to change another state of the record than the one that is locked. */
+/** Throws when the caller's If-Match names another state than that of the locked record. */
 export function checkUnchanged({ ifMatch }: Call, current: Row, version: unknown): void {
   const about = `The record is at version ${current.version} by now. Read it again, then decide.`;
-  // A version alone is as good as the whole tag to who has it from the record.
+  // A caller who has the record may send its version alone.
   const known = [etagOf(current), `"${current.version}"`];
   if (ifMatch !== undefined && ifMatch !== "*" && !ifMatch.some((tag) => known.includes(tag))) {
     throw new Fault("precondition_failed", { message: `If-Match: ${about}` });

@@ -1,6 +1,6 @@
 import { z } from "zod";
 
-/** How the value of a field is written as text: on the command line, or in an address. `choice` is on or off, or a word. */
+/** The text form of a field's value, on the command line or in an address. `choice` is on or off, or a word. */
 export type FieldKind = "text" | "number" | "boolean" | "choice" | "list" | "json";
 
 /** The kind of a field, by its schema. */

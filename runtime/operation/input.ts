@@ -6,14 +6,14 @@ import type { Operation } from "./operation.ts";
 const MOST_NESTING = 64;
 const FORBIDDEN_KEYS = new Set(["__proto__", "constructor", "prototype"]);
 
-/** JSON text as a value, without what PostgreSQL or JavaScript would trip over. Throws `invalid`. */
+/** JSON text as a value that PostgreSQL and JavaScript can handle. Throws `invalid`. */
 export function parseJson(text: string): unknown {
   const value = parseUnchecked(text);
   checkValue(value);
   return value;
 }
 
-/** JSON text as a value that is still to be checked. Throws `invalid`. */
+/** JSON text as an unchecked value. Throws `invalid`. */
 export function parseUnchecked(text: string): unknown {
   try {
     return JSON.parse(text);
@@ -23,7 +23,7 @@ export function parseUnchecked(text: string): unknown {
   }
 }
 
-/** Refuses NUL, lone surrogates, non-finite numbers, prototype keys and deep nesting, wherever they stand. */
+/** Refuses NUL, lone surrogates, non-finite numbers, prototype keys and deep nesting, at any depth. */
 export function checkValue(value: unknown, path = "", depth = 0): void {
   if (typeof value === "string") {
     if (!isStorable(value)) throw refused(path, "holds NUL or broken Unicode");
@@ -53,12 +53,12 @@ export function parseInput(operation: Operation, folded: Record<string, unknown>
   return parsed.data;
 }
 
-/** Zod's own words name types where a field was just left out. */
+/** Zod's own message names types even for a missing field. */
 function saidOfMissing({ code, input }: { code: string; input?: unknown }): string | undefined {
   return code === "invalid_type" && input === undefined ? "is required" : undefined;
 }
 
-/** Known fields in the other casing (campaignId, campaign_id) under the operation's own name for them. */
+/** Renames known fields in the other casing (campaignId, campaign_id) to the operation's own names. */
 export function foldCasing(operation: Operation, input: Record<string, unknown>): Record<string, unknown> {
   const shape = operation.input.shape;
   const folded: Record<string, unknown> = {};
@@ -101,7 +101,7 @@ function toCamel(name: string): string {
   return name.replace(/_([a-z0-9])/g, (_, letter: string) => letter.toUpperCase());
 }
 
-/** A zod error as a 400 whose sentence is enough and whose details name each field. */
+/** A zod error as a 400 with a sufficient sentence, and with details that name each field. */
 export function inputFault(error: z.ZodError): Fault {
   const details: FaultDetail[] = error.issues.flatMap((issue) => {
     const path = issue.path.map(String).join(".");

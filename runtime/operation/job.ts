@@ -9,25 +9,25 @@ import type { Context, JobReference } from "./context.ts";
 export interface JobContext {
   jobId: string;
   attempt: number;
-  /** The last attempt: what fails now stays failed. */
+  /** The last attempt: a failure now is final. */
   isLast: boolean;
   propertyId: string | null;
   signal: AbortSignal;
   config: Config;
   log: Log;
   runtime: JobRuntime;
-  /** One transaction of the tenant, refused when this job's lease has gone to another worker. */
+  /** One transaction of the tenant, refused when another worker has this job's lease. */
   transact<T>(work: (context: Context) => Promise<T>): Promise<T>;
   /** One transaction over the platform's tables, under the same lease. */
   transactSystem<T>(work: (sql: Sql) => Promise<T>): Promise<T>;
 }
 
-/** What jobs may reach beyond the database. The composition root fills it. */
+/** The means of jobs beyond the database. The composition root fills it. */
 export interface JobRuntime {
   outgoing: Outgoing;
-  /** The provider that a job has chosen; `keep` is where `mailbox` puts its messages. */
+  /** Opens the provider that a job has chosen; `keep` stores the mailbox provider's messages. */
   open: Channels["open"];
-  /** Where domains take mail. */
+  /** Looks up where domains take mail. */
   mailDomains: MailDomains;
 }
 

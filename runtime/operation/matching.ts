@@ -12,8 +12,8 @@ import type { Row, Table } from "./table.ts";
 const MOST = 1000;
 
 /**
- * The rows that filters match, as the reader prints them, locked to the end of the transaction: of two changes
- * that ask for the same state, the second finds it gone. Throws `invalid` where there are too many.
+ * The rows that filters match, as the reader prints them, locked until the transaction ends. Of two changes that
+ * select the same state, the second finds it gone. Throws `invalid` where there are too many.
  */
 export async function lockMatching(
   context: Context,

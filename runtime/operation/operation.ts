@@ -11,10 +11,12 @@ const WAS_DRY = z.literal(true).optional().describe("Nothing was changed: this i
 
 type Shape = z.ZodRawShape;
 type In<I extends Shape> = z.output<z.ZodObject<I>>;
-/** Input whose type is forgotten. */
+/** Input without its type. */
 type Input = Record<string, unknown>;
 
-/** What every face reads of an operation. The catalog holds these: types of input and output are forgotten. */
+/**
+ * The parts of an operation that every face reads. The catalog holds these, without the types of input and output.
+ */
 export interface Operation {
   readonly kind: "tool";
   readonly name: string;
@@ -23,57 +25,59 @@ export interface Operation {
   readonly scope: Scope;
   readonly effect: Effect;
   readonly access: Access;
-  /** The wire field that names the tenant, or null when the credential alone does. */
+  /** The wire field that names the tenant; null when the credential alone does. */
   readonly property: string | null;
   /** `system` operations run over the platform's own tables. */
   readonly realm: "property" | "system";
   readonly input: z.ZodObject;
   readonly output: z.ZodType;
   readonly faults: readonly FaultCode[];
-  /** The catalog adds them. */
+  /** Added by the catalog. */
   readonly deprecations: readonly Deprecation[];
   /** HTTP status of success. */
   readonly status: 200 | 201 | 202;
   /** Fields of the result that are shown once and never stored, logged or replayed. */
   readonly secrets: readonly string[];
-  /** The table whose CRUD this operation is, if it is. */
+  /** The table of this CRUD operation. */
   readonly crud?: { table: Table; verb: Verb };
   handler(context: Context, input: Input): Promise<unknown>;
-  /** Instead of the handler once for each, where one request brings several inputs. Answers in their order. */
+  /** Replaces one handler call per input, where a request brings several. Answers in their order. */
   many?(context: Context, inputs: Input[]): Promise<unknown[]>;
-  /** Instead of the handler, for what the generic reader answers: JSON text as the database printed it. */
+  /** Replaces the handler for answers of the generic reader: JSON text as the database printed it. */
   read?(reader: Reader, property: string, input: Input): Promise<Page>;
-  /** It changes many records in one call. */
+  /** The operation changes many records in one call. */
   readonly bulk: boolean;
-  /** The operation whose preview confirms this one too: its handler compares the state that was shown. */
+  /** The operation whose preview also confirms this one. This one's handler compares the shown state. */
   readonly confirmedBy?: string;
-  /** Personal data leaves by it: it is recorded in the audit log, though it changes nothing. */
+  /** The operation answers personal data in bulk: the audit log records it, although it changes nothing. */
   readonly recorded: boolean;
-  /** Milliseconds that a call may take, where it has much to look through. Default: as any request. */
+  /** Milliseconds for a call that has much to look through. Default: as any request. */
   readonly deadline?: number;
-  /** Bytes that its body may have over REST, where what it takes needs more than the usual megabyte. */
+  /** The largest body over REST in bytes, where the usual megabyte is too small. */
   readonly mostBytes?: number;
-  /** Named by the specification: agents see it before they search. */
+  /** The specification names the operation: agents see it before they search. */
   readonly core: boolean;
-  /** Where it is reached over REST, where that does not follow from its name; by POST unless said otherwise. */
+  /** The REST path, where it does not follow from the name. The method is POST unless `methods` says otherwise. */
   readonly at?: { readonly path: string; readonly methods?: readonly ("GET" | "POST")[] };
-  /** It lists what a record of a table has found, and is reached beneath that record too; `csv` gives all as a file. */
+  /** A list of a record's results, which is also read beneath the record; `csv` gives all as a file. */
   readonly beneath?: { readonly table: Table; readonly name: string; readonly csv: Operation };
   /** Fields for which a file can be sent as the body over REST; the first is the file's own text. */
   readonly upload?: readonly string[];
-  /** A file instead of JSON: its handler checks everything and says what is to flow. */
+  /**
+   * The operation answers a file instead of JSON. Its handler checks everything and answers the source of the bytes.
+   */
   readonly file?: { readonly contentType: string };
 }
 
 /**
- * Whether an answer is kept under its Idempotency-Key. Not that of a plain read, which would be stale: a check of
- * consent from before a STOP. Nor a file, whose every download is recorded.
+ * Whether an answer is recorded under its Idempotency-Key. A plain read's is not: it would be stale, such as a check
+ * of consent from before a STOP. A file's is not: every download is recorded.
  */
 export function keepsAnswer({ effect, recorded, file }: Operation): boolean {
   return effect !== "read" || (recorded && !file);
 }
 
-/** What a file's operation answers, once it has checked everything: the bytes flow after its transaction. */
+/** The result of a file's operation after its checks: the bytes flow after its transaction. */
 export interface File {
   filename: string;
   source: ExportSource;
@@ -127,17 +131,20 @@ export function tool<I extends Shape, O extends z.ZodType>(definition: ToolDefin
   return canBeTried(operation) ? tried(operation) : operation;
 }
 
-/** Whether it reaches people, cannot be taken back or changes many records: the funnel then undoes what says `dry_run`. */
+/**
+ * Whether the operation reaches people, is irreversible or changes many records: the funnel then rolls a `dry_run`
+ * back.
+ */
 export function canBeTried({ effect, access, bulk }: Operation): boolean {
   return (isGrave({ effect }) || bulk) && access !== "public";
 }
 
-/** Whether it reaches people or cannot be taken back, so that an agent is shown first what it would do. */
+/** Whether the operation reaches people or is irreversible, so that an agent sees a preview first. */
 export function isGrave({ effect }: Pick<Operation, "effect">): boolean {
   return effect === "contact" || effect === "destroy";
 }
 
-/** The operation with `dry_run`, which its handler is given only where it has more to say of it. */
+/** The operation with `dry_run`. The handler gets that field only where the preview needs it. */
 export function tried(operation: Operation): Operation {
   const { input, output } = operation;
   const own = Object.hasOwn(input.shape, "dry_run");
@@ -153,7 +160,7 @@ export function tried(operation: Operation): Operation {
   };
 }
 
-/** What faces that speak JSON alone are given of a file. */
+/** The view of a file for faces that speak JSON alone. */
 const FileView = z.object({
   filename: z.string(),
   text: z.string().describe("The file, or its first whole records"),
@@ -172,6 +179,6 @@ export function file<I extends Shape>({
   handler(context: Context, input: In<I>): Promise<File>;
 }): Operation {
   const common = { scope: "read", effect: "read", recorded: true } as const;
-  // The handler answers a File, of which the funnel makes the view.
+  // The handler answers a File; the funnel makes the view of it.
   return { ...tool<I, z.ZodType>({ ...definition, ...common, output: FileView }), file: { contentType } };
 }

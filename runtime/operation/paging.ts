@@ -7,7 +7,7 @@ export function isList(operation: Operation): boolean {
   return operation.output instanceof z.ZodArray;
 }
 
-/** Lists are paged by cursor. With an offset only the total tells whether there is more, so it is counted. */
+/** Lists are paged by cursor. With an offset only the total shows whether more rows follow, so it is counted. */
 export function settlePlace(operation: Operation, input: Record<string, unknown>): Record<string, unknown> {
   if (operation.crud?.verb !== "list") return input;
   const { offset, ...rest } = input;

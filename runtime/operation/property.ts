@@ -1,4 +1,4 @@
-/** A property with what every request in it needs. */
+/** A property with the settings that every request in it needs. */
 export interface Property {
   id: string;
   name: string;
@@ -14,7 +14,7 @@ export interface Property {
   revocation_scope: "all_channels_phone" | "channel";
   /** Whether opens and clicks are counted. */
   tracking: "on" | "off";
-  /** Whether agents are shown what reaches people or cannot be taken back before it is done. */
+  /** Whether agents see a preview of a call that reaches people or is irreversible. */
   agent_confirmation: "on" | "off";
   from_email: string | null;
   from_name: string | null;

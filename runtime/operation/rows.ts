@@ -76,7 +76,7 @@ async function write<C extends Columns>(
   return rows[0]!.row;
 }
 
-/** The refusal of a key that another row has, which names it; any other error as it is. */
+/** The conflict that names the key of another row; any other error as it is. */
 function takenKey(table: Table, values: object, error: unknown): unknown {
   const { key, name, noun } = table;
   const taken = `${name}_${key.join("_")}`;
@@ -87,7 +87,7 @@ function takenKey(table: Table, values: object, error: unknown): unknown {
   return new Fault("conflict", { message: `A ${words(noun)} with ${named} exists already.`, cause: error });
 }
 
-/** The values to store: secrets are sealed for the record that they belong to, and a new one gets its id for it. */
+/** The values to store: secrets are sealed for their record, and a new record gets its id for that. */
 export function sealedValues(
   { config, property }: Context,
   table: Table,
@@ -109,7 +109,7 @@ function present(values: object): Record<string, unknown> {
   return Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined));
 }
 
-/** A name of ours as words. */
+/** A snake_case name as words. */
 export function words(name: string): string {
   return name.replaceAll("_", " ");
 }

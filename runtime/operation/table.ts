@@ -14,11 +14,11 @@ export type Reading = "answered" | "internal" | "sealed";
 export interface ColumnRules {
   /** The record's states in which an update may write the column. Default: all. */
   readonly while?: readonly string[];
-  /** A copy of the record has the same value. */
+  /** A copy of the record keeps the value. */
   readonly copied?: true;
-  /** A list shows it to agents that choose no columns. Default: a table without such columns shows all. */
+  /** Part of a list for agents that choose no columns. Default: a table without such columns shows all. */
   readonly concise?: true;
-  /** Events have no such field, because it is long or holds data of many people. */
+  /** Left out of events, because it is long or holds data of many people. */
   readonly omitFromEvents?: true;
   /** Checks that `beforeWrite` makes when a caller writes the column; see `isChecked`. */
   readonly checks?: readonly string[];
@@ -76,7 +76,9 @@ export type ChangesOf<C extends Columns> = {
   [K in keyof C as C[K] extends Unwritten | CreateOnly ? never : K]?: Stored<C[K]["schema"]> | undefined;
 } & { [K in keyof C as C[K] extends CreateOnly ? K : never]?: undefined };
 
-/** A record as a change would leave it: of a new one, the columns that callers write; null where they do not. */
+/**
+ * A record as a change would leave it. A new record has the columns that callers write, null where they are left out.
+ */
 export type NextOf<C extends Columns> = Partial<RowOf<C>> & {
   [K in keyof C as C[K] extends Unwritten ? never : K]:
     | Stored<C[K]["schema"]>
@@ -89,19 +91,19 @@ export type Row = RowOf<Columns>;
 /** Values to write, by column. */
 export type Values = Record<string, unknown>;
 
-/** What a caller asks of a record: `input` is parsed, and `current` is the row as it is, locked. */
+/** A caller's change of a record: `input` is parsed, and `current` is the locked row. */
 export type Change<C extends Columns = Columns> =
   | { verb: "create"; input: NewOf<C>; current: null }
   | { verb: "update"; input: ChangesOf<C>; current: RowOf<C> }
   | { verb: "delete"; input: ChangesOf<C>; current: RowOf<C> };
 
-/** A JSON column of which each key is a record of another table. */
+/** A JSON column whose keys are records of another table. */
 export interface DefinedKeys {
   readonly column: string;
   readonly definitions: Table;
   /** The definitions' column that holds the key. */
   readonly key: string;
-  /** What to say of a key that none of the definitions has. */
+  /** The message about an undefined key. */
   unknown(key: string, definitions: Row[]): string;
 }
 
@@ -111,7 +113,10 @@ interface Described<C extends Columns> {
   readonly description: string;
   readonly columns: C;
   readonly definedKeys?: DefinedKeys;
-  /** SQL that a transaction begins with which writes or changes rows of a property: for what takes turns with others. */
+  /**
+   * SQL at the start of a transaction that writes or changes rows of a property: the lock that serializes it with
+   * others.
+   */
   turn?(propertyId: string): string;
   /** The values to write, from the caller's; may add columns that callers do not write. */
   beforeWrite?(context: Context, change: Change<C>): Promise<Values>;
@@ -127,11 +132,11 @@ interface Settings {
   readonly own: readonly Verb[];
   /** Verbs that the specification names. */
   readonly core: readonly Verb[];
-  /** Columns that no two records share, by which an upsert knows a record beside its id. */
+  /** Columns that no two records share. An upsert finds a record by them or by its id. */
   readonly key: readonly string[];
   /** `deleted_at` is set instead of removing the row, and such rows are hidden. */
   readonly softDelete: boolean;
-  /** Creates of one record each may share a transaction: the hooks ask nothing that another create changes. */
+  /** Single creates may share a transaction: their hooks read nothing that another create changes. */
   readonly groupCommit: boolean;
   readonly events: Partial<Record<"create" | "update" | "delete", EventName>>;
   readonly effects: Partial<Record<Verb, Effect>>;
@@ -139,7 +144,7 @@ interface Settings {
   readonly secrets: Readonly<Record<string, z.ZodType>>;
 }
 
-/** A table of the REST surface. Without `C` its columns' types are forgotten, as in the catalog. */
+/** A table of the REST surface. Without `C` its columns have no types, as in the catalog. */
 export interface Table<C extends Columns = Columns> extends Described<C>, Settings {
   readonly kind: "table";
 }

@@ -10,17 +10,17 @@ import type { Table } from "./table.ts";
 
 type Values = Record<string, unknown>;
 
-/** How rows are told to be those that are there already. */
+/** The way in which an upsert finds existing rows. */
 export interface Merging {
-  /** Columns of one of the table's keys; null for the id where a row has one, and else for the table's own key. */
+  /** Columns of one of the table's keys. Null: the id where a row has one, else the table's own key. */
   on: readonly string[] | null;
-  /** Rows that are there are left as they are, and not answered. */
+  /** Existing rows stay unchanged, and the answer leaves them out. */
   ignore: boolean;
 }
 
 /**
- * An operation that creates a row, or changes the one that has its key: by the table's own two operations, so
- * with their checks, hooks, events and audit rows. Rows that are left alone are answered as null.
+ * An operation that creates a row, or changes the row with its key. It runs the table's own two operations, with
+ * their checks, hooks, events and audit rows. Skipped rows are answered as null.
  */
 export function upsertOperation(create: Operation, update: Operation, merging: Merging): Operation {
   const { table } = create.crud!;
@@ -51,7 +51,7 @@ function keysOf(table: Table): (readonly string[])[] {
   return [["id"], ...(table.key.length > 0 ? [table.key.toSorted()] : [])];
 }
 
-/** The id of the row that has the key, locked against another of the same; null when there is none. */
+/** The id of the row with the key, locked against another upsert of the same key; null when there is none. */
 async function findRow(
   { sql, property }: Context,
   table: Table,
@@ -66,7 +66,7 @@ async function findRow(
     if (row[name] === undefined || row[name] === null) return null;
     throw invalid(name, parsed.error?.issues[0]?.message ?? "is not valid");
   });
-  // Without a value for its key a row is a new one, as NULL is equal to nothing.
+  // A row without a value for its key is a new one, as NULL is equal to nothing.
   if (values.includes(null)) return null;
   const place = `${table.name} ${property.id} ${key.join()} ${JSON.stringify(values)}`;
   await sql`select pg_advisory_xact_lock(hashtextextended(${place}, 0))`;

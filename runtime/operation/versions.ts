@@ -5,7 +5,7 @@ export const VERSIONS = ["2026-06-05"] as const;
 
 export const CURRENT_VERSION = VERSIONS.at(-1)!;
 
-/** The version a request asks for. Throws `invalid` with the list. */
+/** The version that a request selects. Throws `invalid` with the list. */
 export function readVersion(asked: string | undefined): string {
   if (asked === undefined) return CURRENT_VERSION;
   const known = VERSIONS.find((version) => version === asked);
@@ -18,27 +18,29 @@ export interface Deprecation {
   operation: string;
   /** One field of its input; without it and `output`, the operation itself is deprecated. */
   input?: string;
-  /** One field of what it answers. */
+  /** One field of its answer. */
   output?: string;
-  /** When it was deprecated. */
+  /** The time of its deprecation. */
   since: Date;
-  /** When it goes away, where that is decided. */
+  /** The time of its removal, where that is decided. */
   sunset?: Date;
-  /** What tells the caller how to move on. */
+  /** The page that tells callers how to move on. */
   link: string;
 }
 
-/** What is deprecated. Responses that touch one carry Deprecation (RFC 9745) and Sunset (RFC 8594). */
+/**
+ * The deprecated operations and fields. Responses that touch one carry Deprecation (RFC 9745) and Sunset (RFC 8594).
+ */
 export const DEPRECATIONS: readonly Deprecation[] = [];
 
-/** Whether it is of the operation itself. */
+/** Whether the deprecation covers the whole operation. */
 export function isWhole({ input, output }: Deprecation): boolean {
   return input === undefined && output === undefined;
 }
 
 /**
- * The headers of a response whose request gives these input fields and is answered these output fields; the earliest
- * dates hold. Undefined where nothing of that is deprecated.
+ * The deprecation headers of a response, by the input fields of its request and its own fields; the earliest dates
+ * hold. Undefined where none of them is deprecated.
  */
 export function deprecationHeaders(
   deprecations: readonly Deprecation[],
@@ -63,7 +65,7 @@ export function deprecationHeaders(
   };
 }
 
-/** One sentence of it, for descriptions. */
+/** One sentence about the deprecation, for descriptions. */
 export function deprecationWords({ since, sunset, link }: Deprecation): string {
   const day = (date: Date) => date.toISOString().slice(0, 10);
   return `Deprecated since ${day(since)}${sunset ? `, gone on ${day(sunset)}` : ""}: see ${link}.`;

@@ -3,7 +3,7 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { giveToOwner } from "#db/embedded/lock.ts";
 
-/** The secret that the service has made in its data folder; null where it has made none. */
+/** The generated secret in the data folder; null where there is none. */
 export function keptSecret(dataDir: string): string | null {
   try {
     return readFileSync(fileIn(dataDir), "utf8").trim();
@@ -13,7 +13,7 @@ export function keptSecret(dataDir: string): string | null {
   }
 }
 
-/** The same, made at the first start. Only for who holds the folder. */
+/** The generated secret, made at the first start. Only for a process that has locked the folder. */
 export async function makeSecret(dataDir: string): Promise<string> {
   const kept = keptSecret(dataDir);
   if (kept) return kept;

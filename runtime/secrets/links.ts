@@ -1,20 +1,20 @@
 import { createHmac, type KeyObject, timingSafeEqual } from "node:crypto";
 
 /**
- * A token for a link that needs no sign-in: `<payload>.<mac>`, both base64url. It is readable by anyone, and
- * made by us only. A token of one purpose is no token of another. It does not expire.
+ * A token for a link without sign-in: `<payload>.<mac>`, both base64url. Anyone can read it, and only the service can
+ * make it. It is valid for one purpose, and does not expire.
  */
 export function signLink(
   secret: Uint8Array | KeyObject,
   purpose: string,
   payload: Record<string, unknown>,
 ): string {
-  // In a list, as in the links of messages that were sent long ago.
+  // The payload is in a list, as in the links of messages that were sent long ago.
   const encoded = Buffer.from(JSON.stringify([payload])).toString("base64url");
   return `${encoded}.${macOf(secret, purpose, encoded)}`;
 }
 
-/** The payload of a token that `signLink` made for this purpose; null when it is another's or changed. */
+/** The payload of a token that `signLink` made for this purpose; null for any other token. */
 export function readLink(
   secret: Uint8Array | KeyObject,
   purpose: string,
@@ -41,13 +41,13 @@ export function unpackId(text: string): string {
 // Half of SHA-256 is still 128 bits, and a text message is paid by length.
 const MAC_BYTES = 16;
 
-// The encoded payload holds no dot, so purpose and payload cannot be cut in another place.
+// The encoded payload holds no dot, so purpose and payload cannot be split at another point.
 function macOf(secret: Uint8Array | KeyObject, purpose: string, encoded: string): string {
   const mac = createHmac("sha256", secret).update(`${purpose}.${encoded}`).digest();
   return mac.subarray(0, MAC_BYTES).toString("base64url");
 }
 
-// Compared as text: decoded, several last characters would mean the same bytes.
+// Compared as text, because several last characters decode to the same bytes.
 function sameText(given: string, expected: string): boolean {
   const a = Buffer.from(given);
   const b = Buffer.from(expected);

@@ -8,8 +8,8 @@ const TAG_BYTES = 16;
 type Sealing = Pick<Config, "appSecret">;
 
 /**
- * A secret as it is stored: AES-256-GCM under a key of its own, derived from APP_SECRET. `place` says where it
- * belongs (table, column, record), and is authenticated with it: put into another row, it does not open.
+ * A secret as it is stored: AES-256-GCM under a key of its own, derived from APP_SECRET. `location` names its table,
+ * column and record, and is authenticated with it: in another row the secret does not open.
  */
 export function seal(config: Sealing, place: string, secret: string): string {
   const iv = randomBytes(IV_BYTES);
@@ -18,7 +18,7 @@ export function seal(config: Sealing, place: string, secret: string): string {
   return MARK + sealed.toString("base64url");
 }
 
-/** The secret again. What was stored before there were seals is answered as it is. Throws when it does not open. */
+/** The secret again. A value from before there were seals is answered as it is. Throws when it does not open. */
 export function unseal(config: Sealing, place: string, stored: string): string {
   if (!isSealed(stored)) return stored;
   const bytes = Buffer.from(stored.slice(MARK.length), "base64url");
@@ -37,7 +37,7 @@ export function isSealed(stored: string): boolean {
   return stored.startsWith(MARK);
 }
 
-/** Where a column's secret belongs. */
+/** The location of a column's secret. */
 export function placeOf(table: string, column: string, propertyId: string, id: string): string {
   return `${table}.${column} ${propertyId} ${id}`;
 }

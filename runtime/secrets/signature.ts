@@ -9,9 +9,9 @@ export interface Signing {
   timestamp: number;
   /** The raw body, exactly as it is sent. */
   body: string;
-  /** Of the header names: `Service` gives `X-Service-Signature`. */
+  /** Part of the header names: `Service` gives `X-Service-Signature`. */
   prefix: string;
-  /** While a rotation lasts: the secret before this one. */
+  /** The former secret, during a rotation. */
   previousSecret?: string;
 }
 
@@ -58,7 +58,7 @@ function standard(keys: Keys, id: string, signed: string): string {
   return `v1,${createHmac("sha256", keys.standard).update(`${id}.${signed}`).digest("base64")}`;
 }
 
-// An HMAC with a KeyObject that exists already takes a fifth of one that has to make it from bytes.
+// An HMAC with an existing KeyObject takes a fifth of the time of one that makes it from bytes.
 const CACHED_SECRETS = 1000;
 const cache = new Map<string, Keys>();
 

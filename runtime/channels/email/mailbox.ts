@@ -3,7 +3,7 @@ import { provider } from "../provider/channel.ts";
 import { keeping } from "../provider/mailbox-store.ts";
 import { flaw } from "./flaws.ts";
 
-/** The embedded default: keeps every message where it can be listed and read, and sends nothing. */
+/** The embedded default: it stores every message where it can be listed and read, and sends nothing. */
 export default provider({
   channel: "email",
   name: "mailbox",

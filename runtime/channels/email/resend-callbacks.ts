@@ -69,7 +69,7 @@ function agentIn(data: unknown, name: string) {
   return { userAgent: textAt(data, name, "userAgent") };
 }
 
-/** Tags come as they were sent, or by their names. */
+/** The send's id in tags that come as they were sent: a list of names and values. */
 function tagIn(data: unknown): string {
   const { tags } = (data ?? {}) as { tags?: unknown };
   if (!Array.isArray(tags)) return "";

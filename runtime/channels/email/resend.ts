@@ -12,14 +12,14 @@ import { resendCallbacks } from "./resend-callbacks.ts";
 
 const settings = z.strictObject({
   api_key: z.string().min(1).max(512),
-  /** The webhook's signing secret. Without it no callback is believed. */
+  /** The webhook's signing secret. Without it no callback is accepted. */
   webhook_secret: z
     .string()
     .regex(/^whsec_[A-Za-z0-9+/]{16,}={0,2}$/, "must be the webhook's signing secret, whsec_…")
     .optional(),
 });
 
-/** Resend. It knows a message again by its Idempotency-Key, for 24 hours. */
+/** Resend. It recognizes a repeated message by its Idempotency-Key, for 24 hours. */
 export default provider({
   channel: "email",
   name: "resend",
@@ -41,7 +41,8 @@ async function transmit(
   const refused = flaw(message);
   if (refused) return refused;
   const first = await attempt(key, message);
-  // Whatever became of it, the same key asked again answers what became of it; or sends it, which needs a new check by then.
+  // A repeat with the same key answers the outcome of the first request. It may also send the message, which then
+  // needs a fresh compliance check.
   const isFresh = !signal.aborted && performance.now() <= startBy;
   return first.status === "unknown" && isFresh ? await attempt(key, message) : first;
 }
@@ -68,7 +69,7 @@ async function attempt(key: string, message: EmailMessage): Promise<SendOutcome>
     message: textAt(reply.body, "message"),
     own: name !== "",
   });
-  // The key was used before: by a request that still runs, or for another text that it has taken.
+  // The key belongs to a request that still runs, or to another text that Resend has taken.
   return reply.status === 409 ? { ...outcome, status: "unknown" } : outcome;
 }
 

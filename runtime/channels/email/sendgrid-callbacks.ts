@@ -42,7 +42,7 @@ function noticesOf(event: Record<string, unknown>, now: number): Notice[] {
     case "delivered":
       return [{ ...told, kind: "delivered" }];
     case "bounce": {
-      // A block is of the sender or the moment, and not of the address.
+      // A block concerns the sender or the moment, not the address.
       const permanent = textAt(event, "type") !== "blocked" && !status.startsWith("4");
       return [{ ...told, kind: "bounced", permanent, code: status || "bounce", message: reason }];
     }
@@ -67,7 +67,7 @@ function noticesOf(event: Record<string, unknown>, now: number): Notice[] {
   }
 }
 
-/** What SendGrid has not even tried to deliver, and what it knows of the address. */
+/** The notices about a message that SendGrid dropped without an attempt, and about its address. */
 function dropped(told: Omit<Notice, "kind">, reason: string): Notice[] {
   const failed: Notice = { ...told, kind: "failed", code: "dropped", message: reason };
   const more = { ...told, eventId: `${told.eventId}:list`, code: "dropped", message: reason };

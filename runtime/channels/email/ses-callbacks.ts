@@ -6,7 +6,7 @@ import { confirmSns, readSns, verifySns } from "./sns.ts";
 type Settings = { topic_arn?: string | undefined };
 type About = Pick<Notice, "at" | "sendId" | "providerMessageId">;
 
-/** SES tells by SNS: events of a configuration set, and the feedback notifications of an identity. */
+/** SES reports by SNS: events of a configuration set, and the feedback notifications of an identity. */
 export const sesCallbacks: Callbacks<Settings> = {
   async verify({ topic_arn }, { body }) {
     const message = readSns(body);
@@ -54,7 +54,7 @@ const READERS: Record<string, Read> = {
   ],
   Bounce: bounces,
   Complaint: (event, now) =>
-    // The recipient has said that it was no spam after all.
+    // The recipient has reported the message as no spam.
     textAt(event, "complaint", "complaintFeedbackType") === "not-spam"
       ? []
       : recipients(event, "complaint", "complainedRecipients").map((address) => ({

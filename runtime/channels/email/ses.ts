@@ -10,9 +10,9 @@ const settings = z.strictObject({
   access_key_id: z.string().min(1).max(128),
   secret_access_key: z.string().min(1).max(256),
   session_token: z.string().min(1).max(4096).optional(),
-  /** Without one SES tells no opens and clicks. */
+  /** Without a configuration set SES reports no opens and clicks. */
   configuration_set: z.string().min(1).max(64).optional(),
-  /** The SNS topic that SES tells bounces and complaints on. Without it no callback is believed. */
+  /** The SNS topic on which SES reports bounces and complaints. Without it no callback is accepted. */
   topic_arn: z
     .string()
     .regex(/^arn:aws(-[a-z]+)*:sns:[a-z0-9-]+:\d{12}:[\w-]{1,256}$/, "must be the ARN of an SNS topic")
@@ -64,7 +64,7 @@ async function transmit(aws: AwsClient, given: Settings, message: EmailMessage):
   return judge(message, reply);
 }
 
-// What these say is of the account and not of the message, whatever their status is.
+// These errors concern the account, not the message, whatever their status is.
 const OF_THE_ACCOUNT = new Set([
   "AccountSuspendedException",
   "SendingPausedException",
@@ -112,10 +112,10 @@ function compose(message: EmailMessage, { configuration_set }: Settings) {
   };
 }
 
-/** A display name as RFC 2047 words: SES takes no other letters than ASCII in an address. */
+/** A display name as RFC 2047 words: SES takes only ASCII in an address. */
 function encodedName(name: string): string {
   if (/^[\w .'-]*$/.test(name)) return `"${name}"`;
-  // A word holds at most 75 characters, and no character is halved: 10 code points are at most 40 bytes.
+  // A word holds at most 75 characters, and splits no character: 10 code points are at most 40 bytes.
   const words = [...name].reduce<string[]>((parts, letter, index) => {
     if (index % 10 === 0) parts.push("");
     parts[parts.length - 1] += letter;

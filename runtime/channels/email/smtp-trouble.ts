@@ -1,10 +1,10 @@
 import type { SendOutcome } from "../provider/channel.ts";
 
-/** What nodemailer says about a message that did not pass. */
+/** nodemailer's error about a message that did not pass. */
 export interface SmtpError {
   code?: string;
   responseCode?: number;
-  /** What the system was asked for when it failed. */
+  /** The system call that failed. */
   syscall?: string;
   message: string;
 }
@@ -17,8 +17,8 @@ const AUTH_CODES = new Set(["EAUTH", "ENOAUTH", "EOAUTH2"]);
 const MESSAGE_CODES = new Set(["EENVELOPE", "EMESSAGE"]);
 
 /**
- * What became of a message that did not pass. `bodyStarted`: the server had said 354 and at least one byte of
- * the body was on its way, so from then on only the server's own reply to that body settles anything.
+ * The outcome of a message that did not pass. `bodyStarted`: the server had said 354, and at least one byte of the
+ * body was on its way. From then on only the server's reply to that body is conclusive.
  */
 export function troubleOf(id: string, error: SmtpError, bodyStarted: boolean): Unsent {
   const trouble = { id, code: codeOf(error), message: error.message };

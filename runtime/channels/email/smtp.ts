@@ -15,7 +15,8 @@ import {
 import { flaw } from "./flaws.ts";
 import { troubleOf } from "./smtp-trouble.ts";
 
-// What still waits for a free connection after this was checked for compliance too long ago, where nobody says when.
+// Milliseconds that a message may wait for a connection after its compliance check, where the caller sets no
+// `startBy`.
 const STARTS_WITHIN_MS = 1000;
 const CONNECT_MS = 10_000;
 const LOOPBACK = /^(localhost|127\.[\d.]+|::1)$/;
@@ -42,13 +43,13 @@ const settings = z
 
 type Settings = z.output<typeof settings>;
 
-/** Any SMTP server, through a pool of connections. The password never travels in clear over a network. */
+/** Any SMTP server, through a pool of connections. The password never travels unencrypted over a network. */
 export default provider({
   channel: "email",
   name: "smtp",
   settings,
   repeatable: false,
-  // At 8 a connection all start within a second as long as one message takes no more than 140 ms.
+  // At 8 per connection all messages start within a second, if one takes no more than 140 ms.
   concurrency: ({ maxConnections }) => maxConnections * 8,
   open,
 });
@@ -116,7 +117,7 @@ function openTransport(
     requireTLS: user !== undefined && !secure && !LOOPBACK.test(host),
     ...(user !== undefined && pass !== undefined && { auth: { user, pass } }),
     maxConnections,
-    // Repeats only what no byte of was sent: a message that met a connection the server had dropped.
+    // Repeats only a message of which no byte was sent, because the server had dropped the connection.
     maxRequeues: 1,
     connectionTimeout: CONNECT_MS,
     greetingTimeout: 10_000,
@@ -124,7 +125,7 @@ function openTransport(
     ...(!allowPrivate && { getSocket: connectPublic }),
   };
   const transport = createTransport(options);
-  /** The body streams of the messages on their way, by Message-ID: one that was read from has left us. */
+  /** The body streams of messages on their way, by Message-ID. A stream that was read from has left the service. */
   const bodies = new Map<string, Readable[]>();
   transport.use("stream", ({ data, message }, done) => {
     const create = message.createReadStream.bind(message);
@@ -140,7 +141,7 @@ function openTransport(
 
 type Connected = (error: Error | null, opened?: { connection: Socket }) => void;
 
-/** Connects to addresses on the public internet alone: the address that was checked is the one that is taken. */
+/** Connects only to addresses on the public internet, and to the very address that it has checked. */
 function connectPublic(
   { host = "", port = 587 }: { host?: string | undefined; port?: number | string | undefined },
   done: Connected,

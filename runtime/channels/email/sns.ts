@@ -1,7 +1,7 @@
 import { createVerify, X509Certificate } from "node:crypto";
 import { z } from "zod";
 
-/** What Amazon SNS posts. */
+/** A message that Amazon SNS posts. */
 const SnsMessage = z.object({
   Type: z.enum(["Notification", "SubscriptionConfirmation", "UnsubscribeConfirmation"]),
   MessageId: z.string().min(1).max(200),
@@ -21,7 +21,7 @@ const TIMEOUT_MS = 5_000;
 const MOST_BYTES = 65_536;
 const MOST_CERTIFICATES = 50;
 
-/** An SNS message from its raw body; null when it is none. */
+/** An SNS message from its raw body; null when the body is not one. */
 export function readSns(body: Buffer): SnsMessage | null {
   try {
     return SnsMessage.parse(JSON.parse(body.toString("utf8")));
@@ -31,8 +31,8 @@ export function readSns(body: Buffer): SnsMessage | null {
 }
 
 /**
- * Whether Amazon signed it, for this topic. The certificate is taken from Amazon's own host in the topic's
- * region alone. Rejects when it cannot be had, so that the sender tries again.
+ * Whether Amazon signed the message, for this topic. The certificate comes only from Amazon's own host in the topic's
+ * region. Rejects when the certificate is unavailable, so that the sender tries again.
  */
 export async function verifySns(message: SnsMessage, topicArn: string): Promise<boolean> {
   if (message.TopicArn !== topicArn || !isCertificateUrl(message.SigningCertURL, topicArn)) return false;
@@ -43,7 +43,7 @@ export async function verifySns(message: SnsMessage, topicArn: string): Promise<
     .verify(certificate.publicKey, message.Signature, "base64");
 }
 
-/** Confirms a subscription, at Amazon's own host in the topic's region alone. */
+/** Confirms a subscription, only at Amazon's own host in the topic's region. */
 export async function confirmSns(url: string, topicArn: string): Promise<void> {
   const parsed = URL.parse(url);
   const isAction = parsed?.searchParams.get("Action") === "ConfirmSubscription";

@@ -2,7 +2,7 @@ import { z } from "zod";
 import { provider } from "../provider/channel.ts";
 import { keeping } from "../provider/mailbox-store.ts";
 
-/** The branded inbox: a message is kept for its player, and that is its delivery. */
+/** The branded inbox: storing a message for its player is its delivery. */
 export default provider({
   channel: "inbox",
   name: "mailbox",

@@ -21,11 +21,11 @@ export interface SmsMessage {
   /** A number or a sender's name; the provider's own when left out. */
   from?: string;
   text: string;
-  /** How many texts it is carried, and paid for, as. */
+  /** The number of parts that carry the text and are paid for. */
   segments: number;
 }
 
-/** A message in the branded inbox, which the service keeps itself. */
+/** A message in the branded inbox, which the service stores itself. */
 export interface InboxMessage {
   /** The send's id (a uuid). */
   id: string;
@@ -35,7 +35,7 @@ export interface InboxMessage {
   text: string;
 }
 
-/** The channels that messages go out by, and what a message is on each. */
+/** The channels of messages, and the message type of each. */
 export interface Messages {
   email: EmailMessage;
   sms: SmsMessage;
@@ -52,11 +52,9 @@ interface Trouble {
 }
 
 /**
- * What became of one message.
- * `failed`: refused for good. `retry`: known not to be sent, may be tried again. `unknown`: nobody can tell
- * whether the vendor took it. `fatal` says that the vendor refuses the sender and not this message: no other
- * message will pass until the settings are repaired. `busy`: it takes
- * no more for now, whichever message it is. `optedOut`: the vendor keeps the recipient's STOP.
+ * The outcome of one message. `failed`: refused for good. `retry`: certainly not sent, may be tried again. `unknown`:
+ * the vendor may have taken it. `fatal`: the vendor refuses the sender, so every message fails until the settings are
+ * repaired. `busy`: the vendor takes no message for now. `optedOut`: the vendor keeps the recipient's STOP.
  */
 export type SendOutcome =
   | { id: string; status: "sent"; providerMessageId: string }
@@ -65,46 +63,54 @@ export type SendOutcome =
   | (Trouble & { status: "unknown" });
 
 export interface SendOptions {
-  /** Aborted: what has not started comes back as `retry`; of what is on its way, whatever is known. */
+  /** When aborted, unstarted messages come back as `retry`, and started ones with their known outcome. */
   signal: AbortSignal;
-  /** performance.now() after which no message may start, because its compliance check is too old; those come back as `retry`. */
+  /**
+   * performance.now() after which no message may start, because its compliance check is too old. Later ones come back
+   * as `retry`.
+   */
   startBy?: number;
-  /** Called with each outcome as soon as it is known, while a vendor keeps others waiting for theirs. */
+  /** Called with each outcome as soon as it is known, while other messages still wait for theirs. */
   told?: ((outcome: SendOutcome) => void) | undefined;
   keep: Keep;
 }
 
 export interface OpenProvider<Message> {
-  /** Sends at most `concurrency` messages. One outcome a message, in any order; never rejects for a vendor failure. */
+  /**
+   * Sends at most `concurrency` messages. Answers one outcome per message, in any order; never rejects for a vendor
+   * failure.
+   */
   send(messages: Message[], options: SendOptions): Promise<SendOutcome[]>;
   close(): Promise<void>;
 }
 
-/** A message that `mailbox` was given. */
+/** A message that the mailbox provider was given. */
 export type KeptMessage = {
   [C in SendingChannel]: { channel: C; providerMessageId: string; message: Messages[C] };
 }[SendingChannel];
 
-/** Where `mailbox` puts what it was given. Must keep a message id once, however often it is handed over. */
+/**
+ * Stores the mailbox provider's messages. It must store a message id once, however often the message is handed over.
+ */
 export type Keep = (messages: KeptMessage[]) => Promise<void>;
 
-/** What a vendor posts to us, as it came: its signature covers the raw body. */
+/** A vendor's HTTP request as it arrived: its signature covers the raw body. */
 export interface CallbackRequest {
   /** The address that the vendor was given, with its query. */
   url: string;
   /** Names in lower case. */
   headers: Readonly<Record<string, string>>;
   body: Buffer;
-  /** When it came, in milliseconds since 1970 by the database's clock. */
+  /** The arrival, in milliseconds since 1970 by the database's clock. */
   at: number;
 }
 
 interface Told {
-  /** The vendor's own id of the notice: a repeated one changes nothing. */
+  /** The vendor's own id of the notice: a repeated notice changes nothing. */
   eventId: string;
-  /** ISO time by the vendor's clock, but no later than the request came. */
+  /** ISO time by the vendor's clock, but not after the request's arrival. */
   at: string;
-  /** Our send's id, where the vendor gives it back. */
+  /** Our send's id, where the vendor returns it. */
   sendId?: string | undefined;
   providerMessageId?: string | undefined;
   /** The recipient's address. */
@@ -113,12 +119,12 @@ interface Told {
   message?: string | undefined;
 }
 
-/** What a vendor tells of a message after it has taken it, or of a player who writes to us. */
+/** A vendor's notice about a message that it has taken, or about a player who writes to us. */
 export type Notice =
   | (Told & { kind: "delivered" | "failed" | "complained" | "unsubscribed" })
   | (Told & { kind: "bounced"; permanent: boolean })
   | (Told & { kind: "opened" | "clicked"; userAgent?: string | undefined })
-  /** The vendor asks whether it may call us: `url` is where to say yes. */
+  /** The vendor asks for permission to call us; a request to `url` grants it. */
   | (Told & { kind: "subscription"; url: string })
   | (Told & {
       kind: "inbound";
@@ -128,22 +134,22 @@ export type Notice =
       optOut?: "stop" | "start" | "help" | undefined;
     });
 
-/** How a vendor's callbacks are read. */
+/** Verifies and reads a vendor's callbacks. */
 export interface Callbacks<Settings> {
-  /** Whether the vendor sent it. Rejects when that cannot be told now. */
+  /** Whether the vendor sent the request. Rejects when that is unknown for now. */
   verify(settings: Settings, request: CallbackRequest): boolean | Promise<boolean>;
-  /** The notices in a verified request; those that we have no use for are left out. */
+  /** The notices in a verified request, without the irrelevant ones. */
   parse(settings: Settings, request: CallbackRequest): Notice[];
-  /** Says yes to a `subscription`. */
+  /** Grants a `subscription`. */
   confirm?(settings: Settings, url: string): Promise<void>;
-  /** The answer's body where the vendor wants one. */
+  /** The answer's body, where the vendor requires one. */
   answer?: { contentType: string; body: string };
 }
 
-/** How far a provider may reach: the operator's own settings anywhere, a property's only to the public internet. */
+/** A provider's network reach: the operator's settings reach any address, a property's only the public internet. */
 export interface Reach {
   allowPrivate: boolean;
-  /** Where the vendor is to post its callbacks, for those that are told with each message. */
+  /** The address for callbacks, for vendors that take it with each message. */
   callbackUrl?: string;
 }
 
@@ -152,18 +158,21 @@ export interface Provider<Settings, C extends SendingChannel> {
   channel: C;
   name: string;
   settings: z.ZodType<Settings>;
-  /** The vendor honors the message id: sending twice delivers once. */
+  /** The vendor recognizes the message id: sending twice delivers once. */
   repeatable: boolean;
   /**
-   * The most messages that one `send` may be given, and so the claim size: they all start within a second,
-   * because no message may start long after its compliance check.
+   * The most messages per `send`, and so the claim size. All of them start within a second, because no message may
+   * start long after its compliance check.
    */
   concurrency(settings: Settings): number;
   open(settings: Settings, reach: Reach): OpenProvider<Messages[C]>;
   callbacks?: Callbacks<NoInfer<Settings>>;
 }
 
-/** Sends messages one by one, all at once, and tells of each. None starts that may not any more. */
+/**
+ * Sends all messages at once, each by itself, and reports each outcome. No message starts after an abort or
+ * `startBy`.
+ */
 export function each<Message extends { id: string }>(
   messages: readonly Message[],
   options: Pick<SendOptions, "signal" | "startBy" | "told">,
@@ -187,7 +196,7 @@ function notStarted(
   return { id, status: "retry", code: "late", message: "Checked too long ago to be sent." };
 }
 
-/** A provider as it is, with the types of its settings and channel inferred. */
+/** The definition itself, with the types of its settings and channel inferred. */
 export function provider<Settings, C extends SendingChannel>(
   definition: Provider<Settings, C>,
 ): Provider<Settings, C> {

@@ -1,6 +1,8 @@
 import type { Keep, KeptMessage, Messages, OpenProvider, SendingChannel, SendOutcome } from "./channel.ts";
 
-/** What `mailbox` is on every channel: it keeps what it was given. `flaw` refuses what no vendor would take. */
+/**
+ * The mailbox provider of a channel: it stores its messages. `flaw` refuses a message that every vendor would refuse.
+ */
 export function keeping<C extends SendingChannel>(
   channel: C,
   flaw: (message: Messages[C]) => (SendOutcome & { status: "failed" }) | undefined,
@@ -16,7 +18,7 @@ export function keeping<C extends SendingChannel>(
   };
 }
 
-/** A keep that failed halfway may be repeated: it keeps an id once. */
+/** A failed store may repeat: it stores an id once. */
 async function tryKeep(keep: Keep, kept: KeptMessage[]): Promise<SendOutcome[]> {
   try {
     await keep(kept);

@@ -2,14 +2,16 @@ import { errorCode } from "#db/connection/error-code.ts";
 import { readRetryAfter } from "#runtime/network/retry-after.ts";
 import type { SendOutcome } from "./channel.ts";
 
-/** What a vendor's API answered. `body` is the parsed JSON, or null when it is none. */
+/** The answer of a vendor's API. `body` is parsed JSON, or null when it is not JSON. */
 export interface Reply {
   status: number;
   headers: Headers;
   body: unknown;
 }
 
-/** The vendor's words for a refusal. `own` says that it is in its documented form, and so no gateway's on the way. */
+/**
+ * The vendor's reason for a refusal. `own`: it has the vendor's documented form, so no gateway on the way wrote it.
+ */
 export interface Refusal {
   code: string;
   message: string;
@@ -20,7 +22,7 @@ type Unsent = Exclude<SendOutcome, { status: "sent" }>;
 
 const TIMEOUT_MS = 15_000;
 const MOST_RETRY_AFTER = 86_400;
-// The connection was never made, so nothing of the request has left us.
+// The connection was never made, so nothing of the request was sent.
 const NOT_CONNECTED = new Set([
   "ECONNREFUSED",
   "ENOTFOUND",
@@ -30,7 +32,7 @@ const NOT_CONNECTED = new Set([
   "UND_ERR_CONNECT_TIMEOUT",
 ]);
 
-/** Sends one request to a vendor's API. A request without an answer is known as unsent, or nobody can tell. */
+/** Sends one request to a vendor's API. Without an answer, `reached` says whether the request may have arrived. */
 export async function ask(request: Request): Promise<Reply | { reached: boolean; message: string }> {
   try {
     const response = await fetch(request, { redirect: "error", signal: AbortSignal.timeout(TIMEOUT_MS) });
@@ -46,9 +48,9 @@ export async function ask(request: Request): Promise<Reply | { reached: boolean;
 }
 
 /**
- * What becomes of a message that the API did not take. Refused credentials stop everything; too many requests are
- * known not to be sent, and so is a 503 that is the vendor's own: a gateway says it too when the vendor behind it has
- * taken the message. After any other 5xx, or without an answer, nobody can tell.
+ * The outcome of a message that the API did not take. Refused credentials stop everything. Too many requests, and the
+ * vendor's own 503, mean certainly not sent. A gateway's 503 does not: the vendor behind it may have taken the
+ * message. After any other 5xx, or without an answer, the outcome is unknown.
  */
 export function trouble(
   { id, to }: { id: string; to: string },
@@ -75,7 +77,7 @@ export function trouble(
   return { ...about, status: status >= 500 || status < 400 ? "unknown" : "failed" };
 }
 
-/** A field of a JSON answer, as text; empty when it is not there. */
+/** A field of a JSON answer as text; empty when it is missing. */
 export function textAt(body: unknown, ...path: (string | number)[]): string {
   let value = body;
   for (const key of path) {

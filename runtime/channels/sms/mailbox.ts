@@ -2,7 +2,7 @@ import { z } from "zod";
 import { provider } from "../provider/channel.ts";
 import { keeping } from "../provider/mailbox-store.ts";
 
-/** The embedded default: keeps every text where it can be listed and read, and sends nothing. */
+/** The embedded default: it stores every text where it can be listed and read, and sends nothing. */
 export default provider({
   channel: "sms",
   name: "mailbox",

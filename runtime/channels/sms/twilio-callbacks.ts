@@ -1,14 +1,14 @@
 import { createHash, createHmac, timingSafeEqual } from "node:crypto";
 import type { CallbackRequest, Notice } from "../provider/channel.ts";
 
-/** Of the settings, the key that Twilio signs by. */
+/** The setting that verifies signatures. */
 interface Signing {
   auth_token: string;
 }
 
 /**
- * Whether Twilio signed the request: HMAC-SHA1 of the address and, of a form, its sorted fields. A JSON body is
- * known by its SHA-256 in the address. Twilio signs the address with its port or without, so both are tried.
+ * Whether Twilio signed the request: HMAC-SHA1 of the address and, for a form, its sorted fields. For a JSON body the
+ * address carries its SHA-256. Twilio signs the address with or without its port, so both are tried.
  */
 export function verify({ auth_token }: Signing, { url, headers, body }: CallbackRequest): boolean {
   const given = headers["x-twilio-signature"];
@@ -24,11 +24,11 @@ export function verify({ auth_token }: Signing, { url, headers, body }: Callback
   });
 }
 
-/** A number that no message will ever reach: it does not exist, or is a landline. */
+/** Errors of a number that no message will ever reach: it does not exist, or is a landline. */
 const UNREACHABLE = new Set(["21211", "21614", "30005", "30006"]);
 const OPTED_OUT = "21610";
 
-/** The notices in a verified request. Twilio gives no time, so that of its arrival stands in. */
+/** The notices in a verified request. Twilio sends no time, so the time of arrival is used. */
 export function parse(_: Signing, { url, body, at: now }: CallbackRequest): Notice[] {
   const form = formOf(body);
   const providerMessageId = form.get("MessageSid") ?? form.get("SmsSid") ?? "";
@@ -66,13 +66,13 @@ function inbound(
 ): Notice[] {
   const [from, to, text] = [form.get("From"), form.get("To"), form.get("Body")];
   if (from === null || text === null) return [];
-  // Set where Twilio keeps the list itself, and has answered already.
+  // Set where Twilio manages the opt-out list itself, and has replied already.
   const optOut = OPT_OUTS[form.get("OptOutType")?.toUpperCase() ?? ""];
   const message = { from: plainNumber(from), to: plainNumber(to), text };
   return [{ ...told, kind: "inbound", ...message, ...(optOut && { optOut }) }];
 }
 
-/** Other channels come by the same address as `whatsapp:+1…`. */
+/** Numbers of other channels have a prefix, as in `whatsapp:+1…`. */
 function plainNumber(address: string | null): string {
   return (address ?? "").replace(/^[a-z]+:/i, "");
 }
@@ -81,7 +81,7 @@ function formOf(body: Buffer): URLSearchParams {
   return new URLSearchParams(body.toString("utf8"));
 }
 
-/** Each name with its value, sorted; of a repeated name each value once. */
+/** Each name with its value, sorted; a repeated name has each distinct value once. */
 function signedFields(form: URLSearchParams): string {
   const names = [...new Set(form.keys())].sort();
   return names

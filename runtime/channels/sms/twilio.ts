@@ -6,7 +6,7 @@ import { parse, verify } from "./twilio-callbacks.ts";
 const settings = z.strictObject({
   account_sid: z.string().regex(/^AC[0-9a-f]{32}$/i, "must be an account's SID, AC and 32 hex digits"),
   auth_token: z.string().min(1).max(200),
-  /** The sender where a message and the provider's record name none. */
+  /** The sender where neither the message nor the provider's record names one. */
   messaging_service_sid: z
     .string()
     .regex(/^MG[0-9a-f]{32}$/i, "must be a messaging service's SID, MG and 32 hex digits")
@@ -17,11 +17,11 @@ export type TwilioSettings = z.output<typeof settings>;
 
 /** The number has texted STOP to Twilio, which sends it nothing more. */
 const OPTED_OUT = 21610;
-/** Credentials, an account that is closed, or a sender that is not ours: no message will pass. */
+/** Refused credentials, a closed account, or a sender of another account: no message will pass. */
 const REFUSES_US = new Set([
   20003, 20005, 20006, 21212, 21603, 21606, 21609, 21659, 21660, 21703, 21704, 21705, 63038,
 ]);
-/** Too many at once, or too many waiting on their side. */
+/** Too many requests at once, or a full queue at Twilio. */
 const BUSY = new Set([14107, 20429, 21611]);
 
 /** Twilio's Messages API. */
@@ -29,7 +29,7 @@ export default provider({
   channel: "sms",
   name: "twilio",
   settings,
-  // There is no idempotency key: a second request is a second text.
+  // Twilio has no idempotency key: a second request is a second text.
   repeatable: false,
   concurrency: () => 40,
   open: (given, { callbackUrl }) => ({
@@ -57,7 +57,7 @@ async function transmit(
   if (REFUSES_US.has(code)) return { id, status: "retry", code: named, message: words, fatal: true };
   const refusal = { code: named, message: words, own: code !== 0 };
   if (BUSY.has(code)) return trouble(message, { ...reply, status: 429 }, refusal);
-  // 403 is also said of a single number, such as one in a country that the account does not send to.
+  // Twilio also answers 403 for a single number, such as one in a country that the account does not send to.
   if (reply.status === 403 && code !== 0) return { id, status: "failed", code: named, message: words };
   return trouble(message, reply, refusal);
 }
@@ -71,7 +71,7 @@ function requestFor(
     from === undefined && messaging_service_sid !== undefined
       ? { MessagingServiceSid: messaging_service_sid }
       : { From: from ?? "" };
-  // Tells of this send even where its own answer was lost.
+  // The callback identifies this send even where the request's own answer was lost.
   const callback = callbackUrl === undefined ? {} : { StatusCallback: `${callbackUrl}?send_id=${id}` };
   return new Request(`https://api.twilio.com/2010-04-01/Accounts/${account_sid}/Messages.json`, {
     method: "POST",
