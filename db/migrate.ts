@@ -54,8 +54,8 @@ async function readMigrations(): Promise<Map<string, { text: string; checksum: s
   const names = (await readdir(FOLDER)).filter((file) => file.endsWith(".sql")).sort();
   const texts = await Promise.all(names.map((name) => readFile(new URL(name, FOLDER), "utf8")));
   return new Map(
-    names.map((name, place) => {
-      const text = texts[place]!;
+    names.map((name, index) => {
+      const text = texts[index]!;
       return [name, { text, checksum: createHash("sha256").update(text).digest("hex") }];
     }),
   );

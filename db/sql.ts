@@ -102,9 +102,9 @@ export function numbered({ texts, values, isAdHoc }: Fragment): { text: string; 
     const next = texts[index + 1]!;
     const type = isAdHoc ? CAST.exec(next)?.[0] : undefined;
     const key = type === undefined ? "" : `${type} ${typeof value} ${JSON.stringify(value)}`;
-    const place = known.get(key) ?? given.push(value);
-    if (type !== undefined) known.set(key, place);
-    text += `$${place}${next}`;
+    const position = known.get(key) ?? given.push(value);
+    if (type !== undefined) known.set(key, position);
+    text += `$${position}${next}`;
   }
   return { text, values: given };
 }
@@ -172,7 +172,7 @@ function composed(texts: readonly string[], values: readonly unknown[]): Fragmen
   for (const [index, value] of values.entries()) {
     const next = texts[index + 1]!;
     if (Array.isArray(value) && value.some(isFragment))
-      throw new TypeError("fragments in a list are put together by join");
+      throw new TypeError("fragments in a list are joined by join");
     if (isFragment(value)) {
       isAdHoc ||= value.isAdHoc;
       outTexts[outTexts.length - 1] += value.texts[0]!;

@@ -148,7 +148,7 @@ export interface Config {
 export interface Settings extends Omit<Config, "appSecret"> {
   appSecret: string | null;
   /** Whether the environment gives the setting, which otherwise follows from others. */
-  said: { port: boolean; baseUrl: boolean; siteUrl: boolean };
+  explicit: { port: boolean; baseUrl: boolean; siteUrl: boolean };
 }
 
 /** A setting that stops the start; the message has one readable line per setting. */
@@ -166,7 +166,7 @@ export function readConfig(environment: NodeJS.ProcessEnv): Settings {
   if (problems.length > 0) throw new ConfigError(problems.join("\n"));
   const baseUrl = env.BASE_URL ?? addressOf(env.HOST, env.PORT);
   return {
-    said: { port: given.PORT !== undefined, baseUrl: !!env.BASE_URL, siteUrl: !!env.SITE_URL },
+    explicit: { port: given.PORT !== undefined, baseUrl: !!env.BASE_URL, siteUrl: !!env.SITE_URL },
     port: env.PORT,
     host: env.HOST,
     baseUrl,
@@ -193,9 +193,9 @@ export function readConfig(environment: NodeJS.ProcessEnv): Settings {
 
 /** The same settings on another port. */
 export function onPort(settings: Settings, port: number): Settings {
-  const { said, host } = settings;
-  const baseUrl = said.baseUrl ? settings.baseUrl : addressOf(host, port);
-  return { ...settings, port, baseUrl, siteUrl: said.siteUrl ? settings.siteUrl : baseUrl };
+  const { explicit, host } = settings;
+  const baseUrl = explicit.baseUrl ? settings.baseUrl : addressOf(host, port);
+  return { ...settings, port, baseUrl, siteUrl: explicit.siteUrl ? settings.siteUrl : baseUrl };
 }
 
 function listed(text: string): string[] {

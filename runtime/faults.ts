@@ -1,5 +1,6 @@
 import { errorCode } from "#db/connection/error-code.ts";
 import { QueryError } from "#db/query/readable-table.ts";
+import type { Log } from "./log.ts";
 
 /** Every failure that a caller can see: its stable code, its HTTP status and its default sentence. */
 export const FAULTS = {
@@ -52,7 +53,7 @@ export interface FaultOptions {
   /** The exceeded limit, where it is not the credential's own, and the Unix second of its reset. */
   window?: { limit: number; reset: number };
   /** The transaction commits all the same: a refused sign-in counts. */
-  keepWrites?: boolean;
+  commitWrites?: boolean;
   /** The methods that the address answers, for `method_not_allowed`. */
   allow?: string[];
   cause?: unknown;
@@ -61,7 +62,7 @@ export interface FaultOptions {
 /** Bounds of an answer's details, which must not grow with the input. */
 const MOST_DETAILS = 20;
 const MOST_FIELD = 200;
-const MOST_SAID = 4_000;
+const MOST_MESSAGE = 4_000;
 
 /** A failure meant for the caller. Anything else that is thrown becomes `internal`. */
 export class Fault extends Error {
@@ -69,17 +70,17 @@ export class Fault extends Error {
   readonly details: FaultDetail[] | undefined;
   readonly retryAfter: number | undefined;
   readonly window: FaultOptions["window"];
-  readonly keepWrites: boolean;
+  readonly commitWrites: boolean;
   readonly allow: string[] | undefined;
 
   constructor(code: FaultCode, options: FaultOptions = {}) {
-    super(cut(options.message ?? FAULTS[code].message, MOST_SAID), { cause: options.cause });
+    super(cut(options.message ?? FAULTS[code].message, MOST_MESSAGE), { cause: options.cause });
     this.name = "Fault";
     this.code = code;
-    this.details = options.details && mostTelling(options.details);
+    this.details = options.details && boundedDetails(options.details);
     this.retryAfter = options.retryAfter;
     this.window = options.window;
-    this.keepWrites = options.keepWrites ?? false;
+    this.commitWrites = options.commitWrites ?? false;
     this.allow = options.allow;
   }
 
@@ -88,12 +89,12 @@ export class Fault extends Error {
   }
 }
 
-function mostTelling(details: FaultDetail[]): FaultDetail[] {
+function boundedDetails(details: FaultDetail[]): FaultDetail[] {
   // One more detail stands for the rest.
   const kept = details.length > MOST_DETAILS + 1 ? details.slice(0, MOST_DETAILS) : details;
   const bounded = kept.map(({ field, message }) => ({
     field: cut(field, MOST_FIELD),
-    message: cut(message, MOST_SAID),
+    message: cut(message, MOST_MESSAGE),
   }));
   if (kept.length < details.length) {
     bounded.push({ field: "body", message: `and ${details.length - kept.length} more that are wrong` });
@@ -127,7 +128,7 @@ export function noSuch(noun: string, id: unknown): Fault {
 
 /** An error about one record of several. A fault then names the record in its fields, as `[2].email`. */
 export function thrownAt(index: number, error: unknown): unknown {
-  if (!(error instanceof Fault) || error.keepWrites || error.status >= 500) return error;
+  if (!(error instanceof Fault) || error.commitWrites || error.status >= 500) return error;
   const details = error.details?.map(({ field, message }) => ({ field: `[${index}].${field}`, message }));
   return new Fault(error.code, {
     message: `Record [${index}]: ${error.message}`,
@@ -190,4 +191,24 @@ export function toFault(error: unknown): Fault {
     return new Fault("unavailable", { cause: error, retryAfter: 1 });
   }
   return new Fault("internal", { cause: error });
+}
+
+/** Details of the request for the log line. */
+interface FailedRequest {
+  requestId: string;
+  [detail: string]: string | undefined;
+}
+
+const logged = new WeakSet<Fault>();
+
+/**
+ * Converts any thrown value to a fault. A failure of the service is logged with its stack, once, at the first call.
+ */
+export function loggedFault(log: Log, error: unknown, request: FailedRequest): Fault {
+  const fault = toFault(error);
+  if (fault.status < 500 || logged.has(fault)) return fault;
+  logged.add(fault);
+  const level = fault.code === "internal" ? "error" : "warn";
+  log[level]({ err: fault.cause ?? fault, ...request }, "request failed");
+  return fault;
 }

@@ -1,7 +1,7 @@
 import { settings } from "#runtime/config.ts";
 import type { Catalog } from "#runtime/operation/catalog.ts";
 import type { Operation } from "#runtime/operation/operation.ts";
-import { placesOf } from "#runtime/operation/rest-paths.ts";
+import { routesOf } from "#runtime/operation/rest-paths.ts";
 import { guides } from "./docs/guides.ts";
 import { mcpClientConfig } from "./mcp/discovery.ts";
 
@@ -74,7 +74,7 @@ export function firstDifference(file: string, committed: string, generated: stri
 }
 
 function operationRow(operation: Operation): string[] {
-  const places = placesOf(operation).map(([path, method]) => `\`${method.toUpperCase()} ${path}\``);
+  const places = routesOf(operation).map(([path, method]) => `\`${method.toUpperCase()} ${path}\``);
   return [
     `\`${operation.name}\``,
     places.join(", "),

@@ -34,7 +34,7 @@ export function groupCommit(
     running++;
     try {
       const hurry = members.length > 1 ? [LOCK_TIMEOUT] : [];
-      const results = await transact([...hurry, ...members[0]!.opening], together(members));
+      const results = await transact([...hurry, ...members[0]!.opening], runMembers(members));
       for (const [index, { resolve }] of members.entries()) resolve(results[index]);
     } catch (error) {
       const isShared =
@@ -69,8 +69,8 @@ export function groupCommit(
       // The group starts after this iteration of the event loop, which may bring more members.
       setImmediate(startNext);
       return withDeadline(promise, deadline).finally(() => {
-        const place = members.indexOf(member);
-        if (place >= 0) members.splice(place, 1);
+        const index = members.indexOf(member);
+        if (index >= 0) members.splice(index, 1);
       });
     },
   };
@@ -79,7 +79,7 @@ export function groupCommit(
 /**
  * Runs all members side by side. No member may send a statement after another has failed and the transaction ends.
  */
-function together(members: Member[]): Work<unknown[]> {
+function runMembers(members: Member[]): Work<unknown[]> {
   return async (sql, last) => {
     const ended = await Promise.allSettled(members.map(({ work }) => work(sql, last)));
     return ended.map((one) => {

@@ -61,8 +61,8 @@ export function openSharedReaders(url: string, options: ConnectionOptions): Shar
     return best.running === 0 || lines.length === CONNECTIONS ? best : open();
   };
   const discard = (line: Line): void => {
-    const place = lines.indexOf(line);
-    if (place >= 0) lines.splice(place, 1);
+    const index = lines.indexOf(line);
+    if (index >= 0) lines.splice(index, 1);
     line.cut();
   };
   return {

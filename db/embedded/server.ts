@@ -8,7 +8,7 @@ import { type Account, runAs, SERVER_ENV } from "./folder.ts";
 
 // SIGINT comes first: running statements end and the cache is written. The next signal ends the server at once: the
 // next start recovers, and keeps all acknowledged writes.
-const FAREWELLS = [
+const STOP_SIGNALS = [
   ["SIGINT", 60_000],
   ["SIGQUIT", 10_000],
   ["SIGKILL", 5_000],
@@ -62,7 +62,7 @@ export async function stopLeftBehind(cluster: string, account: Account): Promise
   const postmaster = Number.parseInt(await readFile(pidFile, "utf8").catch(() => ""), 10);
   if (Number.isNaN(postmaster) || process.platform === "win32") return false;
   let found = false;
-  for (const [signal, patience] of FAREWELLS) {
+  for (const [signal, patience] of STOP_SIGNALS) {
     let pids = await serversOf(cluster, account);
     found ||= pids.length > 0;
     // Only a postmaster ends its backends gently, so backends without one get the next signal only.
@@ -158,7 +158,7 @@ function ending(child: ChildProcess): Promise<string> {
 
 async function stopChild(child: ChildProcess, ended: Promise<string>): Promise<void> {
   child.ref();
-  for (const [signal, patience] of FAREWELLS) {
+  for (const [signal, patience] of STOP_SIGNALS) {
     if (child.exitCode !== null || child.signalCode !== null) return;
     child.kill(signal);
     await Promise.race([ended, pause(patience, undefined, { ref: false })]);

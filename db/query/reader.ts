@@ -114,7 +114,7 @@ function fittingSql(property: string, shape: Shape, query: Query): Fragment {
   return sql`${tenantSql(property, shape)} and ${filtersSql(shape, query.where)}`;
 }
 
-interface Asked {
+interface ListOptions {
   count: Count | undefined;
   /** The order's values in the last row, in keyset paging after the first page. */
   after: (string | null)[] | null;
@@ -126,7 +126,7 @@ function listSql(
   property: string,
   shape: Shape,
   query: Query,
-  { count, after: values, short }: Asked,
+  { count, after: values, short }: ListOptions,
 ): Fragment {
   const fitting = fittingSql(property, shape, query);
   const columns = columnsSql(shape, query.select);
@@ -141,10 +141,10 @@ function listSql(
   const order = orderSql(shape, query.order);
   const keys = join(query.order.map(({ column }) => sql`${columnSql(shape, column)}::text`));
   const given = join(selected(shape, query.select).map((name) => sql`p.${identifier(name)}`));
-  return sql`select json_agg(t) filter (where place <= ${limit}), count(*) filter (where place <= ${limit}),
-      case when count(*) > ${limit} then max(key) filter (where place = ${limit}) end${total}
+  return sql`select json_agg(t) filter (where row_no <= ${limit}), count(*) filter (where row_no <= ${limit}),
+      case when count(*) > ${limit} then max(key) filter (where row_no = ${limit}) end${total}
     from (
-      select t, p."cursor key" as key, row_number() over () as place
+      select t, p."cursor key" as key, row_number() over () as row_no
       from (select ${columns}, json_build_array(${keys})::text as "cursor key"
           from ${fitting}${after} order by ${order} limit ${limit} + 1) p
         cross join lateral (select ${given}) t

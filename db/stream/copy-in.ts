@@ -1,4 +1,4 @@
-import { setImmediate as nextTurn, setTimeout } from "node:timers/promises";
+import { setImmediate as nextIteration, setTimeout } from "node:timers/promises";
 import { driverOf, type Sql } from "#db/sql.ts";
 
 const BLOCK = 131_072;
@@ -63,7 +63,7 @@ export async function copyIn(
   }
   if (block !== "") await write(block);
   stream.end();
-  await nextTurn();
+  await nextIteration();
   // The driver (3.4.9) drops an error that arrives after the last byte, and then never emits "finish". The next
   // statement reveals it: it fails in the transaction that COPY has aborted.
   await sql`select`;

@@ -25,8 +25,8 @@ export function exportSlots(): ExportSlots {
     next.enter();
   };
   const leave = (one: (typeof waiting)[number]) => {
-    const place = waiting.indexOf(one);
-    if (place >= 0) waiting.splice(place, 1);
+    const index = waiting.indexOf(one);
+    if (index >= 0) waiting.splice(index, 1);
   };
   return {
     take: async (property) => {

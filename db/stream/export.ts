@@ -99,8 +99,8 @@ export function startExport(running: Running, source: ExportSource): ExportStrea
 async function begin(sql: postgres.Sql, opening: readonly string[]): Promise<number> {
   const statements = ["begin isolation level repeatable read read only", ...opening];
   const begun = Promise.all(statements.map((text) => sql.unsafe(text).simple().execute()));
-  const asked = sql.unsafe<[{ pid: number }]>("select pg_backend_pid() as pid");
-  const [[{ pid }]] = await Promise.all([asked, begun]);
+  const backend = sql.unsafe<[{ pid: number }]>("select pg_backend_pid() as pid");
+  const [[{ pid }]] = await Promise.all([backend, begun]);
   return pid;
 }
 

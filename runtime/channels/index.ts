@@ -9,7 +9,7 @@ import smtp from "./email/smtp.ts";
 import inboxMailbox from "./inbox/mailbox.ts";
 import type {
   CallbackRequest,
-  Keep,
+  StoreMessages,
   Messages,
   Notice,
   OpenProvider,
@@ -45,7 +45,7 @@ export interface Sender<C extends SendingChannel = SendingChannel> {
   /** The most messages to hand to one `send`. */
   concurrency: number;
   /** Answers one outcome per message, in any order; never rejects for a vendor failure. */
-  send(messages: Messages[C][], options: Omit<SendOptions, "keep">): Promise<SendOutcome[]>;
+  send(messages: Messages[C][], options: Omit<SendOptions, "store">): Promise<SendOutcome[]>;
 }
 
 /** The process's open providers. */
@@ -54,7 +54,7 @@ export interface Channels {
   open<C extends SendingChannel>(
     channel: C,
     chosen: Pick<ChosenProvider, "name" | "settings" | "trusted" | "callbackUrl">,
-    keep: Keep,
+    store: StoreMessages,
   ): Sender<C>;
   close(): Promise<void>;
 }
@@ -63,13 +63,13 @@ export interface Channels {
 export function openChannels({ allowPrivate }: Reach): Channels {
   const shared = new Map<string, OpenProvider<never>>();
   return {
-    open(channel, { name, settings, trusted, callbackUrl }, keep) {
+    open(channel, { name, settings, trusted, callbackUrl }, store) {
       const { provider, parsed } = read(channel, name, settings);
       const reach = { allowPrivate: trusted || allowPrivate, ...(callbackUrl && { callbackUrl }) };
       const key = JSON.stringify([channel, name, parsed, reach]);
       const opened = (shared.get(key) ?? provider.open(parsed, reach)) as ReturnType<typeof provider.open>;
       shared.set(key, opened as OpenProvider<never>);
-      return bind(provider, parsed, opened, keep);
+      return bind(provider, parsed, opened, store);
     },
     async close() {
       await Promise.all(Array.from(shared.values(), (opened) => opened.close()));
@@ -120,14 +120,14 @@ function bind<C extends SendingChannel>(
   { repeatable, concurrency }: Provider<unknown, C>,
   settings: unknown,
   opened: OpenProvider<Messages[C]>,
-  keep: Keep,
+  store: StoreMessages,
 ): Sender<C> {
   return {
     repeatable,
     concurrency: concurrency(settings),
-    send: async (messages, { told, ...options }) => {
-      const clean = told && ((outcome: SendOutcome) => told(inStorableWords(outcome)));
-      return (await opened.send(messages, { ...options, told: clean, keep })).map(inStorableWords);
+    send: async (messages, { onOutcome, ...options }) => {
+      const cleaned = onOutcome && ((outcome: SendOutcome) => onOutcome(inStorableWords(outcome)));
+      return (await opened.send(messages, { ...options, onOutcome: cleaned, store })).map(inStorableWords);
     },
   };
 }

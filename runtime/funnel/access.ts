@@ -20,15 +20,15 @@ export function checkScope(operation: Operation, actor: Actor): void {
   if (operation.access === "operator" && !actor.isPlatformAdmin) throw roleFault(operation.access);
 }
 
-const WHO: Record<Exclude<Access, "property" | "public">, string> = {
+const PERMITTED: Record<Exclude<Access, "property" | "public">, string> = {
   manager: "a signed-in admin or manager of the property",
   operator: "a platform admin",
   user: "a signed-in user",
 };
 
 /** The missing right is a role, not a scope: an API key with all scopes is refused too. */
-function roleFault(access: keyof typeof WHO): Fault {
-  return new Fault("forbidden", { message: `Only ${WHO[access]} may do this, whatever a key's scopes are.` });
+function roleFault(access: keyof typeof PERMITTED): Fault {
+  return new Fault("forbidden", { message: `Only ${PERMITTED[access]} may do this, whatever a key's scopes are.` });
 }
 
 /** The specification reserves these operations for a signed-in user: an API key does not authenticate there. */

@@ -1,30 +1,75 @@
 import { hash, randomBytes } from "node:crypto";
 import type { Sql } from "#db/database.ts";
 import { invalid } from "#runtime/faults.ts";
-import type { Confirmation } from "#runtime/operation/context.ts";
-import type { Operation } from "#runtime/operation/operation.ts";
+import type { Call, Confirmation } from "#runtime/operation/context.ts";
+import { needsProperty, type Operation } from "#runtime/operation/operation.ts";
+import type { Property } from "#runtime/operation/property.ts";
+import { resolveProperty } from "./access.ts";
+import { findAnswer, keyedCall, scopeOf } from "./replay.ts";
+import type { Outcome, Service } from "./service.ts";
 
 /** A confirmation token, which is shown once, and its expiry. */
-export interface Given {
+export interface GivenToken {
   token: string;
   until: string;
+}
+
+/** An agent's call of an operation. */
+export interface AgentCall {
+  service: Service;
+  operation: Operation;
+  call: Call;
+  input: Record<string, unknown>;
+}
+
+interface Preview {
+  argumentsHash: Buffer;
+  bound: string | null;
 }
 
 const TOKEN_BYTES = 16;
 
 const idOf = (token: string) => hash("sha256", token, "buffer");
 
+/** Whether agents must confirm calls here. The property or the key can switch that off. */
+export async function mustConfirm(agentCall: AgentCall): Promise<boolean> {
+  const { actor } = agentCall.call;
+  const property = await propertyOf(agentCall);
+  if (actor.type === "api_key" && actor.agentConfirmation === "off") return false;
+  return property?.agent_confirmation !== "off";
+}
+
+async function propertyOf({ service, operation, call, input }: AgentCall): Promise<Property | null> {
+  return needsProperty(operation) ? resolveProperty(service.directory, operation, call, input) : null;
+}
+
+/** The recorded answer under the call's Idempotency-Key, or null. Throws `idempotency_key_reused`. */
+export async function recordedAnswer(agentCall: AgentCall): Promise<Outcome | null> {
+  if (!agentCall.call.idempotency) return null;
+  const run = { ...agentCall, property: await propertyOf(agentCall) };
+  const keyed = keyedCall(run);
+  return keyed && findAnswer(run, keyed);
+}
+
 /** Stores an agent's preview and answers the token that confirms it. */
-export async function giveConfirmation(
+export async function giveConfirmation(agentCall: AgentCall, preview: Preview): Promise<GivenToken> {
+  const { service, operation, call } = agentCall;
+  const property = await propertyOf(agentCall);
+  const store = (sql: Sql) => storePreview(sql, scopeOf(call, property), operation, preview);
+  const isTenants = operation.realm === "property";
+  return isTenants ? service.db.asProperty(property!.id, store) : service.db.asSystem(store);
+}
+
+async function storePreview(
   sql: Sql,
   scope: string,
   { name }: Operation,
-  shown: { argumentsHash: Buffer; bound: string | null },
-): Promise<Given> {
+  { argumentsHash, bound }: Preview,
+): Promise<GivenToken> {
   const token = randomBytes(TOKEN_BYTES).toString("base64url");
   const [row] = await sql<{ until: string }[]>`
     insert into agent_confirmations (property_id, id, tool, arguments_hash, bound)
-    values (${scope}, ${idOf(token)}, ${name}, ${shown.argumentsHash}, ${shown.bound})
+    values (${scope}, ${idOf(token)}, ${name}, ${argumentsHash}, ${bound})
     returning to_json(expires_at) #>> '{}' as until`;
   return { token, until: row!.until };
 }
@@ -48,22 +93,22 @@ export async function useConfirmation(
         or tool = ${operation.confirmedBy ?? null} and bound is not null)
     returning bound`;
   if (used) return used;
-  const [kept] = await sql<Kept[]>`
+  const [stored] = await sql<StoredToken[]>`
     select tool, used_at is not null as used, expires_at <= clock_timestamp() as expired
     from agent_confirmations where property_id = ${scope} and id = ${id}`;
-  throw invalid("confirm_token", refusal(operation, kept));
+  throw invalid("confirm_token", refusal(operation, stored));
 }
 
-interface Kept {
+interface StoredToken {
   tool: string;
   used: boolean;
   expired: boolean;
 }
 
-function refusal({ name }: Operation, kept: Kept | undefined): string {
-  if (!kept) return "is not known here: it is mistyped, too old, or of another property";
-  if (kept.used) return "has been used: what it confirmed is done, and a token does one thing once";
-  if (kept.expired) return "has expired: it holds for ten minutes";
-  if (kept.tool !== name) return `was given by ${kept.tool}, and confirms nothing else`;
+function refusal({ name }: Operation, stored: StoredToken | undefined): string {
+  if (!stored) return "is not known here: it is mistyped, too old, or of another property";
+  if (stored.used) return "has been used: what it confirmed is done, and a token does one thing once";
+  if (stored.expired) return "has expired: it holds for ten minutes";
+  if (stored.tool !== name) return `was given by ${stored.tool}, and confirms nothing else`;
   return "was given for other arguments: repeat those of the preview exactly";
 }

@@ -1,9 +1,8 @@
 import { NIL_UUID } from "#db/types.ts";
-import { toToldFault } from "#runtime/failures.ts";
-import { type Fault, thrownAt, toFault } from "#runtime/faults.ts";
+import { type Fault, loggedFault, thrownAt, toFault } from "#runtime/faults.ts";
 import type { Call, Context } from "#runtime/operation/context.ts";
 import { asObject, foldCasing, parseInput } from "#runtime/operation/input.ts";
-import type { File, Operation } from "#runtime/operation/operation.ts";
+import { type File, needsProperty, type Operation } from "#runtime/operation/operation.ts";
 import type { Property } from "#runtime/operation/property.ts";
 import { checkScope, resolveProperty } from "./access.ts";
 import { findAnswer, keyedCall } from "./replay.ts";
@@ -46,7 +45,7 @@ export async function invoke(
     if (operation.file) return await flowing(service, operation, call, property!, parsed[0]!);
     return await run({ ...unparsed, inputs: parsed });
   } catch (error) {
-    throw toToldFault(service.log, error, { operation: operation.name, requestId: call.requestId });
+    throw loggedFault(service.log, error, { operation: operation.name, requestId: call.requestId });
   }
 }
 
@@ -58,11 +57,6 @@ function each<T, R>(inputs: T[], { many }: { many?: boolean }, read: (input: T) 
       throw many ? thrownAt(index, error) : error;
     }
   });
-}
-
-/** Whether the operation works in a property. */
-export function needsProperty(operation: Operation): boolean {
-  return operation.realm === "property" || operation.property !== null;
 }
 
 /** A refused input whose key was answered before gets that answer: the key is looked up only then. */

@@ -1,7 +1,7 @@
 import { NIL_UUID } from "#db/types.ts";
 import { faultBody, toFault } from "#runtime/faults.ts";
 import type { Call } from "#runtime/operation/context.ts";
-import { keepsAnswer } from "#runtime/operation/operation.ts";
+import { recordsAnswer } from "#runtime/operation/operation.ts";
 import type { Property } from "#runtime/operation/property.ts";
 import { claimKey, findRecorded, type Keyed, recordPart } from "./idempotency.ts";
 import type { Outcome } from "./service.ts";
@@ -10,7 +10,7 @@ import { type Run, transact } from "./transact.ts";
 /** Null without a key, and for public operations: anonymous callers must not share keys. */
 export function keyedCall({ operation, call, property }: Omit<Run, "inputs">): Keyed | null {
   const { idempotency } = call;
-  if (!idempotency || !keepsAnswer(operation) || operation.access === "public") return null;
+  if (!idempotency || !recordsAnswer(operation) || operation.access === "public") return null;
   return { scope: scopeOf(call, property), ...idempotency };
 }
 
@@ -24,7 +24,7 @@ export function scopeOf({ actor }: Call, property: Property | null): string {
  * was rolled back, so a twin may have recorded an answer first: then that answer is given. Throws any other error as
  * it is.
  */
-export async function keepRefusal(call: Run, keyed: Keyed, error: unknown): Promise<Outcome> {
+export async function recordRefusal(call: Run, keyed: Keyed, error: unknown): Promise<Outcome> {
   const { code, status } = toFault(error);
   if (code === "idempotency_key_in_use" || (status !== 404 && status !== 409)) throw error;
   const refusal = { status, body: JSON.stringify(faultBody(toFault(error))) };

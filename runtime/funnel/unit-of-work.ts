@@ -9,7 +9,7 @@ import { useConfirmation } from "./confirmations.ts";
 import { dryOutcome, isDry, Undone, without } from "./dry-run.ts";
 import { type Answer, claimKey, type Keyed, recordPart } from "./idempotency.ts";
 import { effectParts, type PendingEvent, type PendingJob } from "./outbox.ts";
-import { keepRefusal, keyedCall, scopeOf } from "./replay.ts";
+import { recordRefusal, keyedCall, scopeOf } from "./replay.ts";
 import type { Outcome } from "./service.ts";
 import { type Run, transact, writesRows } from "./transact.ts";
 
@@ -52,7 +52,7 @@ export async function run(call: Run): Promise<Outcome> {
   };
   const outcome = await transact(call, work, openingOf(call)).catch((error: unknown) => {
     if (error instanceof Undone) return error.outcome;
-    if (keyed) return keepRefusal(call, keyed, error);
+    if (keyed) return recordRefusal(call, keyed, error);
     throw error;
   });
   if (outcome.fault) throw outcome.fault;
@@ -67,7 +67,7 @@ function noEffects(): Effects {
 /** The opening of the transaction: the table's locks, and whether it may join a group commit. */
 function openingOf(call: Run) {
   const { table, verb } = call.operation.crud ?? {};
-  const before = verb === "create" || verb === "update" ? table?.turn?.(call.property!.id) : undefined;
+  const before = verb === "create" || verb === "update" ? table?.lock?.(call.property!.id) : undefined;
   const group = insertsOne(call) && table?.groupCommit === true;
   return { ...(before && { before: [before] }), group };
 }
@@ -88,7 +88,7 @@ async function answer(running: Running): Promise<Outcome> {
 /** The refusal whose writes are committed; any other error is thrown. */
 function refused(error: unknown): Outcome {
   const fault = toFault(error);
-  if (!fault.keepWrites) throw error;
+  if (!fault.commitWrites) throw error;
   return { status: fault.status, body: "", replayed: false, fault };
 }
 

@@ -99,7 +99,7 @@ export async function openDirectory(db: Database, log: Log) {
      */
     forgetting: () => thatForgets(db, forget),
     /** Calls `listener` after each possible change, by this process or another one. */
-    onChange: (hear: () => void) => void listeners.add(hear),
+    onChange: (listener: () => void) => void listeners.add(listener),
     close: async () => {
       clearInterval(checking);
       clearInterval(using);

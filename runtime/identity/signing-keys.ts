@@ -18,7 +18,7 @@ export function signs(key: KnownKey): key is KnownKey & SigningKey {
   return key.privateJwk !== null;
 }
 
-const placeOf = (kid: string) => `signing_keys.private_jwk ${kid}`;
+const locationOf = (kid: string) => `signing_keys.private_jwk ${kid}`;
 
 /** All keys; at least one of them signs. */
 export async function usableKeys(db: Database, config: Config): Promise<KnownKey[]> {
@@ -52,7 +52,7 @@ async function loadKeys(db: Database, config: Config): Promise<KnownKey[]> {
 function openJwk(config: Config, kid: string, stored: object | string): object | null {
   if (typeof stored !== "string" || !isSealed(stored)) return stored as object;
   try {
-    return JSON.parse(unseal(config, placeOf(kid), stored)) as object;
+    return JSON.parse(unseal(config, locationOf(kid), stored)) as object;
   } catch {
     return null;
   }
@@ -83,7 +83,7 @@ async function onlyOneAtATime(sql: Sql): Promise<void> {
 
 async function addKey(sql: Sql, config: Config): Promise<string> {
   const { kid, privateJwk, publicJwk } = await newSigningKey();
-  const sealed = JSON.stringify(seal(config, placeOf(kid), JSON.stringify(privateJwk)));
+  const sealed = JSON.stringify(seal(config, locationOf(kid), JSON.stringify(privateJwk)));
   await sql`
     insert into signing_keys (kid, private_jwk, public_jwk)
     values (${kid}, ${sealed}::text::jsonb, ${publicJwk})`;

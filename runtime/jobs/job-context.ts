@@ -12,7 +12,7 @@ import type { ClaimedJob } from "./claims.ts";
 import { fence } from "./queue.ts";
 
 /** The dependencies of jobs, from the composition root. */
-export interface Surroundings {
+export interface JobDependencies {
   db: Database;
   jobRuntime: JobRuntime;
   config: Config;
@@ -25,7 +25,7 @@ const TRANSACTION_DEADLINE = 60_000;
 
 /** Makes the contexts of jobs. `wake` is called after a commit that left jobs on the queue. */
 export function jobContexts(
-  { db, jobRuntime, config, directory, sessions, log }: Surroundings,
+  { db, jobRuntime, config, directory, sessions, log }: JobDependencies,
   wake: () => void,
 ) {
   // One connection stays free for claims and heartbeats, however many jobs have a transaction open.

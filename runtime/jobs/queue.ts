@@ -49,12 +49,12 @@ export async function claim(
 ): Promise<Claimed[]> {
   const rows = await db.asSystem(
     (sql) => sql<Omit<Claimed, "lease">[]>`
-      with recursive ${turns(sql)}, due as materialized (
-        select turn.tenant, ${cap}::int - coalesce(has.jobs, 0) as room
-        from turn left join unnest(${[...held.keys()]}::uuid[], ${[...held.values()]}::int[]) as has(tenant, jobs)
+      with recursive ${waitingTenants(sql)}, due as materialized (
+        select waiting.tenant, ${cap}::int - coalesce(has.jobs, 0) as room
+        from waiting left join unnest(${[...held.keys()]}::uuid[], ${[...held.values()]}::int[]) as has(tenant, jobs)
           using (tenant)
-        where turn.run_at <= now() and coalesce(has.jobs, 0) < ${cap}::int
-        order by coalesce(has.jobs, 0), turn.run_at
+        where waiting.run_at <= now() and coalesce(has.jobs, 0) < ${cap}::int
+        order by coalesce(has.jobs, 0), waiting.run_at
       ), picked as materialized (
         select job.id
         from due cross join lateral (
@@ -78,13 +78,13 @@ export async function claim(
 }
 
 /** Each waiting tenant with its oldest job: one index descent per tenant, however long the queues are. */
-const turns = (sql: Sql) => sql`turn as (
+const waitingTenants = (sql: Sql) => sql`waiting as (
   (select tenant, run_at from queue where state = 'ready' order by tenant, run_at limit 1)
   union all
   select following.tenant, following.run_at
-  from turn cross join lateral (
+  from waiting cross join lateral (
     select tenant, run_at from queue
-    where state = 'ready' and tenant > turn.tenant order by tenant, run_at limit 1) as following)`;
+    where state = 'ready' and tenant > waiting.tenant order by tenant, run_at limit 1) as following)`;
 
 // PostgreSQL keeps a plan that it made for the empty table, and would later scan and sort the whole table.
 const INDEXED = {
@@ -95,9 +95,9 @@ const INDEXED = {
 export async function untilNext(db: System): Promise<number | null> {
   const [row] = await db.asSystem(
     (sql) => sql<{ wait: number | null }[]>`
-      with recursive ${turns(sql)}
+      with recursive ${waitingTenants(sql)}
       select extract(epoch from min(run_at) - clock_timestamp())::float8 * 1000 as wait
-      from turn where run_at > now()`,
+      from waiting where run_at > now()`,
     INDEXED,
   );
   return row?.wait ?? null;
@@ -113,7 +113,7 @@ export async function complete(db: System, leases: readonly Lease[]): Promise<vo
 }
 
 /** Interruptions that do not count as attempts. After more of them the job itself is the suspect. */
-const FORGIVEN = 20;
+const UNCOUNTED = 20;
 
 /**
  * Puts a failed job back. Its delay doubles from 1 s up to 1 h, and chance shortens it down to a half. The last
@@ -128,18 +128,18 @@ export async function fail(
   const [row] = await db.asSystem(
     (sql) => sql<{ state: "ready" | "dead" }[]>`
       update queue
-      set state = case when not forgiven and attempts >= max_attempts then 'dead' else 'ready' end,
-        attempts = attempts - forgiven::int,
+      set state = case when not uncounted and attempts >= max_attempts then 'dead' else 'ready' end,
+        attempts = attempts - uncounted::int,
         interruptions = interruptions + ${interrupted}::boolean::int,
         run_at = now() + make_interval(secs =>
-          least(3600, 2 ^ least(12, case when forgiven then least(interruptions, 6) else attempts - 1 end))
+          least(3600, 2 ^ least(12, case when uncounted then least(interruptions, 6) else attempts - 1 end))
             * (0.5 + random() / 2)),
-        input = case when not forgiven and attempts >= max_attempts then impersonal(input) else input end,
+        input = case when not uncounted and attempts >= max_attempts then impersonal(input) else input end,
         lease = null, leased_until = null, last_error = ${error}
       from (
-        select id as job, ${interrupted}::boolean and interruptions < ${FORGIVEN}::int as forgiven
-        from queue where id = ${id}) as judged
-      where id = judged.job and lease = ${lease}
+        select id as job, ${interrupted}::boolean and interruptions < ${UNCOUNTED}::int as uncounted
+        from queue where id = ${id}) as ended
+      where id = ended.job and lease = ${lease}
       returning state`,
   );
   return row?.state ?? "lost";

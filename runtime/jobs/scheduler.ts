@@ -35,7 +35,7 @@ export function startScheduler({ db, jobs, log }: SchedulerOptions): Scheduler {
     job.every ? [{ job, cron: new Cron(job.every, { timezone: "UTC", paused: true }), next: null }] : [],
   );
   let timer: NodeJS.Timeout | undefined;
-  let turn: Promise<void> = Promise.resolve();
+  let current: Promise<void> = Promise.resolve();
   let stopped = false;
   let failing = false;
 
@@ -51,14 +51,14 @@ export function startScheduler({ db, jobs, log }: SchedulerOptions): Scheduler {
     if (!stopped) timer = setTimeout(start, sleep);
   };
   const start = () => {
-    turn = round();
+    current = round();
   };
   if (entries.length > 0) start();
   return {
     stop: async () => {
       stopped = true;
       clearTimeout(timer);
-      await turn;
+      await current;
     },
   };
 }

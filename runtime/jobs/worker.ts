@@ -3,11 +3,11 @@ import { isSqlState } from "#db/connection/error-code.ts";
 import type { Log } from "#runtime/log.ts";
 import type { Job } from "#runtime/operation/job.ts";
 import { type ClaimedJob, type Claims, openClaims } from "./claims.ts";
-import { jobContexts, type Surroundings } from "./job-context.ts";
+import { jobContexts, type JobDependencies } from "./job-context.ts";
 import { LEASE_LOST, pending, QUEUE_CHANNEL, queueNotifier, reap, untilNext } from "./queue.ts";
 import { openSlots } from "./slots.ts";
 
-export interface WorkerOptions extends Surroundings {
+export interface WorkerOptions extends JobDependencies {
   jobs: readonly Job<unknown>[];
   /** The number of jobs that run at once. */
   concurrency?: number;
@@ -42,7 +42,7 @@ export function startWorker({ concurrency = 8, leaseMs = 30_000, ...options }: W
   db.listen(QUEUE_CHANNEL, loop.wake, loop.wake).catch((error: unknown) => {
     log.debug({ err: error }, "not listening for new jobs; they are found by polling");
   });
-  const keepUp = async () => {
+  const renewLeases = async () => {
     while (!claims.retry.isClosed()) {
       try {
         await loop.giveBackWaiting(LONGEST_WAIT);
@@ -54,7 +54,7 @@ export function startWorker({ concurrency = 8, leaseMs = 30_000, ...options }: W
       await sleep(leaseMs / 6, undefined, { ref: false });
     }
   };
-  void keepUp();
+  void renewLeases();
   let stopped: Promise<void> | undefined;
   return {
     wake: () => {

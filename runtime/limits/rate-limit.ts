@@ -8,9 +8,9 @@ const EXCHANGE_EVERY = 250;
 /** Milliseconds for which the counts of other processes count as current. */
 const KNOWN_FOR = 1_000;
 /** The part of a remaining budget that a process may use before it reports to the others. */
-const UNTOLD = 1 / 20;
+const UNREPORTED_SHARE = 1 / 20;
 /** The longest wait for the others' counts, in milliseconds. */
-const PATIENCE = 1_000;
+const EXCHANGE_TIMEOUT = 1_000;
 
 export interface Allowance {
   allowed: boolean;
@@ -30,7 +30,7 @@ interface Counter {
   /** Requests in this process since the last exchange. */
   own: number;
   /** The time of the request for `shared`, by the limiter's clock. */
-  heardAt: number;
+  exchangedAt: number;
 }
 
 /** The bucket of an address: for IPv6 its network of 64 bits, which is the least that one subscriber gets. */
@@ -60,7 +60,7 @@ export function rateLimiter(options: { db: Database; now: () => number; log: Log
     const window = windowAt(at);
     const known = counters.get(bucket);
     if (known?.window === window) return known;
-    const counter = { bucket, window, shared: 0, own: 0, heardAt: Number.NEGATIVE_INFINITY };
+    const counter = { bucket, window, shared: 0, own: 0, exchangedAt: Number.NEGATIVE_INFINITY };
     counters.set(bucket, counter);
     return counter;
   };
@@ -68,7 +68,7 @@ export function rateLimiter(options: { db: Database; now: () => number; log: Log
     const window = windowAt(now());
     for (const [bucket, counter] of counters) {
       if (counter.window < window) counters.delete(bucket);
-      else if (counter.own > 0) exchange.tellSoon(counter);
+      else if (counter.own > 0) exchange.report(counter);
     }
   }, EXCHANGE_EVERY);
 
@@ -81,12 +81,12 @@ export function rateLimiter(options: { db: Database; now: () => number; log: Log
       const counter = counterOf(bucket, at);
       const left = limit - counter.shared;
       if (counter.own >= left) return count(counter, limit);
-      const isKnown = at - counter.heardAt < KNOWN_FOR;
-      const untold = isKnown ? Math.floor(left * UNTOLD) : 1;
-      if (counter.own >= untold) return exchange.ask(counter, limit);
+      const isKnown = at - counter.exchangedAt < KNOWN_FOR;
+      const unreported = isKnown ? Math.floor(left * UNREPORTED_SHARE) : 1;
+      if (counter.own >= unreported) return exchange.take(counter, limit);
       const allowance = count(counter, limit);
       // Reported while some of the budget is left, so that no request has to wait.
-      if (isKnown && counter.own > untold / 2) exchange.tellSoon(counter);
+      if (isKnown && counter.own > unreported / 2) exchange.report(counter);
       return allowance;
     },
     /** The rest of a bucket. Takes nothing from it. */
@@ -158,7 +158,7 @@ function openExchange({ db, now, log }: { db: Database; now: () => number; log: 
       }
       counter.own -= own;
       counter.shared = sum;
-      counter.heardAt = sentAt;
+      counter.exchangedAt = sentAt;
     }
   };
   const untilNone = async () => {
@@ -167,7 +167,7 @@ function openExchange({ db, now, log }: { db: Database; now: () => number; log: 
     while (due.size > 0) await exchange();
     running = null;
   };
-  const tellSoon = (counter: Counter, ...waiting: Waiting[]): void => {
+  const report = (counter: Counter, ...waiting: Waiting[]): void => {
     const before = due.get(counter);
     if (before) before.push(...waiting);
     else due.set(counter, waiting);
@@ -175,10 +175,10 @@ function openExchange({ db, now, log }: { db: Database; now: () => number; log: 
   };
 
   return {
-    tellSoon,
+    report,
     /** Takes one by the counts of all processes, or by those known here if the database does not answer. */
-    ask: (counter: Counter, limit: number) =>
-      new Promise<Allowance>((resolve) => tellSoon(counter, { limit, resolve })),
+    take: (counter: Counter, limit: number) =>
+      new Promise<Allowance>((resolve) => report(counter, { limit, resolve })),
     close: async () => {
       await running;
     },
@@ -201,7 +201,7 @@ async function add(
         ${rows.map((row) => row.more)}::int[])
       on conflict (bucket, window_start) do update set used = rate_windows.used + excluded.used
       returning bucket, window_start::double precision as window, used`,
-    { deadline: PATIENCE },
+    { deadline: EXCHANGE_TIMEOUT },
   );
   return new Map(sums.map((row) => [nameOf(row), row.used]));
 }

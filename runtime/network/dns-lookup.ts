@@ -18,18 +18,18 @@ const HOSTS = process.platform === "win32" ? "C:\\Windows\\System32\\drivers\\et
 export function openNames({ servers = [] as readonly string[], hosts = HOSTS } = {}): Resolve {
   const resolver = new dns.Resolver({ timeout: TIMEOUT, tries: TRIES });
   if (servers.length > 0) resolver.setServers(servers);
-  const asked = new Map<string, Promise<LookupAddress[]>>();
-  const ask = async (name: string) => {
+  const pending = new Map<string, Promise<LookupAddress[]>>();
+  const query = async (name: string) => {
     const own = await hostsOf(hosts, name);
     if (own.length > 0) return own;
     return name.includes(".") ? queried(resolver, name) : dns.lookup(name, { all: true });
   };
   return (hostname) => {
     const name = hostname.toLowerCase().replace(/\.$/, "");
-    const known = asked.get(name);
+    const known = pending.get(name);
     if (known !== undefined) return known;
-    const answer = ask(name).finally(() => asked.delete(name));
-    asked.set(name, answer);
+    const answer = query(name).finally(() => pending.delete(name));
+    pending.set(name, answer);
     return answer;
   };
 }

@@ -14,11 +14,11 @@ export interface MailDomains {
 const TIMEOUT = 3_000;
 const TRIES = 2;
 const MOST_AT_ONCE = 32;
-const MOST_KEPT = 20_000;
+const MOST_CACHED = 20_000;
 /** Milliseconds that an answer is cached; a missing answer is retried sooner. */
-const KEPT = { answer: 3_600_000, silence: 60_000 };
+const CACHED_FOR = { answer: 3_600_000, silence: 60_000 };
 
-interface Kept {
+interface Cached {
   answer: Promise<MailDomain>;
   until: number;
 }
@@ -27,25 +27,25 @@ interface Kept {
 export function openMailDomains(servers: readonly string[]): MailDomains {
   const resolver = new Resolver({ timeout: TIMEOUT, tries: TRIES });
   if (servers.length > 0) resolver.setServers(servers);
-  const kept = new Map<string, Kept>();
+  const cache = new Map<string, Cached>();
   const limited = semaphore(MOST_AT_ONCE);
   return {
     look: (domain) => {
-      const known = kept.get(domain);
+      const known = cache.get(domain);
       if (known && known.until > performance.now()) return known.answer;
-      if (kept.size >= MOST_KEPT) kept.clear();
-      const answer = limited(() => ask(resolver, domain));
-      const entry: Kept = { answer, until: performance.now() + KEPT.answer };
-      kept.set(domain, entry);
-      void answer.then((said) => {
-        if (said === "dns_timeout") entry.until = performance.now() + KEPT.silence;
+      if (cache.size >= MOST_CACHED) cache.clear();
+      const answer = limited(() => query(resolver, domain));
+      const entry: Cached = { answer, until: performance.now() + CACHED_FOR.answer };
+      cache.set(domain, entry);
+      void answer.then((result) => {
+        if (result === "dns_timeout") entry.until = performance.now() + CACHED_FOR.silence;
       });
       return answer;
     },
   };
 }
 
-async function ask(resolver: Resolver, domain: string): Promise<MailDomain> {
+async function query(resolver: Resolver, domain: string): Promise<MailDomain> {
   try {
     const records = await resolver.resolveMx(domain);
     // A single MX of no name: RFC 7505, the domain takes no mail.

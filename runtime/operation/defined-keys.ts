@@ -17,11 +17,11 @@ export async function checkKeys(
   read: (definedKeys: DefinedKeys) => Promise<Row[]>,
 ): Promise<void> {
   if (!definedKeys || where.length === 0) return;
-  const asked = where.flatMap(conditionsOf).filter((one) => isByKey(one, definedKeys));
-  if (asked.length === 0) return;
+  const filters = where.flatMap(conditionsOf).filter((one) => isByKey(one, definedKeys));
+  if (filters.length === 0) return;
   const rows = await read(definedKeys);
   const known = new Set(rows.map((row) => row[definedKeys.key]));
-  const stray = asked.find(({ path }) => !known.has(path[0]));
+  const stray = filters.find(({ path }) => !known.has(path[0]));
   if (stray) throw new QueryError(stray.field, definedKeys.unknown(stray.path[0]!, rows));
 }
 

@@ -48,13 +48,13 @@ export function checkKey(key: string, path = ""): void {
 
 /** The input as the operation's schema gives it, with each wrong field named. Throws `invalid`. */
 export function parseInput(operation: Operation, folded: Record<string, unknown>): Record<string, unknown> {
-  const parsed = operation.input.safeParse(folded, { error: saidOfMissing });
+  const parsed = operation.input.safeParse(folded, { error: missingMessage });
   if (!parsed.success) throw inputFault(parsed.error);
   return parsed.data;
 }
 
 /** Zod's own message names types even for a missing field. */
-function saidOfMissing({ code, input }: { code: string; input?: unknown }): string | undefined {
+function missingMessage({ code, input }: { code: string; input?: unknown }): string | undefined {
   return code === "invalid_type" && input === undefined ? "is required" : undefined;
 }
 

@@ -25,7 +25,7 @@ export interface JobContext {
 /** The means of jobs beyond the database. The composition root fills it. */
 export interface JobRuntime {
   outgoing: Outgoing;
-  /** Opens the provider that a job has chosen; `keep` stores the mailbox provider's messages. */
+  /** Opens the provider that a job has chosen; `store` stores the mailbox provider's messages. */
   open: Channels["open"];
   /** Looks up where domains take mail. */
   mailDomains: MailDomains;

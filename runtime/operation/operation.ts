@@ -49,7 +49,7 @@ export interface Operation {
   readonly bulk: boolean;
   /** The operation whose preview also confirms this one. This one's handler compares the shown state. */
   readonly confirmedBy?: string;
-  /** The operation answers personal data in bulk: the audit log records it, although it changes nothing. */
+  /** Personal data leaves the service by this operation: the audit log records it, although it changes nothing. */
   readonly recorded: boolean;
   /** Milliseconds for a call that has much to look through. Default: as any request. */
   readonly deadline?: number;
@@ -69,11 +69,16 @@ export interface Operation {
   readonly file?: { readonly contentType: string };
 }
 
+/** Whether the operation works in a property. */
+export function needsProperty(operation: Operation): boolean {
+  return operation.realm === "property" || operation.property !== null;
+}
+
 /**
  * Whether an answer is recorded under its Idempotency-Key. A plain read's is not: it would be stale, such as a check
  * of consent from before a STOP. A file's is not: every download is recorded.
  */
-export function keepsAnswer({ effect, recorded, file }: Operation): boolean {
+export function recordsAnswer({ effect, recorded, file }: Operation): boolean {
   return effect !== "read" || (recorded && !file);
 }
 

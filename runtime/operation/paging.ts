@@ -8,7 +8,7 @@ export function isList(operation: Operation): boolean {
 }
 
 /** Lists are paged by cursor. With an offset only the total shows whether more rows follow, so it is counted. */
-export function settlePlace(operation: Operation, input: Record<string, unknown>): Record<string, unknown> {
+export function withPaging(operation: Operation, input: Record<string, unknown>): Record<string, unknown> {
   if (operation.crud?.verb !== "list") return input;
   const { offset, ...rest } = input;
   const begins = offset === undefined || offset === 0 || offset === "0";
@@ -23,7 +23,7 @@ export interface PagePosition {
 }
 
 /** The position behind a page of `rows` rows, of which `offset` were skipped before. */
-export function placeAfter(
+export function positionAfter(
   page: Pick<Page, "total" | "nextCursor"> | undefined,
   rows: number,
   offset: number,

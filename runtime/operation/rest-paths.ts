@@ -16,7 +16,7 @@ export function pathBeneath({ table, name }: NonNullable<Operation["beneath"]>, 
 }
 
 /** The REST paths of an operation, each with its method in lower case. */
-export function placesOf(operation: Operation): [string, string][] {
+export function routesOf(operation: Operation): [string, string][] {
   if (!operation.crud) {
     return [
       ...methodsOf(operation).map((method): [string, string] => [pathOf(operation), method.toLowerCase()]),
@@ -26,7 +26,7 @@ export function placesOf(operation: Operation): [string, string][] {
   const { table, verb } = operation.crud;
   const collection = `/api/${table.name}`;
   const record = `${collection}/{id}`;
-  const places: Record<Verb, [string, string][]> = {
+  const routes: Record<Verb, [string, string][]> = {
     list: [[collection, "get"]],
     create: [[collection, "post"]],
     get: [[record, "get"]],
@@ -39,5 +39,5 @@ export function placesOf(operation: Operation): [string, string][] {
       [collection, "delete"],
     ],
   };
-  return places[verb];
+  return routes[verb];
 }

@@ -2,7 +2,7 @@ import { randomUUIDv7 } from "node:crypto";
 import { isSqlState } from "#db/connection/error-code.ts";
 import { assignments, cte, type Fragment, identifier, insertedValues, raw, sql } from "#db/sql.ts";
 import { Fault } from "#runtime/faults.ts";
-import { placeOf, seal } from "#runtime/secrets/sealing.ts";
+import { locationOf, seal } from "#runtime/secrets/sealing.ts";
 import { columnNames, sealedColumns } from "./columns.ts";
 import type { Context, Insertion } from "./context.ts";
 import type { Columns, RowOf, Table } from "./table.ts";
@@ -100,7 +100,7 @@ export function sealedValues(
   const id = rowId ?? String(given.id ?? randomUUIDv7());
   for (const name of names) {
     const secret = typeof given[name] === "string" ? given[name] : JSON.stringify(given[name]);
-    given[name] = seal(config, placeOf(table.name, name, property.id, id), secret);
+    given[name] = seal(config, locationOf(table.name, name, property.id, id), secret);
   }
   return rowId === null ? { ...given, id } : given;
 }

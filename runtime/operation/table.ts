@@ -117,7 +117,7 @@ interface Described<C extends Columns> {
    * SQL at the start of a transaction that writes or changes rows of a property: the lock that serializes it with
    * others.
    */
-  turn?(propertyId: string): string;
+  lock?(propertyId: string): string;
   /** The values to write, from the caller's; may add columns that callers do not write. */
   beforeWrite?(context: Context, change: Change<C>): Promise<Values>;
   /** Runs in the same transaction once the row is written. */

@@ -68,8 +68,8 @@ async function findRow(
   });
   // A row without a value for its key is a new one, as NULL is equal to nothing.
   if (values.includes(null)) return null;
-  const place = `${table.name} ${property.id} ${key.join()} ${JSON.stringify(values)}`;
-  await sql`select pg_advisory_xact_lock(hashtextextended(${place}, 0))`;
+  const lockName = `${table.name} ${property.id} ${key.join()} ${JSON.stringify(values)}`;
+  await sql`select pg_advisory_xact_lock(hashtextextended(${lockName}, 0))`;
   const conditions = key.map((name, index) => sql`${identifier(name)} = ${values[index]!}`);
   const [found] = await sql<{ id: string }[]>`
     select id from ${identifier(table.name)}

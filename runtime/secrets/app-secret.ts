@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { giveToOwner } from "#db/embedded/lock.ts";
 
 /** The generated secret in the data folder; null where there is none. */
-export function keptSecret(dataDir: string): string | null {
+export function storedSecret(dataDir: string): string | null {
   try {
     return readFileSync(fileIn(dataDir), "utf8").trim();
   } catch (error) {
@@ -15,8 +15,8 @@ export function keptSecret(dataDir: string): string | null {
 
 /** The generated secret, made at the first start. Only for a process that has locked the folder. */
 export async function makeSecret(dataDir: string): Promise<string> {
-  const kept = keptSecret(dataDir);
-  if (kept) return kept;
+  const stored = storedSecret(dataDir);
+  if (stored) return stored;
   const secret = randomBytes(32).toString("hex");
   writeFileSync(fileIn(dataDir), secret, { mode: 0o600 });
   await giveToOwner(dataDir, fileIn(dataDir));

@@ -11,25 +11,25 @@ type Sealing = Pick<Config, "appSecret">;
  * A secret as it is stored: AES-256-GCM under a key of its own, derived from APP_SECRET. `location` names its table,
  * column and record, and is authenticated with it: in another row the secret does not open.
  */
-export function seal(config: Sealing, place: string, secret: string): string {
+export function seal(config: Sealing, location: string, secret: string): string {
   const iv = randomBytes(IV_BYTES);
-  const cipher = createCipheriv("aes-256-gcm", keyOf(config), iv).setAAD(Buffer.from(place));
+  const cipher = createCipheriv("aes-256-gcm", keyOf(config), iv).setAAD(Buffer.from(location));
   const sealed = Buffer.concat([iv, cipher.update(secret, "utf8"), cipher.final(), cipher.getAuthTag()]);
   return MARK + sealed.toString("base64url");
 }
 
 /** The secret again. A value from before there were seals is answered as it is. Throws when it does not open. */
-export function unseal(config: Sealing, place: string, stored: string): string {
+export function unseal(config: Sealing, location: string, stored: string): string {
   if (!isSealed(stored)) return stored;
   const bytes = Buffer.from(stored.slice(MARK.length), "base64url");
   try {
     if (bytes.length < IV_BYTES + TAG_BYTES) throw new Error("too short");
     const decipher = createDecipheriv("aes-256-gcm", keyOf(config), bytes.subarray(0, IV_BYTES));
-    decipher.setAAD(Buffer.from(place)).setAuthTag(bytes.subarray(-TAG_BYTES));
+    decipher.setAAD(Buffer.from(location)).setAuthTag(bytes.subarray(-TAG_BYTES));
     const text = decipher.update(bytes.subarray(IV_BYTES, -TAG_BYTES));
     return Buffer.concat([text, decipher.final()]).toString("utf8");
   } catch (cause) {
-    throw new Error(`${place} does not open: it was sealed with another APP_SECRET, or changed`, { cause });
+    throw new Error(`${location} does not open: it was sealed with another APP_SECRET, or changed`, { cause });
   }
 }
 
@@ -38,7 +38,7 @@ export function isSealed(stored: string): boolean {
 }
 
 /** The location of a column's secret. */
-export function placeOf(table: string, column: string, propertyId: string, id: string): string {
+export function locationOf(table: string, column: string, propertyId: string, id: string): string {
   return `${table}.${column} ${propertyId} ${id}`;
 }
 

@@ -3,7 +3,7 @@ import postgres from "postgres";
 import { connect, type Database } from "#db/database.ts";
 import { raw } from "#db/sql.ts";
 import type { Sender } from "#runtime/channels/index.ts";
-import type { EmailMessage, Keep } from "#runtime/channels/provider/channel.ts";
+import type { EmailMessage, StoreMessages } from "#runtime/channels/provider/channel.ts";
 import { readConfig } from "#runtime/config.ts";
 import { openDirectory } from "#runtime/identity/directory.ts";
 import { jobContexts } from "#runtime/jobs/job-context.ts";
@@ -190,7 +190,7 @@ async function clear(owner: postgres.Sql, campaignId: string): Promise<void> {
 async function context(
   around: Omit<Parameters<typeof jobContexts>[0], "jobRuntime">,
   propertyId: string,
-  openEmail: (keep: Keep) => Sender<"email">,
+  openEmail: (store: StoreMessages) => Sender<"email">,
 ) {
   const [row] = await around.db.asSystem(
     (sql) => sql<{ id: string; lease: string }[]>`
@@ -201,7 +201,7 @@ async function context(
   const jobRuntime = {
     outgoing: null as never,
     mailDomains: null as never,
-    open: ((_channel, _chosen, keep) => openEmail(keep)) as JobRuntime["open"],
+    open: ((_channel, _chosen, store) => openEmail(store)) as JobRuntime["open"],
   };
   return jobContexts({ ...around, jobRuntime }, () => {}).of({
     ...row!,

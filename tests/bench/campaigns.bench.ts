@@ -1,5 +1,5 @@
 import type { Sender } from "#runtime/channels/index.ts";
-import type { Keep } from "#runtime/channels/provider/channel.ts";
+import type { StoreMessages } from "#runtime/channels/provider/channel.ts";
 import { openProvider } from "../support/provider.ts";
 import { mostSends, openCampaigns } from "./bare-campaign.ts";
 import { type Figure, median, type Report } from "./figure.ts";
@@ -42,8 +42,8 @@ export default async function bench(report: Report): Promise<void> {
   }
 }
 
-function mailbox(keep: Keep): Sender<"email"> {
-  return openProvider("email", "mailbox", {}, keep);
+function mailbox(store: StoreMessages): Sender<"email"> {
+  return openProvider("email", "mailbox", {}, store);
 }
 
 function figure(name: string, ours: number, peer: number, ratio: number, goal: string, met: boolean): Figure {

@@ -27,7 +27,7 @@ export default async function bench(report: Report): Promise<void> {
     await campaigns.deliver(SENDS, () => keeping(messages));
     const rounds: { ours: number; peer: number }[] = [];
     for (let round = 0; round <= ROUNDS; round++) {
-      const ours = await campaigns.deliver(SENDS, (keep) => channels.open("email", chosen, keep));
+      const ours = await campaigns.deliver(SENDS, (store) => channels.open("email", chosen, store));
       await allOnce(sink);
       const peer = await posted(pool, messages);
       await allOnce(sink);

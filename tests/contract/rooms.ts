@@ -59,7 +59,6 @@ export const WIDE_ROOMS: Readonly<Record<string, readonly string[]>> = {
   "runtime/channels/provider": ["channel.ts", "mailbox-store.ts", "notices.ts", "vendor-api.ts"],
   "runtime/funnel": [
     "access.ts",
-    "asking.ts",
     "audit.ts",
     "confirmations.ts",
     "idempotency.ts",

@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import type { ChosenProvider, Sender } from "#runtime/channels/index.ts";
-import { type EmailMessage, each, type Keep, type SendOutcome } from "#runtime/channels/provider/channel.ts";
+import { type EmailMessage, each, type StoreMessages, type SendOutcome } from "#runtime/channels/provider/channel.ts";
 import { jobContexts } from "#runtime/jobs/job-context.ts";
 import type { Job, JobContext, JobRuntime } from "#runtime/operation/job.ts";
 import { CATALOG } from "#tools/catalog.ts";
@@ -34,7 +34,7 @@ export function vendor(
 }
 
 export interface WorkOptions {
-  open?(keep: Keep, chosen: Pick<ChosenProvider, "name" | "settings">): Sender<"email">;
+  open?(store: StoreMessages, chosen: Pick<ChosenProvider, "name" | "settings">): Sender<"email">;
   /** Only jobs of this name. */
   only?: string;
   /** Counts down the transactions that commit before the process is killed. */
@@ -86,7 +86,7 @@ export async function runNext(
   const jobRuntime = {
     outgoing: null as never,
     mailDomains: null as never,
-    open: ((_channel, chosen, keep) => open?.(keep, chosen) ?? vendor().sender) as JobRuntime["open"],
+    open: ((_channel, chosen, store) => open?.(store, chosen) ?? vendor().sender) as JobRuntime["open"],
   };
   const held = {
     ...claimed,

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import type { Operation } from "#runtime/operation/operation.ts";
-import { placesOf } from "#runtime/operation/rest-paths.ts";
+import { routesOf } from "#runtime/operation/rest-paths.ts";
 import type { Table } from "#runtime/operation/table.ts";
 import { CATALOG } from "#tools/catalog.ts";
 import type { Answer, TestService } from "./service.ts";
@@ -61,7 +61,7 @@ export function overRest(
   input: Record<string, unknown>,
   headers: Record<string, string | null> = {},
 ): Promise<Answer> {
-  const [path, verb] = placesOf(operation)[0]!;
+  const [path, verb] = routesOf(operation)[0]!;
   const method = verb.toUpperCase();
   const { id, ...rest } = input;
   const body = path.includes("{id}") ? rest : input;

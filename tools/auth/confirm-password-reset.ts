@@ -58,6 +58,6 @@ function refusal(): Fault {
   return new Fault("invalid", {
     message: `token: ${WORDS}`,
     details: [{ field: "token", message: WORDS }],
-    keepWrites: true,
+    commitWrites: true,
   });
 }

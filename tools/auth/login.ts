@@ -47,6 +47,6 @@ export default tool({
 function wrongLogin(): Fault {
   return new Fault("invalid_credential", {
     details: [{ field: "password", message: "The email or the password is not right." }],
-    keepWrites: true,
+    commitWrites: true,
   });
 }

@@ -28,7 +28,7 @@ export async function countTry(
   throw new Fault("rate_limited", {
     retryAfter: Math.max(1, wait),
     window: { limit: limitOf(bucket), reset },
-    keepWrites: true,
+    commitWrites: true,
   });
 }
 

@@ -1,13 +1,13 @@
 import { randomUUID } from "node:crypto";
 import type { Sql } from "#db/database.ts";
-import type { KeptMessage } from "#runtime/channels/provider/channel.ts";
+import type { StoredMessage } from "#runtime/channels/provider/channel.ts";
 import type { Tenant } from "#runtime/operation/context.ts";
 import { keepInboxMessages } from "#tools/inbox/keep.ts";
 
-type KeptMail = Exclude<KeptMessage, { channel: "inbox" }>;
+type KeptMail = Exclude<StoredMessage, { channel: "inbox" }>;
 
 /** Keeps each message once, however often it is handed over. */
-export async function keepMessages(context: Tenant, messages: KeptMessage[]): Promise<void> {
+export async function keepMessages(context: Tenant, messages: StoredMessage[]): Promise<void> {
   const inbox = messages.filter((kept) => kept.channel === "inbox");
   const mail = messages.filter((kept) => kept.channel !== "inbox");
   if (inbox.length > 0) await keepInboxMessages(context, inbox);
@@ -22,7 +22,7 @@ async function keepMail({ sql, property }: Tenant, messages: KeptMail[]): Promis
 }
 
 /** As `keepMessages`, for the platform's own mail. */
-export async function keepPlatformMessages(sql: Sql, messages: KeptMessage[]): Promise<void> {
+export async function keepPlatformMessages(sql: Sql, messages: StoredMessage[]): Promise<void> {
   const mail = messages.filter((kept) => kept.channel !== "inbox");
   await sql`
     insert into platform_messages (id, channel, recipient, sender, subject, text, html, headers)

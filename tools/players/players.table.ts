@@ -94,7 +94,7 @@ export default table({
   events: { create: "player.created", update: "player.updated", delete: "player.deleted" },
   core: ["list", "get", "create", "update", "delete"],
   columns,
-  turn: playersTurn,
+  lock: playersTurn,
   groupCommit: true,
   beforeWrite,
   afterWrite,

@@ -1,7 +1,7 @@
 import type { SendingChannel } from "#runtime/channels/provider/channel.ts";
 import type { Config } from "#runtime/config.ts";
 import { Fault } from "#runtime/faults.ts";
-import { placeOf, unseal } from "#runtime/secrets/sealing.ts";
+import { locationOf, unseal } from "#runtime/secrets/sealing.ts";
 
 /** The channels that vendors carry; the branded inbox is ours alone. */
 export type VendorChannel = Exclude<SendingChannel, "inbox">;
@@ -17,7 +17,7 @@ export function openCredentials(
   propertyId: string,
   { id, credentials }: { id: string; credentials: string },
 ): unknown {
-  const place = placeOf("message_providers", "credentials", propertyId, id);
+  const place = locationOf("message_providers", "credentials", propertyId, id);
   try {
     return JSON.parse(unseal(config, place, credentials));
   } catch (cause) {

@@ -1,5 +1,5 @@
 import type { Sender } from "#runtime/channels/index.ts";
-import type { Keep, SendingChannel, SendOutcome } from "#runtime/channels/provider/channel.ts";
+import type { StoreMessages, SendingChannel, SendOutcome } from "#runtime/channels/provider/channel.ts";
 import type { Context } from "#runtime/operation/context.ts";
 import type { JobContext } from "#runtime/operation/job.ts";
 import type { Candidate } from "./choose.ts";
@@ -26,9 +26,9 @@ export function openRoutes<C extends SendingChannel>(
   { runtime, transact, log }: Pick<JobContext, "runtime" | "transact" | "log">,
   channel: C,
   candidates: readonly Candidate[],
-  keep: Keep,
+  store: StoreMessages,
 ): Routes<C> {
-  const all = candidates.map((candidate) => ({ candidate, sender: runtime.open(channel, candidate, keep) }));
+  const all = candidates.map((candidate) => ({ candidate, sender: runtime.open(channel, candidate, store) }));
   let place = 0;
   let noting = Promise.resolve();
   return {

@@ -4,7 +4,7 @@ import { auditRow } from "#runtime/funnel/audit.ts";
 import { DELIVER_WEBHOOKS } from "#runtime/funnel/outbox.ts";
 import { appendRows } from "#runtime/ledgers.ts";
 import type { Context } from "#runtime/operation/context.ts";
-import { placeOf } from "#runtime/secrets/sealing.ts";
+import { locationOf } from "#runtime/secrets/sealing.ts";
 import sendWebhookNotice from "./send-webhook-notice.job.ts";
 
 /** Wakes the delivery of one endpoint: what `enqueue` needs of the job. */
@@ -15,7 +15,7 @@ export const endpointId = z.uuid().describe("From list_webhook_endpoints");
 
 /** Where an endpoint's signing secrets are sealed for: the current one, and the one before it. */
 export const secretPlace = (property: string, id: string) =>
-  placeOf("webhook_endpoints", "secret", property, id);
+  locationOf("webhook_endpoints", "secret", property, id);
 
 /** Locks an active endpoint, ends its rest and wakes its delivery. Throws `not_found`, `conflict`. */
 export async function rouse({ sql, property, enqueue }: Context, id: string): Promise<void> {

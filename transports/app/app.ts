@@ -1,6 +1,5 @@
 import { Hono } from "hono";
-import { toToldFault } from "#runtime/failures.ts";
-import { Fault } from "#runtime/faults.ts";
+import { Fault, loggedFault } from "#runtime/faults.ts";
 import type { Service } from "#runtime/funnel/service.ts";
 import type { Catalog } from "#runtime/operation/catalog.ts";
 import { answerFault } from "#transports/http/answer.ts";
@@ -43,7 +42,7 @@ export function createApp(
   app.onError(async (error, c) => {
     const { frame } = await admit(gate, c.env.incoming);
     const { requestId } = frame;
-    return answerFault(frame, toToldFault(service.log, error, { path: c.req.path, requestId }));
+    return answerFault(frame, loggedFault(service.log, error, { path: c.req.path, requestId }));
   });
   return app;
 }

@@ -1,8 +1,7 @@
 import { randomUUID } from "node:crypto";
 import type { IncomingMessage } from "node:http";
 import type { CallbackRequest } from "#runtime/channels/provider/channel.ts";
-import { toToldFault } from "#runtime/failures.ts";
-import { Fault } from "#runtime/faults.ts";
+import { Fault, loggedFault } from "#runtime/faults.ts";
 import type { Service } from "#runtime/funnel/service.ts";
 import { networkOf } from "#runtime/limits/rate-limit.ts";
 import { CURRENT_VERSION } from "#runtime/operation/versions.ts";
@@ -49,7 +48,7 @@ export function mountCallbacks(app: Http, gate: Gate, service: Service): void {
       const { contentType, body } = reader.callbacks.answer ?? SUCCESS;
       return answer(frameFor([`callbacks:${id}`, SIGNED_LIMIT]), 200, body, { contentType });
     } catch (error) {
-      const fault = toToldFault(service.log, error, { provider: id, requestId });
+      const fault = loggedFault(service.log, error, { provider: id, requestId });
       // The record could not be read: that must not count against the vendor's next notice.
       if (fault.code === "unavailable") return answerFault(frameFor(refused, gate.limiter.peek), fault);
       return answerFault(frameFor(fault.status === 404 ? unknown : refused), fault);

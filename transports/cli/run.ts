@@ -6,13 +6,13 @@ import { ConfigError, readConfig } from "#runtime/config.ts";
 import { Fault, faultBody, invalid, toFault } from "#runtime/faults.ts";
 import { withTenant } from "#runtime/funnel/access.ts";
 import { canonicalHash } from "#runtime/funnel/audit.ts";
-import { invoke, needsProperty } from "#runtime/funnel/invoke.ts";
+import { invoke } from "#runtime/funnel/invoke.ts";
 import type { Service } from "#runtime/funnel/service.ts";
 import { createLog } from "#runtime/log.ts";
 import type { Catalog } from "#runtime/operation/catalog.ts";
-import type { Operation } from "#runtime/operation/operation.ts";
-import { isList, type PagePosition, placeAfter, settlePlace } from "#runtime/operation/paging.ts";
-import { keptSecret } from "#runtime/secrets/app-secret.ts";
+import { needsProperty, type Operation } from "#runtime/operation/operation.ts";
+import { isList, type PagePosition, positionAfter, withPaging } from "#runtime/operation/paging.ts";
+import { storedSecret } from "#runtime/secrets/app-secret.ts";
 import { CATALOG } from "#tools/catalog.ts";
 import { bodyOf } from "#transports/http/file-body.ts";
 import { openService } from "#transports/start/service.ts";
@@ -83,7 +83,7 @@ function withListDefaults(operation: Operation, given: Arguments): Arguments {
   return {
     ...given,
     json: given.json || given.withPage,
-    input: settlePlace(operation, given.input),
+    input: withPaging(operation, given.input),
   };
 }
 
@@ -94,7 +94,7 @@ function positionOf(
   { body, page }: CommandResult,
 ): PagePosition | null {
   if (!isList(operation)) return null;
-  const position = placeAfter(page, (JSON.parse(body) as unknown[]).length, Number(input.offset ?? 0));
+  const position = positionAfter(page, (JSON.parse(body) as unknown[]).length, Number(input.offset ?? 0));
   return withPage || position.has_more || position.total !== undefined ? position : null;
 }
 
@@ -120,7 +120,7 @@ function layoutFor({ input }: Arguments, width: number | undefined): Layout {
 async function openConfigured(env: NodeJS.ProcessEnv): Promise<Opened> {
   const settings = readConfig(env);
   const databaseUrl = settings.databaseUrl ?? (await findEmbedded(settings.dataDir));
-  const appSecret = settings.appSecret ?? keptSecret(settings.dataDir);
+  const appSecret = settings.appSecret ?? storedSecret(settings.dataDir);
   if (!databaseUrl || !appSecret) {
     throw new ConfigError(
       "The service is not running here. Start it with npm start, or set DATABASE_URL, or use --url.",

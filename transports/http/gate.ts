@@ -1,8 +1,7 @@
 import { randomUUID } from "node:crypto";
 import type { IncomingMessage } from "node:http";
 import { isIP } from "node:net";
-import { toToldFault } from "#runtime/failures.ts";
-import { Fault, invalid, toFault } from "#runtime/faults.ts";
+import { Fault, invalid, loggedFault, toFault } from "#runtime/faults.ts";
 import { readIdempotencyKey } from "#runtime/funnel/idempotency.ts";
 import { ANONYMOUS, authenticate } from "#runtime/identity/credentials.ts";
 import type { Directory } from "#runtime/identity/directory.ts";
@@ -90,7 +89,7 @@ async function authenticateAndCount(
     return { actor, fault: null, allowance: await limiter.takeShared(actor.id, limit) };
   } catch (error) {
     const actor: Actor = ANONYMOUS;
-    const fault = toToldFault(gate.log, error, { requestId });
+    const fault = loggedFault(gate.log, error, { requestId });
     if (fault.code !== "unavailable") {
       return { actor, fault, allowance: lookUp.taken ?? limiter.take(address, ADDRESS_LIMIT) };
     }

@@ -1,7 +1,6 @@
 import type { HttpBindings } from "@hono/node-server";
 import type { Hono, Context as HonoContext } from "hono";
-import { toToldFault } from "#runtime/failures.ts";
-import { type Fault, toFault } from "#runtime/faults.ts";
+import { type Fault, loggedFault, toFault } from "#runtime/faults.ts";
 import { checkScope } from "#runtime/funnel/access.ts";
 import { refusedUnread } from "#runtime/funnel/invoke.ts";
 import type { Service } from "#runtime/funnel/service.ts";
@@ -52,7 +51,7 @@ export function guarded(
       return response;
     } catch (error) {
       const { requestId } = frame;
-      return answerFault(frame, toToldFault(gate.log, error, { path: c.req.path, requestId }));
+      return answerFault(frame, loggedFault(gate.log, error, { path: c.req.path, requestId }));
     }
   };
 }

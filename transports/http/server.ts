@@ -3,8 +3,7 @@ import { once } from "node:events";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import { type AddressInfo, Server as NetServer, type Socket } from "node:net";
 import { getRequestListener, RequestError } from "@hono/node-server";
-import { toToldFault } from "#runtime/failures.ts";
-import { Fault, type FaultCode } from "#runtime/faults.ts";
+import { Fault, type FaultCode, loggedFault } from "#runtime/faults.ts";
 import { networkOf } from "#runtime/limits/rate-limit.ts";
 import { CURRENT_VERSION } from "#runtime/operation/versions.ts";
 import { answerFault, rawAnswer } from "./answer.ts";
@@ -55,7 +54,7 @@ export async function listen(app: Http, gate: Gate, host: string, port: number):
       const fault =
         error instanceof RequestError
           ? new Fault("invalid", { message: "The request's address or Host is not valid." })
-          : toToldFault(gate.log, error, { requestId });
+          : loggedFault(gate.log, error, { requestId });
       return answerFault({ requestId, version: CURRENT_VERSION, allowance, metadataUrl }, fault);
     },
   });

@@ -6,8 +6,7 @@ import {
   WebStandardStreamableHTTPServerTransport,
 } from "@modelcontextprotocol/server";
 import { z } from "zod";
-import { toToldFault } from "#runtime/failures.ts";
-import { Fault } from "#runtime/faults.ts";
+import { Fault, loggedFault } from "#runtime/faults.ts";
 import type { Service } from "#runtime/funnel/service.ts";
 import type { Log } from "#runtime/log.ts";
 import type { Catalog } from "#runtime/operation/catalog.ts";
@@ -109,7 +108,7 @@ export function mcpFace(service: Service, catalog: Catalog, makerOf = serverMake
       try {
         return await serve(request, context);
       } catch (error) {
-        const fault = toToldFault(service.log, error, { requestId: context.call.requestId });
+        const fault = loggedFault(service.log, error, { requestId: context.call.requestId });
         return faultAnswer(context.frame, fault, context.parsedBody);
       }
     },
@@ -132,7 +131,7 @@ async function answerListen(
   try {
     return await framed(frame, await listening.open(exchange, request, body), null);
   } catch (error) {
-    return faultAnswer(frame, toToldFault(log, error, { requestId: frame.requestId }), body);
+    return faultAnswer(frame, loggedFault(log, error, { requestId: frame.requestId }), body);
   }
 }
 

@@ -7,8 +7,7 @@ import {
 } from "@modelcontextprotocol/server";
 import { AjvJsonSchemaValidator } from "@modelcontextprotocol/server/validators/ajv";
 import { z } from "zod";
-import { toToldFault } from "#runtime/failures.ts";
-import type { Fault } from "#runtime/faults.ts";
+import { type Fault, loggedFault } from "#runtime/faults.ts";
 import type { Call } from "#runtime/operation/context.ts";
 import type { Machine } from "#transports/mcp/listing/visible-tools.ts";
 import { maskedResult } from "./answers/masking.ts";
@@ -159,7 +158,7 @@ async function asProtocol<T>({ machine, call }: Reading, answering: Promise<T>):
     return await answering;
   } catch (error) {
     if (error instanceof ProtocolError) throw error;
-    const fault = toToldFault(machine.service.log, error, { requestId: call.requestId });
+    const fault = loggedFault(machine.service.log, error, { requestId: call.requestId });
     const code = fault.status >= 500 ? ProtocolErrorCode.InternalError : ProtocolErrorCode.InvalidParams;
     throw new ProtocolError(code, fault.message, { code: fault.code });
   }

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { isVersioned } from "#runtime/operation/etag.ts";
-import { keepsAnswer, type Operation } from "#runtime/operation/operation.ts";
+import { recordsAnswer, type Operation } from "#runtime/operation/operation.ts";
 import { TYPES } from "#transports/rest/prefer-header.ts";
 import type { Endpoint } from "./endpoint.ts";
 import { type HeaderName, headerReferences } from "./responses.ts";
@@ -68,7 +68,7 @@ function headersOf(endpoint: Endpoint): HeaderName[] {
   const isPaged = operation.output instanceof z.ZodArray;
   return [
     ...(crud && isOne && isVersioned(crud.table) ? (["ETag"] as const) : []),
-    ...(keepsAnswer(operation) && method !== "get" ? (["Idempotency-Replayed"] as const) : []),
+    ...(recordsAnswer(operation) && method !== "get" ? (["Idempotency-Replayed"] as const) : []),
     ...(operation.status === 202 ? (["Location"] as const) : []),
     ...(isPaged ? (["X-Next-Cursor"] as const) : []),
     ...(crud || operation.beneath ? (["Content-Range"] as const) : []),

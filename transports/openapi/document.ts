@@ -1,7 +1,7 @@
 import type { Catalog } from "#runtime/operation/catalog.ts";
 import { isVersioned } from "#runtime/operation/etag.ts";
-import { keepsAnswer } from "#runtime/operation/operation.ts";
-import { placesOf } from "#runtime/operation/rest-paths.ts";
+import { recordsAnswer } from "#runtime/operation/operation.ts";
+import { routesOf } from "#runtime/operation/rest-paths.ts";
 import { CURRENT_VERSION, isWhole } from "#runtime/operation/versions.ts";
 import { PATH } from "#transports/mcp/identity.ts";
 import { canUpsert, NOTHING, successes } from "./answers.ts";
@@ -28,7 +28,7 @@ export function openApi(catalog: Catalog, baseUrl: string): Json {
   const schemas: Schemas = new Map();
   for (const operation of catalog.operations.values()) {
     const isUpsert = canUpsert(operation, catalog.operations.values());
-    for (const [path, method] of placesOf(operation)) {
+    for (const [path, method] of routesOf(operation)) {
       paths[path] ??= {};
       paths[path][method] = describe(endpointOf(operation, [path, method], isUpsert), catalog, schemas);
     }
@@ -124,7 +124,7 @@ function headerParameters({ operation, method, isRecord, isRows }: Endpoint): st
   return [
     "PropertyId",
     "ApiVersion",
-    ...(keepsAnswer(operation) && !reads ? ["IdempotencyKey"] : []),
+    ...(recordsAnswer(operation) && !reads ? ["IdempotencyKey"] : []),
     ...(crud && isRecord && isVersioned(crud.table) && !reads ? ["IfMatch"] : []),
     ...(crud || isRows ? [reads ? "PreferReading" : "PreferWriting"] : []),
   ];

@@ -1,6 +1,6 @@
 import { FAULTS, type FaultCode } from "#runtime/faults.ts";
 import type { Catalog } from "#runtime/operation/catalog.ts";
-import { keepsAnswer, type Operation } from "#runtime/operation/operation.ts";
+import { recordsAnswer, type Operation } from "#runtime/operation/operation.ts";
 import { CALLBACK_ERRORS } from "./callbacks.ts";
 import type { Json } from "./schemas.ts";
 
@@ -16,7 +16,7 @@ export function errorResponses(operation: Operation): Json {
     "internal",
     "unavailable",
   ];
-  const writes: FaultCode[] = keepsAnswer(operation)
+  const writes: FaultCode[] = recordsAnswer(operation)
     ? ["conflict", "too_large", "idempotency_key_reused"]
     : [];
   const shapes: FaultCode[] = operation.crud ? ["not_acceptable"] : [];

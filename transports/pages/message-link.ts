@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { toToldFault } from "#runtime/failures.ts";
+import { loggedFault } from "#runtime/faults.ts";
 import { invoke } from "#runtime/funnel/invoke.ts";
 import type { Service } from "#runtime/funnel/service.ts";
 import type { Catalog } from "#runtime/operation/catalog.ts";
@@ -65,7 +65,7 @@ export function mountMessageLink(
           service.db.asProperty(property.id, (sql) => query({ sql, property }), { readOnly: true });
         return await answers[method]({ property, token, sendId: target.sendId, read, run }, c);
       } catch (error) {
-        const { status } = toToldFault(service.log, error, { path, requestId });
+        const { status } = loggedFault(service.log, error, { path, requestId });
         return status === 404 ? unknownLink() : failed(status);
       }
     });

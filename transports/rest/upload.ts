@@ -1,7 +1,6 @@
 import { createHash, type Hash, randomUUIDv7 } from "node:crypto";
 import type { z } from "zod";
-import { toToldFault } from "#runtime/failures.ts";
-import { invalid } from "#runtime/faults.ts";
+import { invalid, loggedFault } from "#runtime/faults.ts";
 import { resolveProperty } from "#runtime/funnel/access.ts";
 import { invoke } from "#runtime/funnel/invoke.ts";
 import type { Service } from "#runtime/funnel/service.ts";
@@ -64,7 +63,7 @@ async function receiveImport(service: Service, operation: Operation, request: Pa
     }
   } catch (error) {
     const { requestId } = frame;
-    const fault = toToldFault(service.log, error, { operation: operation.name, requestId });
+    const fault = loggedFault(service.log, error, { operation: operation.name, requestId });
     // What is left of the body is not worth reading.
     return answerFault(frame, fault, { Connection: "close" });
   }

@@ -76,10 +76,10 @@ async function openEmbedded(dataDir: string, log: Log): Promise<EmbeddedDatabase
 
 /** The settings with a free port. Throws ConfigError if PORT is set and in use; the default port is replaced. */
 async function withFreePort(settings: Settings): Promise<Settings> {
-  const { host, port, role, said } = settings;
+  const { host, port, role, explicit } = settings;
   if (role === "worker") return settings;
   if (port !== 0 && (await freePort(host, port)) !== null) return settings;
-  if (said.port && port !== 0) {
+  if (explicit.port && port !== 0) {
     throw new ConfigError(`PORT: ${port} is in use on ${host}. Choose another one, or stop what uses it.`);
   }
   const free = (await freePort(host, 0))!;

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { provider } from "../provider/channel.ts";
-import { keeping } from "../provider/mailbox-store.ts";
+import { openMailbox } from "../provider/mailbox-store.ts";
 import { flaw } from "./flaws.ts";
 
 /** The embedded default: it stores every message where it can be listed and read, and sends nothing. */
@@ -10,5 +10,5 @@ export default provider({
   settings: z.strictObject({}),
   repeatable: true,
   concurrency: () => 1_500,
-  open: () => keeping("email", flaw),
+  open: () => openMailbox("email", flaw),
 });

@@ -32,7 +32,7 @@ function header({ headers }: CallbackRequest, name: string): string | undefined 
 function noticesOf(eventId: string, event: Record<string, unknown>, now: number): Notice[] {
   const { data } = event;
   const sendId = textAt(data, "tags", "send_id") || tagIn(data);
-  const told = {
+  const facts = {
     eventId,
     at: timeAt(textAt(event, "created_at"), now),
     address: textAt(data, "to", 0),
@@ -41,25 +41,25 @@ function noticesOf(eventId: string, event: Record<string, unknown>, now: number)
   };
   switch (textAt(event, "type")) {
     case "email.delivered":
-      return [{ ...told, kind: "delivered" }];
+      return [{ ...facts, kind: "delivered" }];
     case "email.bounced": {
       const type = textAt(data, "bounce", "type");
       const permanent = type === "Permanent";
       const code = textAt(data, "bounce", "subType") || type || "bounce";
-      return [{ ...told, kind: "bounced", permanent, code, message: textAt(data, "bounce", "message") }];
+      return [{ ...facts, kind: "bounced", permanent, code, message: textAt(data, "bounce", "message") }];
     }
     case "email.complained":
-      return [{ ...told, kind: "complained", code: "complaint" }];
+      return [{ ...facts, kind: "complained", code: "complaint" }];
     case "email.failed":
-      return [{ ...told, kind: "failed", code: "failed", message: textAt(data, "failed", "reason") }];
+      return [{ ...facts, kind: "failed", code: "failed", message: textAt(data, "failed", "reason") }];
     case "email.suppressed":
       return [
-        { ...told, kind: "failed", code: "suppressed", message: textAt(data, "suppressed", "message") },
+        { ...facts, kind: "failed", code: "suppressed", message: textAt(data, "suppressed", "message") },
       ];
     case "email.opened":
-      return [{ ...told, kind: "opened", ...agentIn(data, "open") }];
+      return [{ ...facts, kind: "opened", ...agentIn(data, "open") }];
     case "email.clicked":
-      return [{ ...told, kind: "clicked", ...agentIn(data, "click") }];
+      return [{ ...facts, kind: "clicked", ...agentIn(data, "click") }];
     default:
       return [];
   }

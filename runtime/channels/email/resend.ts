@@ -6,7 +6,7 @@ import {
   type SendOptions,
   type SendOutcome,
 } from "../provider/channel.ts";
-import { ask, textAt, trouble } from "../provider/vendor-api.ts";
+import { callApi, textAt, trouble } from "../provider/vendor-api.ts";
 import { flaw } from "./flaws.ts";
 import { resendCallbacks } from "./resend-callbacks.ts";
 
@@ -48,7 +48,7 @@ async function transmit(
 }
 
 async function attempt(key: string, message: EmailMessage): Promise<SendOutcome> {
-  const reply = await ask(
+  const reply = await callApi(
     new Request("https://api.resend.com/emails", {
       method: "POST",
       headers: {

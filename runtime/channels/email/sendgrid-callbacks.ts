@@ -31,7 +31,7 @@ function noticesOf(event: Record<string, unknown>, now: number): Notice[] {
   const eventId = textAt(event, "sg_event_id") || hash("sha256", JSON.stringify(event), "hex");
   const reason = textAt(event, "reason");
   const status = textAt(event, "status");
-  const told = {
+  const facts = {
     eventId,
     at: timeAt(typeof event.timestamp === "number" ? event.timestamp : "", now),
     address: textAt(event, "email"),
@@ -40,24 +40,24 @@ function noticesOf(event: Record<string, unknown>, now: number): Notice[] {
   };
   switch (textAt(event, "event")) {
     case "delivered":
-      return [{ ...told, kind: "delivered" }];
+      return [{ ...facts, kind: "delivered" }];
     case "bounce": {
       // A block concerns the sender or the moment, not the address.
       const permanent = textAt(event, "type") !== "blocked" && !status.startsWith("4");
-      return [{ ...told, kind: "bounced", permanent, code: status || "bounce", message: reason }];
+      return [{ ...facts, kind: "bounced", permanent, code: status || "bounce", message: reason }];
     }
     case "dropped":
-      return dropped(told, reason);
+      return dropped(facts, reason);
     case "spamreport":
-      return [{ ...told, kind: "complained", code: "spamreport" }];
+      return [{ ...facts, kind: "complained", code: "spamreport" }];
     case "unsubscribe":
     case "group_unsubscribe":
-      return [{ ...told, kind: "unsubscribed" }];
+      return [{ ...facts, kind: "unsubscribed" }];
     case "open":
     case "click":
       return [
         {
-          ...told,
+          ...facts,
           kind: event.event === "open" ? "opened" : "clicked",
           userAgent: event.sg_machine_open === true ? "" : textAt(event, "useragent"),
         },
@@ -68,9 +68,9 @@ function noticesOf(event: Record<string, unknown>, now: number): Notice[] {
 }
 
 /** The notices about a message that SendGrid dropped without an attempt, and about its address. */
-function dropped(told: Omit<Notice, "kind">, reason: string): Notice[] {
-  const failed: Notice = { ...told, kind: "failed", code: "dropped", message: reason };
-  const more = { ...told, eventId: `${told.eventId}:list`, code: "dropped", message: reason };
+function dropped(facts: Omit<Notice, "kind">, reason: string): Notice[] {
+  const failed: Notice = { ...facts, kind: "failed", code: "dropped", message: reason };
+  const more = { ...facts, eventId: `${facts.eventId}:list`, code: "dropped", message: reason };
   if (/bounced address/i.test(reason)) return [{ ...more, kind: "bounced", permanent: true }];
   if (/spam reporting/i.test(reason)) return [failed, { ...more, kind: "complained" }];
   if (/unsubscribed address/i.test(reason)) return [failed, { ...more, kind: "unsubscribed" }];

@@ -1,7 +1,7 @@
 import { createPublicKey } from "node:crypto";
 import { z } from "zod";
 import { type EmailMessage, each, provider, type SendOutcome } from "../provider/channel.ts";
-import { ask, textAt, trouble } from "../provider/vendor-api.ts";
+import { callApi, textAt, trouble } from "../provider/vendor-api.ts";
 import { flaw } from "./flaws.ts";
 import { sendgridCallbacks } from "./sendgrid-callbacks.ts";
 
@@ -32,7 +32,7 @@ export default provider({
 async function transmit(key: string, message: EmailMessage): Promise<SendOutcome> {
   const refused = flaw(message);
   if (refused) return refused;
-  const reply = await ask(
+  const reply = await callApi(
     new Request("https://api.sendgrid.com/v3/mail/send", {
       method: "POST",
       headers: { authorization: `Bearer ${key}`, "content-type": "application/json" },

@@ -1,7 +1,7 @@
 import { AwsClient } from "aws4fetch";
 import { z } from "zod";
 import { type EmailMessage, each, provider, type SendOutcome } from "../provider/channel.ts";
-import { ask, textAt, trouble } from "../provider/vendor-api.ts";
+import { callApi, textAt, trouble } from "../provider/vendor-api.ts";
 import { flaw } from "./flaws.ts";
 import { sesCallbacks } from "./ses-callbacks.ts";
 
@@ -53,7 +53,7 @@ async function transmit(aws: AwsClient, given: Settings, message: EmailMessage):
     headers: { "content-type": "application/json" },
     body: JSON.stringify(compose(message, given)),
   });
-  const reply = await ask(request);
+  const reply = await callApi(request);
   if ("status" in reply && reply.status === 200) {
     return {
       id: message.id,
@@ -61,7 +61,7 @@ async function transmit(aws: AwsClient, given: Settings, message: EmailMessage):
       providerMessageId: textAt(reply.body, "MessageId") || message.id,
     };
   }
-  return judge(message, reply);
+  return outcomeOf(message, reply);
 }
 
 // These errors concern the account, not the message, whatever their status is.
@@ -72,7 +72,7 @@ const OF_THE_ACCOUNT = new Set([
   "NotFoundException",
 ]);
 
-function judge(message: EmailMessage, reply: Awaited<ReturnType<typeof ask>>): SendOutcome {
+function outcomeOf(message: EmailMessage, reply: Awaited<ReturnType<typeof callApi>>): SendOutcome {
   if (!("status" in reply)) return trouble(message, reply);
   const named = reply.headers.get("x-amzn-errortype") ?? textAt(reply.body, "__type");
   const code = named.split(":")[0]!.split("#").at(-1)!;

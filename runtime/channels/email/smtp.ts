@@ -85,7 +85,7 @@ function open(settings: Settings, reach: Reach): OpenProvider<EmailMessage> {
   }
 
   return {
-    async send(messages, { signal, told, startBy = performance.now() + STARTS_WITHIN_MS }) {
+    async send(messages, { signal, onOutcome, startBy = performance.now() + STARTS_WITHIN_MS }) {
       let refusal: SendOutcome | undefined;
       const sendOne = async (message: EmailMessage): Promise<SendOutcome> => {
         const { id } = message;
@@ -99,7 +99,7 @@ function open(settings: Settings, reach: Reach): OpenProvider<EmailMessage> {
         if (outcome.status === "retry" && outcome.fatal) refusal = outcome;
         return outcome;
       };
-      return each(messages, { signal, startBy, told }, (message) => connected(() => sendOne(message)));
+      return each(messages, { signal, startBy, onOutcome }, (message) => connected(() => sendOne(message)));
     },
     close: async () => transport.close(),
   };

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { provider } from "../provider/channel.ts";
-import { keeping } from "../provider/mailbox-store.ts";
+import { openMailbox } from "../provider/mailbox-store.ts";
 
 /** The branded inbox: storing a message for its player is its delivery. */
 export default provider({
@@ -9,5 +9,5 @@ export default provider({
   settings: z.strictObject({}),
   repeatable: true,
   concurrency: () => 1_500,
-  open: () => keeping("inbox", () => undefined),
+  open: () => openMailbox("inbox", () => undefined),
 });

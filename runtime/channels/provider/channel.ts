@@ -71,8 +71,8 @@ export interface SendOptions {
    */
   startBy?: number;
   /** Called with each outcome as soon as it is known, while other messages still wait for theirs. */
-  told?: ((outcome: SendOutcome) => void) | undefined;
-  keep: Keep;
+  onOutcome?: ((outcome: SendOutcome) => void) | undefined;
+  store: StoreMessages;
 }
 
 export interface OpenProvider<Message> {
@@ -85,14 +85,14 @@ export interface OpenProvider<Message> {
 }
 
 /** A message that the mailbox provider was given. */
-export type KeptMessage = {
+export type StoredMessage = {
   [C in SendingChannel]: { channel: C; providerMessageId: string; message: Messages[C] };
 }[SendingChannel];
 
 /**
  * Stores the mailbox provider's messages. It must store a message id once, however often the message is handed over.
  */
-export type Keep = (messages: KeptMessage[]) => Promise<void>;
+export type StoreMessages = (messages: StoredMessage[]) => Promise<void>;
 
 /** A vendor's HTTP request as it arrived: its signature covers the raw body. */
 export interface CallbackRequest {
@@ -105,7 +105,7 @@ export interface CallbackRequest {
   at: number;
 }
 
-interface Told {
+interface NoticeFacts {
   /** The vendor's own id of the notice: a repeated notice changes nothing. */
   eventId: string;
   /** ISO time by the vendor's clock, but not after the request's arrival. */
@@ -121,12 +121,12 @@ interface Told {
 
 /** A vendor's notice about a message that it has taken, or about a player who writes to us. */
 export type Notice =
-  | (Told & { kind: "delivered" | "failed" | "complained" | "unsubscribed" })
-  | (Told & { kind: "bounced"; permanent: boolean })
-  | (Told & { kind: "opened" | "clicked"; userAgent?: string | undefined })
+  | (NoticeFacts & { kind: "delivered" | "failed" | "complained" | "unsubscribed" })
+  | (NoticeFacts & { kind: "bounced"; permanent: boolean })
+  | (NoticeFacts & { kind: "opened" | "clicked"; userAgent?: string | undefined })
   /** The vendor asks for permission to call us; a request to `url` grants it. */
-  | (Told & { kind: "subscription"; url: string })
-  | (Told & {
+  | (NoticeFacts & { kind: "subscription"; url: string })
+  | (NoticeFacts & {
       kind: "inbound";
       from: string;
       to: string;
@@ -175,13 +175,13 @@ export interface Provider<Settings, C extends SendingChannel> {
  */
 export function each<Message extends { id: string }>(
   messages: readonly Message[],
-  options: Pick<SendOptions, "signal" | "startBy" | "told">,
+  options: Pick<SendOptions, "signal" | "startBy" | "onOutcome">,
   send: (message: Message) => Promise<SendOutcome>,
 ): Promise<SendOutcome[]> {
   return Promise.all(
     messages.map(async (message) => {
       const outcome = notStarted(message, options) ?? (await send(message));
-      options.told?.(outcome);
+      options.onOutcome?.(outcome);
       return outcome;
     }),
   );

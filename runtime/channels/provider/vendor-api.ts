@@ -33,7 +33,7 @@ const NOT_CONNECTED = new Set([
 ]);
 
 /** Sends one request to a vendor's API. Without an answer, `reached` says whether the request may have arrived. */
-export async function ask(request: Request): Promise<Reply | { reached: boolean; message: string }> {
+export async function callApi(request: Request): Promise<Reply | { reached: boolean; message: string }> {
   try {
     const response = await fetch(request, { redirect: "error", signal: AbortSignal.timeout(TIMEOUT_MS) });
     const text = await response.text().catch(() => "");
@@ -54,7 +54,7 @@ export async function ask(request: Request): Promise<Reply | { reached: boolean;
  */
 export function trouble(
   { id, to }: { id: string; to: string },
-  reply: Awaited<ReturnType<typeof ask>>,
+  reply: Awaited<ReturnType<typeof callApi>>,
   refusal: Refusal = { code: "", message: "", own: false },
 ): Unsent {
   const words = (text: string) => text.replaceAll(to, "<recipient>");
@@ -77,7 +77,7 @@ export function trouble(
   return { ...about, status: status >= 500 || status < 400 ? "unknown" : "failed" };
 }
 
-/** A field of a JSON answer as text; empty when it is missing. */
+/** A text field of a JSON answer; empty when it is missing or no text. */
 export function textAt(body: unknown, ...path: (string | number)[]): string {
   let value = body;
   for (const key of path) {

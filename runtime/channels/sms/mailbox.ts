@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { provider } from "../provider/channel.ts";
-import { keeping } from "../provider/mailbox-store.ts";
+import { openMailbox } from "../provider/mailbox-store.ts";
 
 /** The embedded default: it stores every text where it can be listed and read, and sends nothing. */
 export default provider({
@@ -9,5 +9,5 @@ export default provider({
   settings: z.strictObject({}),
   repeatable: true,
   concurrency: () => 1_500,
-  open: () => keeping("sms", () => undefined),
+  open: () => openMailbox("sms", () => undefined),
 });

@@ -38,7 +38,7 @@ export function parse(_: Signing, { url, body, at: now }: CallbackRequest): Noti
   if (status === null) return inbound(form, { eventId: providerMessageId, at, providerMessageId });
   const sendId = URL.parse(url)?.searchParams.get("send_id");
   const code = form.get("ErrorCode");
-  const told = {
+  const facts = {
     eventId: `${providerMessageId}:${status}`,
     at,
     providerMessageId,
@@ -46,30 +46,30 @@ export function parse(_: Signing, { url, body, at: now }: CallbackRequest): Noti
     ...(form.get("To") && { address: plainNumber(form.get("To")) }),
     ...(code && { code: `twilio_${code}` }),
   };
-  if (status === "delivered") return [{ ...told, kind: "delivered" }];
+  if (status === "delivered") return [{ ...facts, kind: "delivered" }];
   if (status !== "undelivered" && status !== "failed") return [];
   if (code === OPTED_OUT) {
     return [
-      { ...told, kind: "failed" },
-      { ...told, kind: "unsubscribed", eventId: `${told.eventId}:list` },
+      { ...facts, kind: "failed" },
+      { ...facts, kind: "unsubscribed", eventId: `${facts.eventId}:list` },
     ];
   }
-  if (code !== null && UNREACHABLE.has(code)) return [{ ...told, kind: "bounced", permanent: true }];
-  return [{ ...told, kind: "failed" }];
+  if (code !== null && UNREACHABLE.has(code)) return [{ ...facts, kind: "bounced", permanent: true }];
+  return [{ ...facts, kind: "failed" }];
 }
 
 const OPT_OUTS: Record<string, "stop" | "start" | "help"> = { STOP: "stop", START: "start", HELP: "help" };
 
 function inbound(
   form: URLSearchParams,
-  told: { eventId: string; at: string; providerMessageId: string },
+  facts: { eventId: string; at: string; providerMessageId: string },
 ): Notice[] {
   const [from, to, text] = [form.get("From"), form.get("To"), form.get("Body")];
   if (from === null || text === null) return [];
   // Set where Twilio manages the opt-out list itself, and has replied already.
   const optOut = OPT_OUTS[form.get("OptOutType")?.toUpperCase() ?? ""];
   const message = { from: plainNumber(from), to: plainNumber(to), text };
-  return [{ ...told, kind: "inbound", ...message, ...(optOut && { optOut }) }];
+  return [{ ...facts, kind: "inbound", ...message, ...(optOut && { optOut }) }];
 }
 
 /** Numbers of other channels have a prefix, as in `whatsapp:+1…`. */

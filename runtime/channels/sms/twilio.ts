@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { each, provider, type SendOutcome, type SmsMessage } from "../provider/channel.ts";
-import { ask, textAt, trouble } from "../provider/vendor-api.ts";
+import { callApi, textAt, trouble } from "../provider/vendor-api.ts";
 import { parse, verify } from "./twilio-callbacks.ts";
 
 const settings = z.strictObject({
@@ -45,7 +45,7 @@ async function transmit(
   message: SmsMessage,
 ): Promise<SendOutcome> {
   const { id, to } = message;
-  const reply = await ask(requestFor(given, callbackUrl, message));
+  const reply = await callApi(requestFor(given, callbackUrl, message));
   if (!("status" in reply)) return trouble(message, reply);
   const sid = textAt(reply.body, "sid");
   if (reply.status < 300 && sid !== "") return { id, status: "sent", providerMessageId: sid };

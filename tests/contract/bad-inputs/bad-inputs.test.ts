@@ -1,7 +1,7 @@
 import postgres from "postgres";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { Operation } from "#runtime/operation/operation.ts";
-import { placesOf } from "#runtime/operation/rest-paths.ts";
+import { routesOf } from "#runtime/operation/rest-paths.ts";
 import { CATALOG } from "#tools/catalog.ts";
 import { expectFrame } from "../../support/answers.ts";
 import { idFields, inputFor, NOWHERE, pointsTo } from "../../support/operation-calls.ts";
@@ -75,7 +75,7 @@ async function flaw({ operation, method, path, body, headers = {} }: Bad): Promi
 
 /** Where an operation is written to, about a record of ours where it is about one. */
 function writesOf(operation: Operation): { method: string; path: string }[] {
-  return placesOf(operation).flatMap(([path, verb]) => {
+  return routesOf(operation).flatMap(([path, verb]) => {
     if (verb === "get" || (!path.includes("{id}") && operation.crud && verb !== "post")) return [];
     const table = operation.crud?.table ?? operation.beneath?.table;
     const id = String((table && own.get(table.name)?.id) ?? NOWHERE);

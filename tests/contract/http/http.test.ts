@@ -1,6 +1,6 @@
 import { gzipSync } from "node:zlib";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { placesOf } from "#runtime/operation/rest-paths.ts";
+import { routesOf } from "#runtime/operation/rest-paths.ts";
 import { CURRENT_VERSION } from "#runtime/operation/versions.ts";
 import { CATALOG } from "#tools/catalog.ts";
 import { expectFrame, raw, refused } from "../../support/answers.ts";
@@ -21,7 +21,7 @@ const player = (body: unknown, headers?: Record<string, string | null>) =>
 describe("every response under /api", () => {
   test("carries the version and the rate limit, on every route and method", async () => {
     const paths = new Set(
-      [...CATALOG.operations.values()].flatMap((one) => placesOf(one).map(([path]) => path)),
+      [...CATALOG.operations.values()].flatMap((one) => routesOf(one).map(([path]) => path)),
     );
     for (const path of [
       "/api/mcp",

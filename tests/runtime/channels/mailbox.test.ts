@@ -1,6 +1,6 @@
 import { expect, test, vi } from "vitest";
 import { openChannels } from "#runtime/channels/index.ts";
-import type { EmailMessage, KeptMessage } from "#runtime/channels/provider/channel.ts";
+import type { EmailMessage, StoredMessage } from "#runtime/channels/provider/channel.ts";
 import { openProvider } from "../../support/provider.ts";
 
 const { signal } = new AbortController();
@@ -19,7 +19,7 @@ function email(id: string, changes: Partial<EmailMessage> = {}): EmailMessage {
 }
 
 test("the mailbox keeps what it is given and calls it sent", async () => {
-  const kept: KeptMessage[] = [];
+  const kept: StoredMessage[] = [];
   const mailbox = openProvider("email", "mailbox", {}, async (messages) => void kept.push(...messages));
   const outcomes = await mailbox.send([email("a"), email("b")], { signal });
   expect(mailbox).toMatchObject({ repeatable: true });
@@ -50,10 +50,10 @@ test("a mailbox that cannot keep asks for another try", async () => {
 
 test("the mailbox refuses what no server would take", async () => {
   const keep = vi.fn(async () => {});
-  const mailbox = openProvider("email", "mailbox", {}, keep);
+  const mailbox = openProvider("email", "mailbox", {}, store);
   const outcomes = await mailbox.send([email("a", { subject: "Hi\r\nBcc: b@example.com" })], { signal });
   expect(outcomes).toMatchObject([{ id: "a", status: "failed", code: "invalid_message" }]);
-  expect(keep).not.toHaveBeenCalled();
+  expect(store).not.toHaveBeenCalled();
 });
 
 test("two properties that share a provider each keep their own messages", async () => {

@@ -269,7 +269,7 @@ test.each(NAMES)("%s tells of a message that was taken while another has no answ
   const vendor = openProvider("email", name, VENDORS[name].settings, keepNothing);
   const first = Promise.withResolvers<SendOutcome>();
   const two = [message, { ...message, id: "00000000-0000-7000-8000-000000000002" }];
-  const all = vendor.send(two, { signal: never, told: first.resolve });
+  const all = vendor.send(two, { signal: never, onOutcome: first.resolve });
   expect(await first.promise).toMatchObject({ status: "sent" });
   silence.resolve();
   expect((await all).map(({ status }) => status)).toEqual(["sent", "sent"]);

@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
-import { placeOf, seal, unseal } from "#runtime/secrets/sealing.ts";
+import { locationOf, seal, unseal } from "#runtime/secrets/sealing.ts";
 
 const config = { appSecret: "s".repeat(32) };
-const place = placeOf("message_providers", "credentials", "p", "1");
+const place = locationOf("message_providers", "credentials", "p", "1");
 
 test("a sealed secret opens in its place, and is sealed differently each time", () => {
   const sealed = seal(config, place, "señal");
@@ -13,7 +13,7 @@ test("a sealed secret opens in its place, and is sealed differently each time", 
 
 test("in another record, with another secret or changed, it does not open", () => {
   const sealed = seal(config, place, "secret");
-  const elsewhere = placeOf("message_providers", "credentials", "q", "1");
+  const elsewhere = locationOf("message_providers", "credentials", "q", "1");
   expect(() => unseal(config, elsewhere, sealed)).toThrow(/does not open/);
   expect(() => unseal({ appSecret: "t".repeat(32) }, place, sealed)).toThrow(/does not open/);
   for (const cut of [sealed.slice(0, -4), `${sealed.slice(0, 12)}AAAA${sealed.slice(16)}`, "sealed:1:"]) {

@@ -1,4 +1,4 @@
-import type { Keep, KeptMessage, SendingChannel } from "#runtime/channels/provider/channel.ts";
+import type { StoreMessages, StoredMessage, SendingChannel } from "#runtime/channels/provider/channel.ts";
 import type { Context } from "#runtime/operation/context.ts";
 import type { JobContext } from "#runtime/operation/job.ts";
 import type { Campaign } from "#tools/campaigns/campaign/campaign.ts";
@@ -17,7 +17,7 @@ export interface Delivery<C extends SendingChannel> {
   readonly channel: C;
   readonly routes: Routes<C>;
   /** By the send's id: messages given to `mailbox`. They are stored together with their outcomes. */
-  readonly kept: Map<string, KeptMessage>;
+  readonly kept: Map<string, StoredMessage>;
   /** Compiled from the `campaign` as it was read. */
   readonly content: Content<C>;
   readonly campaign: Campaign;
@@ -54,11 +54,11 @@ export async function openDelivery<C extends SendingChannel>(
   after: string | null,
 ): Promise<Delivery<C> | null> {
   const kept: Delivery<C>["kept"] = new Map();
-  const keep: Keep = async (messages) => {
+  const store: StoreMessages = async (messages) => {
     for (const one of messages) kept.set(one.message.id, one);
   };
   const candidates = await chooseProviders(context, channel, campaign.provider_id);
-  const routes = openRoutes(job, channel, candidates, keep);
+  const routes = openRoutes(job, channel, candidates, store);
   // With a second provider nothing is repeated: it would send again what the first one may have.
   const [first, other] = routes.all;
   const repeatable = first?.sender.repeatable && !other ? first.candidate : null;

@@ -30,11 +30,11 @@ export async function sendMessages<C extends SendingChannel>(
 ): Promise<Sending> {
   const known: SendOutcome[] = [];
   const taken: SendOutcome[] = [];
-  const told = (outcome: SendOutcome) => {
+  const onOutcome = (outcome: SendOutcome) => {
     known.push(outcome);
     if (outcome.status === "sent") taken.push(outcome);
   };
-  const sending = sender.send(messages, { ...options, told });
+  const sending = sender.send(messages, { ...options, onOutcome });
   const hasEnded = sending.then(
     () => true,
     () => true,

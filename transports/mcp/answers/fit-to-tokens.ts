@@ -1,6 +1,6 @@
 import type { CallToolResult } from "@modelcontextprotocol/server";
 import type { Operation } from "#runtime/operation/operation.ts";
-import { placesOf } from "#runtime/operation/rest-paths.ts";
+import { routesOf } from "#runtime/operation/rest-paths.ts";
 
 /** What an agent is given at most, its sentences too. */
 export const MOST_TOKENS = 20_000;
@@ -67,7 +67,7 @@ function shortSentences(part: Part, { shortened }: Record<string, unknown>): Par
 
 /** How all of a result can be seen. What has been done is not to be done again for that. */
 function wholeOf(structured: Record<string, unknown>, operation?: Operation): string {
-  const [path, method] = (operation && placesOf(operation)[0]) ?? ["", ""];
+  const [path, method] = (operation && routesOf(operation)[0]) ?? ["", ""];
   const place = `${method.toUpperCase()} ${path}`;
   if (operation?.effect === "read") return `Over REST, ${place} answers all of it.`;
   if (structured.dry_run === true || structured.confirmation_required === true) {

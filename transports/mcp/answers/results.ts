@@ -2,8 +2,8 @@ import type { CallToolResult, InputRequiredResult } from "@modelcontextprotocol/
 import { csvRows } from "#db/stream/csv.ts";
 import { isUuid } from "#db/text.ts";
 import type { Outcome } from "#runtime/funnel/service.ts";
-import { keepsAnswer, type Operation } from "#runtime/operation/operation.ts";
-import { isList, placeAfter } from "#runtime/operation/paging.ts";
+import { recordsAnswer, type Operation } from "#runtime/operation/operation.ts";
+import { isList, positionAfter } from "#runtime/operation/paging.ts";
 import type { FORMATS } from "#transports/mcp/listing/schemas.ts";
 
 /** A tool's result, or the question that the client asks its human first. */
@@ -31,7 +31,7 @@ export function readVisible(json: string): unknown {
 
 /** What a write adds to its result. */
 function written(operation: Operation, outcome: Outcome): Record<string, unknown> {
-  if (!keepsAnswer(operation)) return {};
+  if (!recordsAnswer(operation)) return {};
   return {
     ...(outcome.auditId && { audit_id: outcome.auditId }),
     ...(outcome.replayed && { replayed: true }),
@@ -69,7 +69,7 @@ function listResult(
   added: object,
   { format, offset, warnings }: ResultOptions,
 ): CallToolResult {
-  const place = placeAfter(page, rows.length, offset);
+  const place = positionAfter(page, rows.length, offset);
   const { next_cursor: next, has_more: more, total } = place;
   const structured = { ...formatted(rows, format), page: place, warnings, ...added };
   const counted = `${rows.length} ${rows.length === 1 ? "row" : "rows"}`;

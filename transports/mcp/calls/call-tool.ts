@@ -4,18 +4,17 @@ import {
   ProtocolErrorCode,
   type ServerContext,
 } from "@modelcontextprotocol/server";
-import { toToldFault } from "#runtime/failures.ts";
-import { Fault, invalid } from "#runtime/faults.ts";
+import { Fault, invalid, loggedFault } from "#runtime/faults.ts";
 import { checkScope, tenantOf, withTenant } from "#runtime/funnel/access.ts";
-import { type Asked, isAsked } from "#runtime/funnel/asking.ts";
+import { type AgentCall, mustConfirm } from "#runtime/funnel/confirmations.ts";
 import { canonicalHash } from "#runtime/funnel/audit.ts";
 import { readIdempotencyKey } from "#runtime/funnel/idempotency.ts";
 import { invoke } from "#runtime/funnel/invoke.ts";
 import type { Outcome, Service } from "#runtime/funnel/service.ts";
 import type { Call } from "#runtime/operation/context.ts";
 import { foldCasing, inputFault } from "#runtime/operation/input.ts";
-import { isGrave, keepsAnswer, type Operation } from "#runtime/operation/operation.ts";
-import { isList, settlePlace } from "#runtime/operation/paging.ts";
+import { isGrave, recordsAnswer, type Operation } from "#runtime/operation/operation.ts";
+import { isList, withPaging } from "#runtime/operation/paging.ts";
 import { startOf } from "#transports/http/file-body.ts";
 import { DECLINED, errorResult, failureOf, recordedFailure } from "#transports/mcp/answers/errors.ts";
 import { fittedResult, MOST_STRUCTURED, sizeOf } from "#transports/mcp/answers/fit-to-tokens.ts";
@@ -126,7 +125,7 @@ async function runNamed(
     return await run(machine.service, { ...about, tool, reach: surface.reach }, call, asked);
   } catch (error) {
     const { requestId } = call;
-    const fault = toToldFault(machine.service.log, error, { operation: asked.name, requestId });
+    const fault = loggedFault(machine.service.log, error, { operation: asked.name, requestId });
     return errorResult(failureOf(fault), call.requestId, about);
   }
 }
@@ -153,7 +152,7 @@ async function run(service: Service, about: About, call: Call, asked: ToolCall):
     : call;
   const wanted = { service, operation, call: mine, input };
   let answered: Outcome;
-  if (isGrave(operation) && input.dry_run !== true && (await isAsked(wanted))) {
+  if (isGrave(operation) && input.dry_run !== true && (await mustConfirm(wanted))) {
     const answer = await doConfirmed(wanted, { token, context: asked.context });
     if ("declined" in answer) return errorResult(DECLINED, call.requestId, { ...about, operation });
     if ("first" in answer) return answer.first;
@@ -196,7 +195,7 @@ function prepare(operation: Operation, call: Call, { input: raw, metaKey }: Tool
     delete input.format;
   }
   let key: string | undefined;
-  if (keepsAnswer(operation) && !Object.hasOwn(shape, "idempotency_key")) {
+  if (recordsAnswer(operation) && !Object.hasOwn(shape, "idempotency_key")) {
     key = readKey(input.idempotency_key, metaKey);
     delete input.idempotency_key;
   }
@@ -205,7 +204,7 @@ function prepare(operation: Operation, call: Call, { input: raw, metaKey }: Tool
     token = readToken(input.confirm_token);
     delete input.confirm_token;
   }
-  return { input: withTenant(operation, settlePlace(operation, input), tenantOf(call)), key, format, token };
+  return { input: withTenant(operation, withPaging(operation, input), tenantOf(call)), key, format, token };
 }
 
 function readFormat(given: unknown): Format {
@@ -229,7 +228,7 @@ function readKey(argument: unknown, meta: unknown): string | undefined {
 
 /** A list's page gets shorter until an agent can hold it, and says so; whatever cannot be paged comes as it is. */
 async function fitting(
-  { service, operation, call, input }: Asked,
+  { service, operation, call, input }: AgentCall,
   outcome: Outcome,
   options: Parameters<typeof resultOf>[2],
 ): Promise<CallToolResult> {

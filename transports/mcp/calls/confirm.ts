@@ -8,9 +8,14 @@ import {
 } from "@modelcontextprotocol/server";
 import { z } from "zod";
 import { Fault } from "#runtime/faults.ts";
-import { type Asked, confirmationOf, isAsked, recordedAnswer } from "#runtime/funnel/asking.ts";
 import { canonicalHash } from "#runtime/funnel/audit.ts";
-import type { Given } from "#runtime/funnel/confirmations.ts";
+import {
+  type AgentCall,
+  type GivenToken,
+  giveConfirmation,
+  mustConfirm,
+  recordedAnswer,
+} from "#runtime/funnel/confirmations.ts";
 import { invoke } from "#runtime/funnel/invoke.ts";
 import type { Outcome } from "#runtime/funnel/service.ts";
 import { isRecord, readVisible, visible } from "#transports/mcp/answers/results.ts";
@@ -36,7 +41,7 @@ const MOST_EXAMPLE = 200;
  * Does what has been confirmed. What has not is shown: to the human, where the client can ask one, and to the agent
  * elsewhere. Throws the operation's faults, and `invalid` for a token that confirms nothing.
  */
-export async function doConfirmed(asked: Asked, { token: argument, context }: Said): Promise<Answer> {
+export async function doConfirmed(asked: AgentCall, { token: argument, context }: Said): Promise<Answer> {
   const recorded = await recordedAnswer(asked);
   if (recorded) return { outcome: recorded };
   const human = canAskHuman(context) ? humanSaid(context) : null;
@@ -54,14 +59,14 @@ export async function doConfirmed(asked: Asked, { token: argument, context }: Sa
 }
 
 /** The answer of an operation whose preview confirms others, with the token for them where one is asked for. */
-export async function withToken(asked: Asked, outcome: Outcome, context: ServerContext): Promise<Outcome> {
-  if (canAskHuman(context) || !(await isAsked(asked))) return outcome;
+export async function withToken(asked: AgentCall, outcome: Outcome, context: ServerContext): Promise<Outcome> {
+  if (canAskHuman(context) || !(await mustConfirm(asked))) return outcome;
   const shown = { argumentsHash: hashOf(asked), bound: outcome.bound ?? null };
-  const { token } = await confirmationOf(asked, shown);
+  const { token } = await giveConfirmation(asked, shown);
   return { ...outcome, body: JSON.stringify({ ...JSON.parse(outcome.body), confirm_token: token }) };
 }
 
-function hashOf({ input: { dry_run: _, ...input } }: Asked): Buffer {
+function hashOf({ input: { dry_run: _, ...input } }: AgentCall): Buffer {
   return canonicalHash(input);
 }
 
@@ -85,7 +90,7 @@ function humanSaid({ mcpReq }: ServerContext): { answer: "yes" | "no" | "nothing
 }
 
 /** The same preview that a dry run gives, with the token that confirms it. */
-async function show(asked: Asked, human: boolean, changed?: string): Promise<Answer> {
+async function show(asked: AgentCall, human: boolean, changed?: string): Promise<Answer> {
   const { service, operation, call, input } = asked;
   const tried = await invoke(service, operation, call, { ...input, dry_run: input.dry_run || true });
   const preview = readVisible(tried.body) as Record<string, unknown>;
@@ -97,14 +102,14 @@ async function show(asked: Asked, human: boolean, changed?: string): Promise<Ans
     `${operation.title}: not done yet.${changed ? ` ${visible(changed)}` : ""}`,
     ...factsOf(preview),
   ];
-  const given = await confirmationOf(asked, { argumentsHash: hashOf(asked), bound: tried.bound ?? null });
+  const given = await giveConfirmation(asked, { argumentsHash: hashOf(asked), bound: tried.bound ?? null });
   const first = human
     ? question(asked, [...lines, ...exampleIn(preview)], given)
     : shown(preview, lines, given);
   return { first };
 }
 
-function shown(preview: Record<string, unknown>, lines: string[], { token, until }: Given): CallToolResult {
+function shown(preview: Record<string, unknown>, lines: string[], { token, until }: GivenToken): CallToolResult {
   const how = `Show this to whom you work for. To do it, call again with the same arguments and confirm_token = ${token}; it holds once, until ${until}.`;
   return {
     structuredContent: {
@@ -117,7 +122,7 @@ function shown(preview: Record<string, unknown>, lines: string[], { token, until
   };
 }
 
-function question({ operation, input }: Asked, lines: string[], { token }: Given): InputRequiredResult {
+function question({ operation, input }: AgentCall, lines: string[], { token }: GivenToken): InputRequiredResult {
   const { [operation.property ?? ""]: _, ...shownInput } = input;
   const given = visible(JSON.stringify(shownInput));
   const about = given.length > MOST_ARGUMENTS ? `${given.slice(0, MOST_ARGUMENTS)}…` : given;

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { isGrave, keepsAnswer, type Operation } from "#runtime/operation/operation.ts";
+import { isGrave, recordsAnswer, type Operation } from "#runtime/operation/operation.ts";
 import { isList } from "#runtime/operation/paging.ts";
 import { DETAILS, hasColumns } from "./columns.ts";
 
@@ -68,7 +68,7 @@ export function inputSchemaOf(operation: Operation): ObjectSchema {
   );
   if (isList(operation)) shown.format ??= FORMAT;
   if (hasColumns(operation)) Object.assign(shown, { fields: FIELDS, detail: DETAIL });
-  if (keepsAnswer(operation)) shown.idempotency_key ??= IDEMPOTENCY;
+  if (recordsAnswer(operation)) shown.idempotency_key ??= IDEMPOTENCY;
   if (isGrave(operation)) shown.confirm_token = CONFIRM;
   const needed = required.filter((name) => name in shown);
   return { ...rest, type: "object", properties: shown, ...(needed.length > 0 && { required: needed }) };
@@ -91,7 +91,7 @@ export function outputSchemaOf(operation: Operation): ObjectSchema {
     type: "object",
     properties: {
       ...(type === "object" ? properties : { text: { type: "string" } }),
-      ...(keepsAnswer(operation) && { audit_id: AUDIT_ID, replayed: REPLAYED }),
+      ...(recordsAnswer(operation) && { audit_id: AUDIT_ID, replayed: REPLAYED }),
       shortened: SHORTENED,
       ...(isGrave(operation) && CONFIRMING),
     },

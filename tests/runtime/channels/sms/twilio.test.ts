@@ -27,7 +27,7 @@ const signal = new AbortController().signal;
 async function send(more: object = {}, given: object = {}, callbackUrl?: string) {
   const reach = { allowPrivate: false, ...(callbackUrl !== undefined && { callbackUrl }) };
   const opened = provider.open(provider.settings.parse({ ...settings, ...more }), reach);
-  const [outcome] = await opened.send([{ ...message, ...given }], { signal, keep: async () => {} });
+  const [outcome] = await opened.send([{ ...message, ...given }], { signal, store: async () => {} });
   return outcome!;
 }
 

@@ -124,7 +124,7 @@ describe("what became of messages", () => {
     server.listen({ onUnhandledFrame: "error" });
     try {
       const id = await scenario.planned(3);
-      await scenario.work({ open: (keep) => openProvider("email", "resend", { api_key: "re_key" }, keep) });
+      await scenario.work({ open: (store) => openProvider("email", "resend", { api_key: "re_key" }, store) });
       expect(await scenario.tally(id)).toEqual({ sent: 2, failed: 1 });
       expect((await column("error_message")).filter(Boolean)).toEqual([`${"x".repeat(499)}\uFFFD`]);
     } finally {

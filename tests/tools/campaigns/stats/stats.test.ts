@@ -22,12 +22,12 @@ async function sent(players: number, fields: Record<string, unknown> = {}) {
   await scenario.send(id);
   const given: { id: string; html?: string }[] = [];
   await scenario.work({
-    open: (keep) => ({
+    open: (store) => ({
       repeatable: true,
       concurrency: 10,
       send: async (messages) => {
         given.push(...messages);
-        await keep(messages.map((message) => ({ channel: "email", providerMessageId: message.id, message })));
+        await store(messages.map((message) => ({ channel: "email", providerMessageId: message.id, message })));
         return messages.map((message) => ({ id: message.id, status: "sent", providerMessageId: message.id }));
       },
     }),

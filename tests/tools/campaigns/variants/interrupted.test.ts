@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import type { EmailMessage, Keep } from "#runtime/channels/provider/channel.ts";
+import type { EmailMessage, StoreMessages } from "#runtime/channels/provider/channel.ts";
 import { Killed, loseWorker, vendor } from "../../../support/job-runner.ts";
 import { openProvider } from "../../../support/provider.ts";
 import type { TestService } from "../../../support/service.ts";
@@ -19,8 +19,8 @@ describe("a test on its way", () => {
     const id = await scenario.campaign({ ab_test: TEST });
     await scenario.send(id);
     const given: EmailMessage[] = [];
-    const open = (keep: Keep) => {
-      const mailbox = openProvider("email", "mailbox", {}, keep);
+    const open = (store: StoreMessages) => {
+      const mailbox = openProvider("email", "mailbox", {}, store);
       return {
         ...mailbox,
         concurrency: 8,
