@@ -77,14 +77,14 @@ async function checkServer(sql: postgres.Sql): Promise<void> {
 /** The reason why the service cannot use a database; null when it can. */
 export function unfit({ version, encoding }: ServerFacts): string | null {
   if (version < 150_000) return `it is PostgreSQL ${Math.floor(version / 10_000)}, and 15 or newer is needed`;
-  if (encoding !== "UTF8") return `its encoding is ${encoding}, and must be UTF8: not every name fits in`;
+  if (encoding !== "UTF8") return `its encoding is ${encoding}, and must be UTF8`;
   return null;
 }
 
 /** The driver reconnects without end when a connection closes before it is ready. */
 async function within(patience: number, cut: () => void, first: Promise<void>): Promise<void> {
   const { promise: late, reject } = Promise.withResolvers<never>();
-  const message = `what answers there has not said within ${patience} ms that it is ready`;
+  const message = `the server there did not become ready within ${patience} ms`;
   const timer = setTimeout(() => {
     reject(Object.assign(new Error(message), { code: "CONNECT_TIMEOUT" }));
     cut();

@@ -14,14 +14,14 @@ const Environment = z.object({
     .min(0)
     .max(65535)
     .default(8787)
-    .describe("Where HTTP listens. 0 takes a free one."),
+    .describe("The port of HTTP. 0 takes a free one."),
   HOST: z.string().min(1).default("127.0.0.1").describe("The address to listen on."),
-  BASE_URL: url.optional().describe("Where the API is reached. Follows from HOST and PORT."),
-  SITE_URL: url.optional().describe("Where the discovery documents are reached. As BASE_URL."),
+  BASE_URL: url.optional().describe("The address of the API for its callers. Default: from HOST and PORT."),
+  SITE_URL: url.optional().describe("The address of the discovery documents. Default: BASE_URL."),
   SECURITY_CONTACT: z
     .url({ protocol: /^(https|mailto|tel)$/ })
     .optional()
-    .describe("Where flaws are reported, such as mailto:security@casino.example. SITE_URL."),
+    .describe("The contact for reports of flaws, such as mailto:security@casino.example. Default: SITE_URL."),
   TRUST_PROXY: z.coerce
     .number()
     .int()
@@ -29,29 +29,29 @@ const Environment = z.object({
     .max(10)
     .default(0)
     .describe(
-      "How many proxies stand before the service: the caller's address is that many places from the end of X-Forwarded-For.",
+      "The number of proxies in front of the service: the caller's address is that many places from the end of X-Forwarded-For.",
     ),
   DATABASE_URL: z
     .url({ protocol: /^postgres(ql)?$/, error: DATABASE_ADDRESS })
     .refine(isDecodable, DATABASE_ADDRESS)
     .optional()
-    .describe("A PostgreSQL 15 or newer. Without it one is started in DATA_DIR."),
+    .describe("A PostgreSQL 15 or newer. Without it the service starts one in DATA_DIR."),
   DATABASE_POOL: z.coerce
     .number()
     .int()
     .min(2)
     .max(100)
     .default(4)
-    .describe("Connections of a process, for writing and for reading each."),
-  DATA_DIR: z.string().min(1).default(".data").describe("What the embedded database and its secret live in."),
+    .describe("Connections per process, for writing and for reading each."),
+  DATA_DIR: z.string().min(1).default(".data").describe("The folder of the embedded database and its secret."),
   ROLE: z
     .enum(["web", "worker", "all"])
     .default("all")
-    .describe("What this process does. web and worker need DATABASE_URL."),
+    .describe("The work of this process. web and worker need DATABASE_URL."),
   LOG_LEVEL: z
     .enum(["trace", "debug", "info", "warn", "error", "fatal", "silent"])
     .default("warn")
-    .describe("The least that is logged."),
+    .describe("The lowest level that is logged."),
   DEMO: toggle.default("on").describe("Fills an empty embedded database with a demo property."),
   APP_SECRET: z
     .string()
@@ -68,27 +68,27 @@ const Environment = z.object({
     .min(1)
     .optional()
     .describe(
-      "An outside identity provider whose tokens are accepted, of users of ours: by their email, and only where the token says email_verified: true.",
+      "An outside identity provider. Its tokens sign users in by their email, where the token says email_verified: true.",
     ),
-  JWT_AUDIENCE: z.string().min(1).optional().describe("The audience that its tokens must name."),
-  JWKS_URL: url.optional().describe("Its public keys."),
+  JWT_AUDIENCE: z.string().min(1).optional().describe("The audience that the provider's tokens must name."),
+  JWKS_URL: url.optional().describe("The address of the provider's public keys."),
   EMAIL_PROVIDER: z
     .enum(["mailbox", "smtp"])
     .default("mailbox")
-    .describe("mailbox keeps messages in a table, to be read and not sent."),
+    .describe("mailbox stores messages in a table and sends nothing."),
   SMTP_URL: z
     .url({ protocol: /^smtps?$/ })
     .optional()
     .describe("Such as smtp://user:password@mail.example:587. Required with EMAIL_PROVIDER=smtp."),
-  EMAIL_FROM: z.email().optional().describe("The sender where a campaign and its property name none."),
+  EMAIL_FROM: z.email().optional().describe("The sender where neither a campaign nor its property names one."),
   DNS_SERVERS: z
     .string()
     .refine(areResolvers, "must be addresses, with or without a port, such as 1.1.1.1,9.9.9.9:53")
     .optional()
-    .describe("The resolvers that email validation asks, such as 1.1.1.1,9.9.9.9:53. As the machine's."),
+    .describe("The resolvers for email validation, such as 1.1.1.1,9.9.9.9:53. Default: the machine's."),
   WEBHOOK_ALLOW_PRIVATE: toggle
     .default("off")
-    .describe("Receivers on private addresses and plain http, for development."),
+    .describe("Allows receivers on private addresses and plain http, for development."),
   NODE_ENV: z.string().optional(),
 });
 
@@ -237,7 +237,7 @@ function contradictions(env: z.output<typeof Environment>): string[] {
   }
   if (!env.DATABASE_URL && env.ROLE !== "all") {
     problems.push(
-      `ROLE: ${env.ROLE} alone is half a service, and no other process can use the embedded database. Set DATABASE_URL, or leave ROLE out.`,
+      `ROLE: ${env.ROLE} runs half of the service, and no other process can use the embedded database. Set DATABASE_URL, or leave ROLE out.`,
     );
   }
   const identity = [env.JWT_ISSUER, env.JWT_AUDIENCE, env.JWKS_URL].filter(Boolean).length;

@@ -4,36 +4,48 @@ import type { Log } from "./log.ts";
 
 /** Every failure that a caller can see: its stable code, its HTTP status and its default sentence. */
 export const FAULTS = {
-  invalid: { status: 400, message: "The request is not valid." },
+  invalid: { status: 400, message: "The request is not valid. Correct it and send it again." },
   missing_credential: { status: 401, message: "missing_credential" },
   invalid_credential: { status: 401, message: "invalid_credential" },
   credential_expired: { status: 401, message: "credential_expired" },
   insufficient_scope: { status: 403, message: "insufficient_scope" },
   wrong_property: { status: 403, message: "wrong_property" },
-  forbidden: { status: 403, message: "This credential may not do that." },
-  not_found: { status: 404, message: "No such record in this property." },
-  method_not_allowed: { status: 405, message: "This address does not answer that method." },
-  not_acceptable: { status: 406, message: "The result is not exactly one record." },
+  forbidden: { status: 403, message: "This credential may not do that. Use one with the required role." },
+  not_found: { status: 404, message: "No such record in this property. Check the id and the property." },
+  method_not_allowed: {
+    status: 405,
+    message: "This address does not answer that method. Use one of the Allow header.",
+  },
+  not_acceptable: {
+    status: 406,
+    message: "The result is not exactly one record. Narrow the filters, or accept a list.",
+  },
   request_timeout: { status: 408, message: "The request took too long to arrive. Send it again." },
-  conflict: { status: 409, message: "The record's current state does not allow this." },
+  conflict: {
+    status: 409,
+    message: "The record's current state does not allow this. Read it again, then decide.",
+  },
   idempotency_key_in_use: {
     status: 409,
     message: "A request with this Idempotency-Key is still running. Retry in a second.",
   },
   legal_hold: {
     status: 409,
-    message: "The player's data is under legal hold and must not be erased.",
+    message: "The player's data is under legal hold and must not be erased. Release the hold first.",
   },
-  precondition_failed: { status: 412, message: "The record is not in the state that If-Match names." },
-  too_large: { status: 413, message: "The body is too large." },
-  unsupported_media_type: { status: 415, message: "This content type is not accepted here." },
+  precondition_failed: {
+    status: 412,
+    message: "The record is not in the state that If-Match names. Read it again, then decide.",
+  },
+  too_large: { status: 413, message: "The body is too large. Send it in smaller parts." },
+  unsupported_media_type: { status: 415, message: "This content type is not accepted here. Send JSON." },
   idempotency_key_reused: {
     status: 422,
     message: "This Idempotency-Key was used for another request. Use a new key for a new operation.",
   },
   rate_limited: { status: 429, message: "rate_limited" },
-  header_too_large: { status: 431, message: "The request's headers are too large." },
-  internal: { status: 500, message: "Something failed on our side. Retry with backoff." },
+  header_too_large: { status: 431, message: "The request's headers are too large. Send fewer or shorter ones." },
+  internal: { status: 500, message: "The service failed. Retry with backoff." },
   unavailable: { status: 503, message: "The service is briefly unavailable. Retry with backoff." },
 } as const satisfies Record<string, { status: number; message: string }>;
 
@@ -97,7 +109,7 @@ function boundedDetails(details: FaultDetail[]): FaultDetail[] {
     message: cut(message, MOST_MESSAGE),
   }));
   if (kept.length < details.length) {
-    bounded.push({ field: "body", message: `and ${details.length - kept.length} more that are wrong` });
+    bounded.push({ field: "body", message: `and ${details.length - kept.length} more problems` });
   }
   return bounded;
 }
@@ -170,19 +182,19 @@ export function toFault(error: unknown): Fault {
   if (CONNECTION_ERRORS.has(code)) return new Fault("unavailable", { cause: error, retryAfter: 1 });
   if (!/^[0-9A-Z]{5}$/.test(code)) return new Fault("internal", { cause: error });
   if (code === "23505") {
-    return new Fault("conflict", { message: "A record with these values exists already.", cause: error });
+    return new Fault("conflict", { message: "A record with these values exists already. Change that one, or use other values.", cause: error });
   }
   if (code === "23503") {
     return new Fault("not_found", {
-      message: "A record that this one refers to is not in this property.",
+      message: "A record that this one refers to is not in this property. Check the ids.",
       cause: error,
     });
   }
   if (code.startsWith("22")) {
-    return new Fault("invalid", { message: "A value does not fit its column's type.", cause: error });
+    return new Fault("invalid", { message: "A value does not fit its column's type. Correct the value.", cause: error });
   }
   if (code === "23514" || code === "23502") {
-    return new Fault("invalid", { message: "A value is not allowed for its column.", cause: error });
+    return new Fault("invalid", { message: "A value is not allowed for its column. Correct the value.", cause: error });
   }
   if (code === "XX000" && LOST_WORKER.test((error as Error).message)) {
     return new Fault("unavailable", { cause: error, retryAfter: 1 });

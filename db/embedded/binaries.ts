@@ -66,7 +66,7 @@ async function copyNative(root: string, home: string, copy: string, account: Acc
   const postgres = join(native, "bin", "postgres");
   await runAs(account, postgres, ["--version"]).catch((cause: Error) => {
     const advice = "Set DATABASE_URL to a PostgreSQL 15 or later.";
-    throw new Error(`The embedded PostgreSQL does not run here: ${cause.message} ${advice}`, { cause });
+    throw new Error(`The embedded PostgreSQL does not run here (${cause.message}). ${advice}`, { cause });
   });
   await rename(native, copy);
 }

@@ -62,7 +62,7 @@ export async function openHome(folder: string): Promise<string> {
   const path = join(folder, "postgres");
   if (await exists(path)) {
     return realpath(path).catch((cause: unknown) => {
-      const advice = `Restore what it links to, or remove it to begin with an empty database.`;
+      const advice = `Restore the link's target, or remove the link to begin with an empty database.`;
       throw new Error(`The database is gone: ${path} links to nothing. ${advice}`, { cause });
     });
   }
@@ -84,7 +84,7 @@ export async function chooseAccount(home: string, cluster: string): Promise<Acco
   // Root has copied or restored the folder.
   if (owner?.uid === 0) await exec("chown", ["-R", `${account?.uid}:${account?.gid}`, cluster]);
   if (!(await canEnter(account, home))) {
-    throw new Error(`User ${account?.uid}, who runs PostgreSQL, cannot reach ${home}. Move the data folder.`);
+    throw new Error(`User ${account?.uid} runs PostgreSQL and cannot reach ${home}. Set DATA_DIR to another folder.`);
   }
   return account;
 }

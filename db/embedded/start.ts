@@ -133,7 +133,7 @@ async function openNote(folder: string, cluster: string): Promise<Note> {
   if (known) return known;
   if (existsSync(cluster)) {
     throw new Error(
-      `${join(folder, "postgres.json")} is missing: it has the password of ${cluster}. Restore it.`,
+      `${join(folder, "postgres.json")} is missing: it holds the password of ${cluster}. Restore it from a backup.`,
     );
   }
   const note = { port: 0, password: newPassword() };
@@ -155,7 +155,7 @@ async function ensureDatabase(url: string): Promise<boolean> {
 function stopOnce(server: Server, release: () => void, log: Log): () => Promise<void> {
   let stopped: Promise<void> | undefined;
   void server.ended.then((reason) => {
-    if (!stopped) log(`the database server has ended by itself: ${reason}`);
+    if (!stopped) log(`the database server has stopped by itself: ${reason}`);
   });
   const stop = async () => {
     await server.stop();

@@ -28,7 +28,7 @@ const PERMITTED: Record<Exclude<Access, "property" | "public">, string> = {
 
 /** The missing right is a role, not a scope: an API key with all scopes is refused too. */
 function roleFault(access: keyof typeof PERMITTED): Fault {
-  return new Fault("forbidden", { message: `Only ${PERMITTED[access]} may do this, whatever a key's scopes are.` });
+  return new Fault("forbidden", { message: `Only ${PERMITTED[access]} may do this; an API key may not, whatever its scopes are.` });
 }
 
 /** The specification reserves these operations for a signed-in user: an API key does not authenticate there. */
@@ -102,6 +102,6 @@ async function onlyProperty(actor: Actor): Promise<string> {
   const list = actor.type === "user" ? actor.memberships.map((membership) => membership.property_id) : [];
   throw invalid(
     "X-Property-Id",
-    `names the property to work in; required here${list.length > 0 ? `, one of ${list.join(", ")}` : ""}`,
+    `is required here: set it to ${list.length > 0 ? `one of ${list.join(", ")}` : "the id of a property"}`,
   );
 }

@@ -9,7 +9,7 @@ export class Undone extends Error {
   readonly outcome: Outcome;
 
   constructor(outcome: Outcome) {
-    super("a call is undone and answered");
+    super("the call is rolled back, and answered all the same");
     this.outcome = outcome;
   }
 }
@@ -27,7 +27,7 @@ export function isDry({
   if (dry || !canBeTried(operation)) return dry;
   const count = inputs.filter((input) => input.dry_run === true).length;
   if (count === 0 || count === inputs.length) return count > 0;
-  throw invalid("dry_run", "is for all records of a request, or for none");
+  throw invalid("dry_run", "must be the same in all records of a request");
 }
 
 /** The answer that the call would have given, marked as a dry run. */

@@ -75,7 +75,7 @@ export async function openDirectory(db: Database, log: Log) {
   };
   const quietly = (work: () => Promise<void>) => () =>
     void work().catch((error: unknown) =>
-      log.debug({ err: error }, "directory upkeep failed; it is tried again"),
+      log.debug({ err: error }, "the cache of keys and users is not up to date; retrying"),
     );
 
   await check();
@@ -103,7 +103,7 @@ export async function openDirectory(db: Database, log: Log) {
     close: async () => {
       clearInterval(checking);
       clearInterval(using);
-      await flushUsed().catch((error: unknown) => log.warn({ err: error }, "last_used_at not written"));
+      await flushUsed().catch((error: unknown) => log.warn({ err: error }, "the last uses of API keys are not written"));
     },
   };
 }

@@ -125,7 +125,7 @@ function openRetry(log: Log) {
   let closed = false;
   /** Milliseconds to wait before the next try. */
   const failed = (error: unknown): number => {
-    if (failures === 0) log.warn({ err: error }, "the queue's database does not answer; it is tried again");
+    if (failures === 0) log.warn({ err: error }, "the queue's database does not answer; retrying");
     failures++;
     return Math.min(LONGEST_PAUSE, 50 * 2 ** Math.min(failures, 10)) * (0.5 + Math.random() / 2);
   };

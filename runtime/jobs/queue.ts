@@ -271,7 +271,7 @@ export function queueNotifier(db: System, log: Log): () => Promise<void> {
     wanted = true;
     sending ??= send()
       .catch((error: unknown) =>
-        log.debug({ err: error }, "no notification of new jobs; workers find them by polling"),
+        log.debug({ err: error }, "other processes were not notified of new jobs; they find them by polling"),
       )
       .finally(() => {
         sending = null;

@@ -45,7 +45,7 @@ export function startScheduler({ db, jobs, log }: SchedulerOptions): Scheduler {
       sleep = await runDue(db, entries);
       failing = false;
     } catch (error) {
-      if (!failing) log.warn({ err: error }, "the scheduler's database does not answer; it is tried again");
+      if (!failing) log.warn({ err: error }, "the scheduler's database does not answer; retrying");
       failing = true;
     }
     if (!stopped) timer = setTimeout(start, sleep);

@@ -40,7 +40,7 @@ export function startWorker({ concurrency = 8, leaseMs = 30_000, ...options }: W
   const notifyOthers = queueNotifier(db, log);
   // No retry here: the driver connects again by itself, and the worker polls until then.
   db.listen(QUEUE_CHANNEL, loop.wake, loop.wake).catch((error: unknown) => {
-    log.debug({ err: error }, "not listening for new jobs; they are found by polling");
+    log.debug({ err: error }, "not listening for new jobs; the worker polls instead");
   });
   const renewLeases = async () => {
     while (!claims.retry.isClosed()) {
@@ -164,14 +164,14 @@ function runner(
     const about = { err: error, job: job.name, jobId: job.id, attempt: job.attempts };
     if (isSqlState(error, LEASE_LOST) || !claims.held.has(job)) {
       claims.forget(job);
-      log.warn(about, "job left to the worker that took it over");
+      log.warn(about, "the job's lease was lost; another worker has the job");
     } else if (stopping()) {
       await claims.giveBack([job]);
     } else {
       const reason = { error: describe(error), interrupted: contexts.interrupted(error) };
       const outcome = await claims.fail(job, reason);
-      if (outcome === "dead") log.error(about, "job failed for good");
-      else log.warn({ ...about, outcome }, "job failed");
+      if (outcome === "dead") log.error(about, "the job failed for good; it stays in the queue as dead, with its error");
+      else log.warn({ ...about, outcome }, "the job failed; it runs again later");
     }
   };
   return async (claimed) => {
@@ -200,7 +200,7 @@ async function stop(graceMs: number, claims: Claims, loop: Loop, log: Log): Prom
   while (claims.isOpen() && performance.now() < deadline) await sleep(5);
   const rest = [...claims.held];
   if (rest.length > 0) {
-    log.warn({ jobs: rest.map((job) => job.id) }, "stopping: unfinished jobs are given back");
+    log.warn({ jobs: rest.map((job) => job.id) }, "stopping; unfinished jobs are given back to the queue");
   }
   const released = Promise.all([claimed, back, claims.giveBack(rest)]).then(claims.releaseUnanswered);
   const late = sleep(GIVING_BACK, undefined, { ref: false });

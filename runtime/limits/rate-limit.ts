@@ -143,7 +143,7 @@ function openExchange({ db, now, log }: { db: Database; now: () => number; log: 
     const sent = [...due].map(([counter, waiting]) => ({ counter, waiting, own: Math.max(0, counter.own) }));
     due = new Map();
     const sums = await add(db, sent).catch((error: unknown) => {
-      log.debug({ err: error }, "rate counts not exchanged; tried again");
+      log.debug({ err: error }, "rate limit counts not exchanged with other processes; retrying");
       return null;
     });
     for (const { counter, waiting, own } of sent) {

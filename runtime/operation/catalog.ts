@@ -47,7 +47,7 @@ export function catalog(
   for (const { operation, input } of deprecations) {
     const known = operations.get(operation);
     if (!known || (input !== undefined && !Object.hasOwn(known.input.shape, input))) {
-      throw new Error(`the deprecation of ${operation}${input ? `.${input}` : ""} is of nothing`);
+      throw new Error(`a deprecation names ${operation}${input ? `.${input}` : ""}, which does not exist`);
     }
   }
   return { domains, operations, domainOf, tables, jobs };

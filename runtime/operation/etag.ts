@@ -25,7 +25,7 @@ export function readIfMatch(header: string): readonly string[] | "*" {
   TAG.lastIndex = 0;
   while (TAG.lastIndex < header.length) {
     const match = TAG.exec(header);
-    if (!match) throw invalid("If-Match", 'is * or a list of entity tags in quotes, such as "3-…"');
+    if (!match) throw invalid("If-Match", 'must be * or a list of entity tags in quotes, such as "3-…"');
     if (match[1] === undefined) tags.push(match[2]!);
   }
   return tags;
@@ -33,7 +33,7 @@ export function readIfMatch(header: string): readonly string[] | "*" {
 
 /** Throws when the caller's If-Match names another state than that of the locked record. */
 export function checkUnchanged({ ifMatch }: Call, current: Row, version: unknown): void {
-  const about = `The record is at version ${current.version} by now. Read it again, then decide.`;
+  const about = `The record is now at version ${current.version}. Read it again, then decide.`;
   // A caller who has the record may send its version alone.
   const known = [etagOf(current), `"${current.version}"`];
   if (ifMatch !== undefined && ifMatch !== "*" && !ifMatch.some((tag) => known.includes(tag))) {

@@ -64,7 +64,7 @@ export function foldCasing(operation: Operation, input: Record<string, unknown>)
   const folded: Record<string, unknown> = {};
   for (const [key, value] of Object.entries(input)) {
     const name = Object.hasOwn(shape, key) ? key : (otherCasings(operation).get(key) ?? key);
-    if (Object.hasOwn(folded, name)) throw refused(name, "is given twice, in two casings");
+    if (Object.hasOwn(folded, name)) throw refused(name, "is given in two casings: give it once");
     folded[name] = value;
   }
   return folded;

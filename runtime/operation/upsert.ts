@@ -26,7 +26,7 @@ export function upsertOperation(create: Operation, update: Operation, merging: M
   const { table } = create.crud!;
   if (merging.on && !keysOf(table).some((key) => key.join() === merging.on!.toSorted().join())) {
     const known = keysOf(table).map((key) => key.join(","));
-    throw invalid("on_conflict", `rows of ${table.name} are told apart by ${known.join(", or by ")}`);
+    throw invalid("on_conflict", `must be a key of ${table.name}: ${known.join(", or ")}`);
   }
   const operation = tool({
     ...create,
@@ -76,6 +76,6 @@ async function findRow(
     where property_id = ${property.id} and ${join(conditions, " and ")} ${andVisible(shapeOf(table))}`;
   if (found || key[0] !== "id") return found?.id ?? null;
   throw new Fault("not_found", {
-    message: `No record with the id ${values[0]} in this property. A new one is sent without an id.`,
+    message: `No record with the id ${values[0]} in this property. Leave the id out for a new record.`,
   });
 }

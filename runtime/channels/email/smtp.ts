@@ -36,10 +36,10 @@ const settings = z
   .transform(({ url, host, ...rest }, context) => {
     if (url && host === undefined) return { ...rest, ...url };
     if (!url && host !== undefined) return { ...rest, host };
-    context.addIssue({ code: "custom", message: "give either url or host" });
+    context.addIssue({ code: "custom", message: "set either url or host" });
     return z.NEVER;
   })
-  .refine(({ user, pass }) => (user === undefined) === (pass === undefined), "user and pass go together");
+  .refine(({ user, pass }) => (user === undefined) === (pass === undefined), "set both user and pass, or neither");
 
 type Settings = z.output<typeof settings>;
 

@@ -48,7 +48,7 @@ export async function confirmSns(url: string, topicArn: string): Promise<void> {
   const parsed = URL.parse(url);
   const isAction = parsed?.searchParams.get("Action") === "ConfirmSubscription";
   if (!isAction || parsed?.origin !== originOf(topicArn)) {
-    throw new Error("The subscription is to be confirmed at another host than Amazon's.");
+    throw new Error("The subscription's confirmation address is not Amazon's.");
   }
   const response = await fetch(parsed, { redirect: "error", signal: AbortSignal.timeout(TIMEOUT_MS) });
   await response.body?.cancel();

@@ -204,7 +204,7 @@ test("a refusal stays small and quick however much is wrong, and says how much m
     ...keys(1_000),
   });
   expect(body.details).toHaveLength(21);
-  expect(body.details.at(-1)).toEqual({ field: "body", message: "and 980 more that are wrong" });
+  expect(body.details.at(-1)).toEqual({ field: "body", message: "and 980 more problems" });
   expect(body.error).toContain("and 995 more");
 });
 

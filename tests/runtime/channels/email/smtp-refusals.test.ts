@@ -27,11 +27,11 @@ test.each([
 });
 
 test.each([
-  [{}, "settings: give either url or host"],
+  [{}, "settings: set either url or host"],
   [{ url: "http://a.example" }, "url: must be smtp://"],
   [{ url: "smtp://u:%zz@a.example" }, "url: must be smtp://"],
-  [{ host: "a.example", url: "smtp://a.example" }, "settings: give either url or host"],
-  [{ host: "a.example", user: "casino" }, "settings: user and pass go together"],
+  [{ host: "a.example", url: "smtp://a.example" }, "settings: set either url or host"],
+  [{ host: "a.example", user: "casino" }, "settings: set both user and pass, or neither"],
   [{ host: "a.example", hots: "b" }, "hots"],
 ])("settings %j are refused and say why", (settings, why) => {
   expect(() => openProvider("email", "smtp", settings, keepNothing)).toThrow(why);
