@@ -43,7 +43,11 @@ const Environment = z.object({
     .max(100)
     .default(4)
     .describe("Connections per process, for writing and for reading each."),
-  DATA_DIR: z.string().min(1).default(".data").describe("The folder of the embedded database and its secret."),
+  DATA_DIR: z
+    .string()
+    .min(1)
+    .default(".data")
+    .describe("The folder of the embedded database and its secret."),
   ROLE: z
     .enum(["web", "worker", "all"])
     .default("all")
@@ -80,7 +84,10 @@ const Environment = z.object({
     .url({ protocol: /^smtps?$/ })
     .optional()
     .describe("Such as smtp://user:password@mail.example:587. Required with EMAIL_PROVIDER=smtp."),
-  EMAIL_FROM: z.email().optional().describe("The sender where neither a campaign nor its property names one."),
+  EMAIL_FROM: z
+    .email()
+    .optional()
+    .describe("The sender where neither a campaign nor its property names one."),
   DNS_SERVERS: z
     .string()
     .refine(areResolvers, "must be addresses, with or without a port, such as 1.1.1.1,9.9.9.9:53")

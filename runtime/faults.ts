@@ -44,7 +44,10 @@ export const FAULTS = {
     message: "This Idempotency-Key was used for another request. Use a new key for a new operation.",
   },
   rate_limited: { status: 429, message: "rate_limited" },
-  header_too_large: { status: 431, message: "The request's headers are too large. Send fewer or shorter ones." },
+  header_too_large: {
+    status: 431,
+    message: "The request's headers are too large. Send fewer or shorter ones.",
+  },
   internal: { status: 500, message: "The service failed. Retry with backoff." },
   unavailable: { status: 503, message: "The service is briefly unavailable. Retry with backoff." },
 } as const satisfies Record<string, { status: number; message: string }>;
@@ -182,7 +185,10 @@ export function toFault(error: unknown): Fault {
   if (CONNECTION_ERRORS.has(code)) return new Fault("unavailable", { cause: error, retryAfter: 1 });
   if (!/^[0-9A-Z]{5}$/.test(code)) return new Fault("internal", { cause: error });
   if (code === "23505") {
-    return new Fault("conflict", { message: "A record with these values exists already. Change that one, or use other values.", cause: error });
+    return new Fault("conflict", {
+      message: "A record with these values exists already. Change that one, or use other values.",
+      cause: error,
+    });
   }
   if (code === "23503") {
     return new Fault("not_found", {
@@ -191,10 +197,16 @@ export function toFault(error: unknown): Fault {
     });
   }
   if (code.startsWith("22")) {
-    return new Fault("invalid", { message: "A value does not fit its column's type. Correct the value.", cause: error });
+    return new Fault("invalid", {
+      message: "A value does not fit its column's type. Correct the value.",
+      cause: error,
+    });
   }
   if (code === "23514" || code === "23502") {
-    return new Fault("invalid", { message: "A value is not allowed for its column. Correct the value.", cause: error });
+    return new Fault("invalid", {
+      message: "A value is not allowed for its column. Correct the value.",
+      cause: error,
+    });
   }
   if (code === "XX000" && LOST_WORKER.test((error as Error).message)) {
     return new Fault("unavailable", { cause: error, retryAfter: 1 });

@@ -84,7 +84,9 @@ export async function chooseAccount(home: string, cluster: string): Promise<Acco
   // Root has copied or restored the folder.
   if (owner?.uid === 0) await exec("chown", ["-R", `${account?.uid}:${account?.gid}`, cluster]);
   if (!(await canEnter(account, home))) {
-    throw new Error(`User ${account?.uid} runs PostgreSQL and cannot reach ${home}. Set DATA_DIR to another folder.`);
+    throw new Error(
+      `User ${account?.uid} runs PostgreSQL and cannot reach ${home}. Set DATA_DIR to another folder.`,
+    );
   }
   return account;
 }

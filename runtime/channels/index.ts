@@ -9,7 +9,6 @@ import smtp from "./email/smtp.ts";
 import inboxMailbox from "./inbox/mailbox.ts";
 import type {
   CallbackRequest,
-  StoreMessages,
   Messages,
   Notice,
   OpenProvider,
@@ -18,6 +17,7 @@ import type {
   SendingChannel,
   SendOptions,
   SendOutcome,
+  StoreMessages,
 } from "./provider/channel.ts";
 import smsMailbox from "./sms/mailbox.ts";
 import twilio from "./sms/twilio.ts";

@@ -28,7 +28,9 @@ const PERMITTED: Record<Exclude<Access, "property" | "public">, string> = {
 
 /** The missing right is a role, not a scope: an API key with all scopes is refused too. */
 function roleFault(access: keyof typeof PERMITTED): Fault {
-  return new Fault("forbidden", { message: `Only ${PERMITTED[access]} may do this; an API key may not, whatever its scopes are.` });
+  return new Fault("forbidden", {
+    message: `Only ${PERMITTED[access]} may do this; an API key may not, whatever its scopes are.`,
+  });
 }
 
 /** The specification reserves these operations for a signed-in user: an API key does not authenticate there. */

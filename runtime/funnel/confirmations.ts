@@ -106,9 +106,12 @@ interface StoredToken {
 }
 
 function refusal({ name }: Operation, stored: StoredToken | undefined): string {
-  if (!stored) return "is not known here: it is mistyped, too old, or of another property. Call without it for a new preview";
-  if (stored.used) return "has been used: the call that it confirmed is done. Call without it for a new preview";
+  if (!stored)
+    return "is not known here: it is mistyped, too old, or of another property. Call without it for a new preview";
+  if (stored.used)
+    return "has been used: the call that it confirmed is done. Call without it for a new preview";
   if (stored.expired) return "has expired after ten minutes. Call without it for a new preview";
-  if (stored.tool !== name) return `was given by ${stored.tool}, and confirms only that. Call without it for a preview of this`;
+  if (stored.tool !== name)
+    return `was given by ${stored.tool}, and confirms only that. Call without it for a preview of this`;
   return "was given for other arguments. Repeat those of the preview exactly";
 }

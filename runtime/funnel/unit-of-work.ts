@@ -9,7 +9,7 @@ import { useConfirmation } from "./confirmations.ts";
 import { dryOutcome, isDry, Undone, without } from "./dry-run.ts";
 import { type Answer, claimKey, type Keyed, recordPart } from "./idempotency.ts";
 import { effectParts, type PendingEvent, type PendingJob } from "./outbox.ts";
-import { recordRefusal, keyedCall, scopeOf } from "./replay.ts";
+import { keyedCall, recordRefusal, scopeOf } from "./replay.ts";
 import type { Outcome } from "./service.ts";
 import { type Run, transact, writesRows } from "./transact.ts";
 

@@ -103,7 +103,9 @@ export async function openDirectory(db: Database, log: Log) {
     close: async () => {
       clearInterval(checking);
       clearInterval(using);
-      await flushUsed().catch((error: unknown) => log.warn({ err: error }, "the last uses of API keys are not written"));
+      await flushUsed().catch((error: unknown) =>
+        log.warn({ err: error }, "the last uses of API keys are not written"),
+      );
     },
   };
 }

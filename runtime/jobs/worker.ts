@@ -3,7 +3,7 @@ import { isSqlState } from "#db/connection/error-code.ts";
 import type { Log } from "#runtime/log.ts";
 import type { Job } from "#runtime/operation/job.ts";
 import { type ClaimedJob, type Claims, openClaims } from "./claims.ts";
-import { jobContexts, type JobDependencies } from "./job-context.ts";
+import { type JobDependencies, jobContexts } from "./job-context.ts";
 import { LEASE_LOST, pending, QUEUE_CHANNEL, queueNotifier, reap, untilNext } from "./queue.ts";
 import { openSlots } from "./slots.ts";
 
@@ -170,7 +170,8 @@ function runner(
     } else {
       const reason = { error: describe(error), interrupted: contexts.interrupted(error) };
       const outcome = await claims.fail(job, reason);
-      if (outcome === "dead") log.error(about, "the job failed for good; it stays in the queue as dead, with its error");
+      if (outcome === "dead")
+        log.error(about, "the job failed for good; it stays in the queue as dead, with its error");
       else log.warn({ ...about, outcome }, "the job failed; it runs again later");
     }
   };

@@ -29,7 +29,10 @@ export function unseal(config: Sealing, location: string, stored: string): strin
     const text = decipher.update(bytes.subarray(IV_BYTES, -TAG_BYTES));
     return Buffer.concat([text, decipher.final()]).toString("utf8");
   } catch (cause) {
-    throw new Error(`${location} does not open: it was changed, or sealed with another APP_SECRET. Start with that one`, { cause });
+    throw new Error(
+      `${location} does not open: it was changed, or sealed with another APP_SECRET. Start with that one`,
+      { cause },
+    );
   }
 }
 

@@ -1,6 +1,11 @@
 import { randomUUID } from "node:crypto";
 import type { ChosenProvider, Sender } from "#runtime/channels/index.ts";
-import { type EmailMessage, each, type StoreMessages, type SendOutcome } from "#runtime/channels/provider/channel.ts";
+import {
+  type EmailMessage,
+  each,
+  type SendOutcome,
+  type StoreMessages,
+} from "#runtime/channels/provider/channel.ts";
 import { jobContexts } from "#runtime/jobs/job-context.ts";
 import type { Job, JobContext, JobRuntime } from "#runtime/operation/job.ts";
 import { CATALOG } from "#tools/catalog.ts";

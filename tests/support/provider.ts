@@ -1,5 +1,5 @@
 import { openChannels, type Sender } from "#runtime/channels/index.ts";
-import type { StoreMessages, Reach, SendingChannel } from "#runtime/channels/provider/channel.ts";
+import type { Reach, SendingChannel, StoreMessages } from "#runtime/channels/provider/channel.ts";
 
 /** One provider by itself, which the test closes. */
 export function openProvider<C extends SendingChannel>(

@@ -1,5 +1,5 @@
 import type { Sender } from "#runtime/channels/index.ts";
-import type { StoreMessages, SendingChannel, SendOutcome } from "#runtime/channels/provider/channel.ts";
+import type { SendingChannel, SendOutcome, StoreMessages } from "#runtime/channels/provider/channel.ts";
 import type { Context } from "#runtime/operation/context.ts";
 import type { JobContext } from "#runtime/operation/job.ts";
 import type { Candidate } from "./choose.ts";

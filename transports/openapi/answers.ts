@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { isVersioned } from "#runtime/operation/etag.ts";
-import { recordsAnswer, type Operation } from "#runtime/operation/operation.ts";
+import { type Operation, recordsAnswer } from "#runtime/operation/operation.ts";
 import { TYPES } from "#transports/rest/prefer-header.ts";
 import type { Endpoint } from "./endpoint.ts";
 import { type HeaderName, headerReferences } from "./responses.ts";

@@ -1,6 +1,6 @@
 import { FAULTS, type FaultCode } from "#runtime/faults.ts";
 import type { Catalog } from "#runtime/operation/catalog.ts";
-import { recordsAnswer, type Operation } from "#runtime/operation/operation.ts";
+import { type Operation, recordsAnswer } from "#runtime/operation/operation.ts";
 import { CALLBACK_ERRORS } from "./callbacks.ts";
 import type { Json } from "./schemas.ts";
 

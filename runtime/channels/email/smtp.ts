@@ -39,7 +39,10 @@ const settings = z
     context.addIssue({ code: "custom", message: "set either url or host" });
     return z.NEVER;
   })
-  .refine(({ user, pass }) => (user === undefined) === (pass === undefined), "set both user and pass, or neither");
+  .refine(
+    ({ user, pass }) => (user === undefined) === (pass === undefined),
+    "set both user and pass, or neither",
+  );
 
 type Settings = z.output<typeof settings>;
 

@@ -1,4 +1,11 @@
-import type { StoreMessages, StoredMessage, Messages, OpenProvider, SendingChannel, SendOutcome } from "./channel.ts";
+import type {
+  Messages,
+  OpenProvider,
+  SendingChannel,
+  SendOutcome,
+  StoredMessage,
+  StoreMessages,
+} from "./channel.ts";
 
 /**
  * The mailbox provider of a channel: it stores its messages. `flaw` refuses a message that every vendor would refuse.
@@ -11,7 +18,9 @@ export function openMailbox<C extends SendingChannel>(
     async send(messages, { store }) {
       const refused = messages.map(flaw).filter((outcome) => outcome !== undefined);
       const flawed = new Set(refused.map((outcome) => outcome.id));
-      const accepted = messages.filter(({ id }) => !flawed.has(id)).map((message) => toStored(channel, message));
+      const accepted = messages
+        .filter(({ id }) => !flawed.has(id))
+        .map((message) => toStored(channel, message));
       return [...refused, ...(accepted.length > 0 ? await tryStore(store, accepted) : [])];
     },
     close: async () => {},
@@ -29,7 +38,12 @@ async function tryStore(store: StoreMessages, accepted: StoredMessage[]): Promis
     }));
   } catch (error) {
     const message = error instanceof Error ? error.message : String(error);
-    return accepted.map(({ message: { id } }) => ({ id, status: "retry", code: "mailbox_unavailable", message }));
+    return accepted.map(({ message: { id } }) => ({
+      id,
+      status: "retry",
+      code: "mailbox_unavailable",
+      message,
+    }));
   }
 }
 

@@ -49,7 +49,7 @@ test("a mailbox that cannot keep asks for another try", async () => {
 });
 
 test("the mailbox refuses what no server would take", async () => {
-  const keep = vi.fn(async () => {});
+  const store = vi.fn(async () => {});
   const mailbox = openProvider("email", "mailbox", {}, store);
   const outcomes = await mailbox.send([email("a", { subject: "Hi\r\nBcc: b@example.com" })], { signal });
   expect(outcomes).toMatchObject([{ id: "a", status: "failed", code: "invalid_message" }]);

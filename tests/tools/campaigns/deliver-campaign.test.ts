@@ -1,6 +1,6 @@
 import postgres from "postgres";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import type { EmailMessage, StoreMessages, SendOutcome } from "#runtime/channels/provider/channel.ts";
+import type { EmailMessage, SendOutcome, StoreMessages } from "#runtime/channels/provider/channel.ts";
 import { enqueue } from "#runtime/jobs/queue.ts";
 import type { Context } from "#runtime/operation/context.ts";
 import { renderMessages } from "#tools/campaigns/content/render-messages.ts";
@@ -33,7 +33,9 @@ const addresses = (messages: EmailMessage[]) => messages.map(({ to }) => to).sor
 
 describe("a worker that is killed", () => {
   /** Runs the jobs, with a kill after 1, 2, 3 … transactions each time, until they are through. */
-  async function survive(open: (store: StoreMessages) => ReturnType<typeof vendor>["sender"]): Promise<number> {
+  async function survive(
+    open: (store: StoreMessages) => ReturnType<typeof vendor>["sender"],
+  ): Promise<number> {
     for (let kills = 0; ; kills += 1) {
       try {
         await scenario.work({ open, killedAfter: { left: kills + 1 } });

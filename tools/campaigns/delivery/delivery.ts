@@ -1,4 +1,4 @@
-import type { StoreMessages, StoredMessage, SendingChannel } from "#runtime/channels/provider/channel.ts";
+import type { SendingChannel, StoredMessage, StoreMessages } from "#runtime/channels/provider/channel.ts";
 import type { Context } from "#runtime/operation/context.ts";
 import type { JobContext } from "#runtime/operation/job.ts";
 import type { Campaign } from "#tools/campaigns/campaign/campaign.ts";

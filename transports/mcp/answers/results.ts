@@ -2,7 +2,7 @@ import type { CallToolResult, InputRequiredResult } from "@modelcontextprotocol/
 import { csvRows } from "#db/stream/csv.ts";
 import { isUuid } from "#db/text.ts";
 import type { Outcome } from "#runtime/funnel/service.ts";
-import { recordsAnswer, type Operation } from "#runtime/operation/operation.ts";
+import { type Operation, recordsAnswer } from "#runtime/operation/operation.ts";
 import { isList, positionAfter } from "#runtime/operation/paging.ts";
 import type { FORMATS } from "#transports/mcp/listing/schemas.ts";
 

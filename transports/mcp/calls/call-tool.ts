@@ -6,14 +6,14 @@ import {
 } from "@modelcontextprotocol/server";
 import { Fault, invalid, loggedFault } from "#runtime/faults.ts";
 import { checkScope, tenantOf, withTenant } from "#runtime/funnel/access.ts";
-import { type AgentCall, mustConfirm } from "#runtime/funnel/confirmations.ts";
 import { canonicalHash } from "#runtime/funnel/audit.ts";
+import { type AgentCall, mustConfirm } from "#runtime/funnel/confirmations.ts";
 import { readIdempotencyKey } from "#runtime/funnel/idempotency.ts";
 import { invoke } from "#runtime/funnel/invoke.ts";
 import type { Outcome, Service } from "#runtime/funnel/service.ts";
 import type { Call } from "#runtime/operation/context.ts";
 import { foldCasing, inputFault } from "#runtime/operation/input.ts";
-import { isGrave, recordsAnswer, type Operation } from "#runtime/operation/operation.ts";
+import { isGrave, type Operation, recordsAnswer } from "#runtime/operation/operation.ts";
 import { isList, withPaging } from "#runtime/operation/paging.ts";
 import { startOf } from "#transports/http/file-body.ts";
 import { DECLINED, errorResult, failureOf, recordedFailure } from "#transports/mcp/answers/errors.ts";

@@ -59,7 +59,11 @@ export async function doConfirmed(asked: AgentCall, { token: argument, context }
 }
 
 /** The answer of an operation whose preview confirms others, with the token for them where one is asked for. */
-export async function withToken(asked: AgentCall, outcome: Outcome, context: ServerContext): Promise<Outcome> {
+export async function withToken(
+  asked: AgentCall,
+  outcome: Outcome,
+  context: ServerContext,
+): Promise<Outcome> {
   if (canAskHuman(context) || !(await mustConfirm(asked))) return outcome;
   const shown = { argumentsHash: hashOf(asked), bound: outcome.bound ?? null };
   const { token } = await giveConfirmation(asked, shown);
@@ -109,7 +113,11 @@ async function show(asked: AgentCall, human: boolean, changed?: string): Promise
   return { first };
 }
 
-function shown(preview: Record<string, unknown>, lines: string[], { token, until }: GivenToken): CallToolResult {
+function shown(
+  preview: Record<string, unknown>,
+  lines: string[],
+  { token, until }: GivenToken,
+): CallToolResult {
   const how = `Show this to whom you work for. To do it, call again with the same arguments and confirm_token = ${token}; it holds once, until ${until}.`;
   return {
     structuredContent: {
@@ -122,7 +130,11 @@ function shown(preview: Record<string, unknown>, lines: string[], { token, until
   };
 }
 
-function question({ operation, input }: AgentCall, lines: string[], { token }: GivenToken): InputRequiredResult {
+function question(
+  { operation, input }: AgentCall,
+  lines: string[],
+  { token }: GivenToken,
+): InputRequiredResult {
   const { [operation.property ?? ""]: _, ...shownInput } = input;
   const given = visible(JSON.stringify(shownInput));
   const about = given.length > MOST_ARGUMENTS ? `${given.slice(0, MOST_ARGUMENTS)}…` : given;

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { isGrave, recordsAnswer, type Operation } from "#runtime/operation/operation.ts";
+import { isGrave, type Operation, recordsAnswer } from "#runtime/operation/operation.ts";
 import { isList } from "#runtime/operation/paging.ts";
 import { DETAILS, hasColumns } from "./columns.ts";
 

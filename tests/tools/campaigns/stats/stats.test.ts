@@ -27,7 +27,9 @@ async function sent(players: number, fields: Record<string, unknown> = {}) {
       concurrency: 10,
       send: async (messages) => {
         given.push(...messages);
-        await store(messages.map((message) => ({ channel: "email", providerMessageId: message.id, message })));
+        await store(
+          messages.map((message) => ({ channel: "email", providerMessageId: message.id, message })),
+        );
         return messages.map((message) => ({ id: message.id, status: "sent", providerMessageId: message.id }));
       },
     }),
