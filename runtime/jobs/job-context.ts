@@ -39,8 +39,7 @@ export function jobContexts(
 
   const inProperty = async <T>(claimed: ClaimedJob, work: (context: Context) => Promise<T>): Promise<T> => {
     const property = claimed.property_id && (await directory.property(claimed.property_id));
-    if (!property)
-      throw new Fault("not_found", { message: `The job ${claimed.name} has no property.` });
+    if (!property) throw new Fault("not_found", { message: `The job ${claimed.name} has no property.` });
     const events: PendingEvent[] = [];
     const jobs: PendingJob[] = [];
     const call: Call = { actor: { type: "system", id: null }, transport: "job", requestId: claimed.id };
