@@ -45,8 +45,8 @@ export function arrayLiteral(values: unknown[]): string {
 }
 
 /**
- * Hex as the array `$1::bytea[]`. Not `decode($1, 'hex')` beside a column: under row-level security no index serves a
- * comparison with a function that is not leakproof.
+ * Hex as the array `$1::bytea[]`. `decode($1, 'hex')` would keep a column's index from use: it is not leakproof, and
+ * row-level security is on.
  */
 export function byteaLiteral(hexes: readonly string[]): string {
   return arrayLiteral(hexes.map((hex) => `\\x${hex}`));

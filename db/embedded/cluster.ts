@@ -32,7 +32,7 @@ export async function readNote(folder: string): Promise<Note | null> {
   return text === null ? null : Note.parse(JSON.parse(text));
 }
 
-/** Replaces the note atomically: a crash leaves no half of it, and no cluster without a known password. */
+/** Replaces the note atomically: a crash leaves neither half of it nor a cluster with an unknown password. */
 export async function writeNote(folder: string, note: Note): Promise<void> {
   const draft = join(folder, "postgres.json.new");
   await rm(draft, { force: true });

@@ -84,8 +84,8 @@ create table api_keys (
 );
 create index api_keys_property on api_keys (property_id, created_at);
 
--- A table beside the keys, because each process writes it every 5 s, and a cluster copies the keys to every node. No
--- foreign key, because a local table that references such a copy can deadlock with itself.
+-- A table beside the keys: each process writes it every 5 s, and a cluster copies the keys to every node. No foreign
+-- key, because a local table that references such a copy can deadlock with itself.
 create table api_key_uses (
   api_key_id uuid primary key,
   last_used_at timestamptz not null

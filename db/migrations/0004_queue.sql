@@ -49,8 +49,8 @@ revoke execute on function hold_lease(uuid, uuid) from public;
 grant execute on function hold_lease(uuid, uuid) to app_idle;
 
 -- Answers a job's input without addresses and texts, also in a vendor's notices. A job that has failed for good is
--- kept for inspection and never runs again, so it does not need its person. An erasure reaches existing jobs; this
--- function covers a vendor's notices that arrive after the erasure.
+-- only kept for inspection, so its person may go. An erasure reaches existing jobs; this function covers a vendor's
+-- notices that arrive after it.
 create function impersonal(input jsonb) returns jsonb language sql immutable parallel safe as $$
   select case when jsonb_typeof(bare -> 'notices') = 'array' then jsonb_set(bare, '{notices}', (
       select coalesce(jsonb_agg(case jsonb_typeof(n) when 'object' then n - personal else n end order by place), '[]')

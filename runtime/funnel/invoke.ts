@@ -107,7 +107,7 @@ async function flowing(
   property: Property,
   input: Record<string, unknown>,
 ): Promise<Outcome> {
-  // The slot comes first: an export without a slot is not recorded as done.
+  // The slot comes first: only an export with a slot is recorded as done.
   const slot = await service.db.exportSlot(property.id);
   try {
     let file: File | undefined;

@@ -26,8 +26,8 @@ export function flush(sql: Sql, property: string | null, events: PendingEvent[],
 }
 
 /**
- * The parts that write events with their deliveries, and jobs. An event without a subscribed active endpoint is not
- * stored.
+ * The parts that write events with their deliveries, and jobs. An event is stored only for a subscribed active
+ * endpoint.
  */
 export function effectParts(property: string | null, events: PendingEvent[], jobs: PendingJob[]): Fragment[] {
   return [
@@ -138,8 +138,8 @@ function eventRow({ type, object, previous }: PendingEvent) {
 }
 
 /**
- * Writes one event for each row of a query, whose one column is `object` (jsonb), for set-based writers. The query
- * does not run without a subscribed active endpoint. Answers the number of queued jobs.
+ * Writes one event for each row of a query with the one column `object` (jsonb), for set-based writers. The query
+ * runs only when an active endpoint has subscribed. Answers the number of queued jobs.
  */
 export async function emitMany(
   transaction: Sql,

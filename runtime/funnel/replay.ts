@@ -7,7 +7,7 @@ import { claimKey, findRecorded, type Keyed, recordPart } from "./idempotency.ts
 import type { Outcome } from "./service.ts";
 import { type Run, transact } from "./transact.ts";
 
-/** Null without a key, and for public operations: anonymous callers must not share keys. */
+/** Null for a call without a key, and for public operations: anonymous callers would share their keys. */
 export function keyedCall({ operation, call, property }: Omit<Run, "inputs">): Keyed | null {
   const { idempotency } = call;
   if (!idempotency || !recordsAnswer(operation) || operation.access === "public") return null;

@@ -6,7 +6,7 @@ import type { Service } from "./service.ts";
 
 /**
  * One transaction of the service itself in a property, with its events and jobs: for counters, and for vendors'
- * notices. It writes no audit row, so no operation uses it.
+ * notices. Operations go through `invoke`, because this writes no audit row.
  */
 export async function writeAsService<T>(
   service: Service,

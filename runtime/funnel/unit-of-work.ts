@@ -135,7 +135,7 @@ function contextOf(running: Running): Context {
   };
   return {
     sql,
-    // Operations without a property do not read it; the funnel has resolved it for all others.
+    // The funnel has resolved it for all operations that read it.
     property: property as Property,
     call,
     config: service.config,

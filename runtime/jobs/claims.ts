@@ -54,7 +54,7 @@ export function openClaims(db: Database, log: Log, leaseMs: number) {
       if (jobs.length > 0) await retry.untilDone(() => queue.release(db, jobs));
       forget(...jobs);
     },
-    /** Prolongs the leases. A job whose lease is gone is told to stop. */
+    /** Prolongs the leases. A job without its lease is told to stop. */
     heartbeat: async () => {
       const jobs = [...held];
       if (jobs.length === 0) return;

@@ -1,6 +1,6 @@
 import type { ClaimedJob } from "./claims.ts";
 
-/** The share of the slots that one tenant may fill, so that another's short job never waits for its long ones. */
+/** The share of the slots that one tenant may fill: its long jobs must leave room for another's short job. */
 const TENANT_SHARE = 0.75;
 /** Milliseconds. As many jobs are claimed ahead as end in this time: many short ones, no long ones. */
 const CLAIM_AHEAD = 100;

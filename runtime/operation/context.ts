@@ -101,7 +101,7 @@ export interface Context {
   log: Log;
   /** Milliseconds since 1970, by the database's clock. */
   now(): number;
-  /** A session token, issued at `from` (Unix seconds) or later, of a user whose identity is proved. */
+  /** A session token of a user with a proved identity, issued at `from` (Unix seconds) or later. */
   issueToken(userId: string, from?: number): Promise<string>;
   /** The detached JWS of bytes; the keys at /.well-known/jwks.json verify it. */
   signDetached(bytes: Uint8Array): Promise<string>;

@@ -5,7 +5,7 @@ const ADDRESS = /^[^\s\p{Cc}<>()[\]\\,;:"@]+@[^\s\p{Cc}<>()[\]\\,;:"@]+$/u;
 const LINE_BREAK = /[\r\n\0]/;
 const HEADER_NAME = /^[!-9;-~]+$/;
 
-/** The reason why an email can never be sent (a header that would add another one, a bad address), or nothing. */
+/** The reason why an email can never be sent, such as a bad address or a header that would add another one. */
 export function flaw(message: EmailMessage): (SendOutcome & { status: "failed" }) | undefined {
   const found = unsafe(message) ?? badAddress(message);
   return found === undefined

@@ -57,7 +57,7 @@ async function transmit(
   if (REFUSES_US.has(code)) return { id, status: "retry", code: named, message: words, fatal: true };
   const refusal = { code: named, message: words, own: code !== 0 };
   if (BUSY.has(code)) return trouble(message, { ...reply, status: 429 }, refusal);
-  // Twilio also answers 403 for a single number, such as one in a country that the account does not send to.
+  // Twilio also answers 403 for a single number, such as one in a country outside the account's permissions.
   if (reply.status === 403 && code !== 0) return { id, status: "failed", code: named, message: words };
   return trouble(message, reply, refusal);
 }
