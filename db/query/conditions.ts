@@ -8,7 +8,7 @@ import {
   refuse,
   type Scan,
 } from "./operands.ts";
-import type { Shape } from "./readable-table.ts";
+import type { ReadableTable } from "./readable-table.ts";
 import { quote } from "./values.ts";
 
 export interface Condition extends Operand {
@@ -38,14 +38,14 @@ const JSON_NUMBER = /^-?(?:0|[1-9]\d{0,30})(?:\.\d{1,30})?$/;
  * Reads `column.operator=value` and `column=operator.value`. Joined by a dot, both read
  * `column[.json.path][.not].operator.value`, as a condition does inside `or=(…)`.
  */
-export function parseCondition(shape: Shape, key: string, value: string): Condition {
-  const scan = { shape, field: key, text: `${key}.${value}`, at: 0 };
+export function parseCondition(readable: ReadableTable, key: string, value: string): Condition {
+  const scan = { readable, field: key, text: `${key}.${value}`, at: 0 };
   return readCondition(scan, false);
 }
 
 /** Reads the value of `or=`, `and=`, `not.or=`, `not.and=`: `(a.eq.1,and(b.is.null,c.gt.2))`. */
-export function parseGroup(shape: Shape, key: string, value: string): Group {
-  const scan = { shape, field: key, text: value, at: 0 };
+export function parseGroup(readable: ReadableTable, key: string, value: string): Group {
+  const scan = { readable, field: key, text: value, at: 0 };
   const group = readGroup(scan, key.endsWith("or") ? "or" : "and", key.startsWith("not."), 1);
   if (scan.at < value.length) refuse(scan, `unexpected ${quote(value.slice(scan.at))} after the closing )`);
   return group;
@@ -122,12 +122,12 @@ function readTarget(scan: Scan): Pick<Condition, "column" | "path" | "type"> {
   const end = dot < 0 ? scan.text.length : dot;
   const written = scan.text.slice(scan.at, end).trim();
   const [column = "", ...steps] = written.split(/(->>?)/);
-  const shape = Object.hasOwn(scan.shape.columns, column) ? scan.shape.columns[column] : undefined;
-  if (!shape) refuse(scan, `unknown column ${quote(column)}`);
+  const known = Object.hasOwn(scan.readable.columns, column) ? scan.readable.columns[column] : undefined;
+  if (!known) refuse(scan, `unknown column ${quote(column)}`);
   scan.at = end;
-  if (steps.length === 0) return { column, path: [], type: shape.type };
+  if (steps.length === 0) return { column, path: [], type: known.type };
   const arrows = steps.filter((_, index) => index % 2 === 0);
-  if (shape.type !== "jsonb" || arrows.slice(0, -1).includes("->>")) {
+  if (known.type !== "jsonb" || arrows.slice(0, -1).includes("->>")) {
     refuse(scan, `${quote(written)} is no path into a JSON column`);
   }
   const path = steps.filter((_, index) => index % 2 === 1);

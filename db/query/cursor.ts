@@ -1,21 +1,31 @@
 import { createHmac, timingSafeEqual } from "node:crypto";
 import { isNullable, type Order } from "./order.ts";
-import { QueryError, type Shape } from "./readable-table.ts";
+import { QueryError, type ReadableTable } from "./readable-table.ts";
 import { fitValue } from "./values.ts";
 
 const MAC_BYTES = 16;
 
 /** An opaque, signed position in a table's list: the order, and its values in the last row that was read. */
-export function writeCursor(key: Buffer, shape: Shape, order: Order[], values: (string | null)[]): string {
+export function writeCursor(
+  key: Buffer,
+  readable: ReadableTable,
+  order: Order[],
+  values: (string | null)[],
+): string {
   const content = Buffer.from(JSON.stringify([signature(order), ...values])).toString("base64url");
-  return `${content}.${macOf(key, shape, content).toString("base64url")}`;
+  return `${content}.${macOf(key, readable, content).toString("base64url")}`;
 }
 
 /** The values of a cursor, each fitted to its column. Throws QueryError on a cursor without our signature. */
-export function readCursor(key: Buffer, shape: Shape, order: Order[], cursor: string): (string | null)[] {
+export function readCursor(
+  key: Buffer,
+  readable: ReadableTable,
+  order: Order[],
+  cursor: string,
+): (string | null)[] {
   const [content = "", mac = "", ...rest] = cursor.split(".", 3);
   const given = Buffer.from(mac, "base64url");
-  const expected = macOf(key, shape, content);
+  const expected = macOf(key, readable, content);
   const ours = given.length === expected.length && timingSafeEqual(given, expected) && rest.length === 0;
   // Several last characters decode to the same bytes, so the text is compared.
   if (!ours || mac !== expected.toString("base64url")) {
@@ -28,12 +38,12 @@ export function readCursor(key: Buffer, shape: Shape, order: Order[], cursor: st
     // A column's type may have changed since the cursor was made.
     if (value === null && isNullable(column)) return null;
     if (value === null) throw new QueryError("cursor", "the cursor is of another version; start again");
-    return fitValue("cursor", shape.columns[column]?.type ?? "text", value);
+    return fitValue("cursor", readable.columns[column]?.type ?? "text", value);
   });
 }
 
-function macOf(key: Buffer, shape: Shape, content: string): Buffer {
-  return createHmac("sha256", key).update(`${shape.table} ${content}`).digest().subarray(0, MAC_BYTES);
+function macOf(key: Buffer, readable: ReadableTable, content: string): Buffer {
+  return createHmac("sha256", key).update(`${readable.table} ${content}`).digest().subarray(0, MAC_BYTES);
 }
 
 function signature(order: Order[]): string {

@@ -1,4 +1,4 @@
-import { type ColumnType, QueryError, type Shape } from "./readable-table.ts";
+import { type ColumnType, QueryError, type ReadableTable } from "./readable-table.ts";
 import { fitValue, quote } from "./values.ts";
 
 export type Operator =
@@ -56,7 +56,7 @@ const ITEMS = {
 
 /** The reading position in one query key's text. */
 export interface Scan {
-  shape: Shape;
+  readable: ReadableTable;
   field: string;
   text: string;
   at: number;

@@ -1,4 +1,4 @@
-import { QueryError, type Shape } from "./readable-table.ts";
+import { QueryError, type ReadableTable } from "./readable-table.ts";
 import { quote } from "./values.ts";
 
 export interface Order {
@@ -19,10 +19,10 @@ export const NEWEST_FIRST = "created_at.desc";
  * Reads `adt.desc.nullslast,email`. By default nulls come last ascending and first descending. The id always ends the
  * order, so that pages neither repeat nor skip a row.
  */
-export function parseOrder(shape: Shape, text: string): Order[] {
+export function parseOrder(readable: ReadableTable, text: string): Order[] {
   const order: Order[] = [];
   for (const part of text.split(",")) {
-    const one = parseKey(shape, part.trim());
+    const one = parseKey(readable, part.trim());
     if (order.some(({ column }) => column === one.column)) {
       throw new QueryError("order", `${one.column} is named twice`);
     }
@@ -38,11 +38,11 @@ export function isNullable(column: string): boolean {
   return !NEVER_NULL.has(column);
 }
 
-function parseKey(shape: Shape, text: string): Order {
+function parseKey(readable: ReadableTable, text: string): Order {
   const dot = text.indexOf(".");
   const column = dot < 0 ? text : text.slice(0, dot);
   const direction = dot < 0 ? "asc" : text.slice(dot + 1);
-  const type = Object.hasOwn(shape.columns, column) ? shape.columns[column]?.type : undefined;
+  const type = Object.hasOwn(readable.columns, column) ? readable.columns[column]?.type : undefined;
   if (!type) throw new QueryError("order", `unknown column ${quote(column)}`);
   if (UNORDERED.has(type)) throw new QueryError("order", `${column} is ${type}, which has no order`);
   if (!DIRECTION.test(direction)) {

@@ -1,6 +1,6 @@
 import { conditionsOf, type Filter, parseCondition, parseGroup } from "./conditions.ts";
 import { NEWEST_FIRST, type Order, parseOrder } from "./order.ts";
-import { QueryError, type Shape } from "./readable-table.ts";
+import { QueryError, type ReadableTable } from "./readable-table.ts";
 import { assertText, quote } from "./values.ts";
 
 export interface Query {
@@ -29,7 +29,10 @@ export const OPTIONS: ReadonlySet<string> = new Set(["select", "order", "limit",
  * form (`tier.not.eq=gold`, `custom.vip.eq=true`) and in PostgREST's (`tier=not.eq.gold`, `custom->>vip=eq.true`,
  * `or=(a.eq.1,b.is.null)`). An empty `cursor` starts keyset paging. Throws QueryError, naming the key.
  */
-export function parseQuery(shape: Shape, pairs: Iterable<[string, Value | readonly Value[]]>): Query {
+export function parseQuery(
+  readable: ReadableTable,
+  pairs: Iterable<[string, Value | readonly Value[]]>,
+): Query {
   const where: Filter[] = [];
   const options = new Map<string, string>();
   const read = (key: string, value: string) => {
@@ -38,7 +41,7 @@ export function parseQuery(shape: Shape, pairs: Iterable<[string, Value | readon
       if (options.has(key)) throw new QueryError(key, "is given twice");
       options.set(key, value);
     } else {
-      where.push(GROUPS.has(key) ? parseGroup(shape, key, value) : parseCondition(shape, key, value));
+      where.push(GROUPS.has(key) ? parseGroup(readable, key, value) : parseCondition(readable, key, value));
     }
   };
   for (const [key, values] of pairs) {
@@ -52,9 +55,9 @@ export function parseQuery(shape: Shape, pairs: Iterable<[string, Value | readon
     throw new QueryError("cursor", "a page starts at a cursor or at an offset, not both");
   }
   return {
-    select: parseSelect(shape, options.get("select") ?? "*"),
+    select: parseSelect(readable, options.get("select") ?? "*"),
     where,
-    order: parseOrder(shape, options.get("order") ?? NEWEST_FIRST),
+    order: parseOrder(readable, options.get("order") ?? NEWEST_FIRST),
     limit: parseCount("limit", options.get("limit"), DEFAULT_LIMIT, MAX_LIMIT),
     offset: parseCount("offset", options.get("offset"), 0, MAX_OFFSET),
     ...(cursor !== undefined && { cursor }),
@@ -66,10 +69,10 @@ type Value = string | number;
 const GROUPS = new Set(["or", "and", "not.or", "not.and"]);
 
 /** Reads `id,email`; null stands for `*`, every column. */
-export function parseSelect(shape: Shape, text: string): string[] | null {
+export function parseSelect(readable: ReadableTable, text: string): string[] | null {
   const names = text.split(",").map((name) => name.trim());
   for (const name of names) {
-    if (name !== "*" && !Object.hasOwn(shape.columns, name)) {
+    if (name !== "*" && !Object.hasOwn(readable.columns, name)) {
       throw new QueryError("select", `unknown column ${quote(name)}`);
     }
   }

@@ -12,17 +12,17 @@ export type ColumnType =
   | "text[]"
   | "uuid[]";
 
-export interface ColumnShape {
+export interface ReadableColumn {
   type: ColumnType;
   /** An SQL expression over the table's own columns, for a column that is computed at reading. */
   sql?: string;
 }
 
 /** The part of a tenant's table that the generic reader may read. Names come from code, never from a request. */
-export interface Shape {
+export interface ReadableTable {
   table: string;
   /** In the order of output. */
-  columns: Readonly<Record<string, ColumnShape>>;
+  columns: Readonly<Record<string, ReadableColumn>>;
   /** A predicate that every read adds, such as `deleted_at is null`. */
   visible?: string;
 }
@@ -39,6 +39,6 @@ export class QueryError extends Error {
 }
 
 /** The condition that excludes hidden rows, to append to a `where`. */
-export function andVisible({ visible }: Shape): Fragment {
+export function andVisible({ visible }: ReadableTable): Fragment {
   return raw(visible === undefined ? "" : ` and (${visible})`);
 }

@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto";
 import { cast, type Fragment, identifier, join, raw, sql } from "#db/sql.ts";
 import { readCursor, writeCursor } from "./cursor.ts";
 import type { Query } from "./parse.ts";
-import { andVisible, type Shape } from "./readable-table.ts";
+import { andVisible, type ReadableTable } from "./readable-table.ts";
 import { afterSql, columnSql, filtersSql, orderSql } from "./to-sql.ts";
 import { fitValue } from "./values.ts";
 
@@ -36,9 +36,19 @@ export type Count = "exact" | "planned" | "estimated";
 
 export interface Reader {
   /** Throws QueryError on a cursor of another list. */
-  list(property: string, shape: Shape, query: Query, options?: { count?: Count | undefined }): Promise<Page>;
+  list(
+    property: string,
+    readable: ReadableTable,
+    query: Query,
+    options?: { count?: Count | undefined },
+  ): Promise<Page>;
   /** The record as JSON, or null when the property has no such id. Throws QueryError on an id that is no uuid. */
-  get(property: string, shape: Shape, id: string, select?: string[] | null): Promise<string | null>;
+  get(
+    property: string,
+    readable: ReadableTable,
+    id: string,
+    select?: string[] | null,
+  ): Promise<string | null>;
 }
 
 // Below this offset, reading the skipped rows costs less than finding the page's rows twice.
@@ -54,16 +64,18 @@ const USUAL_LIMITS = new Set([10, 20, 25, 50, 100]);
  * they last as long as the process.
  */
 export function reader(db: { read: ReadRows }, cursorKey = randomBytes(32)): Reader {
-  const planned = async (property: string, shape: Shape, query: Query): Promise<number> => {
-    const [row] = await db.read(sql`explain (format json) select from ${fittingSql(property, shape, query)}`);
+  const planned = async (property: string, readable: ReadableTable, query: Query): Promise<number> => {
+    const [row] = await db.read(
+      sql`explain (format json) select from ${fittingSql(property, readable, query)}`,
+    );
     const [{ Plan: plan }] = JSON.parse(String(row![0])) as [{ Plan: { "Plan Rows": number } }];
     return plan["Plan Rows"];
   };
   return {
-    list: async (property, shape, query, { count } = {}) => {
-      const after = query.cursor ? readCursor(cursorKey, shape, query.order, query.cursor) : null;
+    list: async (property, readable, query, { count } = {}) => {
+      const after = query.cursor ? readCursor(cursorKey, readable, query.order, query.cursor) : null;
       const short = count === undefined && isShort(query);
-      const statement = listSql(property, shape, query, { count, after, short });
+      const statement = listSql(property, readable, query, { count, after, short });
       const [row] = await db.read(statement, { short });
       if (!row) throw new Error("an aggregate gave no row");
       const [body, rows, last, total] = row;
@@ -73,17 +85,17 @@ export function reader(db: { read: ReadRows }, cursorKey = randomBytes(32)): Rea
         body: String(body ?? "[]"),
         rows: Number(rows),
         ...(count && {
-          total: guessed ? Math.max(counted, await planned(property, shape, query)) : counted,
+          total: guessed ? Math.max(counted, await planned(property, readable, query)) : counted,
         }),
         ...(typeof last === "string" && {
-          nextCursor: writeCursor(cursorKey, shape, query.order, JSON.parse(last)),
+          nextCursor: writeCursor(cursorKey, readable, query.order, JSON.parse(last)),
         }),
       };
     },
-    get: async (property, shape, id, select = null) => {
+    get: async (property, readable, id, select = null) => {
       const [row] = await db.read(
         sql`select row_to_json(t) from (
-          select ${columnsSql(shape, select)} from ${tenantSql(property, shape)}
+          select ${columnsSql(readable, select)} from ${tenantSql(property, readable)}
             and "id" = ${fitValue("id", "uuid", id)}::uuid) t`,
         { short: true },
       );
@@ -106,12 +118,12 @@ function isShort({ where, order, limit, offset }: Query): boolean {
 }
 
 /** The only place that names a tenant's table: always with its property, as the first predicate. */
-function tenantSql(property: string, shape: Shape): Fragment {
-  return sql`${identifier(shape.table)} where "property_id" = ${property}${andVisible(shape)}`;
+function tenantSql(property: string, readable: ReadableTable): Fragment {
+  return sql`${identifier(readable.table)} where "property_id" = ${property}${andVisible(readable)}`;
 }
 
-function fittingSql(property: string, shape: Shape, query: Query): Fragment {
-  return sql`${tenantSql(property, shape)} and ${filtersSql(shape, query.where)}`;
+function fittingSql(property: string, readable: ReadableTable, query: Query): Fragment {
+  return sql`${tenantSql(property, readable)} and ${filtersSql(readable, query.where)}`;
 }
 
 interface ListOptions {
@@ -124,23 +136,23 @@ interface ListOptions {
 /** Answers the page, its row count, and on request the last row's cursor values and the total. */
 function listSql(
   property: string,
-  shape: Shape,
+  readable: ReadableTable,
   query: Query,
   { count, after: values, short }: ListOptions,
 ): Fragment {
-  const fitting = fittingSql(property, shape, query);
-  const columns = columnsSql(shape, query.select);
+  const fitting = fittingSql(property, readable, query);
+  const columns = columnsSql(readable, query.select);
   const total = totalSql(fitting, count);
   const limit = short ? raw(String(query.limit)) : cast(query.limit, "int");
   if (query.cursor === undefined) {
     return sql`select json_agg(t), count(*), null${total}
-      from (select ${columns} ${pageSql(property, shape, query, fitting, limit)}) t`;
+      from (select ${columns} ${pageSql(property, readable, query, fitting, limit)}) t`;
   }
   // One row more than the limit shows whether there is a next page; it is not answered.
-  const after = values === null ? raw("") : sql` and ${afterSql(shape, query.order, values)}`;
-  const order = orderSql(shape, query.order);
-  const keys = join(query.order.map(({ column }) => sql`${columnSql(shape, column)}::text`));
-  const given = join(selected(shape, query.select).map((name) => sql`p.${identifier(name)}`));
+  const after = values === null ? raw("") : sql` and ${afterSql(readable, query.order, values)}`;
+  const order = orderSql(readable, query.order);
+  const keys = join(query.order.map(({ column }) => sql`${columnSql(readable, column)}::text`));
+  const given = join(selected(readable, query.select).map((name) => sql`p.${identifier(name)}`));
   return sql`select json_agg(t) filter (where row_no <= ${limit}), count(*) filter (where row_no <= ${limit}),
       case when count(*) > ${limit} then max(key) filter (where row_no = ${limit}) end${total}
     from (
@@ -158,24 +170,32 @@ function totalSql(fitting: Fragment, count: Count | undefined): Fragment {
   return sql`, (select count(*) from ${counted})`;
 }
 
-function pageSql(property: string, shape: Shape, query: Query, fitting: Fragment, limit: Fragment): Fragment {
-  const sorted = sql`order by ${orderSql(shape, query.order)}`;
+function pageSql(
+  property: string,
+  readable: ReadableTable,
+  query: Query,
+  fitting: Fragment,
+  limit: Fragment,
+): Fragment {
+  const sorted = sql`order by ${orderSql(readable, query.order)}`;
   const offset = query.offset === 0 ? raw("") : sql` offset ${query.offset}::int`;
   const page = sql`${sorted} limit ${limit}${offset}`;
   if (query.offset < DEEP_OFFSET) return sql`from ${fitting} ${page}`;
-  return sql`from ${tenantSql(property, shape)} and "id" = any(array(select "id" from ${fitting} ${page})) ${sorted}`;
+  return sql`from ${tenantSql(property, readable)} and "id" = any(array(select "id" from ${fitting} ${page})) ${sorted}`;
 }
 
-function columnsSql(shape: Shape, select: string[] | null): Fragment {
+function columnsSql(readable: ReadableTable, select: string[] | null): Fragment {
   return join(
-    selected(shape, select).map((name) =>
-      shape.columns[name]?.sql ? sql`${columnSql(shape, name)} as ${identifier(name)}` : identifier(name),
+    selected(readable, select).map((name) =>
+      readable.columns[name]?.sql
+        ? sql`${columnSql(readable, name)} as ${identifier(name)}`
+        : identifier(name),
     ),
   );
 }
 
 /** The columns in the table's own order, to limit the number of distinct statements. */
-function selected(shape: Shape, select: string[] | null): string[] {
-  const names = Object.keys(shape.columns);
+function selected(readable: ReadableTable, select: string[] | null): string[] {
+  const names = Object.keys(readable.columns);
   return select === null ? names : names.filter((name) => select.includes(name));
 }

@@ -2,37 +2,37 @@ import { cast, type Fragment, identifier, join, raw, sql } from "#db/sql.ts";
 import type { Condition, Filter } from "./conditions.ts";
 import { IS } from "./operands.ts";
 import { isNullable, type Order } from "./order.ts";
-import { type ColumnType, QueryError, type Shape } from "./readable-table.ts";
+import { type ColumnType, QueryError, type ReadableTable } from "./readable-table.ts";
 
 /** The filters as one predicate; every value and every JSON key is a parameter. `true` when there are none. */
-export function filtersSql(shape: Shape, filters: Filter[]): Fragment {
-  return joinSql(shape, filters, "and");
+export function filtersSql(readable: ReadableTable, filters: Filter[]): Fragment {
+  return joinSql(readable, filters, "and");
 }
 
 /** The column, or the expression that computes it. */
-export function columnSql(shape: Shape, name: string): Fragment {
-  const column = Object.hasOwn(shape.columns, name) ? shape.columns[name] : undefined;
+export function columnSql(readable: ReadableTable, name: string): Fragment {
+  const column = Object.hasOwn(readable.columns, name) ? readable.columns[name] : undefined;
   if (!column) throw new QueryError(name, `unknown column ${name}`);
   return column.sql ? raw(`(${column.sql})`) : identifier(name);
 }
 
-export function orderSql(shape: Shape, order: Order[]): Fragment {
+export function orderSql(readable: ReadableTable, order: Order[]): Fragment {
   return join(
     order.map(({ column, descending, nullsFirst }) => {
       const nulls = nullsFirst === descending ? "" : nullsFirst ? " nulls first" : " nulls last";
-      return sql`${columnSql(shape, column)}${raw(`${descending ? " desc" : ""}${nulls}`)}`;
+      return sql`${columnSql(readable, column)}${raw(`${descending ? " desc" : ""}${nulls}`)}`;
     }),
   );
 }
 
 /** Selects the rows after the one that holds `values`. */
-export function afterSql(shape: Shape, order: Order[], values: (string | null)[]): Fragment {
+export function afterSql(readable: ReadableTable, order: Order[], values: (string | null)[]): Fragment {
   const keys = order.map((one, index) => {
     const value = values[index] ?? null;
-    const type = shape.columns[one.column]?.type ?? "text";
+    const type = readable.columns[one.column]?.type ?? "text";
     return {
       ...one,
-      key: columnSql(shape, one.column),
+      key: columnSql(readable, one.column),
       at: value === null ? null : typed(value, type),
     };
   });
@@ -62,17 +62,19 @@ function beyond({
   return nullsFirst ? further : sql`(${further} or ${key} is null)`;
 }
 
-function joinSql(shape: Shape, filters: Filter[], logic: "and" | "or"): Fragment {
+function joinSql(readable: ReadableTable, filters: Filter[], logic: "and" | "or"): Fragment {
   if (filters.length === 0) return sql`true`;
   return join(
-    filters.map((filter) => filterSql(shape, filter)),
+    filters.map((filter) => filterSql(readable, filter)),
     ` ${logic} `,
   );
 }
 
-function filterSql(shape: Shape, filter: Filter): Fragment {
+function filterSql(readable: ReadableTable, filter: Filter): Fragment {
   const holds =
-    "logic" in filter ? sql`(${joinSql(shape, filter.filters, filter.logic)})` : conditionSql(shape, filter);
+    "logic" in filter
+      ? sql`(${joinSql(readable, filter.filters, filter.logic)})`
+      : conditionSql(readable, filter);
   return filter.not ? sql`not (${holds})` : holds;
 }
 
@@ -90,9 +92,9 @@ const BINARY = {
   ov: "&&",
 };
 
-function conditionSql(shape: Shape, condition: Condition): Fragment {
+function conditionSql(readable: ReadableTable, condition: Condition): Fragment {
   const { operator, type, value } = condition;
-  const left = targetSql(shape, condition);
+  const left = targetSql(readable, condition);
   if (operator === "is") return sql`${left} ${raw(IS[String(value)]!)}`;
   if (operator === "in") return sql`${left} = any(${typed(value, `${type}[]`)})`;
   const right = typed(value, type);
@@ -104,8 +106,8 @@ function conditionSql(shape: Shape, condition: Condition): Fragment {
     : compared;
 }
 
-function targetSql(shape: Shape, { column, path, type }: Condition): Fragment {
-  const target = columnSql(shape, column);
+function targetSql(readable: ReadableTable, { column, path, type }: Condition): Fragment {
+  const target = columnSql(readable, column);
   const [key, ...deeper] = path;
   if (key === undefined) return target;
   const arrow = raw(type === "jsonb" ? ">" : ">>");

@@ -5,7 +5,7 @@ import type { EnqueueOptions, JobReference } from "#runtime/operation/context.ts
 
 type System = Pick<Database, "asSystem">;
 
-/** The channel on which a process that cannot run them notifies the others of new jobs. */
+/** The channel on which a process notifies the others of new jobs that it cannot run. */
 export const QUEUE_CHANNEL = "queue";
 
 /** SQLSTATE of `hold_lease`: another worker has the job. */

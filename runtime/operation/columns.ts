@@ -1,5 +1,5 @@
 import { z } from "zod";
-import type { ColumnType, Shape } from "#db/query/readable-table.ts";
+import type { ColumnType, ReadableTable } from "#db/query/readable-table.ts";
 import { type Fragment, identifier, join, raw, sql } from "#db/sql.ts";
 import type { Change, Column, ColumnRules, Columns, NextOf, SchemasOf, Table } from "./table.ts";
 
@@ -134,24 +134,24 @@ export function afterChange<C extends Columns>(columns: C, { input, current }: C
   return { ...absent, ...current, ...input } as NextOf<C>;
 }
 
-const shapes = new WeakMap<Table, Shape>();
+const readables = new WeakMap<Table, ReadableTable>();
 
 /** The columns and rows of a table that the generic reader may read. */
-export function shapeOf(table: Table): Shape {
-  let shape = shapes.get(table);
-  if (!shape) {
+export function readableOf(table: Table): ReadableTable {
+  let readable = readables.get(table);
+  if (!readable) {
     const columns = Object.entries(columnsOf(table)).map(([name, column]) => [
       name,
       { type: columnType(column.schema), ...(column.sql && { sql: column.sql }) },
     ]);
-    shape = {
+    readable = {
       table: table.name,
       columns: Object.fromEntries(columns),
       ...(table.softDelete && { visible: "deleted_at is null" }),
     };
-    shapes.set(table, shape);
+    readables.set(table, readable);
   }
-  return shape;
+  return readable;
 }
 
 /** The record as it is answered. */

@@ -4,7 +4,7 @@ import { andVisible } from "#db/query/readable-table.ts";
 import type { Count, Page, Reader } from "#db/query/reader.ts";
 import { identifier } from "#db/sql.ts";
 import { Fault, type FaultCode, noSuch, one } from "#runtime/faults.ts";
-import { columnNames, inputOf, shapeOf, viewOf } from "./columns.ts";
+import { columnNames, inputOf, readableOf, viewOf } from "./columns.ts";
 import type { Context } from "./context.ts";
 import { checkKeys, keysByReader } from "./defined-keys.ts";
 import { checkUnchanged, isVersioned } from "./etag.ts";
@@ -69,11 +69,11 @@ function listOperation(table: Table): Operation {
     ...operation,
     read: async (reader: Reader, property: string, input: ListInput): Promise<Page> => {
       const { count, filters: where = {}, ...options } = input;
-      const shape = shapeOf(table);
+      const readable = readableOf(table);
       const counting = typeof count === "string" ? count : count ? "exact" : undefined;
-      const query = parseQuery(shape, [...Object.entries(where), ...Object.entries(options)]);
+      const query = parseQuery(readable, [...Object.entries(where), ...Object.entries(options)]);
       if (table.definedKeys) await checkKeys(table, query.where, keysByReader(reader, property));
-      return reader.list(property, shape, query, { count: counting });
+      return reader.list(property, readable, query, { count: counting });
     },
   };
 }
@@ -101,7 +101,7 @@ function getOperation(table: Table): Operation {
   return {
     ...operation,
     read: async (reader: Reader, property: string, input: { id: string }): Promise<Page> => {
-      const body = await reader.get(property, shapeOf(table), input.id);
+      const body = await reader.get(property, readableOf(table), input.id);
       if (body === null) throw noSuch(words(table.noun), input.id);
       return { body, rows: 1 };
     },
@@ -221,7 +221,7 @@ export async function lockRow<C extends Columns>(
   const rows = await sql<{ row: RowOf<C> }[]>`
     select row_to_json(r) as row from (
       select ${columnNames(table)} from ${identifier(table.name)}
-      where property_id = ${property.id} and id = ${rowId} ${andVisible(shapeOf(table))}
+      where property_id = ${property.id} and id = ${rowId} ${andVisible(readableOf(table))}
       for update
     ) r`;
   return one(rows, words(table.noun), rowId).row;

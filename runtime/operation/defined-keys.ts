@@ -3,7 +3,7 @@ import { parseQuery } from "#db/query/parse.ts";
 import { QueryError } from "#db/query/readable-table.ts";
 import type { Reader } from "#db/query/reader.ts";
 import { identifier } from "#db/sql.ts";
-import { shapeOf } from "./columns.ts";
+import { readableOf } from "./columns.ts";
 import type { Context } from "./context.ts";
 import type { DefinedKeys, Row, Table } from "./table.ts";
 
@@ -32,12 +32,12 @@ function isByKey({ column, path }: Condition, definedKeys: DefinedKeys): boolean
 /** The look-up of `checkKeys` outside a transaction. */
 export function keysByReader(reader: Reader, property: string) {
   return async ({ definitions, key }: DefinedKeys): Promise<Row[]> => {
-    const shape = shapeOf(definitions);
-    const query = parseQuery(shape, [
+    const readable = readableOf(definitions);
+    const query = parseQuery(readable, [
       ["order", key],
       ["limit", "1000"],
     ]);
-    return JSON.parse((await reader.list(property, shape, query)).body) as Row[];
+    return JSON.parse((await reader.list(property, readable, query)).body) as Row[];
   };
 }
 

@@ -3,7 +3,7 @@ import { andVisible } from "#db/query/readable-table.ts";
 import { filtersSql } from "#db/query/to-sql.ts";
 import { adHoc, identifier } from "#db/sql.ts";
 import { Fault } from "#runtime/faults.ts";
-import { columnNames, shapeOf } from "./columns.ts";
+import { columnNames, readableOf } from "./columns.ts";
 import type { Context } from "./context.ts";
 import { checkKeys, keysBySql } from "./defined-keys.ts";
 import type { Row, Table } from "./table.ts";
@@ -21,13 +21,13 @@ export async function lockMatching(
   filters: [string, string][],
 ): Promise<Row[]> {
   const { sql, property } = context;
-  const shape = shapeOf(table);
-  const { where } = parseQuery(shape, filters);
+  const readable = readableOf(table);
+  const { where } = parseQuery(readable, filters);
   await checkKeys(table, where, keysBySql(context));
   const rows = await sql<{ row: Row }[]>`
     select row_to_json(r) as row from (
       select ${columnNames(table)} from ${identifier(table.name)}
-      where property_id = ${property.id} ${andVisible(shape)} and (${adHoc(filtersSql(shape, where))})
+      where property_id = ${property.id} ${andVisible(readable)} and (${adHoc(filtersSql(readable, where))})
       order by id limit ${MOST + 1} for update) r`;
   if (rows.length > MOST) {
     throw new Fault("invalid", { message: `The filters match more than ${MOST} rows. Narrow them.` });

@@ -2,7 +2,7 @@ import { z } from "zod";
 import { andVisible } from "#db/query/readable-table.ts";
 import { identifier, join } from "#db/sql.ts";
 import { Fault, invalid } from "#runtime/faults.ts";
-import { shapeOf } from "./columns.ts";
+import { readableOf } from "./columns.ts";
 import type { Context } from "./context.ts";
 import { foldCasing, parseInput } from "./input.ts";
 import { type Operation, tool } from "./operation.ts";
@@ -73,7 +73,7 @@ async function findRow(
   const conditions = key.map((name, index) => sql`${identifier(name)} = ${values[index]!}`);
   const [found] = await sql<{ id: string }[]>`
     select id from ${identifier(table.name)}
-    where property_id = ${property.id} and ${join(conditions, " and ")} ${andVisible(shapeOf(table))}`;
+    where property_id = ${property.id} and ${join(conditions, " and ")} ${andVisible(readableOf(table))}`;
   if (found || key[0] !== "id") return found?.id ?? null;
   throw new Fault("not_found", {
     message: `No record with the id ${values[0]} in this property. Leave the id out for a new record.`,

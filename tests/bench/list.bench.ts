@@ -6,7 +6,7 @@ import { promisify } from "node:util";
 import { parseQuery } from "#db/query/parse.ts";
 import { reader } from "#db/query/reader.ts";
 import { type Fragment, numbered } from "#db/sql.ts";
-import { shapeOf } from "#runtime/operation/columns.ts";
+import { readableOf } from "#runtime/operation/columns.ts";
 import players from "#tools/players/players.table.ts";
 import type { Report } from "./figure.ts";
 import { interleave, load, type Peer, SECONDS, type Speed, speedFigure, startPeer } from "./load.ts";
@@ -106,8 +106,8 @@ async function statement(property: string): Promise<{ text: string; values: unkn
     caught.push(numbered(asked));
     return [[]];
   };
-  const shape = shapeOf(players);
-  const query = parseQuery(shape, new URLSearchParams(OURS.split("?")[1]));
-  await reader({ read }).list(property, shape, query);
+  const readable = readableOf(players);
+  const query = parseQuery(readable, new URLSearchParams(OURS.split("?")[1]));
+  await reader({ read }).list(property, readable, query);
   return caught[0]!;
 }

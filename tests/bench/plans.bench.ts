@@ -2,7 +2,7 @@ import postgres from "postgres";
 import { parseQuery } from "#db/query/parse.ts";
 import { reader } from "#db/query/reader.ts";
 import { numbered } from "#db/sql.ts";
-import { shapeOf } from "#runtime/operation/columns.ts";
+import { readableOf } from "#runtime/operation/columns.ts";
 import players from "#tools/players/players.table.ts";
 import type { Report } from "./figure.ts";
 import { addProperty, type BenchProperty, openProperty } from "./property.ts";
@@ -67,7 +67,7 @@ interface Node {
 
 /** Of the statement that the service itself sends. */
 async function rowsTouched(role: postgres.Sql, property: string, query: string): Promise<number> {
-  const shape = shapeOf(players);
+  const readable = readableOf(players);
   let plan: Node | undefined;
   const explaining = reader({
     read: async (statement) => {
@@ -78,7 +78,7 @@ async function rowsTouched(role: postgres.Sql, property: string, query: string):
     },
   });
   const pairs = [...new URLSearchParams(query)];
-  await explaining.list(property, shape, parseQuery(shape, pairs));
+  await explaining.list(property, readable, parseQuery(readable, pairs));
   return leaves(plan!).reduce((sum, node) => sum + read(node), 0);
 }
 

@@ -1,7 +1,7 @@
 import { type Fragment, identifier, join, raw, sql } from "#db/sql.ts";
 import { cellSql, csvLine, safeCellSql } from "#db/stream/csv.ts";
 import type { ExportSource } from "#db/stream/export.ts";
-import { shapeOf } from "#runtime/operation/columns.ts";
+import { readableOf } from "#runtime/operation/columns.ts";
 import { CHANNELS } from "#tools/compliance/channels.ts";
 import type { CustomFields } from "#tools/custom-fields/values.ts";
 import players from "./players.table.ts";
@@ -34,7 +34,7 @@ function customColumns(fields: CustomFields): { name: string; cell: Fragment }[]
 
 /** All columns but the custom fields, and the SQL of their cells. */
 function fixedColumns(): { name: string; cell: Fragment }[] {
-  return Object.entries(shapeOf(players).columns).flatMap(([name, { type, sql: expression }]) => {
+  return Object.entries(readableOf(players).columns).flatMap(([name, { type, sql: expression }]) => {
     if (name === "custom") return [];
     if (name === "consents") {
       return CHANNELS.map((channel) => ({

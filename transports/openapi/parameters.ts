@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { shapeOf } from "#runtime/operation/columns.ts";
+import { readableOf } from "#runtime/operation/columns.ts";
 import type { Operation } from "#runtime/operation/operation.ts";
 import type { Table } from "#runtime/operation/table.ts";
 import { CURRENT_VERSION } from "#runtime/operation/versions.ts";
@@ -26,7 +26,7 @@ export const DRY_RUN_OF_MANY_PARAMETER = query(
 );
 
 export function listParameters(table: Table): Json[] {
-  const columns = Object.keys(shapeOf(table).columns);
+  const columns = Object.keys(readableOf(table).columns);
   return [
     selectParameter(columns),
     query("order", "Such as created_at.desc,id.asc.", { type: "string" }),
@@ -46,7 +46,7 @@ export function writeParameters(table: Table, isUpsert: boolean): Json[] {
   const text = { type: "string" };
   const key = ["id", table.key.toSorted().join(",")].filter(Boolean).join(", or ");
   return [
-    selectParameter(Object.keys(shapeOf(table).columns)),
+    selectParameter(Object.keys(readableOf(table).columns)),
     query("columns", "Ignored, because every record names its own columns. PostgREST clients send it.", text),
     ...(isUpsert
       ? [query("on_conflict", `With Prefer: resolution=…: the columns that identify a record: ${key}.`, text)]
@@ -56,7 +56,7 @@ export function writeParameters(table: Table, isUpsert: boolean): Json[] {
 
 /** The query of a change of all matching records. */
 export function filterParameters(table: Table): Json[] {
-  const columns = Object.keys(shapeOf(table).columns);
+  const columns = Object.keys(readableOf(table).columns);
   return [selectParameter(columns), FILTERS];
 }
 

@@ -1,7 +1,7 @@
 import { parseSelect } from "#db/query/parse.ts";
 import { csvRows } from "#db/stream/csv.ts";
 import type { Outcome } from "#runtime/funnel/service.ts";
-import { shapeOf } from "#runtime/operation/columns.ts";
+import { readableOf } from "#runtime/operation/columns.ts";
 import type { Operation } from "#runtime/operation/operation.ts";
 import type { Row, Table } from "#runtime/operation/table.ts";
 import { expectOne, type Preferences, TYPES } from "./prefer-header.ts";
@@ -42,7 +42,7 @@ export function shaped(outcome: Outcome, { wants, table, many, select, write }: 
 /** What `select` asks for in the address of a table. */
 export function selection(operation: Operation, query: URLSearchParams): string[] | null {
   const text = query.get("select");
-  return text === null || !operation.crud ? null : parseSelect(shapeOf(operation.crud.table), text);
+  return text === null || !operation.crud ? null : parseSelect(readableOf(operation.crud.table), text);
 }
 
 /** How many rows were written, for who asks to have them counted. */
@@ -84,7 +84,7 @@ function single(body: string): string {
 
 /** One record or several as CSV, in the order asked for, else the table's. */
 function csv(body: string, table: Table, select: string[] | null): string {
-  const { columns } = shapeOf(table);
+  const { columns } = readableOf(table);
   const rows = [JSON.parse(body) as Record<string, unknown>].flat();
   const names = select ?? Object.keys(rows[0] ?? columns);
   return csvRows([...new Set(names)], rows, (name) => columns[name]?.type);

@@ -1,7 +1,7 @@
-import { shapeOf } from "#runtime/operation/columns.ts";
+import { readableOf } from "#runtime/operation/columns.ts";
 import players from "#tools/players/players.table.ts";
 
-export const { columns } = shapeOf(players);
+export const { columns } = readableOf(players);
 
 /** The players' columns as the service lists them, for a select. */
 export const COLUMNS = Object.entries(columns)

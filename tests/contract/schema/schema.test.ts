@@ -3,7 +3,7 @@ import postgres from "postgres";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { z } from "zod";
 import { identifier, raw } from "#db/sql.ts";
-import { shapeOf } from "#runtime/operation/columns.ts";
+import { readableOf } from "#runtime/operation/columns.ts";
 import { CATALOG } from "#tools/catalog.ts";
 import { type TestDatabase, testDatabase } from "../../support/database.ts";
 import {
@@ -90,7 +90,7 @@ test("every table of the REST surface is a tenant's table with all the columns t
   for (const table of CATALOG.tables.values()) {
     expect(tenants, table.name).toContain(table.name);
     const real = columns.filter((one) => one.table === table.name).map(({ column }) => column);
-    const named = { ...shapeOf(table).columns, ...table.columns };
+    const named = { ...readableOf(table).columns, ...table.columns };
     const stored = Object.entries(named).filter(([, { sql }]) => sql === undefined);
     expect(
       stored.map(([name]) => name).filter((name) => !real.includes(name)),

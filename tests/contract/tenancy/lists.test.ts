@@ -4,7 +4,7 @@ import type { Database } from "#db/database.ts";
 import { parseQuery } from "#db/query/parse.ts";
 import { reader } from "#db/query/reader.ts";
 import { driverOf, query as statementOn } from "#db/sql.ts";
-import { shapeOf } from "#runtime/operation/columns.ts";
+import { readableOf } from "#runtime/operation/columns.ts";
 import { CATALOG } from "#tools/catalog.ts";
 import type { Admin } from "../../support/schema.ts";
 import { startService, type Tenant, type TestService } from "../../support/service.ts";
@@ -67,15 +67,15 @@ test("with the reader's filter taken out, row-level security keeps a tenant to i
       return rows.map(([body, ...rest]) => [JSON.stringify(body), ...rest]);
     });
   for (const table of LISTS) {
-    const shape = shapeOf(table);
-    const query = parseQuery(shape, new URLSearchParams("select=property_id&limit=1000"));
+    const readable = readableOf(table);
+    const query = parseQuery(readable, new URLSearchParams("select=property_id&limit=1000"));
     const ownersBy = async (read: Read) => {
       const unfiltered: Read = (statement, options) => {
         const texts = statement.texts.map((text) => text.replaceAll('"property_id" = ', "'' <> "));
         expect(texts).not.toEqual(statement.texts);
         return read({ ...statement, texts }, options);
       };
-      const { body } = await reader({ read: unfiltered }).list(service.tenant.id, shape, query);
+      const { body } = await reader({ read: unfiltered }).list(service.tenant.id, readable, query);
       return new Set((JSON.parse(body) as { property_id: string }[]).map((row) => row.property_id));
     };
     expect([...(await ownersBy(asTenant))], table.name).toEqual([service.tenant.id]);

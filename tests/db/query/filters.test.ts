@@ -4,7 +4,7 @@ import { QueryError } from "#db/query/readable-table.ts";
 import { reader } from "#db/query/reader.ts";
 import { testDatabase } from "../../support/database.ts";
 import { everyCondition, holds, rendered } from "./filter-oracle.ts";
-import { everyone, idOf, PROPERTY, players, seedPlayers, shape } from "./thirty-players.ts";
+import { everyone, idOf, PROPERTY, players, readable, seedPlayers } from "./thirty-players.ts";
 
 const database = await testDatabase();
 beforeAll(() => seedPlayers(database.db));
@@ -12,8 +12,8 @@ afterAll(() => database.drop());
 
 /** The names of the players that a query string finds, in order of name. */
 async function found(query: string): Promise<string> {
-  const parsed = parseQuery(shape, new URLSearchParams(`${query}&select=player_id&order=player_id`));
-  const { body } = await reader(database.db).list(PROPERTY, shape, parsed);
+  const parsed = parseQuery(readable, new URLSearchParams(`${query}&select=player_id&order=player_id`));
+  const { body } = await reader(database.db).list(PROPERTY, readable, parsed);
   return JSON.parse(body)
     .map((player: { player_id: string }) => player.player_id)
     .join(" ");
@@ -286,7 +286,7 @@ test("half a surrogate pair is refused as a value and as a key", () => {
 
 function refusalOf(pairs: Iterable<[string, string]>): QueryError | undefined {
   try {
-    parseQuery(shape, pairs);
+    parseQuery(readable, pairs);
   } catch (error) {
     if (error instanceof QueryError) return error;
     throw error;

@@ -8,7 +8,16 @@ import { type Count, type Page, reader } from "#db/query/reader.ts";
 import { type Fragment, numbered } from "#db/sql.ts";
 import { testDatabase } from "../../support/database.ts";
 import { holds, rendered, someCondition, someGroup } from "./filter-oracle.ts";
-import { createdAt, everyone, idOf, PROPERTY, players, RIVAL, seedPlayers, shape } from "./thirty-players.ts";
+import {
+  createdAt,
+  everyone,
+  idOf,
+  PROPERTY,
+  players,
+  RIVAL,
+  readable,
+  seedPlayers,
+} from "./thirty-players.ts";
 
 const database = await testDatabase();
 beforeAll(() => seedPlayers(database.db));
@@ -16,7 +25,7 @@ afterAll(() => database.drop());
 
 const read = reader(database.db);
 const list = async (query: string, options?: { count?: Count }): Promise<Page> =>
-  read.list(PROPERTY, shape, parseQuery(shape, new URLSearchParams(query)), options);
+  read.list(PROPERTY, readable, parseQuery(readable, new URLSearchParams(query)), options);
 const names = (page: Page): string[] =>
   JSON.parse(page.body).map((player: { player_id: string }) => player.player_id);
 
@@ -29,7 +38,7 @@ describe("a list", () => {
     expect(names(page)).toEqual(newest);
     expect(page).toEqual({ body: page.body, rows: 30 });
     const [first] = JSON.parse(page.body);
-    expect(Object.keys(first)).toEqual(Object.keys(shape.columns));
+    expect(Object.keys(first)).toEqual(Object.keys(readable.columns));
     expect(first.created_at).toBe(createdAt(newest[0] ?? "").replace(".000Z", "+00:00"));
   });
 
@@ -63,10 +72,10 @@ describe("a list", () => {
     const { total } = await list("tier.eq=Gold&limit=1", { count: "planned" });
     expect(Number.isInteger(total)).toBe(true);
     await withCrowd(async (property) => {
-      const query = parseQuery(shape, new URLSearchParams("limit=1"));
-      const estimated = await read.list(property, shape, query, { count: "estimated" });
+      const query = parseQuery(readable, new URLSearchParams("limit=1"));
+      const estimated = await read.list(property, readable, query, { count: "estimated" });
       expect(estimated.total).toBeGreaterThan(1000);
-      expect((await read.list(property, shape, query, { count: "exact" })).total).toBe(1100);
+      expect((await read.list(property, readable, query, { count: "exact" })).total).toBe(1100);
     });
   });
 
@@ -85,8 +94,8 @@ describe("a list", () => {
   });
 
   test("reads a deep page as it reads a shallow one", async () => {
-    const deep = { ...parseQuery(shape, new URLSearchParams("order=tier.desc,adt")), offset: 1000 };
-    expect(await read.list(PROPERTY, shape, deep)).toEqual({ body: "[]", rows: 0 });
+    const deep = { ...parseQuery(readable, new URLSearchParams("order=tier.desc,adt")), offset: 1000 };
+    expect(await read.list(PROPERTY, readable, deep)).toEqual({ body: "[]", rows: 0 });
     await withCrowd(async (property) => {
       for (const order of ["", "&order=adt.desc.nullslast,player_id", "&order=is_vip"]) {
         const at = async (offset: number, limit: number) =>
@@ -94,8 +103,8 @@ describe("a list", () => {
             (
               await read.list(
                 property,
-                shape,
-                parseQuery(shape, new URLSearchParams(`offset=${offset}&limit=${limit}${order}`)),
+                readable,
+                parseQuery(readable, new URLSearchParams(`offset=${offset}&limit=${limit}${order}`)),
               )
             ).body,
           );
@@ -107,9 +116,9 @@ describe("a list", () => {
 
 describe("one record", () => {
   test("is found by its id, with the chosen columns", async () => {
-    const ann = JSON.parse((await read.get(PROPERTY, shape, idOf("ann"))) ?? "");
+    const ann = JSON.parse((await read.get(PROPERTY, readable, idOf("ann"))) ?? "");
     expect(ann).toMatchObject({ player_id: "ann", property_id: PROPERTY, tags: ["vip", "slots"] });
-    expect(await read.get(PROPERTY, shape, idOf("ann"), ["tier", "id"])).toBe(
+    expect(await read.get(PROPERTY, readable, idOf("ann"), ["tier", "id"])).toBe(
       `{"id":"${idOf("ann")}","tier":"Gold"}`,
     );
   });
@@ -120,10 +129,10 @@ describe("one record", () => {
       PROPERTY,
       (sql) => sql`select id from players where property_id = ${PROPERTY} and player_id = 'ghost'`,
     );
-    for (const id of [rivals, ghost?.id, PROPERTY]) expect(await read.get(PROPERTY, shape, id)).toBeNull();
-    expect(await read.get(RIVAL, shape, rivals)).toContain(rivals);
-    expect(await read.get(RIVAL, shape, idOf("ann"))).toBeNull();
-    await expect(read.get(PROPERTY, shape, "ann")).rejects.toThrow(QueryError);
+    for (const id of [rivals, ghost?.id, PROPERTY]) expect(await read.get(PROPERTY, readable, id)).toBeNull();
+    expect(await read.get(RIVAL, readable, rivals)).toContain(rivals);
+    expect(await read.get(RIVAL, readable, idOf("ann"))).toBeNull();
+    await expect(read.get(PROPERTY, readable, "ann")).rejects.toThrow(QueryError);
   });
 });
 
@@ -179,8 +188,8 @@ describe("keyset paging", () => {
   test("stays in the property whatever the cursor says", async () => {
     const rivals = await read.list(
       RIVAL,
-      shape,
-      parseQuery(shape, [
+      readable,
+      parseQuery(readable, [
         ["limit", "1"],
         ["cursor", ""],
       ]),
@@ -212,10 +221,12 @@ describe("keyset paging", () => {
       await expect(list(`cursor=${cursor}`)).rejects.toThrow(/no cursor of this list/);
     }
     await expect(list(`cursor=${nextCursor}&order=adt`)).rejects.toThrow(/another order/);
-    const query = parseQuery(shape, new URLSearchParams(`cursor=${nextCursor}`));
+    const query = parseQuery(readable, new URLSearchParams(`cursor=${nextCursor}`));
     const other = { ...shape, table: "segments" };
     await expect(read.list(PROPERTY, other, query)).rejects.toThrow(/no cursor of this list/);
-    await expect(reader(database.db).list(PROPERTY, shape, query)).rejects.toThrow(/no cursor of this list/);
+    await expect(reader(database.db).list(PROPERTY, readable, query)).rejects.toThrow(
+      /no cursor of this list/,
+    );
     expect((await list(`cursor=${nextCursor}`)).rows).toBe(29);
   });
 });
@@ -224,7 +235,7 @@ test("any filters find exactly the players that a plain reading of them finds", 
   await fc.assert(
     fc.asyncProperty(fc.array(fc.oneof(someCondition, someGroup), { maxLength: 4 }), async (filters) => {
       const pairs = [...filters.map(rendered), ["order", "player_id"] as [string, string]];
-      const page = await read.list(PROPERTY, shape, parseQuery(shape, pairs));
+      const page = await read.list(PROPERTY, readable, parseQuery(readable, pairs));
       const expected = players
         .filter((player) => filters.every((filter) => holds(filter, player) === true))
         .map(({ player_id }) => player_id);
@@ -249,11 +260,11 @@ test("every statement starts from the property, and holds no value of the reques
     "or=(tier.eq.zz9,custom.zz9.eq.zz9)",
     "tags.cs={zz9}&adt.in=(99)",
   ]) {
-    const parsed = parseQuery(shape, new URLSearchParams(query));
-    await reader(watched).list(PROPERTY, shape, parsed, { count: "exact" });
-    await reader(watched).list(PROPERTY, shape, parsed);
+    const parsed = parseQuery(readable, new URLSearchParams(query));
+    await reader(watched).list(PROPERTY, readable, parsed, { count: "exact" });
+    await reader(watched).list(PROPERTY, readable, parsed);
   }
-  await reader(watched).get(PROPERTY, shape, idOf("ann"));
+  await reader(watched).get(PROPERTY, readable, idOf("ann"));
   expect(seen.filter(({ short }) => short)).toHaveLength(3);
   for (const { statement, short } of seen) {
     const { text, values } = numbered(statement);
@@ -268,7 +279,7 @@ test("every statement starts from the property, and holds no value of the reques
 });
 
 async function bodyOf(property: string, query: string): Promise<string> {
-  return (await read.list(property, shape, parseQuery(shape, new URLSearchParams(query)))).body;
+  return (await read.list(property, readable, parseQuery(readable, new URLSearchParams(query)))).body;
 }
 
 /** A property of 1,100 players, for deep pages. */

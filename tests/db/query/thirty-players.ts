@@ -1,12 +1,12 @@
 import { randomUUID } from "node:crypto";
 import type { Database } from "#db/database.ts";
-import type { Shape } from "#db/query/readable-table.ts";
+import type { ReadableTable } from "#db/query/readable-table.ts";
 import { insertedValues } from "#db/sql.ts";
 
 export const PROPERTY = "01900000-0000-7000-8000-00000000000a";
 export const RIVAL = "01900000-0000-7000-8000-00000000000b";
 
-export const shape: Shape = {
+export const readable: ReadableTable = {
   table: "players",
   visible: "deleted_at is null",
   columns: {

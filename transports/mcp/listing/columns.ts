@@ -1,5 +1,5 @@
 import { invalid } from "#runtime/faults.ts";
-import { conciseColumns, shapeOf } from "#runtime/operation/columns.ts";
+import { conciseColumns, readableOf } from "#runtime/operation/columns.ts";
 import type { Operation } from "#runtime/operation/operation.ts";
 import type { Table } from "#runtime/operation/table.ts";
 
@@ -39,7 +39,7 @@ const concise = new WeakMap<Table, string>();
 function conciseOf(table: Table): string {
   let columns = concise.get(table);
   if (columns === undefined) {
-    const all = Object.keys(shapeOf(table).columns);
+    const all = Object.keys(readableOf(table).columns);
     const chosen = conciseColumns(table) ?? all.filter((name) => !BOOKKEEPING.has(name));
     columns = chosen.join(",");
     concise.set(table, columns);
@@ -48,7 +48,7 @@ function conciseOf(table: Table): string {
 }
 
 function named(table: Table, fields: unknown): string {
-  const known = Object.keys(shapeOf(table).columns);
+  const known = Object.keys(readableOf(table).columns);
   const listed = Array.isArray(fields) && fields.length > 0 && fields.length <= LONGEST;
   if (!listed) throw invalid("fields", `is a list of columns; there are ${known.join(", ")}`);
   const stray = fields.filter((name) => !known.includes(name));

@@ -1,7 +1,7 @@
 import { AjvJsonSchemaValidator } from "@modelcontextprotocol/server/validators/ajv";
 import { countTokens } from "gpt-tokenizer/encoding/o200k_base";
 import { expect, test } from "vitest";
-import { conciseColumns, shapeOf } from "#runtime/operation/columns.ts";
+import { conciseColumns, readableOf } from "#runtime/operation/columns.ts";
 import type { Actor, Scope } from "#runtime/operation/context.ts";
 import { CATALOG } from "#tools/catalog.ts";
 import { surfaces } from "#transports/mcp/listing/visible-tools.ts";
@@ -27,7 +27,7 @@ test("what an agent reads first fits in 25 tools and 8,000 tokens", () => {
 
 test("what a list shows agents without being asked is among its columns, and not all of a wide one", () => {
   for (const [name, table] of CATALOG.tables) {
-    const known = Object.keys(shapeOf(table).columns);
+    const known = Object.keys(readableOf(table).columns);
     const concise = conciseColumns(table);
     expect(known, name).toEqual(expect.arrayContaining(concise ?? []));
     if (known.length > 20) expect(concise?.length, name).toBeLessThan(known.length * 0.7);
