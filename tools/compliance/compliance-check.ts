@@ -107,7 +107,7 @@ function deferOf(waiting: Verdict[]) {
 }
 
 interface Question extends Asked {
-  /** The field as it was asked. */
+  /** The field of the caller's input. */
   shown: { phone?: string; email?: string };
 }
 

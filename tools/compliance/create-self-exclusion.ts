@@ -46,7 +46,7 @@ export default tool({
   deadline: 30_000,
   async handler(context, given) {
     await context.sql`set local lock_timeout = '20s'`;
-    // A player who was judged before this is there, and stored after, would be found by neither.
+    // Otherwise a player who was checked before this insert and stored after it would stay active.
     await holdPlayers(context);
     const { ended } = await checkTimes(context, given);
     const person = await whoIs(context, given);
@@ -64,7 +64,7 @@ export default tool({
   },
 });
 
-/** Whether it has ended already, by the database's clock. */
+/** Whether the exclusion has already ended, by the database's clock. */
 async function checkTimes({ sql }: Context, { starts_at, ends_at }: Input): Promise<{ ended: boolean }> {
   const [times] = await sql<{ future: boolean; reversed: boolean; ended: boolean }[]>`
     select coalesce(${starts_at ?? null}::timestamptz > clock_timestamp(), false) as future,
@@ -75,7 +75,7 @@ async function checkTimes({ sql }: Context, { starts_at, ends_at }: Input): Prom
   return { ended: times!.ended };
 }
 
-/** Everything that tells the person, from the call and from the player it names. */
+/** The identifying data of the person, from the call and from the named player. */
 async function whoIs(context: Context, given: Input) {
   const player = given.player_id === undefined ? null : await loadPlayer(context, given.player_id);
   const { email, phone } = given;

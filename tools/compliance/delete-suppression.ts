@@ -6,7 +6,7 @@ import { tool } from "#runtime/operation/operation.ts";
 import { update } from "#runtime/operation/rows.ts";
 import suppressions, { PERMANENT_REASONS, type SuppressionReason } from "./suppressions.table.ts";
 
-/** What the person did themselves, or may have meant. A key, and so an agent, cannot take it back. */
+/** Suppressions that the person requested, or may have requested. An API key, and so an agent, cannot lift them. */
 const WISHES: readonly SuppressionReason[] = ["unsubscribed", "stop_keyword", "complaint", "needs_review"];
 
 export default tool({

@@ -51,12 +51,12 @@ async function beforeWrite(
       message: `This number is on the ${input.list} list already, as ${known[0].id}; change that entry instead.`,
     });
   }
-  // What is held for a while only is judged again when it is due.
+  // With an end, open sends stay: they are judged again when they are due.
   if (input.expires_at == null) await halt(context, hash, input.list === "reassigned");
   return { ...input, phone: await keptAddress(context, listed), phone_hash: hash };
 }
 
-/** A number on a list bars whoever has it, and nobody who shares their email. */
+/** A listed number bars the players who have it, and not the players who share their email. */
 async function halt(context: Context, hash: Buffer, isReassigned: boolean): Promise<void> {
   const { sql, property } = context;
   const holders = await sql<{ id: string }[]>`
@@ -66,7 +66,7 @@ async function halt(context: Context, hash: Buffer, isReassigned: boolean): Prom
   else await haltSends(context, ids, CHANNELS, "dnc");
 }
 
-/** An entry that ends sooner is lifted without a word, so it takes who may lift it. */
+/** An earlier end lifts the entry silently, so it needs the permission to lift. */
 async function checkEnd(
   { sql, call }: Context,
   { expires_at: was }: RowOf<typeof columns>,

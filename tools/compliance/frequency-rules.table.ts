@@ -58,7 +58,7 @@ async function beforeWrite(context: Context, change: Change<typeof columns>): Pr
 }
 
 async function checkRoom({ sql, property }: Context): Promise<void> {
-  // Two at once must not both be the tenth.
+  // Locked: otherwise two calls at once could each add the tenth rule.
   await sql`select pg_advisory_xact_lock(hashtextextended(${`frequency_rules ${property.id}`}, 0))`;
   const [row] = await sql<{ count: number }[]>`
     select count(*)::int as count from frequency_rules where property_id = ${property.id} and is_active`;

@@ -10,7 +10,7 @@ export const QUIET_ACTIONS = ["defer", "skip"] as const;
 const clock = (latest: RegExp, wants: string) => z.string().regex(latest, wants);
 const hourly = /^([01]\d|2[0-3]):[0-5]\d$/;
 
-/** Where a rule holds, as rows of quiet_hours_rules and frequency_rules say it. */
+/** The place of a rule, in the columns of quiet_hours_rules and frequency_rules. */
 export const placeColumns = {
   country: writable(
     z
@@ -83,7 +83,7 @@ async function beforeWrite(_: Context, change: Change<typeof columns>): Promise<
   return change.input;
 }
 
-/** A state is one of a country's. */
+/** A state needs its country. */
 export function checkPlace({ country, state }: NextOf<typeof placeColumns>): void {
   if (state && !country) throw invalid("country", "must be given with a state");
 }

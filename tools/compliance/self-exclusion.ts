@@ -13,8 +13,8 @@ export interface Exclusion {
 }
 
 /**
- * Carries a self-exclusion out: its addresses are suppressed on all channels while it lasts, every player who
- * is that person gets the status self_excluded, and what they would still be sent is cancelled.
+ * Applies a self-exclusion. Its addresses are suppressed on all channels while it lasts, every player who is that
+ * person becomes self_excluded, and open sends to them are cancelled.
  */
 export async function carryOutExclusion(context: Context, exclusion: Exclusion): Promise<string[]> {
   const { sql, property, emit } = context;
@@ -39,7 +39,10 @@ export async function carryOutExclusion(context: Context, exclusion: Exclusion):
   return ids;
 }
 
-/** The addresses of excluded players are theirs in every other row too, and stay so when this one is deleted. */
+/**
+ * Suppresses the addresses of excluded players: every other record with them is barred too, even after this one is
+ * deleted.
+ */
 export async function suppressAddressesOf(
   context: Context,
   playerIds: string[],
@@ -57,7 +60,7 @@ export async function suppressAddressesOf(
   );
 }
 
-/** The end of two exclusions of one address is the later one; no end is later than any. */
+/** Two exclusions of one address end at the later time; an exclusion without an end is the latest. */
 async function suppressExcluded(
   { sql, property }: Context,
   hashes: Buffer[],
@@ -74,7 +77,7 @@ async function suppressExcluded(
         coalesce(excluded.expires_at, 'infinity')), 'infinity')`;
 }
 
-/** Players of the same name and date of birth. The date's index leaves few; names are compared as hashed. */
+/** Players with the same name and date of birth. The index by date leaves few; names are compared as hashes. */
 async function namesakes({ sql, property }: Context, identity: Exclusion["identity"]): Promise<string[]> {
   if (identity === null) return [];
   const wanted = identityHash(property.pepper, identity)!;

@@ -4,16 +4,16 @@ import type { Context } from "#runtime/operation/context.ts";
 import type { Channel } from "./channels.ts";
 import type { BlockReason } from "./gate.ts";
 
-/** How long after its claim a vendor may start a message: who bars its player waits for so long. */
+/** A vendor may start a message up to this time after its claim: a bar waits until then. */
 export const STARTED_WITHIN_MS = 1_000;
 const LOOK_EVERY_MS = 25;
 
 type Place = Pick<Context, "sql" | "property">;
 type Fragment = ReturnType<Sql>;
 
-/** The players' own matter: whoever shares an address with them is not barred by it. */
+/** These reasons concern the player alone: players who share the address stay reachable. */
 const OWN: readonly BlockReason[] = ["dnc", "reassigned_number"];
-/** Of the address, whoever has it. */
+/** These reasons concern the address, for every player who has it. */
 const ADDRESSED: readonly BlockReason[] = ["suppressed"];
 
 interface Bar {
@@ -22,9 +22,9 @@ interface Bar {
 }
 
 /**
- * Bars players from what is under way, before the row that bars them from the rest: their open sends are cancelled,
- * and what is on its way has started when this resolves. So nothing is sent after the caller's answer. Who needs the
- * record of what is on its way too waits for longer `withinMs`.
+ * Stops sends that are under way, before the caller writes the row that bars all later ones. Open sends are cancelled,
+ * and handed-over messages have started when this resolves: nothing is sent after the caller's answer. Callers that
+ * need the outcomes recorded too pass a longer `withinMs`.
  */
 export async function haltSends(
   place: Place,
@@ -37,7 +37,7 @@ export async function haltSends(
   await halt(place, sendsTo(place, playerIds), { channels, reason }, withinMs);
 }
 
-/** The same for an address, whoever has it. */
+/** As `haltSends`, for an address and every player who has it. */
 export async function haltAddress(
   place: Place,
   hash: Buffer,
@@ -48,8 +48,8 @@ export async function haltAddress(
 }
 
 /**
- * Cancels what these players, and whom their bar concerns too, would still be sent on the channels. Answers how many
- * sends there were. Of what was to be repeated nobody can tell: the vendor may have it already.
+ * Cancels the open sends to these players on the channels, and to players who share a barred address. Answers the
+ * number of sends. A send that waits to be repeated becomes `unknown`: the vendor may have it.
  */
 export async function cancelOpenSends(
   place: Place,
@@ -62,9 +62,9 @@ export async function cancelOpenSends(
 }
 
 /**
- * Cancels until nothing is open nor between a claim and its record: what was on its way at first may be given back,
- * and claimed again before the caller commits. What is cancelled in this transaction cannot be claimed meanwhile: a
- * claim that held it was waited for, and another finds it cancelled.
+ * Cancels until no send is open and none is between its claim and its record: a claimed send may be returned and
+ * claimed again before the caller commits. A claim cannot take a cancelled send: this update waits for earlier claims,
+ * and later claims see the cancellation.
  */
 async function halt(place: Place, theirs: Fragment, bar: Bar, withinMs: number): Promise<void> {
   for (;;) {
@@ -87,14 +87,14 @@ async function cancel({ sql, property }: Place, theirs: Fragment, bar: Bar): Pro
   return rows.count;
 }
 
-/** Of one moment: whether a send of theirs is open, or was claimed so shortly ago and is not recorded yet. */
+/** In one snapshot: whether one of the sends is open, or was claimed within `withinMs` and has no outcome. */
 async function mayStart(
   { sql, property }: Place,
   theirs: Fragment,
   bar: Bar,
   withinMs: number,
 ): Promise<boolean> {
-  // Not claimed_at: of what is sent once more, that is the first claim's.
+  // Not claimed_at: a repeated send keeps the time of its first claim.
   const [found] = await sql`
     with ${theirs}
     select from theirs t join campaign_sends s on s.property_id = ${property.id} and s.id = t.id
@@ -104,7 +104,7 @@ async function mayStart(
   return found !== undefined;
 }
 
-/** Of `campaign_sends s` among `theirs t`: what waits to be sent, and the bar forbids. */
+/** Over `campaign_sends s` and `theirs t`: the send waits, and the bar forbids it. */
 function isOpen(sql: Sql, { channels, reason }: Bar): Fragment {
   return sql`((t.own or not ${OWN.includes(reason)}) and s.channel = any(${[...channels]}::text[])
     and s.status in ('pending', 'deferred'))`;

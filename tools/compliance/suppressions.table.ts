@@ -22,7 +22,7 @@ export const SUPPRESSION_REASONS = [
 ] as const;
 export type SuppressionReason = (typeof SUPPRESSION_REASONS)[number];
 
-/** What only the service writes, and nobody lifts. */
+/** Reasons that only the service writes, and nobody lifts. */
 export const PERMANENT_REASONS: readonly SuppressionReason[] = ["erased", "self_excluded"];
 
 const columns = {
@@ -79,7 +79,7 @@ async function beforeWrite(
   if (found?.active) {
     throw new Fault("conflict", { message: `This address is suppressed already (${channel}, ${reason}).` });
   }
-  // What is held for a while only is judged again when it is due.
+  // With an end, open sends stay: they are judged again when they are due.
   if (expires_at === null && reason !== "needs_review") {
     const channels = CHANNELS.filter((one) => channel === "all" || one === channel);
     await haltAddress({ sql, property }, listed.hash, channels, "suppressed");

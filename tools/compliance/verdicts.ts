@@ -5,14 +5,14 @@ import { capsCtes } from "./frequency.ts";
 import { type BlockReason, gateReasons, SHARED, strangerReasons } from "./gate.ts";
 import { type DeferReason, hoursCtes, nextOpening } from "./hours.ts";
 
-/** A player, or an address with its hash in hex; an address that cannot exist has none. */
+/** A player, or an address with its hash in hex; an invalid address has no hash. */
 export interface Asked {
   address: string | null;
   hash: string | null;
   player: string | null;
 }
 
-/** What the gate says of one of those asked about. */
+/** The gate's verdict on one player or address. */
 export interface Verdict {
   player_id: string | null;
   allowed: boolean;
@@ -23,10 +23,10 @@ export interface Verdict {
 }
 
 /**
- * One statement for all of them, in their order. Of those who share an address a message goes by the one who may be
- * written to, if the address is the channel's: the others have not been asked, or are barred and bar them all. Else
- * the most restricted one counts. The gate stands in a lateral subquery, so that the planner
- * probes for these few players and does not read all of them, or whole lists.
+ * Judges all of them in one statement, in their order. For an address of the channel with several players, the player
+ * who may get the message counts: the others have no consent, or a bar that closes the address for all. Without such a
+ * player the most restricted one counts. The gate is in a lateral subquery, so that the planner probes for these few
+ * players instead of reading whole tables.
  */
 export async function verdictsOn(
   { sql, property }: Pick<Context, "sql" | "property">,

@@ -51,7 +51,7 @@ export default tool({
   },
 });
 
-/** An entry of the ledger, when it was made in Unix seconds, and what is known of its player. */
+/** An entry of the ledger, its time in Unix seconds, and the known data of its player. */
 type Consent = RowOf<typeof consentRecords.columns> & {
   player_id: string;
   seconds: number;

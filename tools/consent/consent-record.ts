@@ -76,7 +76,7 @@ async function requirePlayer({ sql, property }: Context, id: string): Promise<vo
   if (player.status === "erased") throw new Fault("conflict", { message: "This player's data was erased." });
 }
 
-/** Only what is older than the consent, and only when nothing later in the ledger took the consent back. */
+/** Lifts the player's own suppressions that are older than the consent, unless a later ledger row revokes it. */
 export async function liftWishes(
   { sql, property, call, emit }: Context,
   playerId: string,

@@ -79,7 +79,7 @@ function checkValues({ type, enum_values: values }: Definition): void {
   if (new Set(values).size !== values.length) throw invalid("enum_values", "name a value twice");
 }
 
-/** Who writes values waits for this transaction: nobody adds one behind this look. */
+/** Writers of values wait for this transaction, so none is added after this check. */
 async function refuseUsed({ sql, property }: Context, { key }: Definition, refusal: string): Promise<void> {
   const [used] = await sql<{ players: boolean; segment: string | null }[]>`
     select exists (select from players where property_id = ${property.id} and custom ? ${key}) as players,

@@ -10,7 +10,7 @@ import { BLOCK_REASONS, type BlockReason, type GatedChannel } from "#tools/compl
 import { DEFER_REASONS, type DeferReason } from "#tools/compliance/hours.ts";
 import { type Evidence, type Traced, traceOf } from "./trace.ts";
 
-/** What a campaign asks besides the gate, each with what it means. */
+/** The rules that a campaign adds to the gate's, with their meanings. */
 const CAMPAIGN_RULES = {
   holdout: "Chance keeps the address out of the campaign, to compare with.",
   not_in_audience: "The player is not in the campaign's audience.",
@@ -125,7 +125,7 @@ function gateAnswers({ reasons, decided, consent }: Traced): Record<BlockReason,
     const found = decided[rule];
     if (!found) return NOT_APPLICABLE;
     const isConsent = consent !== null && (rule === "no_consent" || rule === "consent_expired");
-    // The player's record says what the ledger said last: that is the record that decided.
+    // The player's record holds the last statement of the ledger, so the player's record decided.
     const records = isConsent ? [consent] : [...new Map(found.map((one) => [one.id, one])).values()];
     if (reasons.includes(rule)) return answer("blocks", records);
     return answer("passes", isConsent && rule === "no_consent" ? records : []);

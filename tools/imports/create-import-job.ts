@@ -79,7 +79,7 @@ async function checkSegment({ sql, property }: Context, segmentId: string | unde
     throw invalid("segment_id", "is a dynamic segment: its members follow from its rules");
 }
 
-/** Takes over the file that a dry run has left. */
+/** Uses the stored file of a dry run. */
 async function takeUpload({ sql, property }: Context, uploadId: string): Promise<void> {
   const [upload] = await sql<{ complete: boolean }[]>`
     select complete from uploads where property_id = ${property.id} and id = ${uploadId} for update`;
@@ -94,7 +94,7 @@ async function takeUpload({ sql, property }: Context, uploadId: string): Promise
     throw new Fault("conflict", { message: "upload_id: the file belongs to another import." });
 }
 
-/** The rows as a file: their columns in the order in which they first appear. */
+/** The rows as a file: columns in the order of their first appearance. */
 function csvOf(rows: Record<string, unknown>[]): string {
   const columns = [...new Set(rows.flatMap((row) => Object.keys(row)))];
   if (columns.length === 0) throw invalid("rows", "hold no columns");

@@ -37,7 +37,7 @@ export default table({
     result_url: readable(z.string().describe("The players whose last import it was"), {
       sql: "replace(status_url, '/api/import_jobs/', '/api/players?import_job_id.eq=')",
     }),
-    /** The actor who requested the import and vouches for its consents. */
+    /** The actor who requested the import and is responsible for its consents. */
     actor_type: internal(z.enum(ACTOR_TYPES)),
     actor_id: internal(z.uuid().nullable()),
   },

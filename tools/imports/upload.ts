@@ -19,7 +19,7 @@ export async function* uploaded(context: JobContext, uploadId: string): AsyncGen
   }
 }
 
-/** Keeps a file that is at hand as a whole, within the caller's transaction. */
+/** Stores a complete file within the caller's transaction. */
 export async function keepFile(sql: Sql, propertyId: string, uploadId: string, bytes: Buffer): Promise<void> {
   await sql`
     insert into uploads (property_id, id, size, complete) values (${propertyId}, ${uploadId}, ${bytes.length}, true)`;
@@ -29,8 +29,8 @@ export async function keepFile(sql: Sql, propertyId: string, uploadId: string, b
 }
 
 /**
- * Keeps a file that is still arriving, chunk by chunk in transactions of their own, so that a slow sender holds
- * none open. What breaks off is removed. Answers the file's size.
+ * Stores an arriving file, chunk by chunk in transactions of their own, so that a slow sender holds none open. A
+ * partial file is removed. Answers the file's size.
  */
 export async function receiveFile(
   db: Database,

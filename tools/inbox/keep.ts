@@ -1,7 +1,7 @@
 import type { InboxMessage } from "#runtime/channels/provider/channel.ts";
 import type { Tenant } from "#runtime/operation/context.ts";
 
-/** Puts each message into its player's inbox once, however often it is handed over. */
+/** Adds each message to its player's inbox once, however often it is handed over. */
 export async function keepInboxMessages(
   { sql, property }: Tenant,
   messages: { message: InboxMessage }[],

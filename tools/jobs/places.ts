@@ -4,7 +4,7 @@ import type { Context } from "#runtime/operation/context.ts";
 
 const MOST_PLACE = 2 ** 31 - 1;
 
-/** How the rows that a job found are paged: by the place of the last one, or by how many to pass over. */
+/** The paging of a job's rows: after the position of the last row, or by an offset. */
 export const paging = {
   limit: z.coerce.number().int().min(1).max(1000).default(50).describe("Rows to return. Default 50."),
   offset: z.coerce.number().int().min(0).max(10_000_000).default(0).describe("Rows to pass over."),
@@ -18,7 +18,7 @@ export const paging = {
     .describe("Also count all rows, of every page (over REST: Content-Range)."),
 };
 
-/** The place that a cursor names, as so many whole numbers; null for the first page. Throws `invalid`. */
+/** The position in a cursor, as that many whole numbers; null for the first page. Throws `invalid`. */
 export function placeOf(cursor: string | undefined, offset: number, parts: number): number[] | null {
   if (cursor === undefined || cursor === "") return null;
   if (offset > 0) throw invalid("cursor", "a page starts at a cursor or at an offset, not both");
@@ -29,7 +29,7 @@ export function placeOf(cursor: string | undefined, offset: number, parts: numbe
   return place;
 }
 
-/** Of one row more than the page holds, the page. The last one's place is where the next page begins. */
+/** Makes the page of `limit` rows from one row more. The cursor is the position of the page's last row. */
 export function pageOf<Row>(
   { goOn }: Pick<Context, "goOn">,
   rows: readonly Row[],

@@ -41,7 +41,7 @@ export default tool({
   secrets: ["api_key"],
   async handler({ sql, property, call }, input) {
     refuseAgents(call, input.agent_confirmation);
-    // By the database's clock, which ends the key too.
+    // By the database's clock, which also ends the key.
     const [given] = await sql<{ over: boolean | null }[]>`
       select ${input.expires_at}::timestamptz <= clock_timestamp() as over`;
     if (given?.over) throw invalid("expires_at", "must be in the future");

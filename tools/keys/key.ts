@@ -25,7 +25,7 @@ export const ApiKeyView = z.object({
 
 export type ApiKeyView = z.output<typeof ApiKeyView>;
 
-/** Of a key's row; when it was used last stands in a table of its own. */
+/** The columns of a key's row; another table holds the time of its last use. */
 export function keyColumns(sql: Sql) {
   return sql`id, property_id, name, key_prefix, scopes, rate_limit, pii_masked, agent_confirmation, is_active, expires_at, created_at`;
 }

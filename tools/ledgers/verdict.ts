@@ -4,7 +4,7 @@ import { FLAWS, type Verifying, verifySeals } from "./verify.ts";
 
 const MOST_SEALS = 20;
 
-/** The parameters of a verification beside the chain's name. */
+/** The parameters of a verification, apart from the chain's name. */
 export const fromSeal = z.int().min(1).default(1).describe("Where to go on: next_seal of the last answer");
 
 const Flaw = z.object({
@@ -28,7 +28,7 @@ export const Verdict = z.object({
 });
 export type Verdict = z.output<typeof Verdict>;
 
-/** Looks at a page of a chain's seals, with their rows. */
+/** Verifies a page of a chain's seals, with their rows. */
 export async function judge(context: Verifying, chain: Chain, from: number): Promise<Verdict> {
   const { first, ...seen } = await verifySeals(context, chain, { from, most: MOST_SEALS });
   return { intact: first === null, ...seen, first: first && { ...first, meaning: FLAWS[first.kind] } };

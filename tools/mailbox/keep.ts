@@ -6,7 +6,7 @@ import { keepInboxMessages } from "#tools/inbox/keep.ts";
 
 type KeptMail = Exclude<KeptMessage, { channel: "inbox" }>;
 
-/** Keeps each message once, however often it is handed over. */
+/** Stores each message once, however often it is handed over. */
 export async function keepMessages(context: Tenant, messages: KeptMessage[]): Promise<void> {
   const inbox = messages.filter((kept) => kept.channel === "inbox");
   const mail = messages.filter((kept) => kept.channel !== "inbox");
@@ -31,8 +31,8 @@ export async function keepPlatformMessages(sql: Sql, messages: KeptMessage[]): P
 }
 
 /**
- * A list for each column, joined by a mark that no message can have in it: neither side has to look at each
- * character of a mail for what must be quoted. An empty part is none.
+ * One list a column, joined by a mark that no message can contain: no side must scan a mail for characters to quote. An
+ * empty part is null.
  */
 function listOf(sql: Sql, messages: KeptMail[]) {
   const rows = messages.map(toRow);

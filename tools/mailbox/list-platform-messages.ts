@@ -52,7 +52,7 @@ export default tool({
 
 const PLACE = new RegExp(`^(?<at>\\d{1,17})\\.(?<id>${UUID})$`);
 
-/** Where a page begins: before the message that the cursor names. Null for the first one. */
+/** The start of a page: before the message that the cursor names. Null for the first page. */
 function placeOf(cursor: string | undefined): { at: string; id: string } | null {
   if (cursor === undefined || cursor === "") return null;
   const { at, id } = PLACE.exec(cursor)?.groups ?? {};

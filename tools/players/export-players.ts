@@ -27,7 +27,7 @@ export default file({
   },
   faults: ["invalid", "not_found"],
   async handler({ sql, property, audit, now }, { segment_id, conditions = [], logic, limit }) {
-    // Conditions that stand alone stand at the top, so that an error names them as the caller does.
+    // Without groups the conditions are at the top, so that an error names the caller's own path.
     const rules = segment_id
       ? {
           conditions: [{ field: `segment.${segment_id}`, operator: "in_segment" as const }],
@@ -36,7 +36,7 @@ export default file({
       : { logic, conditions, groups: [] };
     const all = rules.conditions.length + rules.groups.length === 0;
     const audience = all ? sql`p.deleted_at is null` : await audienceMatching(sql, property.id, rules);
-    // What the conditions look for may be an address, which the log must not keep.
+    // The conditions may contain an address, which the log must not keep.
     const diff = { segment_id: segment_id ?? null, conditions: conditions.length, logic, limit };
     audit({ entity: "players", entityId: segment_id ?? null, diff });
     const fields = await customFields({ sql, property });

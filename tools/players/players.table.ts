@@ -127,7 +127,7 @@ async function beforeWrite(
   return values;
 }
 
-/** An erased person is refused, a self-excluded one is written as such, whatever the caller asked for. */
+/** Refuses erased persons, and gives self-excluded persons their status, whatever the caller sent. */
 async function checkLists(context: Context, values: PlayerValues, current: Player | null): Promise<void> {
   const person = ["email", "phone", "first_name", "last_name", "birth_date"];
   if (!person.some((name) => values[name] !== undefined)) return;

@@ -9,7 +9,7 @@ import { haltSends } from "#tools/compliance/sends-under-way.ts";
 import { FREE_STATUSES } from "./player.ts";
 import players from "./players.table.ts";
 
-/** What this function sets and takes back. Self-exclusion and erasure have their own, and stay. */
+/** The statuses that this function sets and removes. Self-exclusion and erasure have their own functions. */
 const SET = ["banned", "deceased"] as const;
 
 export default tool({

@@ -17,7 +17,10 @@ import { unsubscribe } from "./unsubscribe.ts";
 
 const channels = z.array(z.enum(CHANNELS)).max(CHANNELS.length).default([]);
 const SOURCE = "preference_page";
-/** Grants a day by the links of one player: the holder of a message could fill the ledger. Off is never refused. */
+/**
+ * Grants a day by the links of one player: otherwise the holder of a message could fill the ledger. Refusals have no
+ * limit.
+ */
 const MOST_GRANTS = 10;
 const DAY = 86_400;
 
@@ -61,7 +64,7 @@ async function turnOff(
   recipient: RecipientPreferences,
   channel: Channel,
 ): Promise<void> {
-  // By the address, for everyone who has it.
+  // By the address, for every player who has it.
   if (channel === "email") await unsubscribe(context, { sendId, method: SOURCE });
   else if (recipient.player_id !== null)
     await revoke(context, {

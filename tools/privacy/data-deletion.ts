@@ -28,7 +28,7 @@ const Result = z.object({
     ),
 });
 
-/** A batch is recorded soon after its messages have started. */
+/** A batch's outcomes are recorded shortly after its messages have started. */
 const SETTLED_WITHIN_MS = 3_000;
 const LATE_SECONDS = 60;
 
@@ -53,7 +53,7 @@ export default tool({
   async handler(context, { playerId, requestedBy }) {
     const { sql, call, emit, enqueue, audit } = context;
     await sql`set local lock_timeout = '20s'`;
-    // Imports take the same turns: a batch that runs is waited for, and the next one finds the person barred.
+    // Imports take the same lock: a running batch finishes first, and the next batch finds the person barred.
     await importTurn(context);
     const player = await findPlayer(context, playerId, { lock: true });
     if (player.status === "erased") return await formerResult(context, player.id);
@@ -62,8 +62,8 @@ export default tool({
     const person = await personOf(context, player);
     const requestId = await openRequest(context, "deletion", player.id, requestedBy ?? call.actor.id);
     const { blanked, ...erased } = await eraseTraces(context, person, requestId);
-    // Only now, because it keeps others from storing players. Who was judged before has stored, and is found; who
-    // comes later waits, and finds the address barred.
+    // Locked last, because it keeps others from storing players. A player stored before is found by now. A later writer
+    // waits, and finds the address barred.
     await haltPlayers(context);
     const shared_with = await sharersOf(context, person);
     await completeRequest(context, requestId, erased);
@@ -78,7 +78,7 @@ export default tool({
   },
 });
 
-/** What the erasure answered that has been done already. */
+/** The result of the earlier erasure. */
 async function formerResult({ sql, property, audit }: Context, playerId: string) {
   const [request] = await sql<
     { id: string; result: Omit<z.output<typeof Result>, "success" | "request_id" | "shared_with"> }[]

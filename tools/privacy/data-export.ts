@@ -11,7 +11,7 @@ import type { About, Trace } from "./traces/trace.ts";
 
 const VERSION = 1;
 
-/** What the specification names is there, also where nothing is known. */
+/** The specification's keys are always present, even when empty. */
 const NAMED = [
   "consent_records",
   "campaign_sends",
@@ -25,7 +25,7 @@ const NAMED = [
   "audit_entries",
 ];
 
-/** How we keep a record says nothing to the person. */
+/** Our own bookkeeping means nothing to the person. */
 const INTERNAL = /(_hash|_hashes|^salt|^dedupe_key|^claimed_(by|at)|^erased_by|^property_id)$/;
 
 export default tool({
@@ -90,7 +90,7 @@ async function rowsOf(about: About, { table, rows, more, searched }: Trace): Pro
 const UUIDS = new RegExp(UUID, "g");
 const ADDRESSES = /[^\s"'<>()[\]\\,;:=@]{1,64}@[^\s"'<>()[\]\\,;:=@]{1,253}|\+\d{6,15}/g;
 
-/** What was found by its text, is about someone else, and names another player is not shown to this one. */
+/** Leaves out rows that text search found, that are about another record, and that name another player. */
 async function withoutOthers({ sql, property, person }: About, rows: object[]): Promise<object[]> {
   const named = rows.map((row) => {
     const text = JSON.stringify(row).toLowerCase();
@@ -110,13 +110,13 @@ async function withoutOthers({ sql, property, person }: About, rows: object[]): 
   return rows.filter((_, at) => !named[at]!.some((name) => others.has(name)));
 }
 
-/** An audit row about the player's record, or an event about it or something of it. */
+/** An audit row about the player's record, or an event about the player or something of theirs. */
 function isAbout(row: Partial<Record<string, unknown>>, id: string): boolean {
   const { object } = (row.data ?? {}) as { object?: { id?: unknown; player_id?: unknown } };
   return [row.entity_id, row.player_id, object?.id, object?.player_id].includes(id);
 }
 
-/** Where records have no time of their own. */
+/** For records without a time of their own. */
 const ORDERS: Record<string, string> = {
   campaign_clicks: "t.created_at, t.send_id, t.link_id",
   import_errors: "t.job_id, t.row, t.seq",

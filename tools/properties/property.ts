@@ -70,7 +70,7 @@ export function propertyColumns() {
   return raw(Object.keys(PropertyView.shape).join(", "));
 }
 
-/** The given settings alone: what is undefined stays as it is. */
+/** The given settings alone: undefined ones stay unchanged. */
 export function given(values: Record<string, unknown>): Record<string, unknown> {
   return Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined));
 }

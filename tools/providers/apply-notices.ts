@@ -7,13 +7,12 @@ import { type Consequence, drawConsequences } from "./bounce-limits.ts";
 import type { ProviderRecord } from "./columns.ts";
 import type { VendorChannel } from "./provider.ts";
 
-/** The record whose vendor tells. */
+/** The provider's record whose vendor sent the notices. */
 export type Teller = Pick<ProviderRecord, "id" | "channel" | "kind">;
 
 /**
- * Writes what a provider tells of its sends into them, once, whatever the order: what is known better is never
- * undone, and a send of which nobody could tell is settled. Then draws the consequences. Sends of other
- * providers, and of other properties, are not found.
+ * Writes a provider's notices into their sends, once, in any order. Better knowledge is never overwritten, and an
+ * unknown outcome is settled. Then applies the consequences. Sends of other providers and properties are not found.
  */
 export async function applyNotices(
   context: Context,
@@ -41,7 +40,7 @@ interface Row {
   n: number;
 }
 
-/** A notice as statements read it; its address by the hash alone. */
+/** A notice as a row for statements; it holds only the hash of the address. */
 export function toRow(
   { property }: Context,
   { channel }: Pick<Teller, "channel">,
@@ -74,7 +73,7 @@ interface Changed {
   /** Hex. */
   hash: string | null;
   error_code: string | null;
-  /** The vendor had taken it, and nobody has told of that: the record of the sending comes later, or never. */
+  /** The vendor had taken it, and no notice said so before: our own record comes later, or never. */
   sent: boolean;
   delivered: boolean;
   hard: boolean;
@@ -82,14 +81,14 @@ interface Changed {
   failed: boolean;
   complained: boolean;
   unsubscribed: boolean;
-  /** Places, in what was given, of the notices of it. */
+  /** Indexes of the send's notices in the given list. */
   told: number[];
 }
 
-// A person who reads, complains or leaves has got the message.
+// A person who reads, complains or unsubscribes has received the message.
 const ARRIVED = ["delivered", "opened", "clicked", "complained", "unsubscribed"];
 
-/** A vendor that gives our id back is believed; else the message's own id finds it, among what the address was sent. */
+/** Our own id in a notice finds its send. Else the vendor's message id finds it, among the sends to the address. */
 function matched({ sql, property }: Context, { id, channel }: Teller, rows: readonly Row[]) {
   return sql`
     told as materialized (
@@ -131,7 +130,7 @@ async function writeNotices(
           when s.status in ('skipped', 'bounced') then s.status
           when t.bounced is not null then 'bounced'
           when s.status = 'delivered' then s.status
-          -- Failed by our own reckoning, for want of any word.
+          -- Failed by our own timeout, without a notice.
           when s.status = 'failed' and s.sent_at is not null then s.status
           when t.failed is not null and t.delivered is null then 'failed'
           when t.arrived is not null then 'delivered'
@@ -216,7 +215,7 @@ function ofNoSend(rows: readonly Omit<Row, "n">[], changes: readonly Changed[]):
   });
 }
 
-/** Records the opens and clicks of vendors like our own. */
+/** Records the opens and clicks from vendors in the same way as our own. */
 async function engage(
   context: Context,
   notices: readonly Notice[],

@@ -7,8 +7,8 @@ import { type Teller, toRow } from "./apply-notices.ts";
 const METHODS = { complained: "complaint", unsubscribed: "provider" } as const;
 
 /**
- * Bars the addresses of notices that ask to stop and whose rest waits on the queue: by the lists alone, which
- * needs no lock of a player whom somebody else may be writing.
+ * Suppresses the addresses of notices that ask to stop, when the rest of their work waits on the queue. It locks no
+ * player, so another writer cannot block it.
  */
 export async function barAddresses(
   context: Context,
@@ -32,7 +32,9 @@ export async function barAddresses(
   }
 }
 
-/** The addresses that were written to, or are told of; of complaints those by which the property's limit is reached. */
+/**
+ * The addresses of the notices' sends, or of the notices. A complaint counts here once the property's limit is reached.
+ */
 async function addressed(
   context: Context,
   { id, channel }: Teller,

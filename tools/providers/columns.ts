@@ -4,7 +4,7 @@ import { createOnly, readable, timestamp, writable, writeOnly } from "#runtime/o
 import type { StoredOf } from "#runtime/operation/table.ts";
 import { callbackPath, type VendorChannel } from "./provider.ts";
 
-/** How a provider did when it was last used. */
+/** The provider's result when it was last used. */
 export const HEALTH = {
   unknown: "Not used since its credentials were written.",
   ok: "It takes messages.",
@@ -88,5 +88,5 @@ export const columns = {
   ),
 };
 
-/** A provider as it is stored. `revision` is when somebody changed it last. */
+/** A provider as it is stored. `revision` is the time of the last change by a person. */
 export type ProviderRecord = StoredOf<typeof columns> & { revision: string };

@@ -62,7 +62,7 @@ function checkSender(address: string): void {
   if (!z.email().safeParse(address).success) throw invalid("from_address", "must be an email address");
 }
 
-/** The default of a channel is the one that was named last. */
+/** A channel's default is the provider that was chosen last. */
 async function takeDefault({ sql, property }: Context, channel: string, id: string | null): Promise<void> {
   await sql`
     update message_providers set is_default = false, updated_at = now()

@@ -10,7 +10,7 @@ import { openCredentials } from "./provider.ts";
 
 type Teller = Pick<ProviderRecord, "id" | "channel" | "kind" | "credentials">;
 
-/** Does what a provider's notices ask for. The same notices twice change nothing more. */
+/** Applies a provider's notices. A repeated notice changes nothing more. */
 export default job({
   name: "receive_notices",
   attempts: 20,
@@ -22,7 +22,7 @@ export default job({
       if (notice.kind === "subscription") await confirm(job, teller, notice.url);
     }
     await job.transact((context) => applyNotices(context, teller, notices));
-    // Each text by itself: what one asks for does not wait for another.
+    // Each text has its own transaction, so that no text waits for another.
     const source = { provider: teller.kind, providerId };
     for (const notice of notices) {
       if (notice.kind === "inbound") await job.transact((context) => receiveInbound(context, notice, source));
@@ -30,7 +30,7 @@ export default job({
   },
 });
 
-/** Also a deleted provider's last words are heard. */
+/** Finds deleted providers too: their last notices still count. */
 async function tellerOf({ sql, property }: Context, id: string): Promise<Teller | undefined> {
   const [teller] = await sql<Teller[]>`
     select id, channel, kind, credentials from message_providers where property_id = ${property.id} and id = ${id}`;

@@ -4,7 +4,7 @@ import { createOnly, readable, timestamp } from "#runtime/operation/columns.ts";
 import { table } from "#runtime/operation/table.ts";
 import refreshSegment from "./refresh-segment.job.ts";
 
-/** Seconds within which a list that is filled one by one is counted once. */
+/** A list that is filled one by one is counted once in this many seconds. */
 const SOON = 5;
 
 export default table({

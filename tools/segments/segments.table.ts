@@ -90,7 +90,7 @@ async function afterWrite(
   enqueue(refreshSegment, { segmentId: row.id }, { dedupe: row.id });
 }
 
-/** Of its own rules the caller knows where they stand, and of a new segment no id. */
+/** An error in the caller's own rules names their path only: a new segment has no id yet. */
 function asWritten(error: unknown, id: string): unknown {
   if (!(error instanceof Fault)) return error;
   const bare = (text: string) => text.replaceAll(`segment ${id} `, "");

@@ -49,7 +49,7 @@ interface Waiting {
   received_at: string;
 }
 
-/** Locks the number before its text, as a new text of it does. */
+/** Locks the number before its text, in the same order as a new text does. */
 async function waiting(context: Context, id: string): Promise<Waiting> {
   const { sql, property } = context;
   const [known] = await sql<{ hash: Buffer | null }[]>`

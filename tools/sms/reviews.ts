@@ -4,10 +4,10 @@ import { revokedWith } from "#tools/consent/revoke.ts";
 
 export const REVIEW_DECISIONS = ["revoke", "release"] as const;
 
-/** The source of what bars a number whose text waits to be taken in: neither START nor a release lifts it. */
+/** The source of suppressions for queued texts: neither START nor a release lifts them. */
 export const UNREAD = "sms_unread";
 
-/** Nothing is sent to the number until somebody has read what it wrote. */
+/** Holds sends to the number until a person has reviewed its text. */
 export async function hold(
   context: Context,
   sender: ListedAddress,

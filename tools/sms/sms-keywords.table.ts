@@ -5,7 +5,7 @@ import type { Context } from "#runtime/operation/context.ts";
 import { type Change, table, type Values } from "#runtime/operation/table.ts";
 import { formOf, KEYWORD_ACTIONS, KEYWORD_MATCHES, type Keyword, keywordsOf, readText } from "./keywords.ts";
 
-// Each inbound text is held against all of them.
+// Each inbound text is compared with all of them.
 const MOST_KEYWORDS = 1_000;
 
 const columns = {
@@ -48,7 +48,7 @@ async function beforeWrite(context: Context, change: Change<typeof columns>): Pr
   return { ...input, form };
 }
 
-/** What the defaults read as stop may be read more carefully, and what the law names as nothing else. */
+/** A property can change a default STOP only to `review`, and a keyword by law not at all. */
 async function checkMeaning(context: Context, text: string, action: Keyword["action"]): Promise<void> {
   if (action === "stop") return;
   const defaults = (await keywordsOf(context)).filter(({ origin }) => origin !== "property");

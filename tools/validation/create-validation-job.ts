@@ -81,7 +81,7 @@ interface Address {
   player_id: string | null;
 }
 
-/** Each address once, in its stored form where it has one. */
+/** Each address once, in its stored form if it has one. */
 function rowsOf(emails: readonly string[]): Address[] {
   const distinct = new Set(emails.map((email) => normalizeEmail(email) ?? email.trim()));
   return [...distinct].map((email) => ({ email, player_id: null }));
@@ -104,7 +104,7 @@ async function rowsOfPlayers({ sql, property }: Context, ids: readonly string[])
   return [...byEmail].map(([email, player_id]) => ({ email, player_id }));
 }
 
-/** How many addresses the job would gather. Throws `invalid` where that is more than it may have. */
+/** The number of addresses for the job. Throws `invalid` when that exceeds the limit. */
 async function countPlayers({ sql, property }: Context, segmentId: string | undefined): Promise<number> {
   const addresses = await addressesOf({ sql, property }, segmentId);
   const [found] = await sql<{ count: number }[]>`select count(*)::int as count from (${addresses}) a`;
@@ -112,7 +112,7 @@ async function countPlayers({ sql, property }: Context, segmentId: string | unde
   return found!.count;
 }
 
-/** Keeps all but those who had their data erased. Answers how many there are. */
+/** Stores all players but erased ones. Answers their number. */
 async function keepRows({ sql, property }: Context, jobId: string, rows: Address[]): Promise<number> {
   const given = rows.map(({ email, player_id }, index) => ({
     email,

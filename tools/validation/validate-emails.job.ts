@@ -10,7 +10,7 @@ import validationJobs from "./validation-jobs.table.ts";
 import { judge } from "./verdict.ts";
 import { type Judged, writeVerdicts } from "./write-verdicts.ts";
 
-/** Addresses that are looked up, and then written in one transaction. */
+/** Addresses that are looked up and then written in one transaction. */
 const BATCH = 500;
 
 type Opened = Pick<RowOf<typeof validationJobs.columns>, "status"> & { params: ValidationParams };
@@ -29,7 +29,7 @@ export default job({
   },
 });
 
-/** Takes the job into work, with the addresses that it is about. False when it has ended. */
+/** Starts the job, and gathers its addresses. False when it has ended. */
 async function open(context: Context, jobId: string): Promise<boolean> {
   const { sql, property } = context;
   const [found] = await sql<Opened[]>`
@@ -51,7 +51,10 @@ async function open(context: Context, jobId: string): Promise<boolean> {
   return true;
 }
 
-/** The addresses of a segment's players, or of all, each once. Answers how many, one too many included. */
+/**
+ * Stores the addresses of a segment's players, or of all, each once. Answers their number, which may exceed the limit
+ * by one.
+ */
 async function gather(
   { sql, property }: Context,
   jobId: string,
@@ -95,7 +98,7 @@ interface Batch {
   rows: Waiting[];
 }
 
-/** The next addresses, with what this property's own messages to them tell. Null when the job has ended. */
+/** The next addresses, with the outcomes of this property's own messages to them. Null when the job has ended. */
 async function nextBatch({ sql, property }: Context, jobId: string): Promise<Batch | null> {
   const [found] = await sql<{ params: ValidationParams; judged_to: number }[]>`
     select params, judged_to from validation_jobs

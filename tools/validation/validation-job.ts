@@ -3,12 +3,12 @@ import type { Tenant } from "#runtime/operation/context.ts";
 
 /** The most addresses of a job. */
 export const MOST_ADDRESSES = 100_000;
-/** So many of them, at 80 bytes each. */
+/** This many addresses, at 80 bytes each. */
 export const MOST_BYTES = 8 * 1_048_576;
 
 export const LEVELS = ["syntax", "dns", "full"] as const;
 
-/** The parameters of a job beside its addresses. They are stored with it. */
+/** The parameters of a job, apart from its addresses. They are stored with the job. */
 export const settings = {
   level: z
     .enum(LEVELS)
@@ -34,7 +34,7 @@ export type ValidationParams = z.output<z.ZodObject<typeof settings>> & {
   segment_id?: string;
 };
 
-/** The job that judges the addresses. */
+/** The job that determines the verdicts. */
 export const ValidateEmails = {
   name: "validate_emails",
   attempts: 20,
@@ -42,8 +42,8 @@ export const ValidateEmails = {
 } as const;
 
 /**
- * Deletes the rows of players who were erased while the rows were written: their foreign key has waited for that.
- * Returns how many.
+ * Deletes the rows of players who were erased during the writing: their foreign key has waited for that. Returns the
+ * number.
  */
 export async function forgetErased({ sql, property }: Tenant, jobId: string): Promise<number> {
   const gone = await sql`

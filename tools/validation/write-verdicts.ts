@@ -22,8 +22,8 @@ interface Batch {
 }
 
 /**
- * Writes a batch: verdicts, players, suppressions and progress, in the caller's one transaction. False when the
- * job has been cancelled, or this batch is in already.
+ * Writes a batch: verdicts, players, suppressions and progress, in the caller's one transaction. False when the job has
+ * been cancelled, or the batch is already written.
  */
 export async function writeVerdicts(context: Context, batch: Batch): Promise<boolean> {
   const { sql, property } = context;
@@ -40,7 +40,7 @@ export async function writeVerdicts(context: Context, batch: Batch): Promise<boo
     from jsonb_to_recordset(${rows}::jsonb)
       as v(seq int, result text, risk text, reasons jsonb, checks jsonb, did_you_mean text)
     where r.property_id = ${property.id} and r.job_id = ${jobId} and r.seq = v.seq returning r.seq`;
-  // A player who was erased meanwhile has no row any more, and nothing is written about them.
+  // An erased player has no row any more, so nothing is written about them.
   const there = new Set(written.map(({ seq }) => seq));
   const known = judged.filter(({ seq }) => there.has(seq));
   const updated = params.update_players ? await updatePlayers(context, known) : 0;
@@ -53,7 +53,7 @@ export async function writeVerdicts(context: Context, batch: Batch): Promise<boo
   return true;
 }
 
-/** An unknown result leaves the player's known status as it is. */
+/** An unknown verdict leaves the player's known status unchanged. */
 async function updatePlayers({ sql, property }: Context, judged: readonly Judged[]): Promise<number> {
   const known = judged
     .filter(({ address, verdict }) => address !== null && verdict.result !== "unknown")

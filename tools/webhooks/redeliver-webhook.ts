@@ -19,7 +19,7 @@ export default tool({
     const deliveries = await sql<{ endpoint_id: string }[]>`
       select endpoint_id from webhook_deliveries where property_id = ${property.id} and id = ${deliveryId}`;
     const delivery = one(deliveries, "webhook delivery", deliveryId);
-    // The endpoint's lock comes first, as in the job: two orders could wait for each other.
+    // Locks the endpoint first, as the job does: two orders could deadlock.
     await rouse(context, delivery.endpoint_id);
     await sql`
       update webhook_deliveries

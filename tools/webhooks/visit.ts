@@ -5,12 +5,12 @@ import { DeliverWebhooks, secretPlace, switchOff } from "./endpoint.ts";
 
 export interface Endpoint extends Receiver {
   is_active: boolean;
-  /** Seconds since the first failure after the last success; null when all is well. */
+  /** Seconds since the first failure after the last success; null without a failure. */
   failing_for: number | null;
   resting: boolean;
-  /** Another job works on it now. */
+  /** Another job has the lease. */
   taken: boolean;
-  /** This job's lease lasts for another batch. */
+  /** This job's lease is long enough for another batch. */
   held: boolean;
   /** The database's clock, in milliseconds since 1970. */
   clock: number;
@@ -19,11 +19,11 @@ export interface Endpoint extends Receiver {
 export interface Visit {
   endpointId: string;
   jobId: string;
-  /** Of requests that have ended since the last visit. */
+  /** Outcomes since the last visit. */
   outcomes: readonly Outcome[];
-  /** Ids of the deliveries that this job is posting meanwhile: not to be claimed again. */
+  /** Ids of the deliveries that this job is posting: they are not claimed again. */
   inFlight: readonly string[];
-  /** Leave what is due to another job. */
+  /** Leave due deliveries to another job. */
   handOver: boolean;
 }
 
@@ -32,19 +32,19 @@ export interface Batch {
   deliveries: Delivery[];
 }
 
-/** Most deliveries that a visit claims. */
+/** The most deliveries that a visit claims. */
 export const BATCH = 128;
 const LEASE_SECONDS = 90;
-// A batch starts no request after 15 s, and none lasts longer than 15 s; the next one waits for it.
+// A batch starts no request after 15 s, and no request lasts longer than 15 s; the next batch waits for it.
 const NEEDED_SECONDS = 65;
 const DISCARD = 5_000;
 const SWITCH_OFF_AFTER = 5 * 86_400;
 const REST = { least: 5, most: 300, share: 0.25 };
 
 /**
- * One transaction under the endpoint's lock: records what has ended, and claims the next batch. Answers null
- * when there is nothing for this job to do; the lease is then given up, under the same lock that every
- * newcomer waits for, so that the event of whoever left because of it was seen.
+ * One transaction under the endpoint's lock: records outcomes, and claims the next batch. Answers null when this job
+ * has nothing to do, and then ends the lease. Every other job waits for the same lock. So this visit sees the events of
+ * jobs that left because of the lease.
  */
 export async function visit(context: Context, visiting: Visit): Promise<Batch | null> {
   const endpoint = await lock(context, visiting);
@@ -61,7 +61,7 @@ export async function visit(context: Context, visiting: Visit): Promise<Batch | 
   return { endpoint, deliveries };
 }
 
-// Not `for update`: each event's delivery refers to this row, and its writer would wait for us.
+// Not `for update`: a new event's delivery refers to this row, and its writer would wait for this transaction.
 async function lock(context: Context, { endpointId, jobId }: Visit): Promise<Endpoint | undefined> {
   const { sql, property, config } = context;
   const [endpoint] = await sql<Endpoint[]>`
@@ -140,7 +140,7 @@ function reasonToSwitchOff(
   return `No delivery has succeeded for 5 days. The last error: ${outcomes.at(-1)?.attempt.error}`;
 }
 
-/** Seconds without any attempt: as the receiver asked, or a share of the time that it has been hanging. */
+/** Seconds without any attempt: by the receiver's request, or a share of the time since it began to hang. */
 function restFor(outcomes: readonly Outcome[], { failing_for }: Endpoint): number {
   const asked = Math.max(...outcomes.map(({ receiver }) => receiver.retryAfter));
   if (!outcomes.some(({ receiver }) => receiver.hangs)) return asked;
@@ -168,7 +168,7 @@ async function hold({ sql, property }: Context, { endpointId, jobId }: Visit): P
     where property_id = ${property.id} and id = ${endpointId}`;
 }
 
-/** Gives the lease up. `wakeAt`: when another job is to look, or null when nothing is pending. */
+/** Ends the lease. `wakeAt`: the start of the next job, or null when nothing is pending. */
 async function leave(context: Context, { endpointId, jobId }: Visit, wakeAt: string | null): Promise<null> {
   const { sql, property, enqueue } = context;
   if (wakeAt === "now") enqueue(DeliverWebhooks, { endpointId });

@@ -53,7 +53,7 @@ export default table({
     };
   },
   async afterWrite({ enqueue }, { verb, input, row }) {
-    // Switched off: what is pending is discarded. Switched on, or moved: what is due goes out at once.
+    // Switching an endpoint off discards pending deliveries. Switching it on, or moving it, sends due ones at once.
     const concernsDelivery = input.is_active !== undefined || input.url !== undefined;
     if (verb === "update" && concernsDelivery) enqueue(DeliverWebhooks, { endpointId: row.id });
   },

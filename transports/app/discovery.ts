@@ -27,7 +27,7 @@ export function mountDiscovery(app: Http, gate: Gate, service: Service, catalog:
   );
   app.get("/.well-known/security.txt", () => text(securityText(siteUrl, securityContact)));
   app.get("/llms.txt", () => text(llms(baseUrl, catalog)));
-  // Made when it is first asked for: it takes half as long as all the rest of a start.
+  // Built at the first request: it takes half as long as the rest of a start.
   let specification: string | undefined;
   const card = JSON.stringify(mcpServerCard(service.config));
   app.get(

@@ -7,7 +7,7 @@ import { idempotencyKey } from "#transports/http/gate.ts";
 import type { Passed } from "#transports/http/guarded.ts";
 import type { Shaped } from "./response-format.ts";
 
-/** An outcome that is a file, at the receiver's pace. */
+/** Answers a file, at the receiver's speed. */
 export function answerFile({ frame }: Passed, { file }: Outcome): Response {
   if (!file) throw new Error("the outcome is no file");
   return answer(frame, 200, bodyOf(file.stream), {
@@ -16,14 +16,14 @@ export function answerFile({ frame }: Passed, { file }: Outcome): Response {
   });
 }
 
-/** The call with its Idempotency-Key, on a request that writes. */
+/** The call with its Idempotency-Key, if the request writes. */
 export function keyed({ c, query }: Passed, bytes: Buffer, call: Call): Call {
   const key = idempotencyKey(c.env.incoming);
   if (key === undefined || c.req.method === "GET") return call;
   return { ...call, idempotency: { key, fingerprint: fingerprint(c.req.method, c.req.path, query, bytes) } };
 }
 
-/** An outcome as it is, or in the shape that was asked for. */
+/** Answers an outcome, in the requested form if there is one. */
 export function answerOutcome(
   { frame }: Passed,
   outcome: Outcome | Shaped,

@@ -13,7 +13,7 @@ import { refuseOptions } from "./options.ts";
 import { preferences } from "./prefer-header.ts";
 import { shaped } from "./response-format.ts";
 
-/** What a job has found, beside the job, as JSON or CSV. */
+/** Mounts the rows that a job has found, as JSON or CSV. */
 export function mountJobRows(app: Http, gate: Gate, service: Service, catalog: Catalog): void {
   for (const list of catalog.operations.values()) {
     const { beneath } = list;

@@ -13,7 +13,7 @@ export async function list(service: Service, operation: Operation, request: Pass
   const { c, call, query, frame } = request;
   const wants = preferences(c);
   const select = selection(operation, query);
-  // The operation tells filters from options.
+  // The operation separates filters from options.
   const outcome = await invoke(service, operation, call, { filters: grouped(query), count: wants.count });
   const { page } = outcome;
   const headers = {
@@ -30,7 +30,7 @@ export async function list(service: Service, operation: Operation, request: Pass
   return answer(frame, 200, body, { contentType, headers });
 }
 
-/** Which rows of how many. Behind a cursor nobody knows how many came before. */
+/** The Content-Range: the rows of the page, and their total. After a cursor the position is unknown. */
 export function rangeHeader(page: Page | undefined, query: URLSearchParams): Record<string, string> {
   if (!page) return {};
   const offset = Number(query.get("offset") ?? 0);
@@ -39,7 +39,7 @@ export function rangeHeader(page: Page | undefined, query: URLSearchParams): Rec
   return { "Content-Range": `${place}/${page.total ?? "*"}` };
 }
 
-/** Where a list goes on. */
+/** The address of the next page. */
 export function pageHeaders(
   path: string,
   query: URLSearchParams,
@@ -52,7 +52,7 @@ export function pageHeaders(
   return { ...cursorHeader(page), Link: `<${path}?${next}>; rel="next"` };
 }
 
-/** What a page is told of that has no address of its own: where it goes on, and of how many rows it is, if counted. */
+/** The meta data of a page without a Link: its next cursor, and the number of rows if counted. */
 export function placeHeaders(page: Page | undefined): Record<string, string> {
   return {
     ...cursorHeader(page),
@@ -64,7 +64,7 @@ function cursorHeader(page: Page | undefined): Record<string, string> {
   return page?.nextCursor ? { "X-Next-Cursor": page.nextCursor } : {};
 }
 
-/** Each key of the query with all of its values. */
+/** Each key of the query with all its values. */
 function grouped(query: URLSearchParams): Record<string, string[]> {
   for (const key of query.keys()) checkKey(key);
   const groups = Map.groupBy(query, ([key]) => key);

@@ -3,7 +3,7 @@ import type { Passed } from "#transports/http/guarded.ts";
 
 const NO_OPTIONS: ReadonlySet<string> = new Set();
 
-/** Throws `invalid` where the address says more than the route reads there: a `dry_run` that is passed over sends. */
+/** Throws `invalid` for a parameter that the route does not read: ignoring a misspelt `dry_run` would send. */
 export function refuseOptions(query: URLSearchParams, known: ReadonlySet<string> = NO_OPTIONS): void {
   for (const key of query.keys()) {
     if (!known.has(key)) {
@@ -15,7 +15,7 @@ export function refuseOptions(query: URLSearchParams, known: ReadonlySet<string>
   }
 }
 
-/** The `dry_run` of an address, and what else it says. The body is the change itself, or, of a removal, nothing. */
+/** The `dry_run` and the other parameters of an address. The body is the change itself; a removal has none. */
 export function tryingOf({ query }: Passed, body: unknown) {
   const given = query.getAll("dry_run");
   if (given.length === 0) return { dry: undefined, rest: query };

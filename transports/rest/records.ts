@@ -16,7 +16,7 @@ import { refuseOptions, tryingOf } from "./options.ts";
 import { expectMost, expectOne, preferences } from "./prefer-header.ts";
 import { countHeader, newOnes, selection, shaped, successes } from "./response-format.ts";
 
-/** GET, PATCH and DELETE of the record that the address names. */
+/** GET, PATCH and DELETE of the record in the address. */
 export async function one(service: Service, operation: Operation, request: Passed): Promise<Response> {
   const { c, call } = request;
   const { table, verb } = operation.crud!;
@@ -25,7 +25,7 @@ export async function one(service: Service, operation: Operation, request: Passe
   const bytes = reads ? Buffer.alloc(0) : await readBody(c.req.raw);
   const body = asObject(readJson(c.req.header("content-type") ?? null, bytes));
   if (Object.hasOwn(body, "id")) throw invalid("id", "is named by the address, not by the body");
-  // A body that changes one record says itself what is to be tried, where that can be.
+  // The body that changes one record holds its own `dry_run`, where the operation has one.
   const { dry, rest } = verb === "delete" ? tryingOf(request, body) : { rest: request.query };
   refuseOptions(rest);
   const condition = c.req.header("if-match");
@@ -33,7 +33,7 @@ export async function one(service: Service, operation: Operation, request: Passe
   const ifMatch = condition === undefined || reads ? undefined : readIfMatch(condition);
   const wants = preferences(c);
   if (!reads) expectMost(wants, 1);
-  // Who asks to see what was removed is answered the rows.
+  // With return=representation, a removal answers the removed rows.
   const shows = verb === "delete" && wants.representation;
   const mine = { ...keyed(request, bytes, call), ifMatch };
   const tried = dry === undefined ? {} : { dry };
@@ -51,7 +51,7 @@ export async function one(service: Service, operation: Operation, request: Passe
   return answerOutcome(request, shaped(asOne(verb, shows, outcome), shaping), headers);
 }
 
-/** A replay answers what was recorded, which may be the rows of a removal, or not. */
+/** A replay answers the recorded body, which may be the rows of a removal or not. */
 function asOne(verb: Verb, shows: boolean, outcome: Outcome): Outcome {
   if (verb !== "delete" || outcome.status >= 400) return outcome;
   const [one] = [JSON.parse((shows ? outcome : successes(outcome)).body) as unknown].flat();
@@ -62,7 +62,7 @@ export function noEtag(): Fault {
   return invalid("If-Match", "goes with one record of those that carry an ETag, and not with this request");
 }
 
-/** The ETag of an answer that is one record. */
+/** The ETag of a single record's answer. */
 function etagHeader({ crud }: Operation, { status, body }: Outcome): Record<string, string> {
   if (!crud || crud.verb === "delete" || status >= 400 || !isVersioned(crud.table)) return {};
   return { ETag: etagOf(JSON.parse(body) as Row) };
@@ -116,7 +116,7 @@ export async function create(
   );
 }
 
-/** Where a job is that goes on in the background. */
+/** The address of a job that continues in the background. */
 export function whereabouts(c: HttpContext, { status, body, dry }: Outcome): Record<string, string> {
   return status === 202 && !dry ? { Location: `${c.req.path}/${JSON.parse(body).id}` } : {};
 }
@@ -139,7 +139,7 @@ function upsert(
   });
 }
 
-/** PATCH and DELETE on a collection: every row that the filters match, chosen and changed in one transaction. */
+/** PATCH and DELETE on a collection: all rows that match the filters, selected and changed in one transaction. */
 export async function matching(service: Service, operation: Operation, request: Passed): Promise<Response> {
   const { c, call, query } = request;
   const bytes = await readBody(c.req.raw);
@@ -166,7 +166,7 @@ export async function matching(service: Service, operation: Operation, request: 
       return rows;
     },
   });
-  // A removal's recorded answer is what was removed, for who asks to see it.
+  // The recorded answer of a removal is the removed rows, for callers that ask for them.
   const hides = operation.crud?.verb === "delete" && !wants.representation;
   const answered = hides ? successes(outcome) : outcome;
   const { table } = operation.crud!;

@@ -29,7 +29,7 @@ export function mountRest(app: Http, gate: Gate, service: Service, catalog: Cata
 async function callFunction(service: Service, operation: Operation, request: Passed): Promise<Response> {
   const { c, call, query } = request;
   refuseOptions(query);
-  // For what it refuses: a function's answer has one shape.
+  // Only for its refusals: a function's answer has one form.
   preferences(c);
   const bytes = c.req.method === "GET" ? Buffer.alloc(0) : await readBody(c.req.raw);
   const input = readJson(c.req.header("content-type") ?? null, bytes);
@@ -38,7 +38,7 @@ async function callFunction(service: Service, operation: Operation, request: Pas
   return answerOutcome(request, outcome, placeHeaders(outcome.page));
 }
 
-/** The routes of a table, for the verbs that the catalog has an operation for. */
+/** The routes of a table, for the verbs that have an operation. */
 function mountTable(app: Http, gate: Gate, service: Service, catalog: Catalog, table: Table): void {
   const operations = new Map(
     [...catalog.operations.values()].flatMap((operation) =>

@@ -65,7 +65,7 @@ async function receiveImport(service: Service, operation: Operation, request: Pa
   } catch (error) {
     const { requestId } = frame;
     const fault = toToldFault(service.log, error, { operation: operation.name, requestId });
-    // What is left of the body is not worth reading.
+    // The rest of the body is not worth reading.
     return answerFault(frame, fault, { Connection: "close" });
   }
 }
@@ -85,7 +85,7 @@ async function receiveBody(
   }
   for (const name of query.keys()) throw invalid(name, "belongs into the part params");
   const text = await receiveParts(incoming, store);
-  // The boundary between the parts is new on each try; what they hold is not.
+  // The boundary between the parts changes with each try; the contents do not.
   hash.update(`\n${text}`);
   return checked(operation, asObject(parseJson(text)));
 }
@@ -97,7 +97,7 @@ function checked(operation: Operation, given: Record<string, unknown>): Record<s
   return params;
 }
 
-/** Parameters from a query: lists separated by commas, what has fields as JSON. */
+/** Parameters from a query: lists separated by commas, objects as JSON. */
 function paramsOf({ input }: Operation, query: URLSearchParams): Record<string, unknown> {
   const params: Record<string, unknown> = {};
   for (const [name, value] of query) {

@@ -9,7 +9,7 @@ import { ADDRESS_COLUMNS } from "#tools/people/address.ts";
 import type { Referred } from "#tools/segments/rules/references.ts";
 import { audienceSql } from "./audience.ts";
 
-// A campaign is sent once. One that recurs will count its rounds here.
+// The number of the round. A campaign is sent once; a recurring campaign will count its rounds here.
 const OCCURRENCE = "1";
 
 /**

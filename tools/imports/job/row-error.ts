@@ -1,6 +1,6 @@
 import { z } from "zod";
 
-/** Why a row was refused. `self_excluded` alone is a notice: the row came in, with that status. */
+/** The reasons for refusing a row. `self_excluded` alone is a notice: the row was imported, with that status. */
 const ROW_ERRORS = [
   "invalid_email",
   "invalid_phone",

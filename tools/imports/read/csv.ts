@@ -11,16 +11,16 @@ const HEAD = 65_536;
 
 type Bytes = AsyncIterable<Uint8Array>;
 
-/** The findings of one pass over a file's bytes. */
+/** The findings of one scan of a file's bytes. */
 export interface Survey {
   /** A label of the Encoding Standard. */
   encoding: string;
   delimiter: string;
-  /** Records beside the header, as far as line ends and quotes tell. */
+  /** Records without the header, as far as line ends and quotes tell. */
   rows: number;
 }
 
-/** Looks at the whole file once: its encoding, delimiter and length. Throws `invalid` on an empty one. */
+/** Scans the whole file once: its encoding, delimiter and length. Throws `invalid` on an empty file. */
 export async function survey(
   file: Bytes,
   params: Pick<ImportParams, "encoding" | "delimiter" | "has_header">,
@@ -85,7 +85,7 @@ function encodingOf(asked: ImportParams["encoding"], head: Buffer, isUtf8: boole
   return isUtf8 ? "utf-8" : "windows-1252";
 }
 
-/** The delimiter that the first line has most of, outside quotes. */
+/** The most frequent delimiter of the first line, outside quotes. */
 function delimiterOf(text: string): string {
   const counts = new Map<string, number>(DELIMITERS.map((one) => [one, 0]));
   let quoted = false;
@@ -98,7 +98,7 @@ function delimiterOf(text: string): string {
   return [...counts].reduce((best, one) => (one[1] > best[1] ? one : best))[0];
 }
 
-/** The file's records as texts, in order; the bytes are pulled as the records are. Throws `invalid`. */
+/** The file's records as texts, in order; reading records reads the bytes. Throws `invalid`. */
 export async function* records(file: Bytes, { encoding, delimiter }: Survey): AsyncGenerator<string[]> {
   const parser = parse({
     bom: true,

@@ -22,11 +22,11 @@ export interface Batch {
   records: number;
   rows: Staged[];
   refusals: Refusal[];
-  /** The custom fields that the rows were read by. */
+  /** The custom fields at the time of reading the rows. */
   customs: CustomFields;
-  /** The table has grown enough for the planner to look at it anew. */
+  /** The table has grown enough for new planner statistics. */
   analyze: boolean;
-  /** The rows are with the database, which now has work of its own. */
+  /** Called when the database has the rows, and works on them. */
   onStaged: () => void;
 }
 
@@ -37,8 +37,8 @@ interface Counts {
 }
 
 /**
- * Writes one batch: players, consents, errors, counts and progress, in the caller's one transaction. False when
- * the import has been cancelled, or this batch is in already.
+ * Writes one batch: players, consents, errors, counts and progress, in the caller's one transaction. False when the
+ * import has been cancelled, or the batch is already written.
  */
 export async function writeBatch(
   context: Context,
@@ -56,7 +56,7 @@ export async function writeBatch(
     for update`;
   if (open.length === 0) return false;
   await checkFields(context, batch);
-  // Behind the lock too, because rows of another import count. Without it such a batch took 15 s, not 1.
+  // After the lock, because rows of another import count too. Without it such a batch took 15 s, not 1.
   if (batch.analyze) await sql`select analyze_players()`;
   const { rows, flawed, refusals } = partRows(batch);
   const counts: Counts = { created: 0, updated: 0, skipped: 0 };
@@ -92,8 +92,8 @@ async function excludedRows({ sql }: Context): Promise<string[]> {
 }
 
 /**
- * A row that is known by its email or phone alone may mean the player of an earlier row in the same batch, and is
- * refused. `flawed` are the rows that are not written and whose refusal of a channel counts nonetheless.
+ * A row with only an email or phone may mean the player of an earlier row in the same batch, and is refused. `flawed`
+ * are the rows that are not written, but whose refusal of a channel counts.
  */
 function partRows(batch: Batch): { rows: Staged[]; flawed: Staged[]; refusals: Refusal[] } {
   const refusals = [...batch.refusals];

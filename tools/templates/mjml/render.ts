@@ -61,7 +61,7 @@ interface Piece {
   text: string;
   line: number;
   isTag: boolean;
-  /** How many tags stand before it. */
+  /** The number of tags before it. */
   after: number;
 }
 

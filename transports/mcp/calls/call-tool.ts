@@ -26,7 +26,7 @@ import { CallInput, type OfferedTool, SearchInput } from "#transports/mcp/listin
 import type { Machine, Surface } from "#transports/mcp/listing/visible-tools.ts";
 import { doConfirmed, withToken } from "./confirm.ts";
 
-/** Bytes of a file that are looked at. */
+/** The most bytes of a file that are read. */
 const MOST_FILE = MOST_STRUCTURED * 1.4;
 const fitsFile = (text: string) => sizeOf({ filename: "", text, has_more: true }) <= MOST_STRUCTURED * 0.98;
 
@@ -34,15 +34,15 @@ const fitsFile = (text: string) => sizeOf({ filename: "", text, has_more: true }
 export interface ToolCall {
   name: string;
   input: Record<string, unknown>;
-  /** Why its arguments cannot be taken. */
+  /** The fault of its arguments. */
   flaw: Fault | null;
   /** The idempotency key in `_meta`. */
   metaKey: unknown;
-  /** The request, for what it says beside the arguments. */
+  /** The request, for its data besides the arguments. */
   context: ServerContext;
 }
 
-/** Runs a tool. What the caller did wrong comes back as an `isError` result that says how to go on. */
+/** Runs a tool. A caller's error becomes an `isError` result that says how to continue. */
 export async function callTool(
   machine: Machine,
   surface: Surface,
@@ -120,7 +120,7 @@ async function runNamed(
     }
     if (!tool) throw refusal(machine, call, operation);
     if (surface.masked && isList(operation) && asked.input.format === "csv") {
-      // Text, in which nothing says whose name a word is.
+      // A file is plain text: masking could not recognize names in it.
       throw invalid("format", "csv is not given where personal data is masked; use columns or items");
     }
     return await run(machine.service, { ...about, tool, reach: surface.reach }, call, asked);
@@ -131,7 +131,7 @@ async function runNamed(
   }
 }
 
-/** Why a tool that exists is out of reach: the credential, or what the connection asked for. */
+/** The reason why an existing tool is out of reach: the credential, or the connection's options. */
 function refusal({ surfaces }: Machine, call: Call, operation: Operation): Fault {
   checkScope(operation, call.actor);
   if (!surfaces.allows(call, operation)) return new Fault("insufficient_scope");
@@ -172,7 +172,7 @@ async function run(service: Service, about: About, call: Call, asked: ToolCall):
   return fitting(wanted, answered, options);
 }
 
-/** Whether this connection reaches a tool that the answer confirms. */
+/** Whether this connection reaches a tool that the answer can confirm. */
 function confirms({ tool, reach }: About): boolean {
   const { effect, name } = tool.operation;
   return effect === "read" && [...reach.values()].some(({ operation }) => operation.confirmedBy === name);
@@ -185,7 +185,7 @@ interface Prepared {
   token: string | undefined;
 }
 
-/** The operation's own input: without what belongs to the transport, with the tenant of the credential. */
+/** The operation's own input: without the transport's arguments, with the credential's property. */
 function prepare(operation: Operation, call: Call, { input: raw, metaKey }: ToolCall): Prepared {
   const { shape } = operation.input;
   const folded = foldCasing(operation, raw);
@@ -227,7 +227,7 @@ function readKey(argument: unknown, meta: unknown): string | undefined {
   return readIdempotencyKey(given[0] as string);
 }
 
-/** A list's page gets shorter until an agent can hold it, and says so; whatever cannot be paged comes as it is. */
+/** Shortens a list's page until an agent can hold it, and says so. Other results stay unchanged. */
 async function fitting(
   { service, operation, call, input }: Asked,
   outcome: Outcome,

@@ -3,21 +3,21 @@ import type { Catalog } from "#runtime/operation/catalog.ts";
 import type { Actor } from "#runtime/operation/context.ts";
 import { queryOf } from "#transports/http/body.ts";
 
-/** What a connection asked its tools to be narrowed or widened to. */
+/** The options with which a connection narrows or widens its tools. */
 export interface Options {
   /** Null for the default list, "all", or domains of the catalog. */
   toolsets: "all" | readonly string[] | null;
   readOnly: boolean;
   exclude: readonly string[];
-  /** What identifies people is masked in all that is answered. */
+  /** Personal data in all answers is masked. */
   masked: boolean;
 }
 
 const QUERY = ["toolsets", "read_only", "exclude", "pii"] as const;
 
 /**
- * The options in the address and in the headers, as far as the key leaves them open. Throws `invalid` for one that is
- * not known, or misspelt, and `forbidden` for one that the key's own setting rules out.
+ * The options in the address and the headers, within the limits of the key. Throws `invalid` for an unknown or misspelt
+ * option, and `forbidden` for one that the key does not allow.
  */
 export function readOptions(request: Request, catalog: Catalog, actor: Actor): Options {
   const query = queryOf(request.url);

@@ -12,7 +12,7 @@ export interface Index {
 const BM25 = { k: 6, b: 0.5, d: 0.5 };
 const WEIGHTS = { name: 5, title: 3, description: 1.2, toolset: 1, fields: 0.5, fieldDescriptions: 0.2 };
 
-/** Words that people use for what the tools call otherwise. */
+/** Synonyms: people's words for the words of the tools. */
 const SYNONYMS: readonly (readonly string[])[] = [
   ["delete", "remove", "erase", "destroy", "drop", "forget"],
   ["create", "add", "new", "register", "insert", "make", "define", "set", "report"],
@@ -56,7 +56,7 @@ const SYNONYMS: readonly (readonly string[])[] = [
 ];
 const SYNONYM_WEIGHT = 0.6;
 
-// Of a record's five tools, the ones that are asked for more often where no word tells them apart.
+// Of a record's five tools, the most frequently needed ones, to decide between equal scores.
 const USUAL: Partial<Record<Verb, number>> = { list: 1.2, create: 1.1, delete: 0.8 };
 
 const STOP = new Set(
@@ -65,7 +65,7 @@ const STOP = new Set(
   ),
 );
 
-/** An index over what the tools are called, say and ask for. */
+/** An index over the names, descriptions and arguments of the tools. */
 export function indexOf(tools: readonly OfferedTool[]): Index {
   const byName = new Map(tools.map((tool) => [tool.operation.name, tool]));
   const mini = new MiniSearch<OfferedTool>({
@@ -95,7 +95,7 @@ export function indexOf(tools: readonly OfferedTool[]): Index {
 const FIELDS: Record<keyof typeof WEIGHTS, (tool: OfferedTool) => string> = {
   name: ({ operation }) => operation.name,
   title: ({ operation }) => operation.title,
-  // The other tools that a description names are not what this one does.
+  // Other tools in a description say nothing about this tool.
   description: ({ operation }) => operation.description.replace(TOOL_NAME, ""),
   toolset: ({ toolset }) => toolset,
   fields: ({ text }) => Object.keys(text.inputSchema.properties).join(" "),
@@ -105,7 +105,7 @@ const FIELDS: Record<keyof typeof WEIGHTS, (tool: OfferedTool) => string> = {
       .join(" "),
 };
 
-/** A request that says all the words of a tool's name is about it, and not about a tool whose name says more. */
+/** A request with all words of a tool's name is about that tool, rather than one with a longer name. */
 function likelihoodOf({ operation }: OfferedTool, asked: ReadonlyMap<string, number>): number {
   const name = wordsOf(operation.name);
   const named = name.filter((word) => asked.has(word)).length / name.length;
@@ -133,7 +133,7 @@ function wordsOf(text: string): string[] {
     .map(stem);
 }
 
-/** Enough of a stem for one word's forms to meet; it need not be a word. */
+/** A stem long enough to join one word's forms; it need not be a word. */
 function stem(word: string): string {
   const bare = word
     .replace(/ies$/, "y")
