@@ -51,12 +51,13 @@ function applicable({ property, channel, tags }: CapOptions): Fragment {
 }
 
 /**
- * The frequency rules as CTEs over a relation of players with `id`, `zones` and `region`. They end in `capped (id,
- * rule, ends)`, players who have had as many messages as a rule allows, and in `caps (id, free_at)`, the time when the
- * last of these rules allows one more. A message counts from its claim on, unless it failed or was transactional. It
- * also counts while it waits to be repeated because the vendor may have it, and after it failed by our own timeout.
- * Messages to the player's addresses count as the player's, whichever player record they were for, older records
- * included. A lock on all players who share an address keeps two claims apart; an earlier statement takes it.
+ * The frequency rules as CTEs over a relation of players with `id`, `zones` and `region`. They end in two tables.
+ * `capped (id, rule, ends)`: the players who have had as many messages as a rule allows. `caps (id, free_at)`: the time
+ * when the last of these rules allows one more. A message counts from its claim on, unless it failed or was
+ * transactional. It also counts while it waits to be repeated because the vendor may have it, and after it failed by
+ * our own timeout. Messages to the player's addresses count as the player's, whichever player record they were for,
+ * older records included. A lock on all players who share an address keeps two claims apart; an earlier statement takes
+ * it.
  */
 export function capsCtes(options: CapOptions, source: string): Fragment {
   const { property, at } = options;

@@ -88,8 +88,8 @@ const DAYS = sql`hour_days d left join lateral (
         d.day + r.closes as closing, (d.day + r.closes) at time zone d.zone as closes) i`;
 
 /**
- * The opening of a day's rule. When daylight time skips or repeats an hour, the opening ends at the earlier of the
- * clock's two readings and begins at the later one: neither reading allows a message at night.
+ * The opening of a day's rule. When daylight time skips or repeats an hour, the clock has two readings. The opening
+ * ends at the earlier reading and begins at the later one: neither allows a message at night.
  */
 const OPENING = sql`case
   when r.since is null then tstzrange(d.day::timestamp at time zone d.zone, (d.day + 1)::timestamp at time zone d.zone)

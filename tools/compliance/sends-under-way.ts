@@ -62,7 +62,7 @@ export async function cancelOpenSends(
 }
 
 /**
- * Cancels until no send is open and none is between its claim and its record: a claimed send may be returned and
+ * Cancels until no send is open, and none is between its claim and its record. A claimed send may be returned, and
  * claimed again before the caller commits. A claim cannot take a cancelled send: this update waits for earlier claims,
  * and later claims see the cancellation.
  */

@@ -23,10 +23,10 @@ export interface Verdict {
 }
 
 /**
- * Judges all of them in one statement, in their order. For an address of the channel with several players, the player
- * who may get the message counts: the others have no consent, or a bar that closes the address for all. Without such a
- * player the most restricted one counts. The gate is in a lateral subquery, so that the planner probes for these few
- * players instead of reading whole tables.
+ * Judges all of them in one statement, in their order. An address of the channel with several players has the verdict
+ * of the player who may get the message. The others have no consent, or a bar that closes the address for all. Without
+ * such a player the most restricted one counts. The gate is in a lateral subquery, so that the planner probes for these
+ * few players instead of reading whole tables.
  */
 export async function verdictsOn(
   { sql, property }: Pick<Context, "sql" | "property">,

@@ -53,7 +53,7 @@ export default tool({
   },
 });
 
-/** The ledger names the holder of the link, who is anonymous. */
+/** The link's holder is anonymous; the ledger records them as the player. */
 function asPlayer(context: Context): Context {
   return { ...context, call: { ...context.call, actor: { type: "anonymous", id: null } } };
 }

@@ -35,7 +35,7 @@ const MOST_CHARACTERS = 10_000;
 const REPLIES_AN_HOUR = 3;
 
 /**
- * Stores an inbound text and does what it requests, in the caller's transaction. STOP revokes consent, START lifts an
+ * Stores an inbound text and carries out its request, in the caller's transaction. STOP revokes consent, START lifts an
  * earlier STOP, HELP gets an answer. An unclear STOP holds sends to the number until a person has reviewed it. Null for
  * a text that was received before.
  */
@@ -127,7 +127,7 @@ function asPlayer(context: Context): Context {
   return { ...context, call: { ...context.call, actor: { type: "anonymous", id: null } } };
 }
 
-/** Does what the text requests. Answers whether it needs a reply. */
+/** Carries out the text's request. Answers whether it needs a reply. */
 async function act(
   context: Context,
   { id, action, received_at }: Inbound,

@@ -98,8 +98,8 @@ export function layoutOf(header: readonly string[], params: ImportParams, custom
 }
 
 /**
- * The meaning of a column whose name needs no mapping: known names in any case, with spaces, hyphens or underscores,
- * also the keys and labels of custom fields.
+ * The meaning of a column whose name needs no mapping. Known names count in any case, with spaces, hyphens or
+ * underscores, and so do the keys and labels of custom fields.
  */
 function knownColumns(customs: CustomFields): (name: string) => Target | null {
   const own = new Map<string, string>();

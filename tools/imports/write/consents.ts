@@ -114,7 +114,7 @@ async function otherPeople(
 }
 
 /**
- * The rows with their players. The players are read by an array of ids: for a property without statistics the planner
+ * The rows with their players. The players are read by an array of ids. For a property without statistics the planner
  * expects one player, and a join would compare each row with each player.
  */
 async function peopleOf(

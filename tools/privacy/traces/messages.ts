@@ -141,7 +141,7 @@ export const MESSAGE_TRACES: readonly Trace[] = [
         anon_id: anonymousId,
         status: "case when t.status in ('pending', 'deferred') then 'cancelled' else t.status end",
         skip_reasons: "case when t.status in ('pending', 'deferred') then '{erased}' else t.skip_reasons end",
-        // The address is another player's by now, who may use the link in that message.
+        // Another player may have the address by now, and use the link in that message.
         address_hash: othersHash,
         address_masked: "null",
         provider_message_id: "null",

@@ -2,7 +2,7 @@ import { type Fragment, sql } from "#db/sql.ts";
 import type { Field, FieldType } from "./field.ts";
 import type { Position } from "./values.ts";
 
-/** One operator of the rule rows: what it applies to, what it means, and its SQL. */
+/** One operator of the rule rows: its fields, its meaning and its SQL. */
 export interface Operator {
   /** The types of field that it applies to. */
   on: readonly FieldType[];

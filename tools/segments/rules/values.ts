@@ -8,7 +8,7 @@ import type { Scope } from "./scope.ts";
 export interface Position {
   scope: Scope;
   path: string;
-  /** The fault that names the condition's value, or what `part` of it. */
+  /** The fault that names the condition's value, or a `part` of it. */
   wrong(message: string, part?: string): Fault;
 }
 

@@ -7,7 +7,7 @@ export interface Index {
   search(query: string, limit: number): OfferedTool[];
 }
 
-// K, how late a word's repetition stops counting, is above the usual 1.2, so that a word in the name stays worth more
+// K limits how much repetitions of a word count. It is above the usual 1.2, so that a word in the name stays worth more
 // than one in the description.
 const BM25 = { k: 6, b: 0.5, d: 0.5 };
 const WEIGHTS = { name: 5, title: 3, description: 1.2, toolset: 1, fields: 0.5, fieldDescriptions: 0.2 };
