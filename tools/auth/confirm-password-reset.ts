@@ -14,7 +14,7 @@ export default tool({
   name: "confirm_password_reset",
   title: "Set a new password",
   description:
-    "Sets the password of the account that a reset link was sent to, and ends all of the account's sessions. The token works once, within 30 minutes.",
+    "Sets a new password with the token of a reset link, and ends all of the account's sessions. The token works once, within 30 minutes.",
   scope: "write",
   effect: "change",
   access: "public",

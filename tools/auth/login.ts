@@ -10,7 +10,8 @@ export const UserView = z.object({ id: z.uuid(), email: z.email(), role: z.strin
 export default tool({
   name: "login",
   title: "Sign in",
-  description: "Exchanges an email and a password for a token, sent afterwards as Authorization: Bearer.",
+  description:
+    "Signs in with an email and a password, and returns a token. Send it as Authorization: Bearer.",
   scope: "read",
   effect: "change",
   access: "public",
@@ -46,7 +47,7 @@ export default tool({
 /** An unknown account gets the same message. */
 function wrongLogin(): Fault {
   return new Fault("invalid_credential", {
-    details: [{ field: "password", message: "The email or the password is not right." }],
+    details: [{ field: "password", message: "The email or the password is wrong." }],
     keepWrites: true,
   });
 }

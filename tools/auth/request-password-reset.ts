@@ -8,7 +8,7 @@ export default tool({
   name: "request_password_reset",
   title: "Ask for a password reset",
   description:
-    "Sends a link by email with which the account's password can be set anew, within 30 minutes and once. It answers the same whether or not there is such an account.",
+    "Emails a link for setting a new password, valid once within 30 minutes. The answer is the same for unknown accounts.",
   scope: "write",
   effect: "change",
   access: "public",

@@ -13,7 +13,7 @@ export default tool({
   name: "delete_suppression",
   title: "Lift a suppression",
   description:
-    "Lifts a suppression; the row is kept as evidence. erased and self_excluded are never lifted. A person's own wish (unsubscribed, stop_keyword, complaint, and needs_review, which may be one) is lifted by a signed-in admin or manager alone, to correct a mistake; a new opt-in is recorded with consent_record.",
+    "Lifts a suppression; the row stays as evidence. Nobody can lift erased and self_excluded. Only a signed-in admin or manager can lift a person's own request (unsubscribed, stop_keyword, complaint, and needs_review, which may be one), to correct a mistake. Record a new opt-in with consent_record.",
   scope: "write",
   effect: "destroy",
   input: { id: z.uuid().describe("From list_suppressions") },
@@ -39,7 +39,7 @@ function refuse(reason: SuppressionReason, actor: Actor): void {
   }
   if (WISHES.includes(reason) && actor.type !== "user" && actor.type !== "system") {
     throw new Fault("conflict", {
-      message: `The person asked for this (${reason}). Record a new consent with consent_record, or have an admin or manager of the property lift it.`,
+      message: `The person requested this suppression (${reason}). Record a new consent with consent_record, or have a signed-in admin or manager of the property lift it.`,
     });
   }
 }

@@ -49,7 +49,7 @@ export function gateReasons(options: GateOptions): Fragment {
  */
 export function gateRules(
   options: GateOptions,
-  { field, list, any }: Asking,
+  { field, list, any }: RuleWriter,
 ): Partial<Record<BlockReason, Fragment>> {
   const { property, channel, at } = options;
   const now = at === undefined ? sql`now()` : cast(at, "timestamptz");
@@ -82,7 +82,7 @@ export function gateRules(
 }
 
 /** Builds SQL for the parts of a rule: a field of the player's own record, a list, or any of several. */
-interface Asking {
+interface RuleWriter {
   field(name: string, condition: Fragment): Fragment;
   /** `guard`: a condition on the player that must hold too. */
   list(list: List, where: Fragment, guard?: Fragment): Fragment;
@@ -98,7 +98,7 @@ const LISTS = {
 };
 type List = keyof typeof LISTS;
 
-const CONDITIONS: Asking = {
+const CONDITIONS: RuleWriter = {
   field: (_, condition) => condition,
   list: (list, where, guard) =>
     sql`${guard ? sql`${guard} and ` : raw("")}exists (
@@ -107,7 +107,7 @@ const CONDITIONS: Asking = {
 };
 
 /** The records by which a rule blocks, as a jsonb[] of table, id, description, since and until. */
-export const RECORDS: Asking = {
+export const RECORDS: RuleWriter = {
   field: (name, condition) =>
     sql`case when ${condition} then array[${recordText("players", "p.id", `'${name}'`)}] else '{}' end`,
   list: (list, where, guard = sql`true`) => {
@@ -181,7 +181,7 @@ function noConsent({ property, channel }: GateOptions): Fragment {
  * The lists, each read by one equality. A self-exclusion's addresses are in `suppressions`: row-level security lets no
  * array operator use an index, because array operators are not leakproof.
  */
-function listsOver({ property, channel }: GateOptions, now: Fragment, list: Asking["list"]) {
+function listsOver({ property, channel }: GateOptions, now: Fragment, list: RuleWriter["list"]) {
   const own = cast(property.id, "uuid");
   const suppression = (match: Fragment, more: Fragment) =>
     list(

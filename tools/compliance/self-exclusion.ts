@@ -3,7 +3,7 @@ import type { Context } from "#runtime/operation/context.ts";
 import type { Row } from "#runtime/operation/table.ts";
 import { identityHash } from "#tools/people/identity.ts";
 import { CHANNELS } from "./channels.ts";
-import { haltSends } from "./sends-under-way.ts";
+import { stopSends } from "./sends-under-way.ts";
 
 export interface Exclusion {
   identity: { first_name: string; last_name: string; birth_date: string } | null;
@@ -16,7 +16,7 @@ export interface Exclusion {
  * Applies a self-exclusion. Its addresses are suppressed on all channels while it lasts, every player who is that
  * person becomes self_excluded, and open sends to them are cancelled.
  */
-export async function carryOutExclusion(context: Context, exclusion: Exclusion): Promise<string[]> {
+export async function applySelfExclusion(context: Context, exclusion: Exclusion): Promise<string[]> {
   const { sql, property, emit } = context;
   const { addressHashes: hashes, endsAt } = exclusion;
   await suppressExcluded(context, hashes, endsAt);
@@ -34,7 +34,7 @@ export async function carryOutExclusion(context: Context, exclusion: Exclusion):
     returning id, player_id, status`;
   const ids = players.map((player) => player.id);
   await suppressAddressesOf(context, [...named, ...ids], endsAt);
-  await haltSends(context, ids, CHANNELS, "self_excluded");
+  await stopSends(context, ids, CHANNELS, "self_excluded");
   for (const player of players) emit("player.self_excluded", player);
   return ids;
 }

@@ -2,7 +2,7 @@ import { invalid, one } from "#runtime/faults.ts";
 import type { Context } from "#runtime/operation/context.ts";
 import type { Channel } from "#tools/compliance/channels.ts";
 import { keptAddress, type ListedAddress } from "#tools/compliance/listed-address.ts";
-import { haltSends } from "#tools/compliance/sends-under-way.ts";
+import { stopSends } from "#tools/compliance/sends-under-way.ts";
 import type { SuppressionReason } from "#tools/compliance/suppressions.table.ts";
 import { addressHash } from "#tools/people/address.ts";
 import { type LedgerRow, record } from "./ledger.ts";
@@ -64,7 +64,7 @@ export async function revoke(context: Context, revocation: Revocation): Promise<
     occurredAt: revocation.requestedAt,
   });
   await suppress(context, revocation, rows);
-  await haltSends(context, playerIds, channels, "suppressed");
+  await stopSends(context, playerIds, channels, "suppressed");
   announce(context, revocation, rows);
   return { revoked: channels, playerIds, ...times };
 }
@@ -73,7 +73,7 @@ export async function revoke(context: Context, revocation: Revocation): Promise<
  * Writes only a revocation's suppressions, when another transaction locks its players: from now on nothing is sent. The
  * revocation itself must follow.
  */
-export function barRevoked(
+export function suppressRevoked(
   context: Context,
   revocation: Pick<Revocation, "address" | "many" | "channels" | "method" | "source">,
 ): Promise<void> {
@@ -88,14 +88,14 @@ export function revokedWith({ property }: Pick<Context, "property">, channel: Ch
 
 async function readTimes({ sql, property }: Context, requestedAt: string | undefined) {
   const [times] = await sql<{ effective_at: string; confirm_by: string; future: boolean }[]>`
-    select to_json(now()) #>> '{}' as effective_at, asked > clock_timestamp() as future,
+    select to_json(now()) #>> '{}' as effective_at, requested > clock_timestamp() as future,
       to_json((
-        select (asked at time zone ${property.timezone}::text + make_interval(days => n)) at time zone
+        select (requested at time zone ${property.timezone}::text + make_interval(days => n)) at time zone
           ${property.timezone}::text
         from generate_series(1, 30) as n
-        where extract(isodow from asked at time zone ${property.timezone}::text + make_interval(days => n)) < 6
+        where extract(isodow from requested at time zone ${property.timezone}::text + make_interval(days => n)) < 6
         order by n offset ${CONFIRM_WITHIN_BUSINESS_DAYS - 1}::int limit 1)) #>> '{}' as confirm_by
-    from (select coalesce(${requestedAt ?? null}::timestamptz, now()) as asked) as t`;
+    from (select coalesce(${requestedAt ?? null}::timestamptz, now()) as requested) as t`;
   const { future, ...rest } = times!;
   if (future) throw invalid("requestedAt", "must not be in the future");
   return rest;

@@ -26,12 +26,12 @@ export interface CustomField {
 /** A property's own fields by key, in the order of their keys. */
 export type CustomFields = ReadonlyMap<string, CustomField>;
 
-type Held = Pick<Context, "sql"> & { property: Pick<Context["property"], "id"> };
+type Scope = Pick<Context, "sql"> & { property: Pick<Context["property"], "id"> };
 
 const MOST_BYTES = 16 * 1024;
 const SHOWN = 60;
 
-export async function customFields({ sql, property }: Held): Promise<CustomFields> {
+export async function customFields({ sql, property }: Scope): Promise<CustomFields> {
   const rows = await sql<CustomField[]>`
     select key, label, type, enum_values, archived_at is not null as archived from custom_fields
     where property_id = ${property.id} order by key`;
@@ -39,18 +39,18 @@ export async function customFields({ sql, property }: Held): Promise<CustomField
 }
 
 /** The fields, locked against changes to the end of the caller's transaction. */
-export async function heldCustomFields(context: Held): Promise<CustomFields> {
+export async function sharedCustomFields(context: Scope): Promise<CustomFields> {
   // An advisory lock, no row lock: a row lock would make every write of a player write to these rows.
-  await context.sql`select pg_advisory_xact_lock_shared(${place(context)})`;
+  await context.sql`select pg_advisory_xact_lock_shared(${lockKey(context)})`;
   return customFields(context);
 }
 
 /** Waits for transactions that write values, and keeps others out to the end of the caller's transaction. */
-export async function lockCustomFields(context: Held): Promise<void> {
-  await context.sql`select pg_advisory_xact_lock(${place(context)})`;
+export async function lockCustomFields(context: Scope): Promise<void> {
+  await context.sql`select pg_advisory_xact_lock(${lockKey(context)})`;
 }
 
-function place({ sql, property }: Held) {
+function lockKey({ sql, property }: Scope) {
   return sql`hashtextextended(${`custom_fields ${property.id}`}, 0)`;
 }
 
@@ -65,7 +65,7 @@ export async function mergedCustom(
 ): Promise<Record<string, unknown>> {
   const merged = new Map(Object.entries(current));
   if (Object.keys(given).length === 0) return current;
-  const fields = await heldCustomFields(context);
+  const fields = await sharedCustomFields(context);
   const details: FaultDetail[] = [];
   for (const [key, value] of Object.entries(given)) {
     const fitted = fitCustom(fields, key, value);
@@ -120,7 +120,7 @@ export function unknownKey(key: string, fields: Record<string, unknown>[]): stri
 
 function noneOf(known: string[]): string {
   const there = known.length > 0 ? `there are ${known.slice(0, 50).join(", ")}` : "there are none yet";
-  return `is no custom field of this property (${there}); create_custom_field makes one`;
+  return `is not a custom field of this property (${there}); create_custom_field creates one`;
 }
 
 const text = z.string().trim().min(1).max(2000);

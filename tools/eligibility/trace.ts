@@ -44,7 +44,7 @@ export interface Traced {
   checked_at: string;
 }
 
-export interface Asking {
+export interface TraceOptions {
   channel: GatedChannel;
   campaign: Campaign | null;
   /** No frequency cap delays the campaign. */
@@ -60,7 +60,7 @@ export interface Asking {
 export async function traceOf(
   context: Pick<Context, "sql" | "property">,
   playerId: string,
-  { channel, campaign, isUncapped, at }: Asking,
+  { channel, campaign, isUncapped, at }: TraceOptions,
 ): Promise<Traced | null> {
   const { property } = context;
   const options = { property, channel, at };

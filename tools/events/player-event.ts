@@ -113,6 +113,6 @@ async function recorded(
 
 function taken(externalId: string, index: number): Fault {
   return new Fault("conflict", {
-    message: `[${index}].external_id: ${externalId} is the id of another event, of another player or name.`,
+    message: `[${index}].external_id: ${externalId} belongs to an event of another player or name.`,
   });
 }

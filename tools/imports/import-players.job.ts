@@ -12,7 +12,7 @@ import { seenIdentities } from "./read/identity-set.ts";
 import { type Layout, layoutOf } from "./read/layout.ts";
 import { type Reading, type Refusal, rowReader } from "./read/rows.ts";
 import { dropUpload, uploaded } from "./upload.ts";
-import { type Batch, keepErrors, writeBatch } from "./write/batch.ts";
+import { type Batch, writeBatch, writeErrors } from "./write/batch.ts";
 
 /** The number of records in a transaction, unless they are very long. */
 export const BATCH_RECORDS = 10_000;
@@ -161,7 +161,7 @@ async function complete(
   };
   await context.transact(async (inner) => {
     if (!(await endJob(inner, importJobs, importJob.id, { summary }))) return;
-    if (layout) await keepErrors(inner, importJob.id, layout, columnErrors(layout));
+    if (layout) await writeErrors(inner, importJob.id, layout, columnErrors(layout));
     // The file of a dry run stays for the import itself, until the sweep.
     if (!importJob.params.dry_run) await dropUpload(inner.sql, inner.property.id, importJob.upload_id);
   });

@@ -20,11 +20,16 @@ export async function* uploaded(context: JobContext, uploadId: string): AsyncGen
 }
 
 /** Stores a complete file within the caller's transaction. */
-export async function keepFile(sql: Sql, propertyId: string, uploadId: string, bytes: Buffer): Promise<void> {
+export async function storeFile(
+  sql: Sql,
+  propertyId: string,
+  uploadId: string,
+  bytes: Buffer,
+): Promise<void> {
   await sql`
     insert into uploads (property_id, id, size, complete) values (${propertyId}, ${uploadId}, ${bytes.length}, true)`;
   for (let seq = 0; seq * CHUNK < bytes.length; seq++) {
-    await keepChunk(sql, propertyId, uploadId, seq, bytes.subarray(seq * CHUNK, (seq + 1) * CHUNK));
+    await storeChunk(sql, propertyId, uploadId, seq, bytes.subarray(seq * CHUNK, (seq + 1) * CHUNK));
   }
 }
 
@@ -46,7 +51,7 @@ export async function receiveFile(
   let size = 0;
   let seq = 0;
   for await (const chunk of inChunks(file)) {
-    await as((sql) => keepChunk(sql, propertyId, id, seq, chunk));
+    await as((sql) => storeChunk(sql, propertyId, id, seq, chunk));
     size += chunk.length;
     seq++;
   }
@@ -62,7 +67,7 @@ export async function dropUpload(sql: Sql, propertyId: string, uploadId: string 
   await sql`delete from uploads where property_id = ${propertyId} and id = ${uploadId}`;
 }
 
-async function keepChunk(
+async function storeChunk(
   sql: Sql,
   propertyId: string,
   uploadId: string,

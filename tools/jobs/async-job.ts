@@ -30,7 +30,7 @@ export function asyncJobColumns(type: string) {
     params: readable(z.record(z.string(), z.unknown()), { omitFromEvents: true }),
     started_at: readable(timestamp().nullable()),
     completed_at: readable(timestamp().nullable(), { concise: true }),
-    expires_at: readable(timestamp().nullable().describe("Until then it can be read what the job found")),
+    expires_at: readable(timestamp().nullable().describe("Until then the results of the job can be read")),
   };
 }
 
@@ -74,7 +74,7 @@ export async function cancelJob(
     select status, error from ${identifier(table.name)} where property_id = ${property.id} and id = ${id}`;
   const job = one(jobs, words(table.noun), id);
   if (job.error === "cancelled") return { success: true };
-  throw new Fault("conflict", { message: `The job is ${job.status} already; there is nothing to cancel.` });
+  throw new Fault("conflict", { message: `The job is already ${job.status}, so it cannot be cancelled.` });
 }
 
 /** Throws `not_found` unless the property has the job. */

@@ -11,7 +11,7 @@ export default tool({
   name: "create_api_key",
   title: "Create an API key",
   description:
-    "Makes a key for one property and shows its secret once, as api_key. Only a hash is kept. The caller must be a platform admin, or an admin or manager of the property.",
+    "Creates a key for one property and shows its secret once, as api_key; only a hash is stored. The caller must be a platform admin, or an admin or manager of the property.",
   scope: "write",
   effect: "create",
   core: true,

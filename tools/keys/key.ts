@@ -15,7 +15,7 @@ export const ApiKeyView = z.object({
   rate_limit: z.int(),
   pii_masked: z
     .boolean()
-    .describe("Over MCP, nobody's address, name or birth date is shown whole. Programs over REST get them"),
+    .describe("Over MCP, addresses, names and birth dates are masked. REST shows them whole"),
   agent_confirmation: AgentConfirmation,
   is_active: z.boolean(),
   expires_at: timestamp().nullable(),

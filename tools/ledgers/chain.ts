@@ -13,7 +13,7 @@ export interface Head {
 }
 
 /** The tables of a chain, and the SQL that selects its own rows and seal. */
-export function placeOf(sql: Sql, { ledger, propertyId }: Chain) {
+export function chainTables(sql: Sql, { ledger, propertyId }: Chain) {
   const isOwn = (alias: string) =>
     propertyId === null ? sql`true` : sql`${identifier(alias)}.property_id = ${propertyId}`;
   return {

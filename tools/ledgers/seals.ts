@@ -4,7 +4,7 @@ import { identifier } from "#db/sql.ts";
 import { arrayLiteral } from "#db/types.ts";
 import type { Config } from "#runtime/config.ts";
 import type { PropertyLedger } from "#runtime/ledgers.ts";
-import { type Chain, noteHead, placeOf } from "./chain.ts";
+import { type Chain, chainTables, noteHead } from "./chain.ts";
 
 /** Before the first row of any ledger. */
 export const BEGINNING = "1970-01-01T00:00:00+00:00";
@@ -110,7 +110,7 @@ export async function sealNext(
   { horizon, most }: { horizon: string; most: number },
 ): Promise<boolean> {
   const { propertyId, ledger } = chain;
-  const { rows, ownRow, seals, ownSeal } = placeOf(sql, chain);
+  const { rows, ownRow, seals, ownSeal } = chainTables(sql, chain);
   await sql`select pg_advisory_xact_lock(hashtextextended(${`seal ${ledger} ${propertyId}`}, 0))`;
   const [last] = await sql<{ seq: number; to_at: string; seal_hash: Buffer }[]>`
     select seq, to_at, seal_hash from ${seals} s where ${ownSeal("s")} order by seq desc limit 1`;

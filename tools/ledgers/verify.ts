@@ -2,7 +2,7 @@ import type { Sql } from "#db/database.ts";
 import { type Fragment, identifier, join, sql } from "#db/sql.ts";
 import type { Config } from "#runtime/config.ts";
 import { detailHash, LEDGERS, recordHash } from "#runtime/ledgers.ts";
-import { type Chain, type Head, headOf, placeOf } from "./chain.ts";
+import { type Chain, chainTables, type Head, headOf } from "./chain.ts";
 import { BEGINNING, type Seal, sealHash, sealKeyId, sealMac } from "./seals.ts";
 
 /** The flaws of a ledger, each with its meaning. */
@@ -46,7 +46,7 @@ export async function verifySeals(
 ): Promise<Verified> {
   // Read before the seals: a seal that is added meanwhile is newer than it, so none seems to be missing.
   const head = await headOf(sql, chain);
-  const { seals, ownSeal } = placeOf(sql, chain);
+  const { seals, ownSeal } = chainTables(sql, chain);
   const read = await sql<Seal[]>`
     select seq, from_at, to_at, row_ids, row_hashes, previous_hash, seal_hash, mac, key_id
     from ${seals} s
@@ -124,7 +124,7 @@ interface Range {
 
 /** The first row of the range that contradicts its hashes, its seal or an erasure. */
 async function firstFlaw(sql: Sql, chain: Chain, range: Range): Promise<Flaw | null> {
-  const { rows, ownRow, seals, ownSeal } = placeOf(sql, chain);
+  const { rows, ownRow, seals, ownSeal } = chainTables(sql, chain);
   const [flaw] = await sql<Flaw[]>`
     with expected as materialized (
       select s.seq, e.id, e.hash, e.place

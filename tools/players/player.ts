@@ -83,10 +83,13 @@ export function checkStatus(wanted: unknown, current: unknown): void {
   const free = FREE_STATUSES.join(", ");
   if (current !== undefined && !FREE_STATUSES.includes(current as PlayerStatus)) {
     throw new Fault("conflict", {
-      message: `A player who is ${current} stays so: the status cannot be changed here.`,
+      message: `The player is ${current}; this operation cannot change that.`,
     });
   }
   if (!FREE_STATUSES.includes(wanted as PlayerStatus)) {
-    throw invalid("status", `${wanted} is set by its own function; here it can be ${free}`);
+    throw invalid(
+      "status",
+      `cannot be ${wanted} here, because a function of its own sets that; allowed: ${free}`,
+    );
   }
 }

@@ -6,7 +6,7 @@ import { Preference, preferencesOf } from "./preferences.ts";
 export default tool({
   name: "get_preferences",
   title: "Get a recipient's preferences",
-  description: "Says by which channels marketing may now reach the recipient of one message.",
+  description: "Shows for the recipient of one message which channels are on for marketing now.",
   scope: "read",
   effect: "read",
   access: "operator",

@@ -14,10 +14,10 @@ export const CONSENT_TEXTS: Partial<Record<Channel, (name: string) => string>> =
 
 export const Preference = z.object({
   channel: z.enum(CHANNELS),
-  on: z.boolean().describe("Messages may go out by it now"),
+  on: z.boolean().describe("The gate allows messages on the channel now"),
   can_turn_on: z
     .boolean()
-    .describe("The link proves the address, and only the player's own wish is in the way"),
+    .describe("The link can turn it on: it proves the address, and only the player's own request bars it"),
 });
 export type Preference = z.output<typeof Preference>;
 

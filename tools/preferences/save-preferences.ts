@@ -29,13 +29,13 @@ export default tool({
   name: "save_preferences",
   title: "Save a recipient's preferences",
   description:
-    "Takes the recipient of one message off channels, or puts them on again by a link sent to that very address. Off is always allowed. Safe to repeat.",
+    "Turns channels off for the recipient of one message, or on again by a link that was sent to that very address. Off is always allowed. Safe to repeat.",
   scope: "write",
   effect: "change",
   access: "operator",
   input: {
     sendId: z.uuid().describe("From list_campaign_sends"),
-    off: channels.describe("Consent is taken back, the address is suppressed, open sends are cancelled"),
+    off: channels.describe("Revokes consent, suppresses the address and cancels open sends"),
     on: channels.describe("The player agrees anew to the text that the page shows"),
   },
   output: z.object({ preferences: z.array(Preference) }),

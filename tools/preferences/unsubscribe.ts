@@ -11,20 +11,20 @@ export default tool({
   name: "unsubscribe",
   title: "Unsubscribe a recipient",
   description:
-    "Takes the recipient of one message off the list: consent for email is revoked, the address is suppressed and pending sends are cancelled. Safe to repeat.",
+    "Unsubscribes the recipient of one message: consent for email is revoked, the address is suppressed and pending sends are cancelled. Safe to repeat.",
   scope: "write",
   effect: "change",
   access: "operator",
   input: {
     sendId: z.uuid().describe("The campaign send that the message belongs to"),
-    method: z.enum(METHODS).default("one_click").describe("The way in which the person asked"),
+    method: z.enum(METHODS).default("one_click").describe("How the person unsubscribed"),
   },
   output: z.object({
     success: z.literal(true),
     erased: z
       .boolean()
       .describe(
-        "The recipient's data was erased with the address, which was barred then; nothing is left to record",
+        "The recipient's data was erased, and the erasure barred the address; nothing is left to record",
       ),
   }),
   faults: ["not_found"],

@@ -3,8 +3,8 @@ import { Fault } from "#runtime/faults.ts";
 import type { Context } from "#runtime/operation/context.ts";
 import { tool } from "#runtime/operation/operation.ts";
 import { CHANNELS } from "#tools/compliance/channels.ts";
-import { haltSends } from "#tools/compliance/sends-under-way.ts";
-import { haltPlayers, importTurn } from "#tools/people/locks.ts";
+import { stopSends } from "#tools/compliance/sends-under-way.ts";
+import { lockImports, lockPlayerWrites } from "#tools/people/locks.ts";
 import { eraseTraces } from "./erase.ts";
 import finishErasure from "./finish-erasure.job.ts";
 import { findPlayer } from "./player.ts";
@@ -20,11 +20,11 @@ const Result = z.object({
   anonymized: counts.describe("Rows kept without the person, by table"),
   retained: z
     .array(z.object({ table: z.string(), basis: z.string() }))
-    .describe("What is still kept, and the legal basis for it"),
+    .describe("The rows that are kept, each with its legal basis"),
   shared_with: z
     .array(z.uuid())
     .describe(
-      "Other players who have an address of this one: their records stay, and the address is barred. Told once",
+      "Other players with an address of this one: their records stay, and the address is barred. Only the first answer lists them",
     ),
 });
 
@@ -36,7 +36,7 @@ export default tool({
   name: "data_deletion",
   title: "Erase a player's data",
   description:
-    "Erases everything that knows the player, for good: records, messages, answers kept for replays, callbacks. Sends and consents stay without a name; a keyed hash of each address bars it from being written to or stored again. Refused under legal hold. Safe to repeat.",
+    "Erases all data of a player, for good: records, messages, answers stored for replays, callbacks. Sends and consents stay anonymous; a keyed hash of each address prevents messages to it and storing it again. Refused under legal hold. Safe to repeat.",
   scope: "write",
   effect: "destroy",
   core: true,
@@ -45,7 +45,7 @@ export default tool({
     propertyId: z.uuid(),
     playerId: z.uuid().describe("From list_players"),
     reason: z.string().max(2000).optional().describe("Not stored: it may be about the person"),
-    requestedBy: z.uuid().optional().describe("The user who asked for it. Default: who calls"),
+    requestedBy: z.uuid().optional().describe("The user who requested it. Default: the caller"),
   },
   output: Result,
   faults: ["invalid", "not_found", "legal_hold"],
@@ -54,17 +54,17 @@ export default tool({
     const { sql, call, emit, enqueue, audit } = context;
     await sql`set local lock_timeout = '20s'`;
     // Imports take the same lock: a running batch finishes first, and the next batch finds the person barred.
-    await importTurn(context);
+    await lockImports(context);
     const player = await findPlayer(context, playerId, { lock: true });
     if (player.status === "erased") return await formerResult(context, player.id);
     if (player.legal_hold) throw new Fault("legal_hold");
-    await haltSends(context, [player.id], CHANNELS, "erased", { withinMs: SETTLED_WITHIN_MS });
+    await stopSends(context, [player.id], CHANNELS, "erased", { withinMs: SETTLED_WITHIN_MS });
     const person = await personOf(context, player);
     const requestId = await openRequest(context, "deletion", player.id, requestedBy ?? call.actor.id);
     const { blanked, ...erased } = await eraseTraces(context, person, requestId);
     // Locked last, because it keeps others from storing players. A player stored before is found by now. A later writer
     // waits, and finds the address barred.
-    await haltPlayers(context);
+    await lockPlayerWrites(context);
     const shared_with = await sharersOf(context, person);
     await completeRequest(context, requestId, erased);
     emit("player.erased", { id: player.id, request_id: requestId });

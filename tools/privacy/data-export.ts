@@ -32,7 +32,7 @@ export default tool({
   name: "data_export",
   title: "Export everything about a player",
   description:
-    "Answers one JSON object with everything that knows the player: the record, consents, sends, plays, messages, lists, audit entries and what else there is, also entries that know the address by its hash alone. The export itself is recorded.",
+    "Returns all data of a player as one JSON object: the record, consents, sends, plays, messages, lists, audit entries and all else, also entries with only a hash of the address. The export itself is recorded.",
   scope: "read",
   effect: "read",
   core: true,
@@ -41,7 +41,7 @@ export default tool({
   input: { propertyId: z.uuid(), playerId: z.uuid().describe("From list_players") },
   output: z
     .record(z.string(), z.unknown())
-    .describe("By record type; lists are empty where nothing is known"),
+    .describe("By record type; a type without records has an empty list"),
   faults: ["not_found"],
   deadline: 30_000,
   async handler(context, { playerId }) {
@@ -96,11 +96,11 @@ async function withoutOthers({ sql, property, person }: About, rows: object[]): 
     const text = JSON.stringify(row).toLowerCase();
     return isAbout(row, person.id) ? [] : [...(text.match(UUIDS) ?? []), ...(text.match(ADDRESSES) ?? [])];
   });
-  const asked = [...new Set(named.flat())];
-  if (asked.length === 0) return rows;
+  const names = [...new Set(named.flat())];
+  if (names.length === 0) return rows;
   const live = sql`p.property_id = ${property.id} and p.id <> ${person.id} and p.deleted_at is null`;
   const players = await sql<{ name: string }[]>`
-    select n as name from unnest(${asked}::text[]) as n
+    select n as name from unnest(${names}::text[]) as n
     where (exists (select from players p where p.email = n and ${live})
         or exists (select from players p where p.phone = n and ${live})
         or exists (select from players p where p.id = case when n ~ '^[0-9a-f-]{36}$' then n::uuid end and ${live}))

@@ -45,7 +45,7 @@ export async function eraseTraces(
       if ("erased_by" in set) erased.blanked[table] = { rows: ids.length, ids_sha256: idsHash(ids) };
     }
   }
-  await barForGood(erasure);
+  await suppressErased(erasure);
   await refuseFormer(erasure);
   if (person.ownHashes.length > 0) {
     erased.retained.push({ table: "suppressions", basis: "A keyed hash of each address bars it for good" });
@@ -87,7 +87,7 @@ async function anonymize(erasure: Erasure, { table, rows }: Trace, { set }: Anon
 }
 
 /** Bars these addresses for ever: no message goes to them, and no player can get them. */
-async function barForGood({ sql, property, person }: Erasure): Promise<void> {
+async function suppressErased({ sql, property, person }: Erasure): Promise<void> {
   await sql`
     insert into suppressions (property_id, channel, address_hash, reason)
     select ${property.id}, 'all', decode(h, 'hex'), 'erased' from unnest(${person.ownHashes}::text[]) as h

@@ -6,7 +6,7 @@ import type { Call } from "#runtime/operation/context.ts";
 export const AgentConfirmation = z
   .enum(["on", "off"])
   .describe(
-    "Over MCP, what reaches people or cannot be taken back is shown first, and done once it is confirmed",
+    "Over MCP, an action that reaches people or cannot be undone is shown first, and runs once it is confirmed",
   );
 
 /** An agent cannot loosen its own confirmations. Throws `forbidden`. */

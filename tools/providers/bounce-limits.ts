@@ -28,7 +28,7 @@ const SOFT_WITHIN_DAYS = 7;
  * Bounces and complaints become suppressions at the property's limit. Complaints and unsubscriptions also revoke
  * consent. Open sends to the address are cancelled.
  */
-export async function drawConsequences(
+export async function applyConsequences(
   context: Context,
   { channel, kind }: { channel: VendorChannel; kind: string },
   all: readonly Consequence[],

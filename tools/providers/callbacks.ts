@@ -7,11 +7,11 @@ import { writeAsService } from "#runtime/funnel/service-write.ts";
 import type { Context } from "#runtime/operation/context.ts";
 import { receiveInbound } from "#tools/sms/inbound.ts";
 import { applyNotices } from "./apply-notices.ts";
-import { barAddresses } from "./bar-addresses.ts";
 import type { ProviderRecord } from "./columns.ts";
 import { clean } from "./notice.ts";
 import { openCredentials, type VendorChannel } from "./provider.ts";
 import receiveNotices from "./receive-notices.job.ts";
+import { suppressAddresses } from "./suppress-addresses.ts";
 
 const AT_ONCE = 200;
 
@@ -40,7 +40,7 @@ export async function callbackReader(
       )
     : [];
   const callbacks = found && bound(config, kind, id, found);
-  if (!callbacks) throw new Fault("not_found", { message: "No provider has its callbacks here." });
+  if (!callbacks) throw new Fault("not_found", { message: "No provider has its callbacks at this address." });
   return { id, propertyId: found.property_id, channel: found.channel, kind, callbacks };
 }
 
@@ -69,7 +69,7 @@ export async function takeIn(
 ): Promise<void> {
   if (notices.length === 0) return;
   const property = await service.directory.property(reader.propertyId);
-  if (!property) throw new Fault("not_found", { message: "No provider has its callbacks here." });
+  if (!property) throw new Fault("not_found", { message: "No provider has its callbacks at this address." });
   const given = [...new Map(notices.map(clean).map((notice) => [notice.eventId, notice])).values()];
   const urgent = given.filter(isUrgent).slice(0, AT_ONCE);
   const take = (now: readonly Notice[], bar = true) =>
@@ -109,7 +109,7 @@ async function write(
   for (let start = 0; start < later.length; start += AT_ONCE) {
     enqueue(receiveNotices, { providerId: id, notices: later.slice(start, start + AT_ONCE) });
   }
-  if (bar) await barAddresses(context, { id, channel, kind }, later.filter(isUrgent));
+  if (bar) await suppressAddresses(context, { id, channel, kind }, later.filter(isUrgent));
   if (now.length > 0) await applyNotices(context, { id, channel, kind }, now);
   for (const notice of now) {
     if (notice.kind === "inbound") {

@@ -30,17 +30,17 @@ export async function reserve(
     on conflict (property_id, provider_id) do nothing`;
   // A bucket holds the messages of one second, and at least one, so that a slower rate can send.
   const [allowance] = await sql<Allowance[]>`
-    with held as materialized (
+    with locked as materialized (
       select tokens, filled_at, day, used from provider_usage
       where property_id = ${property.id} and provider_id = ${id} for no key update
     ), clock as materialized (
-      select clock_timestamp() as at from held
+      select clock_timestamp() as at from locked
     ), state as materialized (
       select at, (at at time zone 'utc')::date as today,
         least(greatest(1, ${perSecond}::double precision),
           tokens + ${perSecond}::double precision * greatest(0, extract(epoch from at - filled_at))) as tokens,
         case when day = (at at time zone 'utc')::date then used else 0 end as used
-      from held, clock
+      from locked, clock
     ), granted as materialized (
       select s.*, greatest(0, least(${wanted}::int, floor(tokens)::int, ${perDay}::int - used)) as granted from state s
     ), written as (

@@ -29,20 +29,20 @@ export function openRoutes<C extends SendingChannel>(
   keep: Keep,
 ): Routes<C> {
   const all = candidates.map((candidate) => ({ candidate, sender: runtime.open(channel, candidate, keep) }));
-  let place = 0;
+  let index = 0;
   let noting = Promise.resolve();
   return {
     all,
-    current: () => all[place]!,
+    current: () => all[index]!,
     leave: (route) => {
       // Another batch may have left it already.
-      if (all[place] === route && place + 1 < all.length) place += 1;
-      return all[place] !== route;
+      if (all[index] === route && index + 1 < all.length) index += 1;
+      return all[index] !== route;
     },
     note: (route, verdict, outcomes) => {
       const { id, health } = route.candidate;
       // Messages that it took before the switch prove nothing now.
-      const isLate = verdict === "ok" && all[place] !== route;
+      const isLate = verdict === "ok" && all[index] !== route;
       if (id === null || verdict === null || verdict === health || isLate) return;
       route.candidate.health = verdict;
       noting = noting

@@ -35,7 +35,7 @@ const refreshSegment = job({
     const segment = await job.transact((context) => begin(context, segmentId));
     if (!segment) return;
     try {
-      if (segment.type === "dynamic" && segment.notifies) await keepMembers(job, segmentId, segment.kept);
+      if (segment.type === "dynamic" && segment.notifies) await updateMembers(job, segmentId, segment.kept);
       await job.transact((context) => count(context, segmentId, segment.version));
     } catch (error) {
       // A missing reference or an invalid rule makes the segment failed, not the job.
@@ -74,15 +74,15 @@ export async function forgetMembers(sql: Sql, propertyId: string, id: string): P
 }
 
 /** Brings the members in line with the rules. The first time emits no entries, because these players were there. */
-async function keepMembers(job: JobContext, id: string, tell: boolean): Promise<void> {
+async function updateMembers(job: JobContext, id: string, emits: boolean): Promise<void> {
   for (const step of [removeMembers, addMembers]) {
     let changed = BATCH;
     while (changed === BATCH) {
       job.signal.throwIfAborted();
-      changed = await job.transact((context) => step(context, id, tell));
+      changed = await job.transact((context) => step(context, id, emits));
     }
   }
-  if (tell) return;
+  if (emits) return;
   await job.transact(
     ({ sql, property }) => sql`
       update segments set members_since = now() where property_id = ${property.id} and id = ${id}`,
@@ -96,7 +96,7 @@ async function lockDynamic({ sql, property }: Context, id: string): Promise<bool
   return segment?.type === "dynamic";
 }
 
-async function addMembers(context: Context, id: string, tell: boolean): Promise<number> {
+async function addMembers(context: Context, id: string, emits: boolean): Promise<number> {
   const { sql, property } = context;
   if (!(await lockDynamic(context, id))) return 0;
   const audience = await audienceOf(sql, property.id, id);
@@ -107,7 +107,7 @@ async function addMembers(context: Context, id: string, tell: boolean): Promise<
       select from segment_members m
       where m.property_id = ${property.id} and m.segment_id = ${id}::uuid and m.player_id = p.id)
     limit ${BATCH} on conflict (property_id, segment_id, player_id) do nothing`;
-  if (tell && entered.count > 0) {
+  if (emits && entered.count > 0) {
     // now() is the start of the transaction, so these are the rows that it added.
     await emitMany(
       sql,
@@ -120,7 +120,7 @@ async function addMembers(context: Context, id: string, tell: boolean): Promise<
   return entered.count;
 }
 
-async function removeMembers(context: Context, id: string, tell: boolean): Promise<number> {
+async function removeMembers(context: Context, id: string, emits: boolean): Promise<number> {
   const { sql, property } = context;
   if (!(await lockDynamic(context, id))) return 0;
   const audience = await audienceOf(sql, property.id, id);
@@ -131,7 +131,7 @@ async function removeMembers(context: Context, id: string, tell: boolean): Promi
     limit ${BATCH} for update of m`;
   if (exited.length === 0) return 0;
   const gone = sql`select id from json_to_recordset(${exited}::json) as e(id uuid)`;
-  if (tell) {
+  if (emits) {
     await emitMany(
       sql,
       property.id,

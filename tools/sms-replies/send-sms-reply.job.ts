@@ -2,7 +2,7 @@ import type { Sender } from "#runtime/channels/index.ts";
 import type { SendOutcome, SmsMessage } from "#runtime/channels/provider/channel.ts";
 import type { Context } from "#runtime/operation/context.ts";
 import { type JobContext, job } from "#runtime/operation/job.ts";
-import { keepMessages } from "#tools/mailbox/keep.ts";
+import { storeMessages } from "#tools/mailbox/store-messages.ts";
 import { chooseProviders } from "#tools/providers/choose.ts";
 import { SEND_SMS_REPLY } from "#tools/sms/inbound.ts";
 import { segmentsOf } from "#tools/sms/segments.ts";
@@ -82,7 +82,7 @@ async function routeOf(
   const [chosen] = named.length > 0 ? named : await chooseProviders(context, "sms", null);
   if (!chosen) return null;
   const sender = runtime.open("sms", chosen, (messages) =>
-    transact((inside) => keepMessages(inside, messages)),
+    transact((inside) => storeMessages(inside, messages)),
   );
   const from = chosen.id === provider_id ? recipient : (chosen.fromAddress ?? recipient);
   return { sender, from };

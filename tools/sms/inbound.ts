@@ -3,7 +3,7 @@ import { storable } from "#db/text.ts";
 import type { Notice } from "#runtime/channels/provider/channel.ts";
 import type { Context } from "#runtime/operation/context.ts";
 import type { ListedAddress } from "#tools/compliance/listed-address.ts";
-import { barRevoked, revoke, revokedWith } from "#tools/consent/revoke.ts";
+import { revoke, revokedWith, suppressRevoked } from "#tools/consent/revoke.ts";
 import { addressHash, normalizePhone } from "#tools/people/address.ts";
 import { keywordsOf, type Reading, readText } from "./keywords.ts";
 import { hold, settleReviews, UNREAD } from "./reviews.ts";
@@ -63,13 +63,13 @@ export async function receiveInbound(
  * Suppresses the number of a queued text that requests a stop, or may request one. The text itself must still be
  * processed.
  */
-export async function barSender(context: Context, notice: InboundNotice): Promise<void> {
+export async function suppressSender(context: Context, notice: InboundNotice): Promise<void> {
   const sender = senderOf(context, notice.from);
   const { action } = readAs(notice, readText(notice.text, await keywordsOf(context)));
   if (action === "review") await hold(context, sender, { source: UNREAD });
   if (action !== "stop") return;
   const channels = revokedWith(context, "sms");
-  await barRevoked(context, { address: sender, channels, method: "stop_keyword", source: UNREAD });
+  await suppressRevoked(context, { address: sender, channels, method: "stop_keyword", source: UNREAD });
 }
 
 /** The vendor has already applied its own list; a STOP of ours stays whatever the vendor says. */

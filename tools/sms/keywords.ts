@@ -75,7 +75,7 @@ const isBeginning: Applies = ({ keyword, words }, written) =>
   keyword.match === "beginning" && [written.words, written.polite].some((some) => beginsWith(some, words));
 const isAnywhere: Applies = ({ keyword, words }, written) =>
   keyword.match === "anywhere" &&
-  written.words.some((_, place) => beginsWith(written.words.slice(place), words));
+  written.words.some((_, index) => beginsWith(written.words.slice(index), words));
 
 // START must be the exact text: a longer text could mean something else.
 const EXACT: readonly Keyword["action"][] = ["start", "ignore"];
@@ -90,7 +90,7 @@ function isWhole({ keyword, words }: Known, written: Written): boolean {
 }
 
 function beginsWith(words: string[], beginning: string[]): boolean {
-  return beginning.length > 0 && beginning.every((word, place) => words[place] === word);
+  return beginning.length > 0 && beginning.every((word, index) => words[index] === word);
 }
 
 function byCaution(a: Keyword, b: Keyword): number {

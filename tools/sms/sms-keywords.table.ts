@@ -13,13 +13,13 @@ const columns = {
   action: writable(
     z
       .enum(KEYWORD_ACTIONS)
-      .describe("review: a person reads it, and nothing is sent until then. ignore: it means nothing"),
+      .describe("review: nothing is sent to the number until a person has read the text. ignore: no action"),
   ),
   match: writable(
     z
       .enum(KEYWORD_MATCHES)
       .default("message")
-      .describe("Whether the message is that text, begins with it, or holds it anywhere, word by word"),
+      .describe("The message equals the text, begins with it, or contains it anywhere, word by word"),
   ),
   language: writable(z.string().trim().min(2).max(20).nullish().describe("BCP 47, such as es")),
   note: writable(z.string().trim().min(1).max(500).nullish()),
@@ -29,7 +29,7 @@ export default table({
   name: "sms_keywords",
   noun: "sms_keyword",
   description:
-    "A word or phrase that the property's players write, and what it means, beside those that every property has (list_sms_keywords_in_force). A property may read a default in another way, but not take what means stop for anything else.",
+    "A word or phrase in players' texts with its action, in addition to the defaults (list_sms_keywords_in_force). A property can change the action of a default, but a text that means stop must stay stop.",
   columns,
   beforeWrite,
 });
@@ -39,9 +39,9 @@ async function beforeWrite(context: Context, change: Change<typeof columns>): Pr
   if (verb === "delete") return {};
   const { text, action, match } = afterChange(columns, change);
   const form = formOf(text);
-  if (form === "") throw invalid("text", "has no letter or digit to know it by");
+  if (form === "") throw invalid("text", "needs a letter or digit");
   if (match !== "message" && action !== "stop" && action !== "review") {
-    throw invalid("match", `${action} must be the whole message: give match as message`);
+    throw invalid("match", `must be message for the action ${action}: the keyword must be the whole message`);
   }
   await checkMeaning(context, text, action);
   await checkFree(context, { form, match, id: current?.id ?? null });
@@ -54,7 +54,7 @@ async function checkMeaning(context: Context, text: string, action: Keyword["act
   const defaults = (await keywordsOf(context)).filter(({ origin }) => origin !== "property");
   const { action: meaning, matched } = readText(text, defaults);
   if (meaning !== "stop" || (action === "review" && matched?.origin !== "protected")) return;
-  throw invalid("action", `the text means stop, by "${matched?.text}", and cannot be read as ${action}`);
+  throw invalid("action", `cannot be ${action}: the text means stop, by the keyword "${matched?.text}"`);
 }
 
 async function checkFree(
@@ -64,7 +64,9 @@ async function checkFree(
   const [row] = await sql<{ count: number }[]>`
     select count(*)::int as count from sms_keywords where property_id = ${property.id}`;
   if (id === null && row!.count >= MOST_KEYWORDS) {
-    throw new Fault("conflict", { message: `A property has ${MOST_KEYWORDS} keywords at the most.` });
+    throw new Fault("conflict", {
+      message: `A property has at most ${MOST_KEYWORDS} keywords. Delete one first.`,
+    });
   }
   const [taken] = await sql<{ text: string }[]>`
     select text from sms_keywords

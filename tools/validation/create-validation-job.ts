@@ -23,19 +23,19 @@ export default tool({
   name: "create_validation_job",
   title: "Validate email addresses",
   description:
-    "Starts checking email addresses, given ones or players', and answers at once; poll get_validation_job until it has ended, then see list_validation_results. undeliverable is sure: the address is none, its domain takes no mail, or it bounced. deliverable takes proof, a message of this property that was delivered; without it a good address is unknown with risk low. With dry_run it says in total how many addresses it would check, and asks nobody about them.",
+    "Starts checking email addresses, given ones or players', and answers at once. Poll get_validation_job until it has ended, then call list_validation_results. undeliverable is certain: the address is invalid, its domain takes no mail, or it bounced. deliverable needs proof, a delivered message of this property; without it a good address is unknown with risk low. With dry_run the answer only counts the addresses in total.",
   scope: "write",
   effect: "change",
   bulk: true,
   input: {
-    dry_run: z.boolean().default(false).describe("Only says how many addresses would be checked, in total"),
-    type: z.literal("email_validation").default("email_validation").describe("The only kind there is"),
+    dry_run: z.boolean().default(false).describe("Only counts the addresses, in total; checks none"),
+    type: z.literal("email_validation").default("email_validation").describe("The only supported kind"),
     emails: z
       .array(z.string().max(320))
       .min(1)
       .max(MOST_ADDRESSES)
       .optional()
-      .describe("Addresses. Exactly one of emails, segment_id, player_ids and all_players"),
+      .describe("Addresses. Give exactly one of emails, segment_id, player_ids and all_players"),
     segment_id: z.uuid().optional().describe("The players of a segment, from list_segments"),
     player_ids: z.array(z.uuid()).min(1).max(MOST_ADDRESSES).optional().describe("From list_players"),
     all_players: z.literal(true).optional().describe("All players who have an email"),
@@ -54,10 +54,7 @@ export default tool({
       throw invalid("emails", "give exactly one of emails, segment_id, player_ids and all_players");
     }
     if (options.level === "full") {
-      throw invalid(
-        "level",
-        "full needs a validation provider, and there is none; dns is the most that can be checked",
-      );
+      throw invalid("level", "full needs a validation provider, and none is configured; use dns");
     }
     if (segment_id && !dry_run) await audienceOf(context.sql, context.property.id, segment_id);
     const params = { ...options, source, ...(segment_id && { segment_id }) } as ValidationParams;
@@ -68,7 +65,7 @@ export default tool({
     const queued = await insert(context, validationJobs, job);
     context.enqueue(ValidateEmails, { jobId: id });
     if (!rows) return dry_run ? { ...queued, total: await countPlayers(context, segment_id) } : queued;
-    const total = await keepRows(context, id, rows);
+    const total = await insertRows(context, id, rows);
     return update(context, validationJobs, id, {
       total,
       skipped: (emails ?? player_ids)!.length - total,
@@ -113,20 +110,20 @@ async function countPlayers({ sql, property }: Context, segmentId: string | unde
 }
 
 /** Stores all players but erased ones. Answers their number. */
-async function keepRows({ sql, property }: Context, jobId: string, rows: Address[]): Promise<number> {
+async function insertRows({ sql, property }: Context, jobId: string, rows: Address[]): Promise<number> {
   const given = rows.map(({ email, player_id }, index) => ({
     email,
     player_id,
-    place: index + 1,
+    seq: index + 1,
     hash: addressHash(property.pepper, email).toString("hex"),
   }));
   const kept = await sql`
     with given as materialized (
-      select email, player_id, place, decode(hash, 'hex') as hash
-      from jsonb_to_recordset(${given}::jsonb) as r(email text, player_id uuid, place int, hash text)
+      select email, player_id, seq, decode(hash, 'hex') as hash
+      from jsonb_to_recordset(${given}::jsonb) as r(email text, player_id uuid, seq int, hash text)
     )
     insert into validation_results (property_id, job_id, seq, email, player_id)
-    select ${property.id}, ${jobId}, w.place, w.email, coalesce(w.player_id, (
+    select ${property.id}, ${jobId}, w.seq, w.email, coalesce(w.player_id, (
       select p.id from players p
       where p.property_id = ${property.id} and p.email = w.email and p.deleted_at is null order by p.id limit 1))
     from given w

@@ -7,8 +7,8 @@ import { normalizeEmail } from "#tools/people/address.ts";
 import { addressesOf, TOO_MANY } from "./gathering.ts";
 import { forgetErased, MOST_ADDRESSES, ValidateEmails, type ValidationParams } from "./validation-job.ts";
 import validationJobs from "./validation-jobs.table.ts";
-import { judge } from "./verdict.ts";
-import { type Judged, writeVerdicts } from "./write-verdicts.ts";
+import { verdictOf } from "./verdict.ts";
+import { type ValidatedAddress, writeVerdicts } from "./write-verdicts.ts";
 
 /** Addresses that are looked up and then written in one transaction. */
 const BATCH = 500;
@@ -78,18 +78,18 @@ async function run(context: JobContext, jobId: string): Promise<void> {
     if (batch.rows.length === 0) break;
     const asks = batch.params.level !== "syntax";
     const domains = asks ? await domainsOf(context, batch.rows) : new Map<string, MailDomain>();
-    const judged = batch.rows.map((row): Judged => {
+    const validated = batch.rows.map((row): ValidatedAddress => {
       const domain = row.address === null ? null : (domains.get(domainOf(row.address)) ?? null);
-      return { ...row, verdict: judge({ ...row, domain }) };
+      return { ...row, verdict: verdictOf({ ...row, domain }) };
     });
     const { params, after } = batch;
-    if (!(await transactAgain(context, (inner) => writeVerdicts(inner, { jobId, params, after, judged }))))
+    if (!(await transactAgain(context, (inner) => writeVerdicts(inner, { jobId, params, after, validated }))))
       return;
   }
   await context.transact((inner) => complete(inner, jobId));
 }
 
-type Waiting = Omit<Judged, "verdict">;
+type Waiting = Omit<ValidatedAddress, "verdict">;
 
 interface Batch {
   params: ValidationParams;

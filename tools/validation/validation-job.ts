@@ -14,18 +14,18 @@ export const settings = {
     .enum(LEVELS)
     .default("dns")
     .describe(
-      "syntax looks at the address alone; dns also asks whether its domain takes mail; full asks for the mailbox itself, which takes a validation provider",
+      "syntax checks the address alone; dns also checks that its domain takes mail; full checks the mailbox itself, which needs a validation provider",
     ),
   update_players: z
     .boolean()
     .default(true)
     .describe(
-      "Write the result into email_status of the players who have the address; unknown leaves it as it is. undeliverable gets no more email",
+      "Write the result into email_status of the players with the address; unknown changes nothing. undeliverable gets no more email",
     ),
   suppress_undeliverable: z
     .boolean()
     .default(false)
-    .describe("Also suppress undeliverable addresses for email, whoever has them now or later"),
+    .describe("Also suppress undeliverable addresses for email, for all present and later players with them"),
 };
 
 /** The stored part of the request. Given addresses and ids are in the job's rows. */

@@ -19,10 +19,10 @@ export const REASONS = [
 
 export const Checks = z.object({
   syntax: z.boolean(),
-  mx: z.boolean().nullable().describe("The domain has a mail server; null: not asked, or no answer"),
+  mx: z.boolean().nullable().describe("The domain has a mail server; null: not checked, or no answer"),
   null_mx: z.boolean().nullable().describe("The domain says that it takes no mail (RFC 7505)"),
   disposable: z.boolean(),
-  role: z.boolean().describe("A function and not a person: info@, sales@"),
+  role: z.boolean().describe("A role, not a person: info@, sales@"),
   free_provider: z.boolean(),
   catch_all: z.boolean().nullable(),
   smtp_deliverable: z
@@ -53,7 +53,7 @@ export interface Evidence {
  * The verdict, by Reacher's scheme. Undeliverable: it cannot take mail. Risky: it may, but is better avoided.
  * Deliverable needs proof, and the DNS alone never gives it: without proof an address is unknown, of low risk.
  */
-export function judge({ address, domain, delivered }: Evidence): Verdict {
+export function verdictOf({ address, domain, delivered }: Evidence): Verdict {
   if (address === null) return nothing("invalid_syntax");
   const at = address.lastIndexOf("@");
   const [local, host] = [address.slice(0, at), address.slice(at + 1)];

@@ -3,7 +3,7 @@ import { attempt, type Outcome, type Post } from "./attempt.ts";
 import { DeliverWebhooks } from "./endpoint.ts";
 import { BATCH, type Batch, type Visit, visit } from "./visit.ts";
 
-const LANES = 16;
+const CONCURRENCY = 16;
 // After this time the job makes room for another endpoint's.
 const SHIFT_MS = 10_000;
 const BATCH_MS = 15_000;
@@ -56,7 +56,7 @@ async function deliver(post: Post, { endpoint, deliveries }: Batch, signal: Abor
   const outcomes: Outcome[] = [];
   let next = 0;
   let stopped = false;
-  const lane = async (most: number) => {
+  const postNext = async (most: number) => {
     for (
       let started = 0;
       started < most && !stopped && !signal.aborted && performance.now() < until;
@@ -70,8 +70,8 @@ async function deliver(post: Post, { endpoint, deliveries }: Batch, signal: Abor
     }
   };
   // One request is enough to test a failing receiver.
-  if (endpoint.failing_for !== null) await lane(1);
-  await Promise.all(Array.from({ length: LANES }, () => lane(deliveries.length)));
+  if (endpoint.failing_for !== null) await postNext(1);
+  await Promise.all(Array.from({ length: CONCURRENCY }, () => postNext(deliveries.length)));
   return outcomes;
 }
 

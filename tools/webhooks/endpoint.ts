@@ -10,7 +10,7 @@ import sendWebhookNotice from "./send-webhook-notice.job.ts";
 /** The job that delivers one endpoint's events, in the form for `enqueue`. */
 export const DeliverWebhooks = { ...DELIVER_WEBHOOKS, input: z.object({ endpointId: z.uuid() }) };
 
-export const propertyId = z.uuid().optional().describe("The property; an API key names its own");
+export const propertyId = z.uuid().optional().describe("The property; an API key implies its own");
 export const endpointId = z.uuid().describe("From list_webhook_endpoints");
 
 /** The sealing context of an endpoint's signing secrets: the current one and the previous one. */
@@ -18,7 +18,7 @@ export const secretPlace = (property: string, id: string) =>
   placeOf("webhook_endpoints", "secret", property, id);
 
 /** Locks an active endpoint, ends its rest and starts its delivery. Throws `not_found`, `conflict`. */
-export async function rouse({ sql, property, enqueue }: Context, id: string): Promise<void> {
+export async function wakeDelivery({ sql, property, enqueue }: Context, id: string): Promise<void> {
   const endpoints = await sql<{ is_active: boolean; disabled_reason: string | null }[]>`
     update webhook_endpoints set resting_until = null
     where property_id = ${property.id} and id = ${id}

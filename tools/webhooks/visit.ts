@@ -9,9 +9,9 @@ export interface Endpoint extends Receiver {
   failing_for: number | null;
   resting: boolean;
   /** Another job has the lease. */
-  taken: boolean;
+  leased_by_other: boolean;
   /** This job's lease is long enough for another batch. */
-  held: boolean;
+  has_lease: boolean;
   /** The database's clock, in milliseconds since 1970. */
   clock: number;
 }
@@ -50,14 +50,14 @@ export async function visit(context: Context, visiting: Visit): Promise<Batch | 
   const endpoint = await lock(context, visiting);
   if (!endpoint) return null;
   if (visiting.outcomes.length > 0) await record(context, visiting, endpoint);
-  if (endpoint.taken) return null;
+  if (endpoint.leased_by_other) return null;
   const busy = visiting.inFlight.length > 0;
   if (!endpoint.is_active) return busy ? null : await discard(context, visiting);
-  if (visiting.handOver) return await leave(context, visiting, "now");
+  if (visiting.handOver) return await endLease(context, visiting, "now");
   const deliveries = endpoint.resting ? [] : await claim(context, visiting);
   if (deliveries.length === 0)
-    return busy ? null : await leave(context, visiting, await nextDue(context, visiting));
-  if (!endpoint.held) await hold(context, visiting);
+    return busy ? null : await endLease(context, visiting, await nextDue(context, visiting));
+  if (!endpoint.has_lease) await takeLease(context, visiting);
   return { endpoint, deliveries };
 }
 
@@ -70,9 +70,9 @@ async function lock(context: Context, { endpointId, jobId }: Visit): Promise<End
       case when previous_secret_until > clock.now then previous_secret end as previous_secret,
       extract(epoch from clock.now - failing_since)::double precision as failing_for,
       coalesce(resting_until > clock.now, false) as resting,
-      coalesce(delivering_by <> ${jobId} and delivering_until > clock.now, false) as taken,
+      coalesce(delivering_by <> ${jobId} and delivering_until > clock.now, false) as leased_by_other,
       coalesce(delivering_by = ${jobId} and delivering_until > clock.now + make_interval(secs => ${NEEDED_SECONDS}),
-        false) as held,
+        false) as has_lease,
       extract(epoch from clock.now)::double precision * 1000 as clock
     from webhook_endpoints, clock
     where property_id = ${property.id} and id = ${endpointId}
@@ -142,9 +142,9 @@ function reasonToSwitchOff(
 
 /** Seconds without any attempt: by the receiver's request, or a share of the time since it began to hang. */
 function restFor(outcomes: readonly Outcome[], { failing_for }: Endpoint): number {
-  const asked = Math.max(...outcomes.map(({ receiver }) => receiver.retryAfter));
-  if (!outcomes.some(({ receiver }) => receiver.hangs)) return asked;
-  return Math.max(asked, Math.min(Math.max((failing_for ?? 0) * REST.share, REST.least), REST.most));
+  const requested = Math.max(...outcomes.map(({ receiver }) => receiver.retryAfter));
+  if (!outcomes.some(({ receiver }) => receiver.hangs)) return requested;
+  return Math.max(requested, Math.min(Math.max((failing_for ?? 0) * REST.share, REST.least), REST.most));
 }
 
 function claim({ sql, property }: Context, { endpointId, inFlight }: Visit): Promise<Delivery[]> {
@@ -161,7 +161,7 @@ function claim({ sql, property }: Context, { endpointId, inFlight }: Visit): Pro
     order by due.next_attempt_at, due.id`;
 }
 
-async function hold({ sql, property }: Context, { endpointId, jobId }: Visit): Promise<void> {
+async function takeLease({ sql, property }: Context, { endpointId, jobId }: Visit): Promise<void> {
   await sql`
     update webhook_endpoints set delivering_by = ${jobId},
       delivering_until = statement_timestamp() + make_interval(secs => ${LEASE_SECONDS})
@@ -169,7 +169,11 @@ async function hold({ sql, property }: Context, { endpointId, jobId }: Visit): P
 }
 
 /** Ends the lease. `wakeAt`: the start of the next job, or null when nothing is pending. */
-async function leave(context: Context, { endpointId, jobId }: Visit, wakeAt: string | null): Promise<null> {
+async function endLease(
+  context: Context,
+  { endpointId, jobId }: Visit,
+  wakeAt: string | null,
+): Promise<null> {
   const { sql, property, enqueue } = context;
   if (wakeAt === "now") enqueue(DeliverWebhooks, { endpointId });
   else if (wakeAt !== null) enqueue(DeliverWebhooks, { endpointId }, { runAt: wakeAt, dedupe: endpointId });
@@ -196,5 +200,5 @@ async function discard(context: Context, visiting: Visit): Promise<null> {
       select id from webhook_deliveries
       where property_id = ${property.id} and endpoint_id = ${visiting.endpointId} and status = 'pending'
       limit ${DISCARD})`;
-  return await leave(context, visiting, discarded.count === DISCARD ? "now" : null);
+  return await endLease(context, visiting, discarded.count === DISCARD ? "now" : null);
 }

@@ -24,7 +24,7 @@ import { type Exchange, serverMaker } from "./server.ts";
 import { missingTasks } from "./subscriptions/tasks.ts";
 
 export interface McpContext {
-  /** The caller; the gate has admitted the request. */
+  /** The caller of the admitted request. */
   call: Call;
   frame: Frame;
   /** The body's JSON, if it is already parsed. */

@@ -28,7 +28,7 @@ export function openListening(machine: Machine, makeServer: (exchange: Exchange)
   const { log } = machine.service;
   const listeners = new Set<Listener>();
   const watch = openWatch(machine, listeners);
-  const seats = openSeats();
+  const seats = streamSlots();
   let closed = false;
   const onerror = (error: Error) => log.debug({ err: error }, "mcp stream");
 
@@ -78,7 +78,7 @@ export function openListening(machine: Machine, makeServer: (exchange: Exchange)
 }
 
 /** Limits open streams, in total and for each caller. */
-function openSeats() {
+function streamSlots() {
   const taken = new Map<string, number>();
   let all = 0;
   return {
@@ -87,13 +87,13 @@ function openSeats() {
       const mine = taken.get(who) ?? 0;
       if (mine >= MOST_STREAMS_EACH) {
         throw new Fault("rate_limited", {
-          message: `This credential has ${MOST_STREAMS_EACH} streams open, the most that one may have. Close one: a single stream can listen to ${MOST_RESOURCES} resources.`,
+          message: `This credential has ${MOST_STREAMS_EACH} open streams, the most allowed. Close one: a single stream can listen to ${MOST_RESOURCES} resources.`,
           retryAfter: RETRY_SECONDS,
         });
       }
       if (all >= MOST_STREAMS) {
         throw new Fault("unavailable", {
-          message: `${MOST_STREAMS} streams are open, the most that this process holds. Poll the resources, or try again later.`,
+          message: `This process has ${MOST_STREAMS} open streams, its limit. Poll the resources, or try again later.`,
           retryAfter: RETRY_SECONDS,
         });
       }
@@ -134,11 +134,11 @@ async function choose(
   // The SDK refuses malformed ones.
   if (!parsed.success) return { propertyId: null, seen: new Map(), body };
   const { params } = parsed.data;
-  const asked = params.notifications.resourceSubscriptions;
-  if (asked.length > MOST_RESOURCES) {
-    throw invalid("resourceSubscriptions", `are ${MOST_RESOURCES} at the most for one stream`);
+  const requested = params.notifications.resourceSubscriptions;
+  if (requested.length > MOST_RESOURCES) {
+    throw invalid("resourceSubscriptions", `has more than ${MOST_RESOURCES} resources for one stream`);
   }
-  const uris = asked.filter((uri) => WATCHED.test(uri) && readerOf(surface, uri));
+  const uris = requested.filter((uri) => WATCHED.test(uri) && readerOf(surface, uri));
   const narrowed = (resourceSubscriptions: string[]) => ({
     ...parsed.data,
     params: { ...params, notifications: { ...params.notifications, resourceSubscriptions } },

@@ -93,7 +93,7 @@ export function serverMaker(
         },
       );
       const shown = surface.masked ? maskedResult(result) : result;
-      const work = workOf.get(meantTool(params));
+      const work = workOf.get(calledTool(params));
       const task = work && modern && knowsTasks(context) && startedTask(reading, work, shown);
       return task || shown;
     });
@@ -146,7 +146,7 @@ function addTasks(server: Server, reading: Reading, works: readonly Work[]): voi
 }
 
 /** The name of the called tool, also inside call_tool. */
-function meantTool({
+function calledTool({
   name,
   arguments: given,
 }: {

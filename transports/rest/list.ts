@@ -4,12 +4,16 @@ import type { Service } from "#runtime/funnel/service.ts";
 import { checkKey } from "#runtime/operation/input.ts";
 import type { Operation } from "#runtime/operation/operation.ts";
 import { answer } from "#transports/http/answer.ts";
-import type { Passed } from "#transports/http/guarded.ts";
+import type { AdmittedRequest } from "#transports/http/handlers.ts";
 import { preferences } from "./prefer-header.ts";
 import { selection, shaped } from "./response-format.ts";
 
 /** GET on a collection. */
-export async function list(service: Service, operation: Operation, request: Passed): Promise<Response> {
+export async function list(
+  service: Service,
+  operation: Operation,
+  request: AdmittedRequest,
+): Promise<Response> {
   const { c, call, query, frame } = request;
   const wants = preferences(c);
   const select = selection(operation, query);
@@ -35,8 +39,8 @@ export function rangeHeader(page: Page | undefined, query: URLSearchParams): Rec
   if (!page) return {};
   const offset = Number(query.get("offset") ?? 0);
   const known = page.rows > 0 && !query.get("cursor");
-  const place = known ? `${offset}-${offset + page.rows - 1}` : "*";
-  return { "Content-Range": `${place}/${page.total ?? "*"}` };
+  const range = known ? `${offset}-${offset + page.rows - 1}` : "*";
+  return { "Content-Range": `${range}/${page.total ?? "*"}` };
 }
 
 /** The address of the next page. */
@@ -53,7 +57,7 @@ export function pageHeaders(
 }
 
 /** The meta data of a page without a Link: its next cursor, and the number of rows if counted. */
-export function placeHeaders(page: Page | undefined): Record<string, string> {
+export function pageInfoHeaders(page: Page | undefined): Record<string, string> {
   return {
     ...cursorHeader(page),
     ...(page?.total !== undefined && { "Content-Range": `*/${page.total}` }),

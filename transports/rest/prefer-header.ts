@@ -1,7 +1,7 @@
 import { accepts } from "hono/accepts";
 import { quote } from "#db/query/values.ts";
 import { Fault, invalid } from "#runtime/faults.ts";
-import type { HttpContext } from "#transports/http/guarded.ts";
+import type { HttpContext } from "#transports/http/handlers.ts";
 
 /** The preferences that a table's route can satisfy. */
 export const TYPES = {
@@ -10,7 +10,7 @@ export const TYPES = {
   csv: "text/csv",
 } as const;
 /** The preferences that change the answer, and those that describe the default anyway. */
-const OBEYED =
+const SUPPORTED =
   /^(return=(representation|minimal)|count=(exact|planned|estimated)|resolution=(merge|ignore)-duplicates|max-affected=\d{1,9}|handling=(strict|lenient)|missing=default|tx=commit)$/;
 
 /** The requests of a PostgREST client's headers. */
@@ -31,10 +31,14 @@ export interface Preferences {
 export function preferences(c: HttpContext): Preferences {
   const prefer = c.req.header("prefer") ?? "";
   const words = prefer.split(",").map((word) => word.trim());
-  if (words.includes("tx=rollback")) throw invalid("Prefer", "tx=rollback is not offered: writes are kept");
-  const unknown = words.find((word) => word !== "" && !OBEYED.test(word));
+  if (words.includes("tx=rollback"))
+    throw invalid("Prefer", "tx=rollback is not supported; use dry_run=true to try a change");
+  const unknown = words.find((word) => word !== "" && !SUPPORTED.test(word));
   if (unknown !== undefined && words.includes("handling=strict")) {
-    throw invalid("Prefer", `${quote(unknown)} is not offered, and handling=strict asks to be told`);
+    throw invalid(
+      "Prefer",
+      `${quote(unknown)} is not supported, and handling=strict refuses unknown preferences`,
+    );
   }
   const most = /\bmax-affected=(\d{1,9})\b/.exec(prefer)?.[1];
   const type = acceptedType(c);
@@ -57,7 +61,7 @@ function acceptedType(c: HttpContext): string {
 /** Throws `invalid` when a change would touch more rows than max-affected. */
 export function expectMost({ mostAffected }: Preferences, rows: number): void {
   if (rows <= mostAffected) return;
-  throw invalid("Prefer", `max-affected is ${mostAffected}, and the change is of ${rows} rows`);
+  throw invalid("Prefer", `max-affected is ${mostAffected}, but the change affects ${rows} rows`);
 }
 
 /** Throws `not_acceptable` when the caller requested one object and the number of rows differs. */

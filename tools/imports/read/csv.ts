@@ -78,8 +78,8 @@ function utf8Check() {
   };
 }
 
-function encodingOf(asked: ImportParams["encoding"], head: Buffer, isUtf8: boolean): string {
-  if (asked !== "auto") return asked;
+function encodingOf(given: ImportParams["encoding"], head: Buffer, isUtf8: boolean): string {
+  if (given !== "auto") return given;
   if (head[0] === 0xff && head[1] === 0xfe) return "utf-16le";
   if (head[0] === 0xfe && head[1] === 0xff) return "utf-16be";
   return isUtf8 ? "utf-8" : "windows-1252";

@@ -57,10 +57,10 @@ export function checkParams(params: ImportParams, customs: CustomFields): void {
       const fields = ["email", "phone", ...Object.keys(FIELDS)].join(", ");
       throw invalid(
         `mapping.${column}`,
-        `${name} is no player field. Use ${fields}, custom.<key>, consent.<channel> or null`,
+        `${name} is not a player field. Use ${fields}, custom.<key>, consent.<channel> or null`,
       );
     }
-    if (used.has(name)) throw invalid(`mapping.${column}`, `${name} is given by two columns`);
+    if (used.has(name)) throw invalid(`mapping.${column}`, `two columns give ${name}`);
     used.add(name);
   }
   if (!params.has_header && used.size === 0) {

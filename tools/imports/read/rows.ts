@@ -185,7 +185,7 @@ function customsReader(customs: CustomFields): CellReader {
   return (text, draft) => {
     // Escapes could add characters that the text itself does not show.
     if (/\\u(0000|d[89a-f])/i.test(text) || text.includes("__proto__")) {
-      return { code: "type_mismatch", message: "custom holds what cannot be stored." };
+      return { code: "type_mismatch", message: "custom contains characters that cannot be stored." };
     }
     const read = readCustoms(customs, text);
     if ("wrong" in read) {

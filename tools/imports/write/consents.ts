@@ -6,7 +6,7 @@ import { appendConsents, type LedgerRow, refreshConsents } from "#tools/consent/
 import { type Choice, refuses } from "#tools/imports/job/choices.ts";
 import { type ImportParams, MATCH_KEYS, type Requester } from "#tools/imports/job/import-job.ts";
 import type { Staged } from "#tools/imports/read/rows.ts";
-import { barRefusing } from "./refusals.ts";
+import { suppressRefused } from "./refusals.ts";
 import { matches } from "./verdicts.ts";
 
 interface Person {
@@ -50,7 +50,7 @@ export async function writeConsents(
   const written = rows.length > 0 ? await writtenPeople(context, [...choices.keys()]) : [];
   const others = await otherPeople(context, rows, flawed);
   const known = new Set(others.map(({ row }) => row));
-  await barRefusing(
+  await suppressRefused(
     context,
     flawed.filter((one) => refuses(one) && !known.has(one.row)),
   );

@@ -3,7 +3,7 @@ import { emitMany } from "#runtime/funnel/outbox.ts";
 import type { Context } from "#runtime/operation/context.ts";
 import type { ImportParams } from "#tools/imports/job/import-job.ts";
 import refreshSegment from "#tools/segments/refresh-segment.job.ts";
-import { type Judged, KEPT_STATUSES } from "./verdicts.ts";
+import { KEPT_STATUSES, type StagedRows } from "./verdicts.ts";
 
 const SPECIAL = new Set(["player_id", "status", "tags", "custom"]);
 /** The fields of a new player in its event, besides the ids. */
@@ -15,10 +15,10 @@ export async function writePlayers(
   context: Context,
   jobId: string,
   params: ImportParams,
-  judged: Judged,
+  staged: StagedRows,
 ): Promise<{ created: number; updated: number }> {
-  const plain = judged.columns.filter((name) => !SPECIAL.has(name));
-  const updated = judged.existing > 0 ? await updatePlayers(context, jobId, params, plain) : 0;
+  const plain = staged.columns.filter((name) => !SPECIAL.has(name));
+  const updated = staged.existing > 0 ? await updatePlayers(context, jobId, params, plain) : 0;
   const created = await createPlayers(context, jobId, params, plain);
   if (params.segment_id) await joinSegment(context, params.segment_id);
   return { created, updated };

@@ -7,7 +7,7 @@ import { addressHash, normalizeEmail, normalizePhone } from "#tools/people/addre
  * Suppresses the addresses of rows that refuse a channel and have no player: another row or file may have a player with
  * the address. An erased person's address is already barred, and is not stored again.
  */
-export async function barRefusing(context: Context, rows: readonly Staged[]): Promise<void> {
+export async function suppressRefused(context: Context, rows: readonly Staged[]): Promise<void> {
   const { sql, property } = context;
   const bars = rows.flatMap(({ choices, values }) =>
     choices.flatMap(({ channel, given }) => {

@@ -16,7 +16,7 @@ export interface Verdict {
   excluded: boolean | null;
 }
 
-export interface Judged {
+export interface StagedRows {
   /** The rows with a verdict. */
   verdicts: Verdict[];
   /** Rows whose player already exists. */
@@ -29,13 +29,13 @@ export interface Judged {
  * Fills the transaction's table `import_rows`: each row with its player and its verdict. It looks each row up by
  * itself, so the plan does not depend on statistics: a table that grows within minutes has none.
  */
-export async function judge(
+export async function stageRows(
   context: Context,
   jobId: string,
   params: ImportParams,
   rows: readonly Staged[],
   onStaged: () => void,
-): Promise<Judged> {
+): Promise<StagedRows> {
   const { sql, property } = context;
   const lists = await exclusionLists(context);
   const identify = ({ values }: Staged) => (lists.people ? identityHash(property.pepper, values) : null);

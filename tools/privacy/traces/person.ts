@@ -35,7 +35,7 @@ export async function personOf(context: Context, player: KnownPlayer): Promise<P
   const { property } = context;
   const present = [player.email, player.phone]
     .filter((address) => address !== null)
-    .map((address) => told(property, address));
+    .map((address) => knownAddress(property, address));
   const all: Known[] = [...present, ...(await formerAddresses(context, player.id))];
   const owners = await ownersOf(
     context,
@@ -68,7 +68,7 @@ interface Known {
   isEmail: boolean;
 }
 
-function told({ pepper }: Context["property"], address: string): Known {
+function knownAddress({ pepper }: Context["property"], address: string): Known {
   return { address, hash: hex(addressHash(pepper, address)), isEmail: address.includes("@") };
 }
 
@@ -120,6 +120,6 @@ async function formerAddresses({ sql, property }: Context, id: string): Promise<
     union all
     select null, null, address from said where address <> ''`;
   return rows.map((row) =>
-    row.address === null ? { ...row, isEmail: row.email } : told(property, row.address),
+    row.address === null ? { ...row, isEmail: row.email } : knownAddress(property, row.address),
   );
 }

@@ -16,9 +16,9 @@ export function scrubbed(table: string, columns: Readonly<Record<string, "text" 
   const names = Object.keys(columns);
   return async ({ sql, property, person }: Erasure): Promise<number> => {
     const scrub = scrubOf(person);
-    const told = [...person.addresses, ...(person.externalId === null ? [] : [person.externalId])];
-    if (told.length === 0) return 0;
-    const likes = told.map(containing);
+    const terms = [...person.addresses, ...(person.externalId === null ? [] : [person.externalId])];
+    if (terms.length === 0) return 0;
+    const likes = terms.map(containing);
     const found = names.map((name) => sql`${identifier(name)}::text ilike any (${likes}::text[])`);
     const rows = await sql<({ id: string } & Record<string, unknown>)[]>`
       select id, ${join(names.map(identifier))} from ${identifier(table)}

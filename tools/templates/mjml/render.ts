@@ -123,7 +123,7 @@ async function withRaw(field: string, property: string, masked: Masked, missing:
 
 async function laidOut(field: string, property: string, text: string): Promise<LaidOut> {
   const result = await layOut(property, text);
-  if (!result) throw invalid(field, "takes too long to be laid out; make it smaller");
+  if (!result) throw invalid(field, "takes too long to render; make it smaller");
   const problems = result.errors.map(({ line, message, tagName }) => {
     const position = line === undefined ? "" : `line ${line}: `;
     return `${position}${tagName === "mj-raw" ? "Liquid cannot stand here" : message}`;

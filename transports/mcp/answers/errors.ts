@@ -38,7 +38,7 @@ const SUGGESTIONS: Partial<Record<FaultCode, string>> = {
 /** The human refused. */
 export const DECLINED: Failure = {
   code: "declined",
-  message: "The person who was asked did not agree. Nothing was done.",
+  message: "The person did not confirm. Nothing was done.",
 };
 
 /** A fault as a failure. */

@@ -47,20 +47,21 @@ export async function callTool(
   machine: Machine,
   surface: Surface,
   call: Call,
-  asked: ToolCall,
+  toolCall: ToolCall,
 ): Promise<ToolResult> {
-  if (asked.flaw) return errorResult(failureOf(asked.flaw), call.requestId, surface);
-  if (surface.searchable && asked.name === "search_tools") return searchTools(surface, call, asked.input);
-  if (surface.searchable && asked.name === "call_tool") {
-    const parsed = CallInput.safeParse(asked.input);
+  if (toolCall.flaw) return errorResult(failureOf(toolCall.flaw), call.requestId, surface);
+  if (surface.searchable && toolCall.name === "search_tools")
+    return searchTools(surface, call, toolCall.input);
+  if (surface.searchable && toolCall.name === "call_tool") {
+    const parsed = CallInput.safeParse(toolCall.input);
     if (!parsed.success) return errorResult(failureOf(inputFault(parsed.error)), call.requestId, surface);
     const { name, arguments: input } = parsed.data;
-    const result = await runNamed(machine, surface, call, { ...asked, name, input });
+    const result = await runNamed(machine, surface, call, { ...toolCall, name, input });
     return fittedResult(result, machine.catalog.operations.get(name));
   }
-  const known = machine.catalog.operations.get(asked.name);
-  if (!known || known.access === "public") throw unknownTool(surface, asked.name);
-  return fittedResult(await runNamed(machine, surface, call, asked), known);
+  const known = machine.catalog.operations.get(toolCall.name);
+  if (!known || known.access === "public") throw unknownTool(surface, toolCall.name);
+  return fittedResult(await runNamed(machine, surface, call, toolCall), known);
 }
 
 function unknownTool(surface: Surface, name: string): ProtocolError {
@@ -105,28 +106,28 @@ async function runNamed(
   machine: Machine,
   surface: Surface,
   call: Call,
-  asked: ToolCall,
+  toolCall: ToolCall,
 ): Promise<ToolResult> {
-  const operation = machine.catalog.operations.get(asked.name);
+  const operation = machine.catalog.operations.get(toolCall.name);
   const tool = operation && surface.reach.get(operation.name);
   const about = { tool, operation, reach: surface.reach };
   try {
     if (!operation || operation.access === "public") {
       const near = surface
         .index()
-        .search(asked.name, 3)
+        .search(toolCall.name, 3)
         .map(({ operation }) => operation.name);
       throw invalid("name", `no such tool${near.length > 0 ? `; near: ${near.join(", ")}` : ""}`);
     }
     if (!tool) throw refusal(machine, call, operation);
-    if (surface.masked && isList(operation) && asked.input.format === "csv") {
+    if (surface.masked && isList(operation) && toolCall.input.format === "csv") {
       // A file is plain text: masking could not recognize names in it.
-      throw invalid("format", "csv is not given where personal data is masked; use columns or items");
+      throw invalid("format", "csv is not available while personal data is masked; use columns or items");
     }
-    return await run(machine.service, { ...about, tool, reach: surface.reach }, call, asked);
+    return await run(machine.service, { ...about, tool, reach: surface.reach }, call, toolCall);
   } catch (error) {
     const { requestId } = call;
-    const fault = toToldFault(machine.service.log, error, { operation: asked.name, requestId });
+    const fault = toToldFault(machine.service.log, error, { operation: toolCall.name, requestId });
     return errorResult(failureOf(fault), call.requestId, about);
   }
 }
@@ -136,7 +137,7 @@ function refusal({ surfaces }: Machine, call: Call, operation: Operation): Fault
   checkScope(operation, call.actor);
   if (!surfaces.allows(call, operation)) return new Fault("insufficient_scope");
   return new Fault("forbidden", {
-    message: `${operation.name} is not offered on this connection: its toolsets, read_only or exclude leave it out.`,
+    message: `${operation.name} is not available on this connection: its toolsets, read_only or exclude option leaves it out.`,
   });
 }
 
@@ -145,16 +146,16 @@ interface About {
   reach: Surface["reach"];
 }
 
-async function run(service: Service, about: About, call: Call, asked: ToolCall): Promise<ToolResult> {
+async function run(service: Service, about: About, call: Call, toolCall: ToolCall): Promise<ToolResult> {
   const { operation } = about.tool;
-  const { input, key, format, token } = prepare(operation, call, asked);
+  const { input, key, format, token } = prepare(operation, call, toolCall);
   const mine: Call = key
     ? { ...call, idempotency: { key, fingerprint: canonicalHash({ tool: operation.name, input }) } }
     : call;
   const wanted = { service, operation, call: mine, input };
   let answered: Outcome;
   if (isGrave(operation) && input.dry_run !== true && (await isAsked(wanted))) {
-    const answer = await doConfirmed(wanted, { token, context: asked.context });
+    const answer = await doConfirmed(wanted, { token, context: toolCall.context });
     if ("declined" in answer) return errorResult(DECLINED, call.requestId, { ...about, operation });
     if ("first" in answer) return answer.first;
     answered = answer.outcome;
@@ -166,7 +167,7 @@ async function run(service: Service, about: About, call: Call, asked: ToolCall):
     return errorResult(recordedFailure(answered.body), call.requestId, { ...about, operation });
   }
   if (answered.bound !== undefined && confirms(about)) {
-    answered = await withToken(wanted, answered, asked.context);
+    answered = await withToken(wanted, answered, toolCall.context);
   }
   const options = { format, offset: Number(input.offset ?? 0), warnings: [] };
   return fitting(wanted, answered, options);
@@ -210,13 +211,13 @@ function prepare(operation: Operation, call: Call, { input: raw, metaKey }: Tool
 
 function readFormat(given: unknown): Format {
   const format = FORMATS.find((one) => one === (given ?? "columns"));
-  if (!format) throw invalid("format", `is one of ${FORMATS.join(", ")}`);
+  if (!format) throw invalid("format", `must be one of ${FORMATS.join(", ")}`);
   return format;
 }
 
 function readToken(given: unknown): string | undefined {
   if (given === undefined || typeof given === "string") return given;
-  throw invalid("confirm_token", "is the text that the preview gave");
+  throw invalid("confirm_token", "must be the confirm_token of the preview");
 }
 
 function readKey(argument: unknown, meta: unknown): string | undefined {

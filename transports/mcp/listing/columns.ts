@@ -25,7 +25,7 @@ export function withColumns(
 ): Record<string, unknown> {
   const { table } = crud!;
   const wanted = DETAILS.find((one) => one === (detail ?? "concise"));
-  if (!wanted) throw invalid("detail", `is one of ${DETAILS.join(", ")}`);
+  if (!wanted) throw invalid("detail", `must be one of ${DETAILS.join(", ")}`);
   if (fields === undefined) {
     const isSettled = input.select !== undefined || wanted === "full";
     return isSettled ? input : { ...input, select: conciseOf(table) };

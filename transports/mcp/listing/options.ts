@@ -49,30 +49,30 @@ export function readOptions(request: Request, catalog: Catalog, actor: Actor): O
   };
 }
 
-function isMasked(asked: [string, string][], actor: Actor): boolean {
-  const wanted = asked.map(([name, text]) => masks(name, text));
+function isMasked(given: [string, string][], actor: Actor): boolean {
+  const wanted = given.map(([name, text]) => masks(name, text));
   if (actor.type !== "api_key" || !actor.piiMasked) return wanted.includes(true);
   if (!wanted.includes(false)) return true;
   throw new Fault("forbidden", {
-    message: "This key is shown no whole addresses and names (pii_masked). Leave pii=full out.",
+    message: "This key gets only masked addresses and names (pii_masked). Leave pii=full out.",
   });
 }
 
 function names(option: string, text: string): string[] {
   const list = text.split(",").map((name) => name.trim().toLowerCase());
-  if (list.includes("")) throw invalid(option, "is a list of names, separated by commas");
+  if (list.includes("")) throw invalid(option, "must be a list of names, separated by commas");
   return list;
 }
 
 function toggle(option: string, text: string): boolean {
   const value = text.trim().toLowerCase();
-  if (value !== "true" && value !== "false") throw invalid(option, "is true or false");
+  if (value !== "true" && value !== "false") throw invalid(option, "must be true or false");
   return value === "true";
 }
 
 function masks(option: string, text: string): boolean {
   const value = text.trim().toLowerCase();
-  if (value !== "masked" && value !== "full") throw invalid(option, "is masked or full");
+  if (value !== "masked" && value !== "full") throw invalid(option, "must be masked or full");
   return value === "masked";
 }
 

@@ -80,11 +80,11 @@ export function indexOf(tools: readonly OfferedTool[]): Index {
   mini.addAll(tools);
   return {
     search: (query, limit) => {
-      const asked = askedWords(query);
+      const weights = weightedWords(query);
       return mini
-        .search(query, { tokenize: () => [...asked.keys()], boostTerm: (word) => asked.get(word) ?? 0 })
+        .search(query, { tokenize: () => [...weights.keys()], boostTerm: (word) => weights.get(word) ?? 0 })
         .map(({ id, score }) => ({ tool: byName.get(id)!, score }))
-        .map(({ tool, score }) => ({ tool, score: score * likelihoodOf(tool, asked) }))
+        .map(({ tool, score }) => ({ tool, score: score * likelihoodOf(tool, weights) }))
         .sort((a, b) => b.score - a.score || (a.tool.operation.name < b.tool.operation.name ? -1 : 1))
         .slice(0, limit)
         .map(({ tool }) => tool);
@@ -106,20 +106,20 @@ const FIELDS: Record<keyof typeof WEIGHTS, (tool: OfferedTool) => string> = {
 };
 
 /** A request with all words of a tool's name is about that tool, rather than one with a longer name. */
-function likelihoodOf({ operation }: OfferedTool, asked: ReadonlyMap<string, number>): number {
+function likelihoodOf({ operation }: OfferedTool, weights: ReadonlyMap<string, number>): number {
   const name = wordsOf(operation.name);
-  const named = name.filter((word) => asked.has(word)).length / name.length;
+  const named = name.filter((word) => weights.has(word)).length / name.length;
   return (USUAL[operation.crud?.verb ?? "get"] ?? 1) * (0.6 + 0.4 * named);
 }
 
-function askedWords(query: string): Map<string, number> {
-  const asked = new Map<string, number>();
-  const raise = (word: string, weight: number) => asked.set(word, Math.max(asked.get(word) ?? 0, weight));
+function weightedWords(query: string): Map<string, number> {
+  const weights = new Map<string, number>();
+  const raise = (word: string, weight: number) => weights.set(word, Math.max(weights.get(word) ?? 0, weight));
   for (const word of wordsOf(query)) {
     raise(word, 1);
     for (const other of SYNONYMS_BY_STEM.get(word) ?? []) raise(other, SYNONYM_WEIGHT);
   }
-  return asked;
+  return weights;
 }
 
 /** Lower-cased words, camelCase and snake_case taken apart, endings taken off. */

@@ -157,7 +157,7 @@ export function readerOf({ reach }: Surface, uri: string): Operation | undefined
 function contents(uri: string, mimeType: string, text: string): ReadResourceResult {
   if (sizeOf({ text }) > MOST_STRUCTURED) {
     throw new Fault("too_large", {
-      message: "The page is longer than an agent is given. Ask the tools that it is made of.",
+      message: "The page is longer than the token limit. Call the tools that its parts come from.",
     });
   }
   return { contents: [{ uri, mimeType, text }] };
@@ -217,7 +217,7 @@ async function policy(reading: Reading): Promise<string> {
   return visible(
     [
       `# The rules of ${property.name}`,
-      "Every message passes one gate, at the moment it is sent; no tool passes it over.",
+      "Every message passes one gate, at the moment it is sent; no tool bypasses it.",
       "## What bars a message",
       ...reasons,
       "## Settings",

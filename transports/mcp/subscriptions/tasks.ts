@@ -129,7 +129,7 @@ export const TASK_METHODS: Readonly<
     const { machine, surface, call } = reading;
     const operation = surface.reach.get(work.cancel)?.operation;
     if (!operation)
-      throw new Fault("forbidden", { message: `This connection is not offered ${work.cancel}.` });
+      throw new Fault("forbidden", { message: `This connection has no access to ${work.cancel}.` });
     const input = withTenant(operation, { [work.cancelId]: id }, tenantOf(call));
     await invoke(machine.service, operation, call, input).catch(endedBefore);
     return {};

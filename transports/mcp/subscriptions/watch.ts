@@ -36,7 +36,7 @@ export function openWatch(machine: Machine, listeners: ReadonlySet<Listener>) {
   let looks = 0;
   let changed = false;
   let stopped = false;
-  let hears = false;
+  let isSubscribed = false;
 
   const look = async () => {
     looks += 1;
@@ -55,13 +55,13 @@ export function openWatch(machine: Machine, listeners: ReadonlySet<Listener>) {
     const byProperty = Map.groupBy(sure, ({ propertyId }) => propertyId);
     for (const [id, here] of byProperty) {
       if (stopped) return;
-      if (id !== null) await tell(machine, id, here);
+      if (id !== null) await publishChanges(machine, id, here);
     }
   };
   const wake = () => {
     if (stopped || timer) return;
-    if (!hears) {
-      hears = true;
+    if (!isSubscribed) {
+      isSubscribed = true;
       directory.onChange(() => {
         changed = true;
       });
@@ -95,7 +95,7 @@ export function idsOf(uris: Iterable<string>): string[] {
   return [...new Set([...uris].map((uri) => uri.slice(uri.indexOf("://") + 3)))];
 }
 
-async function tell(
+async function publishChanges(
   { service: { db, log } }: Machine,
   id: string,
   listeners: readonly Listener[],
@@ -103,13 +103,13 @@ async function tell(
   const ids = idsOf(listeners.flatMap(({ seen }) => [...seen.keys()]));
   try {
     const now = await db.asProperty(id, (sql) => versionsOf(sql, id, ids), { readOnly: true });
-    for (const listener of listeners) tellOne(listener, now);
+    for (const listener of listeners) publishTo(listener, now);
   } catch (error) {
     log.debug({ err: error, propertyId: id }, "a look at what is listened to failed; the next one follows");
   }
 }
 
-function tellOne({ seen, bus }: Listener, now: ReadonlyMap<string, string>): void {
+function publishTo({ seen, bus }: Listener, now: ReadonlyMap<string, string>): void {
   for (const [uri, before] of seen) {
     const version = now.get(uri) ?? null;
     if (version === before) continue;

@@ -2,27 +2,27 @@ import { randomUUID } from "node:crypto";
 import type { Sql } from "#db/database.ts";
 import type { KeptMessage } from "#runtime/channels/provider/channel.ts";
 import type { Tenant } from "#runtime/operation/context.ts";
-import { keepInboxMessages } from "#tools/inbox/keep.ts";
+import { storeInboxMessages } from "#tools/inbox/store-messages.ts";
 
 type KeptMail = Exclude<KeptMessage, { channel: "inbox" }>;
 
 /** Stores each message once, however often it is handed over. */
-export async function keepMessages(context: Tenant, messages: KeptMessage[]): Promise<void> {
+export async function storeMessages(context: Tenant, messages: KeptMessage[]): Promise<void> {
   const inbox = messages.filter((kept) => kept.channel === "inbox");
   const mail = messages.filter((kept) => kept.channel !== "inbox");
-  if (inbox.length > 0) await keepInboxMessages(context, inbox);
-  if (mail.length > 0) await keepMail(context, mail);
+  if (inbox.length > 0) await storeInboxMessages(context, inbox);
+  if (mail.length > 0) await storeMail(context, mail);
 }
 
-async function keepMail({ sql, property }: Tenant, messages: KeptMail[]): Promise<void> {
+async function storeMail({ sql, property }: Tenant, messages: KeptMail[]): Promise<void> {
   await sql`
     insert into mailbox_messages (property_id, id, channel, recipient, sender, subject, text, html, headers)
     select ${property.id}, m.* from ${listOf(sql, messages)} m
     on conflict (property_id, id) do nothing`;
 }
 
-/** As `keepMessages`, for the platform's own mail. */
-export async function keepPlatformMessages(sql: Sql, messages: KeptMessage[]): Promise<void> {
+/** As `storeMessages`, for the platform's own mail. */
+export async function storePlatformMessages(sql: Sql, messages: KeptMessage[]): Promise<void> {
   const mail = messages.filter((kept) => kept.channel !== "inbox");
   await sql`
     insert into platform_messages (id, channel, recipient, sender, subject, text, html, headers)

@@ -2,7 +2,7 @@ import type { InboxMessage } from "#runtime/channels/provider/channel.ts";
 import type { Tenant } from "#runtime/operation/context.ts";
 
 /** Adds each message to its player's inbox once, however often it is handed over. */
-export async function keepInboxMessages(
+export async function storeInboxMessages(
   { sql, property }: Tenant,
   messages: { message: InboxMessage }[],
 ): Promise<void> {
