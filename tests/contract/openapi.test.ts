@@ -4,7 +4,7 @@ import rulesets from "@stoplight/spectral-rulesets";
 import { expect, test } from "vitest";
 import { CATALOG } from "#tools/catalog.ts";
 import { createApp } from "#transports/app/app.ts";
-import type { Gate } from "#transports/http/gate.ts";
+import type { AdmissionControl } from "#transports/http/admission.ts";
 import type { McpFace } from "#transports/mcp/endpoint.ts";
 import { openApi } from "#transports/openapi/document.ts";
 import type { OpenCounter } from "#transports/pages/opens.ts";
@@ -79,7 +79,7 @@ test("the viewer at /docs/api needs no other host", async () => {
 test("every route under /api is described, and nothing is described that is not there", async () => {
   const service = await startService({ role: "worker" });
   try {
-    const app = createApp(service.internals, CATALOG, {} as Gate, {
+    const app = createApp(service.internals, CATALOG, {} as AdmissionControl, {
       opens: {} as OpenCounter,
       mcp: {} as McpFace,
     });

@@ -5,7 +5,7 @@ import { table } from "#runtime/operation/table.ts";
 export default table({
   name: "audit_logs",
   noun: "audit_log",
-  description: "An audit row says who did what, when and from where. Rows are never changed.",
+  description: "An audit row records one action: who did what, when and from where. Rows are never changed.",
   verbs: ["list", "get"],
   columns: {
     actor_type: readable(z.enum(["player", "user", "api_key", "system"]), { concise: true }),

@@ -21,14 +21,14 @@ export default tool({
   name: "list_platform_audit_logs",
   title: "List the platform's audit log",
   description:
-    "Lists who did what that belongs to no property: to users, memberships and the installation, newest first. Rows are never changed; what was done in a property is in its own audit_logs.",
+    "Lists the audit rows that belong to no property: who did what to users, memberships and the installation, newest first. Rows are never changed. A property's rows are in its own audit_logs.",
   scope: "read",
   effect: "read",
   access: "operator",
   realm: "system",
   input: {
     action: z.string().optional().describe("An operation's name, such as update_user"),
-    entityId: z.uuid().optional().describe("The record that it was done to"),
+    entityId: z.uuid().optional().describe("The id of the changed record"),
     before: z.uuid().optional().describe("For the next page: the id of the last row of this one"),
     limit: z.int().min(1).max(1000).default(50).describe("Rows to return"),
   },

@@ -14,7 +14,7 @@ export default tool({
   name: "confirm_password_reset",
   title: "Set a new password",
   description:
-    "Sets the password of the account that a reset link was sent to, and ends all of the account's sessions. The token works once, within 30 minutes.",
+    "Sets a new password with the token of a reset link, and ends all of the account's sessions. The token works once, within 30 minutes.",
   scope: "write",
   effect: "change",
   access: "public",
@@ -32,7 +32,7 @@ export default tool({
     await countTry(sql, "password_reset_confirm", hash.toString("hex"), call.ip);
     if (!(await isOpen(sql, hash))) throw refusal();
     const passwordHash = await hashPassword(password);
-    // Of two at once, the second finds the row gone.
+    // Of two requests at once, the second one finds the row deleted.
     const [reset] = await sql<{ user_id: string }[]>`
       delete from password_resets where token_hash = ${hash} and expires_at > now() returning user_id`;
     if (!reset) throw refusal();
@@ -53,7 +53,7 @@ async function isOpen(sql: Sql, hash: Buffer): Promise<boolean> {
   return rows.length > 0;
 }
 
-/** Its writes are kept: a token that was guessed counts as a try. */
+/** The fault is returned, so its writes are kept: a guessed token counts as a try. */
 function refusal(): Fault {
   return new Fault("invalid", {
     message: `token: ${WORDS}`,

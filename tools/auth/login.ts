@@ -10,7 +10,8 @@ export const UserView = z.object({ id: z.uuid(), email: z.email(), role: z.strin
 export default tool({
   name: "login",
   title: "Sign in",
-  description: "Exchanges an email and a password for a token, sent afterwards as Authorization: Bearer.",
+  description:
+    "Signs in with an email and a password, and returns a token. Send it as Authorization: Bearer.",
   scope: "read",
   effect: "change",
   access: "public",
@@ -23,7 +24,7 @@ export default tool({
   async handler({ sql, call, audit, issueToken }, { email, password }) {
     const account = email.toLowerCase();
     await countTry(sql, "login", account, call.ip);
-    // Locked: a password that changes meanwhile waits, and then ends the session that starts here.
+    // Locked: a change of password waits for this login, and then ends its session.
     const [user] = await sql<{ id: string; password_hash: string; sessions_from: number }[]>`
       select id, password_hash, coalesce(extract(epoch from sessions_from), 0)::double precision as sessions_from
       from users where email = ${account} and is_active
@@ -43,10 +44,10 @@ export default tool({
   },
 });
 
-/** The same words for an unknown account. */
+/** An unknown account gets the same message. */
 function wrongLogin(): Fault {
   return new Fault("invalid_credential", {
-    details: [{ field: "password", message: "The email or the password is not right." }],
+    details: [{ field: "password", message: "The email or the password is wrong." }],
     commitWrites: true,
   });
 }

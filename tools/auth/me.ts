@@ -6,7 +6,7 @@ import { UserView } from "./login.ts";
 export default tool({
   name: "me",
   title: "Who am I",
-  description: "Returns the signed-in user and the properties that they work in.",
+  description: "Returns the signed-in user with their properties and roles.",
   scope: "read",
   effect: "read",
   access: "user",

@@ -8,7 +8,7 @@ export default tool({
   name: "request_password_reset",
   title: "Ask for a password reset",
   description:
-    "Sends a link by email with which the account's password can be set anew, within 30 minutes and once. It answers the same whether or not there is such an account.",
+    "Emails a link for setting a new password, valid once within 30 minutes. The answer is the same for unknown accounts.",
   scope: "write",
   effect: "change",
   access: "public",
@@ -17,11 +17,11 @@ export default tool({
   input: { email: z.email().max(320) },
   output: z.object({ success: z.literal(true), message: z.string() }),
   faults: ["rate_limited"],
-  // The account is looked for by the job: what is not known here can be told by neither word nor time.
+  // Only the job looks the account up, so neither the answer nor its time shows whether the account exists.
   async handler({ sql, call, audit }, { email }) {
     const account = email.toLowerCase();
     await countTry(sql, "password_reset", account, call.ip);
-    // Not by the context, which writes the job beside a tenant's events.
+    // Not `context.enqueue`: that writes the job beside a tenant's events.
     await enqueue(sql, sendPasswordReset, { email: account }, { dedupe: account });
     audit({ entity: "users", entityId: null });
     return {

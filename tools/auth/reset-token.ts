@@ -1,6 +1,6 @@
 import { hash, randomBytes } from "node:crypto";
 
-/** A token of a reset link: 256 random bits. It is in the mail and nowhere else. */
+/** The token of a reset link: 256 random bits. Only the mail contains it. */
 export function newToken(): string {
   return randomBytes(32).toString("base64url");
 }

@@ -7,7 +7,7 @@ export default tool({
   name: "rotate_signing_key",
   title: "Rotate the key that signs tokens",
   description:
-    "Signs session tokens and consent receipts with a new key from now on, in every process within a second. Tokens of the former key are good until they expire, and /.well-known/jwks.json goes on to name it.",
+    "Makes a new key for signing session tokens and consent receipts. Every process uses it within a second. Tokens of the old key stay valid until they expire, and /.well-known/jwks.json still lists it.",
   scope: "write",
   effect: "change",
   access: "operator",
@@ -16,7 +16,7 @@ export default tool({
   output: z.object({
     success: z.literal(true),
     kid: z.string().describe("The key that signs now"),
-    retired: z.array(z.string()).describe("The keys that did until now"),
+    retired: z.array(z.string()).describe("The previous keys"),
   }),
   faults: [],
   async handler({ sql, config, audit }) {

@@ -8,20 +8,20 @@ import { type JobContext, job } from "#runtime/operation/job.ts";
 import { sendPlatformMail } from "#tools/mailbox/platform-mail.ts";
 import { newToken, tokenHash } from "./reset-token.ts";
 
-/** Mails a link to the account's user. Without an account it does nothing, silently. */
+/** Mails a reset link to the account's user. Without an account it silently does nothing. */
 export default job({
   name: "send_password_reset",
   attempts: 5,
   input: z.object({ email: z.string() }),
   async handler(context, { email }) {
-    // Made here, and anew at each attempt: in the job's input it would lie on the queue.
+    // Created here, and anew at each attempt: the job's input would store it on the queue.
     const token = newToken();
     if (!(await context.transactSystem((sql) => open(sql, context, email, token)))) return;
     await sendPlatformMail(context, messageTo(context.config, email, token));
   },
 });
 
-/** Puts the token in the place of an older one. Answers whether there is such an account. */
+/** Replaces the account's older token. Answers whether the account exists. */
 async function open(sql: Sql, { jobId }: JobContext, email: string, token: string): Promise<boolean> {
   const [user] = await sql<{ id: string }[]>`
     select id from users where email = ${email} and is_active for no key update`;

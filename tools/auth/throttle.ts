@@ -2,13 +2,13 @@ import type { Sql } from "#db/database.ts";
 import { Fault } from "#runtime/faults.ts";
 import { networkOf } from "#runtime/limits/rate-limit.ts";
 
-/** Failures allowed in a quarter of an hour: an account's, and an address's. */
+/** Failures allowed in a quarter of an hour, by account and by address. */
 const LIMITS = { account: 5, address: 20 };
 const WINDOW = 900;
 
 /**
- * Counts a try of signing in before it is judged, so that many at once cannot pass together. Throws
- * `rate_limited`. Take it back with `forgive` when the try was good.
+ * Counts a sign-in before its password is checked, so that many at once cannot pass together. Throws `rate_limited`.
+ * Call `forgive` after a correct password.
  */
 export async function countTry(
   sql: Sql,
@@ -32,7 +32,7 @@ export async function countTry(
   });
 }
 
-/** A good try does not count. */
+/** A successful sign-in does not count. */
 export async function forgive(
   sql: Sql,
   what: string,

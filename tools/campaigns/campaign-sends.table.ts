@@ -44,13 +44,12 @@ export default table({
     provider: text({ concise: true }),
     provider_id: readable(z.uuid().nullable()),
     provider_message_id: text(),
-    dedupe_key: readable(
-      z.string().describe("No two sends of a property have the same: one address gets one copy"),
-      { sql: "encode(dedupe_key, 'hex')" },
-    ),
+    dedupe_key: readable(z.string().describe("Unique in a property: one address gets one copy"), {
+      sql: "encode(dedupe_key, 'hex')",
+    }),
     scheduled_for: time({ concise: true }),
     attempts: readable(z.int()),
-    segments: readable(z.int().nullable().describe("Of a text message: the number that it costs")),
+    segments: readable(z.int().nullable().describe("The billed segments of a text message")),
     error_code: text({ concise: true }),
     error_message: text({ concise: true }),
     sent_at: time({ concise: true }),

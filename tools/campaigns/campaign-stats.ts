@@ -17,8 +17,10 @@ export default tool({
   input: {
     campaignId: z.uuid().describe("From list_campaigns"),
     propertyId: z.uuid(),
-    from: timestamp().optional().describe("Only messages handed over from then on, with all that followed"),
-    to: timestamp().optional().describe("Only messages handed over before then"),
+    from: timestamp()
+      .optional()
+      .describe("Only messages handed over at or after this time, with all their later events"),
+    to: timestamp().optional().describe("Only messages handed over before this time"),
   },
   output: CampaignStats.extend({
     campaign_id: z.uuid(),

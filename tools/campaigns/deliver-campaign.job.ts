@@ -51,8 +51,8 @@ async function deliver(job: JobContext, input: Input): Promise<void> {
 }
 
 /**
- * Whether a campaign leaves this shift to one of a higher priority by the same channel that has something to send now:
- * its delivery does not wait for a later time. So the higher campaign claims first, and frequency caps prefer it.
+ * Whether a campaign leaves this shift to one of a higher priority. That campaign uses the same channel and has
+ * something to send now: its delivery does not wait for a later time. It claims first, so frequency caps prefer it.
  */
 async function givesWay(
   { sql, property }: Tenant,

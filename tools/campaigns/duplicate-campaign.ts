@@ -9,7 +9,7 @@ import campaigns from "./campaigns.table.ts";
 export default tool({
   name: "duplicate_campaign",
   title: "Duplicate a campaign",
-  description: "Makes a draft with the content and the audience of another campaign, whatever its state.",
+  description: "Creates a draft with the content and the audience of another campaign, whatever its status.",
   scope: "write",
   effect: "create",
   property: "propertyId",

@@ -12,7 +12,7 @@ export default tool({
   name: "preflight_campaign",
   title: "Check a campaign before sending",
   description:
-    "Says whether a campaign can be sent as it is, how many players it would reach, how many the compliance gate would block and why, what it would cost, and shows three rendered messages. Changes nothing.",
+    "Checks whether a campaign can be sent as it is. Counts the players it would reach and those the compliance gate would block, by reason. Estimates what it would cost, and shows three rendered messages. Changes nothing.",
   scope: "read",
   effect: "read",
   property: "propertyId",

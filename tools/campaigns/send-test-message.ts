@@ -11,7 +11,7 @@ export default tool({
   name: "send_test_message",
   title: "Send one test of a campaign",
   description:
-    "Sends the campaign's message as it is now to one address, with \"[Test]\" before an email's subject. The address must be that of a user of the property, or of a player whom the compliance gate lets pass now, quiet hours and frequency rules included. It counts in none of the campaign's figures.",
+    "Sends the campaign's message as it is now to one address, with \"[Test]\" before an email's subject. The address must belong to a user of the property, or to a player whom the compliance gate allows now, quiet hours and frequency rules included. Tests count in none of the campaign's figures.",
   scope: "write",
   effect: "contact",
   property: "propertyId",
@@ -23,7 +23,7 @@ export default tool({
       .uuid()
       .optional()
       .describe(
-        "From list_players. The recipient; beside a user's address, the player whose values fill the message",
+        "From list_players. The recipient; with a user's address in to, the player whose values fill the message",
       ),
     variantId: z
       .string()

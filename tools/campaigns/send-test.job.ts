@@ -4,7 +4,7 @@ import type { Messages, SendOutcome } from "#runtime/channels/provider/channel.t
 import type { Context, Tenant } from "#runtime/operation/context.ts";
 import { type JobContext, job } from "#runtime/operation/job.ts";
 import { STARTED_WITHIN_MS } from "#tools/compliance/sends-under-way.ts";
-import { keepMessages } from "#tools/mailbox/keep.ts";
+import { storeMessages } from "#tools/mailbox/store-messages.ts";
 import { unsubscribeLinks } from "#tools/preferences/links.ts";
 import { chooseProviders } from "#tools/providers/choose.ts";
 import { reserve } from "#tools/providers/limits.ts";
@@ -66,7 +66,7 @@ async function claim(
   if (reasons.length > 0) return end(context, sendId, { status: "skipped", skip_reasons: reasons });
   const candidates = await chooseProviders(context, channel, campaign.provider_id);
   const routes = openRoutes<VendorChannel>(job, channel, candidates.slice(0, 1), (messages) =>
-    job.transact((inside) => keepMessages(inside, messages)),
+    job.transact((inside) => storeMessages(inside, messages)),
   );
   const { candidate } = routes.current();
   const { granted } = await reserve(context, candidate, 1);

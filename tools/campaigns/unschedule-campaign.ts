@@ -4,6 +4,6 @@ import { statusChange } from "./status-change.ts";
 export default tool({
   name: "unschedule_campaign",
   title: "Unschedule a campaign",
-  description: "Takes a scheduled campaign back to draft.",
+  description: "Turns a scheduled campaign back into a draft.",
   ...statusChange("unschedule", { scheduled_at: null }),
 });

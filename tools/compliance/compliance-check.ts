@@ -7,7 +7,7 @@ import { addressHash, normalizeEmail, normalizePhone } from "#tools/people/addre
 import { CHANNELS } from "./channels.ts";
 import { BLOCK_REASONS, type BlockReason } from "./gate.ts";
 import { DEFER_REASONS, type DeferReason } from "./hours.ts";
-import { type Asked, type Verdict, verdictsOn } from "./verdicts.ts";
+import { type Subject, type Verdict, verdictsOn } from "./verdicts.ts";
 
 const MOST_CHECKED = 1000;
 const phone = z.string().max(60);
@@ -17,7 +17,7 @@ const reasons = z.array(z.enum(Object.keys(BLOCK_REASONS) as BlockReason[]));
 const deferReasons = z.array(z.enum(Object.keys(DEFER_REASONS) as DeferReason[]));
 const retryAt = timestamp()
   .nullable()
-  .describe("The first instant at which it may go; null when none is known");
+  .describe("The first time at which the message may go; null when none is known");
 
 const Result = z.object({
   phone: z.string().optional(),
@@ -25,7 +25,7 @@ const Result = z.object({
   player_id: z.uuid().nullable().describe("The player's id; null when no player has the address"),
   allowed: z.boolean(),
   reasons,
-  defer_reasons: deferReasons.optional().describe("Why it would wait; only when it would"),
+  defer_reasons: deferReasons.optional().describe("The reasons to wait; only when the message would wait"),
   retry_at: retryAt.optional(),
   checked_at: timestamp(),
 });
@@ -34,7 +34,7 @@ export default tool({
   name: "compliance_check",
   title: "Check whether players may be contacted",
   description:
-    "Says for each phone, email or player whether a message on the channel may go now, and every reason why not. What only postpones a message, quiet hours where the player is and frequency rules, stands in defer and leaves allowed as it is. The same gate stands before every send. Where several players share an address, one who is banned, self-excluded, deceased or on vip_hold, who has refused the channel, or whose email is undeliverable bars it for all of them; one's age or phone number on a do-not-call list does not bar a shared email for the others.",
+    "Checks for each phone, email or player whether a message on the channel may go now, with every reason against it. defer holds the rules that only postpone it: quiet hours and frequency rules; they leave allowed unchanged. The same gate checks every send. Several players may share an address. A player who is banned, self-excluded, deceased or on vip_hold, or has refused the channel, bars it for all of them, and so does an undeliverable email. A player's age or do-not-call entry does not bar a shared email for the others.",
   scope: "read",
   effect: "read",
   core: true,
@@ -59,7 +59,7 @@ export default tool({
     purpose: z
       .enum(["marketing"])
       .default("marketing")
-      .describe("What the message is for: each message is held to what is required of marketing"),
+      .describe("The purpose of the message: every message must meet the rules for marketing"),
     at: timestamp().optional().describe("Evaluate for this time instead of now"),
   },
   output: z.object({
@@ -68,22 +68,22 @@ export default tool({
     defer: z
       .object({ reasons: deferReasons, retry_at: retryAt })
       .optional()
-      .describe("Only when a result would wait: why, and from when on all of them may go"),
-    results: z.array(Result).describe("In the order asked: phones, emails, players"),
+      .describe("Only when a result would wait: the reasons, and the time when all of them may go"),
+    results: z.array(Result).describe("In the order of the input: phones, emails, players"),
   }),
   faults: ["invalid"],
   async handler(context, { channel, at, ...given }) {
-    const asked = questions(context, given);
-    if (asked.length === 0)
+    const subjects = subjectsOf(context, given);
+    if (subjects.length === 0)
       throw invalid("phone", "give phone, phones, email, emails, playerId or playerIds");
-    if (asked.length > MOST_CHECKED) {
+    if (subjects.length > MOST_CHECKED) {
       throw new Fault("invalid", {
-        message: `${asked.length} are asked about; ${MOST_CHECKED} at the most in one call.`,
+        message: `The call has ${subjects.length} addresses and players; at most ${MOST_CHECKED} are allowed. Split it.`,
       });
     }
-    const verdicts = await verdictsOn(context, channel, asked, at);
+    const verdicts = await verdictsOn(context, channel, subjects, at);
     const results = verdicts.map(({ defer_reasons, retry_at, ...verdict }, index) => ({
-      ...asked[index]!.shown,
+      ...subjects[index]!.shown,
       ...verdict,
       ...(defer_reasons.length > 0 && { defer_reasons, retry_at }),
     }));
@@ -106,8 +106,8 @@ function deferOf(waiting: Verdict[]) {
   };
 }
 
-interface Question extends Asked {
-  /** The field as it was asked. */
+interface ShownSubject extends Subject {
+  /** The field of the caller's input. */
   shown: { phone?: string; email?: string };
 }
 
@@ -120,20 +120,20 @@ interface Given {
   playerIds?: string[] | undefined;
 }
 
-function questions({ property }: Context, given: Given): Question[] {
+function subjectsOf({ property }: Context, given: Given): ShownSubject[] {
   const all = <T>(one: T | undefined, many: T[] | undefined): T[] => [
     ...(one === undefined ? [] : [one]),
     ...(many ?? []),
   ];
-  const ask = (shown: Question["shown"], address: string | null): Question => {
+  const subject = (shown: ShownSubject["shown"], address: string | null): ShownSubject => {
     const hash = address === null ? null : addressHash(property.pepper, address).toString("hex");
     return { shown, address, hash, player: null };
   };
   return [
     ...all(given.phone, given.phones).map((text) =>
-      ask({ phone: text }, normalizePhone(text, property.default_country)),
+      subject({ phone: text }, normalizePhone(text, property.default_country)),
     ),
-    ...all(given.email, given.emails).map((text) => ask({ email: text }, normalizeEmail(text))),
+    ...all(given.email, given.emails).map((text) => subject({ email: text }, normalizeEmail(text))),
     ...all(given.playerId, given.playerIds).map((id) => ({
       shown: {},
       address: null,

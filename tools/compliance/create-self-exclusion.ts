@@ -5,9 +5,9 @@ import type { Context } from "#runtime/operation/context.ts";
 import { tool } from "#runtime/operation/operation.ts";
 import { insert } from "#runtime/operation/rows.ts";
 import { identityHash } from "#tools/people/identity.ts";
-import { holdPlayers } from "#tools/people/locks.ts";
+import { lockImports, lockPlayerWrites } from "#tools/people/locks.ts";
 import { addressOf } from "./listed-address.ts";
-import { carryOutExclusion } from "./self-exclusion.ts";
+import { applySelfExclusion } from "./self-exclusion.ts";
 import selfExclusions from "./self-exclusions.table.ts";
 
 const text = (most: number) => z.string().trim().min(1).max(most).optional();
@@ -16,15 +16,15 @@ const input = {
   player_id: z.uuid().optional().describe("The id of a player, from list_players"),
   email: text(320),
   phone: text(60).describe("As dialed in the property's country, or E.164"),
-  first_name: text(200).describe("With last_name and birth_date: who this is on a state's or program's list"),
+  first_name: text(200).describe("With last_name and birth_date: the person on a state's or program's list"),
   last_name: text(200),
   birth_date: z.iso.date().optional(),
   program: text(200).describe("Such as a state's voluntary exclusion program"),
-  jurisdiction: text(100).describe("Whose program it is, such as NV"),
+  jurisdiction: text(100).describe("The program's state, such as NV"),
   starts_at: pastTime().optional().describe("When it began. Default: now; never later than now"),
   ends_at: timestamp().nullish().describe("Default: it does not end"),
-  source: text(200).describe("Where it comes from"),
-  external_ref: text(200).describe("The program's own number for it"),
+  source: text(200).describe("The origin of the record"),
+  external_ref: text(200).describe("The program's own number of the exclusion"),
 };
 
 type Input = z.output<z.ZodObject<typeof input>>;
@@ -33,12 +33,12 @@ export default tool({
   name: "create_self_exclusion",
   title: "Record a self-exclusion",
   description:
-    "Bars a person from every channel, at once: name them by player_id, email, phone, or first_name with last_name and birth_date (any of these together). Matching players become self_excluded, and later ones on arrival. It cannot be taken back. A player stays self_excluded after ends_at.",
+    "Bars a person from every channel, at once. Identify them by player_id, email, phone, or first_name with last_name and birth_date (any combination). Matching players become self_excluded, also players who are added later. It cannot be undone. A player stays self_excluded after ends_at.",
   scope: "write",
   effect: "destroy",
   input,
   output: viewOf(selfExclusions).extend({
-    matched_players: z.array(z.uuid()).describe("Players who became self_excluded by this"),
+    matched_players: z.array(z.uuid()).describe("Players whom this call made self_excluded"),
   }),
   status: 201,
   faults: ["invalid", "not_found"],
@@ -46,8 +46,9 @@ export default tool({
   deadline: 30_000,
   async handler(context, given) {
     await context.sql`set local lock_timeout = '20s'`;
-    // A player who was judged before this is there, and stored after, would be found by neither.
-    await holdPlayers(context);
+    // Otherwise a player who was checked before this insert and stored after it would stay active.
+    await lockImports(context);
+    await lockPlayerWrites(context);
     const { ended } = await checkTimes(context, given);
     const person = await whoIs(context, given);
     const { property } = context;
@@ -59,23 +60,23 @@ export default tool({
       ...pick(given, ["program", "jurisdiction", "starts_at", "ends_at", "source", "external_ref"]),
     });
     const endsAt = given.ends_at ?? null;
-    const matched = ended ? [] : await carryOutExclusion(context, { ...person, endsAt });
+    const matched = ended ? [] : await applySelfExclusion(context, { ...person, endsAt });
     return { ...row, matched_players: matched };
   },
 });
 
-/** Whether it has ended already, by the database's clock. */
+/** Whether the exclusion has already ended, by the database's clock. */
 async function checkTimes({ sql }: Context, { starts_at, ends_at }: Input): Promise<{ ended: boolean }> {
   const [times] = await sql<{ future: boolean; reversed: boolean; ended: boolean }[]>`
     select coalesce(${starts_at ?? null}::timestamptz > clock_timestamp(), false) as future,
       coalesce(${ends_at ?? null}::timestamptz <= coalesce(${starts_at ?? null}::timestamptz, now()), false) as reversed,
       coalesce(${ends_at ?? null}::timestamptz <= clock_timestamp(), false) as ended`;
-  if (times?.future) throw invalid("starts_at", "must not be in the future: an exclusion holds at once");
+  if (times?.future) throw invalid("starts_at", "must not be in the future: an exclusion starts at once");
   if (times?.reversed) throw invalid("ends_at", "must be after starts_at");
   return { ended: times!.ended };
 }
 
-/** Everything that tells the person, from the call and from the player it names. */
+/** The identifying data of the person, from the call and from the named player. */
 async function whoIs(context: Context, given: Input) {
   const player = given.player_id === undefined ? null : await loadPlayer(context, given.player_id);
   const { email, phone } = given;
@@ -88,7 +89,7 @@ async function whoIs(context: Context, given: Input) {
   const names = [given.first_name, given.last_name, given.birth_date];
   const missing = names.filter((name) => name === undefined).length;
   if (missing === 1 || missing === 2)
-    throw invalid("birth_date", "first_name, last_name and birth_date go together");
+    throw invalid("birth_date", "give first_name, last_name and birth_date together");
   const identity = identityOf(given) ?? identityOf(player ?? {});
   if (player === null && hashes.length === 0 && identity === null) {
     throw invalid("player_id", "give player_id, email, phone, or first_name with last_name and birth_date");

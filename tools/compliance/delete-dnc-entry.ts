@@ -7,7 +7,7 @@ export default tool({
   name: "delete_dnc_entry",
   title: "Lift a do-not-call entry",
   description:
-    "Takes a phone number off one do-not-call list, to correct a mistake. A signed-in admin or manager alone can do it; the audit log keeps what the entry was.",
+    "Removes a phone number from one do-not-call list, to correct a mistake. Only a signed-in admin or manager can do it. The audit log keeps the entry.",
   scope: "write",
   effect: "destroy",
   access: "manager",

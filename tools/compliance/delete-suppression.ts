@@ -6,14 +6,14 @@ import { tool } from "#runtime/operation/operation.ts";
 import { update } from "#runtime/operation/rows.ts";
 import suppressions, { PERMANENT_REASONS, type SuppressionReason } from "./suppressions.table.ts";
 
-/** What the person did themselves, or may have meant. A key, and so an agent, cannot take it back. */
+/** Suppressions that the person requested, or may have requested. An API key, and so an agent, cannot lift them. */
 const WISHES: readonly SuppressionReason[] = ["unsubscribed", "stop_keyword", "complaint", "needs_review"];
 
 export default tool({
   name: "delete_suppression",
   title: "Lift a suppression",
   description:
-    "Lifts a suppression; the row is kept as evidence. erased and self_excluded are never lifted. A person's own wish (unsubscribed, stop_keyword, complaint, and needs_review, which may be one) is lifted by a signed-in admin or manager alone, to correct a mistake; a new opt-in is recorded with consent_record.",
+    "Lifts a suppression; the row stays as evidence. Nobody can lift erased and self_excluded. Only a signed-in admin or manager can lift a person's own request (unsubscribed, stop_keyword, complaint, and needs_review, which may be one), to correct a mistake. Record a new opt-in with consent_record.",
   scope: "write",
   effect: "destroy",
   input: { id: z.uuid().describe("From list_suppressions") },
@@ -39,7 +39,7 @@ function refuse(reason: SuppressionReason, actor: Actor): void {
   }
   if (WISHES.includes(reason) && actor.type !== "user" && actor.type !== "system") {
     throw new Fault("conflict", {
-      message: `The person asked for this (${reason}). Record a new consent with consent_record, or have an admin or manager of the property lift it.`,
+      message: `The person requested this suppression (${reason}). Record a new consent with consent_record, or have a signed-in admin or manager of the property lift it.`,
     });
   }
 }

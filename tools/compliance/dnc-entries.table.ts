@@ -5,7 +5,7 @@ import type { Context } from "#runtime/operation/context.ts";
 import { type Change, type RowOf, table, type Values } from "#runtime/operation/table.ts";
 import { CHANNELS } from "./channels.ts";
 import { addressOf, keptAddress } from "./listed-address.ts";
-import { haltSends } from "./sends-under-way.ts";
+import { stopSends } from "./sends-under-way.ts";
 
 export const DNC_LISTS = ["internal", "national", "state", "litigator", "reassigned", "wireless"] as const;
 
@@ -13,9 +13,11 @@ const columns = {
   phone: createOnly(
     z.string().min(1).max(60).nullable().describe("E.164, or as dialed in the property's country"),
   ),
-  list: createOnly(z.enum(DNC_LISTS).default("internal").describe("Where the number stands")),
-  state: writable(z.string().trim().min(1).max(40).nullish().describe("Of a state's list, such as NV")),
-  source: writable(z.string().trim().min(1).max(200).nullish().describe("Where it comes from")),
+  list: createOnly(z.enum(DNC_LISTS).default("internal").describe("The list that has the number")),
+  state: writable(
+    z.string().trim().min(1).max(40).nullish().describe("The state of a state's list, such as NV"),
+  ),
+  source: writable(z.string().trim().min(1).max(200).nullish().describe("The origin of the entry")),
   requested_at: writable(pastTime().optional().describe("When the person asked; not in the future")),
   expires_at: writable(timestamp().nullish().describe("When the entry ends. Default: it does not")),
   note: writable(z.string().max(2000).nullish()),
@@ -26,7 +28,7 @@ export default table({
   name: "dnc_entries",
   noun: "dnc_entry",
   description:
-    "A do-not-call entry keeps messages from whoever has the phone number, once for each list that names it. Every list bars every channel, but reassigned: that bars calls and texts, because another person may have the number now. A signed-in admin or manager alone lifts one, or lets it end sooner.",
+    "A do-not-call entry bars messages to the players with a phone number; each list has its own entry. Every list bars every channel, except reassigned: it bars calls and texts, because another person may have the number now. Only a signed-in admin or manager can lift an entry or let it end sooner.",
   own: ["delete"],
   columns,
   beforeWrite,
@@ -48,25 +50,25 @@ async function beforeWrite(
     where property_id = ${property.id} and phone_hash = ${hash} and list = ${input.list}`;
   if (known[0]) {
     throw new Fault("conflict", {
-      message: `This number is on the ${input.list} list already, as ${known[0].id}; change that entry instead.`,
+      message: `This number is already on the ${input.list} list, as ${known[0].id}. Change that entry instead.`,
     });
   }
-  // What is held for a while only is judged again when it is due.
-  if (input.expires_at == null) await halt(context, hash, input.list === "reassigned");
+  // With an end, open sends stay: they are judged again when they are due.
+  if (input.expires_at == null) await stopSendsTo(context, hash, input.list === "reassigned");
   return { ...input, phone: await keptAddress(context, listed), phone_hash: hash };
 }
 
-/** A number on a list bars whoever has it, and nobody who shares their email. */
-async function halt(context: Context, hash: Buffer, isReassigned: boolean): Promise<void> {
+/** A listed number bars the players who have it, and not the players who share their email. */
+async function stopSendsTo(context: Context, hash: Buffer, isReassigned: boolean): Promise<void> {
   const { sql, property } = context;
   const holders = await sql<{ id: string }[]>`
     select id from players where property_id = ${property.id} and phone_hash = ${hash}`;
   const ids = holders.map(({ id }) => id);
-  if (isReassigned) await haltSends(context, ids, ["sms", "voice"], "reassigned_number");
-  else await haltSends(context, ids, CHANNELS, "dnc");
+  if (isReassigned) await stopSends(context, ids, ["sms", "voice"], "reassigned_number");
+  else await stopSends(context, ids, CHANNELS, "dnc");
 }
 
-/** An entry that ends sooner is lifted without a word, so it takes who may lift it. */
+/** An earlier end lifts the entry silently, so it needs the permission to lift. */
 async function checkEnd(
   { sql, call }: Context,
   { expires_at: was }: RowOf<typeof columns>,
@@ -78,6 +80,6 @@ async function checkEnd(
   if (!row?.sooner) return;
   throw new Fault("forbidden", {
     message:
-      "expires_at: a key cannot let a do-not-call entry end sooner. An admin or manager of the property can.",
+      "expires_at: an API key cannot let a do-not-call entry end sooner. A signed-in admin or manager of the property can.",
   });
 }

@@ -21,7 +21,7 @@ const columns = {
     z.string().trim().min(1).max(100).nullish().describe("Only campaigns with this tag. Default: all"),
   ),
   ...placeColumns,
-  max_sends: writable(z.int().min(1).max(1000).default(1).describe("At most so many messages in the window")),
+  max_sends: writable(z.int().min(1).max(1000).default(1).describe("The most messages in the window")),
   window_count: writable(
     z.int().min(1).max(MOST_HOURS).default(1).describe("Units of the window; 30 days at the most"),
   ),
@@ -33,14 +33,16 @@ const columns = {
       .describe("rolling: the last so many hours. calendar_player_tz: whole units of the player's calendar"),
   ),
   is_active: writable(z.boolean().default(true).describe("false: the rule is not applied")),
-  source_note: writable(z.string().trim().min(1).max(2000).nullish().describe("The law, or who decided")),
+  source_note: writable(
+    z.string().trim().min(1).max(2000).nullish().describe("The law or the person behind the rule"),
+  ),
 };
 
 export default table({
   name: "frequency_rules",
   noun: "frequency_rule",
   description:
-    "How many messages a player may get in a window of time; all active rules hold together, ten at the most. A message over the cap waits until the window lets it go. Transactional campaigns, and campaigns with ignore_frequency_cap, are exempt.",
+    "A frequency rule caps the messages that a player gets in a window of time. All active rules apply together, at most ten. A message over the cap waits until the window allows it. Transactional campaigns, and campaigns with ignore_frequency_cap, are exempt.",
   columns,
   beforeWrite,
 });
@@ -51,19 +53,19 @@ async function beforeWrite(context: Context, change: Change<typeof columns>): Pr
   const next = afterChange(columns, change);
   checkPlace(next);
   if (next.window_count * HOURS[next.window_unit] > MOST_HOURS) {
-    throw invalid("window_count", "makes a window of more than 30 days");
+    throw invalid("window_count", "makes the window longer than 30 days");
   }
   if (next.is_active && !current?.is_active) await checkRoom(context);
   return input;
 }
 
 async function checkRoom({ sql, property }: Context): Promise<void> {
-  // Two at once must not both be the tenth.
+  // Locked: otherwise two calls at once could each add the tenth rule.
   await sql`select pg_advisory_xact_lock(hashtextextended(${`frequency_rules ${property.id}`}, 0))`;
   const [row] = await sql<{ count: number }[]>`
     select count(*)::int as count from frequency_rules where property_id = ${property.id} and is_active`;
   if (row!.count < MOST_ACTIVE) return;
   throw new Fault("conflict", {
-    message: `${MOST_ACTIVE} frequency rules are active, and more cannot be; switch one off first.`,
+    message: `${MOST_ACTIVE} frequency rules are active, the most allowed. Set is_active to false on one of them first.`,
   });
 }

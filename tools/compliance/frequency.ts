@@ -2,7 +2,7 @@ import { cast, type Fragment, join, raw, sql } from "#db/sql.ts";
 import { CHANNELS, type Channel } from "./channels.ts";
 import type { WaitOptions } from "./hours.ts";
 
-/** The channels that a rule's `channel` counts together. Nobody is disturbed by the inbox: no rule counts it. */
+/** The channels that a rule's `channel` counts together. No rule counts the inbox: it disturbs nobody. */
 export const CAPPED_CHANNELS = {
   any: CHANNELS,
   phone: ["sms", "voice"],
@@ -18,23 +18,25 @@ export const WINDOW_UNITS = ["hour", "day", "week"] as const;
 export const CAP_MODES = ["rolling", "calendar_player_tz"] as const;
 
 export interface CapOptions extends WaitOptions {
-  /** Of the campaign that would send: a rule with a tag is about campaigns that have it. */
+  /** The tags of the sending campaign: a rule with a tag concerns campaigns with that tag. */
   tags: readonly string[];
-  /** It too, where there is one: what it sends once more is no further message. */
+  /** The send itself, if it exists: repeating it is not another message. */
   campaignId?: string;
 }
 
-/** A send `s` that failed by our own reckoning, as SQL: the vendor has said nothing, and the player may have it. */
+/**
+ * A send `s` that failed by our own timeout, as SQL: no vendor has reported it, and the player may have received it.
+ */
 export const UNCONFIRMED = sql`s.status = 'failed' and s.repeats and s.sent_at is null`;
 
-/** What was sent to a player `c`, each found by one plain equality. */
+/** The sends to a player `c`, each part found by one plain equality. */
 const SENT_BY = [
   sql`s.player_id = c.id`,
   sql`s.address_hash = c.phone_hash`,
   sql`s.address_hash = c.email_hash`,
 ];
 
-/** Whether any frequency rule bears on a channel and a campaign's tags, as SQL. */
+/** Whether any frequency rule applies to a channel and a campaign's tags, as SQL. */
 export function capsApply(options: CapOptions): Fragment {
   return sql`exists (select from frequency_rules r where ${applicable(options)})`;
 }
@@ -49,14 +51,13 @@ function applicable({ property, channel, tags }: CapOptions): Fragment {
 }
 
 /**
- * The frequency rules as CTEs over a relation of players with `id`, `zones` and `region`, ending in `capped (id, rule,
- * ends)`, who has had as many messages as a rule allows, and in `caps (id, free_at)`, when the last of these rules lets
- * one more go.
- *
- * A message counts from its claim on, unless it failed or was transactional; also while it waits to be sent once more
- * because the vendor may have it, and where it failed by our own reckoning, for want of any word. What went to the
- * player's addresses under another record, or before there was this one, counts as the player's. Two claims at once are
- * kept apart by a lock on all who share an address, taken in a statement before the one that holds this.
+ * The frequency rules as CTEs over a relation of players with `id`, `zones` and `region`. They end in two tables.
+ * `capped (id, rule, ends)`: the players who have had as many messages as a rule allows. `caps (id, free_at)`: the time
+ * when the last of these rules allows one more. A message counts from its claim on, unless it failed or was
+ * transactional. It also counts while it waits to be repeated because the vendor may have it, and after it failed by
+ * our own timeout. Messages to the player's addresses count as the player's, whichever player record they were for,
+ * older records included. A lock on all players who share an address keeps two claims apart; an earlier statement takes
+ * it.
  */
 export function capsCtes(options: CapOptions, source: string): Fragment {
   const { property, at } = options;

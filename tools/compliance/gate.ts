@@ -2,10 +2,10 @@ import { cast, type Fragment, join, raw, sql } from "#db/sql.ts";
 import type { Property } from "#runtime/operation/property.ts";
 import type { Channel } from "./channels.ts";
 
-/** What messages go out by: the house's own inbox needs no consent, and every other rule stands. */
+/** The channels of messages. The branded inbox needs no consent; all other rules apply to it. */
 export type GatedChannel = Channel | "inbox";
 
-/** Why a message may not go to a player, each with what it means. */
+/** The reasons against a message to a player, each with its meaning. */
 export const BLOCK_REASONS = {
   banned: "The player is banned.",
   consent_expired: "The consent had an end, and it has passed.",
@@ -30,26 +30,26 @@ export type BlockReason = keyof typeof BLOCK_REASONS;
 export interface GateOptions {
   property: Pick<Property, "id" | "timezone" | "min_age" | "email_consent_mode">;
   channel: GatedChannel;
-  /** ISO time to evaluate for; the transaction's own when left out. */
+  /** ISO time to evaluate for. Default: the transaction's time. */
   at?: string | undefined;
 }
 
 /**
- * THE gate, as SQL over `players p`: a text[] of every reason why this player may not be sent to, sorted and
- * distinct; empty when a message may go. Set-based: each list is asked by one plain equality, so that the
- * planner probes its index for few players and hashes it once for many.
+ * THE gate, as SQL over `players p`: a text[] of all reasons against a message to this player, sorted and distinct.
+ * Empty when a message may go. Set-based: one plain equality a list, so that the planner probes its index for few
+ * players and hashes it once for many.
  */
 export function gateReasons(options: GateOptions): Fragment {
   return reasonsArray(gateRules(options, CONDITIONS));
 }
 
 /**
- * The rules that can bear on the channel, each as SQL over `players p`: whether it blocks, or, asked for `RECORDS`,
- * which records make it block. Both are of the same text.
+ * The rules that can apply to the channel, each as SQL over `players p`. `CONDITIONS` gives whether a rule blocks,
+ * `RECORDS` which records make it block. Both come from the same text.
  */
 export function gateRules(
   options: GateOptions,
-  { field, list, any }: Asking,
+  { field, list, any }: RuleWriter,
 ): Partial<Record<BlockReason, Fragment>> {
   const { property, channel, at } = options;
   const now = at === undefined ? sql`now()` : cast(at, "timestamptz");
@@ -70,7 +70,7 @@ export function gateRules(
     erased: any([status("erased"), ...hashes.map(lists.erased)]),
     ...(unreachable && { invalid_address: field(...unreachable) }),
     ...(onPhone && { needs_review: lists.inReview(sql`p.phone_hash`) }),
-    // One that has expired is none: who knows the specification's reasons alone is told so too.
+    // An expired consent also reports `no_consent`, for callers that know only the specification's reasons.
     no_consent: field("consents", sql`(${noConsent(options)}) or ${expired}`),
     ...(onPhone && { reassigned_number: lists.reassigned(sql`p.phone_hash`) }),
     self_excluded: any([status("self_excluded"), lists.excludedPlayer, ...hashes.map(lists.excluded)]),
@@ -81,15 +81,15 @@ export function gateRules(
   };
 }
 
-/** What is asked of a rule's parts: a field of the player's own record, a list, or any of several. */
-interface Asking {
+/** Builds SQL for the parts of a rule: a field of the player's own record, a list, or any of several. */
+interface RuleWriter {
   field(name: string, condition: Fragment): Fragment;
-  /** `guard`: what of the player has to hold besides. */
+  /** `guard`: a condition on the player that must hold too. */
   list(list: List, where: Fragment, guard?: Fragment): Fragment;
   any(parts: readonly Fragment[]): Fragment;
 }
 
-/** The records that lists are made of: by which name a condition speaks of them, and what they say. */
+/** The tables of the lists: the alias for conditions, and the columns that describe an entry. */
 const LISTS = {
   dnc_entries: { alias: "d", what: "d.list", since: "d.requested_at", until: "d.expires_at" },
   players: { alias: "o", what: "o.status", since: "null", until: "null" },
@@ -98,7 +98,7 @@ const LISTS = {
 };
 type List = keyof typeof LISTS;
 
-const CONDITIONS: Asking = {
+const CONDITIONS: RuleWriter = {
   field: (_, condition) => condition,
   list: (list, where, guard) =>
     sql`${guard ? sql`${guard} and ` : raw("")}exists (
@@ -106,8 +106,8 @@ const CONDITIONS: Asking = {
   any: (parts) => join(parts, " or "),
 };
 
-/** The records by which a rule blocks, as a jsonb[] of table, id, what it says, since and until when. */
-export const RECORDS: Asking = {
+/** The records by which a rule blocks, as a jsonb[] of table, id, description, since and until. */
+export const RECORDS: RuleWriter = {
   field: (name, condition) =>
     sql`case when ${condition} then array[${recordText("players", "p.id", `'${name}'`)}] else '{}' end`,
   list: (list, where, guard = sql`true`) => {
@@ -136,8 +136,8 @@ export function recordText(
 }
 
 /**
- * The reasons for an address that no player has, given an SQL expression of its hash: it has no consent, and
- * the lists may know it. A null hash is an address that cannot exist.
+ * The reasons for an address without a player, given an SQL expression of its hash: it has no consent, and lists may
+ * contain it. A null hash means an invalid address.
  */
 export function strangerReasons(options: GateOptions, hash: Fragment): Fragment {
   const { channel, at } = options;
@@ -156,14 +156,14 @@ export function strangerReasons(options: GateOptions, hash: Fragment): Fragment 
   });
 }
 
-/** By which field, and when. Where a push goes is known by its subscriptions alone. */
+/** The field of the address, and the condition that makes it unusable. Only subscriptions know a push address. */
 const UNREACHABLE: Partial<Record<GatedChannel, [field: string, condition: Fragment]>> = {
   email: ["email", sql`p.email is null or p.email_status = 'undeliverable'`],
   sms: ["phone", sql`p.phone is null`],
   voice: ["phone", sql`p.phone is null`],
 };
 
-/** By which column players share the channel's address, and which of them bar it for all. */
+/** The column by which players share the channel's address, and the column by which one of them bars it for all. */
 export const SHARED: Partial<Record<GatedChannel, { hash: string; bars: string }>> = {
   email: { hash: "email_hash", bars: "bars_email" },
   sms: { hash: "phone_hash", bars: "bars_sms" },
@@ -178,10 +178,10 @@ function noConsent({ property, channel }: GateOptions): Fragment {
 }
 
 /**
- * The lists, each asked by one equality. A self-exclusion's addresses stand in `suppressions`: row-level
- * security lets no array operator use an index, because they are not leakproof.
+ * The lists, each read by one equality. A self-exclusion's addresses are in `suppressions`: row-level security lets no
+ * array operator use an index, because array operators are not leakproof.
  */
-function listsOver({ property, channel }: GateOptions, now: Fragment, list: Asking["list"]) {
+function listsOver({ property, channel }: GateOptions, now: Fragment, list: RuleWriter["list"]) {
   const own = cast(property.id, "uuid");
   const suppression = (match: Fragment, more: Fragment) =>
     list(
@@ -207,7 +207,7 @@ function listsOver({ property, channel }: GateOptions, now: Fragment, list: Aski
       ),
     inReview: (hash: Fragment) =>
       suppression(sql`s.address_hash = ${hash}`, sql`${here} and s.reason = 'needs_review'`),
-    // What is wrong with an address, or is asked of it, does not follow the player to another one.
+    // A suppression for a fault of an address does not follow the player to a new address.
     suppressedPlayer: suppression(
       sql`s.player_id = p.id`,
       sql`${here} and s.reason not in ('hard_bounce', 'soft_bounce_limit', 'invalid', 'needs_review')`,
@@ -217,7 +217,7 @@ function listsOver({ property, channel }: GateOptions, now: Fragment, list: Aski
       sql`x.property_id = ${own} and x.player_id = p.id
       and x.starts_at <= ${now} and (x.ends_at is null or x.ends_at > ${now})`,
     ),
-    // Of one who is barred it is said by the player's own reasons. That another has not been asked is no refusal.
+    // A barred player has own reasons already. Another player's missing consent is no refusal.
     shared:
       shared &&
       list(
@@ -225,7 +225,7 @@ function listsOver({ property, channel }: GateOptions, now: Fragment, list: Aski
         sql`o.property_id = ${own} and ${raw(`o.${shared.hash} = p.${shared.hash} and o.${shared.bars}`)}`,
         raw(`not p.${shared.bars}`),
       ),
-    // Every recipient is checked against the list, an email's too. Who has a reassigned number now is another person.
+    // Every recipient's phone is checked, an email's recipient too. A reassigned number belongs to another person now.
     dnc: (hash: Fragment) => dnc(hash, sql`d.list <> 'reassigned'`),
     reassigned: (hash: Fragment) => dnc(hash, sql`d.list = 'reassigned'`),
   };

@@ -2,7 +2,7 @@ import { cast, type Fragment, raw, sql } from "#db/sql.ts";
 import type { Property } from "#runtime/operation/property.ts";
 import type { GatedChannel } from "./gate.ts";
 
-/** Why a message waits, though it may go; each with what it means. */
+/** The reasons why an allowed message waits, each with its meaning. */
 export const DEFER_REASONS = {
   frequency_capped: "As many messages as a frequency rule allows have gone to the player of late.",
   quiet_hours: "It is quiet hours where the player is, or may be.",
@@ -11,18 +11,18 @@ export const DEFER_REASONS = {
 export interface WaitOptions {
   property: Pick<Property, "id" | "timezone" | "default_country">;
   channel: GatedChannel;
-  /** ISO time to evaluate for; the statement's own when left out. */
+  /** ISO time to evaluate for. Default: the statement's time. */
   at?: string | undefined;
-  /** An interval as SQL: what is open now must be open so much later too. */
+  /** An interval as SQL: the hours must still be open that much later. */
   lead?: string;
 }
 
 export type DeferReason = keyof typeof DEFER_REASONS;
 
-// Rules are by the day of the week, so a week and a day hold every opening that comes next.
+// Rules are by weekday, so eight days contain the next opening of every rule.
 const DAYS_AHEAD = 8;
 
-/** Whether any rule is about the channel, as SQL. */
+/** Whether any rule applies to the channel, as SQL. */
 export function hoursApply(options: WaitOptions): Fragment {
   return sql`exists (select from quiet_hours_rules ${rulesOf(options)})`;
 }
@@ -32,14 +32,12 @@ function rulesOf({ property, channel }: WaitOptions): Fragment {
 }
 
 /**
- * The quiet hours as CTEs over a relation with `zones` and `region`, ending in `hours (zones, region, open,
- * is_open, skips)`: for each place of the relation the instants from a day before `at` to a week after it at which
- * every zone is open by every level of rules, whether it is open at `at`, and whether a rule by which it is not
- * skips rather than waits. A place without a row is always open. Each place is computed once, however many players are there.
- *
- * A country's rules and a state's hold together; rules without a country hold where the country has none. Among
- * the rules of one level those with the latest `effective_from` of the day count, and on a day that none of them
- * names it is closed.
+ * The quiet hours as CTEs over a relation with `zones` and `region`. They end in `hours (zones, region, open, is_open,
+ * skips)`. `open`: the instants, from a day before `at` to a week after it, at which every level of rules allows every
+ * zone. `is_open`: the same at `at`. `skips`: a rule that closes the place skips messages instead of postponing them. A
+ * place without a row is always open. Each place is computed once, for all its players. A country's and a state's rules
+ * apply together; rules without a country apply where the country has none. Of one level's rules the day's latest
+ * `effective_from` counts. A day that none of them names is closed.
  */
 export function hoursCtes(options: WaitOptions, source: string): Fragment {
   const { property, at, lead } = options;
@@ -79,7 +77,7 @@ export function hoursCtes(options: WaitOptions, source: string): Fragment {
     )`;
 }
 
-/** Each day of a place with the rules `r` of a level that count on it. */
+/** Each day of a place, with the rules `r` of a level that apply on it. */
 const DAYS = sql`hour_days d left join lateral (
         select * from (
           select *, since = max(since) over () as is_latest from hour_rules
@@ -90,8 +88,8 @@ const DAYS = sql`hour_days d left join lateral (
         d.day + r.closes as closing, (d.day + r.closes) at time zone d.zone as closes) i`;
 
 /**
- * What a day's rule opens. In the hour that daylight time skips or repeats a day ends at the earlier of the two
- * readings of its clock and begins at the later one, so that nobody is written to at night by either.
+ * The opening of a day's rule. When daylight time skips or repeats an hour, the clock has two readings. The opening
+ * ends at the earlier reading and begins at the later one: neither allows a message at night.
  */
 const OPENING = sql`case
   when r.since is null then tstzrange(d.day::timestamp at time zone d.zone, (d.day + 1)::timestamp at time zone d.zone)
@@ -103,7 +101,7 @@ const OPENING = sql`case
   else 'empty' end`;
 
 /**
- * Behind `hoursCtes`, the rules by which a place is closed at `at`, as the CTE `closing (zones, region, rule, action,
+ * Added after `hoursCtes`: the rules that close a place at `at`, as the CTE `closing (zones, region, rule, action,
  * since)`.
  */
 export function closingCte({ at }: WaitOptions): Fragment {
@@ -115,7 +113,7 @@ export function closingCte({ at }: WaitOptions): Fragment {
     )`;
 }
 
-/** The first instant from `from` on that is open by a row of `hours`, as SQL; null when none is known. */
+/** The first open instant from `from` on in a row of `hours`, as SQL; null when none is known. */
 export function nextOpening(open: Fragment, from: Fragment): Fragment {
   return sql`case when ${open} is null then ${from} else lower(${open} * tstzmultirange(tstzrange(${from}, null))) end`;
 }

@@ -8,7 +8,7 @@ export interface ListedAddress {
   hash: Buffer;
 }
 
-/** An address as lists keep it: by the channel an email or a phone, or by its looks. Throws `invalid`. */
+/** An address in the form of the lists: an email or a phone by the channel, or by its form. Throws `invalid`. */
 export function addressOf(
   property: Property,
   channel: string,
@@ -22,7 +22,7 @@ export function addressOf(
   return { address, hash: addressHash(property.pepper, address) };
 }
 
-/** The address as it may be kept beside its hash: of a person whose data was erased, not at all. */
+/** The text of the address to store beside its hash; null when its person's data was erased. */
 export async function keptAddress(
   { sql, property }: Pick<Context, "sql" | "property">,
   { address, hash }: ListedAddress,

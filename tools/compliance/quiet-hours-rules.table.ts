@@ -10,7 +10,7 @@ export const QUIET_ACTIONS = ["defer", "skip"] as const;
 const clock = (latest: RegExp, wants: string) => z.string().regex(latest, wants);
 const hourly = /^([01]\d|2[0-3]):[0-5]\d$/;
 
-/** Where a rule holds, as rows of quiet_hours_rules and frequency_rules say it. */
+/** The place of a rule, in the columns of quiet_hours_rules and frequency_rules. */
 export const placeColumns = {
   country: writable(
     z
@@ -36,7 +36,7 @@ const columns = {
       .min(1)
       .max(CHANNELS.length)
       .default(["sms", "voice"])
-      .describe("The channels that the rule is about"),
+      .describe("The channels that the rule applies to"),
   ),
   days: writable(
     z
@@ -50,15 +50,14 @@ const columns = {
   close_local: writable(
     clock(/^(([01]\d|2[0-3]):[0-5]\d|24:00)$/, "must be HH:MM")
       .default("21:00")
-      .describe("HH:MM, from which it is closed; 24:00 is midnight"),
+      .describe("HH:MM, the closing time; 24:00 is midnight"),
   ),
   action: writable(
-    z
-      .enum(QUIET_ACTIONS)
-      .default("defer")
-      .describe("Outside the hours: defer waits, skip leaves the player out"),
+    z.enum(QUIET_ACTIONS).default("defer").describe("Outside the hours: defer waits, skip drops the message"),
   ),
-  source_note: writable(z.string().trim().min(1).max(2000).nullish().describe("The law, or who decided")),
+  source_note: writable(
+    z.string().trim().min(1).max(2000).nullish().describe("The law or the person behind the rule"),
+  ),
   effective_from: writable(
     z.iso.date().nullish().describe("From this day on; replaces the place's older rules"),
   ),
@@ -68,7 +67,7 @@ export default table({
   name: "quiet_hours_rules",
   noun: "quiet_hours_rule",
   description:
-    "When players of a place may be written to, by their own clock; else messages wait (defer) or are left out (skip). A country's rules and its state's hold together; one without a country holds where a country has none. A day that no rule of the place names is closed. Of a place's rules those with the latest effective_from count. Properties start with United States rules, to check with counsel.",
+    "A quiet hours rule opens hours for messages to players of a place, by their own clock. Outside them messages wait (defer) or are dropped (skip). A country's and its state's rules apply together; rules without a country apply where a country has none. A day without a rule is closed. Of a place's rules the latest effective_from counts. Properties start with United States rules: check them with counsel.",
   columns,
   beforeWrite,
 });
@@ -83,7 +82,7 @@ async function beforeWrite(_: Context, change: Change<typeof columns>): Promise<
   return change.input;
 }
 
-/** A state is one of a country's. */
+/** A state needs its country. */
 export function checkPlace({ country, state }: NextOf<typeof placeColumns>): void {
   if (state && !country) throw invalid("country", "must be given with a state");
 }

@@ -3,7 +3,7 @@ import type { Context } from "#runtime/operation/context.ts";
 import type { Row } from "#runtime/operation/table.ts";
 import { identityHash } from "#tools/people/identity.ts";
 import { CHANNELS } from "./channels.ts";
-import { haltSends } from "./sends-under-way.ts";
+import { stopSends } from "./sends-under-way.ts";
 
 export interface Exclusion {
   identity: { first_name: string; last_name: string; birth_date: string } | null;
@@ -13,10 +13,10 @@ export interface Exclusion {
 }
 
 /**
- * Carries a self-exclusion out: its addresses are suppressed on all channels while it lasts, every player who
- * is that person gets the status self_excluded, and what they would still be sent is cancelled.
+ * Applies a self-exclusion. Its addresses are suppressed on all channels while it lasts, every player who is that
+ * person becomes self_excluded, and open sends to them are cancelled.
  */
-export async function carryOutExclusion(context: Context, exclusion: Exclusion): Promise<string[]> {
+export async function applySelfExclusion(context: Context, exclusion: Exclusion): Promise<string[]> {
   const { sql, property, emit } = context;
   const { addressHashes: hashes, endsAt } = exclusion;
   await suppressExcluded(context, hashes, endsAt);
@@ -34,12 +34,15 @@ export async function carryOutExclusion(context: Context, exclusion: Exclusion):
     returning id, player_id, status`;
   const ids = players.map((player) => player.id);
   await suppressAddressesOf(context, [...named, ...ids], endsAt);
-  await haltSends(context, ids, CHANNELS, "self_excluded");
+  await stopSends(context, ids, CHANNELS, "self_excluded");
   for (const player of players) emit("player.self_excluded", player);
   return ids;
 }
 
-/** The addresses of excluded players are theirs in every other row too, and stay so when this one is deleted. */
+/**
+ * Suppresses the addresses of excluded players: every other record with them is barred too, even after this one is
+ * deleted.
+ */
 export async function suppressAddressesOf(
   context: Context,
   playerIds: string[],
@@ -57,7 +60,7 @@ export async function suppressAddressesOf(
   );
 }
 
-/** The end of two exclusions of one address is the later one; no end is later than any. */
+/** Two exclusions of one address end at the later time; an exclusion without an end is the latest. */
 async function suppressExcluded(
   { sql, property }: Context,
   hashes: Buffer[],
@@ -74,7 +77,7 @@ async function suppressExcluded(
         coalesce(excluded.expires_at, 'infinity')), 'infinity')`;
 }
 
-/** Players of the same name and date of birth. The date's index leaves few; names are compared as hashed. */
+/** Players with the same name and date of birth. The index by date leaves few; names are compared as hashes. */
 async function namesakes({ sql, property }: Context, identity: Exclusion["identity"]): Promise<string[]> {
   if (identity === null) return [];
   const wanted = identityHash(property.pepper, identity)!;

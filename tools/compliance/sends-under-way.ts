@@ -1,19 +1,18 @@
 import { setTimeout as pause } from "node:timers/promises";
 import type { Sql } from "#db/database.ts";
-import type { Context } from "#runtime/operation/context.ts";
+import type { Tenant } from "#runtime/operation/context.ts";
 import type { Channel } from "./channels.ts";
 import type { BlockReason } from "./gate.ts";
 
-/** How long after its claim a vendor may start a message: who bars its player waits for so long. */
+/** A vendor may start a message up to this time after its claim: a bar waits until then. */
 export const STARTED_WITHIN_MS = 1_000;
 const LOOK_EVERY_MS = 25;
 
-type Place = Pick<Context, "sql" | "property">;
 type Fragment = ReturnType<Sql>;
 
-/** The players' own matter: whoever shares an address with them is not barred by it. */
+/** These reasons concern the player alone: players who share the address stay reachable. */
 const OWN: readonly BlockReason[] = ["dnc", "reassigned_number"];
-/** Of the address, whoever has it. */
+/** These reasons concern the address, for every player who has it. */
 const ADDRESSED: readonly BlockReason[] = ["suppressed"];
 
 interface Bar {
@@ -22,113 +21,113 @@ interface Bar {
 }
 
 /**
- * Bars players from what is under way, before the row that bars them from the rest: their open sends are cancelled,
- * and what is on its way has started when this resolves. So nothing is sent after the caller's answer. Who needs the
- * record of what is on its way too waits for longer `withinMs`.
+ * Stops sends that are under way, before the caller writes the row that bars all later ones. Open sends are cancelled,
+ * and handed-over messages have started when this resolves: nothing is sent after the caller's answer. Callers that
+ * need the outcomes recorded too pass a longer `withinMs`.
  */
-export async function haltSends(
-  place: Place,
+export async function stopSends(
+  tenant: Tenant,
   playerIds: string[],
   channels: readonly Channel[],
   reason: BlockReason,
   { withinMs = STARTED_WITHIN_MS }: { withinMs?: number } = {},
 ): Promise<void> {
   if (playerIds.length === 0) return;
-  await halt(place, sendsTo(place, playerIds), { channels, reason }, withinMs);
+  await stop(tenant, sendsTo(tenant, playerIds), { channels, reason }, withinMs);
 }
 
-/** The same for an address, whoever has it. */
-export async function haltAddress(
-  place: Place,
+/** As `stopSends`, for an address and every player who has it. */
+export async function stopAddressSends(
+  tenant: Tenant,
   hash: Buffer,
   channels: readonly Channel[],
   reason: BlockReason,
 ): Promise<void> {
-  await halt(place, sendsAt(place, hash), { channels, reason }, STARTED_WITHIN_MS);
+  await stop(tenant, sendsAt(tenant, hash), { channels, reason }, STARTED_WITHIN_MS);
 }
 
 /**
- * Cancels what these players, and whom their bar concerns too, would still be sent on the channels. Answers how many
- * sends there were. Of what was to be repeated nobody can tell: the vendor may have it already.
+ * Cancels the open sends to these players on the channels, and to players who share a barred address. Answers the
+ * number of sends. A send that waits to be repeated becomes `unknown`: the vendor may have it.
  */
 export async function cancelOpenSends(
-  place: Place,
+  tenant: Tenant,
   playerIds: string[],
   channels: readonly Channel[],
   reason: BlockReason,
 ): Promise<number> {
   if (playerIds.length === 0) return 0;
-  return cancel(place, sendsTo(place, playerIds), { channels, reason });
+  return cancel(tenant, sendsTo(tenant, playerIds), { channels, reason });
 }
 
 /**
- * Cancels until nothing is open nor between a claim and its record: what was on its way at first may be given back,
- * and claimed again before the caller commits. What is cancelled in this transaction cannot be claimed meanwhile: a
- * claim that held it was waited for, and another finds it cancelled.
+ * Cancels until no send is open, and none is between its claim and its record. A claimed send may be returned, and
+ * claimed again before the caller commits. A claim cannot take a cancelled send: this update waits for earlier claims,
+ * and later claims see the cancellation.
  */
-async function halt(place: Place, theirs: Fragment, bar: Bar, withinMs: number): Promise<void> {
+async function stop(tenant: Tenant, targets: Fragment, bar: Bar, withinMs: number): Promise<void> {
   for (;;) {
-    await cancel(place, theirs, bar);
-    if (!(await mayStart(place, theirs, bar, withinMs))) return;
+    await cancel(tenant, targets, bar);
+    if (!(await mayStart(tenant, targets, bar, withinMs))) return;
     await pause(LOOK_EVERY_MS);
   }
 }
 
-async function cancel({ sql, property }: Place, theirs: Fragment, bar: Bar): Promise<number> {
+async function cancel({ sql, property }: Tenant, targets: Fragment, bar: Bar): Promise<number> {
   const { reason } = bar;
   const forSharers = ADDRESSED.includes(reason) ? reason : "shared_address";
   const rows = await sql`
-    with ${theirs}
+    with ${targets}
     update campaign_sends s
     set status = case when repeats then 'unknown' else 'cancelled' end, updated_at = now(),
       skip_reasons = array[case when t.own then ${reason}::text else ${forSharers} end]
-    from theirs t
+    from targets t
     where s.property_id = ${property.id} and s.id = t.id and ${isOpen(sql, bar)}`;
   return rows.count;
 }
 
-/** Of one moment: whether a send of theirs is open, or was claimed so shortly ago and is not recorded yet. */
+/** In one snapshot: whether one of the sends is open, or was claimed within `withinMs` and has no outcome. */
 async function mayStart(
-  { sql, property }: Place,
-  theirs: Fragment,
+  { sql, property }: Tenant,
+  targets: Fragment,
   bar: Bar,
   withinMs: number,
 ): Promise<boolean> {
-  // Not claimed_at: of what is sent once more, that is the first claim's.
+  // Not claimed_at: a repeated send keeps the time of its first claim.
   const [found] = await sql`
-    with ${theirs}
-    select from theirs t join campaign_sends s on s.property_id = ${property.id} and s.id = t.id
+    with ${targets}
+    select from targets t join campaign_sends s on s.property_id = ${property.id} and s.id = t.id
     where s.status = 'sending' and s.updated_at > clock_timestamp() - make_interval(secs => ${withinMs / 1_000})
       or ${isOpen(sql, bar)}
     limit 1`;
   return found !== undefined;
 }
 
-/** Of `campaign_sends s` among `theirs t`: what waits to be sent, and the bar forbids. */
+/** Over `campaign_sends s` and `targets t`: the send waits, and the bar forbids it. */
 function isOpen(sql: Sql, { channels, reason }: Bar): Fragment {
   return sql`((t.own or not ${OWN.includes(reason)}) and s.channel = any(${[...channels]}::text[])
     and s.status in ('pending', 'deferred'))`;
 }
 
 /** A CTE of the sends to an address. */
-function sendsAt({ sql, property }: Place, hash: Buffer): Fragment {
+function sendsAt({ sql, property }: Tenant, hash: Buffer): Fragment {
   return sql`
-    theirs as (
+    targets as (
       select id, true as own from campaign_sends where property_id = ${property.id} and address_hash = ${hash})`;
 }
 
 /** A CTE of the sends to these players and to the addresses that they have. */
-function sendsTo({ sql, property }: Place, playerIds: string[]): Fragment {
+function sendsTo({ sql, property }: Tenant, playerIds: string[]): Fragment {
   return sql`
-    whose as materialized (
+    addresses as materialized (
       select unnest(array[email_hash, phone_hash]) as hash from players
       where property_id = ${property.id} and id = any(${playerIds}::uuid[])
-    ), theirs as materialized (
+    ), targets as materialized (
       select id, bool_or(own) as own from (
         select id, true as own from campaign_sends
         where property_id = ${property.id} and player_id = any(${playerIds}::uuid[])
         union all
-        select s.id, false from whose w
+        select s.id, false from addresses w
           join campaign_sends s on s.property_id = ${property.id} and s.address_hash = w.hash
       ) s group by id
     )`;

@@ -5,7 +5,7 @@ import type { Context } from "#runtime/operation/context.ts";
 import { type Change, table, type Values } from "#runtime/operation/table.ts";
 import { CHANNELS } from "./channels.ts";
 import { addressOf, keptAddress } from "./listed-address.ts";
-import { haltAddress } from "./sends-under-way.ts";
+import { stopAddressSends } from "./sends-under-way.ts";
 
 export const SUPPRESSION_REASONS = [
   "unsubscribed",
@@ -22,7 +22,7 @@ export const SUPPRESSION_REASONS = [
 ] as const;
 export type SuppressionReason = (typeof SUPPRESSION_REASONS)[number];
 
-/** What only the service writes, and nobody lifts. */
+/** Reasons that only the service writes, and nobody lifts. */
 export const PERMANENT_REASONS: readonly SuppressionReason[] = ["erased", "self_excluded"];
 
 const columns = {
@@ -31,7 +31,7 @@ const columns = {
     concise: true,
   }),
   reason: createOnly(z.enum(SUPPRESSION_REASONS).default("manual"), { concise: true }),
-  source: createOnly(z.string().trim().min(1).max(200).nullish().describe("Where it comes from"), {
+  source: createOnly(z.string().trim().min(1).max(200).nullish().describe("The origin of the suppression"), {
     concise: true,
   }),
   expires_at: createOnly(timestamp().nullish().describe("When it ends. Default: it does not"), {
@@ -63,7 +63,7 @@ async function beforeWrite(
   const { channel, address, reason, expires_at = null } = input;
   if (address === null) throw invalid("address", "must be an email address or a phone number");
   if (PERMANENT_REASONS.includes(reason)) {
-    throw invalid("reason", `${reason} is written by its own function: data_deletion, create_self_exclusion`);
+    throw invalid("reason", `cannot be ${reason} here; use data_deletion or create_self_exclusion`);
   }
   const listed = addressOf(property, channel, address);
   const [found] = await sql<{ active: boolean; late: boolean }[]>`
@@ -77,12 +77,12 @@ async function beforeWrite(
         and (expires_at is null or expires_at > now())) as active`;
   if (found?.late) throw invalid("expires_at", "has passed already");
   if (found?.active) {
-    throw new Fault("conflict", { message: `This address is suppressed already (${channel}, ${reason}).` });
+    throw new Fault("conflict", { message: `This address is already suppressed (${channel}, ${reason}).` });
   }
-  // What is held for a while only is judged again when it is due.
+  // With an end, open sends stay: they are judged again when they are due.
   if (expires_at === null && reason !== "needs_review") {
     const channels = CHANNELS.filter((one) => channel === "all" || one === channel);
-    await haltAddress({ sql, property }, listed.hash, channels, "suppressed");
+    await stopAddressSends({ sql, property }, listed.hash, channels, "suppressed");
   }
   return { ...input, address: await keptAddress({ sql, property }, listed), address_hash: listed.hash };
 }

@@ -5,14 +5,14 @@ import { capsCtes } from "./frequency.ts";
 import { type BlockReason, gateReasons, SHARED, strangerReasons } from "./gate.ts";
 import { type DeferReason, hoursCtes, nextOpening } from "./hours.ts";
 
-/** A player, or an address with its hash in hex; an address that cannot exist has none. */
-export interface Asked {
+/** A player, or an address with its hash in hex; an invalid address has no hash. */
+export interface Subject {
   address: string | null;
   hash: string | null;
   player: string | null;
 }
 
-/** What the gate says of one of those asked about. */
+/** The gate's verdict on one player or address. */
 export interface Verdict {
   player_id: string | null;
   allowed: boolean;
@@ -23,15 +23,15 @@ export interface Verdict {
 }
 
 /**
- * One statement for all of them, in their order. Of those who share an address a message goes by the one who may be
- * written to, if the address is the channel's: the others have not been asked, or are barred and bar them all. Else
- * the most restricted one counts. The gate stands in a lateral subquery, so that the planner
- * probes for these few players and does not read all of them, or whole lists.
+ * Judges all of them in one statement, in their order. An address of the channel with several players has the verdict
+ * of the player who may get the message. The others have no consent, or a bar that closes the address for all. Without
+ * such a player the most restricted one counts. The gate is in a lateral subquery, so that the planner probes for these
+ * few players instead of reading whole tables.
  */
 export async function verdictsOn(
   { sql, property }: Pick<Context, "sql" | "property">,
   channel: Channel,
-  asked: readonly Asked[],
+  subjects: readonly Subject[],
   at?: string,
 ): Promise<Verdict[]> {
   const gate = gateReasons({ property, channel, at });
@@ -41,34 +41,34 @@ export async function verdictsOn(
   const shared = raw(SHARED[channel] ? `p.${SHARED[channel].hash}` : "null::bytea");
   const moment = at === undefined ? sql`statement_timestamp()` : sql`${at}::timestamptz`;
   return sql<Verdict[]>`
-    with asked as materialized (
-      select place, address, decode(hash, 'hex') as hash, player
-      from unnest(${asked.map((one) => one.address)}::text[], ${asked.map((one) => one.hash)}::text[],
-        ${asked.map((one) => one.player)}::uuid[]) with ordinality as a(address, hash, player, place)
+    with subjects as materialized (
+      select position, address, decode(hash, 'hex') as hash, player
+      from unnest(${subjects.map((one) => one.address)}::text[], ${subjects.map((one) => one.hash)}::text[],
+        ${subjects.map((one) => one.player)}::uuid[]) with ordinality as a(address, hash, player, position)
     ), holder as materialized (
-      select a.place, p.id from asked a
+      select a.position, p.id from subjects a
       join players p on p.property_id = ${property.id} and p.phone_hash = a.hash and p.deleted_at is null
       union all
-      select a.place, p.id from asked a
+      select a.position, p.id from subjects a
       join players p on p.property_id = ${property.id} and p.email_hash = a.hash and p.deleted_at is null
       union all
-      select a.place, p.id from asked a
+      select a.position, p.id from subjects a
       join players p on p.property_id = ${property.id} and p.id = a.player
         and (p.deleted_at is null or p.status = 'erased')
     ), found as materialized (
-      select h.place, h.id, g.* from holder h, lateral (
+      select h.position, h.id, g.* from holder h, lateral (
         select ${gate} as reasons, p.zones, p.region, ${shared} as hash from players p where p.property_id = ${property.id} and p.id = h.id offset 0) g
     ), strictest as (
-      select distinct on (f.place) f.place, f.id, f.reasons from found f join asked a on a.place = f.place
-      order by f.place, coalesce(f.hash = a.hash, false) and f.reasons = '{}' desc, cardinality(f.reasons) desc,
+      select distinct on (f.position) f.position, f.id, f.reasons from found f join subjects a on a.position = f.position
+      order by f.position, coalesce(f.hash = a.hash, false) and f.reasons = '{}' desc, cardinality(f.reasons) desc,
         'shared_address' = any(f.reasons), f.id
     ), subject as materialized (
-      select place, id, zones, region from found
+      select position, id, zones, region from found
       union all
-      select a.place, null, player_zones(null, null, null, null, a.address), player_region(null, null, null, a.address)
-      from asked a where not exists (select from found f where f.place = a.place)
+      select a.position, null, player_zones(null, null, null, null, a.address), player_region(null, null, null, a.address)
+      from subjects a where not exists (select from found f where f.position = a.position)
     ), ${waits}, waiting as (
-      select s.place, bool_or(not h.is_open) as is_quiet, bool_or(c.free_at is not null) as is_capped,
+      select s.position, bool_or(not h.is_open) as is_quiet, bool_or(c.free_at is not null) as is_capped,
         max(coalesce(n.next, 'infinity')) as retry_at
       from subject s
         left join hours h on h.zones = s.zones and h.region = s.region
@@ -76,18 +76,18 @@ export async function verdictsOn(
         cross join lateral (select greatest(${moment}, c.free_at) as from_) b
         cross join lateral (select ${nextOpening(sql`h.open`, sql`b.from_`)} as next) n
       where not h.is_open or c.free_at is not null
-      group by s.place
+      group by s.position
     ), verdict as (
-      select a.place, coalesce(s.id, a.player) as player_id,
-        case when s.place is not null then s.reasons
+      select a.position, coalesce(s.id, a.player) as player_id,
+        case when s.position is not null then s.reasons
           when a.player is not null then array['no_consent']
           else ${stranger} end as reasons
-      from asked a left join strictest s on s.place = a.place
+      from subjects a left join strictest s on s.position = a.position
     )
     select player_id, reasons = '{}' as allowed, reasons,
       array_remove(array[case when is_capped then 'frequency_capped' end, case when is_quiet then 'quiet_hours' end],
         null) as defer_reasons,
       case when retry_at < 'infinity' then to_json(retry_at) #>> '{}' end as retry_at,
       to_json(now()) #>> '{}' as checked_at
-    from verdict left join waiting using (place) order by place`;
+    from verdict left join waiting using (position) order by position`;
 }

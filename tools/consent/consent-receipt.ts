@@ -22,14 +22,14 @@ const Receipt = z.object({
   services: z.array(z.record(z.string(), z.unknown())),
   sensitive: z.boolean(),
   spiCat: z.array(z.string()),
-  event: z.record(z.string(), z.unknown()).describe("What the ledger says, after ISO/IEC TS 27560"),
+  event: z.record(z.string(), z.unknown()).describe("The ledger's entry in the form of ISO/IEC TS 27560"),
 });
 
 export default tool({
   name: "consent_receipt",
   title: "Issue a consent receipt",
   description:
-    "Answers one entry of the consent ledger as a Kantara consent receipt, with a detached JWS over its canonical JSON (RFC 8785), which the keys at /.well-known/jwks.json verify.",
+    "Returns one entry of the consent ledger as a Kantara consent receipt, with a detached JWS over its canonical JSON (RFC 8785). Verify it with the keys at /.well-known/jwks.json.",
   scope: "read",
   effect: "read",
   recorded: true,
@@ -51,7 +51,7 @@ export default tool({
   },
 });
 
-/** An entry of the ledger, when it was made in Unix seconds, and what is known of its player. */
+/** An entry of the ledger, its time in Unix seconds, and the known data of its player. */
 type Consent = RowOf<typeof consentRecords.columns> & {
   player_id: string;
   seconds: number;

@@ -13,7 +13,7 @@ export default tool({
   name: "consent_record",
   title: "Record a consent",
   description:
-    "Writes a player's consent, or refusal, for a channel into the ledger. An express consent that names its consentSource is a new opt-in: it lifts suppressions of reason unsubscribed or stop_keyword for that channel that are older than the consent. complaint, hard_bounce, manual, import, erased and self_excluded stay, and so do suppressions of all channels.",
+    "Writes a player's consent, or refusal, for a channel into the ledger. An express consent with a consentSource is a new opt-in: it lifts that channel's older suppressions of reason unsubscribed or stop_keyword. complaint, hard_bounce, manual, import, erased and self_excluded stay, and so do suppressions of all channels.",
   scope: "write",
   effect: "change",
   core: true,
@@ -25,9 +25,9 @@ export default tool({
     consentGiven: z.boolean().describe("false: a refusal"),
     consentSource: text(500).describe("Where it was given, such as a web form"),
     consentText: text(20_000).describe("The wording that the player saw"),
-    consentVersion: text(200).describe("Of the wording"),
+    consentVersion: text(200).describe("The version of the wording"),
     ipAddress: ipAddress().optional().describe("Default: the caller's"),
-    consentLevel: z.enum(CONSENT_LEVELS).default("express").describe("express: asked for and given"),
+    consentLevel: z.enum(CONSENT_LEVELS).default("express").describe("express: the player agreed explicitly"),
     occurredAt: pastTime().optional().describe("When it was given; not in the future. Default: now"),
     expiresAt: timestamp().optional().describe("When it ends. Default: it does not"),
   },
@@ -76,7 +76,7 @@ async function requirePlayer({ sql, property }: Context, id: string): Promise<vo
   if (player.status === "erased") throw new Fault("conflict", { message: "This player's data was erased." });
 }
 
-/** Only what is older than the consent, and only when nothing later in the ledger took the consent back. */
+/** Lifts the player's own suppressions that are older than the consent, unless a later ledger row revokes it. */
 export async function liftWishes(
   { sql, property, call, emit }: Context,
   playerId: string,

@@ -14,7 +14,7 @@ export default table({
   name: "consent_records",
   noun: "consent_record",
   description:
-    "The consent ledger: what each player granted, denied or revoked, when, where and in which words. Rows are never changed; the last one of a channel counts.",
+    "A row of the consent ledger: a player granted, denied or revoked a channel, with time, source and wording. Rows are never changed; the last one of a channel counts.",
   verbs: ["list", "get"],
   columns: {
     player_id: readable(z.uuid().nullable(), { concise: true }),

@@ -11,7 +11,7 @@ export default tool({
   name: "consent_revoke",
   title: "Revoke consent",
   description:
-    "Records that a player, or whoever has a phone or email, wants no more marketing: on one channel, or on all. It takes effect at once: the address is suppressed and pending sends are cancelled. Safe to repeat; works for addresses that no player has.",
+    "Records that a player, or the owner of a phone or email, wants no more marketing on one channel or on all. It takes effect at once: the address is suppressed and pending sends are cancelled. Safe to repeat; works for addresses without a player.",
   scope: "write",
   effect: "change",
   core: true,
@@ -23,8 +23,8 @@ export default tool({
     email: z.string().max(320).optional(),
     channel: z.enum([...CHANNELS, "all"]).default("all"),
     reason: z.string().max(500).optional(),
-    consentSource: z.string().max(500).optional().describe("Where it was said, such as a call center"),
-    method: z.enum(REVOCATION_METHODS).default("api").describe("How the person said so"),
+    consentSource: z.string().max(500).optional().describe("Where the person said it, such as a call center"),
+    method: z.enum(REVOCATION_METHODS).default("api").describe("How the person revoked"),
     requestedAt: pastTime().optional().describe("When the person asked; not in the future. Default: now"),
     ipAddress: ipAddress().optional().describe("Default: the caller's"),
   },
@@ -37,7 +37,7 @@ export default tool({
   faults: ["invalid", "not_found"],
   async handler(context, input) {
     const done = await revoke(context, {
-      ...whoOf(context, input),
+      ...subjectOf(context, input),
       channels: input.channel === "all" ? [...CHANNELS] : revokedWith(context, input.channel),
       reason: input.reason,
       source: input.consentSource,
@@ -55,15 +55,15 @@ export default tool({
   },
 });
 
-interface Who {
+interface Subject {
   playerId?: string | undefined;
   phone?: string | undefined;
   email?: string | undefined;
 }
 
-function whoOf(
+function subjectOf(
   { property }: Context,
-  { playerId, phone, email }: Who,
+  { playerId, phone, email }: Subject,
 ): { playerId?: string; address?: ListedAddress } {
   const named = [playerId, phone, email].filter((one) => one !== undefined);
   if (named.length !== 1) throw invalid("playerId", "give exactly one of playerId, phone and email");

@@ -4,10 +4,10 @@ import { job } from "#runtime/operation/job.ts";
 import { appendConsents, EXPIRE_CONSENTS, type LedgerRow } from "./ledger.ts";
 
 const BATCH = 1_000;
-/** A consent that had ended so long before it was recorded was never in force. */
+/** A consent that ended this long before it was recorded was never in force. */
 const WITHIN_DAYS = 30;
 
-/** Writes into the ledger which consents have expired, and tells of it. The gate has refused them since their end. */
+/** Writes expired consents into the ledger, and emits their events. The gate has refused them since their end. */
 export default job({
   ...EXPIRE_CONSENTS,
   async handler({ transact, signal }) {
@@ -20,7 +20,7 @@ type Expired = Pick<
   "player_id" | "channel" | "consent_level" | "consent_version" | "jurisdiction" | "address_hash"
 > & { at: string };
 
-/** Of each player and channel the last word, if it is a consent whose end has passed. Answers how many there were. */
+/** The last row of each player and channel, if it is a consent whose end has passed. Answers the number of them. */
 async function expireNext({ sql, property, emit }: Context): Promise<number> {
   const expired = await sql<Expired[]>`
     select g.player_id, g.channel, g.consent_level, g.consent_version, g.jurisdiction,

@@ -28,16 +28,16 @@ export interface ConsentAct {
   expiresAt?: string | undefined;
 }
 
-/** A row of the ledger, as `appendConsents` takes it: what else it has, the ledger fills in. */
+/** A row of the ledger for `appendConsents`, which adds the other columns. */
 export type LedgerRow = Omit<
   RowOf<typeof consentRecords.columns>,
   "player_id" | "anon_id" | "recorded_at" | "record_hash" | "created_at" | "updated_at"
 > & { player_id: string };
 
 /**
- * Writes an act into the ledger and refreshes the players' consents from it. The players are locked first, so
- * that what two calls leave behind is what the ledger says last. Throws `not_found` for a player who is not
- * there, `invalid` for a time in the future.
+ * Writes an act into the ledger and refreshes the players' consents from it. The players are locked first, so that
+ * after two calls the consents are the ledger's last state. Throws `not_found` for a missing player, `invalid` for a
+ * time in the future.
  */
 export async function record(context: Context, act: ConsentAct): Promise<LedgerRow[]> {
   const { sql, property } = context;
@@ -55,23 +55,25 @@ export async function record(context: Context, act: ConsentAct): Promise<LedgerR
   return rows;
 }
 
-/** What `enqueue` needs of the job that writes down what has expired. */
+/** The job that records expired consents, in the form for `enqueue`. */
 export const EXPIRE_CONSENTS = { name: "expire_consents", attempts: 20, input: z.object({}) };
 
-/** All that expires in one hour is written down together, at its end. The gate does not wait for it. */
+/** The consents that expire within one hour are recorded together, at its end. The gate does not wait for it. */
 function expireLater({ property, enqueue }: Context, expiresAt: string): void {
   const runAt = new Date(Math.ceil(Date.parse(expiresAt) / HOUR) * HOUR).toISOString();
   enqueue(EXPIRE_CONSENTS, {}, { dedupe: `${property.id} ${runAt}`, runAt });
 }
 
-/** Sets the players' consents to what the ledger says last, channel by channel. The caller has locked them. */
+/**
+ * Sets the players' consents to the last state in the ledger, channel by channel. The caller has locked the players.
+ */
 export async function refreshConsents(
   sql: Sql,
   property: { id: string },
   playerIds: string[],
 ): Promise<void> {
-  // The players are named by their ids too. A planner whose statistics do not know the property takes its players for
-  // one row, and would read all of them: 79 ms instead of 1 ms for one of 20,000.
+  // Selects the players by their ids too. A planner without statistics of the property expects one row, and would read
+  // all players: 79 ms instead of 1 ms for one of 20,000.
   await sql`
     with last as materialized (
       select player_id, jsonb_object_agg(channel, consent_given) as consents,
@@ -80,7 +82,7 @@ export async function refreshConsents(
         select distinct on (player_id, channel) player_id, channel, consent_given, expires_at
         from consent_records
         where property_id = ${property.id} and player_id = any(${playerIds}::uuid[]) and purpose = 'marketing'
-          -- What has expired is known by its own end.
+          -- The consent itself stores its expiry.
           and action <> 'expired'
         order by player_id, channel, occurred_at desc, id desc) said
       group by player_id)
@@ -95,7 +97,7 @@ interface LockedPlayer {
   id: string;
   email_hash: string | null;
   phone_hash: string | null;
-  /** By ISO 3166, as far as it is known: US-NV, or DE. */
+  /** By ISO 3166, as far as known: US-NV, or DE. */
   region: string;
 }
 
@@ -115,7 +117,7 @@ interface Times {
   reversed: boolean;
 }
 
-/** Asked after the lock is held, so that the later of two waiting calls has the later time. */
+/** Read after the lock, so that the later of two waiting calls gets the later time. */
 async function readTimes(sql: Sql, { occurredAt, expiresAt }: ConsentAct): Promise<Times[]> {
   return await sql<Times[]>`
     select occurred, expires, occurred > clock as future, coalesce(expires <= occurred, false) as reversed
@@ -158,12 +160,12 @@ function ledgerRow(
   };
 }
 
-/** Who acts without a credential does so by a link that was signed for the player. */
+/** A caller without a credential holds a link that was signed for the player. */
 function actorOf(actor: Actor): Pick<LedgerRow, "actor_type" | "actor_id"> {
   return { actor_type: actor.type === "anonymous" ? "player" : actor.type, actor_id: actor.id };
 }
 
-/** Appends rows to the ledger. The players' consents are the caller's to refresh. */
+/** Appends rows to the ledger. The caller must refresh the players' consents. */
 export async function appendConsents(sql: Sql, rows: readonly LedgerRow[]): Promise<void> {
   const bytes = rows.map((row) => ({ ...row, address_hash: row.address_hash && `\\x${row.address_hash}` }));
   await appendRows(sql, "consent_records", bytes);

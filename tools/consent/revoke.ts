@@ -2,7 +2,7 @@ import { invalid, one } from "#runtime/faults.ts";
 import type { Context } from "#runtime/operation/context.ts";
 import type { Channel } from "#tools/compliance/channels.ts";
 import { keptAddress, type ListedAddress } from "#tools/compliance/listed-address.ts";
-import { haltSends } from "#tools/compliance/sends-under-way.ts";
+import { stopSends } from "#tools/compliance/sends-under-way.ts";
 import type { SuppressionReason } from "#tools/compliance/suppressions.table.ts";
 import { addressHash } from "#tools/people/address.ts";
 import { type LedgerRow, record } from "./ledger.ts";
@@ -18,17 +18,17 @@ export const REVOCATION_METHODS = [
   "api",
 ] as const;
 
-/** An address that lists know; without its text where nobody knows that any more. */
+/** An address in the lists; null when only its hash is known. */
 type KnownAddress = Pick<ListedAddress, "hash"> & { address: string | null };
 
-/** Who takes consent back (one of `playerId`, `address` and `many`), and for what. */
+/** A revocation: by one of `playerId`, `address` and `many`, for these channels. */
 export interface Revocation {
   playerId?: string;
   address?: ListedAddress;
-  /** The addresses with everyone who has them, and players beside; those that are not there are passed over. */
+  /** The addresses with all their players, and further players; missing players are skipped. */
   many?: { addresses: KnownAddress[]; playerIds: string[] };
   channels: Channel[];
-  /** `complaint` and `provider` (unsubscribed there) are what vendors tell. */
+  /** `complaint` and `provider` (unsubscribed there) come from vendors. */
   method: (typeof REVOCATION_METHODS)[number] | "complaint" | "provider";
   reason?: string | undefined;
   source?: string | undefined;
@@ -46,9 +46,9 @@ export interface Revoked {
 const CONFIRM_WITHIN_BUSINESS_DAYS = 10;
 
 /**
- * Everything that a revocation does, in the caller's transaction: ledger rows of every player concerned,
- * suppressions, open sends cancelled, events; nothing starts on its way to them after it. An address that no player has is suppressed all the same. A
- * request that is older than a later opt-in suppresses nonetheless: in doubt nothing is sent.
+ * Revokes consent in the caller's transaction: ledger rows of all concerned players, suppressions, cancelled sends,
+ * events. No message to them starts after it. An address without players is suppressed too. A request older than a
+ * later opt-in still suppresses: in doubt nothing is sent.
  */
 export async function revoke(context: Context, revocation: Revocation): Promise<Revoked> {
   const { channels, method } = revocation;
@@ -64,23 +64,23 @@ export async function revoke(context: Context, revocation: Revocation): Promise<
     occurredAt: revocation.requestedAt,
   });
   await suppress(context, revocation, rows);
-  await haltSends(context, playerIds, channels, "suppressed");
+  await stopSends(context, playerIds, channels, "suppressed");
   announce(context, revocation, rows);
   return { revoked: channels, playerIds, ...times };
 }
 
 /**
- * The suppressions alone of a revocation whose players somebody holds: nothing is sent from now on. The revocation
- * itself must follow.
+ * Writes only a revocation's suppressions, when another transaction locks its players: from now on nothing is sent. The
+ * revocation itself must follow.
  */
-export function barRevoked(
+export function suppressRevoked(
   context: Context,
   revocation: Pick<Revocation, "address" | "many" | "channels" | "method" | "source">,
 ): Promise<void> {
   return suppress(context, revocation, []);
 }
 
-/** Who takes one kind of contact by phone back means both, unless the property says otherwise. */
+/** Revoking one kind of contact by phone revokes both, unless the property says otherwise. */
 export function revokedWith({ property }: Pick<Context, "property">, channel: Channel): Channel[] {
   const byPhone = channel === "sms" || channel === "voice";
   return byPhone && property.revocation_scope === "all_channels_phone" ? ["sms", "voice"] : [channel];
@@ -88,20 +88,20 @@ export function revokedWith({ property }: Pick<Context, "property">, channel: Ch
 
 async function readTimes({ sql, property }: Context, requestedAt: string | undefined) {
   const [times] = await sql<{ effective_at: string; confirm_by: string; future: boolean }[]>`
-    select to_json(now()) #>> '{}' as effective_at, asked > clock_timestamp() as future,
+    select to_json(now()) #>> '{}' as effective_at, requested > clock_timestamp() as future,
       to_json((
-        select (asked at time zone ${property.timezone}::text + make_interval(days => n)) at time zone
+        select (requested at time zone ${property.timezone}::text + make_interval(days => n)) at time zone
           ${property.timezone}::text
         from generate_series(1, 30) as n
-        where extract(isodow from asked at time zone ${property.timezone}::text + make_interval(days => n)) < 6
+        where extract(isodow from requested at time zone ${property.timezone}::text + make_interval(days => n)) < 6
         order by n offset ${CONFIRM_WITHIN_BUSINESS_DAYS - 1}::int limit 1)) #>> '{}' as confirm_by
-    from (select coalesce(${requestedAt ?? null}::timestamptz, now()) as asked) as t`;
+    from (select coalesce(${requestedAt ?? null}::timestamptz, now()) as requested) as t`;
   const { future, ...rest } = times!;
   if (future) throw invalid("requestedAt", "must not be in the future");
   return rest;
 }
 
-/** The player named, or everyone who has the address, deleted players too: one may be restored. */
+/** The named player, or all players with the address. Deleted players count too: they may be restored. */
 async function playersOf(
   { sql, property }: Context,
   { playerId, address, many }: Revocation,
@@ -127,13 +127,13 @@ async function playersOf(
 }
 
 /**
- * One suppression for the named address and each player's own, a channel. A player without an address for the
- * channel (push has none) is suppressed by a hash of the id, so that the row stands for the player.
+ * One suppression a channel, for the named address and for each player's own. A player without an address for the
+ * channel (push has none) is suppressed by a hash of the id, so the row applies to the player.
  */
 async function suppress(context: Context, revocation: Revocation, rows: LedgerRow[]): Promise<void> {
   const { sql, property } = context;
   const { address: given, channels, method, source } = revocation;
-  // What vendors tell of is known by its hash alone.
+  // Vendors' notices give only the hash.
   const addresses = given
     ? [{ hash: given.hash, address: await keptAddress(context, given) }]
     : (revocation.many?.addresses ?? []);

@@ -3,8 +3,8 @@ import { job } from "#runtime/operation/job.ts";
 import { revoke, revokedWith } from "./revoke.ts";
 
 /**
- * Takes over the STOPs that a vendor keeps and has refused messages for: everyone who has one of these sends'
- * addresses is as if we had received it ourselves.
+ * Takes over a vendor's STOPs, for which it has refused messages. All players with an address of these sends are
+ * revoked, as by a STOP to us.
  */
 export default job({
   name: "take_over_opt_outs",

@@ -14,7 +14,7 @@ const columns = {
       .string()
       .regex(/^[a-z][a-z0-9_]{0,39}$/, "must be 1 to 40 of a-z, 0-9 and _, a letter first")
       .refine((key) => !FORBIDDEN.has(key), "is not allowed as a key")
-      .describe("Its name in players.custom; it stays"),
+      .describe("Its name in players.custom; it cannot change"),
   ),
   label: writable(
     z.string().trim().min(1).max(100).optional().describe("For people. Default: the key in words"),
@@ -22,18 +22,18 @@ const columns = {
   type: writable(
     z
       .enum(Object.keys(CUSTOM_TYPES) as [CustomType, ...CustomType[]])
-      .describe("What the values are; it can change as long as no player has a value"),
+      .describe("The type of its values; it can change as long as no player has a value"),
   ),
   enum_values: writable(
     z
       .array(z.string().trim().min(1).max(200))
       .max(200)
       .default([])
-      .describe("Of an enum: the values that it takes. One that a player has cannot be taken out"),
+      .describe("The allowed values of an enum. A value that a player has cannot be removed"),
   ),
   is_pii: writable(z.boolean().default(false).describe("The values are personal data")),
   archived_at: writable(
-    pastTime().nullish().describe("A time archives the field, null brings it back. Values stay"),
+    pastTime().nullish().describe("A time archives the field, null restores it. Values stay"),
   ),
 };
 
@@ -42,7 +42,7 @@ export default table({
   noun: "custom_field",
   key: ["key"],
   description:
-    "A custom field is one that the property defines beside the built-in ones, with a key and a type. custom takes only what is defined here; conditions name one as custom.<key>. A field that is not wanted any more is archived: its values stay readable, and no new ones come in.",
+    "A custom field extends the built-in player fields, with a key and a type. custom accepts only keys that are defined here; conditions use custom.<key>. Archive a field that is no longer used: its values stay readable, and no new ones are accepted.",
   columns,
   beforeWrite,
 });
@@ -73,13 +73,13 @@ async function beforeWrite(context: Context, change: Change<typeof columns>): Pr
 
 function checkValues({ type, enum_values: values }: Definition): void {
   if (type !== "enum" && values.length > 0)
-    throw invalid("enum_values", `belong to an enum, not to a ${type}`);
+    throw invalid("enum_values", `are only for the type enum, not for ${type}`);
   if (type === "enum" && values.length === 0)
-    throw invalid("enum_values", "are needed: an enum has at least one");
-  if (new Set(values).size !== values.length) throw invalid("enum_values", "name a value twice");
+    throw invalid("enum_values", "are missing: an enum needs at least one");
+  if (new Set(values).size !== values.length) throw invalid("enum_values", "contain a value twice");
 }
 
-/** Who writes values waits for this transaction: nobody adds one behind this look. */
+/** Writers of values wait for this transaction, so none is added after this check. */
 async function refuseUsed({ sql, property }: Context, { key }: Definition, refusal: string): Promise<void> {
   const [used] = await sql<{ players: boolean; segment: string | null }[]>`
     select exists (select from players where property_id = ${property.id} and custom ? ${key}) as players,
@@ -97,7 +97,7 @@ async function refuseLost({ sql, property }: Context, key: string, gone: string[
     where property_id = ${property.id} and custom ->> ${key} = any(${gone}::text[]) limit 1`;
   if (!row) return;
   throw new Fault("conflict", {
-    message: `enum_values: players have the value ${JSON.stringify(row.value)}; it cannot be taken out.`,
+    message: `enum_values: players have the value ${JSON.stringify(row.value)}; it cannot be removed.`,
   });
 }
 
@@ -105,7 +105,9 @@ async function checkRoom({ sql, property }: Context): Promise<void> {
   const [row] = await sql<{ count: number }[]>`
     select count(*)::int as count from custom_fields where property_id = ${property.id}`;
   if (row!.count < MOST_FIELDS) return;
-  throw new Fault("conflict", { message: `A property has at most ${MOST_FIELDS} custom fields.` });
+  throw new Fault("conflict", {
+    message: `A property has at most ${MOST_FIELDS} custom fields. Delete an unused one first.`,
+  });
 }
 
 function inWords(key: string): string {

@@ -2,7 +2,7 @@ import { z } from "zod";
 import { Fault, type FaultDetail, invalid } from "#runtime/faults.ts";
 import type { Context } from "#runtime/operation/context.ts";
 
-/** The types of a custom field, and what a value of each must be, in words. */
+/** The types of a custom field, each with the rule for its values, in words. */
 export const CUSTOM_TYPES = {
   text: "a text of 1 to 2000 characters",
   number: "a number",
@@ -19,44 +19,44 @@ export interface CustomField {
   label: string;
   type: CustomType;
   enum_values: string[];
-  /** Values stay and can be removed; no new ones come in. */
+  /** An archived field: its values stay and can be removed, but not added. */
   archived: boolean;
 }
 
 /** A property's own fields by key, in the order of their keys. */
 export type CustomFields = ReadonlyMap<string, CustomField>;
 
-type Held = Pick<Context, "sql"> & { property: Pick<Context["property"], "id"> };
+type Scope = Pick<Context, "sql"> & { property: Pick<Context["property"], "id"> };
 
 const MOST_BYTES = 16 * 1024;
 const SHOWN = 60;
 
-export async function customFields({ sql, property }: Held): Promise<CustomFields> {
+export async function customFields({ sql, property }: Scope): Promise<CustomFields> {
   const rows = await sql<CustomField[]>`
     select key, label, type, enum_values, archived_at is not null as archived from custom_fields
     where property_id = ${property.id} order by key`;
   return new Map(rows.map((row) => [row.key, row]));
 }
 
-/** The fields as they stay until the caller's transaction ends. */
-export async function heldCustomFields(context: Held): Promise<CustomFields> {
-  // An advisory lock and none of the rows, which every write of a player would otherwise write to.
-  await context.sql`select pg_advisory_xact_lock_shared(${place(context)})`;
+/** The fields, locked against changes to the end of the caller's transaction. */
+export async function sharedCustomFields(context: Scope): Promise<CustomFields> {
+  // An advisory lock, no row lock: a row lock would make every write of a player write to these rows.
+  await context.sql`select pg_advisory_xact_lock_shared(${lockKey(context)})`;
   return customFields(context);
 }
 
-/** Waits for those who write values, and keeps others from it until the caller's transaction ends. */
-export async function lockCustomFields(context: Held): Promise<void> {
-  await context.sql`select pg_advisory_xact_lock(${place(context)})`;
+/** Waits for transactions that write values, and keeps others out to the end of the caller's transaction. */
+export async function lockCustomFields(context: Scope): Promise<void> {
+  await context.sql`select pg_advisory_xact_lock(${lockKey(context)})`;
 }
 
-function place({ sql, property }: Held) {
+function lockKey({ sql, property }: Scope) {
   return sql`hashtextextended(${`custom_fields ${property.id}`}, 0)`;
 }
 
 /**
- * A player's custom values once the given ones are in: a key with null is taken out, the keys that are not named
- * stay. Throws `invalid` naming each key that is not known and each value that does not fit.
+ * A player's custom values after applying the given ones: null removes a key, absent keys stay. Throws `invalid` naming
+ * each unknown key and each wrong value.
  */
 export async function mergedCustom(
   context: Context,
@@ -65,7 +65,7 @@ export async function mergedCustom(
 ): Promise<Record<string, unknown>> {
   const merged = new Map(Object.entries(current));
   if (Object.keys(given).length === 0) return current;
-  const fields = await heldCustomFields(context);
+  const fields = await sharedCustomFields(context);
   const details: FaultDetail[] = [];
   for (const [key, value] of Object.entries(given)) {
     const fitted = fitCustom(fields, key, value);
@@ -84,7 +84,7 @@ export async function mergedCustom(
   return custom;
 }
 
-/** The value as it is stored, or what is wrong with it. Null takes a value out, also of an archived field. */
+/** The value in its stored form, or its error. Null removes a value, also of an archived field. */
 export function fitCustom(
   fields: CustomFields,
   key: string,
@@ -100,17 +100,17 @@ export function fitCustom(
   return { wrong: `must be ${wanted(field)}, not ${shown(text)}` };
 }
 
-/** What a value of the field must be, in words. */
+/** The rule for the field's values, in words. */
 export function wanted({ type, enum_values: values }: CustomField): string {
   return type === "enum" ? `one of ${values.map(shown).join(", ")}` : CUSTOM_TYPES[type];
 }
 
-/** What to say of a key that no field has. */
+/** The error for a key that no field has. */
 export function unknownField(fields: CustomFields): string {
   return noneOf([...fields.values()].filter(({ archived }) => !archived).map(({ key }) => key));
 }
 
-/** The same, of the key and the records of custom_fields. */
+/** As `unknownField`, from the key and the records of custom_fields. */
 export function unknownKey(key: string, fields: Record<string, unknown>[]): string {
   const known = fields
     .filter(({ archived_at: archived }) => archived === null)
@@ -120,14 +120,14 @@ export function unknownKey(key: string, fields: Record<string, unknown>[]): stri
 
 function noneOf(known: string[]): string {
   const there = known.length > 0 ? `there are ${known.slice(0, 50).join(", ")}` : "there are none yet";
-  return `is no custom field of this property (${there}); create_custom_field makes one`;
+  return `is not a custom field of this property (${there}); create_custom_field creates one`;
 }
 
 const text = z.string().trim().min(1).max(2000);
 const texts = z.array(z.string().trim().min(1).max(200)).max(100);
 const instant = z.iso.datetime({ offset: true });
 
-/** Each gives the stored form, or undefined for what does not fit. */
+/** Each gives the stored form; undefined for a wrong value. */
 const FIT: Record<CustomType, (value: unknown, field: CustomField) => unknown> = {
   text: (value) => text.safeParse(value).data,
   number: (value) => (typeof value === "number" && Number.isFinite(value) ? value : undefined),
@@ -135,7 +135,7 @@ const FIT: Record<CustomType, (value: unknown, field: CustomField) => unknown> =
   date: (value) => z.iso.date().safeParse(value).data,
   datetime: (value) => {
     const time = instant.safeParse(value).data;
-    // One form in UTC, in which times sort as texts too.
+    // One form in UTC, so that times also sort as texts.
     return time === undefined ? undefined : new Date(time).toISOString();
   },
   enum: (value, { enum_values: values }) => values.find((one) => one === value),

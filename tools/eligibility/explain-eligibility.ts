@@ -10,7 +10,7 @@ import { BLOCK_REASONS, type BlockReason, type GatedChannel } from "#tools/compl
 import { DEFER_REASONS, type DeferReason } from "#tools/compliance/hours.ts";
 import { type Evidence, type Traced, traceOf } from "./trace.ts";
 
-/** What a campaign asks besides the gate, each with what it means. */
+/** The rules that a campaign adds to the gate's, with their meanings. */
 const CAMPAIGN_RULES = {
   holdout: "Chance keeps the address out of the campaign, to compare with.",
   not_in_audience: "The player is not in the campaign's audience.",
@@ -28,18 +28,21 @@ const Step = z.object({
     .describe(
       "waits: the message is sent later. not_applicable: the rule is not about this channel or campaign",
     ),
-  meaning: z.string().describe("What it means where the rule does not pass"),
+  meaning: z.string().describe("The meaning of the verdict when the rule does not pass"),
   records: z
     .array(
       z.object({
-        table: z.string().describe("The table as in the names of list_… and get_…"),
+        table: z.string().describe("The table, as in the tools list_… and get_…"),
         id: z.uuid(),
-        what: z.string().nullable().describe("What decided in it: its reason, list, action or field"),
+        what: z
+          .string()
+          .nullable()
+          .describe("The deciding part of the record: its reason, list, action or field"),
         since: timestamp().nullable(),
         until: timestamp().nullable(),
       }),
     )
-    .describe("What decided: why it blocks or waits; of no_consent also why it passes"),
+    .describe("The records that block or delay the message; for no_consent also the records that allow it"),
 });
 type Step = z.output<typeof Step>;
 
@@ -47,7 +50,7 @@ export default tool({
   name: "explain_eligibility",
   title: "Explain whether a player may be contacted",
   description:
-    "Says of one player and channel what each rule of the compliance gate answers, and by which record: consent, suppressions, do-not-call, self-exclusion, age, status, quiet hours, frequency. With campaignId also by what that campaign is for, and what it has sent the player. The rules are those that every send is held to; to check many addresses use compliance_check.",
+    "Explains for one player and channel the verdict of each rule of the compliance gate, with the deciding records: consent, suppressions, do-not-call, self-exclusion, age, status, quiet hours, frequency. With campaignId it adds that campaign's audience and its sends to the player. Every send follows the same rules. To check many addresses use compliance_check.",
   scope: "read",
   effect: "read",
   property: "propertyId",
@@ -76,7 +79,7 @@ export default tool({
         error_code: z.string().nullable(),
       })
       .nullable()
-      .describe("What the campaign has for the player already: get_campaign_send"),
+      .describe("The campaign's existing send to the player: see get_campaign_send"),
     checked_at: timestamp(),
   }),
   faults: ["invalid", "not_found"],
@@ -84,13 +87,13 @@ export default tool({
     const campaign = campaignId === undefined ? null : await findCampaign(context, campaignId);
     if (campaign) checkChannel(campaign, channel);
     const isUncapped = channel === "inbox" || campaign?.is_transactional || campaign?.ignore_frequency_cap;
-    const asking = { channel, campaign, isUncapped: isUncapped === true, at };
-    const traced = await traceOf(context, playerId, asking);
+    const options = { channel, campaign, isUncapped: isUncapped === true, at };
+    const traced = await traceOf(context, playerId, options);
     if (!traced) throw noSuch("player", playerId);
     const answers = {
       ...gateAnswers(traced),
       ...campaignAnswers(traced, campaign),
-      ...waitAnswers(traced, asking),
+      ...waitAnswers(traced, options),
     };
     const rules = (Object.keys(RULES) as Rule[])
       .sort()
@@ -125,7 +128,7 @@ function gateAnswers({ reasons, decided, consent }: Traced): Record<BlockReason,
     const found = decided[rule];
     if (!found) return NOT_APPLICABLE;
     const isConsent = consent !== null && (rule === "no_consent" || rule === "consent_expired");
-    // The player's record says what the ledger said last: that is the record that decided.
+    // The player's record holds the last statement of the ledger, so the player's record decided.
     const records = isConsent ? [consent] : [...new Map(found.map((one) => [one.id, one])).values()];
     if (reasons.includes(rule)) return answer("blocks", records);
     return answer("passes", isConsent && rule === "no_consent" ? records : []);

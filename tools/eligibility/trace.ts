@@ -27,12 +27,12 @@ export interface Evidence {
   until: string | null;
 }
 
-/** What each rule says of one player, and by which records. */
+/** Each rule's verdict on one player, with the records that decided it. */
 export interface Traced {
   reasons: BlockReason[];
-  /** By rule: those that can bear on the channel, blocking or not. */
+  /** By rule: the rules that apply to the channel, blocking or not. */
   decided: Partial<Record<BlockReason, Evidence[]>>;
-  /** The player's last word on the channel. */
+  /** The player's last consent or refusal on the channel. */
   consent: Evidence | null;
   is_open: boolean;
   closing: Evidence[];
@@ -44,20 +44,23 @@ export interface Traced {
   checked_at: string;
 }
 
-export interface Asking {
+export interface TraceOptions {
   channel: GatedChannel;
   campaign: Campaign | null;
-  /** No cap holds the campaign up. */
+  /** No frequency cap delays the campaign. */
   isUncapped: boolean;
   /** ISO time to evaluate for; now when left out. */
   at?: string | undefined;
 }
 
-/** Asks the gate, the quiet hours and the caps of one player, and which records they decide by; null without such a player. */
+/**
+ * The gate's, the quiet hours' and the caps' verdicts on one player, with the deciding records; null without such a
+ * player.
+ */
 export async function traceOf(
   context: Pick<Context, "sql" | "property">,
   playerId: string,
-  { channel, campaign, isUncapped, at }: Asking,
+  { channel, campaign, isUncapped, at }: TraceOptions,
 ): Promise<Traced | null> {
   const { property } = context;
   const options = { property, channel, at };
@@ -101,7 +104,7 @@ export async function traceOf(
   return traced ?? null;
 }
 
-/** What a campaign asks of `players p` besides: its audience, its draw of those it leaves out, and what it has sent. */
+/** The campaign's own rules for `players p`: its audience, its holdout and the sends that it has made. */
 async function campaignColumns(
   context: Pick<Context, "sql" | "property">,
   campaign: Campaign | null,

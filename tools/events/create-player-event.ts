@@ -10,7 +10,7 @@ export default tool({
   name: "create_player_event",
   title: "Record a player event",
   description:
-    "Adds what a player did. An event whose external_id is there already is not added again, and the first one is answered; so a report can be repeated safely. Over REST an array of 1 to 1000 events is taken at once, all of them or none.",
+    "Adds an event of a player. An event with a known external_id is not added again: the answer is the first one, so reports can be repeated safely. REST also accepts an array of 1 to 1000 events, all or none.",
   scope: "write",
   effect: "create",
   input: {

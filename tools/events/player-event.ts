@@ -7,7 +7,7 @@ import type { Context } from "#runtime/operation/context.ts";
 import type { NewOf, RowOf } from "#runtime/operation/table.ts";
 import playerEvents from "./player-events.table.ts";
 
-/** An event as it is reported: `player_id` is the player's id, or the operator's own. */
+/** An event as callers report it: `player_id` is the player's id, or the operator's own. */
 type NewEvent = Omit<NewOf<typeof playerEvents.columns>, "occurred_at"> & {
   occurred_at?: string | undefined;
 };
@@ -18,9 +18,9 @@ const MOST_BYTES = 8 * 1024;
 const MOST_SHOWN = 20;
 
 /**
- * Adds events, all or none, and answers them in their order. One whose external_id is there already is answered
- * as it was first recorded. Throws `not_found` naming the players who are not there, `conflict` naming an
- * external_id of another event.
+ * Adds events, all or none, and answers them in their order. An event with a known external_id is answered as it was
+ * first recorded. Throws `not_found` naming the missing players, and `conflict` naming the external_id of a different
+ * event.
  */
 export async function recordEvents(context: Context, events: readonly NewEvent[]): Promise<PlayerEvent[]> {
   refuseLarge(events);
@@ -50,10 +50,7 @@ function refuseLarge(events: readonly NewEvent[]): void {
   throw new Fault("invalid", { message: `${field}: ${message}`, details: [{ field, message }] });
 }
 
-/**
- * The ids of the players who are meant, each held so that no erasure comes between. An id of ours goes before an
- * operator's.
- */
+/** The ids of the named players, locked against an erasure meanwhile. Our own id wins over an operator's. */
 async function playersNamed({ sql, property }: Context, events: readonly NewEvent[]): Promise<string[]> {
   const names = [...new Set(events.map(({ player_id }) => player_id))];
   const ids = names.filter((name) => isUuid(name));
@@ -102,7 +99,7 @@ async function insertNew(
   return new Map(added.map(({ row }) => [row.id, row]));
 }
 
-/** Events that are there already, by their external_id. */
+/** The stored events with these external_ids. */
 async function recorded(
   { sql, property }: Context,
   externalIds: string[],
@@ -116,6 +113,6 @@ async function recorded(
 
 function taken(externalId: string, index: number): Fault {
   return new Fault("conflict", {
-    message: `[${index}].external_id: ${externalId} is the id of another event, of another player or name.`,
+    message: `[${index}].external_id: ${externalId} belongs to an event of another player or name.`,
   });
 }

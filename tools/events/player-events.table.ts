@@ -9,7 +9,7 @@ export default table({
   name: "player_events",
   noun: "player_event",
   description:
-    "A player event is something that a player did, such as a visit or a deposit, as the property's own systems report it. Segments ask for event.<name>.count, .last_at, .first_at and .sum:<property>. Events are added, and neither changed nor removed.",
+    "A player event is an action of a player, such as a visit or a deposit, reported by the property's own systems. Segments use event.<name>.count, .last_at, .first_at and .sum:<property>. Events can be added, but not changed or removed.",
   verbs: ["list", "get", "create"],
   own: ["create"],
   columns: {
@@ -38,7 +38,7 @@ export default table({
         .min(1)
         .max(200)
         .nullish()
-        .describe("The reporting system's own id of the event. The same event sent again is kept once"),
+        .describe("The reporting system's own id of the event. A repeated event is stored once"),
     ),
   },
 });

@@ -12,7 +12,7 @@ import { statusUrl } from "#tools/jobs/async-job.ts";
 import importJobs from "./import-jobs.table.ts";
 import { type ImportParams, ImportPlayers, params } from "./job/import-job.ts";
 import { checkParams } from "./read/layout.ts";
-import { keepFile } from "./upload.ts";
+import { storeFile } from "./upload.ts";
 
 const MOST_COLUMNS = 500;
 
@@ -20,12 +20,12 @@ export default tool({
   name: "create_import_job",
   title: "Import players",
   description:
-    "Uploads players: starts an import from CSV text or from rows, and answers at once; poll get_import_job until status is completed or failed. A row with something wrong in it is refused whole and listed by list_import_errors; it never fails the job. A row with fewer cells than the header has empty ones at its end; one with more is refused. Files over 1 MB are sent to POST /api/import_jobs as multipart/form-data (file, params) or text/csv, up to 200 MB and 1,000,000 rows.",
+    "Uploads players: starts an import from CSV text or from rows, and answers at once; poll get_import_job until status is completed or failed. A faulty row is refused whole and listed by list_import_errors; it never fails the job. Missing cells at the end of a row are empty; a row with too many cells is refused. Files over 1 MB are sent to POST /api/import_jobs as multipart/form-data (file, params) or text/csv, up to 200 MB and 1,000,000 rows.",
   scope: "write",
   effect: "change",
   input: {
-    type: z.literal("player_import").default("player_import").describe("The only kind there is"),
-    csv: z.string().optional().describe("The file's text. Exactly one of csv, rows and upload_id"),
+    type: z.literal("player_import").default("player_import").describe("The only supported kind"),
+    csv: z.string().optional().describe("The file's text. Give exactly one of csv, rows and upload_id"),
     rows: z.array(z.record(z.string(), z.unknown())).optional().describe("Objects by column name"),
     upload_id: z.uuid().optional().describe("The file of a dry run, from get_import_job"),
     ...params,
@@ -48,7 +48,7 @@ export default tool({
     const uploadId = upload_id ?? randomUUIDv7();
     if (upload_id) await takeUpload(context, upload_id);
     else
-      await keepFile(
+      await storeFile(
         context.sql,
         context.property.id,
         uploadId,
@@ -76,15 +76,17 @@ async function checkSegment({ sql, property }: Context, segmentId: string | unde
     select type from segments where property_id = ${property.id} and id = ${segmentId} and deleted_at is null`;
   if (!segment) throw new Fault("not_found", { message: "segment_id: no such segment. See list_segments." });
   if (segment.type !== "static")
-    throw invalid("segment_id", "is a dynamic segment: its members follow from its rules");
+    throw invalid("segment_id", "is a dynamic segment; only a static one takes members");
 }
 
-/** Takes over the file that a dry run has left. */
+/** Uses the stored file of a dry run. */
 async function takeUpload({ sql, property }: Context, uploadId: string): Promise<void> {
   const [upload] = await sql<{ complete: boolean }[]>`
     select complete from uploads where property_id = ${property.id} and id = ${uploadId} for update`;
   if (!upload?.complete)
-    throw new Fault("not_found", { message: "upload_id: no such file, or not all of it has arrived." });
+    throw new Fault("not_found", {
+      message: "upload_id: no such file, or its upload is not complete. Upload it again.",
+    });
   await sql`
     update import_jobs set upload_id = null
     where property_id = ${property.id} and upload_id = ${uploadId} and status = 'completed'`;
@@ -94,7 +96,7 @@ async function takeUpload({ sql, property }: Context, uploadId: string): Promise
     throw new Fault("conflict", { message: "upload_id: the file belongs to another import." });
 }
 
-/** The rows as a file: their columns in the order in which they first appear. */
+/** The rows as a file: columns in the order of their first appearance. */
 function csvOf(rows: Record<string, unknown>[]): string {
   const columns = [...new Set(rows.flatMap((row) => Object.keys(row)))];
   if (columns.length === 0) throw invalid("rows", "hold no columns");

@@ -18,7 +18,7 @@ export default file({
   name: "export_import_errors",
   title: "Download an import's refused rows",
   description:
-    "Writes why rows of an import failed into a file: the column, the reason and the row as it was given.",
+    "Writes the refused rows of an import into a file: the column, the reason and the original row.",
   contentType: "text/csv; charset=utf-8",
   input: { id: z.uuid().describe("The import job's id, from list_import_jobs") },
   faults: ["invalid", "not_found"],

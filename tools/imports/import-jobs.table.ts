@@ -8,7 +8,7 @@ export default table({
   name: "import_jobs",
   noun: "import_job",
   description:
-    "An import job brings players in from a CSV file, in the background. Poll it until status is completed or failed; list_import_errors says which rows were refused, and why.",
+    "An import job reads players from a CSV file, in the background. Poll it until status is completed or failed. list_import_errors lists the refused rows with their reasons.",
   verbs: ["list", "get", "create", "delete"],
   own: ["create", "delete"],
   core: ["get"],
@@ -19,7 +19,7 @@ export default table({
         .record(z.string(), z.unknown())
         .nullable()
         .describe(
-          "When it is completed: how the file was read, and what of it was not. consents_not_recorded counts each yes in a consent column that was passed over, by the reason: no_evidence (the import has no consent block) or no_address (the row has none for that channel). warnings says so in words",
+          "Of a completed import: how the file was read, and the ignored parts of it. consents_not_recorded counts the ignored consents by reason: no_evidence (the import has no consent block) or no_address (the row has no address for the channel). warnings explains them in words",
         ),
       { omitFromEvents: true },
     ),
@@ -31,13 +31,13 @@ export default table({
       z
         .uuid()
         .nullable()
-        .describe("Of a completed dry run: create_import_job imports its file by this, up to 24 hours later"),
+        .describe("Of a completed dry run: pass it to create_import_job within 24 hours to import the file"),
       { sql: "case when status = 'completed' and (params ->> 'dry_run')::boolean then upload_id end" },
     ),
-    result_url: readable(z.string().describe("The players whose last import it was"), {
+    result_url: readable(z.string().describe("The players whose last import this was"), {
       sql: "replace(status_url, '/api/import_jobs/', '/api/players?import_job_id.eq=')",
     }),
-    /** The actor who requested the import and vouches for its consents. */
+    /** The actor who requested the import and is responsible for its consents. */
     actor_type: internal(z.enum(ACTOR_TYPES)),
     actor_id: internal(z.uuid().nullable()),
   },

@@ -12,9 +12,9 @@ import { seenIdentities } from "./read/identity-set.ts";
 import { type Layout, layoutOf } from "./read/layout.ts";
 import { type Reading, type Refusal, rowReader } from "./read/rows.ts";
 import { dropUpload, uploaded } from "./upload.ts";
-import { type Batch, keepErrors, writeBatch } from "./write/batch.ts";
+import { type Batch, writeBatch, writeErrors } from "./write/batch.ts";
 
-/** Records that are written in one transaction, unless they are very long. */
+/** The number of records in a transaction, unless they are very long. */
 export const BATCH_RECORDS = 10_000;
 const BATCH_CHARACTERS = 8 * 1_048_576;
 
@@ -45,7 +45,7 @@ async function open({ sql, property }: Context, jobId: string): Promise<ImportJo
   return row ?? null;
 }
 
-/** Reads the next batch while the one before is written. */
+/** Reads the next batch while the database writes the previous one. */
 async function run(context: JobContext, importJob: ImportJob): Promise<void> {
   const file = () => uploaded(context, importJob.upload_id);
   const found = await survey(file(), importJob.params);
@@ -73,7 +73,7 @@ async function run(context: JobContext, importJob: ImportJob): Promise<void> {
       );
       // Awaited at the next batch; until then a failure is not unhandled.
       writing.catch(() => {});
-      // Reading on at once would keep the database waiting for the rows of this batch.
+      // Reading on at once would delay the database, which needs the rows of this batch.
       await staged.promise;
     }
   } finally {
@@ -87,7 +87,7 @@ function checkLength(rows: number): void {
   throw new Fault("too_large", { message: `The file has more than ${MOST_ROWS} rows. Split it.` });
 }
 
-/** The batches that are not written yet. The written ones are read too, for their identities. */
+/** The batches that are not written yet. Written ones are read again for their identities. */
 function fileReader(importJob: ImportJob, about: Pick<Reading, "property" | "customs" | "now">) {
   const { params, processed } = importJob;
   const { customs } = about;
@@ -161,13 +161,13 @@ async function complete(
   };
   await context.transact(async (inner) => {
     if (!(await endJob(inner, importJobs, importJob.id, { summary }))) return;
-    if (layout) await keepErrors(inner, importJob.id, layout, columnErrors(layout));
-    // A file that was only tried is kept for the import itself, until the sweep.
+    if (layout) await writeErrors(inner, importJob.id, layout, columnErrors(layout));
+    // The file of a dry run stays for the import itself, until the sweep.
     if (!importJob.params.dry_run) await dropUpload(inner.sql, inner.property.id, importJob.upload_id);
   });
 }
 
-/** Errors of columns, which are errors of the file itself. */
+/** Errors about columns are errors of the file, not of a row. */
 function columnErrors({ missing, unknown }: Layout): Refusal[] {
   const error = (column: string, message: string): Refusal => ({
     row: 0,

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { tool } from "#runtime/operation/operation.ts";
 import { checkJob } from "#tools/jobs/async-job.ts";
-import { pageOf, paging, placeOf } from "#tools/jobs/places.ts";
+import { pageOf, paging, positionIn } from "#tools/jobs/positions.ts";
 import exportImportErrors from "./export-import-errors.ts";
 import importJobs from "./import-jobs.table.ts";
 import { RowErrorView } from "./job/row-error.ts";
@@ -10,7 +10,7 @@ export default tool({
   name: "list_import_errors",
   title: "List an import's refused rows",
   description:
-    "Lists why rows of an import failed: the column, the reason and the row as it was given. A refused row is refused whole: nothing of it is imported, but a no to a channel, if it tells which player.",
+    "Lists the errors of an import: for each refused row the column, the reason and the original row. Nothing of a refused row is imported, except a refusal of a channel if the row identifies the player.",
   scope: "read",
   effect: "read",
   beneath: { table: importJobs, name: "errors", csv: exportImportErrors },
@@ -22,7 +22,7 @@ export default tool({
   faults: ["invalid", "not_found"],
   async handler(context, { id, limit, offset, cursor, count }) {
     const { sql, property } = context;
-    const after = placeOf(cursor, offset, 2);
+    const after = positionIn(cursor, offset, 2);
     const rows = await sql<(RowErrorView & { seq: number })[]>`
       select row, "column", code, message, value, original_row, seq from import_errors
       where property_id = ${property.id} and job_id = ${id}

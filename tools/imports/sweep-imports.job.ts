@@ -4,7 +4,7 @@ import { failAbandoned } from "#tools/jobs/async-job.ts";
 import importJobs from "./import-jobs.table.ts";
 import { ImportPlayers } from "./job/import-job.ts";
 
-/** Removes what imports leave behind: files without an import after a day, refused rows after 30 days. */
+/** Removes files without an import after a day, and refused rows after 30 days. */
 export default job({
   name: "sweep_imports",
   attempts: 3,

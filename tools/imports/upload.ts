@@ -19,18 +19,23 @@ export async function* uploaded(context: JobContext, uploadId: string): AsyncGen
   }
 }
 
-/** Keeps a file that is at hand as a whole, within the caller's transaction. */
-export async function keepFile(sql: Sql, propertyId: string, uploadId: string, bytes: Buffer): Promise<void> {
+/** Stores a complete file within the caller's transaction. */
+export async function storeFile(
+  sql: Sql,
+  propertyId: string,
+  uploadId: string,
+  bytes: Buffer,
+): Promise<void> {
   await sql`
     insert into uploads (property_id, id, size, complete) values (${propertyId}, ${uploadId}, ${bytes.length}, true)`;
   for (let seq = 0; seq * CHUNK < bytes.length; seq++) {
-    await keepChunk(sql, propertyId, uploadId, seq, bytes.subarray(seq * CHUNK, (seq + 1) * CHUNK));
+    await storeChunk(sql, propertyId, uploadId, seq, bytes.subarray(seq * CHUNK, (seq + 1) * CHUNK));
   }
 }
 
 /**
- * Keeps a file that is still arriving, chunk by chunk in transactions of their own, so that a slow sender holds
- * none open. What breaks off is removed. Answers the file's size.
+ * Stores an arriving file, chunk by chunk in transactions of their own, so that a slow sender holds none open. A
+ * partial file is removed. Answers the file's size.
  */
 export async function receiveFile(
   db: Database,
@@ -46,7 +51,7 @@ export async function receiveFile(
   let size = 0;
   let seq = 0;
   for await (const chunk of inChunks(file)) {
-    await as((sql) => keepChunk(sql, propertyId, id, seq, chunk));
+    await as((sql) => storeChunk(sql, propertyId, id, seq, chunk));
     size += chunk.length;
     seq++;
   }
@@ -62,7 +67,7 @@ export async function dropUpload(sql: Sql, propertyId: string, uploadId: string 
   await sql`delete from uploads where property_id = ${propertyId} and id = ${uploadId}`;
 }
 
-async function keepChunk(
+async function storeChunk(
   sql: Sql,
   propertyId: string,
   uploadId: string,

@@ -6,7 +6,7 @@ export default table({
   name: "inbox_messages",
   noun: "inbox_message",
   description:
-    "What stands in players' branded inboxes, put there by campaigns of the channel loyaltyvip. The id is the campaign send's.",
+    "A message in a player's branded inbox, from a campaign of the channel loyaltyvip. The id is the campaign send's.",
   verbs: ["list", "get"],
   columns: {
     player_id: readable(z.uuid()),

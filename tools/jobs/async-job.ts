@@ -11,7 +11,7 @@ import type { Row, Table } from "#runtime/operation/table.ts";
 
 export const JOB_STATUSES = ["queued", "processing", "completed", "failed"] as const;
 
-/** The columns of a table of jobs: the specification's AsyncJob, and what every job of ours adds to it. */
+/** The columns of a table of jobs: the specification's AsyncJob, and the columns that all our jobs add. */
 export function asyncJobColumns(type: string) {
   return {
     status: readable(z.enum(JOB_STATUSES), { concise: true }),
@@ -30,16 +30,16 @@ export function asyncJobColumns(type: string) {
     params: readable(z.record(z.string(), z.unknown()), { omitFromEvents: true }),
     started_at: readable(timestamp().nullable()),
     completed_at: readable(timestamp().nullable(), { concise: true }),
-    expires_at: readable(timestamp().nullable().describe("Until then it can be read what the job found")),
+    expires_at: readable(timestamp().nullable().describe("Until then the results of the job can be read")),
   };
 }
 
-/** Where a job is polled. */
+/** The address for polling a job. */
 export function statusUrl({ config }: Pick<Context, "config">, table: Table, id: string): string {
   return `${config.baseUrl}/api/${table.name}/${id}`;
 }
 
-/** Ends a job and emits its event. Null when it had ended before. */
+/** Ends a job and emits its event. Null when the job had already ended. */
 export async function endJob(
   { sql, property, emit }: Context,
   table: Table,
@@ -74,7 +74,7 @@ export async function cancelJob(
     select status, error from ${identifier(table.name)} where property_id = ${property.id} and id = ${id}`;
   const job = one(jobs, words(table.noun), id);
   if (job.error === "cancelled") return { success: true };
-  throw new Fault("conflict", { message: `The job is ${job.status} already; there is nothing to cancel.` });
+  throw new Fault("conflict", { message: `The job is already ${job.status}, so it cannot be cancelled.` });
 }
 
 /** Throws `not_found` unless the property has the job. */
@@ -85,10 +85,10 @@ export async function checkJob({ sql, property }: Context, table: Table, id: str
 }
 
 const TRIES = 5;
-// Another writer's row, or lock, came between: the next try finds it.
+// Another writer's row or lock interfered: the next try finds it.
 const PASSING = new Set(["23505", "40001", "40P01", "55P03"]);
 
-/** A job's transaction, tried again when another writer came between. */
+/** Runs a job's transaction, and tries again when another writer interfered. */
 export async function transactAgain<T>(
   context: JobContext,
   work: (context: Context) => Promise<T>,
@@ -102,12 +102,12 @@ export async function transactAgain<T>(
   }
 }
 
-/** Fails the jobs of every property that have no row on the queue any more. As the system. */
+/** Fails the jobs of every property whose row on the queue is gone. As the system. */
 export async function failAbandoned(sql: Sql, table: Table, work: { name: string }): Promise<void> {
   const isOpen = sql`status in ('queued', 'processing') and updated_at < now() - interval '1 minute'`;
   const open = await sql<{ id: string }[]>`select id from ${identifier(table.name)} where ${isOpen}`;
   if (open.length === 0) return;
-  // Asked after the jobs: a job ends before its row leaves the queue, and then the update below passes over it.
+  // Read after the jobs: a job ends before its row leaves the queue, and the update below then skips it.
   const queued = await sql<{ id: string }[]>`
     select input ->> 'jobId' as id from queue
     where name = ${work.name} and state <> 'dead' and input ->> 'jobId' = any(${open.map(({ id }) => id)}::text[])`;

@@ -11,7 +11,7 @@ export default tool({
   name: "create_api_key",
   title: "Create an API key",
   description:
-    "Makes a key for one property and shows its secret once, as api_key. Only a hash is kept. The caller must be a platform admin, or an admin or manager of the property.",
+    "Creates a key for one property and shows its secret once, as api_key; only a hash is stored. The caller must be a platform admin, or an admin or manager of the property.",
   scope: "write",
   effect: "create",
   core: true,
@@ -41,7 +41,7 @@ export default tool({
   secrets: ["api_key"],
   async handler({ sql, property, call }, input) {
     refuseAgents(call, input.agent_confirmation);
-    // By the database's clock, which ends the key too.
+    // By the database's clock, which also ends the key.
     const [given] = await sql<{ over: boolean | null }[]>`
       select ${input.expires_at}::timestamptz <= clock_timestamp() as over`;
     if (given?.over) throw invalid("expires_at", "must be in the future");

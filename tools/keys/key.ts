@@ -15,7 +15,7 @@ export const ApiKeyView = z.object({
   rate_limit: z.int(),
   pii_masked: z
     .boolean()
-    .describe("Over MCP, nobody's address, name or birth date is shown whole. Programs over REST get them"),
+    .describe("Over MCP, addresses, names and birth dates are masked. REST shows them whole"),
   agent_confirmation: AgentConfirmation,
   is_active: z.boolean(),
   expires_at: timestamp().nullable(),
@@ -25,7 +25,7 @@ export const ApiKeyView = z.object({
 
 export type ApiKeyView = z.output<typeof ApiKeyView>;
 
-/** Of a key's row; when it was used last stands in a table of its own. */
+/** The columns of a key's row; another table holds the time of its last use. */
 export function keyColumns(sql: Sql) {
   return sql`id, property_id, name, key_prefix, scopes, rate_limit, pii_masked, agent_confirmation, is_active, expires_at, created_at`;
 }

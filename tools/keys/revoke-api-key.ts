@@ -7,7 +7,7 @@ import { tool } from "#runtime/operation/operation.ts";
 export default tool({
   name: "revoke_api_key",
   title: "Revoke an API key",
-  description: "Makes a key unusable at once, everywhere. What uses it stops working. It cannot be undone.",
+  description: "Revokes a key at once, everywhere. Programs that use it stop working. It cannot be undone.",
   scope: "write",
   effect: "destroy",
   core: true,

@@ -12,8 +12,8 @@ export interface Head {
   hash: string | null;
 }
 
-/** The tables that a chain lies in, and what of them is the chain's own. */
-export function placeOf(sql: Sql, { ledger, propertyId }: Chain) {
+/** The tables of a chain, and the SQL that selects its own rows and seal. */
+export function chainTables(sql: Sql, { ledger, propertyId }: Chain) {
   const isOwn = (alias: string) =>
     propertyId === null ? sql`true` : sql`${identifier(alias)}.property_id = ${propertyId}`;
   return {
@@ -24,7 +24,7 @@ export function placeOf(sql: Sql, { ledger, propertyId }: Chain) {
   };
 }
 
-/** The newest seal as it is noted beside the chain, which tells when the chain was cut short. */
+/** The newest seal, noted beside the chain: it shows when the chain was cut short. */
 export async function headOf(sql: Sql, { ledger, propertyId }: Chain): Promise<Head> {
   const [head] =
     propertyId === null

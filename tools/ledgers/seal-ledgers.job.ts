@@ -7,7 +7,7 @@ import { safeHorizon, sealNext, unsealed } from "./seals.ts";
 const MOST_ROWS = 5_000;
 const MARGIN_SECONDS = 60;
 
-/** Closes what the ledgers of all properties and of the platform have gained, range by range. */
+/** Seals the new rows of all ledgers, the properties' and the platform's, range by range. */
 export default job({
   name: "seal_ledgers",
   attempts: 3,

@@ -4,7 +4,7 @@ import { identifier } from "#db/sql.ts";
 import { arrayLiteral } from "#db/types.ts";
 import type { Config } from "#runtime/config.ts";
 import type { PropertyLedger } from "#runtime/ledgers.ts";
-import { type Chain, noteHead, placeOf } from "./chain.ts";
+import { type Chain, chainTables, noteHead } from "./chain.ts";
 
 /** Before the first row of any ledger. */
 export const BEGINNING = "1970-01-01T00:00:00+00:00";
@@ -24,7 +24,7 @@ export interface Seal {
 
 type Secret = Pick<Config, "appSecret">;
 
-/** The correct hash of a seal: over its range, its rows, and the seal before it. */
+/** The correct hash of a seal: over its range, its rows and the previous seal. */
 export function sealHash(
   chain: Chain,
   seal: Pick<Seal, "seq" | "from_at" | "to_at" | "row_ids" | "row_hashes" | "previous_hash">,
@@ -37,19 +37,19 @@ export function sealHash(
 }
 
 /**
- * The code over a seal's hash. Its key comes from the service's own secret: someone who can write to the database
- * alone cannot make the chain again over rows that they have changed.
+ * A keyed code over a seal's hash. The key comes from APP_SECRET: write access to the database is not enough to forge a
+ * chain over changed rows.
  */
 export function sealMac(config: Secret, hash: Buffer): Buffer {
   return createHmac("sha256", keyOf(config)).update(hash).digest();
 }
 
-/** Tells the key of this APP_SECRET from another one's. */
+/** Distinguishes the key of this APP_SECRET from others. */
 export function sealKeyId(config: Secret): string {
   return createHash("sha256").update("id").update(keyOf(config)).digest("hex").slice(0, 16);
 }
 
-/** Whether the database has seals, but no property's newest one is of this APP_SECRET. As the system. */
+/** Whether the database has seals, but no property's newest seal is keyed with this APP_SECRET. As the system. */
 export async function isSealedByAnother(sql: Sql, config: Secret): Promise<boolean> {
   let isSealed = false;
   for (const id of await propertyIds(sql)) {
@@ -72,8 +72,9 @@ function keyOf({ appSecret }: Secret): Buffer {
 }
 
 /**
- * The time up to which ledgers can be closed: whatever began before it has ended, so no row can appear behind it.
- * `margin` in seconds covers a clock that is set back. Null when the database does not show who is at work.
+ * The time up to which ledgers can be closed. Every transaction that began before it has ended, so no row can appear
+ * behind it. `margin` in seconds covers a clock that is set back. Null when the database does not show running
+ * transactions.
  */
 export async function safeHorizon(sql: Sql, margin: number): Promise<string | null> {
   const [row] = await sql<{ horizon: string | null }[]>`
@@ -83,7 +84,7 @@ export async function safeHorizon(sql: Sql, margin: number): Promise<string | nu
 
 /** The properties whose ledger has rows to seal. */
 export async function unsealed(sql: Sql, ledger: PropertyLedger, horizon: string): Promise<string[]> {
-  // One statement a property, sent together: on a distributed database each goes to one shard.
+  // One statement a property, sent together: a distributed database routes each to one shard.
   const found = await Promise.all(
     (await propertyIds(sql)).map(async (id) => {
       const rows = await sql`
@@ -99,8 +100,8 @@ export async function unsealed(sql: Sql, ledger: PropertyLedger, horizon: string
 }
 
 /**
- * Closes the next range of a ledger, of about `most` rows: rows of one transaction share their time, and
- * are never parted. As the system. False when there was nothing to close.
+ * Closes the next range of a ledger, of about `most` rows. Rows of one transaction share their time and stay together.
+ * As the system. False when no rows were left to close.
  */
 export async function sealNext(
   sql: Sql,
@@ -109,7 +110,7 @@ export async function sealNext(
   { horizon, most }: { horizon: string; most: number },
 ): Promise<boolean> {
   const { propertyId, ledger } = chain;
-  const { rows, ownRow, seals, ownSeal } = placeOf(sql, chain);
+  const { rows, ownRow, seals, ownSeal } = chainTables(sql, chain);
   await sql`select pg_advisory_xact_lock(hashtextextended(${`seal ${ledger} ${propertyId}`}, 0))`;
   const [last] = await sql<{ seq: number; to_at: string; seal_hash: Buffer }[]>`
     select seq, to_at, seal_hash from ${seals} s where ${ownSeal("s")} order by seq desc limit 1`;

@@ -4,8 +4,8 @@ import { FLAWS, type Verifying, verifySeals } from "./verify.ts";
 
 const MOST_SEALS = 20;
 
-/** The parameters of a verification beside the chain's name. */
-export const fromSeal = z.int().min(1).default(1).describe("Where to go on: next_seal of the last answer");
+/** The parameters of a verification, apart from the chain's name. */
+export const fromSeal = z.int().min(1).default(1).describe("Start here: next_seal of the last answer");
 
 const Flaw = z.object({
   kind: z.enum(Object.keys(FLAWS) as (keyof typeof FLAWS)[]),
@@ -17,19 +17,19 @@ const Flaw = z.object({
 /** The result for one chain. */
 export const Verdict = z.object({
   intact: z.boolean(),
-  seals: z.int().describe("Seals that were looked at"),
-  next_seal: z.int().nullable().describe("Null when everything was looked at"),
+  seals: z.int().describe("Seals that were checked"),
+  next_seal: z.int().nullable().describe("Null when everything was checked"),
   other_secret: z
     .int()
     .describe(
       "Seals made under another APP_SECRET: only their chain can be checked. 0 unless it was changed",
     ),
-  first: Flaw.nullable().describe("The first row or seal that was touched"),
+  first: Flaw.nullable().describe("The first row or seal with a flaw"),
 });
 export type Verdict = z.output<typeof Verdict>;
 
-/** Looks at a page of a chain's seals, with their rows. */
-export async function judge(context: Verifying, chain: Chain, from: number): Promise<Verdict> {
+/** Verifies a page of a chain's seals, with their rows. */
+export async function verifyChain(context: Verifying, chain: Chain, from: number): Promise<Verdict> {
   const { first, ...seen } = await verifySeals(context, chain, { from, most: MOST_SEALS });
   return { intact: first === null, ...seen, first: first && { ...first, meaning: FLAWS[first.kind] } };
 }

@@ -2,7 +2,7 @@ import type { Sql } from "#db/database.ts";
 import { type Fragment, identifier, join, sql } from "#db/sql.ts";
 import type { Config } from "#runtime/config.ts";
 import { detailHash, LEDGERS, recordHash } from "#runtime/ledgers.ts";
-import { type Chain, type Head, headOf, placeOf } from "./chain.ts";
+import { type Chain, chainTables, type Head, headOf } from "./chain.ts";
 import { BEGINNING, type Seal, sealHash, sealKeyId, sealMac } from "./seals.ts";
 
 /** The flaws of a ledger, each with its meaning. */
@@ -28,22 +28,25 @@ export interface Verifying {
 
 export interface Verified {
   seals: number;
-  /** The seal to go on with; null when all is seen. */
+  /** The next seal to verify; null after the last one. */
   next_seal: number | null;
-  /** Seals that were keyed with another APP_SECRET: their chain is checked, their code cannot be. */
+  /** Seals that were keyed with another APP_SECRET: their hashes are checked, their codes cannot be. */
   other_secret: number;
   first: Flaw | null;
 }
 
-/** Verifies `most` seals of one ledger from `seq` on, with their rows; with the last of them the rows after it. */
+/**
+ * Verifies `most` seals of one ledger from `seq` on, with their rows. After the last seal it verifies the unsealed rows
+ * too.
+ */
 export async function verifySeals(
   { sql, config }: Verifying,
   chain: Chain,
   { from, most }: { from: number; most: number },
 ): Promise<Verified> {
-  // Read before the seals: a new one that comes meanwhile is then ahead of it, and none can seem to be missing.
+  // Read before the seals: a seal that is added meanwhile is newer than it, so none seems to be missing.
   const head = await headOf(sql, chain);
-  const { seals, ownSeal } = placeOf(sql, chain);
+  const { seals, ownSeal } = chainTables(sql, chain);
   const read = await sql<Seal[]>`
     select seq, from_at, to_at, row_ids, row_hashes, previous_hash, seal_hash, mac, key_id
     from ${seals} s
@@ -72,7 +75,7 @@ export async function verifySeals(
   };
 }
 
-/** A row is named rather than its seal, where both tell the same. */
+/** When a row and its seal show the same flaw, the row is named. */
 function earlier(row: Flaw | null, seal: Flaw | null): Flaw | null {
   if (!row || !seal) return row ?? seal;
   return (row.seal ?? Number.POSITIVE_INFINITY) <= seal.seal! ? row : seal;
@@ -119,9 +122,9 @@ interface Range {
   lastSeal: number;
 }
 
-/** The first row of the range that is not what its hashes, its seal or an erasure say. */
+/** The first row of the range that contradicts its hashes, its seal or an erasure. */
 async function firstFlaw(sql: Sql, chain: Chain, range: Range): Promise<Flaw | null> {
-  const { rows, ownRow, seals, ownSeal } = placeOf(sql, chain);
+  const { rows, ownRow, seals, ownSeal } = chainTables(sql, chain);
   const [flaw] = await sql<Flaw[]>`
     with expected as materialized (
       select s.seq, e.id, e.hash, e.place
@@ -155,7 +158,7 @@ async function firstFlaw(sql: Sql, chain: Chain, range: Range): Promise<Flaw | n
   return flaw ?? null;
 }
 
-/** Whether a row's own hashes hold, as far as it still has what they are over. */
+/** Whether a row's own hashes are correct, as far as the row still has the hashed values. */
 function intact({ ledger }: Chain): Fragment {
   const personal = Object.keys(LEDGERS[ledger].personal).map((name) => sql`t.${identifier(name)}`);
   return sql`(t.record_hash = ${recordHash(ledger, "t")} and coalesce(case
@@ -163,9 +166,9 @@ function intact({ ledger }: Chain): Fragment {
     else num_nonnulls(t.salt, ${join(personal)}) = 0 end, false))`;
 }
 
-/** The erasures that rows name, and whether one that is in the audit log blanked just these rows. */
+/** The erasures that rows name. `proven`: the audit log has the erasure, and it blanked exactly these rows. */
 function erasures(sql: Sql, { ledger, propertyId }: Chain): Fragment {
-  // Of the platform's rows none is ever blanked.
+  // The platform's rows are never blanked.
   if (propertyId === null) return sql`select null::uuid as erased_by, false as lawful where false`;
   return sql`
     select b.erased_by, exists (

@@ -19,7 +19,7 @@ export default tool({
   name: "list_platform_messages",
   title: "List the platform's own mail",
   description:
-    "Lists what the built-in mailbox was given that belongs to no property, such as password resets, newest first. Messages are kept for a day.",
+    "Lists the messages of the built-in mailbox that belong to no property, such as password resets, newest first. Messages are deleted after a day.",
   scope: "read",
   effect: "read",
   access: "operator",
@@ -34,28 +34,28 @@ export default tool({
   }),
   faults: ["invalid"],
   async handler({ sql }, { limit, cursor }) {
-    const before = placeOf(cursor);
-    const rows = await sql<(z.output<typeof Message> & { place: string })[]>`
+    const before = positionIn(cursor);
+    const rows = await sql<(z.output<typeof Message> & { position: string })[]>`
       select id, channel, recipient, sender, subject, text, html, created_at,
-        (extract(epoch from created_at) * 1000000)::bigint || '.' || id as place
+        (extract(epoch from created_at) * 1000000)::bigint || '.' || id as position
       from platform_messages
       ${before ? sql`where (created_at, id) < ('epoch'::timestamptz + ${before.at}::bigint * interval '1 microsecond', ${before.id}::uuid)` : sql``}
       order by created_at desc, id desc limit ${limit + 1}`;
     const messages = rows.slice(0, limit);
     const has_more = rows.length > limit;
     return {
-      messages: messages.map(({ place: _, ...message }) => message),
-      page: { next_cursor: has_more ? messages.at(-1)!.place : null, has_more },
+      messages: messages.map(({ position: _, ...message }) => message),
+      page: { next_cursor: has_more ? messages.at(-1)!.position : null, has_more },
     };
   },
 });
 
 const PLACE = new RegExp(`^(?<at>\\d{1,17})\\.(?<id>${UUID})$`);
 
-/** Where a page begins: before the message that the cursor names. Null for the first one. */
-function placeOf(cursor: string | undefined): { at: string; id: string } | null {
+/** The start of a page: before the message that the cursor names. Null for the first page. */
+function positionIn(cursor: string | undefined): { at: string; id: string } | null {
   if (cursor === undefined || cursor === "") return null;
   const { at, id } = PLACE.exec(cursor)?.groups ?? {};
   if (at && id) return { at, id };
-  throw invalid("cursor", "this is no cursor of this list; start again with an empty one");
+  throw invalid("cursor", "is not a cursor of this list; start again with an empty one");
 }

@@ -6,7 +6,7 @@ export default table({
   name: "mailbox_messages",
   noun: "mailbox_message",
   description:
-    "What the built-in mailbox was given instead of a real mail server: each message as its recipient would have it. The id is the campaign send's.",
+    "A message in the built-in mailbox, which replaces a real mail server: exactly as its recipient would get it. The id is the campaign send's.",
   verbs: ["list", "get"],
   columns: {
     channel: readable(z.string(), { concise: true }),

@@ -2,7 +2,7 @@ import type { EmailMessage } from "#runtime/channels/provider/channel.ts";
 import type { Config } from "#runtime/config.ts";
 import type { JobContext } from "#runtime/operation/job.ts";
 import { configuredProvider } from "#tools/providers/choose.ts";
-import { keepPlatformMessages } from "./keep.ts";
+import { storePlatformMessages } from "./store-messages.ts";
 
 /** Sends a message that belongs to no property. Throws when it was not sent, so that the job is tried again. */
 export async function sendPlatformMail(
@@ -10,7 +10,7 @@ export async function sendPlatformMail(
   message: Omit<EmailMessage, "from">,
 ): Promise<void> {
   const sender = runtime.open("email", configuredProvider(config, "email"), (messages) =>
-    transactSystem((sql) => keepPlatformMessages(sql, messages)),
+    transactSystem((sql) => storePlatformMessages(sql, messages)),
   );
   const from = { email: platformSender(config), name: "Player Marketing" };
   const [outcome] = await sender.send([{ ...message, from }], { signal });

@@ -30,24 +30,24 @@ export function normalizePhone(text: string, defaultCountry: string): string | n
   return number?.isPossible() ? number.number : null;
 }
 
-// Making the key again for each address cost more than the hash.
+// Deriving the key again for each address cost more than the hash.
 const keys = new WeakMap<Buffer, KeyObject>();
 
-/** HMAC-SHA256 of a normalized address: how lists know an address without keeping it. */
+/** HMAC-SHA256 of a normalized address: lists compare an address without storing it. */
 export function addressHash(pepper: Buffer, address: string): Buffer {
   const key = keys.get(pepper) ?? createSecretKey(pepper);
   keys.set(pepper, key);
   return createHmac("sha256", key).update(address, "utf8").digest();
 }
 
-/** The two padded keys that SQL's `address_hash(inner_pad, outer_pad, address)` takes. */
+/** The two padded keys for SQL's `address_hash(inner_pad, outer_pad, address)`. */
 export function pads(pepper: Buffer): { inner: Buffer; outer: Buffer } {
   const key = Buffer.alloc(BLOCK_BYTES);
   (pepper.length > BLOCK_BYTES ? createHash("sha256").update(pepper).digest() : pepper).copy(key);
   return { inner: key.map((byte) => byte ^ 0x36) as Buffer, outer: key.map((byte) => byte ^ 0x5c) as Buffer };
 }
 
-/** An address for people to recognize, not to read: `j***@e***.com`, `+1•••••4567`. */
+/** An address that people can recognize, but not read: `j***@e***.com`, `+1•••••4567`. */
 export function maskAddress(address: string): string {
   const at = address.lastIndexOf("@");
   if (at < 0) return maskPhone(address);
@@ -70,7 +70,7 @@ interface AddressColumns {
   address: Fragment;
   /** Over `players p`. */
   hash: Fragment;
-  /** Over a column `address`: the address as people may see it. */
+  /** Over a column `address`: the masked address. */
   masked: Fragment;
 }
 

@@ -7,7 +7,7 @@ export interface Identity {
   birth_date: string;
 }
 
-/** A name and a date of birth as one hash, whatever the case, accents, spaces and hyphens of the name. */
+/** A name and a date of birth as one hash, independent of the name's case, accents, spaces and hyphens. */
 export function identityHash(
   pepper: Buffer,
   identity: Partial<Record<keyof Identity, unknown>>,

@@ -1,31 +1,25 @@
-import type { Context } from "#runtime/operation/context.ts";
+import type { Tenant } from "#runtime/operation/context.ts";
 
-type Held = Pick<Context, "sql" | "property">;
-
-/** One at a time, to the end of the transaction: imports, and who must not meet one halfway. */
-export async function importTurn({ sql, property }: Held): Promise<void> {
+/** Locks the property's imports to the end of the transaction. Callers that an import must not overlap take it too. */
+export async function lockImports({ sql, property }: Tenant): Promise<void> {
   await sql`select pg_advisory_xact_lock(hashtextextended(${`import ${property.id}`}, 0))`;
 }
 
 /**
- * SQL for who stores players one by one, side by side, to the end of the transaction. Before any row is locked: who
- * waits in `holdPlayers` may want that row.
+ * SQL of the shared lock for storing single players, to the end of the transaction. Take it before any row lock: a
+ * transaction that waits in `lockPlayerWrites` may want that row.
  */
-export function playersTurn(propertyId: string): string {
+export function sharedPlayerWriteLock(propertyId: string): string {
   // A property's id is a uuid, as the directory has it.
   return `select pg_advisory_xact_lock_shared(hashtextextended('players ${propertyId}', 0))`;
 }
 
-/** Until the caller's transaction ends nobody stores a player; who was about to has done so, and is seen. */
-export async function holdPlayers(held: Held): Promise<void> {
-  await importTurn(held);
-  await haltPlayers(held);
-}
-
 /**
- * As `holdPlayers`, for who has the import's turn, and has locked rows by now. Who stores a player and waits for such a
- * row is the one that gives up: the server looks for deadlocks after a second, they wait for two, and began sooner.
+ * Stops all other writers of players to the end of the caller's transaction. Earlier writers have committed, and their
+ * rows are visible. Call `lockImports` first. The caller may have row locks by then: a writer that waits for such a row
+ * gives up first, because it began to wait sooner. PostgreSQL looks for deadlocks after one second, writers wait for
+ * two.
  */
-export async function haltPlayers({ sql, property }: Held): Promise<void> {
+export async function lockPlayerWrites({ sql, property }: Tenant): Promise<void> {
   await sql`select pg_advisory_xact_lock(hashtextextended(${`players ${property.id}`}, 0))`;
 }

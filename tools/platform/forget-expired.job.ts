@@ -5,9 +5,8 @@ import { type JobContext, job } from "#runtime/operation/job.ts";
 const BATCH = 10_000;
 
 /**
- * Deletes expired rows: recorded answers after 24 hours, confirmations of agents, rate windows and reset links. After
- * 30 days: vendors' notices, which no vendor repeats by then, settled deliveries of webhooks with their events, and
- * dead jobs.
+ * Deletes expired rows. After 24 hours: recorded answers, agents' confirmations, rate windows and reset links. After 30
+ * days: vendors' notices (no vendor repeats older ones), settled webhook deliveries with their events, and dead jobs.
  */
 export default job({
   name: "forget_expired",
@@ -29,7 +28,7 @@ export default job({
     );
     for (const remove of [answers, confirmations, jobs]) await toTheEnd(context, remove);
     const properties = await transactSystem((sql) => sql<{ id: string }[]>`select id from properties`);
-    // A distributed database takes no batch of each property in one statement.
+    // A distributed database cannot delete a batch of each property in one statement.
     for (const { id } of properties) {
       for (const remove of [deliveries, events]) await toTheEnd(context, (sql) => remove(sql, id));
     }
@@ -52,7 +51,7 @@ const confirmations: Removal = (sql) => sql`
   delete from agent_confirmations where (property_id, id) in (
     select property_id, id from agent_confirmations where expires_at <= now() limit ${BATCH})`;
 
-/** A delivery that was requested again gets another 30 days. */
+/** A redelivered webhook stays for another 30 days. */
 const deliveries = (sql: Sql, propertyId: string) => sql`
   delete from webhook_deliveries d using (
     select id from webhook_deliveries
@@ -62,7 +61,7 @@ const deliveries = (sql: Sql, propertyId: string) => sql`
   where d.property_id = ${propertyId} and d.id = old.id and d.status <> 'pending'
     and d.updated_at < now() - interval '30 days'`;
 
-/** Found by their ids, which begin with the millisecond in which they were made: they have no index by time. */
+/** Selected by id, which begins with the millisecond of creation: the table has no index by time. */
 const events = (sql: Sql, propertyId: string) => sql`
   delete from outbox e using (
     select x.id from outbox x

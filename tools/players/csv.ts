@@ -16,7 +16,7 @@ export function playersCsv(
   const columns = [...fixedColumns(), ...customColumns(fields)];
   const cells = join(columns.map(({ cell }) => cell));
   return async function* (copy) {
-    // Known before anything is read, so the receiver sees at once that the file comes.
+    // Read before the rows, so that the receiver sees at once that the file begins.
     yield Buffer.from(csvLine(columns.map(({ name }) => name)));
     yield* copy(sql`select ${cells} from players p
       where p.property_id = ${property}::uuid and ${audience}
@@ -24,7 +24,7 @@ export function playersCsv(
   };
 }
 
-/** A column for each field. A list goes out as JSON, which an import reads whatever its texts hold. */
+/** One column a field. Lists are written as JSON, which an import reads whatever the texts contain. */
 function customColumns(fields: CustomFields): { name: string; cell: Fragment }[] {
   return [...fields.values()].map(({ key, type }) => {
     const text = sql`(p.custom ->> ${key}::text)`;
@@ -32,7 +32,7 @@ function customColumns(fields: CustomFields): { name: string; cell: Fragment }[]
   });
 }
 
-/** All columns but the custom fields, and the SQL of their cells. */
+/** The columns other than custom fields, with the SQL of their cells. */
 function fixedColumns(): { name: string; cell: Fragment }[] {
   return Object.entries(readableOf(players).columns).flatMap(([name, { type, sql: expression }]) => {
     if (name === "custom") return [];

@@ -11,7 +11,7 @@ export default file({
   name: "export_players",
   title: "Export players as CSV",
   description:
-    "Writes players with every field into a CSV file, newest first: all of them, a segment's, those that conditions match, or both. Cells that a spreadsheet would run start with an apostrophe.",
+    "Writes players with every field into a CSV file, newest first: all players, a segment's, those that match conditions, or both combined. Cells that a spreadsheet would run as formulas start with an apostrophe.",
   contentType: "text/csv; charset=utf-8",
   core: true,
   property: "property_id",
@@ -23,11 +23,11 @@ export default file({
       .optional()
       .describe('Such as [{"field":"adt","operator":"gte","value":100}]'),
     logic: z.enum(["and", "or"]).default("and").describe("Joins the conditions"),
-    limit: z.int().min(1).max(MOST).default(MOST).describe("At most so many players"),
+    limit: z.int().min(1).max(MOST).default(MOST).describe("The most players to write"),
   },
   faults: ["invalid", "not_found"],
   async handler({ sql, property, audit, now }, { segment_id, conditions = [], logic, limit }) {
-    // Conditions that stand alone stand at the top, so that an error names them as the caller does.
+    // Without groups the conditions are at the top, so that an error names the caller's own path.
     const rules = segment_id
       ? {
           conditions: [{ field: `segment.${segment_id}`, operator: "in_segment" as const }],
@@ -36,7 +36,7 @@ export default file({
       : { logic, conditions, groups: [] };
     const all = rules.conditions.length + rules.groups.length === 0;
     const audience = all ? sql`p.deleted_at is null` : await audienceMatching(sql, property.id, rules);
-    // What the conditions look for may be an address, which the log must not keep.
+    // The conditions may contain an address, which the log must not keep.
     const diff = { segment_id: segment_id ?? null, conditions: conditions.length, logic, limit };
     audit({ entity: "players", entityId: segment_id ?? null, diff });
     const fields = await customFields({ sql, property });

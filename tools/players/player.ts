@@ -18,7 +18,7 @@ export type PlayerStatus = (typeof PLAYER_STATUSES)[number];
 /** The statuses that callers may set and leave. */
 export const FREE_STATUSES: readonly PlayerStatus[] = ["active", "inactive", "vip_hold"];
 
-/** A player's values as they are or will be, as far as they are known. */
+/** A player's current or future values, as far as they are known. */
 export type PlayerValues = Record<string, unknown>;
 
 /** The email and phone of `input` in their stored form, with their hashes. Throws `invalid`. */
@@ -50,8 +50,8 @@ export function storedAddresses(
 }
 
 /**
- * What the property's lists say about values that are about to be written. `current` keeps an address that somebody
- * else has had erased; nobody gets it anew.
+ * Checks new values against the property's lists. `current` keeps an address that an erasure of another player has
+ * barred; no other player can get it.
  */
 export async function matchLists(
   context: Context,
@@ -60,7 +60,7 @@ export async function matchLists(
 ): Promise<{ erased: boolean; excluded: boolean }> {
   const own = context.property;
   const isNew = (name: "email" | "phone") => current === null || values[name] !== current[name];
-  // Each address by an equality of its own: row-level security lets `in` use no index.
+  // One equality for each address: row-level security lets `in` use no index.
   const listed = (hash: unknown, isNewToIt: boolean) => sql`
     select reason from suppressions
     where property_id = ${own.id} and address_hash = ${hash ?? null}::bytea and lifted_at is null
@@ -77,16 +77,19 @@ export async function matchLists(
   return row!;
 }
 
-/** Refuses a status that is set, or left, by functions alone. */
+/** Refuses to set or leave a status that only functions change. */
 export function checkStatus(wanted: unknown, current: unknown): void {
   if (wanted === undefined || wanted === current) return;
   const free = FREE_STATUSES.join(", ");
   if (current !== undefined && !FREE_STATUSES.includes(current as PlayerStatus)) {
     throw new Fault("conflict", {
-      message: `A player who is ${current} stays so: the status cannot be changed here.`,
+      message: `The player is ${current}; this operation cannot change that.`,
     });
   }
   if (!FREE_STATUSES.includes(wanted as PlayerStatus)) {
-    throw invalid("status", `${wanted} is set by its own function; here it can be ${free}`);
+    throw invalid(
+      "status",
+      `cannot be ${wanted} here, because a function of its own sets that; allowed: ${free}`,
+    );
   }
 }

@@ -7,7 +7,7 @@ import { type Change, type RowOf, table } from "#runtime/operation/table.ts";
 import { suppressAddressesOf } from "#tools/compliance/self-exclusion.ts";
 import customFields from "#tools/custom-fields/custom-fields.table.ts";
 import { mergedCustom, unknownKey } from "#tools/custom-fields/values.ts";
-import { playersTurn } from "#tools/people/locks.ts";
+import { sharedPlayerWriteLock } from "#tools/people/locks.ts";
 import { checkStatus, matchLists, PLAYER_STATUSES, type PlayerValues, storedAddresses } from "./player.ts";
 import { isBirthDate, isCountry, isTimeZone, MOST_CHARACTERS, MOST_TAG, MOST_TAGS } from "./rules.ts";
 
@@ -63,7 +63,7 @@ const columns = {
       .record(z.string(), z.unknown())
       .default({})
       .describe(
-        "The property's own fields by key, from list_custom_fields; null takes one out, what is not named stays",
+        "The property's own fields by key, from list_custom_fields; null removes a value, absent keys stay",
       ),
   ),
   last_visit_at: writable(pastTime().nullish().describe("Not in the future"), { concise: true }),
@@ -76,7 +76,7 @@ const columns = {
       .describe("Labels; an update replaces them all"),
   ),
   legal_hold: readable(
-    z.boolean().describe("Keeps the player's data from being erased; set_legal_hold sets it"),
+    z.boolean().describe("Protects the player's data from erasure; set_legal_hold sets it"),
   ),
   import_job_id: readable(z.uuid().nullable()),
   deleted_at: readable(timestamp().nullable()),
@@ -94,7 +94,7 @@ export default table({
   events: { create: "player.created", update: "player.updated", delete: "player.deleted" },
   core: ["list", "get", "create", "update", "delete"],
   columns,
-  lock: playersTurn,
+  lock: sharedPlayerWriteLock,
   groupCommit: true,
   beforeWrite,
   afterWrite,
@@ -127,14 +127,14 @@ async function beforeWrite(
   return values;
 }
 
-/** An erased person is refused, a self-excluded one is written as such, whatever the caller asked for. */
+/** Refuses erased persons, and gives self-excluded persons their status, whatever the caller sent. */
 async function checkLists(context: Context, values: PlayerValues, current: Player | null): Promise<void> {
   const person = ["email", "phone", "first_name", "last_name", "birth_date"];
   if (!person.some((name) => values[name] !== undefined)) return;
   const found = await matchLists(context, { ...current, ...values }, current);
   if (found.erased) {
     throw new Fault("conflict", {
-      message: "A person with this address had their data erased, and must not be stored again.",
+      message: "The data of a person with this address was erased; the address must not be stored again.",
     });
   }
   if (found.excluded && current?.status !== "deceased") values.status = "self_excluded";

@@ -7,7 +7,7 @@ import { tool } from "#runtime/operation/operation.ts";
 import { update } from "#runtime/operation/rows.ts";
 import type { RowOf } from "#runtime/operation/table.ts";
 import { suppressAddressesOf } from "#tools/compliance/self-exclusion.ts";
-import { playersTurn } from "#tools/people/locks.ts";
+import { sharedPlayerWriteLock } from "#tools/people/locks.ts";
 import { matchLists } from "./player.ts";
 import players from "./players.table.ts";
 
@@ -17,29 +17,29 @@ export default tool({
   name: "restore_player",
   title: "Restore a deleted player",
   description:
-    "Brings back a player who was deleted in the last 30 days, with everything that was known. Consents and suppressions are as the ledger and the lists say today.",
+    "Restores a player who was deleted in the last 30 days, with all data. Consents and suppressions follow the ledger and the lists of today.",
   scope: "write",
   effect: "change",
   property: "propertyId",
   input: {
     propertyId: z.uuid(),
-    playerId: z
-      .uuid()
-      .describe("The id that the deleted player had, from list_audit_logs or your own records"),
+    playerId: z.uuid().describe("The deleted player's id, from list_audit_logs or your own records"),
   },
   output: viewOf(players),
   faults: ["not_found", "conflict"],
   async handler(context, { playerId }) {
-    await context.sql`${adHoc(raw(playersTurn(context.property.id)))}`;
+    await context.sql`${adHoc(raw(sharedPlayerWriteLock(context.property.id)))}`;
     const deleted = await lockDeleted(context, playerId);
     const lists = await matchLists(context, deleted);
     if (await isTaken(context, deleted.player_id)) {
       throw new Fault("conflict", {
-        message: `The player_id ${JSON.stringify(deleted.player_id)} belongs to another player by now.`,
+        message: `Another player now has the player_id ${JSON.stringify(deleted.player_id)}.`,
       });
     }
     if (lists.erased) {
-      throw new Fault("conflict", { message: "A person with this address had their data erased since." });
+      throw new Fault("conflict", {
+        message: "Since the deletion, the data of a person with this address was erased.",
+      });
     }
     const excluded = lists.excluded && deleted.status !== "deceased";
     const row = await update(context, players, playerId, {
@@ -66,7 +66,7 @@ async function lockDeleted({ sql, property }: Context, id: string): Promise<Dele
   const player = one(players, "player", id);
   if (player.status === "erased") {
     throw new Fault("conflict", {
-      message: "This player's data was erased: there is nothing to bring back.",
+      message: "This player's data was erased: nothing is left to restore.",
     });
   }
   if (player.deleted_at === null) throw new Fault("conflict", { message: "This player is not deleted." });

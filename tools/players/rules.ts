@@ -1,4 +1,4 @@
-/** What a player's columns hold, whether it comes as JSON or in the cells of a file. */
+/** The rules for a player's values, from JSON or from a file's cells. */
 export const MOST_CHARACTERS = {
   player_id: 200,
   first_name: 200,
@@ -13,14 +13,14 @@ export const MOST_CHARACTERS = {
 export const MOST_TAGS = 100;
 export const MOST_TAG = 100;
 
-/** Whether it is of the form of an ISO 3166 code. */
+/** Whether the text has the form of an ISO 3166 code. */
 export function isCountry(text: string): boolean {
   return /^[A-Za-z]{2}$/.test(text);
 }
 
 const zones = new Map<string, boolean>();
 
-/** Whether it is the name of a time zone. */
+/** Whether the text names a time zone. */
 export function isTimeZone(name: string): boolean {
   let known = zones.get(name);
   if (known === undefined) {
@@ -39,7 +39,7 @@ function hasZone(name: string): boolean {
   }
 }
 
-/** Whether a day of the calendar can be one of birth; `now` is in milliseconds. */
+/** Whether a calendar day can be a date of birth; `now` is in milliseconds. */
 export function isBirthDate(day: string, now: number): boolean {
   return day >= "1900-01-01" && day <= new Date(now).toISOString().slice(0, 10);
 }

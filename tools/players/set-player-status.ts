@@ -5,18 +5,18 @@ import { changedFields, lockRow } from "#runtime/operation/crud.ts";
 import { tool } from "#runtime/operation/operation.ts";
 import { update } from "#runtime/operation/rows.ts";
 import { CHANNELS } from "#tools/compliance/channels.ts";
-import { haltSends } from "#tools/compliance/sends-under-way.ts";
+import { stopSends } from "#tools/compliance/sends-under-way.ts";
 import { FREE_STATUSES } from "./player.ts";
 import players from "./players.table.ts";
 
-/** What this function sets and takes back. Self-exclusion and erasure have their own, and stay. */
+/** The statuses that this function sets and removes. Self-exclusion and erasure have their own functions. */
 const SET = ["banned", "deceased"] as const;
 
 export default tool({
   name: "set_player_status",
   title: "Ban a player, or note a death",
   description:
-    "Marks a player as banned or deceased, who then gets no messages at all. A signed-in admin or manager alone takes that back, to active, inactive or vip_hold. Self-exclusion is create_self_exclusion, and is never taken back.",
+    "Marks a player as banned or deceased: they get no messages at all. Only a signed-in admin or manager can reverse that, to active, inactive or vip_hold. For self-exclusion use create_self_exclusion; nobody can reverse it.",
   scope: "write",
   effect: "change",
   property: "propertyId",
@@ -26,7 +26,7 @@ export default tool({
     status: z
       .enum([...SET, ...(FREE_STATUSES as ["active", "inactive", "vip_hold"])])
       .describe("banned and deceased get no messages"),
-    reason: z.string().trim().min(1).max(500).optional().describe("Kept in the audit log"),
+    reason: z.string().trim().min(1).max(500).optional().describe("Recorded in the audit log"),
   },
   output: viewOf(players),
   faults: ["not_found", "conflict", "forbidden"],
@@ -35,15 +35,15 @@ export default tool({
     const current = await lockRow(context, players, playerId);
     const before = current.status;
     if (before === "self_excluded" || before === "erased") {
-      throw new Fault("conflict", { message: `A player who is ${before} stays so.` });
+      throw new Fault("conflict", { message: `The player is ${before}; this status cannot be changed.` });
     }
     const lifts = (SET as readonly string[]).includes(before) && before !== status;
     if (lifts && call.actor.type !== "user" && call.actor.type !== "system") {
       throw new Fault("forbidden", {
-        message: `The player is ${before}: a signed-in admin or manager alone takes that back.`,
+        message: `The player is ${before}. Only a signed-in admin or manager can change that.`,
       });
     }
-    if (status === "banned" || status === "deceased") await haltSends(context, [playerId], CHANNELS, status);
+    if (status === "banned" || status === "deceased") await stopSends(context, [playerId], CHANNELS, status);
     const row = await update(context, players, playerId, { status });
     emit("player.updated", row, changedFields(current, row));
     audit({ entity: "players", entityId: playerId, diff: { status: before, ...(reason && { reason }) } });

@@ -11,9 +11,9 @@ export default table({
   columns: {
     player_id: createOnly(z.uuid().describe("The player's id, from list_players")),
     network: createOnly(
-      z.string().trim().min(1).max(60).toLowerCase().describe("Where, such as facebook, x or whatsapp"),
+      z.string().trim().min(1).max(60).toLowerCase().describe("The network, such as facebook, x or whatsapp"),
     ),
-    content_type: createOnly(z.enum(["game", "offer", "campaign"]).describe("What was shared")),
+    content_type: createOnly(z.enum(["game", "offer", "campaign"]).describe("The kind of the shared thing")),
     content_id: createOnly(z.string().trim().min(1).max(200).nullish().describe("Its id")),
     share_url: createOnly(
       z
@@ -32,6 +32,8 @@ export default table({
       where property_id = ${property.id} and id = ${id} and deleted_at is null and status <> 'erased'
       for key share`;
     if (found.length > 0) return input;
-    throw new Fault("not_found", { message: `player_id: no player with the id ${id} in this property.` });
+    throw new Fault("not_found", {
+      message: `player_id: no player with the id ${id} in this property. See list_players.`,
+    });
   },
 });

@@ -2,11 +2,11 @@ import { z } from "zod";
 import { tool } from "#runtime/operation/operation.ts";
 import { Preference, preferencesOf } from "./preferences.ts";
 
-/** The page of a message's link calls it; the link's token names the property and the send. */
+/** The preference page of a message's link calls it; the link's token names the property and the send. */
 export default tool({
   name: "get_preferences",
   title: "Get a recipient's preferences",
-  description: "Says by which channels marketing may now reach the recipient of one message.",
+  description: "Shows for the recipient of one message which channels are on for marketing now.",
   scope: "read",
   effect: "read",
   access: "operator",

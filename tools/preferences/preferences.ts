@@ -14,10 +14,10 @@ export const CONSENT_TEXTS: Partial<Record<Channel, (name: string) => string>> =
 
 export const Preference = z.object({
   channel: z.enum(CHANNELS),
-  on: z.boolean().describe("Messages may go out by it now"),
+  on: z.boolean().describe("The gate allows messages on the channel now"),
   can_turn_on: z
     .boolean()
-    .describe("The link proves the address, and only the player's own wish is in the way"),
+    .describe("The link can turn it on: it proves the address, and only the player's own request bars it"),
 });
 export type Preference = z.output<typeof Preference>;
 
@@ -28,7 +28,7 @@ export interface RecipientPreferences {
   preferences: Preference[];
 }
 
-// The player's own wishes, which the player may change.
+// The suppressions that the player requested, and may lift.
 const WISHES = ["no_consent", "consent_expired", "suppressed"];
 
 /**
@@ -66,14 +66,14 @@ export async function preferencesOf(context: Tenant, sendId: string): Promise<Re
 /** A send with its player, and the gate's reasons by channel. */
 interface SendRow extends Record<Channel, string[] | null> {
   sent_by: Channel;
-  /** Another player has the address by now, and has not refused. */
+  /** Another player has the address now, and has not refused. */
   passed_on: boolean;
   player_id: string | null;
   email_known: boolean;
   phone_known: boolean;
   push_known: boolean;
   is_theirs: boolean | null;
-  /** A suppression stands that is not the player's own wish. */
+  /** A suppression stands that the player did not request. */
   is_barred: boolean;
 }
 

@@ -17,7 +17,10 @@ import { unsubscribe } from "./unsubscribe.ts";
 
 const channels = z.array(z.enum(CHANNELS)).max(CHANNELS.length).default([]);
 const SOURCE = "preference_page";
-/** Grants a day by the links of one player: the holder of a message could fill the ledger. Off is never refused. */
+/**
+ * Grants a day by the links of one player: otherwise the holder of a message could fill the ledger. Refusals have no
+ * limit.
+ */
 const MOST_GRANTS = 10;
 const DAY = 86_400;
 
@@ -26,13 +29,13 @@ export default tool({
   name: "save_preferences",
   title: "Save a recipient's preferences",
   description:
-    "Takes the recipient of one message off channels, or puts them on again by a link sent to that very address. Off is always allowed. Safe to repeat.",
+    "Turns channels off for the recipient of one message, or on again by a link that was sent to that very address. Off is always allowed. Safe to repeat.",
   scope: "write",
   effect: "change",
   access: "operator",
   input: {
     sendId: z.uuid().describe("From list_campaign_sends"),
-    off: channels.describe("Consent is taken back, the address is suppressed, open sends are cancelled"),
+    off: channels.describe("Revokes consent, suppresses the address and cancels open sends"),
     on: channels.describe("The player agrees anew to the text that the page shows"),
   },
   output: z.object({ preferences: z.array(Preference) }),
@@ -50,7 +53,7 @@ export default tool({
   },
 });
 
-/** The ledger names the holder of the link, who is anonymous. */
+/** The link's holder is anonymous; the ledger records them as the player. */
 function asPlayer(context: Context): Context {
   return { ...context, call: { ...context.call, actor: { type: "anonymous", id: null } } };
 }
@@ -61,7 +64,7 @@ async function turnOff(
   recipient: RecipientPreferences,
   channel: Channel,
 ): Promise<void> {
-  // By the address, for everyone who has it.
+  // By the address, for every player who has it.
   if (channel === "email") await unsubscribe(context, { sendId, method: SOURCE });
   else if (recipient.player_id !== null)
     await revoke(context, {

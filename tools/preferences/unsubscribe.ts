@@ -11,20 +11,20 @@ export default tool({
   name: "unsubscribe",
   title: "Unsubscribe a recipient",
   description:
-    "Takes the recipient of one message off the list: consent for email is revoked, the address is suppressed and pending sends are cancelled. Safe to repeat.",
+    "Unsubscribes the recipient of one message: consent for email is revoked, the address is suppressed and pending sends are cancelled. Safe to repeat.",
   scope: "write",
   effect: "change",
   access: "operator",
   input: {
     sendId: z.uuid().describe("The campaign send that the message belongs to"),
-    method: z.enum(METHODS).default("one_click").describe("The way in which the person asked"),
+    method: z.enum(METHODS).default("one_click").describe("How the person unsubscribed"),
   },
   output: z.object({
     success: z.literal(true),
     erased: z
       .boolean()
       .describe(
-        "The recipient's data was erased with the address, which was barred then; nothing is left to record",
+        "The recipient's data was erased, and the erasure barred the address; nothing is left to record",
       ),
   }),
   faults: ["not_found"],
@@ -60,8 +60,8 @@ export async function unsubscribe(
 }
 
 /**
- * Whether unsubscribing this send would change nothing: the send is marked, the address is suppressed, and every player
- * concerned has refused email last. These are the players with the address and the send's own.
+ * Whether unsubscribing this send would change nothing. Then the send is marked, the address is suppressed, and every
+ * concerned player last refused email. Those are the players with the address, and the send's own.
  */
 export async function isUnsubscribed({ sql, property }: Tenant, sendId: string): Promise<boolean> {
   const isRefused = sql`coalesce(p.consents -> 'email' = 'false', false) and exists (
@@ -107,7 +107,7 @@ async function findRecipient({ sql, property }: Context, sendId: string): Promis
   return one(sends, "campaign send", sendId);
 }
 
-/** Only the hash is left of an address that no player has any more. */
+/** Only the hash remains of an address that no player has any more. */
 async function suppressHash({ sql, property }: Context, hash: Buffer): Promise<void> {
   await sql`
     insert into suppressions (property_id, channel, address_hash, reason, source)

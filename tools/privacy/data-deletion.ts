@@ -3,8 +3,8 @@ import { Fault } from "#runtime/faults.ts";
 import type { Context } from "#runtime/operation/context.ts";
 import { tool } from "#runtime/operation/operation.ts";
 import { CHANNELS } from "#tools/compliance/channels.ts";
-import { haltSends } from "#tools/compliance/sends-under-way.ts";
-import { haltPlayers, importTurn } from "#tools/people/locks.ts";
+import { stopSends } from "#tools/compliance/sends-under-way.ts";
+import { lockImports, lockPlayerWrites } from "#tools/people/locks.ts";
 import { eraseTraces } from "./erase.ts";
 import finishErasure from "./finish-erasure.job.ts";
 import { findPlayer } from "./player.ts";
@@ -20,15 +20,15 @@ const Result = z.object({
   anonymized: counts.describe("Rows kept without the person, by table"),
   retained: z
     .array(z.object({ table: z.string(), basis: z.string() }))
-    .describe("What is still kept, and the legal basis for it"),
+    .describe("The rows that are kept, each with its legal basis"),
   shared_with: z
     .array(z.uuid())
     .describe(
-      "Other players who have an address of this one: their records stay, and the address is barred. Told once",
+      "Other players with an address of this one: their records stay, and the address is barred. Only the first answer lists them",
     ),
 });
 
-/** A batch is recorded soon after its messages have started. */
+/** A batch's outcomes are recorded shortly after its messages have started. */
 const SETTLED_WITHIN_MS = 3_000;
 const LATE_SECONDS = 60;
 
@@ -36,7 +36,7 @@ export default tool({
   name: "data_deletion",
   title: "Erase a player's data",
   description:
-    "Erases everything that knows the player, for good: records, messages, answers kept for replays, callbacks. Sends and consents stay without a name; a keyed hash of each address bars it from being written to or stored again. Refused under legal hold. Safe to repeat.",
+    "Erases all data of a player, for good: records, messages, answers stored for replays, callbacks. Sends and consents stay anonymous; a keyed hash of each address prevents messages to it and storing it again. Refused under legal hold. Safe to repeat.",
   scope: "write",
   effect: "destroy",
   core: true,
@@ -45,7 +45,7 @@ export default tool({
     propertyId: z.uuid(),
     playerId: z.uuid().describe("From list_players"),
     reason: z.string().max(2000).optional().describe("Not stored: it may be about the person"),
-    requestedBy: z.uuid().optional().describe("The user who asked for it. Default: who calls"),
+    requestedBy: z.uuid().optional().describe("The user who requested it. Default: the caller"),
   },
   output: Result,
   faults: ["invalid", "not_found", "legal_hold"],
@@ -53,18 +53,18 @@ export default tool({
   async handler(context, { playerId, requestedBy }) {
     const { sql, call, emit, enqueue, audit } = context;
     await sql`set local lock_timeout = '20s'`;
-    // Imports take the same turns: a batch that runs is waited for, and the next one finds the person barred.
-    await importTurn(context);
+    // Imports take the same lock: a running batch finishes first, and the next batch finds the person barred.
+    await lockImports(context);
     const player = await findPlayer(context, playerId, { lock: true });
     if (player.status === "erased") return await formerResult(context, player.id);
     if (player.legal_hold) throw new Fault("legal_hold");
-    await haltSends(context, [player.id], CHANNELS, "erased", { withinMs: SETTLED_WITHIN_MS });
+    await stopSends(context, [player.id], CHANNELS, "erased", { withinMs: SETTLED_WITHIN_MS });
     const person = await personOf(context, player);
     const requestId = await openRequest(context, "deletion", player.id, requestedBy ?? call.actor.id);
     const { blanked, ...erased } = await eraseTraces(context, person, requestId);
-    // Only now, because it keeps others from storing players. Who was judged before has stored, and is found; who
-    // comes later waits, and finds the address barred.
-    await haltPlayers(context);
+    // Locked last, because it keeps others from storing players. A player stored before is found by now. A later writer
+    // waits, and finds the address barred.
+    await lockPlayerWrites(context);
     const shared_with = await sharersOf(context, person);
     await completeRequest(context, requestId, erased);
     emit("player.erased", { id: player.id, request_id: requestId });
@@ -78,7 +78,7 @@ export default tool({
   },
 });
 
-/** What the erasure answered that has been done already. */
+/** The result of the earlier erasure. */
 async function formerResult({ sql, property, audit }: Context, playerId: string) {
   const [request] = await sql<
     { id: string; result: Omit<z.output<typeof Result>, "success" | "request_id" | "shared_with"> }[]

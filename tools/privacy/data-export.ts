@@ -11,7 +11,7 @@ import type { About, Trace } from "./traces/trace.ts";
 
 const VERSION = 1;
 
-/** What the specification names is there, also where nothing is known. */
+/** The specification's keys are always present, even when empty. */
 const NAMED = [
   "consent_records",
   "campaign_sends",
@@ -25,14 +25,14 @@ const NAMED = [
   "audit_entries",
 ];
 
-/** How we keep a record says nothing to the person. */
+/** Our own bookkeeping means nothing to the person. */
 const INTERNAL = /(_hash|_hashes|^salt|^dedupe_key|^claimed_(by|at)|^erased_by|^property_id)$/;
 
 export default tool({
   name: "data_export",
   title: "Export everything about a player",
   description:
-    "Answers one JSON object with everything that knows the player: the record, consents, sends, plays, messages, lists, audit entries and what else there is, also entries that know the address by its hash alone. The export itself is recorded.",
+    "Returns all data of a player as one JSON object: the record, consents, sends, plays, messages, lists, audit entries and all else, also entries with only a hash of the address. The export itself is recorded.",
   scope: "read",
   effect: "read",
   core: true,
@@ -41,7 +41,7 @@ export default tool({
   input: { propertyId: z.uuid(), playerId: z.uuid().describe("From list_players") },
   output: z
     .record(z.string(), z.unknown())
-    .describe("By record type; lists are empty where nothing is known"),
+    .describe("By record type; a type without records has an empty list"),
   faults: ["not_found"],
   deadline: 30_000,
   async handler(context, { playerId }) {
@@ -90,17 +90,17 @@ async function rowsOf(about: About, { table, rows, more, searched }: Trace): Pro
 const UUIDS = new RegExp(UUID, "g");
 const ADDRESSES = /[^\s"'<>()[\]\\,;:=@]{1,64}@[^\s"'<>()[\]\\,;:=@]{1,253}|\+\d{6,15}/g;
 
-/** What was found by its text, is about someone else, and names another player is not shown to this one. */
+/** Leaves out rows that text search found, that are about another record, and that name another player. */
 async function withoutOthers({ sql, property, person }: About, rows: object[]): Promise<object[]> {
   const named = rows.map((row) => {
     const text = JSON.stringify(row).toLowerCase();
     return isAbout(row, person.id) ? [] : [...(text.match(UUIDS) ?? []), ...(text.match(ADDRESSES) ?? [])];
   });
-  const asked = [...new Set(named.flat())];
-  if (asked.length === 0) return rows;
+  const names = [...new Set(named.flat())];
+  if (names.length === 0) return rows;
   const live = sql`p.property_id = ${property.id} and p.id <> ${person.id} and p.deleted_at is null`;
   const players = await sql<{ name: string }[]>`
-    select n as name from unnest(${asked}::text[]) as n
+    select n as name from unnest(${names}::text[]) as n
     where (exists (select from players p where p.email = n and ${live})
         or exists (select from players p where p.phone = n and ${live})
         or exists (select from players p where p.id = case when n ~ '^[0-9a-f-]{36}$' then n::uuid end and ${live}))
@@ -110,13 +110,13 @@ async function withoutOthers({ sql, property, person }: About, rows: object[]): 
   return rows.filter((_, at) => !named[at]!.some((name) => others.has(name)));
 }
 
-/** An audit row about the player's record, or an event about it or something of it. */
+/** An audit row about the player's record, or an event about the player or something of theirs. */
 function isAbout(row: Partial<Record<string, unknown>>, id: string): boolean {
   const { object } = (row.data ?? {}) as { object?: { id?: unknown; player_id?: unknown } };
   return [row.entity_id, row.player_id, object?.id, object?.player_id].includes(id);
 }
 
-/** Where records have no time of their own. */
+/** For records without a time of their own. */
 const ORDERS: Record<string, string> = {
   campaign_clicks: "t.created_at, t.send_id, t.link_id",
   import_errors: "t.job_id, t.row, t.seq",

@@ -7,7 +7,7 @@ import type { Anonymized, Erasure, Trace } from "./traces/trace.ts";
 
 type Counts = Record<string, number>;
 
-/** Which rows of a ledger an erasure has blanked: what a verifier holds against those that name it. */
+/** The rows of a ledger that an erasure has blanked. A verifier compares them with the rows that name the erasure. */
 export interface Blanked {
   rows: number;
   ids_sha256: string;
@@ -22,8 +22,8 @@ export interface Erased {
 }
 
 /**
- * Erases a person from every table of the registry, in the caller's transaction. Safe to repeat. `erasedBy` names
- * this erasure in the ledgers, once: the caller's audit row with that `entity_id` says what was blanked.
+ * Erases a person from every table of the registry, in the caller's transaction. Safe to repeat. `erasedBy` identifies
+ * this erasure in the ledgers: the caller's audit row with that `entity_id` says which rows were blanked.
  */
 export async function eraseTraces(
   { sql, property }: Pick<Context, "sql" | "property">,
@@ -45,7 +45,7 @@ export async function eraseTraces(
       if ("erased_by" in set) erased.blanked[table] = { rows: ids.length, ids_sha256: idsHash(ids) };
     }
   }
-  await barForGood(erasure);
+  await suppressErased(erasure);
   await refuseFormer(erasure);
   if (person.ownHashes.length > 0) {
     erased.retained.push({ table: "suppressions", basis: "A keyed hash of each address bars it for good" });
@@ -86,8 +86,8 @@ async function anonymize(erasure: Erasure, { table, rows }: Trace, { set }: Anon
   return changed.map(({ id }) => id);
 }
 
-/** Nothing is sent to these addresses again, and no one is stored under them. */
-async function barForGood({ sql, property, person }: Erasure): Promise<void> {
+/** Bars these addresses for ever: no message goes to them, and no player can get them. */
+async function suppressErased({ sql, property, person }: Erasure): Promise<void> {
   await sql`
     insert into suppressions (property_id, channel, address_hash, reason)
     select ${property.id}, 'all', decode(h, 'hex'), 'erased' from unnest(${person.ownHashes}::text[]) as h
@@ -95,8 +95,8 @@ async function barForGood({ sql, property, person }: Erasure): Promise<void> {
 }
 
 /**
- * A former address may be somebody else's by now whom the property does not know: nothing is sent to it, until
- * whoever has it opts in anew.
+ * Suppresses former addresses. Another person may own one by now, and the property does not know them. It gets no
+ * message until its new owner opts in.
  */
 async function refuseFormer({ sql, property, person }: Erasure): Promise<void> {
   const rows = person.former.flatMap(({ hash, isEmail }) =>

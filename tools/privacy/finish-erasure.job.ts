@@ -14,7 +14,7 @@ interface Input {
   hashes: string[];
 }
 
-/** What was on its way when a person was erased, and has arrived since, goes the same way. */
+/** Erases the data that was under way during an erasure, and has arrived since. */
 const finishErasure: Job<Input> = job({
   name: "finish_erasure",
   attempts: 20,
@@ -41,7 +41,7 @@ const finishErasure: Job<Input> = job({
 });
 export default finishErasure;
 
-/** What blanks rows of a ledger is in the ledger itself. */
+/** The ledger itself records each blanking of its rows. */
 async function recordPass(
   { sql, property, call }: Context,
   pass: string,

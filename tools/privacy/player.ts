@@ -2,7 +2,7 @@ import { one } from "#runtime/faults.ts";
 import type { Context } from "#runtime/operation/context.ts";
 import type { KnownPlayer } from "./traces/person.ts";
 
-/** The player's record, also when it is deleted: what is hidden is still stored. Throws `not_found`. */
+/** The player's record, even when deleted: deleted data is still stored. Throws `not_found`. */
 export async function findPlayer(
   { sql, property }: Context,
   id: string,

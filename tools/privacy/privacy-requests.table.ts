@@ -7,9 +7,9 @@ import { dueAt, OPEN_STATUSES, REQUEST_STATUSES, REQUEST_TYPES } from "./request
 
 const columns = {
   player_id: createOnly(
-    z.uuid().nullish().describe("From list_players; null while it is not known who asks"),
+    z.uuid().nullish().describe("From list_players; null while the person is not identified"),
   ),
-  type: createOnly(z.enum(REQUEST_TYPES).describe("What the person asks for")),
+  type: createOnly(z.enum(REQUEST_TYPES).describe("The kind of the request")),
   status: writable(z.enum(REQUEST_STATUSES).default("received").describe("completed and rejected are final")),
   regulation: createOnly(
     z.string().trim().min(1).max(40).default("gdpr").describe("One of the property's privacy_deadlines"),
@@ -26,7 +26,7 @@ export default table({
   name: "privacy_requests",
   noun: "privacy_request",
   description:
-    "What a person has asked for by privacy law, and by when it is due. data_export and data_deletion complete the open request of their type, or write one.",
+    "A person's request under privacy law, with its due time. data_export and data_deletion complete the open request of their type, or record a new one.",
   verbs: ["list", "get", "create", "update"],
   columns,
   beforeWrite,
@@ -39,7 +39,9 @@ async function beforeWrite(
   const { status } = input;
   const changes = status !== undefined && status !== current?.status;
   if (current && changes && !OPEN_STATUSES.includes(current.status)) {
-    throw new Fault("conflict", { message: `A request that is ${current.status} stays so.` });
+    throw new Fault("conflict", {
+      message: `The request is ${current.status}, which is final. Create a new request.`,
+    });
   }
   const done = changes && !OPEN_STATUSES.includes(status) ? { completed_at: "now" } : {};
   if (verb !== "create") return { ...input, ...done };

@@ -8,7 +8,7 @@ export const REQUEST_STATUSES = ["received", "verifying", "processing", "complet
 export type RequestStatus = (typeof REQUEST_STATUSES)[number];
 export const OPEN_STATUSES: readonly RequestStatus[] = ["received", "verifying", "processing"];
 
-/** When a request is due, as the property's deadlines say. Throws `invalid` for a regulation that has none. */
+/** The due time of a request, by the property's deadlines. Throws `invalid` for a regulation without a deadline. */
 export async function dueAt(
   { sql, property }: Context,
   regulation: string,
@@ -22,7 +22,7 @@ export async function dueAt(
   return row.due;
 }
 
-/** The open request of this type that the player has made first, or a new one, being processed now. */
+/** The player's first open request of this type, else a new one. It is now processing. */
 export async function openRequest(
   context: Context,
   type: RequestType,
@@ -47,7 +47,7 @@ export async function openRequest(
   return row!.id;
 }
 
-/** The request is met. `result` holds numbers and names of tables, and nothing of the person. */
+/** Completes the request. `result` holds numbers and names of tables, and no personal data. */
 export async function completeRequest(
   { sql, property }: Context,
   id: string,

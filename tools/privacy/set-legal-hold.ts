@@ -7,7 +7,7 @@ export default tool({
   name: "set_legal_hold",
   title: "Set or lift a legal hold",
   description:
-    "Keeps a player's data from being erased, such as while a claim is open, or lets it be erased again. A signed-in admin or manager alone can do it.",
+    "Protects a player's data from erasure, such as while a claim is open, or ends that protection. Only a signed-in admin or manager can do it.",
   scope: "write",
   effect: "change",
   access: "manager",

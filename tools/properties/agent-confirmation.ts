@@ -2,14 +2,14 @@ import { z } from "zod";
 import { Fault } from "#runtime/faults.ts";
 import type { Call } from "#runtime/operation/context.ts";
 
-/** A setting of a property and of a key: either of them switches it off. */
+/** A setting of a property and of a key: either can switch it off. */
 export const AgentConfirmation = z
   .enum(["on", "off"])
   .describe(
-    "Over MCP, what reaches people or cannot be taken back is shown first, and done once it is confirmed",
+    "Over MCP, an action that reaches people or cannot be undone is shown first, and runs once it is confirmed",
   );
 
-/** No agent loosens what holds it. Throws `forbidden`. */
+/** An agent cannot loosen its own confirmations. Throws `forbidden`. */
 export function refuseAgents({ transport }: Call, wanted: "on" | "off" | undefined): void {
   if (transport !== "mcp" || wanted !== "off") return;
   throw new Fault("forbidden", {

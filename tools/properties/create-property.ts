@@ -11,7 +11,7 @@ export default tool({
   name: "create_property",
   title: "Create a property",
   description:
-    "Makes a property (tenant). Its players, campaigns and keys are apart from every other property's. It starts with the quiet hours and frequency rules of the United States; see list_quiet_hours_rules.",
+    "Creates a property (tenant). Its players, campaigns and keys are separate from other properties'. It starts with the quiet hours and frequency rules of the United States; see list_quiet_hours_rules.",
   scope: "write",
   effect: "create",
   access: "operator",

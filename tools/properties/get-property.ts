@@ -10,7 +10,7 @@ export default tool({
   effect: "read",
   realm: "system",
   property: "propertyId",
-  input: { propertyId: z.uuid().optional().describe("Default: the one that the credential is for") },
+  input: { propertyId: z.uuid().optional().describe("Default: the credential's property") },
   output: PropertyView,
   faults: [],
   async handler({ sql, property }) {

@@ -14,32 +14,32 @@ const zone = z.string().refine(isTimeZone, "must be an IANA time zone, such as A
 
 /** The settings of a property that an operator can change. */
 export const settings = {
-  legal_name: text(300).describe("Who the messages come from, by law"),
+  legal_name: text(300).describe("The legal sender of the messages"),
   postal_address: text(500).describe("A physical address: every marketing email must show one"),
   timezone: zone.describe("IANA time zone"),
   default_country: z
     .string()
     .regex(/^[A-Z]{2}$/, "must be an ISO 3166 code, such as US")
-    .describe("ISO 3166 code, for phones and players that name none"),
+    .describe("ISO 3166 code, for phones and players without a country"),
   privacy_policy_url: z.url().max(2000).nullable().describe("Linked in emails"),
-  responsible_gaming_footer: text(2000).describe("Put under emails that lack it"),
+  responsible_gaming_footer: text(2000).describe("Appended to emails without it"),
   help_text: text(320).describe("The answer to HELP"),
   opt_in_text: text(320).describe("The answer to START after STOP"),
-  sms_stop_text: text(320).describe("The answer to STOP. It may confirm, and must not advertise"),
+  sms_stop_text: text(320).describe("The answer to STOP. It may confirm, but must not advertise"),
   sms_opt_out_text: z
     .string()
     .trim()
     .min(1)
     .max(100)
     .regex(/\bSTOP\b/i, "must tell people to reply STOP")
-    .describe("The end of text messages that do not say themselves how to opt out"),
-  min_age: z.int().min(18).max(120).describe("Nobody younger is written to"),
+    .describe("Appended to text messages without opt-out instructions"),
+  min_age: z.int().min(18).max(120).describe("Younger players get no messages"),
   email_consent_mode: z
     .enum(["opt_in", "opt_out"])
-    .describe("opt_out: email goes to whoever has not refused"),
+    .describe("opt_out: email goes to all players who have not refused"),
   revocation_scope: z
     .enum(["all_channels_phone", "channel"])
-    .describe("Taking back one of sms and voice takes back both, or that channel"),
+    .describe("Revoking sms or voice revokes both, or only that channel"),
   tracking: z
     .enum(["on", "off"])
     .describe("Whether opens and clicks of emails are counted; off also leaves their links as they are"),
@@ -47,8 +47,8 @@ export const settings = {
   hard_bounce_limit: limit("An address is suppressed after so many permanent bounces"),
   complaint_limit: limit("Consent is taken back after so many complaints"),
   soft_bounce_limit: limit("An address is suppressed after so many passing bounces within 7 days"),
-  from_email: z.email().nullable().describe("The sender where a campaign or provider names none"),
-  from_name: text(200).describe("The sender's name where a campaign names none"),
+  from_email: z.email().nullable().describe("The sender if neither campaign nor provider has one"),
+  from_name: text(200).describe("The sender's name if the campaign has none"),
   privacy_deadlines: z
     .record(z.string().min(1).max(40), z.iso.duration())
     .describe('By regulation, how long a privacy request may take, such as {"gdpr": "P1M"}'),
@@ -70,7 +70,7 @@ export function propertyColumns() {
   return raw(Object.keys(PropertyView.shape).join(", "));
 }
 
-/** The given settings alone: what is undefined stays as it is. */
+/** The given settings alone: undefined ones stay unchanged. */
 export function given(values: Record<string, unknown>): Record<string, unknown> {
   return Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined));
 }

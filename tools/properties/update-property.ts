@@ -12,7 +12,7 @@ export default tool({
   name: "update_property",
   title: "Change the property's settings",
   description:
-    "Changes the given settings; for a signed-in manager or the operator's command line, not for an API key. Every marketing email needs legal_name and postal_address; preflight_campaign says what is missing.",
+    "Changes the given settings. Only a signed-in manager or the operator's command line may call it, not an API key. Every marketing email needs legal_name and postal_address; preflight_campaign lists missing settings.",
   scope: "write",
   effect: "change",
   access: "manager",

@@ -3,28 +3,27 @@ import type { Context } from "#runtime/operation/context.ts";
 import type { EventName } from "#runtime/operation/events.ts";
 import { addressHash, normalizeEmail, normalizePhone } from "#tools/people/address.ts";
 import { isMachine, recordEngagement } from "#tools/tracking/engagement.ts";
-import { type Consequence, drawConsequences } from "./bounce-limits.ts";
+import { applyConsequences, type Consequence } from "./bounce-limits.ts";
 import type { ProviderRecord } from "./columns.ts";
 import type { VendorChannel } from "./provider.ts";
 
-/** The record whose vendor tells. */
-export type Teller = Pick<ProviderRecord, "id" | "channel" | "kind">;
+/** The provider's record whose vendor sent the notices. */
+export type NoticeProvider = Pick<ProviderRecord, "id" | "channel" | "kind">;
 
 /**
- * Writes what a provider tells of its sends into them, once, whatever the order: what is known better is never
- * undone, and a send of which nobody could tell is settled. Then draws the consequences. Sends of other
- * providers, and of other properties, are not found.
+ * Writes a provider's notices into their sends, once, in any order. Better knowledge is never overwritten, and an
+ * unknown outcome is settled. Then applies the consequences. Sends of other providers and properties are not found.
  */
 export async function applyNotices(
   context: Context,
-  teller: Teller,
+  provider: NoticeProvider,
   notices: readonly Notice[],
 ): Promise<void> {
-  const rows = notices.map((notice) => toRow(context, teller, notice));
-  const changes = await writeNotices(context, teller, rows);
+  const rows = notices.map((notice) => toRow(context, provider, notice));
+  const changes = await writeNotices(context, provider, rows);
   announce(context, changes);
   const consequences = [...changes.flatMap(consequencesOf), ...ofNoSend(rows, changes)];
-  await drawConsequences(context, teller, consequences);
+  await applyConsequences(context, provider, consequences);
   await engage(context, notices, changes);
 }
 
@@ -41,10 +40,10 @@ interface Row {
   n: number;
 }
 
-/** A notice as statements read it; its address by the hash alone. */
+/** A notice as a row for statements; it holds only the hash of the address. */
 export function toRow(
   { property }: Context,
-  { channel }: Pick<Teller, "channel">,
+  { channel }: Pick<NoticeProvider, "channel">,
   notice: Notice,
 ): Omit<Row, "n"> {
   const { kind, sendId, providerMessageId, address, at, code, message } = notice;
@@ -74,7 +73,7 @@ interface Changed {
   /** Hex. */
   hash: string | null;
   error_code: string | null;
-  /** The vendor had taken it, and nobody has told of that: the record of the sending comes later, or never. */
+  /** The vendor had taken it, and no notice said so before: our own record comes later, or never. */
   sent: boolean;
   delivered: boolean;
   hard: boolean;
@@ -82,30 +81,30 @@ interface Changed {
   failed: boolean;
   complained: boolean;
   unsubscribed: boolean;
-  /** Places, in what was given, of the notices of it. */
-  told: number[];
+  /** Indexes of the send's notices in the given list. */
+  indexes: number[];
 }
 
-// A person who reads, complains or leaves has got the message.
+// A person who reads, complains or unsubscribes has received the message.
 const ARRIVED = ["delivered", "opened", "clicked", "complained", "unsubscribed"];
 
-/** A vendor that gives our id back is believed; else the message's own id finds it, among what the address was sent. */
-function matched({ sql, property }: Context, { id, channel }: Teller, rows: readonly Row[]) {
+/** Our own id in a notice finds its send. Else the vendor's message id finds it, among the sends to the address. */
+function matched({ sql, property }: Context, { id, channel }: NoticeProvider, rows: readonly Row[]) {
   return sql`
-    told as materialized (
+    notice as materialized (
       select n, kind, send_id, message_id, decode(hash, 'hex') as hash, least(at, now()) as at, permanent, code, message
       from jsonb_to_recordset(${rows}::jsonb) as t(n int, kind text, send_id uuid, message_id text, hash text,
         at timestamptz, permanent boolean, code text, message text)
     ), matched as materialized (
-      select t.*, s.id from told t join campaign_sends s
+      select t.*, s.id from notice t join campaign_sends s
         on s.property_id = ${property.id} and s.id = t.send_id and s.provider_id = ${id} and s.channel = ${channel}
       union
-      select t.*, s.id from told t
+      select t.*, s.id from notice t
       join campaign_sends s on s.property_id = ${property.id} and s.address_hash = t.hash and s.provider_id = ${id}
         and s.channel = ${channel} and s.provider_message_id = t.message_id
       where t.send_id is null
     ), summed as materialized (
-      select id, array_agg(n) as told, min(at) filter (where kind = 'delivered') as delivered,
+      select id, array_agg(n) as indexes, min(at) filter (where kind = 'delivered') as delivered,
         min(at) filter (where kind = any(${ARRIVED}::text[])) as arrived,
         min(at) filter (where kind = 'bounced') as bounced,
         bool_or(kind = 'bounced' and permanent) as hard, min(at) filter (where kind = 'failed') as failed,
@@ -119,19 +118,19 @@ function matched({ sql, property }: Context, { id, channel }: Teller, rows: read
 
 async function writeNotices(
   context: Context,
-  teller: Teller,
+  provider: NoticeProvider,
   unnumbered: readonly Omit<Row, "n">[],
 ): Promise<Changed[]> {
   const { sql, property } = context;
   const rows = unnumbered.map((row, n) => ({ ...row, n }));
   const changed = await sql<Changed[]>`
-    with ${matched(context, teller, rows)}, before as materialized (
+    with ${matched(context, provider, rows)}, before as materialized (
       select t.*, s.status, s.sent_at, s.delivered_at, s.complained_at, s.unsubscribed_at, s.bounce_type,
         case
           when s.status in ('skipped', 'bounced') then s.status
           when t.bounced is not null then 'bounced'
           when s.status = 'delivered' then s.status
-          -- Failed by our own reckoning, for want of any word.
+          -- Failed by our own timeout, without a notice.
           when s.status = 'failed' and s.sent_at is not null then s.status
           when t.failed is not null and t.delivered is null then 'failed'
           when t.arrived is not null then 'delivered'
@@ -158,7 +157,7 @@ async function writeNotices(
       returning s.id, s.campaign_id, s.player_id, s.channel, s.status, encode(s.address_hash, 'hex') as hash,
         s.error_code, s.bounce_type, s.sent_at
     )
-    select w.id, w.campaign_id, w.player_id, w.channel, w.status, w.hash, w.error_code, b.told,
+    select w.id, w.campaign_id, w.player_id, w.channel, w.status, w.hash, w.error_code, b.indexes,
       b.sent_at is null and w.sent_at is not null and (w.status in ('delivered', 'bounced')
         or w.status = 'failed' and b.status <> 'failed') as sent,
       w.status = 'delivered' and b.status <> 'delivered' as delivered,
@@ -208,23 +207,23 @@ function consequencesOf({ hash, player_id, campaign_id, ...change }: Changed): C
  * send of ours that another provider has carried.
  */
 function ofNoSend(rows: readonly Omit<Row, "n">[], changes: readonly Changed[]): Consequence[] {
-  const found = new Set(changes.flatMap(({ told }) => told));
-  return rows.flatMap(({ kind, hash, send_id }, place) => {
-    if (hash === null || send_id !== null || found.has(place)) return [];
+  const found = new Set(changes.flatMap(({ indexes }) => indexes));
+  return rows.flatMap(({ kind, hash, send_id }, index) => {
+    if (hash === null || send_id !== null || found.has(index)) return [];
     if (kind !== "complained" && kind !== "unsubscribed") return [];
     return [{ kind, hash, playerId: null, campaignId: null, uncounted: true }];
   });
 }
 
-/** Records the opens and clicks of vendors like our own. */
+/** Records the opens and clicks from vendors in the same way as our own. */
 async function engage(
   context: Context,
   notices: readonly Notice[],
   changes: readonly Changed[],
 ): Promise<void> {
-  const engagements = changes.flatMap(({ id, told }) =>
-    told.flatMap((place) => {
-      const notice = notices[place]!;
+  const engagements = changes.flatMap(({ id, indexes }) =>
+    indexes.flatMap((index) => {
+      const notice = notices[index]!;
       if (notice.kind !== "opened" && notice.kind !== "clicked") return [];
       return { kind: notice.kind, sendId: id, machine: isMachine("GET", notice.userAgent), at: notice.at };
     }),

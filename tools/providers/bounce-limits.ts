@@ -5,14 +5,14 @@ import { revoke, revokedWith } from "#tools/consent/revoke.ts";
 import { ADDRESS_COLUMNS } from "#tools/people/address.ts";
 import type { VendorChannel } from "./provider.ts";
 
-/** The consequence of a notice for its address. */
+/** A notice's consequence for its address. */
 export interface Consequence {
   kind: "hard" | "soft" | "complained" | "unsubscribed";
-  /** Of the address that was written to, in hex. */
+  /** The address that the message went to, as the hash in hex. */
   hash: string;
   playerId: string | null;
   campaignId: string | null;
-  /** Of a message that we do not know: no limit is waited for, because it would never be reached. */
+  /** The message is unknown: no limit applies, because unknown messages would never reach it. */
   uncounted?: boolean;
 }
 
@@ -25,10 +25,10 @@ interface Reached {
 const SOFT_WITHIN_DAYS = 7;
 
 /**
- * Bounces and complaints become suppressions when the property's limit is reached; complaints and unsubscribing
- * take consent back as well. What is still open to the address is cancelled.
+ * Bounces and complaints become suppressions at the property's limit. Complaints and unsubscriptions also revoke
+ * consent. Open sends to the address are cancelled.
  */
-export async function drawConsequences(
+export async function applyConsequences(
   context: Context,
   { channel, kind }: { channel: VendorChannel; kind: string },
   all: readonly Consequence[],
@@ -46,7 +46,7 @@ export async function drawConsequences(
   await takeBack(context, { channel, source: kind, method: "provider" }, left);
 }
 
-/** Counted over what the address has been sent, by whichever player has it or had it. */
+/** Counted over all sends to the address, to every player who has or had it. */
 function limitsReached(
   { sql, property }: Context,
   channel: VendorChannel,
@@ -100,7 +100,7 @@ async function suppress(
   await cancelOpenSends({ sql, property }, players, [channel], "suppressed");
 }
 
-/** The players who have one of the addresses now. */
+/** The players who now have one of the addresses. */
 async function playersWith(
   { sql, property }: Tenant,
   channel: VendorChannel,
@@ -114,7 +114,7 @@ async function playersWith(
   return players.map(({ id }) => id);
 }
 
-/** Revokes consent as at the person's own request: for the address and for the player of the send. */
+/** Revokes consent, as the person's own request does: for the address and for the player of the send. */
 async function takeBack(
   context: Context,
   how: { channel: VendorChannel; source: string; method: "complaint" | "provider" },

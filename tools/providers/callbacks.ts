@@ -7,11 +7,11 @@ import { writeAsService } from "#runtime/funnel/service-write.ts";
 import type { Context } from "#runtime/operation/context.ts";
 import { receiveInbound } from "#tools/sms/inbound.ts";
 import { applyNotices } from "./apply-notices.ts";
-import { barAddresses } from "./bar-addresses.ts";
 import type { ProviderRecord } from "./columns.ts";
 import { clean } from "./notice.ts";
 import { openCredentials, type VendorChannel } from "./provider.ts";
 import receiveNotices from "./receive-notices.job.ts";
+import { suppressAddresses } from "./suppress-addresses.ts";
 
 const AT_ONCE = 200;
 
@@ -26,7 +26,7 @@ export interface CallbackReader {
 
 type Found = Pick<ProviderRecord, "property_id" | "channel" | "credentials">;
 
-/** The reader of the provider that an address names. Throws `not_found` for one that has no callbacks. */
+/** The callback reader of the provider in an address. Throws `not_found` for a provider without callbacks. */
 export async function callbackReader(
   { db, config }: Pick<Service, "db" | "config">,
   kind: string,
@@ -40,11 +40,11 @@ export async function callbackReader(
       )
     : [];
   const callbacks = found && bound(config, kind, id, found);
-  if (!callbacks) throw new Fault("not_found", { message: "No provider has its callbacks here." });
+  if (!callbacks) throw new Fault("not_found", { message: "No provider has its callbacks at this address." });
   return { id, propertyId: found.property_id, channel: found.channel, kind, callbacks };
 }
 
-/** Credentials that do not open now may open later, so the vendor must try again. */
+/** Credentials that cannot be decrypted now may work later, so the vendor must try again. */
 function bound(config: Service["config"], kind: string, id: string, found: Found): BoundCallbacks | null {
   try {
     const settings = openCredentials(config, found.property_id, { id, credentials: found.credentials });
@@ -54,13 +54,13 @@ function bound(config: Service["config"], kind: string, id: string, found: Found
   }
 }
 
-// The answer to these says that nothing more is sent, so they do not wait behind the property's other jobs.
+// These notices stop messages, so they do not wait behind the property's other jobs.
 const URGENT = ["inbound", "complained", "unsubscribed"];
 
 /**
- * Takes in the notices that are new. What asks to stop is carried out before the vendor has its answer; the rest goes
- * on the queue, in the same transaction. Where somebody holds its players all of it does, and the addresses are
- * barred at once: no notice is lost, and none is answered that is not in force.
+ * Stores the new notices. Requests to stop take effect before the vendor gets its answer; the rest goes on the queue,
+ * in the same transaction. While somebody locks the players, all notices are queued and the addresses are barred at
+ * once. No notice is lost, and none is acknowledged before it is in force.
  */
 export async function takeIn(
   service: Service,
@@ -69,7 +69,7 @@ export async function takeIn(
 ): Promise<void> {
   if (notices.length === 0) return;
   const property = await service.directory.property(reader.propertyId);
-  if (!property) throw new Fault("not_found", { message: "No provider has its callbacks here." });
+  if (!property) throw new Fault("not_found", { message: "No provider has its callbacks at this address." });
   const given = [...new Map(notices.map(clean).map((notice) => [notice.eventId, notice])).values()];
   const urgent = given.filter(isUrgent).slice(0, AT_ONCE);
   const take = (now: readonly Notice[], bar = true) =>
@@ -80,7 +80,7 @@ export async function takeIn(
   } catch (error) {
     service.log.warn({ err: error, provider: reader.id }, "a notice waits for the queue");
     await take([]).catch(async (cause: unknown) => {
-      // Not every vendor repeats what it gets no answer for.
+      // Not every vendor repeats an unanswered request.
       await take([], false);
       throw new Fault("unavailable", { cause });
     });
@@ -109,7 +109,7 @@ async function write(
   for (let start = 0; start < later.length; start += AT_ONCE) {
     enqueue(receiveNotices, { providerId: id, notices: later.slice(start, start + AT_ONCE) });
   }
-  if (bar) await barAddresses(context, { id, channel, kind }, later.filter(isUrgent));
+  if (bar) await suppressAddresses(context, { id, channel, kind }, later.filter(isUrgent));
   if (now.length > 0) await applyNotices(context, { id, channel, kind }, now);
   for (const notice of now) {
     if (notice.kind === "inbound") {

@@ -12,11 +12,11 @@ export interface Candidate extends ChosenProvider {
   fromAddress: string | null;
   limits: { perSecond: number | null; perDay: number | null } | null;
   health: string;
-  /** Of the record: another one after each change that somebody made. */
+  /** The revision of the record: each change by a person makes a new one. */
   revision: string | null;
 }
 
-/** The operator's own provider of a channel: what a property without one sends by, and the platform itself. */
+/** The operator's own provider of a channel, for the platform and for properties without a provider. */
 export function configuredProvider(config: Config, channel: SendingChannel): Candidate {
   const { provider, smtpUrl, from } = config.email;
   const own = { id: null, trusted: true, fromAddress: null, limits: null, health: "unknown", revision: null };
@@ -26,13 +26,13 @@ export function configuredProvider(config: Config, channel: SendingChannel): Can
   return { ...own, name: "mailbox", settings: {} };
 }
 
-/** The property's own providers for a message, the first to be used first, or why they cannot be used. */
+/** The property's own providers for a message in the order of use, or the reason why there is none. */
 export async function ownProviders(
   { sql, property }: Tenant,
   channel: SendingChannel,
   named: string | null,
 ): Promise<{ providers: ProviderRecord[]; problems: FaultDetail[] }> {
-  // A provider that refused us comes last: each further refusal brings a lock-out nearer.
+  // A provider that refused us comes last: each further refusal makes a lock-out more likely.
   const found = await sql<ProviderRecord[]>`
     select ${storedNames(columns)}, updated_at::text as revision
     from message_providers
@@ -82,7 +82,7 @@ export async function chooseProviders(
   }));
 }
 
-/** Whether a provider is still what it was when it was chosen: active, with the same settings and limits. */
+/** Whether a provider is unchanged since it was chosen: active, with the same settings and limits. */
 export async function stands(
   { sql, property }: Tenant,
   { id, revision }: Pick<Candidate, "id" | "revision">,
@@ -95,7 +95,7 @@ export async function stands(
   return same !== undefined;
 }
 
-/** Vendors call back over the public internet alone. */
+/** Vendors send callbacks only over the public internet. */
 function callbackOf({ baseUrl }: Config, { kind, id }: ProviderRecord): { callbackUrl?: string } {
   return baseUrl.startsWith("https:") ? { callbackUrl: `${baseUrl}/api/callbacks/${kind}/${id}` } : {};
 }

@@ -4,7 +4,7 @@ import { createOnly, readable, timestamp, writable, writeOnly } from "#runtime/o
 import type { StoredOf } from "#runtime/operation/table.ts";
 import { callbackPath, type VendorChannel } from "./provider.ts";
 
-/** How a provider did when it was last used. */
+/** The provider's result when it was last used. */
 export const HEALTH = {
   unknown: "Not used since its credentials were written.",
   ok: "It takes messages.",
@@ -50,7 +50,7 @@ export const columns = {
       .optional()
       .describe("Messages a second at most. Default: no limit of ours"),
   ),
-  daily_limit: writable(z.int().min(1).max(2_000_000_000).nullable().optional().describe("A day of UTC")),
+  daily_limit: writable(z.int().min(1).max(2_000_000_000).nullable().optional().describe("A day, by UTC")),
   unit_price: writable(
     z
       .number()
@@ -58,7 +58,9 @@ export const columns = {
       .max(1_000_000)
       .nullable()
       .optional()
-      .describe("What one message costs, of texts one segment; null: not known. Previews estimate by it"),
+      .describe(
+        "The price of one message, or of one segment of a text; null: unknown. Previews use it for estimates",
+      ),
   ),
   price_currency: writable(
     z
@@ -72,21 +74,23 @@ export const columns = {
     z
       .boolean()
       .default(false)
-      .describe("The vendor's contract allows gaming content; nothing is sent without"),
+      .describe("The vendor's contract allows gaming content; without it nothing is sent"),
   ),
-  is_default: writable(z.boolean().default(false).describe("One a channel; true takes it from another")),
+  is_default: writable(
+    z.boolean().default(false).describe("One provider a channel; true replaces the current default"),
+  ),
   is_active: writable(
-    z.boolean().default(true).describe("false: it sends nothing and still hears callbacks"),
+    z.boolean().default(true).describe("false: it sends nothing, but still accepts callbacks"),
   ),
   priority: writable(z.int().min(0).max(1000).default(100).describe("The lowest goes first")),
   health: readable(z.enum(Object.keys(HEALTH) as [Health])),
   last_error: readable(z.string().nullable()),
   health_changed_at: readable(timestamp().nullable()),
   callback_path: readable(
-    z.string().describe("Where the vendor is to post its callbacks, after the service's address"),
+    z.string().describe("Path for the vendor's callbacks, after the service's address"),
     { sql: callbackPath("kind", "id") },
   ),
 };
 
-/** A provider as it is stored. `revision` is when somebody changed it last. */
+/** A provider as it is stored. `revision` is the time of the last change by a person. */
 export type ProviderRecord = StoredOf<typeof columns> & { revision: string };

@@ -3,17 +3,20 @@ import type { Candidate } from "./choose.ts";
 
 type Limited = Pick<Candidate, "id" | "limits">;
 
-/** `granted`: how many messages the provider may be given now. With none, `wait` is in how many seconds more may. */
+/**
+ * `granted`: the number of messages that the provider may get now. With none, `wait` is the number of seconds until it
+ * may get more.
+ */
 export interface Allowance {
   granted: number;
   wait: number;
-  /** The day's limit is reached, and not only the rate. */
+  /** The day's limit is reached, not only the rate limit. */
   spent: boolean;
-  /** The day (UTC) that it counts for. */
+  /** The day (UTC) of the count. */
   day: string | null;
 }
 
-/** Reserves up to `wanted` messages of what the provider may be given, against every other delivery. */
+/** Reserves up to `wanted` messages within the provider's limits, across all deliveries. */
 export async function reserve(
   { sql, property }: Tenant,
   { id, limits }: Limited,
@@ -25,19 +28,19 @@ export async function reserve(
     insert into provider_usage (property_id, provider_id, tokens)
     values (${property.id}, ${id}, ${Math.max(1, perSecond ?? 1)})
     on conflict (property_id, provider_id) do nothing`;
-  // A bucket holds what a second brings, and at least the one message that a slower rate ever sends.
+  // A bucket holds the messages of one second, and at least one, so that a slower rate can send.
   const [allowance] = await sql<Allowance[]>`
-    with held as materialized (
+    with locked as materialized (
       select tokens, filled_at, day, used from provider_usage
       where property_id = ${property.id} and provider_id = ${id} for no key update
     ), clock as materialized (
-      select clock_timestamp() as at from held
+      select clock_timestamp() as at from locked
     ), state as materialized (
       select at, (at at time zone 'utc')::date as today,
         least(greatest(1, ${perSecond}::double precision),
           tokens + ${perSecond}::double precision * greatest(0, extract(epoch from at - filled_at))) as tokens,
         case when day = (at at time zone 'utc')::date then used else 0 end as used
-      from held, clock
+      from locked, clock
     ), granted as materialized (
       select s.*, greatest(0, least(${wanted}::int, floor(tokens)::int, ${perDay}::int - used)) as granted from state s
     ), written as (
@@ -53,7 +56,7 @@ export async function reserve(
   return allowance!;
 }
 
-/** Gives back what was reserved and is not handed over: `granted` of what that day's allowance was. */
+/** Returns reserved messages that were not handed over: `granted` is the part of that day's allowance. */
 export async function release(
   { sql, property }: Tenant,
   { id, limits }: Limited,

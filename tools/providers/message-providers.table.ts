@@ -13,7 +13,7 @@ export default table({
   noun: "message_provider",
   key: ["name"],
   description:
-    "A provider that sends the property's messages on a channel. Campaigns use the one they name, else the default, then the others by priority; another takes over when one is down. Its credentials are write-only. is_active false stops sending through it and still hears its callbacks; deleting it forgets its credentials.",
+    "A provider that sends the property's messages on a channel. Campaigns use the one they name, else the default, then the others by priority; another takes over when one is down. Its credentials are write-only. is_active false stops sending but still accepts callbacks; deleting it deletes its credentials.",
   softDelete: true,
   columns,
   beforeWrite,
@@ -25,7 +25,7 @@ async function beforeWrite(context: Context, change: Change<typeof columns>): Pr
   const { channel, kind, unit_price, price_currency, is_active } = afterChange(columns, change);
   if (input.credentials !== undefined) checkCredentials(context, channel, kind, input.credentials);
   if (unit_price !== null && price_currency === null) {
-    throw invalid("price_currency", "is missing: a price is in some currency");
+    throw invalid("price_currency", "is missing: a unit_price needs a currency, such as USD");
   }
   if (typeof input.from_address === "string" && channel === "email") checkSender(input.from_address);
   if (input.is_default === true) {
@@ -62,7 +62,7 @@ function checkSender(address: string): void {
   if (!z.email().safeParse(address).success) throw invalid("from_address", "must be an email address");
 }
 
-/** The default of a channel is the one that was named last. */
+/** A channel's default is the provider that was chosen last. */
 async function takeDefault({ sql, property }: Context, channel: string, id: string | null): Promise<void> {
   await sql`
     update message_providers set is_default = false, updated_at = now()

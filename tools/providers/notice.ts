@@ -6,7 +6,7 @@ import type { Notice } from "#runtime/channels/provider/channel.ts";
 const base = {
   eventId: z.string(),
   at: z.iso.datetime(),
-  // An id in another form is none of ours.
+  // An id of another form is not ours.
   sendId: z.uuid().optional().catch(undefined),
   providerMessageId: z.string().optional(),
   address: z.string().optional(),
@@ -14,7 +14,7 @@ const base = {
   message: z.string().optional(),
 };
 
-/** A notice as it waits on the queue. */
+/** A notice in its form for the queue. */
 export const QueuedNotice: z.ZodType<Notice> = z.discriminatedUnion("kind", [
   z.object({ ...base, kind: z.enum(["delivered", "failed", "complained", "unsubscribed"]) }),
   z.object({ ...base, kind: z.literal("bounced"), permanent: z.boolean() }),
@@ -32,7 +32,7 @@ export const QueuedNotice: z.ZodType<Notice> = z.discriminatedUnion("kind", [
 
 const LONGEST = { eventId: 200, message: 500, text: 5_000, url: 2_000, userAgent: 500 };
 
-/** A notice whose texts PostgreSQL can store: no NUL, no half of a character, none without end. */
+/** A notice whose texts PostgreSQL can store: no NUL, no unpaired surrogates, limited length. */
 export function clean(notice: Notice): Notice {
   const fields = Object.entries(notice).map(([name, value]) => {
     if (typeof value !== "string") return [name, value];

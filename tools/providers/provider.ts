@@ -3,15 +3,15 @@ import type { Config } from "#runtime/config.ts";
 import { Fault } from "#runtime/faults.ts";
 import { locationOf, unseal } from "#runtime/secrets/sealing.ts";
 
-/** The channels that vendors carry; the branded inbox is ours alone. */
+/** The channels with vendors; the branded inbox has none. */
 export type VendorChannel = Exclude<SendingChannel, "inbox">;
 
-/** Where a vendor posts its callbacks, as SQL over the names of its columns. */
+/** The address for a vendor's callbacks, as SQL over the names of its columns. */
 export function callbackPath(kind: string, id: string): string {
   return `'/api/callbacks/' || ${kind} || '/' || ${id}`;
 }
 
-/** A provider's credentials as they were written. Throws `invalid` when they do not open. */
+/** A provider's credentials, decrypted. Throws `invalid` when they cannot be decrypted. */
 export function openCredentials(
   config: Pick<Config, "appSecret">,
   propertyId: string,

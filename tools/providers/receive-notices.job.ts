@@ -8,36 +8,40 @@ import type { ProviderRecord } from "./columns.ts";
 import { QueuedNotice } from "./notice.ts";
 import { openCredentials } from "./provider.ts";
 
-type Teller = Pick<ProviderRecord, "id" | "channel" | "kind" | "credentials">;
+type NoticeProvider = Pick<ProviderRecord, "id" | "channel" | "kind" | "credentials">;
 
-/** Does what a provider's notices ask for. The same notices twice change nothing more. */
+/** Applies a provider's notices. A repeated notice changes nothing more. */
 export default job({
   name: "receive_notices",
   attempts: 20,
   input: z.object({ providerId: z.uuid(), notices: z.array(QueuedNotice) }),
   async handler(job, { providerId, notices }) {
-    const teller = await job.transact((context) => tellerOf(context, providerId));
-    if (!teller) return;
+    const provider = await job.transact((context) => providerOf(context, providerId));
+    if (!provider) return;
     for (const notice of notices) {
-      if (notice.kind === "subscription") await confirm(job, teller, notice.url);
+      if (notice.kind === "subscription") await confirm(job, provider, notice.url);
     }
-    await job.transact((context) => applyNotices(context, teller, notices));
-    // Each text by itself: what one asks for does not wait for another.
-    const source = { provider: teller.kind, providerId };
+    await job.transact((context) => applyNotices(context, provider, notices));
+    // Each text has its own transaction, so that no text waits for another.
+    const source = { provider: provider.kind, providerId };
     for (const notice of notices) {
       if (notice.kind === "inbound") await job.transact((context) => receiveInbound(context, notice, source));
     }
   },
 });
 
-/** Also a deleted provider's last words are heard. */
-async function tellerOf({ sql, property }: Context, id: string): Promise<Teller | undefined> {
-  const [teller] = await sql<Teller[]>`
+/** Finds deleted providers too: their last notices still count. */
+async function providerOf({ sql, property }: Context, id: string): Promise<NoticeProvider | undefined> {
+  const [provider] = await sql<NoticeProvider[]>`
     select id, channel, kind, credentials from message_providers where property_id = ${property.id} and id = ${id}`;
-  return teller;
+  return provider;
 }
 
-async function confirm({ config, propertyId }: JobContext, teller: Teller, url: string): Promise<void> {
-  const settings = openCredentials(config, propertyId!, teller);
-  await callbacksOf(teller.channel, teller.kind, settings)?.confirm(url);
+async function confirm(
+  { config, propertyId }: JobContext,
+  provider: NoticeProvider,
+  url: string,
+): Promise<void> {
+  const settings = openCredentials(config, propertyId!, provider);
+  await callbacksOf(provider.channel, provider.kind, settings)?.confirm(url);
 }

@@ -10,15 +10,15 @@ export interface Route<C extends SendingChannel = SendingChannel> {
   sender: Sender<C>;
 }
 
-/** The providers of a delivery in their order, and the one that it uses now. */
+/** The providers of a delivery in their order, and the current one. */
 export interface Routes<C extends SendingChannel> {
   all: readonly Route<C>[];
   current(): Route<C>;
-  /** Leaves a provider that takes nothing. Answers whether another is used from now on. */
+  /** Leaves a provider that takes nothing. Answers whether another provider follows. */
   leave(route: Route<C>): boolean;
-  /** Notes how a provider does, when that has changed: one after another, so that the last word stands. */
+  /** Records changes of a provider's result, one after another, so that the last one stays. */
   note(route: Route<C>, verdict: Verdict | null, outcomes: readonly SendOutcome[]): void;
-  /** Resolves when everything is noted. */
+  /** Resolves when all results are recorded. */
   noted(): Promise<void>;
 }
 
@@ -29,20 +29,20 @@ export function openRoutes<C extends SendingChannel>(
   store: StoreMessages,
 ): Routes<C> {
   const all = candidates.map((candidate) => ({ candidate, sender: runtime.open(channel, candidate, store) }));
-  let place = 0;
+  let index = 0;
   let noting = Promise.resolve();
   return {
     all,
-    current: () => all[place]!,
+    current: () => all[index]!,
     leave: (route) => {
       // Another batch may have left it already.
-      if (all[place] === route && place + 1 < all.length) place += 1;
-      return all[place] !== route;
+      if (all[index] === route && index + 1 < all.length) index += 1;
+      return all[index] !== route;
     },
     note: (route, verdict, outcomes) => {
       const { id, health } = route.candidate;
-      // Messages that it took before the switch say nothing new.
-      const isLate = verdict === "ok" && all[place] !== route;
+      // Messages that it took before the switch prove nothing now.
+      const isLate = verdict === "ok" && all[index] !== route;
       if (id === null || verdict === null || verdict === health || isLate) return;
       route.candidate.health = verdict;
       noting = noting
@@ -56,10 +56,10 @@ export function openRoutes<C extends SendingChannel>(
 /** The verdict of a batch on its provider as a whole. */
 export type Verdict = "ok" | "failing" | "refused";
 
-// Given back before the vendor was asked, which says nothing of it.
+// Returned before the vendor was called, so it proves nothing about the vendor.
 export const NOT_TRIED = ["aborted", "not_started", "late"];
 
-/** Judges a provider by what became of a batch; null when nothing was tried, or it is about messages alone. */
+/** The verdict on a provider from a batch's outcomes; null when nothing was tried, or only messages were at fault. */
 export function verdictOn(outcomes: readonly SendOutcome[]): Verdict | null {
   const tried = outcomes.filter((one) => one.status === "sent" || !NOT_TRIED.includes(one.code));
   if (tried.some((one) => one.status === "retry" && one.fatal)) return "refused";
@@ -67,7 +67,7 @@ export function verdictOn(outcomes: readonly SendOutcome[]): Verdict | null {
   return tried.length > 0 && tried.every(({ status }) => status !== "failed") ? "failing" : null;
 }
 
-/** Messages that another provider may take at once, because this one has surely not sent them. */
+/** Messages that another provider may take at once: this one has certainly not sent them. */
 export function handedBack<O extends SendOutcome>(outcomes: readonly O[]): O[] {
   return outcomes.map((one) => (one.status === "retry" ? { ...one, fatal: true as const } : one));
 }

@@ -7,18 +7,18 @@ import { subscriptionsFor } from "#runtime/operation/events.ts";
 import { type JobContext, job } from "#runtime/operation/job.ts";
 import { audienceOf } from "./rules/references.ts";
 
-/** The least seconds between two counts of a segment; and of one whose entries and exits are sent to endpoints. */
+/** The least seconds between two counts of a segment, and of a segment whose entries and exits go to endpoints. */
 const EVERY = 900;
 const EVERY_NOTIFIED = 60;
-// A segment of a million rows takes half a second, and all that a property has no more than a part of the time.
+// Counting a million rows takes half a second; all segments of a property together use at most this share of the time.
 const SHARE = 200;
-/** Members that one transaction takes in or lets go. */
+/** Members that one transaction adds or removes. */
 const BATCH = 10_000;
 
 interface Segment {
   type: "static" | "dynamic";
   version: number;
-  /** Members are kept, and were the last time. */
+  /** The last count kept the members. */
   kept: boolean;
   /** An endpoint has subscribed to its entries and exits. */
   notifies: boolean;
@@ -35,7 +35,7 @@ const refreshSegment = job({
     const segment = await job.transact((context) => begin(context, segmentId));
     if (!segment) return;
     try {
-      if (segment.type === "dynamic" && segment.notifies) await keepMembers(job, segmentId, segment.kept);
+      if (segment.type === "dynamic" && segment.notifies) await updateMembers(job, segmentId, segment.kept);
       await job.transact((context) => count(context, segmentId, segment.version));
     } catch (error) {
       // A missing reference or an invalid rule makes the segment failed, not the job.
@@ -51,7 +51,7 @@ const refreshSegment = job({
 });
 export default refreshSegment;
 
-/** The segment, or null when it is gone. Deletes members that no endpoint asks for any more. */
+/** The segment, or null when it is deleted. Deletes members that no endpoint subscribes to any more. */
 async function begin({ sql, property }: Context, id: string): Promise<Segment | null> {
   const types = [...subscriptionsFor("player.segment_entered"), "player.segment_exited"];
   const [segment] = await sql<Segment[]>`
@@ -74,29 +74,29 @@ export async function forgetMembers(sql: Sql, propertyId: string, id: string): P
 }
 
 /** Brings the members in line with the rules. The first time emits no entries, because these players were there. */
-async function keepMembers(job: JobContext, id: string, tell: boolean): Promise<void> {
+async function updateMembers(job: JobContext, id: string, emits: boolean): Promise<void> {
   for (const step of [removeMembers, addMembers]) {
     let changed = BATCH;
     while (changed === BATCH) {
       job.signal.throwIfAborted();
-      changed = await job.transact((context) => step(context, id, tell));
+      changed = await job.transact((context) => step(context, id, emits));
     }
   }
-  if (tell) return;
+  if (emits) return;
   await job.transact(
     ({ sql, property }) => sql`
       update segments set members_since = now() where property_id = ${property.id} and id = ${id}`,
   );
 }
 
-/** Locks the segment. False when it has become static and has no rules any more. */
+/** Locks the segment. False when it has become static or has no rules any more. */
 async function lockDynamic({ sql, property }: Context, id: string): Promise<boolean> {
   const [segment] = await sql<{ type: string }[]>`
     select type from segments where property_id = ${property.id} and id = ${id} for no key update`;
   return segment?.type === "dynamic";
 }
 
-async function addMembers(context: Context, id: string, tell: boolean): Promise<number> {
+async function addMembers(context: Context, id: string, emits: boolean): Promise<number> {
   const { sql, property } = context;
   if (!(await lockDynamic(context, id))) return 0;
   const audience = await audienceOf(sql, property.id, id);
@@ -107,8 +107,8 @@ async function addMembers(context: Context, id: string, tell: boolean): Promise<
       select from segment_members m
       where m.property_id = ${property.id} and m.segment_id = ${id}::uuid and m.player_id = p.id)
     limit ${BATCH} on conflict (property_id, segment_id, player_id) do nothing`;
-  if (tell && entered.count > 0) {
-    // now() is the start of the transaction, so these are the rows that it has added.
+  if (emits && entered.count > 0) {
+    // now() is the start of the transaction, so these are the rows that it added.
     await emitMany(
       sql,
       property.id,
@@ -120,7 +120,7 @@ async function addMembers(context: Context, id: string, tell: boolean): Promise<
   return entered.count;
 }
 
-async function removeMembers(context: Context, id: string, tell: boolean): Promise<number> {
+async function removeMembers(context: Context, id: string, emits: boolean): Promise<number> {
   const { sql, property } = context;
   if (!(await lockDynamic(context, id))) return 0;
   const audience = await audienceOf(sql, property.id, id);
@@ -131,7 +131,7 @@ async function removeMembers(context: Context, id: string, tell: boolean): Promi
     limit ${BATCH} for update of m`;
   if (exited.length === 0) return 0;
   const gone = sql`select id from json_to_recordset(${exited}::json) as e(id uuid)`;
-  if (tell) {
+  if (emits) {
     await emitMany(
       sql,
       property.id,
@@ -152,7 +152,7 @@ async function count(context: Context, id: string, version: number): Promise<voi
   await end(context, id, version, row!.count);
 }
 
-/** Null means that it could not be counted. Rules that were changed meanwhile get a count of their own. */
+/** Null: the count failed. Rules that changed meanwhile get their own count. */
 async function end({ sql, property }: Context, id: string, version: number, members: number | null) {
   await sql`
     with clock as materialized (select now() as moment)

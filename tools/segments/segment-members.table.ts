@@ -4,14 +4,14 @@ import { createOnly, readable, timestamp } from "#runtime/operation/columns.ts";
 import { table } from "#runtime/operation/table.ts";
 import refreshSegment from "./refresh-segment.job.ts";
 
-/** Seconds within which a list that is filled one by one is counted once. */
+/** A list that is filled one by one is counted once in this many seconds. */
 const SOON = 5;
 
 export default table({
   name: "segment_members",
   noun: "segment_member",
   description:
-    "A segment member puts one player on a static segment's list. Those of source rule are a dynamic segment's, kept only while an endpoint asks to be told who enters and exits.",
+    "A segment member puts one player on a static segment's list. Members of source rule belong to a dynamic segment; they exist only while an endpoint subscribes to its entries and exits.",
   verbs: ["list", "get", "create", "delete"],
   events: { create: "player.segment_entered", delete: "player.segment_exited" },
   columns: {
@@ -38,5 +38,7 @@ export default table({
 });
 
 function follows(): Fault {
-  return new Fault("conflict", { message: "A dynamic segment's members follow from its rules." });
+  return new Fault("conflict", {
+    message: "The rules of a dynamic segment decide its members. Change the rules, or use a static segment.",
+  });
 }

@@ -21,7 +21,7 @@ export default tool({
   name: "segment_preview",
   title: "Preview a segment",
   description:
-    "Counts the players that a saved segment, or rules not saved yet, match now, and shows ten of them. Changes nothing. Consent and suppression are not looked at here: preflight_campaign does that.",
+    "Counts the players that a saved segment, or rules not saved yet, match now, and shows ten of them. Changes nothing. It ignores consent and suppressions: preflight_campaign checks those.",
   scope: "read",
   effect: "read",
   property: "propertyId",
@@ -38,7 +38,7 @@ export default tool({
   output: z.object({
     count: z.int(),
     sample: z.array(Sample).describe("Ten at the most, newest first"),
-    sql_ms: z.number().describe("Milliseconds that the database took"),
+    sql_ms: z.number().describe("The database's time in milliseconds"),
   }),
   faults: ["invalid", "not_found"],
   async handler({ sql, property }, { segmentId, conditions, groups, logic }) {

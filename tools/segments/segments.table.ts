@@ -16,7 +16,7 @@ const columns = {
     z
       .enum(["static", "dynamic"])
       .default("dynamic")
-      .describe("dynamic: whoever matches the conditions now. static: the members that were put in"),
+      .describe("dynamic: all players who match the conditions now. static: its own list of members"),
     { concise: true },
   ),
   logic: writable(z.enum(["and", "or"]).default("and").describe("How the conditions join"), {
@@ -39,18 +39,17 @@ const columns = {
       .describe("Segments whose players are left out, from list_segments"),
     { concise: true },
   ),
-  member_count: readable(
-    z.int().nullable().describe("As of last_computed_at; segment_preview counts at the moment"),
-    { concise: true },
-  ),
+  member_count: readable(z.int().nullable().describe("As of last_computed_at; segment_preview counts now"), {
+    concise: true,
+  }),
   state: readable(
     z
       .enum(["ready", "computing", "failed"])
-      .describe("failed: the rules refer to what is not there any more, and nobody can be sent to"),
+      .describe("failed: the rules refer to a deleted record, so no campaign can use the segment"),
     { concise: true },
   ),
   version: readable(z.int(), { concise: true }),
-  last_computed_at: readable(timestamp().nullable().describe("null before the first counting")),
+  last_computed_at: readable(timestamp().nullable().describe("null before the first count")),
   estimated: readable(z.boolean()),
 };
 
@@ -90,7 +89,7 @@ async function afterWrite(
   enqueue(refreshSegment, { segmentId: row.id }, { dedupe: row.id });
 }
 
-/** Of its own rules the caller knows where they stand, and of a new segment no id. */
+/** An error in the caller's own rules names their path only: a new segment has no id yet. */
 function asWritten(error: unknown, id: string): unknown {
   if (!(error instanceof Fault)) return error;
   const bare = (text: string) => text.replaceAll(`segment ${id} `, "");

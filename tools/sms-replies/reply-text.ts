@@ -1,6 +1,6 @@
 import type { Context } from "#runtime/operation/context.ts";
 
-/** The property's answer to STOP, START or HELP, in its own words where it has some. No word of it is marketing. */
+/** The property's reply to STOP, START or HELP, in its own words where it has some. It contains no marketing. */
 export async function replyText(
   { sql, property }: Context,
   action: "stop" | "start" | "help",

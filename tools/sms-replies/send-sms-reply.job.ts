@@ -2,17 +2,17 @@ import type { Sender } from "#runtime/channels/index.ts";
 import type { SendOutcome, SmsMessage } from "#runtime/channels/provider/channel.ts";
 import type { Context } from "#runtime/operation/context.ts";
 import { type JobContext, job } from "#runtime/operation/job.ts";
-import { keepMessages } from "#tools/mailbox/keep.ts";
+import { storeMessages } from "#tools/mailbox/store-messages.ts";
 import { chooseProviders } from "#tools/providers/choose.ts";
 import { SEND_SMS_REPLY } from "#tools/sms/inbound.ts";
 import { segmentsOf } from "#tools/sms/segments.ts";
 import { replyText } from "./reply-text.ts";
 
-/** The answer to STOP must come within five minutes (47 CFR 64.1200(a)(12)); a later one is not sent. */
+/** The reply to STOP must arrive within five minutes (47 CFR 64.1200(a)(12)); a later reply is not sent. */
 const WITHIN_SECONDS = 300;
 const TRY_AGAIN_SECONDS = 20;
 
-/** Answers one STOP, START or HELP, at most once. */
+/** Replies to one STOP, START or HELP, at most once. */
 const sendSmsReply = job({
   ...SEND_SMS_REPLY,
   handler: answer,
@@ -33,11 +33,14 @@ interface Claimed {
   recipient: string;
   provider_id: string | null;
   late: boolean;
-  /** The number has said the opposite since. */
+  /** A later text of the number says the opposite. */
   overtaken: boolean;
 }
 
-/** Takes the reply for sending. One that was on its way when the process died is sent again only where that shows. */
+/**
+ * Claims the reply for sending. A reply that was under way when the process died is repeated only if the provider
+ * recognizes repeats.
+ */
 async function claim(
   context: Context,
   job: JobContext,
@@ -69,7 +72,7 @@ async function claim(
   return { sender: route.sender, message };
 }
 
-/** The provider that brought the text answers it, from the number that was written to; else the property's choice. */
+/** The provider of the inbound text replies, from the number that got the text; without it, the property's choice. */
 async function routeOf(
   context: Context,
   { runtime, transact }: JobContext,
@@ -79,7 +82,7 @@ async function routeOf(
   const [chosen] = named.length > 0 ? named : await chooseProviders(context, "sms", null);
   if (!chosen) return null;
   const sender = runtime.open("sms", chosen, (messages) =>
-    transact((inside) => keepMessages(inside, messages)),
+    transact((inside) => storeMessages(inside, messages)),
   );
   const from = chosen.id === provider_id ? recipient : (chosen.fromAddress ?? recipient);
   return { sender, from };

@@ -3,7 +3,7 @@ import { storable } from "#db/text.ts";
 import type { Notice } from "#runtime/channels/provider/channel.ts";
 import type { Context } from "#runtime/operation/context.ts";
 import type { ListedAddress } from "#tools/compliance/listed-address.ts";
-import { barRevoked, revoke, revokedWith } from "#tools/consent/revoke.ts";
+import { revoke, revokedWith, suppressRevoked } from "#tools/consent/revoke.ts";
 import { addressHash, normalizePhone } from "#tools/people/address.ts";
 import { keywordsOf, type Reading, readText } from "./keywords.ts";
 import { hold, settleReviews, UNREAD } from "./reviews.ts";
@@ -11,7 +11,7 @@ import { resume } from "./start.ts";
 
 export type InboundNotice = Extract<Notice, { kind: "inbound" }>;
 
-/** Who brought the text: a provider by name, and its record where it has one. */
+/** The sender of the text to us: a provider by name, and its record if there is one. */
 export interface Source {
   provider: string;
   providerId: string | null;
@@ -20,11 +20,11 @@ export interface Source {
 export interface Inbound {
   id: string;
   action: Reading["action"];
-  /** As the database prints it. */
+  /** In the database's output format. */
   received_at: string;
 }
 
-/** The job that sends a reply, as `enqueue` needs it. The providers stand above this domain. */
+/** The job that sends a reply, in the form for `enqueue`. The providers are a floor above this domain. */
 export const SEND_SMS_REPLY = {
   name: "send_sms_reply",
   attempts: 10,
@@ -35,9 +35,9 @@ const MOST_CHARACTERS = 10_000;
 const REPLIES_AN_HOUR = 3;
 
 /**
- * Reads a text that somebody wrote and does what it asks for, all in the caller's transaction: STOP revokes,
- * START lifts an earlier STOP, HELP is answered, and what may be meant as STOP holds sends to the number until
- * somebody has read it. The text decides nothing else. Null for one that was received before.
+ * Stores an inbound text and carries out its request, in the caller's transaction. STOP revokes consent, START lifts an
+ * earlier STOP, HELP gets an answer. An unclear STOP holds sends to the number until a person has reviewed it. Null for
+ * a text that was received before.
  */
 export async function receiveInbound(
   context: Context,
@@ -60,32 +60,32 @@ export async function receiveInbound(
 }
 
 /**
- * Bars the number of a text that waits to be taken in, if it asks to stop or may do so. The text itself must follow:
- * what it asks for is not carried out by this.
+ * Suppresses the number of a queued text that requests a stop, or may request one. The text itself must still be
+ * processed.
  */
-export async function barSender(context: Context, notice: InboundNotice): Promise<void> {
+export async function suppressSender(context: Context, notice: InboundNotice): Promise<void> {
   const sender = senderOf(context, notice.from);
   const { action } = readAs(notice, readText(notice.text, await keywordsOf(context)));
   if (action === "review") await hold(context, sender, { source: UNREAD });
   if (action !== "stop") return;
   const channels = revokedWith(context, "sms");
-  await barRevoked(context, { address: sender, channels, method: "stop_keyword", source: UNREAD });
+  await suppressRevoked(context, { address: sender, channels, method: "stop_keyword", source: UNREAD });
 }
 
-/** The vendor has acted on its own list already; a STOP of ours stands whatever it says. */
+/** The vendor has already applied its own list; a STOP of ours stays whatever the vendor says. */
 function readAs({ optOut }: InboundNotice, reading: Reading): Reading {
   if (optOut === undefined || reading.action === "stop") return reading;
   return { action: optOut, matched: reading.action === optOut ? reading.matched : null };
 }
 
-/** A sender that is no phone number, such as a short code, is known by what it says. */
+/** A sender that is no phone number, such as a short code, keeps the given form. */
 function senderOf({ property }: Context, from: string): ListedAddress {
   const given = storable(from, 100);
   const address = normalizePhone(given, property.default_country) ?? given;
   return { address, hash: addressHash(property.pepper, address) };
 }
 
-/** Two texts of one number are read one after the other, and none while its reviews are decided. */
+/** Texts of one number are processed one after another, and not while a person decides its reviews. */
 export async function lockNumber(
   { sql, property }: Context,
   { hash }: Pick<ListedAddress, "hash">,
@@ -122,12 +122,12 @@ async function store(
   return { id: row.id, action: row.action, received_at: row.received_at };
 }
 
-/** The ledger tells of the player's own act, not of the job's that carries it out. */
+/** The ledger names the player as the actor, not the job. */
 function asPlayer(context: Context): Context {
   return { ...context, call: { ...context.call, actor: { type: "anonymous", id: null } } };
 }
 
-/** Does what the text asks for. Answers whether it wants a reply. */
+/** Carries out the text's request. Answers whether it needs a reply. */
 async function act(
   context: Context,
   { id, action, received_at }: Inbound,
@@ -156,7 +156,7 @@ async function act(
   }
 }
 
-/** A number that has stopped already gets no second confirmation. By what is unread yet it has not. */
+/** A number that has already stopped gets no second confirmation. A suppression from a queued text does not count. */
 async function hasStopped({ sql, property }: Context, { hash }: ListedAddress): Promise<boolean> {
   const [row] = await sql<{ stopped: boolean }[]>`
     with stops as (
@@ -171,7 +171,7 @@ async function hasStopped({ sql, property }: Context, { hash }: ListedAddress): 
   return row!.stopped;
 }
 
-/** Two machines that answer each other's answers must come to an end. */
+/** Two machines that answer each other must stop at some time. */
 async function mayReply({ sql, property }: Context, { hash }: ListedAddress): Promise<boolean> {
   const [row] = await sql<{ count: number }[]>`
     select count(*)::int as count from inbound_messages

@@ -1,8 +1,8 @@
 import type { Context } from "#runtime/operation/context.ts";
 
-/** What a text asks for. `review`: a person has to read it. `ignore`: nothing, though it looks like something. */
+/** The request of a text. `review`: a person must read it. `ignore`: none, although it looks like one. */
 export const KEYWORD_ACTIONS = ["stop", "start", "help", "review", "ignore"] as const;
-/** Where a keyword must stand: alone, at the beginning, or anywhere in the text. */
+/** The position of a keyword: alone, at the beginning, or anywhere in the text. */
 export const KEYWORD_MATCHES = ["message", "beginning", "anywhere"] as const;
 
 export interface Keyword {
@@ -10,7 +10,7 @@ export interface Keyword {
   action: (typeof KEYWORD_ACTIONS)[number];
   match: (typeof KEYWORD_MATCHES)[number];
   language: string | null;
-  /** `protected`: named by the law; a property cannot read it in another way. */
+  /** `protected`: a keyword by law; a property cannot change its meaning. */
   origin: "protected" | "default" | "property";
 }
 
@@ -20,7 +20,7 @@ export interface Reading {
   matched: Keyword | null;
 }
 
-/** The keywords that a property's texts are read by: its own, and those that every property has. */
+/** The keywords for a property's texts: its own, and the defaults. */
 export async function keywordsOf({ sql, property }: Pick<Context, "sql" | "property">): Promise<Keyword[]> {
   return await sql<Keyword[]>`
     select text, action, match, language, case when is_protected then 'protected' else 'default' end as origin
@@ -31,9 +31,9 @@ export async function keywordsOf({ sql, property }: Pick<Context, "sql" | "prope
 }
 
 /**
- * What a text asks for. A whole message that the law names is STOP whatever else is said; then comes what the
- * property says of whole messages, then the defaults, then how the text begins, then what it holds anywhere. In
- * doubt it is for review, which holds sends to the number: no doubtful text is read as consent.
+ * The request of a text. Whole messages that the law names are STOP, before everything else. Then come the property's
+ * whole messages, the defaults, the text's beginning, and the words anywhere in it. In doubt a person reviews it, which
+ * holds sends to the number: no unclear text counts as consent.
  */
 export function readText(text: string, keywords: readonly Keyword[]): Reading {
   const words = wordsOf(text);
@@ -48,14 +48,14 @@ export function readText(text: string, keywords: readonly Keyword[]): Reading {
   return { action: "none", matched: null };
 }
 
-/** As keywords are compared: upper case, without accents, punctuation and spaces. */
+/** Keywords in their form for comparison: upper case, without accents, punctuation and spaces. */
 export function formOf(text: string): string {
   return wordsOf(text).join("");
 }
 
 interface Written {
   words: string[];
-  /** Without please, thank you and their likes at both ends. */
+  /** Without courtesy words such as please and thank you at both ends. */
   polite: string[];
 }
 
@@ -75,12 +75,12 @@ const isBeginning: Applies = ({ keyword, words }, written) =>
   keyword.match === "beginning" && [written.words, written.polite].some((some) => beginsWith(some, words));
 const isAnywhere: Applies = ({ keyword, words }, written) =>
   keyword.match === "anywhere" &&
-  written.words.some((_, place) => beginsWith(written.words.slice(place), words));
+  written.words.some((_, index) => beginsWith(written.words.slice(index), words));
 
-// START must be said as it is: what is read out of more words could be read wrongly.
+// START must be the exact text: a longer text could mean something else.
 const EXACT: readonly Keyword["action"][] = ["start", "ignore"];
 
-/** The words alone, however they are spaced, or said over and over. */
+/** The words alone, whatever their spacing and repetition. */
 function isWhole({ keyword, words }: Known, written: Written): boolean {
   const form = words.join("");
   const forms = EXACT.includes(keyword.action) ? [written.words] : [written.words, written.polite];
@@ -90,7 +90,7 @@ function isWhole({ keyword, words }: Known, written: Written): boolean {
 }
 
 function beginsWith(words: string[], beginning: string[]): boolean {
-  return beginning.length > 0 && beginning.every((word, place) => words[place] === word);
+  return beginning.length > 0 && beginning.every((word, index) => words[index] === word);
 }
 
 function byCaution(a: Keyword, b: Keyword): number {
@@ -99,7 +99,7 @@ function byCaution(a: Keyword, b: Keyword): number {
 
 const CAUTION: readonly Keyword["action"][] = ["stop", "review", "help", "ignore", "start"];
 
-/** The words of a text, upper case, whatever accents, punctuation, emoji and invisible characters it has. */
+/** The words of a text in upper case, without accents, punctuation, emoji and invisible characters. */
 function wordsOf(text: string): string[] {
   const plain = text
     .toWellFormed()
@@ -114,7 +114,7 @@ function wordsOf(text: string): string[] {
   return joinSpelled(words);
 }
 
-/** Letters in circles, in squares and of flags. */
+/** Circled and squared letters, and letters of flags. */
 function plainLetter(letter: string): string {
   const point = letter.codePointAt(0)!;
   const first = [0x1f1e6, 0x1f170, 0x1f150].find((start) => point >= start)!;

@@ -6,7 +6,7 @@ export default tool({
   name: "list_sms_keywords_in_force",
   title: "List the keywords in force",
   description:
-    "Lists every word and phrase that the property's inbound texts are read by: those that the law names (protected), the other defaults, and the property's own from sms_keywords.",
+    "Lists every keyword that the property's inbound texts are compared with: the keywords by law (protected), the other defaults, and the property's own from sms_keywords.",
   scope: "read",
   effect: "read",
   property: "propertyId",

@@ -5,7 +5,7 @@ const SAYS_HOW = [
   /(?:responda|responde|env[ií]e|env[ií]a|r[eé]pondez|envoyez)\W{1,3}(?:stop|alto|parar|arr[eê]t)/i,
 ];
 
-/** The text with `words` at its end, unless it says itself how to opt out. */
+/** The text with `words` appended, unless it already explains how to opt out. */
 export function withOptOut(text: string, words: string): string {
   if (SAYS_HOW.some((pattern) => pattern.test(text)) || text.includes(words)) return text;
   return `${text}\n${words}`;

@@ -6,14 +6,14 @@ export default tool({
   name: "read_sms_text",
   title: "See how a text would be read",
   description:
-    "Says what an inbound text would be taken for, and by which keyword. Changes nothing. stop revokes consent; start lifts an earlier stop; help is answered; review holds sends to the number until someone has read it; none does nothing.",
+    "Shows the action that an inbound text would cause, and the deciding keyword. Changes nothing. stop revokes consent; start lifts an earlier stop; help is answered; review holds sends to the number until a person has read the text; none does nothing.",
   scope: "read",
   effect: "read",
   property: "propertyId",
-  input: { propertyId: z.uuid(), text: z.string().max(2000).describe("What a player might write") },
+  input: { propertyId: z.uuid(), text: z.string().max(2000).describe("A text that a player might write") },
   output: z.object({
     action: z.enum(["stop", "start", "help", "review", "none"]),
-    matched: z.string().nullable().describe("The keyword that decided it"),
+    matched: z.string().nullable().describe("The keyword that decides the action"),
   }),
   faults: [],
   async handler(context, { text }) {

@@ -7,34 +7,34 @@ export default tool({
   name: "receive_sms",
   title: "Hand in a text that came another way",
   description:
-    "Takes in a text message as if its provider had brought it: STOP revokes, START lifts an earlier STOP, HELP is answered. For the operator alone, because a START that nobody wrote would be a forged consent. Without a provider it is how to try STOP out.",
+    "Receives a text message as if a provider had delivered it: STOP revokes, START lifts an earlier STOP, HELP is answered. Only the operator may call it, because a START that nobody wrote would be a forged consent. Use it to try STOP out without a provider.",
   scope: "write",
   effect: "contact",
   access: "operator",
   property: "propertyId",
   input: {
     propertyId: z.uuid(),
-    from: z.string().trim().min(1).max(60).describe("The number that wrote"),
-    to: z.string().trim().min(1).max(60).default("mailbox").describe("The number that was written to"),
-    text: z.string().max(10_000).describe("What the player wrote"),
+    from: z.string().trim().min(1).max(60).describe("The sender's number"),
+    to: z.string().trim().min(1).max(60).default("mailbox").describe("The receiving number"),
+    text: z.string().max(10_000).describe("The player's text"),
     messageId: z
       .string()
       .min(1)
       .max(200)
       .optional()
-      .describe("One that was handed in before changes nothing"),
+      .describe("The message's own id. A repeated id changes nothing"),
   },
   output: z.object({
     success: z.literal(true),
-    message_id: z.uuid().nullable().describe("Null for a message that was handed in before"),
+    message_id: z.uuid().nullable().describe("Null for a repeated message"),
     action: z.enum(INBOUND_ACTIONS).nullable(),
   }),
   faults: ["invalid"],
   async handler(context, { from, to, text, messageId }) {
     const id = messageId ?? context.call.requestId;
-    const told = { eventId: id, at: new Date(context.now()).toISOString(), kind: "inbound" as const };
+    const base = { eventId: id, at: new Date(context.now()).toISOString(), kind: "inbound" as const };
     const source = { provider: "manual", providerId: null };
-    const inbound = await receiveInbound(context, { ...told, from, to, text }, source);
+    const inbound = await receiveInbound(context, { ...base, from, to, text }, source);
     context.audit({ entity: "inbound_messages", entityId: inbound?.id ?? null });
     return { success: true as const, message_id: inbound?.id ?? null, action: inbound?.action ?? null };
   },

@@ -10,14 +10,14 @@ export default tool({
   name: "resolve_sms_review",
   title: "Resolve an inbound text's review",
   description:
-    "Decides what a text was meant as: revoke takes it as STOP for the number, release lets sends to the number go on once none of its texts waits for review. release is for a signed-in admin or manager, because the text may be written to mislead; anyone with write may revoke.",
+    "Decides the review of a text. revoke treats it as STOP for the number. release lets sends to the number continue once no text of it waits for review. Only a signed-in admin or manager may release, because the text may be meant to mislead; anyone with write may revoke.",
   scope: "write",
   effect: "change",
   property: "propertyId",
   input: {
     propertyId: z.uuid(),
     messageId: z.uuid().describe("From list_inbound_messages with needs_review true"),
-    decision: z.enum(REVIEW_DECISIONS).describe("revoke: it was a STOP. release: it was none"),
+    decision: z.enum(REVIEW_DECISIONS).describe("revoke: the text is a STOP. release: it is none"),
   },
   output: z.object({ success: z.literal(true) }),
   faults: ["not_found", "conflict"],
@@ -49,7 +49,7 @@ interface Waiting {
   received_at: string;
 }
 
-/** Locks the number before its text, as a new text of it does. */
+/** Locks the number before its text, in the same order as a new text does. */
 async function waiting(context: Context, id: string): Promise<Waiting> {
   const { sql, property } = context;
   const [known] = await sql<{ hash: Buffer | null }[]>`
@@ -69,6 +69,6 @@ function checkPerson({ call }: Context): void {
   if (call.actor.type === "user" || call.actor.type === "system") return;
   throw new Fault("conflict", {
     message:
-      "A signed-in admin or manager has to read the text and release the number; a key can only revoke.",
+      "Only a signed-in admin or manager can read the text and release the number. An API key can only revoke.",
   });
 }

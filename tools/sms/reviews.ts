@@ -4,10 +4,10 @@ import { revokedWith } from "#tools/consent/revoke.ts";
 
 export const REVIEW_DECISIONS = ["revoke", "release"] as const;
 
-/** The source of what bars a number whose text waits to be taken in: neither START nor a release lifts it. */
+/** The source of suppressions for queued texts: neither START nor a release lifts them. */
 export const UNREAD = "sms_unread";
 
-/** Nothing is sent to the number until somebody has read what it wrote. */
+/** Holds sends to the number until a person has reviewed its text. */
 export async function hold(
   context: Context,
   sender: ListedAddress,
@@ -17,8 +17,8 @@ export async function hold(
   const address = await keptAddress(context, sender);
   await sql`
     insert into suppressions (property_id, id, channel, address, address_hash, reason, source, player_id)
-    select ${property.id}, uuid_v7(), w.held, ${address}, ${sender.hash}, 'needs_review', ${source}, m.player_id
-    from jsonb_array_elements_text(${revokedWith(context, "sms")}::jsonb) as w(held)
+    select ${property.id}, uuid_v7(), w.channel, ${address}, ${sender.hash}, 'needs_review', ${source}, m.player_id
+    from jsonb_array_elements_text(${revokedWith(context, "sms")}::jsonb) as w(channel)
     left join inbound_messages m on m.property_id = ${property.id} and m.id = ${messageId}
     on conflict (property_id, address_hash, channel, reason) where lifted_at is null
     do update set source = excluded.source, updated_at = excluded.updated_at`;

@@ -10,13 +10,13 @@ const BASIC = new Set(
   "@£$¥èéùìòÇ\nØø\rÅåΔ_ΦΓΛΩΠΨΣΘΞÆæßÉ !\"#¤%&'()*+,-./0123456789:;<=>?¡ABCDEFGHIJKLMNOPQRSTUVWXYZÄÖÑÜ§¿abcdefghijklmnopqrstuvwxyzäöñüà",
 );
 const EXTENDED = new Set("\f^{}\\[~]|€");
-// The header that joins the parts takes the rest of 140 octets.
+// The header of a multipart message uses the rest of 140 octets.
 const GSM = { alone: 160, joined: 153 };
 const UCS = { alone: 70, joined: 67 };
 
 /**
- * How many texts a message is carried as, and in which encoding. A character of two units is never split between
- * two of them, nor is what readers see as one character. 1 µs a message; sms-segments-calculator takes 1 ms.
+ * The number of segments of a message, and its encoding. Neither a surrogate pair nor a grapheme is split between two
+ * segments. 1 µs a message; sms-segments-calculator takes 1 ms.
  */
 export function segmentsOf(text: string): Segments {
   const widths: number[] = [];
@@ -28,7 +28,7 @@ export function segmentsOf(text: string): Segments {
   return { encoding: "GSM-7", count: pack(widths, GSM) };
 }
 
-/** The characters, each once, that keep a text from being sent as GSM-7. */
+/** The distinct characters that prevent GSM-7. */
 export function lettersBeyondGsm(text: string): string[] {
   return [...new Set(text)].filter((letter) => !BASIC.has(letter) && !EXTENDED.has(letter));
 }

@@ -5,7 +5,7 @@ import type { Context } from "#runtime/operation/context.ts";
 import { type Change, table, type Values } from "#runtime/operation/table.ts";
 import { formOf, KEYWORD_ACTIONS, KEYWORD_MATCHES, type Keyword, keywordsOf, readText } from "./keywords.ts";
 
-// Each inbound text is held against all of them.
+// Each inbound text is compared with all of them.
 const MOST_KEYWORDS = 1_000;
 
 const columns = {
@@ -13,13 +13,13 @@ const columns = {
   action: writable(
     z
       .enum(KEYWORD_ACTIONS)
-      .describe("review: a person reads it, and nothing is sent until then. ignore: it means nothing"),
+      .describe("review: nothing is sent to the number until a person has read the text. ignore: no action"),
   ),
   match: writable(
     z
       .enum(KEYWORD_MATCHES)
       .default("message")
-      .describe("Whether the message is that text, begins with it, or holds it anywhere, word by word"),
+      .describe("The message equals the text, begins with it, or contains it anywhere, word by word"),
   ),
   language: writable(z.string().trim().min(2).max(20).nullish().describe("BCP 47, such as es")),
   note: writable(z.string().trim().min(1).max(500).nullish()),
@@ -29,7 +29,7 @@ export default table({
   name: "sms_keywords",
   noun: "sms_keyword",
   description:
-    "A word or phrase that the property's players write, and what it means, beside those that every property has (list_sms_keywords_in_force). A property may read a default in another way, but not take what means stop for anything else.",
+    "A word or phrase in players' texts with its action, in addition to the defaults (list_sms_keywords_in_force). A property can change the action of a default, but a text that means stop must stay stop.",
   columns,
   beforeWrite,
 });
@@ -39,22 +39,22 @@ async function beforeWrite(context: Context, change: Change<typeof columns>): Pr
   if (verb === "delete") return {};
   const { text, action, match } = afterChange(columns, change);
   const form = formOf(text);
-  if (form === "") throw invalid("text", "has no letter or digit to know it by");
+  if (form === "") throw invalid("text", "needs a letter or digit");
   if (match !== "message" && action !== "stop" && action !== "review") {
-    throw invalid("match", `${action} must be the whole message: give match as message`);
+    throw invalid("match", `must be message for the action ${action}: the keyword must be the whole message`);
   }
   await checkMeaning(context, text, action);
   await checkFree(context, { form, match, id: current?.id ?? null });
   return { ...input, form };
 }
 
-/** What the defaults read as stop may be read more carefully, and what the law names as nothing else. */
+/** A property can change a default STOP only to `review`, and a keyword by law not at all. */
 async function checkMeaning(context: Context, text: string, action: Keyword["action"]): Promise<void> {
   if (action === "stop") return;
   const defaults = (await keywordsOf(context)).filter(({ origin }) => origin !== "property");
   const { action: meaning, matched } = readText(text, defaults);
   if (meaning !== "stop" || (action === "review" && matched?.origin !== "protected")) return;
-  throw invalid("action", `the text means stop, by "${matched?.text}", and cannot be read as ${action}`);
+  throw invalid("action", `cannot be ${action}: the text means stop, by the keyword "${matched?.text}"`);
 }
 
 async function checkFree(
@@ -64,7 +64,9 @@ async function checkFree(
   const [row] = await sql<{ count: number }[]>`
     select count(*)::int as count from sms_keywords where property_id = ${property.id}`;
   if (id === null && row!.count >= MOST_KEYWORDS) {
-    throw new Fault("conflict", { message: `A property has ${MOST_KEYWORDS} keywords at the most.` });
+    throw new Fault("conflict", {
+      message: `A property has at most ${MOST_KEYWORDS} keywords. Delete one first.`,
+    });
   }
   const [taken] = await sql<{ text: string }[]>`
     select text from sms_keywords

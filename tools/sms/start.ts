@@ -4,9 +4,8 @@ import { record } from "#tools/consent/ledger.ts";
 import { UNREAD } from "./reviews.ts";
 
 /**
- * START after STOP: lifts the number's stop_keyword suppression for texts, and nothing else, and writes a new grant
- * for the players whose last word on texts was that STOP. A STOP that was written later stands. Answers whether
- * anything was lifted.
+ * Applies START after STOP. It lifts only the number's stop_keyword suppression for texts, and grants consent to
+ * players whose last record for texts was that STOP. A later STOP stays. Answers whether a suppression was lifted.
  */
 export async function resume(context: Context, sender: ListedAddress, receivedAt: string): Promise<boolean> {
   const { sql, property, emit } = context;

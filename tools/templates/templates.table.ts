@@ -16,11 +16,14 @@ const columns = {
     z.enum(["liquid", "mjml"]).default("liquid").describe("The language of the layout: html or mjml"),
     { concise: true, checks: ["sending"] },
   ),
-  subject: writable(z.string().trim().min(1).max(500).nullable().optional().describe("Of an email; Liquid"), {
-    concise: true,
-    checks: ["sending"],
-  }),
-  html: writable(body().describe("With the engine mjml it is made of mjml"), { checks: ["sending"] }),
+  subject: writable(
+    z.string().trim().min(1).max(500).nullable().optional().describe("The subject of an email; Liquid"),
+    {
+      concise: true,
+      checks: ["sending"],
+    },
+  ),
+  html: writable(body().describe("The engine mjml makes it from mjml"), { checks: ["sending"] }),
   mjml: writable(body().describe("MJML with Liquid in it, for the engine mjml"), { checks: ["sending"] }),
   text: writable(body().describe("Made from the HTML when left out"), { checks: ["sending"] }),
   variables: readable(
@@ -28,7 +31,7 @@ const columns = {
       .array(z.string())
       .nullable()
       .describe(
-        "The recipient's fields in it, those with a default too; null for a template written by an older version",
+        "The recipient's fields in the template, also those with a default; null for a template of an older version",
       ),
     { concise: true },
   ),
@@ -73,7 +76,7 @@ async function checkNotSending({ sql, property }: Context, template: RowOf<typeo
     limit 1`;
   if (!campaign) return;
   throw new Fault("conflict", {
-    message: `The campaign "${campaign.name}", which is ${campaign.status}, is sending this template; change the content when it is through, or give it another template while it is paused.`,
+    message: `The campaign "${campaign.name}" (${campaign.status}) is sending this template. Change the content after it has ended, or pause it and give it another template.`,
   });
 }
 
@@ -105,6 +108,6 @@ async function checkUnused({ sql, property }: Context, template: RowOf<typeof co
     limit 1`;
   if (!campaign) return;
   throw new Fault("conflict", {
-    message: `The campaign "${campaign.name}", which is ${campaign.status}, uses this template.`,
+    message: `The campaign "${campaign.name}" (${campaign.status}) uses this template. Give it another template first.`,
   });
 }

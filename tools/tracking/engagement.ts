@@ -126,7 +126,7 @@ async function recordClicks(context: Context, clicked: Engagement[]): Promise<Fi
     ${FIRSTS}`;
 }
 
-// A distributed update returns immutable expressions alone, so the time is printed here.
+// A distributed update can return only immutable expressions, so the time is formatted here.
 const FIRSTS = sql`select id, campaign_id, player_id, channel, to_json(at) #>> '{}' as at, first, first_human from written`;
 
 async function recordLinks({ sql, property }: Tenant, linked: Engagement[]): Promise<void> {

@@ -8,7 +8,7 @@ import { assertPassword, UserRecord, userColumns } from "./user.ts";
 export default tool({
   name: "create_user",
   title: "Create a user",
-  description: "Makes a person who can sign in. grant_membership gives them properties to work in.",
+  description: "Creates a user who can sign in. grant_membership gives them access to properties.",
   scope: "write",
   effect: "create",
   access: "operator",
@@ -29,7 +29,10 @@ export default tool({
       insert into users (email, name, password_hash, is_platform_admin)
       values (${email}, ${input.name ?? null}, ${await hashPassword(input.password)}, ${input.is_platform_admin})
       on conflict (email) do nothing returning ${userColumns(sql)}`;
-    if (!user) throw new Fault("conflict", { message: `A user with the email ${email} exists already.` });
+    if (!user)
+      throw new Fault("conflict", {
+        message: `A user with the email ${email} already exists. See list_users.`,
+      });
     audit({ entity: "users", entityId: user.id });
     await directoryChanged(sql);
     return user;

@@ -18,7 +18,7 @@ export default tool({
   name: "grant_membership",
   title: "Let a user work in a property",
   description:
-    "Gives a user a role in a property, or changes the one they have. analyst reads; manager and admin also write.",
+    "Gives a user a role in a property, or changes their role. analyst reads; manager and admin also write.",
   scope: "write",
   effect: "change",
   access: "operator",

@@ -7,7 +7,7 @@ const Membership = z.object({ property_id: z.uuid(), role: z.enum(["admin", "man
 export default tool({
   name: "list_users",
   title: "List users",
-  description: "Lists the people who can sign in, and the properties that they work in.",
+  description: "Lists the users who can sign in, with their properties and roles.",
   scope: "read",
   effect: "read",
   access: "operator",

@@ -7,7 +7,7 @@ export default tool({
   name: "revoke_membership",
   title: "Take a property from a user",
   description:
-    "Ends a user's work in a property, at once. Their keys go on: revoke those with revoke_api_key.",
+    "Ends a user's access to a property, at once. Their API keys stay valid: revoke them with revoke_api_key.",
   scope: "write",
   effect: "destroy",
   access: "operator",
@@ -22,7 +22,8 @@ export default tool({
   async handler({ sql, property, audit }, { user_id }) {
     const [row] = await sql<{ id: string }[]>`
       delete from memberships where property_id = ${property.id} and user_id = ${user_id} returning id`;
-    if (!row) throw new Fault("not_found", { message: "This user does not work in this property." });
+    if (!row)
+      throw new Fault("not_found", { message: "This user has no role in this property. See list_users." });
     await directoryChanged(sql);
     audit({ entity: "memberships", entityId: row.id });
     return { success: true as const };

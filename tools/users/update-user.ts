@@ -9,7 +9,7 @@ export default tool({
   name: "update_user",
   title: "Change a user",
   description:
-    "Changes a user's name, password or rights, or takes their access away with is_active false. A new password ends their sessions.",
+    "Changes a user's name, password or rights, or ends their access with is_active false. A new password ends their sessions.",
   scope: "write",
   effect: "change",
   access: "operator",

@@ -29,7 +29,10 @@ export function noUser(id: string): Fault {
   return new Fault("not_found", { message: `No user with the id ${id}. See list_users.` });
 }
 
-/** A password was changed: tokens from before this second's end are refused, and an open reset link is void. The caller has locked the user. */
+/**
+ * Ends a user's sessions after a change of password: tokens from before the end of this second and open reset links are
+ * void. The caller has locked the user.
+ */
 export async function endSessions(sql: Sql, userId: string): Promise<void> {
   await sql`
     update users set sessions_from = date_trunc('second', statement_timestamp()) + interval '1 second' where id = ${userId}`;

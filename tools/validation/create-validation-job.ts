@@ -23,19 +23,19 @@ export default tool({
   name: "create_validation_job",
   title: "Validate email addresses",
   description:
-    "Starts checking email addresses, given ones or players', and answers at once; poll get_validation_job until it has ended, then see list_validation_results. undeliverable is sure: the address is none, its domain takes no mail, or it bounced. deliverable takes proof, a message of this property that was delivered; without it a good address is unknown with risk low. With dry_run it says in total how many addresses it would check, and asks nobody about them.",
+    "Starts checking email addresses, given ones or players', and answers at once. Poll get_validation_job until it has ended, then call list_validation_results. undeliverable is certain: the address is invalid, its domain takes no mail, or it bounced. deliverable needs proof, a delivered message of this property; without it a good address is unknown with risk low. With dry_run the answer only counts the addresses in total.",
   scope: "write",
   effect: "change",
   bulk: true,
   input: {
-    dry_run: z.boolean().default(false).describe("Only says how many addresses would be checked, in total"),
-    type: z.literal("email_validation").default("email_validation").describe("The only kind there is"),
+    dry_run: z.boolean().default(false).describe("Only counts the addresses, in total; checks none"),
+    type: z.literal("email_validation").default("email_validation").describe("The only supported kind"),
     emails: z
       .array(z.string().max(320))
       .min(1)
       .max(MOST_ADDRESSES)
       .optional()
-      .describe("Addresses. Exactly one of emails, segment_id, player_ids and all_players"),
+      .describe("Addresses. Give exactly one of emails, segment_id, player_ids and all_players"),
     segment_id: z.uuid().optional().describe("The players of a segment, from list_segments"),
     player_ids: z.array(z.uuid()).min(1).max(MOST_ADDRESSES).optional().describe("From list_players"),
     all_players: z.literal(true).optional().describe("All players who have an email"),
@@ -54,10 +54,7 @@ export default tool({
       throw invalid("emails", "give exactly one of emails, segment_id, player_ids and all_players");
     }
     if (options.level === "full") {
-      throw invalid(
-        "level",
-        "full needs a validation provider, and there is none; dns is the most that can be checked",
-      );
+      throw invalid("level", "full needs a validation provider, and none is configured; use dns");
     }
     if (segment_id && !dry_run) await audienceOf(context.sql, context.property.id, segment_id);
     const params = { ...options, source, ...(segment_id && { segment_id }) } as ValidationParams;
@@ -68,7 +65,7 @@ export default tool({
     const queued = await insert(context, validationJobs, job);
     context.enqueue(ValidateEmails, { jobId: id });
     if (!rows) return dry_run ? { ...queued, total: await countPlayers(context, segment_id) } : queued;
-    const total = await keepRows(context, id, rows);
+    const total = await insertRows(context, id, rows);
     return update(context, validationJobs, id, {
       total,
       skipped: (emails ?? player_ids)!.length - total,
@@ -81,7 +78,7 @@ interface Address {
   player_id: string | null;
 }
 
-/** Each address once, in its stored form where it has one. */
+/** Each address once, in its stored form if it has one. */
 function rowsOf(emails: readonly string[]): Address[] {
   const distinct = new Set(emails.map((email) => normalizeEmail(email) ?? email.trim()));
   return [...distinct].map((email) => ({ email, player_id: null }));
@@ -104,7 +101,7 @@ async function rowsOfPlayers({ sql, property }: Context, ids: readonly string[])
   return [...byEmail].map(([email, player_id]) => ({ email, player_id }));
 }
 
-/** How many addresses the job would gather. Throws `invalid` where that is more than it may have. */
+/** The number of addresses for the job. Throws `invalid` when that exceeds the limit. */
 async function countPlayers({ sql, property }: Context, segmentId: string | undefined): Promise<number> {
   const addresses = await addressesOf({ sql, property }, segmentId);
   const [found] = await sql<{ count: number }[]>`select count(*)::int as count from (${addresses}) a`;
@@ -112,21 +109,21 @@ async function countPlayers({ sql, property }: Context, segmentId: string | unde
   return found!.count;
 }
 
-/** Keeps all but those who had their data erased. Answers how many there are. */
-async function keepRows({ sql, property }: Context, jobId: string, rows: Address[]): Promise<number> {
+/** Stores all players but erased ones. Answers their number. */
+async function insertRows({ sql, property }: Context, jobId: string, rows: Address[]): Promise<number> {
   const given = rows.map(({ email, player_id }, index) => ({
     email,
     player_id,
-    place: index + 1,
+    seq: index + 1,
     hash: addressHash(property.pepper, email).toString("hex"),
   }));
   const kept = await sql`
     with given as materialized (
-      select email, player_id, place, decode(hash, 'hex') as hash
-      from jsonb_to_recordset(${given}::jsonb) as r(email text, player_id uuid, place int, hash text)
+      select email, player_id, seq, decode(hash, 'hex') as hash
+      from jsonb_to_recordset(${given}::jsonb) as r(email text, player_id uuid, seq int, hash text)
     )
     insert into validation_results (property_id, job_id, seq, email, player_id)
-    select ${property.id}, ${jobId}, w.place, w.email, coalesce(w.player_id, (
+    select ${property.id}, ${jobId}, w.seq, w.email, coalesce(w.player_id, (
       select p.id from players p
       where p.property_id = ${property.id} and p.email = w.email and p.deleted_at is null order by p.id limit 1))
     from given w

@@ -6,7 +6,7 @@ import validationJobs from "./validation-jobs.table.ts";
 export default tool({
   name: "delete_validation_job",
   title: "Cancel a validation",
-  description: "Cancels a validation that has not ended. Results that are there already stay.",
+  description: "Cancels a validation that has not ended. Existing results stay.",
   scope: "write",
   effect: "destroy",
   input: { id: z.uuid().describe("From list_validation_jobs") },

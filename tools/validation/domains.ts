@@ -1,4 +1,4 @@
-/** Domains where anybody has a mailbox for nothing, and what people mean when they mistype one. */
+/** Domains with free mailboxes for everybody, and the right names for their frequent misspellings. */
 export const FREE_DOMAINS: ReadonlySet<string> = new Set([
   ...["gmail.com", "googlemail.com", "yahoo.com", "ymail.com", "rocketmail.com", "yahoo.co.uk", "yahoo.ca"],
   ...["yahoo.fr", "yahoo.de", "yahoo.es", "yahoo.it", "yahoo.com.mx", "yahoo.com.br", "yahoo.co.jp"],
@@ -11,7 +11,7 @@ export const FREE_DOMAINS: ReadonlySet<string> = new Set([
   ...["earthlink.net", "juno.com", "fastmail.com", "hey.com", "tutanota.com", "inbox.com", "rediffmail.com"],
 ]);
 
-/** Mailboxes of a function and not of a person (RFC 2142, and those that are usual beside it). */
+/** Mailboxes of a role, not of a person (RFC 2142, and other usual ones). */
 export const ROLES: ReadonlySet<string> = new Set([
   ...["abuse", "accounting", "accounts", "admin", "administrator", "billing", "careers", "compliance"],
   ...["contact", "customerservice", "dev", "devnull", "enquiries", "events", "feedback", "finance", "ftp"],
@@ -24,14 +24,14 @@ export const ROLES: ReadonlySet<string> = new Set([
 
 const KNOWN = [...FREE_DOMAINS];
 
-/** The well-known domain that one slip of the hand made this one of; null when there is none, or several. */
+/** The well-known domain that differs from this one by one typing error; null without one, or with several. */
 export function suggestion(domain: string): string | null {
   if (FREE_DOMAINS.has(domain)) return null;
   const near = KNOWN.filter((known) => isOneSlip(domain, known));
   return near.length === 1 ? near[0]! : null;
 }
 
-/** Whether one letter added, left out, changed, or swapped with its neighbor makes one text of the other. */
+/** Whether one added, removed, changed or swapped letter turns one text into the other. */
 function isOneSlip(a: string, b: string): boolean {
   if (Math.abs(a.length - b.length) > 1) return false;
   let start = 0;

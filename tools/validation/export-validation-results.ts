@@ -19,7 +19,7 @@ const CELLS: Record<string, Fragment> = {
 export default file({
   name: "export_validation_results",
   title: "Download a validation's results",
-  description: "Writes what a validation job found out about each address into a file, a column each check.",
+  description: "Writes the results of a validation job into a file: a row each address, a column each check.",
   contentType: "text/csv; charset=utf-8",
   input: {
     id: z.uuid().describe("The validation job's id, from list_validation_jobs"),

@@ -6,8 +6,8 @@ import { MOST_ADDRESSES } from "./validation-job.ts";
 export const TOO_MANY = `There are more than ${MOST_ADDRESSES} addresses. Validate smaller segments.`;
 
 /**
- * The addresses of a segment's players, or of all, each once, as a select of `email` and `id`. One more than a job
- * may have is among them.
+ * The addresses of a segment's players, or of all players, each once, as a select of `email` and `id`. It selects one
+ * more than a job may have.
  */
 export async function addressesOf(
   { sql: transaction, property }: Tenant,

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { tool } from "#runtime/operation/operation.ts";
 import { checkJob } from "#tools/jobs/async-job.ts";
-import { pageOf, paging, placeOf } from "#tools/jobs/places.ts";
+import { pageOf, paging, positionIn } from "#tools/jobs/positions.ts";
 import exportValidationResults from "./export-validation-results.ts";
 import validationJobs from "./validation-jobs.table.ts";
 import { Checks, REASONS, RESULTS, RISKS } from "./verdict.ts";
@@ -20,7 +20,7 @@ export default tool({
   name: "list_validation_results",
   title: "List a validation's results",
   description:
-    "Lists what a validation job found out about each address: the result, the risk, the reasons and the single checks. Addresses whose turn is still to come are not listed.",
+    "Lists the results of a validation job by address: the result, the risk, the reasons and each check. Addresses that are not checked yet are missing.",
   scope: "read",
   effect: "read",
   beneath: { table: validationJobs, name: "results", csv: exportValidationResults },
@@ -33,7 +33,7 @@ export default tool({
   faults: ["invalid", "not_found"],
   async handler(context, { id, result, limit, offset, cursor, count }) {
     const { sql, property } = context;
-    const after = placeOf(cursor, offset, 1);
+    const after = positionIn(cursor, offset, 1);
     const fitting = sql`property_id = ${property.id} and job_id = ${id}
       and ${result ? sql`result = ${result}` : sql`result is not null`}`;
     const rows = await sql<(z.output<typeof ResultView> & { seq: number })[]>`
@@ -47,6 +47,6 @@ export default tool({
       context.counted?.(all!.count);
     }
     const page = pageOf(context, rows, limit, ({ seq }) => [seq]);
-    return page.map(({ seq: _, ...judged }) => judged);
+    return page.map(({ seq: _, ...result }) => result);
   },
 });

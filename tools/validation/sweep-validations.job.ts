@@ -4,7 +4,7 @@ import { failAbandoned } from "#tools/jobs/async-job.ts";
 import { ValidateEmails } from "./validation-job.ts";
 import validationJobs from "./validation-jobs.table.ts";
 
-/** Fails validations that were given up, and removes results after 30 days. */
+/** Fails abandoned validations, and removes results after 30 days. */
 export default job({
   name: "sweep_validations",
   attempts: 3,

@@ -7,10 +7,10 @@ import { normalizeEmail } from "#tools/people/address.ts";
 import { addressesOf, TOO_MANY } from "./gathering.ts";
 import { forgetErased, MOST_ADDRESSES, ValidateEmails, type ValidationParams } from "./validation-job.ts";
 import validationJobs from "./validation-jobs.table.ts";
-import { judge } from "./verdict.ts";
-import { type Judged, writeVerdicts } from "./write-verdicts.ts";
+import { verdictOf } from "./verdict.ts";
+import { type ValidatedAddress, writeVerdicts } from "./write-verdicts.ts";
 
-/** Addresses that are looked up, and then written in one transaction. */
+/** Addresses that are looked up and then written in one transaction. */
 const BATCH = 500;
 
 type Opened = Pick<RowOf<typeof validationJobs.columns>, "status"> & { params: ValidationParams };
@@ -29,7 +29,7 @@ export default job({
   },
 });
 
-/** Takes the job into work, with the addresses that it is about. False when it has ended. */
+/** Starts the job, and gathers its addresses. False when it has ended. */
 async function open(context: Context, jobId: string): Promise<boolean> {
   const { sql, property } = context;
   const [found] = await sql<Opened[]>`
@@ -51,7 +51,10 @@ async function open(context: Context, jobId: string): Promise<boolean> {
   return true;
 }
 
-/** The addresses of a segment's players, or of all, each once. Answers how many, one too many included. */
+/**
+ * Stores the addresses of a segment's players, or of all, each once. Answers their number, which may exceed the limit
+ * by one.
+ */
 async function gather(
   { sql, property }: Context,
   jobId: string,
@@ -75,18 +78,18 @@ async function run(context: JobContext, jobId: string): Promise<void> {
     if (batch.rows.length === 0) break;
     const asks = batch.params.level !== "syntax";
     const domains = asks ? await domainsOf(context, batch.rows) : new Map<string, MailDomain>();
-    const judged = batch.rows.map((row): Judged => {
+    const validated = batch.rows.map((row): ValidatedAddress => {
       const domain = row.address === null ? null : (domains.get(domainOf(row.address)) ?? null);
-      return { ...row, verdict: judge({ ...row, domain }) };
+      return { ...row, verdict: verdictOf({ ...row, domain }) };
     });
     const { params, after } = batch;
-    if (!(await transactAgain(context, (inner) => writeVerdicts(inner, { jobId, params, after, judged }))))
+    if (!(await transactAgain(context, (inner) => writeVerdicts(inner, { jobId, params, after, validated }))))
       return;
   }
   await context.transact((inner) => complete(inner, jobId));
 }
 
-type Waiting = Omit<Judged, "verdict">;
+type Waiting = Omit<ValidatedAddress, "verdict">;
 
 interface Batch {
   params: ValidationParams;
@@ -95,7 +98,7 @@ interface Batch {
   rows: Waiting[];
 }
 
-/** The next addresses, with what this property's own messages to them tell. Null when the job has ended. */
+/** The next addresses, with the outcomes of this property's own messages to them. Null when the job has ended. */
 async function nextBatch({ sql, property }: Context, jobId: string): Promise<Batch | null> {
   const [found] = await sql<{ params: ValidationParams; judged_to: number }[]>`
     select params, judged_to from validation_jobs

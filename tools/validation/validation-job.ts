@@ -3,29 +3,29 @@ import type { Tenant } from "#runtime/operation/context.ts";
 
 /** The most addresses of a job. */
 export const MOST_ADDRESSES = 100_000;
-/** So many of them, at 80 bytes each. */
+/** This many addresses, at 80 bytes each. */
 export const MOST_BYTES = 8 * 1_048_576;
 
 export const LEVELS = ["syntax", "dns", "full"] as const;
 
-/** The parameters of a job beside its addresses. They are stored with it. */
+/** The parameters of a job, apart from its addresses. They are stored with the job. */
 export const settings = {
   level: z
     .enum(LEVELS)
     .default("dns")
     .describe(
-      "syntax looks at the address alone; dns also asks whether its domain takes mail; full asks for the mailbox itself, which takes a validation provider",
+      "syntax checks the address alone; dns also checks that its domain takes mail; full checks the mailbox itself, which needs a validation provider",
     ),
   update_players: z
     .boolean()
     .default(true)
     .describe(
-      "Write the result into email_status of the players who have the address; unknown leaves it as it is. undeliverable gets no more email",
+      "Write the result into email_status of the players with the address; unknown changes nothing. undeliverable gets no more email",
     ),
   suppress_undeliverable: z
     .boolean()
     .default(false)
-    .describe("Also suppress undeliverable addresses for email, whoever has them now or later"),
+    .describe("Also suppress undeliverable addresses for email, for all present and later players with them"),
 };
 
 /** The stored part of the request. Given addresses and ids are in the job's rows. */
@@ -34,7 +34,7 @@ export type ValidationParams = z.output<z.ZodObject<typeof settings>> & {
   segment_id?: string;
 };
 
-/** The job that judges the addresses. */
+/** The job that determines the verdicts. */
 export const ValidateEmails = {
   name: "validate_emails",
   attempts: 20,
@@ -42,8 +42,8 @@ export const ValidateEmails = {
 } as const;
 
 /**
- * Deletes the rows of players who were erased while the rows were written: their foreign key has waited for that.
- * Returns how many.
+ * Deletes the rows of players who were erased during the writing: their foreign key has waited for that. Returns the
+ * number.
  */
 export async function forgetErased({ sql, property }: Tenant, jobId: string): Promise<number> {
   const gone = await sql`

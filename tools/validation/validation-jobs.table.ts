@@ -7,7 +7,7 @@ export default table({
   name: "validation_jobs",
   noun: "validation_job",
   description:
-    "A validation job checks email addresses in the background. Poll it until it has ended; list_validation_results shows what it found.",
+    "A validation job checks email addresses in the background. Poll it until it has ended; list_validation_results shows the results.",
   verbs: ["list", "get", "create", "delete"],
   own: ["create", "delete"],
   core: ["get"],

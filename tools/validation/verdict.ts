@@ -5,7 +5,7 @@ import { FREE_DOMAINS, ROLES, suggestion } from "./domains.ts";
 
 export const RESULTS = ["deliverable", "risky", "undeliverable", "unknown"] as const;
 export const RISKS = ["low", "medium", "high", "unknown"] as const;
-/** Why an address is judged as it is. Those of the mailbox itself come from a provider that can ask for it. */
+/** The reasons for a verdict. Reasons about the mailbox itself come from a provider that can check it. */
 export const REASONS = [
   "invalid_syntax",
   "domain_not_found",
@@ -19,10 +19,10 @@ export const REASONS = [
 
 export const Checks = z.object({
   syntax: z.boolean(),
-  mx: z.boolean().nullable().describe("The domain has a mail server; null: not asked, or no answer"),
+  mx: z.boolean().nullable().describe("The domain has a mail server; null: not checked, or no answer"),
   null_mx: z.boolean().nullable().describe("The domain says that it takes no mail (RFC 7505)"),
   disposable: z.boolean(),
-  role: z.boolean().describe("A function and not a person: info@, sales@"),
+  role: z.boolean().describe("A role, not a person: info@, sales@"),
   free_provider: z.boolean(),
   catch_all: z.boolean().nullable(),
   smtp_deliverable: z
@@ -39,21 +39,21 @@ export interface Verdict {
   did_you_mean: string | null;
 }
 
-/** The facts about an address from which its verdict follows. */
+/** The facts about an address that determine its verdict. */
 export interface Evidence {
-  /** In its stored form; null when it is no address. */
+  /** In its stored form; null when it is not an address. */
   address: string | null;
-  /** Null when the DNS was not asked. */
+  /** Null when the DNS was not queried. */
   domain: MailDomain | null;
   /** Whether this property's messages to it were delivered or bounced. */
   delivered: "yes" | "bounced" | null;
 }
 
 /**
- * The verdict, after Reacher's: what cannot take mail is undeliverable, what may but is better left alone is
- * risky. Deliverable takes proof, which the DNS alone never is: without it an address is unknown, of low risk.
+ * The verdict, by Reacher's scheme. Undeliverable: it cannot take mail. Risky: it may, but is better avoided.
+ * Deliverable needs proof, and the DNS alone never gives it: without proof an address is unknown, of low risk.
  */
-export function judge({ address, domain, delivered }: Evidence): Verdict {
+export function verdictOf({ address, domain, delivered }: Evidence): Verdict {
   if (address === null) return nothing("invalid_syntax");
   const at = address.lastIndexOf("@");
   const [local, host] = [address.slice(0, at), address.slice(at + 1)];

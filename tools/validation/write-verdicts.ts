@@ -7,7 +7,7 @@ import type { ValidationParams } from "./validation-job.ts";
 import type { Evidence, Verdict } from "./verdict.ts";
 
 /** One address of a job with its verdict. */
-export interface Judged extends Pick<Evidence, "address" | "delivered"> {
+export interface ValidatedAddress extends Pick<Evidence, "address" | "delivered"> {
   seq: number;
   email: string;
   player_id: string | null;
@@ -18,44 +18,47 @@ interface Batch {
   jobId: string;
   params: ValidationParams;
   after: number;
-  judged: readonly Judged[];
+  validated: readonly ValidatedAddress[];
 }
 
 /**
- * Writes a batch: verdicts, players, suppressions and progress, in the caller's one transaction. False when the
- * job has been cancelled, or this batch is in already.
+ * Writes a batch: verdicts, players, suppressions and progress, in the caller's one transaction. False when the job has
+ * been cancelled, or the batch is already written.
  */
 export async function writeVerdicts(context: Context, batch: Batch): Promise<boolean> {
   const { sql, property } = context;
-  const { jobId, params, after, judged } = batch;
+  const { jobId, params, after, validated } = batch;
   const open = await sql`
     select from validation_jobs
     where property_id = ${property.id} and id = ${jobId} and status = 'processing' and judged_to = ${after}
     for update`;
   if (open.length === 0) return false;
-  const rows = judged.map(({ seq, verdict }) => ({ seq, ...verdict }));
+  const rows = validated.map(({ seq, verdict }) => ({ seq, ...verdict }));
   const written = await sql<{ seq: number }[]>`
     update validation_results r set result = v.result, risk = v.risk, checks = v.checks, did_you_mean = v.did_you_mean,
       reasons = array(select jsonb_array_elements_text(v.reasons))
     from jsonb_to_recordset(${rows}::jsonb)
       as v(seq int, result text, risk text, reasons jsonb, checks jsonb, did_you_mean text)
     where r.property_id = ${property.id} and r.job_id = ${jobId} and r.seq = v.seq returning r.seq`;
-  // A player who was erased meanwhile has no row any more, and nothing is written about them.
+  // An erased player has no row any more, so nothing is written about them.
   const there = new Set(written.map(({ seq }) => seq));
-  const known = judged.filter(({ seq }) => there.has(seq));
+  const known = validated.filter(({ seq }) => there.has(seq));
   const updated = params.update_players ? await updatePlayers(context, known) : 0;
   if (params.suppress_undeliverable) await suppress(context, known);
   const failed = known.filter(({ verdict }) => verdict.reasons.includes("dns_timeout")).length;
   await sql`
-    update validation_jobs set judged_to = ${judged.at(-1)!.seq}, processed = processed + ${known.length},
+    update validation_jobs set judged_to = ${validated.at(-1)!.seq}, processed = processed + ${known.length},
       failed = failed + ${failed}, succeeded = succeeded + ${known.length - failed}, updated_count = updated_count + ${updated}, updated_at = now()
     where property_id = ${property.id} and id = ${jobId}`;
   return true;
 }
 
-/** An unknown result leaves the player's known status as it is. */
-async function updatePlayers({ sql, property }: Context, judged: readonly Judged[]): Promise<number> {
-  const known = judged
+/** An unknown verdict leaves the player's known status unchanged. */
+async function updatePlayers(
+  { sql, property }: Context,
+  validated: readonly ValidatedAddress[],
+): Promise<number> {
+  const known = validated
     .filter(({ address, verdict }) => address !== null && verdict.result !== "unknown")
     .map(({ address, verdict }) => ({ address, result: verdict.result }));
   if (known.length === 0) return 0;
@@ -66,8 +69,11 @@ async function updatePlayers({ sql, property }: Context, judged: readonly Judged
   return count;
 }
 
-async function suppress({ sql, property, emit }: Context, judged: readonly Judged[]): Promise<void> {
-  const dead = judged
+async function suppress(
+  { sql, property, emit }: Context,
+  validated: readonly ValidatedAddress[],
+): Promise<void> {
+  const dead = validated
     .filter(({ address, verdict }) => address !== null && verdict.result === "undeliverable")
     .map(({ address, player_id }) => ({
       address,

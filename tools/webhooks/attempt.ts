@@ -14,19 +14,19 @@ export interface Delivery extends StoredEvent {
   attempt_count: number;
 }
 
-/** Where a batch goes, and what signs it. */
+/** The receiver of a batch, and the secrets that sign it. */
 export type Receiver = Pick<RowOf<typeof endpoints.columns>, "url" | "include_pii"> & {
   secret: string;
   previous_secret: string | null;
 };
 
-/** What an attempt leaves in the delivery's row. `delay`: seconds to the next attempt, while pending. */
+/** The result of an attempt for the delivery's row. `delay`: seconds until the next attempt, while pending. */
 export interface Outcome {
   id: string;
   status: "delivered" | "pending" | "failed";
   delay: number | null;
   attempt: Attempt;
-  /** What it says of the receiver as a whole. */
+  /** The state of the receiver as a whole. */
   receiver: { hangs: boolean; gone: boolean; retryAfter: number };
 }
 
@@ -38,14 +38,14 @@ export interface Post {
   now(): number;
 }
 
-// Seconds before each attempt: https://github.com/svix/svix-webhooks config.default.toml, and one at once.
+// Seconds before each attempt: https://github.com/svix/svix-webhooks config.default.toml, plus one at once.
 const SCHEDULE = [0, 5, 300, 1_800, 7_200, 18_000, 36_000, 36_000];
 const JITTER = 0.2;
 const TIMEOUT_MS = 15_000;
 const MOST_RETRY_AFTER = 86_400;
 const SNIPPET = 300;
 
-/** Posts a delivery once, signed anew. A receiver's failure is an outcome, never an exception. */
+/** Posts a delivery once, with a new signature. A receiver's failure is an outcome, never an exception. */
 export async function attempt(post: Post, receiver: Receiver, delivery: Delivery): Promise<Outcome> {
   const sentAt = post.now();
   try {
@@ -125,7 +125,7 @@ function jittered(seconds: number): number {
   return seconds * (1 - JITTER + 2 * JITTER * Math.random());
 }
 
-/** Seconds that the receiver asks for, at most a day. */
+/** The seconds that the receiver asks for, at most a day. */
 function askedFor(header: string | undefined, now: number): number {
   return Math.min(Math.max(readRetryAfter(header, now) ?? 0, 0), MOST_RETRY_AFTER);
 }

@@ -3,12 +3,12 @@ import { attempt, type Outcome, type Post } from "./attempt.ts";
 import { DeliverWebhooks } from "./endpoint.ts";
 import { BATCH, type Batch, type Visit, visit } from "./visit.ts";
 
-const LANES = 16;
-// Longer than this, and the job makes room for another endpoint's.
+const CONCURRENCY = 16;
+// After this time the job makes room for another endpoint's.
 const SHIFT_MS = 10_000;
 const BATCH_MS = 15_000;
 
-/** Delivers what is due at one endpoint, until nothing is. At least once: a crash repeats a delivery's id. */
+/** Delivers the due events of one endpoint, until none is due. At least once: a crash repeats a delivery's id. */
 export default job({
   ...DeliverWebhooks,
   async handler(context, { endpointId }) {
@@ -22,7 +22,7 @@ export default job({
     while (batch) {
       const posting = deliver(postOf(context, batch), batch, context.signal);
       let ahead: Batch | null = null;
-      // While a full batch is posted, the one before is recorded and the one after is claimed.
+      // While a full batch is posted, the previous one is recorded and the next one is claimed.
       if (batch.deliveries.length === BATCH && !isOver()) {
         ahead = await look(ended, { inFlight: batch.deliveries.map(({ id }) => id), handOver: false });
         ended = [];
@@ -48,13 +48,15 @@ function postOf({ runtime, config, propertyId }: JobContext, { endpoint }: Batch
   };
 }
 
-/** Posts a batch, until one answer says that the next request is in vain. What was not started stays due. */
+/**
+ * Posts a batch, until an answer shows that further requests are useless. Deliveries that were not started stay due.
+ */
 async function deliver(post: Post, { endpoint, deliveries }: Batch, signal: AbortSignal): Promise<Outcome[]> {
   const until = performance.now() + BATCH_MS;
   const outcomes: Outcome[] = [];
   let next = 0;
   let stopped = false;
-  const lane = async (most: number) => {
+  const postNext = async (most: number) => {
     for (
       let started = 0;
       started < most && !stopped && !signal.aborted && performance.now() < until;
@@ -67,9 +69,9 @@ async function deliver(post: Post, { endpoint, deliveries }: Batch, signal: Abor
       outcomes.push(outcome);
     }
   };
-  // Of a receiver that fails, one request tells enough.
-  if (endpoint.failing_for !== null) await lane(1);
-  await Promise.all(Array.from({ length: LANES }, () => lane(deliveries.length)));
+  // One request is enough to test a failing receiver.
+  if (endpoint.failing_for !== null) await postNext(1);
+  await Promise.all(Array.from({ length: CONCURRENCY }, () => postNext(deliveries.length)));
   return outcomes;
 }
 

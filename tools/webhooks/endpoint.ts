@@ -7,18 +7,18 @@ import type { Context } from "#runtime/operation/context.ts";
 import { locationOf } from "#runtime/secrets/sealing.ts";
 import sendWebhookNotice from "./send-webhook-notice.job.ts";
 
-/** Wakes the delivery of one endpoint: what `enqueue` needs of the job. */
+/** The job that delivers one endpoint's events, in the form for `enqueue`. */
 export const DeliverWebhooks = { ...DELIVER_WEBHOOKS, input: z.object({ endpointId: z.uuid() }) };
 
-export const propertyId = z.uuid().optional().describe("The property; an API key names its own");
+export const propertyId = z.uuid().optional().describe("The property; an API key implies its own");
 export const endpointId = z.uuid().describe("From list_webhook_endpoints");
 
-/** Where an endpoint's signing secrets are sealed for: the current one, and the one before it. */
+/** The sealing context of an endpoint's signing secrets: the current one and the previous one. */
 export const secretPlace = (property: string, id: string) =>
   locationOf("webhook_endpoints", "secret", property, id);
 
-/** Locks an active endpoint, ends its rest and wakes its delivery. Throws `not_found`, `conflict`. */
-export async function rouse({ sql, property, enqueue }: Context, id: string): Promise<void> {
+/** Locks an active endpoint, ends its rest and starts its delivery. Throws `not_found`, `conflict`. */
+export async function wakeDelivery({ sql, property, enqueue }: Context, id: string): Promise<void> {
   const endpoints = await sql<{ is_active: boolean; disabled_reason: string | null }[]>`
     update webhook_endpoints set resting_until = null
     where property_id = ${property.id} and id = ${id}
@@ -34,8 +34,8 @@ export async function rouse({ sql, property, enqueue }: Context, id: string): Pr
 }
 
 /**
- * Switches an endpoint off because of how its receiver answers, leaves an audit row, and has the property's admins
- * and managers told.
+ * Switches an endpoint off because of its receiver's answers, writes an audit row, and mails the property's admins and
+ * managers.
  */
 export async function switchOff(context: Context, id: string, reason: string): Promise<void> {
   const { sql, property, call, enqueue } = context;

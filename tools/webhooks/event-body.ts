@@ -1,6 +1,6 @@
 import { CURRENT_VERSION } from "#runtime/operation/versions.ts";
 
-/** An event as the outbox keeps it. */
+/** An event as the outbox stores it. */
 export interface StoredEvent {
   event_id: string;
   type: string;
@@ -8,7 +8,7 @@ export interface StoredEvent {
   data: { object: Record<string, unknown>; previous?: Record<string, unknown> };
 }
 
-/** What an endpoint without include_pii never gets, however deep it stands in the event. */
+/** Fields that an endpoint without include_pii never gets, at any depth of the event. */
 const PERSONAL = new Set([
   "email",
   "phone",
@@ -39,7 +39,7 @@ export function eventBody(event: StoredEvent, propertyId: string, includePii: bo
   return write(event, propertyId, { object: { id: object.id ?? null }, truncated: true });
 }
 
-/** How an event's id is written on the wire. */
+/** An event's id in its form for receivers. */
 export function eventId(id: string): string {
   return `evt_${id}`;
 }

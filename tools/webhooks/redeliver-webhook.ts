@@ -1,13 +1,13 @@
 import { z } from "zod";
 import { one } from "#runtime/faults.ts";
 import { tool } from "#runtime/operation/operation.ts";
-import { propertyId, rouse } from "./endpoint.ts";
+import { propertyId, wakeDelivery } from "./endpoint.ts";
 
 export default tool({
   name: "redeliver_webhook",
   title: "Deliver a webhook again",
   description:
-    "Sends one delivery again now, whatever its status, with its whole retry schedule. The receiver sees the same ids.",
+    "Sends one delivery again now, whatever its status, with all its retries. The receiver gets the same ids.",
   scope: "write",
   effect: "change",
   property: "propertyId",
@@ -19,8 +19,8 @@ export default tool({
     const deliveries = await sql<{ endpoint_id: string }[]>`
       select endpoint_id from webhook_deliveries where property_id = ${property.id} and id = ${deliveryId}`;
     const delivery = one(deliveries, "webhook delivery", deliveryId);
-    // The endpoint's lock comes first, as in the job: two orders could wait for each other.
-    await rouse(context, delivery.endpoint_id);
+    // Locks the endpoint first, as the job does: two orders could deadlock.
+    await wakeDelivery(context, delivery.endpoint_id);
     await sql`
       update webhook_deliveries
       set status = 'pending', attempt_count = 0, next_attempt_at = now(), updated_at = now()

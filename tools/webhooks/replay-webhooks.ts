@@ -2,14 +2,14 @@ import { z } from "zod";
 import { invalid } from "#runtime/faults.ts";
 import { timestamp } from "#runtime/operation/columns.ts";
 import { tool } from "#runtime/operation/operation.ts";
-import { endpointId, propertyId, rouse } from "./endpoint.ts";
+import { endpointId, propertyId, wakeDelivery } from "./endpoint.ts";
 
 const MOST = 10_000;
 
 export default tool({
   name: "replay_webhooks",
   title: "Deliver many webhooks again",
-  description: `Sends an endpoint's deliveries of a stretch of time again, oldest first, at most ${MOST} a call: pass next_after as after to go on. Receivers see the same ids.`,
+  description: `Sends an endpoint's deliveries of a period again, oldest first, at most ${MOST} a call. To continue, pass next_after as after. Receivers get the same ids.`,
   scope: "write",
   effect: "change",
   bulk: true,
@@ -22,13 +22,13 @@ export default tool({
     status: z
       .enum(["failed", "discarded", "delivered"])
       .default("failed")
-      .describe("Which deliveries are made again"),
+      .describe("The deliveries to send again"),
     after: z.uuid().optional().describe("The last answer's next_after"),
   },
   output: z.object({
     success: z.literal(true),
     replayed: z.int(),
-    next_after: z.uuid().nullable().describe("Null when that was all"),
+    next_after: z.uuid().nullable().describe("Null when none is left"),
   }),
   faults: ["invalid", "not_found", "conflict"],
   async handler(context, input) {
@@ -36,7 +36,7 @@ export default tool({
     const { since, until = "now", status, after } = input;
     if (input.until && Date.parse(input.until) <= Date.parse(since))
       throw invalid("until", "must be after since");
-    await rouse(context, input.endpointId);
+    await wakeDelivery(context, input.endpointId);
     const [result] = await sql<{ replayed: number; last: string | null }[]>`
       with chosen as materialized (
         select id, created_at from webhook_deliveries

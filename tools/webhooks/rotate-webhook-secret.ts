@@ -10,7 +10,7 @@ export default tool({
   name: "rotate_webhook_secret",
   title: "Rotate a webhook's signing secret",
   description:
-    "Gives an endpoint a new signing secret and shows it once. For overlapHours, deliveries are signed with the old one too (X-…-Signature-Previous, and second in webhook-signature).",
+    "Gives an endpoint a new signing secret and shows it once. For overlapHours the old secret signs deliveries too (X-…-Signature-Previous, and second in webhook-signature).",
   scope: "write",
   effect: "change",
   property: "propertyId",

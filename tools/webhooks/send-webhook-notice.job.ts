@@ -4,7 +4,7 @@ import type { Context } from "#runtime/operation/context.ts";
 import { type JobContext, job } from "#runtime/operation/job.ts";
 import { sendPlatformMail } from "#tools/mailbox/platform-mail.ts";
 
-/** Tells one of the property's admins and managers that an endpoint was switched off. */
+/** Mails one of the property's admins and managers that an endpoint was switched off. */
 export default job({
   name: "send_webhook_notice",
   attempts: 5,
@@ -24,7 +24,7 @@ interface SwitchedOff {
   reason: string;
 }
 
-/** Undefined when the endpoint works again, or is no more. */
+/** Undefined when the endpoint is active again, or deleted. */
 async function find({ sql, property }: Context, id: string): Promise<SwitchedOff | undefined> {
   const [found] = await sql<{ url: string; reason: string }[]>`
     select url, disabled_reason as reason from webhook_endpoints
@@ -49,7 +49,7 @@ function messageTo(
     to,
     subject: "A webhook endpoint was switched off",
     text: [
-      // A URL's path may hold a secret of the receiver's.
+      // The path of a URL may contain a secret of the receiver.
       `The webhook endpoint ${endpoint} of ${property}, at ${new URL(url).host}, was switched off.`,
       "",
       reason.replace(/\s+/g, " "),

@@ -1,13 +1,13 @@
 import { randomUUIDv7 } from "node:crypto";
 import { z } from "zod";
 import { tool } from "#runtime/operation/operation.ts";
-import { endpointId, propertyId, rouse } from "./endpoint.ts";
+import { endpointId, propertyId, wakeDelivery } from "./endpoint.ts";
 
 export default tool({
   name: "test_webhook",
   title: "Send a test event",
   description:
-    "Sends a webhook.test event to one endpoint, whatever it subscribes to. See get_webhook_delivery for how it went.",
+    "Sends a webhook.test event to one endpoint, whatever it subscribes to. get_webhook_delivery shows the result.",
   scope: "write",
   effect: "create",
   property: "propertyId",
@@ -16,7 +16,7 @@ export default tool({
   faults: ["not_found", "conflict"],
   async handler(context, input) {
     const { sql, property, audit } = context;
-    await rouse(context, input.endpointId);
+    await wakeDelivery(context, input.endpointId);
     const [eventId, deliveryId] = [randomUUIDv7(), randomUUIDv7()];
     const data = { object: { endpoint_id: input.endpointId, message: "This is a test." } };
     await sql`

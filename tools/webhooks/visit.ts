@@ -5,13 +5,13 @@ import { DeliverWebhooks, secretPlace, switchOff } from "./endpoint.ts";
 
 export interface Endpoint extends Receiver {
   is_active: boolean;
-  /** Seconds since the first failure after the last success; null when all is well. */
+  /** Seconds since the first failure after the last success; null without a failure. */
   failing_for: number | null;
   resting: boolean;
-  /** Another job works on it now. */
-  taken: boolean;
-  /** This job's lease lasts for another batch. */
-  held: boolean;
+  /** Another job has the lease. */
+  leased_by_other: boolean;
+  /** This job's lease is long enough for another batch. */
+  has_lease: boolean;
   /** The database's clock, in milliseconds since 1970. */
   clock: number;
 }
@@ -19,11 +19,11 @@ export interface Endpoint extends Receiver {
 export interface Visit {
   endpointId: string;
   jobId: string;
-  /** Of requests that have ended since the last visit. */
+  /** Outcomes since the last visit. */
   outcomes: readonly Outcome[];
-  /** Ids of the deliveries that this job is posting meanwhile: not to be claimed again. */
+  /** Ids of the deliveries that this job is posting: they are not claimed again. */
   inFlight: readonly string[];
-  /** Leave what is due to another job. */
+  /** Leave due deliveries to another job. */
   handOver: boolean;
 }
 
@@ -32,36 +32,36 @@ export interface Batch {
   deliveries: Delivery[];
 }
 
-/** Most deliveries that a visit claims. */
+/** The most deliveries that a visit claims. */
 export const BATCH = 128;
 const LEASE_SECONDS = 90;
-// A batch starts no request after 15 s, and none lasts longer than 15 s; the next one waits for it.
+// A batch starts no request after 15 s, and no request lasts longer than 15 s; the next batch waits for it.
 const NEEDED_SECONDS = 65;
 const DISCARD = 5_000;
 const SWITCH_OFF_AFTER = 5 * 86_400;
 const REST = { least: 5, most: 300, share: 0.25 };
 
 /**
- * One transaction under the endpoint's lock: records what has ended, and claims the next batch. Answers null
- * when there is nothing for this job to do; the lease is then given up, under the same lock that every
- * newcomer waits for, so that the event of whoever left because of it was seen.
+ * One transaction under the endpoint's lock: records outcomes, and claims the next batch. Answers null when this job
+ * has nothing to do, and then ends the lease. Every other job waits for the same lock. So this visit sees the events of
+ * jobs that left because of the lease.
  */
 export async function visit(context: Context, visiting: Visit): Promise<Batch | null> {
   const endpoint = await lock(context, visiting);
   if (!endpoint) return null;
   if (visiting.outcomes.length > 0) await record(context, visiting, endpoint);
-  if (endpoint.taken) return null;
+  if (endpoint.leased_by_other) return null;
   const busy = visiting.inFlight.length > 0;
   if (!endpoint.is_active) return busy ? null : await discard(context, visiting);
-  if (visiting.handOver) return await leave(context, visiting, "now");
+  if (visiting.handOver) return await endLease(context, visiting, "now");
   const deliveries = endpoint.resting ? [] : await claim(context, visiting);
   if (deliveries.length === 0)
-    return busy ? null : await leave(context, visiting, await nextDue(context, visiting));
-  if (!endpoint.held) await hold(context, visiting);
+    return busy ? null : await endLease(context, visiting, await nextDue(context, visiting));
+  if (!endpoint.has_lease) await takeLease(context, visiting);
   return { endpoint, deliveries };
 }
 
-// Not `for update`: each event's delivery refers to this row, and its writer would wait for us.
+// Not `for update`: a new event's delivery refers to this row, and its writer would wait for this transaction.
 async function lock(context: Context, { endpointId, jobId }: Visit): Promise<Endpoint | undefined> {
   const { sql, property, config } = context;
   const [endpoint] = await sql<Endpoint[]>`
@@ -70,9 +70,9 @@ async function lock(context: Context, { endpointId, jobId }: Visit): Promise<End
       case when previous_secret_until > clock.now then previous_secret end as previous_secret,
       extract(epoch from clock.now - failing_since)::double precision as failing_for,
       coalesce(resting_until > clock.now, false) as resting,
-      coalesce(delivering_by <> ${jobId} and delivering_until > clock.now, false) as taken,
+      coalesce(delivering_by <> ${jobId} and delivering_until > clock.now, false) as leased_by_other,
       coalesce(delivering_by = ${jobId} and delivering_until > clock.now + make_interval(secs => ${NEEDED_SECONDS}),
-        false) as held,
+        false) as has_lease,
       extract(epoch from clock.now)::double precision * 1000 as clock
     from webhook_endpoints, clock
     where property_id = ${property.id} and id = ${endpointId}
@@ -140,11 +140,11 @@ function reasonToSwitchOff(
   return `No delivery has succeeded for 5 days. The last error: ${outcomes.at(-1)?.attempt.error}`;
 }
 
-/** Seconds without any attempt: as the receiver asked, or a share of the time that it has been hanging. */
+/** Seconds without any attempt: by the receiver's request, or a share of the time since it began to hang. */
 function restFor(outcomes: readonly Outcome[], { failing_for }: Endpoint): number {
-  const asked = Math.max(...outcomes.map(({ receiver }) => receiver.retryAfter));
-  if (!outcomes.some(({ receiver }) => receiver.hangs)) return asked;
-  return Math.max(asked, Math.min(Math.max((failing_for ?? 0) * REST.share, REST.least), REST.most));
+  const requested = Math.max(...outcomes.map(({ receiver }) => receiver.retryAfter));
+  if (!outcomes.some(({ receiver }) => receiver.hangs)) return requested;
+  return Math.max(requested, Math.min(Math.max((failing_for ?? 0) * REST.share, REST.least), REST.most));
 }
 
 function claim({ sql, property }: Context, { endpointId, inFlight }: Visit): Promise<Delivery[]> {
@@ -161,15 +161,19 @@ function claim({ sql, property }: Context, { endpointId, inFlight }: Visit): Pro
     order by due.next_attempt_at, due.id`;
 }
 
-async function hold({ sql, property }: Context, { endpointId, jobId }: Visit): Promise<void> {
+async function takeLease({ sql, property }: Context, { endpointId, jobId }: Visit): Promise<void> {
   await sql`
     update webhook_endpoints set delivering_by = ${jobId},
       delivering_until = statement_timestamp() + make_interval(secs => ${LEASE_SECONDS})
     where property_id = ${property.id} and id = ${endpointId}`;
 }
 
-/** Gives the lease up. `wakeAt`: when another job is to look, or null when nothing is pending. */
-async function leave(context: Context, { endpointId, jobId }: Visit, wakeAt: string | null): Promise<null> {
+/** Ends the lease. `wakeAt`: the start of the next job, or null when nothing is pending. */
+async function endLease(
+  context: Context,
+  { endpointId, jobId }: Visit,
+  wakeAt: string | null,
+): Promise<null> {
   const { sql, property, enqueue } = context;
   if (wakeAt === "now") enqueue(DeliverWebhooks, { endpointId });
   else if (wakeAt !== null) enqueue(DeliverWebhooks, { endpointId }, { runAt: wakeAt, dedupe: endpointId });
@@ -196,5 +200,5 @@ async function discard(context: Context, visiting: Visit): Promise<null> {
       select id from webhook_deliveries
       where property_id = ${property.id} and endpoint_id = ${visiting.endpointId} and status = 'pending'
       limit ${DISCARD})`;
-  return await leave(context, visiting, discarded.count === DISCARD ? "now" : null);
+  return await endLease(context, visiting, discarded.count === DISCARD ? "now" : null);
 }

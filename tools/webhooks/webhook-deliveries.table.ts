@@ -15,7 +15,7 @@ export default table({
   name: "webhook_deliveries",
   noun: "webhook_delivery",
   description:
-    "One event on its way to one webhook endpoint, with each attempt. redeliver_webhook sends it again.",
+    "A webhook delivery sends one event to one endpoint, and lists each attempt. redeliver_webhook sends it again.",
   verbs: ["list", "get"],
   columns: {
     event_id: readable(z.uuid().describe("The body's id without evt_"), { concise: true }),
@@ -28,7 +28,7 @@ export default table({
       { concise: true },
     ),
     attempt_count: readable(
-      z.int().describe("Since it was last made pending; attempts has those before too"),
+      z.int().describe("Since it last became pending; attempts lists earlier ones too"),
       { concise: true },
     ),
     attempts: readable(z.array(Attempt).describe("The last 50")),

@@ -31,7 +31,7 @@ export default table({
     include_pii: writable(
       z.boolean().default(false).describe("Also send names, addresses, birth dates and custom fields"),
     ),
-    disabled_reason: readable(z.string().nullable().describe("Why the service switched it off")),
+    disabled_reason: readable(z.string().nullable().describe("The reason why the service switched it off")),
     failing_since: readable(timestamp().nullable().describe("The first failure since the last success")),
   },
   effects: { delete: "destroy" },
@@ -53,7 +53,7 @@ export default table({
     };
   },
   async afterWrite({ enqueue }, { verb, input, row }) {
-    // Switched off: what is pending is discarded. Switched on, or moved: what is due goes out at once.
+    // Switching an endpoint off discards pending deliveries. Switching it on, or moving it, sends due ones at once.
     const concernsDelivery = input.is_active !== undefined || input.url !== undefined;
     if (verb === "update" && concernsDelivery) enqueue(DeliverWebhooks, { endpointId: row.id });
   },
@@ -76,6 +76,6 @@ function knownEvents(names: string[]): string[] {
     `${unknown
       .slice(0, 5)
       .map((name) => JSON.stringify(name.slice(0, 100)))
-      .join(", ")} cannot be subscribed to. Allowed: *, ${groups.join(", ")}, ${EVENT_NAMES.join(", ")}.`,
+      .join(", ")} cannot be subscribed. Allowed: *, ${groups.join(", ")}, ${EVENT_NAMES.join(", ")}.`,
   );
 }

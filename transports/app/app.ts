@@ -2,9 +2,9 @@ import { Hono } from "hono";
 import { Fault, loggedFault } from "#runtime/faults.ts";
 import type { Service } from "#runtime/funnel/service.ts";
 import type { Catalog } from "#runtime/operation/catalog.ts";
+import { type AdmissionControl, admit } from "#transports/http/admission.ts";
 import { answerFault } from "#transports/http/answer.ts";
-import { admit, type Gate } from "#transports/http/gate.ts";
-import { guarded, type Http } from "#transports/http/guarded.ts";
+import { admitted, type Http } from "#transports/http/handlers.ts";
 import type { McpFace } from "#transports/mcp/endpoint.ts";
 import { PATH } from "#transports/mcp/identity.ts";
 import type { OpenCounter } from "#transports/pages/opens.ts";
@@ -19,28 +19,28 @@ import { mountDiscovery } from "./discovery.ts";
 export function createApp(
   service: Service,
   catalog: Catalog,
-  gate: Gate,
+  control: AdmissionControl,
   { opens, mcp }: { opens: OpenCounter; mcp: McpFace },
 ): Http {
   const app: Http = new Hono();
-  mountImports(app, gate, service, catalog);
-  mountJobRows(app, gate, service, catalog);
-  mountRest(app, gate, service, catalog);
-  mountCallbacks(app, gate, service);
+  mountImports(app, control, service, catalog);
+  mountJobRows(app, control, service, catalog);
+  mountRest(app, control, service, catalog);
+  mountCallbacks(app, control, service);
   // RFC 9728: the metadata that a refusal names must be about the requested address.
-  const mcpGate = { ...gate, metadataUrl: gate.metadataUrl + PATH };
+  const mcpControl = { ...control, metadataUrl: control.metadataUrl + PATH };
   app.all(
     PATH,
-    guarded(mcpGate, async ({ c, call, frame }) => {
+    admitted(mcpControl, async ({ c, call, frame }) => {
       if (call.actor.type === "anonymous") throw new Fault("missing_credential");
       return mcp.handle(c.req.raw, { call, frame });
     }),
   );
-  mountDiscovery(app, gate, service, catalog);
-  mountPages({ app, gate, service, catalog }, opens);
-  app.notFound(guarded(gate, async ({ c }) => refuseUnknown(app, c.req.path)));
+  mountDiscovery(app, control, service, catalog);
+  mountPages({ app, control, service, catalog }, opens);
+  app.notFound(admitted(control, async ({ c }) => refuseUnknown(app, c.req.path)));
   app.onError(async (error, c) => {
-    const { frame } = await admit(gate, c.env.incoming);
+    const { frame } = await admit(control, c.env.incoming);
     const { requestId } = frame;
     return answerFault(frame, loggedFault(service.log, error, { path: c.req.path, requestId }));
   });

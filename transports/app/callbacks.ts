@@ -6,10 +6,10 @@ import type { Service } from "#runtime/funnel/service.ts";
 import { networkOf } from "#runtime/limits/rate-limit.ts";
 import { CURRENT_VERSION } from "#runtime/operation/versions.ts";
 import { type CallbackReader, callbackReader, takeIn } from "#tools/providers/callbacks.ts";
+import { type AdmissionControl, addressOf } from "#transports/http/admission.ts";
 import { answer, answerFault, type Frame } from "#transports/http/answer.ts";
 import { readBody } from "#transports/http/body.ts";
-import { addressOf, type Gate } from "#transports/http/gate.ts";
-import type { Http } from "#transports/http/guarded.ts";
+import type { Http } from "#transports/http/handlers.ts";
 
 /** Signed callbacks are counted for their headers and never refused: few addresses report for all properties. */
 const SIGNED_LIMIT = 1_000_000;
@@ -18,29 +18,29 @@ const REFUSED_LIMIT = 600;
 const UNKNOWN_LIMIT = 6_000;
 
 /** Mounts the addresses for vendors' delivery notices. Each notice is stored once; the queue does the work. */
-export function mountCallbacks(app: Http, gate: Gate, service: Service): void {
+export function mountCallbacks(app: Http, control: AdmissionControl, service: Service): void {
   app.post("/api/callbacks/:provider/:id", async (c) => {
     const { provider, id } = c.req.param();
     const { incoming } = c.env;
-    const address = networkOf(addressOf(gate, incoming) ?? "unknown");
+    const address = networkOf(addressOf(control, incoming) ?? "unknown");
     const refused: Bucket = [`callbacks:${address}:${id}`, REFUSED_LIMIT];
     const unknown: Bucket = [`callbacks:${address}`, UNKNOWN_LIMIT];
     const requestId = randomUUID();
-    const frameFor = (bucket: Bucket, count = gate.limiter.take): Frame => ({
+    const frameFor = (bucket: Bucket, count = control.limiter.take): Frame => ({
       requestId,
       version: CURRENT_VERSION,
       allowance: count(...bucket),
-      metadataUrl: gate.metadataUrl,
+      metadataUrl: control.metadataUrl,
     });
-    const spent = [refused, unknown].find((bucket) => !gate.limiter.peek(...bucket).allowed);
-    if (spent) return answerSpent(gate, frameFor(spent));
+    const spent = [refused, unknown].find((bucket) => !control.limiter.peek(...bucket).allowed);
+    if (spent) return answerSpent(control, frameFor(spent));
     try {
       const reader = await callbackReader(service, provider, id);
       const request = {
         url: `${service.config.baseUrl}${incoming.url ?? ""}`,
         headers: headersOf(incoming),
         body: await readBody(c.req.raw),
-        at: gate.directory.now(),
+        at: control.directory.now(),
       };
       await verify(service, reader, request);
       const notices = reader.callbacks.parse(request);
@@ -50,7 +50,7 @@ export function mountCallbacks(app: Http, gate: Gate, service: Service): void {
     } catch (error) {
       const fault = loggedFault(service.log, error, { provider: id, requestId });
       // The record could not be read: that must not count against the vendor's next notice.
-      if (fault.code === "unavailable") return answerFault(frameFor(refused, gate.limiter.peek), fault);
+      if (fault.code === "unavailable") return answerFault(frameFor(refused, control.limiter.peek), fault);
       return answerFault(frameFor(fault.status === 404 ? unknown : refused), fault);
     }
   });
@@ -60,7 +60,7 @@ type Bucket = [string, number];
 
 const SUCCESS = { contentType: "application/json", body: '{"success":true}' };
 
-function answerSpent({ directory }: Gate, spent: Frame): Response {
+function answerSpent({ directory }: AdmissionControl, spent: Frame): Response {
   const retryAfter = Math.max(1, spent.allowance.reset - Math.floor(directory.now() / 1000));
   return answerFault(spent, new Fault("rate_limited", { retryAfter }));
 }

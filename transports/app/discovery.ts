@@ -2,15 +2,20 @@ import type { Service } from "#runtime/funnel/service.ts";
 import type { Catalog } from "#runtime/operation/catalog.ts";
 import { CURRENT_VERSION } from "#runtime/operation/versions.ts";
 import { guides } from "#transports/docs/guides.ts";
+import type { AdmissionControl } from "#transports/http/admission.ts";
 import { answer } from "#transports/http/answer.ts";
-import type { Gate } from "#transports/http/gate.ts";
-import { guarded, type Http } from "#transports/http/guarded.ts";
+import { admitted, type Http } from "#transports/http/handlers.ts";
 import { mcpDiscovery, mcpServerCard } from "#transports/mcp/discovery.ts";
 import { PATH } from "#transports/mcp/identity.ts";
 import { openApi } from "#transports/openapi/document.ts";
 
 /** Mounts the documents by which programs and agents find the service. None of them needs a credential. */
-export function mountDiscovery(app: Http, gate: Gate, service: Service, catalog: Catalog): void {
+export function mountDiscovery(
+  app: Http,
+  control: AdmissionControl,
+  service: Service,
+  catalog: Catalog,
+): void {
   const { baseUrl, siteUrl, securityContact } = service.config;
   const document = (path: string, body: object, contentType = "application/json") => {
     const text = JSON.stringify(body);
@@ -27,19 +32,19 @@ export function mountDiscovery(app: Http, gate: Gate, service: Service, catalog:
   );
   app.get("/.well-known/security.txt", () => text(securityText(siteUrl, securityContact)));
   app.get("/llms.txt", () => text(llms(baseUrl, catalog)));
-  // Made when it is first asked for: it takes half as long as all the rest of a start.
+  // Built at the first request: it takes half as long as the rest of a start.
   let specification: string | undefined;
   const card = JSON.stringify(mcpServerCard(service.config));
   app.get(
     "/api/openapi.json",
-    guarded(gate, async ({ frame }) => {
+    admitted(control, async ({ frame }) => {
       specification ??= JSON.stringify(openApi(catalog, baseUrl));
       return answer(frame, 200, specification);
     }),
   );
   app.get(
     "/api/mcp/server-card",
-    guarded(gate, async ({ frame }) => answer(frame, 200, card)),
+    admitted(control, async ({ frame }) => answer(frame, 200, card)),
   );
 }
 

@@ -77,7 +77,7 @@ export async function parseArguments(
 /** The value of a general flag. Refuses an empty one: an unset variable must not choose another service or property. */
 function checkedFlag(flag: string, text: string): string {
   if (text === "") throw invalid(`--${flag}`, "is empty");
-  if (SWITCHES.has(flag) && !VALUES.boolean?.test(text)) throw invalid(`--${flag}`, "is true or false");
+  if (SWITCHES.has(flag) && !VALUES.boolean?.test(text)) throw invalid(`--${flag}`, "must be true or false");
   return flag === "idempotency-key" ? readIdempotencyKey(text, `--${flag}`) : text;
 }
 

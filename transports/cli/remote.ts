@@ -76,13 +76,13 @@ async function callThrough(
 function checkSendable({ url = "", key }: Remote): void {
   const address = URL.canParse(url) ? new URL(url) : null;
   if (!address || !/^https?:$/.test(address.protocol)) {
-    throw invalid("--url", "is an address such as http://127.0.0.1:8787");
+    throw invalid("--url", "must be an address such as http://127.0.0.1:8787");
   }
   if (address.username || address.password) {
-    throw invalid("--url", "has a user or a password in it, which this service does not ask for; see --key");
+    throw invalid("--url", "contains a user or a password, which this service does not use; see --key");
   }
   if (key && !/^[\x21-\x7e]+$/.test(key)) {
-    throw invalid("--key", "is no API key (pk_ and 36 letters and digits), and no token of a session");
+    throw invalid("--key", "is neither an API key (pk_ and 36 letters and digits) nor a session token");
   }
 }
 

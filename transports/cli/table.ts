@@ -4,10 +4,10 @@ const MAX_WIDTH = 40;
 const MIN_WIDTH = 6;
 const INLINE = 80;
 const GAP = 2;
-/** The column that is never cut: it says what is wrong and what to do. */
+/** This column is never cut: it holds the error and the next step. */
 const UNCUT = "message";
 const LETTERS = new Intl.Segmenter();
-/** Characters that a terminal obeys instead of showing, and those that turn the writing direction. */
+/** Characters that a terminal obeys instead of showing, and those that change the writing direction. */
 const CONTROLS = /(?!\n)\p{Cc}|[\u202a-\u202e\u2066-\u2069]/gu;
 
 export interface Layout {

@@ -6,12 +6,12 @@ import { getRequestListener, RequestError } from "@hono/node-server";
 import { Fault, type FaultCode, loggedFault } from "#runtime/faults.ts";
 import { networkOf } from "#runtime/limits/rate-limit.ts";
 import { CURRENT_VERSION } from "#runtime/operation/versions.ts";
+import { ADDRESS_LIMIT, type AdmissionControl } from "./admission.ts";
 import { answerFault, rawAnswer } from "./answer.ts";
-import { ADDRESS_LIMIT, type Gate } from "./gate.ts";
-import type { Http } from "./guarded.ts";
+import type { Http } from "./handlers.ts";
 
 /** Answers a connection that has no valid request, and ends it. */
-function refuse({ limiter }: Gate, socket: Socket, fault: Fault): void {
+function refuse({ limiter }: AdmissionControl, socket: Socket, fault: Fault): void {
   socket.end(
     rawAnswer(fault, limiter.take(`ip:${networkOf(socket.remoteAddress ?? "unknown")}`, ADDRESS_LIMIT)),
   );
@@ -35,7 +35,12 @@ const DRAIN_MS = 250;
 const LAST_ANSWER_MS = 10_000;
 
 /** Serves the app. Port 0 takes any free port. */
-export async function listen(app: Http, gate: Gate, host: string, port: number): Promise<Listening> {
+export async function listen(
+  app: Http,
+  control: AdmissionControl,
+  host: string,
+  port: number,
+): Promise<Listening> {
   const server = createServer({
     // Enough for an upload of 200 MB over a slow line.
     requestTimeout: 600_000,
@@ -43,18 +48,18 @@ export async function listen(app: Http, gate: Gate, host: string, port: number):
     // Node looks every 30 s, so a slow sender would hold a connection for three times headersTimeout.
     connectionsCheckingInterval: 1_000,
     keepAliveTimeout: 65_000,
-    // Node's own refusal has no body; the gate's is JSON.
+    // Node's own refusal has no body; ours is JSON.
     requireHostHeader: false,
   });
   const listener = getRequestListener(app.fetch as never, {
     errorHandler: (error) => {
       const requestId = randomUUID();
-      const { metadataUrl } = gate;
-      const allowance = gate.limiter.take("ip:unknown", ADDRESS_LIMIT);
+      const { metadataUrl } = control;
+      const allowance = control.limiter.take("ip:unknown", ADDRESS_LIMIT);
       const fault =
         error instanceof RequestError
           ? new Fault("invalid", { message: "The request's address or Host is not valid." })
-          : loggedFault(gate.log, error, { requestId });
+          : loggedFault(control.log, error, { requestId });
       return answerFault({ requestId, version: CURRENT_VERSION, allowance, metadataUrl }, fault);
     },
   });
@@ -71,11 +76,14 @@ export async function listen(app: Http, gate: Gate, host: string, port: number):
     const fault = new Fault(PARSER_FAULTS[error.code ?? ""] ?? "invalid", {
       ...(!PARSER_FAULTS[error.code ?? ""] && { message: "The request is not valid HTTP." }),
     });
-    refuse(gate, socket, fault);
+    refuse(control, socket, fault);
   });
   server.on("connect", (_request, socket: Socket) => {
-    const fault = new Fault("method_not_allowed", { message: "This is no proxy.", allow: ["GET", "POST"] });
-    refuse(gate, socket, fault);
+    const fault = new Fault("method_not_allowed", {
+      message: "This server is not a proxy.",
+      allow: ["GET", "POST"],
+    });
+    refuse(control, socket, fault);
   });
   await new Promise<void>((resolve, reject) => {
     server.once("error", reject);

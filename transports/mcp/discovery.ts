@@ -4,12 +4,12 @@ import { DESCRIPTION, NAME, PATH, REVISIONS, TITLE, VERSION } from "./identity.t
 
 type Addresses = Pick<Config, "baseUrl" | "siteUrl">;
 
-/** What an MCP client pastes into its settings. */
+/** The settings that a person pastes into an MCP client. */
 export function mcpClientConfig(baseUrl: string, key: string): object {
   return { mcpServers: { [NAME]: { type: "http", url: baseUrl + PATH, headers: { "X-Api-Key": key } } } };
 }
 
-/** `/.well-known/mcp.json`: what a client may know before it has a key. */
+/** `/.well-known/mcp.json`: the facts for a client that has no key yet. */
 export function mcpDiscovery({ baseUrl, siteUrl }: Addresses, catalog: Catalog): object {
   const url = baseUrl + PATH;
   return {
@@ -33,7 +33,7 @@ export function mcpDiscovery({ baseUrl, siteUrl }: Addresses, catalog: Catalog):
   };
 }
 
-/** The server card of SEP-2127: identity and endpoint; the tools are the connection's to tell. */
+/** The server card of SEP-2127: identity and endpoint. The connection itself lists the tools. */
 export function mcpServerCard({ baseUrl, siteUrl }: Addresses): object {
   return {
     $schema: "https://static.modelcontextprotocol.io/schemas/v1/server-card.schema.json",

@@ -23,17 +23,17 @@ import { type Exchange, serverMaker } from "./server.ts";
 import { missingTasks } from "./subscriptions/tasks.ts";
 
 export interface McpContext {
-  /** Who calls; the gate has let the request pass. */
+  /** The caller of the admitted request. */
   call: Call;
   frame: Frame;
-  /** The body's JSON, where it has been read already. */
+  /** The body's JSON, if it is already parsed. */
   parsedBody?: unknown;
 }
 
 export interface McpFace {
-  /** Answers one request to the MCP endpoint, in whichever revision it speaks. Never throws. */
+  /** Answers one request to the MCP endpoint, in its own revision. Never throws. */
   handle(request: Request, context: McpContext): Promise<Response>;
-  /** Ends the streams of those who listen. */
+  /** Ends the streams of all listeners. */
   close(): Promise<void>;
 }
 
@@ -52,7 +52,7 @@ const Initialize = z.looseObject({
   }),
 });
 
-/** The MCP face of a catalog: a new server object per request, over everything that is built once. */
+/** The MCP face of a catalog: a new server object per request, over parts that are built once. */
 export function mcpFace(service: Service, catalog: Catalog, makerOf = serverMaker): McpFace {
   const machine: Machine = { service, catalog, surfaces: surfaces(catalog) };
   const exchanges = new WeakMap<Request, Exchange>();
@@ -77,7 +77,7 @@ export function mcpFace(service: Service, catalog: Catalog, makerOf = serverMake
     const exchange: Exchange = {
       call,
       surface,
-      // A claimed revision settles the era, and spares the SDK one reading of the message.
+      // A claimed revision decides the protocol era, and saves the SDK one parse of the message.
       modern: claimsRevision(body) || !(await isLegacyRequest(carried, body)),
       method: Array.isArray(body) ? null : String(method),
       listAsText: method === "tools/list",
@@ -136,11 +136,11 @@ async function answerListen(
 }
 
 async function serveLegacy(server: Server, request: Request, body: unknown): Promise<Response> {
-  // A call that its own batch cancels is never answered, and the request would wait for it.
+  // A call that its own batch cancels gets no answer, and the request would wait for it.
   const parsedBody = Array.isArray(body)
     ? body.filter((one) => methodOf(one) !== "notifications/cancelled")
     : body;
-  // The SDK's own 2025 leg answers every call as a stream; this one answers JSON.
+  // The SDK answers every call of the 2025 revisions as a stream; this one answers JSON.
   const transport = new WebStandardStreamableHTTPServerTransport({ enableJsonResponse: true });
   await server.connect(transport);
   try {
@@ -151,14 +151,14 @@ async function serveLegacy(server: Server, request: Request, body: unknown): Pro
 }
 
 /**
- * All that the SDK reads of a request whose body is parsed. Without its signal, which costs 80 of 195 µs to make:
- * what a client has asked for is committed or rolled back whole, whether or not it waits.
+ * The parts of a request that the SDK reads when the body is parsed. It has no signal, which costs 80 of 195 µs: a
+ * requested change is committed or rolled back whole, even if the client leaves.
  */
 function carriedBy({ method, url, headers }: Request): Request {
   return { method, url, headers } as Request;
 }
 
-/** The SDK's answer with the headers that every response carries, and the list in its place. */
+/** The SDK's answer with our standard headers, and with the prepared list in place of the empty one. */
 async function framed(frame: Frame, response: Response, list: string | null): Promise<Response> {
   if (list === null) {
     const { headers } = response;
@@ -173,7 +173,7 @@ async function framed(frame: Frame, response: Response, list: string | null): Pr
   );
 }
 
-/** Batches belong to one revision, and count as one request against the rate limit: a few messages at most. */
+/** Only one revision has batches. A batch counts as one request against the rate limit, so it holds few messages. */
 function refuseBatch(request: Request, body: unknown): void {
   if (!Array.isArray(body)) return;
   const version = request.headers.get("mcp-protocol-version");
@@ -185,7 +185,7 @@ function refuseBatch(request: Request, body: unknown): void {
   }
 }
 
-/** What is wrong with the message that begins a connection; the SDK would call it our own failure. */
+/** The fault of a message that opens a connection; the SDK would report it as an internal error. */
 function initializeFlaw(body: unknown): string | null {
   const parsed = Initialize.safeParse(body);
   if (parsed.success) return null;

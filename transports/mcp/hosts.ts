@@ -2,7 +2,7 @@ import { isIP } from "node:net";
 import type { Config } from "#runtime/config.ts";
 import { Fault } from "#runtime/faults.ts";
 
-/** The names that this machine and the configured addresses go by. */
+/** The host names of this machine and of the configured addresses. */
 export function ownHosts({
   baseUrl,
   siteUrl,
@@ -11,8 +11,8 @@ export function ownHosts({
 }
 
 /**
- * Refuses a page of another site, and a name that somebody else's DNS points here. A plain address needs no DNS,
- * so it cannot be such a name.
+ * Refuses pages of other sites, and host names that a stranger's DNS points here (DNS rebinding). An IP address needs
+ * no DNS, so it is safe.
  */
 export function hostFault(request: Request, own: ReadonlySet<string | null>): Fault | null {
   const host = hostOf(`http://${request.headers.get("host") ?? ""}`);

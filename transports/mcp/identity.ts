@@ -1,13 +1,13 @@
 import manifest from "../../package.json" with { type: "json" };
 
-/** How the server names itself to agents. */
+/** The server's identity for agents. */
 export const NAME = "player-marketing";
 export const TITLE = "Player marketing";
 export const VERSION = manifest.version;
 export const DESCRIPTION =
   "Players, campaigns, consent and compliance of a casino property, as tools for AI agents.";
 
-/** Where it stands under the base address. */
+/** Its path under the base address. */
 export const PATH = "/api/mcp";
 
 /** Protocol revisions, newest first. The first is stateless; the others begin with `initialize`. */

@@ -19,7 +19,7 @@ const RETRY_SECONDS = 5;
 export interface Listening {
   /** Answers one `subscriptions/listen`. Throws faults. */
   open(exchange: Exchange, request: Request, body: unknown): Promise<Response>;
-  /** Ends every stream with the answer that says so, and opens none any more. */
+  /** Ends every stream with its final answer, and opens no new one. */
   close(): Promise<void>;
 }
 
@@ -28,7 +28,7 @@ export function openListening(machine: Machine, makeServer: (exchange: Exchange)
   const { log } = machine.service;
   const listeners = new Set<Listener>();
   const watch = openWatch(machine, listeners);
-  const seats = openSeats();
+  const seats = streamSlots();
   let closed = false;
   const onerror = (error: Error) => log.debug({ err: error }, "mcp stream");
 
@@ -77,23 +77,23 @@ export function openListening(machine: Machine, makeServer: (exchange: Exchange)
   };
 }
 
-/** Places for streams, of which nobody can take all. */
-function openSeats() {
+/** Limits open streams, in total and for each caller. */
+function streamSlots() {
   const taken = new Map<string, number>();
   let all = 0;
   return {
-    /** Answers what gives the place back, once. Throws where there is none. */
+    /** Takes a slot, and answers the function that frees it. Throws when none is free. */
     take: (who: string): (() => void) => {
       const mine = taken.get(who) ?? 0;
       if (mine >= MOST_STREAMS_EACH) {
         throw new Fault("rate_limited", {
-          message: `This credential has ${MOST_STREAMS_EACH} streams open, the most that one may have. Close one: a single stream can listen to ${MOST_RESOURCES} resources.`,
+          message: `This credential has ${MOST_STREAMS_EACH} open streams, the most allowed. Close one: a single stream can listen to ${MOST_RESOURCES} resources.`,
           retryAfter: RETRY_SECONDS,
         });
       }
       if (all >= MOST_STREAMS) {
         throw new Fault("unavailable", {
-          message: `${MOST_STREAMS} streams are open, the most that this process holds. Poll the resources, or try again later.`,
+          message: `This process has ${MOST_STREAMS} open streams, its limit. Poll the resources, or try again later.`,
           retryAfter: RETRY_SECONDS,
         });
       }
@@ -120,25 +120,25 @@ const WATCHED = new RegExp(`^(?:job|campaign)://${UUID}$`);
 interface Chosen {
   propertyId: string | null;
   seen: Map<string, string | null>;
-  /** The request with those resources alone that are listened to: the others' absence from the answer says so. */
+  /** The request with only the accepted resources: the answer thereby shows which were left out. */
   body: unknown;
 }
 
-/** What can be listened to of what is asked for: the caller's own jobs and campaigns, where they are there. */
+/** The requested resources that exist and that the caller may follow: their own jobs and campaigns. */
 async function choose(
   { service: { db, directory } }: Machine,
   { call, surface }: Exchange,
   body: unknown,
 ): Promise<Chosen> {
   const parsed = Listen.safeParse(body);
-  // What is malformed the SDK refuses.
+  // The SDK refuses malformed ones.
   if (!parsed.success) return { propertyId: null, seen: new Map(), body };
   const { params } = parsed.data;
-  const asked = params.notifications.resourceSubscriptions;
-  if (asked.length > MOST_RESOURCES) {
-    throw invalid("resourceSubscriptions", `are ${MOST_RESOURCES} at the most for one stream`);
+  const requested = params.notifications.resourceSubscriptions;
+  if (requested.length > MOST_RESOURCES) {
+    throw invalid("resourceSubscriptions", `has more than ${MOST_RESOURCES} resources for one stream`);
   }
-  const uris = asked.filter((uri) => WATCHED.test(uri) && readerOf(surface, uri));
+  const uris = requested.filter((uri) => WATCHED.test(uri) && readerOf(surface, uri));
   const narrowed = (resourceSubscriptions: string[]) => ({
     ...parsed.data,
     params: { ...params, notifications: { ...params.notifications, resourceSubscriptions } },
@@ -162,7 +162,7 @@ const AboutTasks = z.looseObject({
   params: z.looseObject({ notifications: z.looseObject({ taskIds: z.array(z.unknown()) }) }),
 });
 
-/** Whether it would listen to tasks, though it does not say that it knows any. */
+/** Whether the request names tasks without declaring the extension for them. */
 export function lacksTasks(body: unknown): boolean {
   return AboutTasks.safeParse(body).success && !Declared.safeParse(body).success;
 }

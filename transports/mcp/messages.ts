@@ -2,16 +2,16 @@ import { Fault } from "#runtime/faults.ts";
 import { checkValue, parseUnchecked } from "#runtime/operation/input.ts";
 import { readBody, readJson } from "#transports/http/body.ts";
 
-/** A message as it came, and what is wrong with it. */
+/** A message as received, and its fault. */
 export interface Message {
   body: unknown;
-  /** It is no message, or cannot be taken as one. */
+  /** It is not a valid message. */
   flaw: Fault | null;
-  /** It can, and the arguments of its tool cannot be stored: that is for the tool to answer. */
+  /** The message is valid, but the arguments of its tool cannot be stored: the tool answers that. */
   argumentsFlaw: Fault | null;
 }
 
-/** Reads a message. Throws what is wrong with the request as a whole. */
+/** Parses a message. Throws the fault of the request as a whole. */
 export async function readMessage(request: Request): Promise<Message> {
   const bytes = await readBody(request);
   let body: unknown;

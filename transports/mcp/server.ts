@@ -31,20 +31,20 @@ import {
 export interface Exchange {
   call: Call;
   surface: Surface;
-  /** It speaks 2026-07-28 or later, which extensions belong to. */
+  /** The client speaks 2026-07-28 or later, which has extensions. */
   modern: boolean;
-  /** What is asked; null for a batch, which may ask anything. */
+  /** The method of the request; null for a batch, which may contain any. */
   method: string | null;
-  /** The list is put into the answer as text that was made once, so the SDK only carries an empty one. */
+  /** The answer gets the list as prepared text, so the SDK carries only an empty one. */
   listAsText: boolean;
-  /** Why the arguments of the tool that is called cannot be taken. */
+  /** The fault of the called tool's arguments. */
   argumentsFlaw: Fault | null;
 }
 
 const LIST_TTL = 300_000;
 const LISTS = ["tools/list", "resources/list", "resources/templates/list", "prompts/list"];
 
-/** What is told of by subscriptions/listen, which the earlier revisions do not have. */
+/** The notifications of subscriptions/listen, which earlier revisions do not have. */
 const MODERN_CAPABILITIES = {
   tools: { listChanged: true },
   prompts: { listChanged: true },
@@ -52,7 +52,7 @@ const MODERN_CAPABILITIES = {
   extensions: { [TASKS]: {} },
 };
 
-/** Makes the server object of one exchange; what it needs is made once. */
+/** Makes the server object of one exchange, from parts that are made once. */
 export function serverMaker(
   machine: Machine,
   works: readonly Work[] = WORKS,
@@ -92,7 +92,7 @@ export function serverMaker(
         },
       );
       const shown = surface.masked ? maskedResult(result) : result;
-      const work = workOf.get(meantTool(params));
+      const work = workOf.get(calledTool(params));
       const task = work && modern && knowsTasks(context) && startedTask(reading, work, shown);
       return task || shown;
     });
@@ -101,8 +101,8 @@ export function serverMaker(
 }
 
 /**
- * A server asks its client nothing and is thrown away behind its answer. The SDK's own close would make an error,
- * with its stack, for those who wait for a client's answer: 10 of 110 µs.
+ * A server sends its client no requests, and is dropped after its answer. The SDK's own close would make an error with
+ * a stack for pending requests: 10 of 110 µs.
  */
 function closeSilently(server: Server): void {
   if (server.transport) server.transport.onclose = () => server.onclose?.();
@@ -110,7 +110,10 @@ function closeSilently(server: Server): void {
 
 const BESIDE_TOOLS = /^(?:resources|prompts|completion)\//;
 
-/** Resources, prompts and completion: only for who asks for them, because each handler costs a list its time. */
+/**
+ * Resources, prompts and completion: registered only for their own requests, because each handler costs a list its
+ * time.
+ */
 function addPages(server: Server, reading: Reading): void {
   const { surface } = reading;
   server.setRequestHandler("resources/list", () => ({ resources: listResources(surface) }));
@@ -141,8 +144,8 @@ function addTasks(server: Server, reading: Reading, works: readonly Work[]): voi
   }
 }
 
-/** The tool that is meant, also where call_tool stands before it. */
-function meantTool({
+/** The name of the called tool, also inside call_tool. */
+function calledTool({
   name,
   arguments: given,
 }: {
@@ -152,7 +155,7 @@ function meantTool({
   return name === "call_tool" ? String(given?.name) : name;
 }
 
-/** A fault in the protocol's own words. */
+/** A fault as an error of the protocol. */
 async function asProtocol<T>({ machine, call }: Reading, answering: Promise<T>): Promise<T> {
   try {
     return await answering;
@@ -164,7 +167,7 @@ async function asProtocol<T>({ machine, call }: Reading, answering: Promise<T>):
   }
 }
 
-/** The agent's name: from the request's envelope, or, in the revisions that say it only once, its User-Agent. */
+/** The agent's name: from the request's envelope, or in older revisions from its User-Agent. */
 function clientOf(call: Call, { mcpReq }: ServerContext): string | undefined {
   const info = (mcpReq.envelope as Record<string, { name?: unknown }> | undefined)?.[CLIENT_INFO_META_KEY];
   const name = typeof info?.name === "string" ? info.name : call.userAgent?.split(/[\s/]/)[0];

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { gzipSync } from "node:zlib";
-import type { Http } from "#transports/http/guarded.ts";
+import type { Http } from "#transports/http/handlers.ts";
 
 const { resolve } = createRequire(import.meta.url);
 

@@ -1,6 +1,6 @@
 import { checkValue } from "#runtime/operation/input.ts";
 import { readBody } from "#transports/http/body.ts";
-import type { HttpContext } from "#transports/http/guarded.ts";
+import type { HttpContext } from "#transports/http/handlers.ts";
 
 const MAX_FORM_BYTES = 16_384;
 

@@ -1,6 +1,6 @@
 import { Marked, type Tokens } from "marked";
 import { type Guide, guides, relinked } from "#transports/docs/guides.ts";
-import type { Http } from "#transports/http/guarded.ts";
+import type { Http } from "#transports/http/handlers.ts";
 import { escapeHtml, widePage } from "./page.ts";
 
 /** Mounts the guides: the list at /docs, and each guide as a page and as its Markdown. */

@@ -6,8 +6,8 @@ import type { Catalog } from "#runtime/operation/catalog.ts";
 import type { Tenant } from "#runtime/operation/context.ts";
 import type { Property } from "#runtime/operation/property.ts";
 import { readUnsubscribeToken } from "#tools/preferences/links.ts";
-import { addressOf, type Gate } from "#transports/http/gate.ts";
-import type { Http, HttpContext } from "#transports/http/guarded.ts";
+import { type AdmissionControl, addressOf } from "#transports/http/admission.ts";
+import type { Http, HttpContext } from "#transports/http/handlers.ts";
 import { escapeHtml, page } from "./page.ts";
 
 /** An opened link of a message. Every holder of the message can open it. */
@@ -28,14 +28,14 @@ export function tokenOf(c: HttpContext): string {
 
 export interface Mounting {
   app: Http;
-  gate: Gate;
+  control: AdmissionControl;
   service: Service;
   catalog: Catalog;
 }
 
 /** Mounts pages behind a message's own link. A link that is not ours, or whose send is gone, gets a page that says so. */
 export function mountMessageLink(
-  { app, gate, service, catalog }: Mounting,
+  { app, control, service, catalog }: Mounting,
   path: string,
   answers: Record<"get" | "post", (link: MessageLink, c: HttpContext) => Promise<Response>>,
 ): void {
@@ -53,7 +53,7 @@ export function mountMessageLink(
           transport: "page" as const,
           requestId,
           propertyId: property.id,
-          ip: addressOf(gate, c.env.incoming),
+          ip: addressOf(control, c.env.incoming),
           userAgent: c.req.header("user-agent"),
         };
         const run = async <T>(name: string, input: object = {}): Promise<T> => {

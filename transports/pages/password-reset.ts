@@ -1,20 +1,20 @@
 import { randomUUID } from "node:crypto";
 import { type Fault, toFault } from "#runtime/faults.ts";
 import { invoke } from "#runtime/funnel/invoke.ts";
-import { addressOf } from "#transports/http/gate.ts";
-import type { HttpContext } from "#transports/http/guarded.ts";
+import { addressOf } from "#transports/http/admission.ts";
+import type { HttpContext } from "#transports/http/handlers.ts";
 import { readForm } from "./form.ts";
 import type { Mounting } from "./message-link.ts";
 import { escapeHtml, page } from "./page.ts";
 
 /** Mounts the pages of a forgotten password: the request for a link, and the page of the link. GET changes nothing. */
-export function mountPasswordReset({ app, gate, service, catalog }: Mounting): void {
+export function mountPasswordReset({ app, control, service, catalog }: Mounting): void {
   const run = async (c: HttpContext, name: string, input: object): Promise<Fault | null> => {
     const call = {
       actor: { type: "anonymous", id: null } as const,
       transport: "page" as const,
       requestId: randomUUID(),
-      ip: addressOf(gate, c.env.incoming),
+      ip: addressOf(control, c.env.incoming),
       userAgent: c.req.header("user-agent"),
     };
     return invoke(service, catalog.operations.get(name)!, call, input).then(() => null, toFault);

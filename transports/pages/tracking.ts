@@ -5,8 +5,8 @@ import type { Property } from "#runtime/operation/property.ts";
 import { isMachine, recordEngagement } from "#tools/tracking/engagement.ts";
 import { type ClickToken, readClickToken, readOpenToken } from "#tools/tracking/tokens.ts";
 import { linkAddress } from "#tools/tracking/track-mail.ts";
-import { ADDRESS_LIMIT, addressOf } from "#transports/http/gate.ts";
-import type { HttpContext } from "#transports/http/guarded.ts";
+import { ADDRESS_LIMIT, addressOf } from "#transports/http/admission.ts";
+import type { HttpContext } from "#transports/http/handlers.ts";
 import { type Mounting, tokenOf } from "./message-link.ts";
 import type { OpenCounter } from "./opens.ts";
 import { page } from "./page.ts";
@@ -15,7 +15,7 @@ import { page } from "./page.ts";
 const MAX_KNOWN = 20_000;
 
 /** Mounts the addresses of a message's links and picture. They change nothing but counts. */
-export function mountTracking({ app, gate, service }: Mounting, opens: OpenCounter): void {
+export function mountTracking({ app, control, service }: Mounting, opens: OpenCounter): void {
   const known = new Map<string, string>();
   app.get("/o/:token", async (c) => {
     const token = readOpenToken(service.config, tokenOf(c));
@@ -28,10 +28,10 @@ export function mountTracking({ app, gate, service }: Mounting, opens: OpenCount
     const token = readClickToken(service.config, tokenOf(c));
     const property = token && (await service.directory.property(token.propertyId));
     if (!token || !property) return noLink();
-    const address = networkOf(addressOf(gate, c.env.incoming) ?? "unknown");
+    const address = networkOf(addressOf(control, c.env.incoming) ?? "unknown");
     // A program may follow links without end: above the limit of its address they are not counted.
     const counted =
-      property.tracking === "on" && gate.limiter.take(`clicks:${address}`, ADDRESS_LIMIT).allowed;
+      property.tracking === "on" && control.limiter.take(`clicks:${address}`, ADDRESS_LIMIT).allowed;
     const key = `${token.propertyId}${token.linkId}`;
     const target = token.url ?? known.get(key) ?? null;
     const url = await follow(service, property, token, { target, counted, machine: machineOf(c) });

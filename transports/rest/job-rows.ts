@@ -4,23 +4,23 @@ import type { Service } from "#runtime/funnel/service.ts";
 import type { Catalog } from "#runtime/operation/catalog.ts";
 import type { Operation } from "#runtime/operation/operation.ts";
 import { pathBeneath } from "#runtime/operation/rest-paths.ts";
+import type { AdmissionControl } from "#transports/http/admission.ts";
 import { answer } from "#transports/http/answer.ts";
-import type { Gate } from "#transports/http/gate.ts";
-import { guarded, type Http, type Passed } from "#transports/http/guarded.ts";
+import { type AdmittedRequest, admitted, type Http } from "#transports/http/handlers.ts";
 import { answerFile } from "./answers.ts";
 import { pageHeaders, rangeHeader } from "./list.ts";
 import { refuseOptions } from "./options.ts";
 import { preferences } from "./prefer-header.ts";
 import { shaped } from "./response-format.ts";
 
-/** What a job has found, beside the job, as JSON or CSV. */
-export function mountJobRows(app: Http, gate: Gate, service: Service, catalog: Catalog): void {
+/** Mounts the rows that a job has found, as JSON or CSV. */
+export function mountJobRows(app: Http, control: AdmissionControl, service: Service, catalog: Catalog): void {
   for (const list of catalog.operations.values()) {
     const { beneath } = list;
     if (!beneath) continue;
     app.get(
       pathBeneath(beneath, ":id"),
-      guarded(gate, (request) => listRows(service, list, beneath.csv, request)),
+      admitted(control, (request) => listRows(service, list, beneath.csv, request)),
     );
   }
 }
@@ -29,7 +29,7 @@ async function listRows(
   service: Service,
   list: Operation,
   csv: Operation,
-  request: Passed,
+  request: AdmittedRequest,
 ): Promise<Response> {
   const { c, call, query, frame } = request;
   const wants = preferences(c);

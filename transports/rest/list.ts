@@ -4,16 +4,20 @@ import type { Service } from "#runtime/funnel/service.ts";
 import { checkKey } from "#runtime/operation/input.ts";
 import type { Operation } from "#runtime/operation/operation.ts";
 import { answer } from "#transports/http/answer.ts";
-import type { Passed } from "#transports/http/guarded.ts";
+import type { AdmittedRequest } from "#transports/http/handlers.ts";
 import { preferences } from "./prefer-header.ts";
 import { selection, shaped } from "./response-format.ts";
 
 /** GET on a collection. */
-export async function list(service: Service, operation: Operation, request: Passed): Promise<Response> {
+export async function list(
+  service: Service,
+  operation: Operation,
+  request: AdmittedRequest,
+): Promise<Response> {
   const { c, call, query, frame } = request;
   const wants = preferences(c);
   const select = selection(operation, query);
-  // The operation tells filters from options.
+  // The operation separates filters from options.
   const outcome = await invoke(service, operation, call, { filters: grouped(query), count: wants.count });
   const { page } = outcome;
   const headers = {
@@ -30,16 +34,16 @@ export async function list(service: Service, operation: Operation, request: Pass
   return answer(frame, 200, body, { contentType, headers });
 }
 
-/** Which rows of how many. Behind a cursor nobody knows how many came before. */
+/** The Content-Range: the rows of the page, and their total. After a cursor the position is unknown. */
 export function rangeHeader(page: Page | undefined, query: URLSearchParams): Record<string, string> {
   if (!page) return {};
   const offset = Number(query.get("offset") ?? 0);
   const known = page.rows > 0 && !query.get("cursor");
-  const place = known ? `${offset}-${offset + page.rows - 1}` : "*";
-  return { "Content-Range": `${place}/${page.total ?? "*"}` };
+  const range = known ? `${offset}-${offset + page.rows - 1}` : "*";
+  return { "Content-Range": `${range}/${page.total ?? "*"}` };
 }
 
-/** Where a list goes on. */
+/** The address of the next page. */
 export function pageHeaders(
   path: string,
   query: URLSearchParams,
@@ -52,8 +56,8 @@ export function pageHeaders(
   return { ...cursorHeader(page), Link: `<${path}?${next}>; rel="next"` };
 }
 
-/** What a page is told of that has no address of its own: where it goes on, and of how many rows it is, if counted. */
-export function placeHeaders(page: Page | undefined): Record<string, string> {
+/** The meta data of a page without a Link: its next cursor, and the number of rows if counted. */
+export function pageInfoHeaders(page: Page | undefined): Record<string, string> {
   return {
     ...cursorHeader(page),
     ...(page?.total !== undefined && { "Content-Range": `*/${page.total}` }),
@@ -64,7 +68,7 @@ function cursorHeader(page: Page | undefined): Record<string, string> {
   return page?.nextCursor ? { "X-Next-Cursor": page.nextCursor } : {};
 }
 
-/** Each key of the query with all of its values. */
+/** Each key of the query with all its values. */
 function grouped(query: URLSearchParams): Record<string, string[]> {
   for (const key of query.keys()) checkKey(key);
   const groups = Map.groupBy(query, ([key]) => key);

@@ -1,40 +1,44 @@
 import { accepts } from "hono/accepts";
 import { quote } from "#db/query/values.ts";
 import { Fault, invalid } from "#runtime/faults.ts";
-import type { HttpContext } from "#transports/http/guarded.ts";
+import type { HttpContext } from "#transports/http/handlers.ts";
 
-/** What the routes of a table can answer. */
+/** The preferences that a table's route can satisfy. */
 export const TYPES = {
   json: "application/json",
   object: "application/vnd.pgrst.object+json",
   csv: "text/csv",
 } as const;
-/** The preferences that are obeyed, and those that say what is done anyway. */
-const OBEYED =
+/** The preferences that change the answer, and those that describe the default anyway. */
+const SUPPORTED =
   /^(return=(representation|minimal)|count=(exact|planned|estimated)|resolution=(merge|ignore)-duplicates|max-affected=\d{1,9}|handling=(strict|lenient)|missing=default|tx=commit)$/;
 
-/** What a PostgREST client asks for in its headers. */
+/** The requests of a PostgREST client's headers. */
 export interface Preferences {
   count: string | undefined;
   representation: boolean;
   minimal: boolean;
-  /** One object instead of an array. */
+  /** Answer one object instead of an array. */
   single: boolean;
   csv: boolean;
-  /** Rows that are there already are changed, or left as they are, instead of refused. */
+  /** Change existing rows, or leave them, instead of refusing them. */
   duplicates: "merge" | "ignore" | undefined;
-  /** A change of more rows than that is refused. */
+  /** Refuse a change of more rows. */
   mostAffected: number;
 }
 
-/** Throws `invalid` where a write would be kept that was to be undone, or strictness is asked for and cannot be. */
+/** Throws `invalid` for tx=rollback, because writes are kept, and for an unknown preference with handling=strict. */
 export function preferences(c: HttpContext): Preferences {
   const prefer = c.req.header("prefer") ?? "";
   const words = prefer.split(",").map((word) => word.trim());
-  if (words.includes("tx=rollback")) throw invalid("Prefer", "tx=rollback is not offered: writes are kept");
-  const unknown = words.find((word) => word !== "" && !OBEYED.test(word));
+  if (words.includes("tx=rollback"))
+    throw invalid("Prefer", "tx=rollback is not supported; use dry_run=true to try a change");
+  const unknown = words.find((word) => word !== "" && !SUPPORTED.test(word));
   if (unknown !== undefined && words.includes("handling=strict")) {
-    throw invalid("Prefer", `${quote(unknown)} is not offered, and handling=strict asks to be told`);
+    throw invalid(
+      "Prefer",
+      `${quote(unknown)} is not supported, and handling=strict refuses unknown preferences`,
+    );
   }
   const most = /\bmax-affected=(\d{1,9})\b/.exec(prefer)?.[1];
   const type = acceptedType(c);
@@ -49,18 +53,18 @@ export function preferences(c: HttpContext): Preferences {
   };
 }
 
-/** Of the types that are offered the one that the caller likes most. */
+/** The offered type that the caller prefers most. */
 function acceptedType(c: HttpContext): string {
   return accepts(c, { header: "Accept", supports: Object.values(TYPES), default: TYPES.json });
 }
 
-/** Throws `invalid` where a change would touch more rows than the caller has said. */
+/** Throws `invalid` when a change would touch more rows than max-affected. */
 export function expectMost({ mostAffected }: Preferences, rows: number): void {
   if (rows <= mostAffected) return;
-  throw invalid("Prefer", `max-affected is ${mostAffected}, and the change is of ${rows} rows`);
+  throw invalid("Prefer", `max-affected is ${mostAffected}, but the change affects ${rows} rows`);
 }
 
-/** Throws `not_acceptable` where one object was asked for and there is another number. */
+/** Throws `not_acceptable` when the caller requested one object and the number of rows differs. */
 export function expectOne(rows: number): void {
   if (rows !== 1) throw new Fault("not_acceptable", { message: `The result has ${rows} rows, not one.` });
 }

@@ -10,30 +10,34 @@ import type { Operation } from "#runtime/operation/operation.ts";
 import type { Row, Verb } from "#runtime/operation/table.ts";
 import { upsertOperation } from "#runtime/operation/upsert.ts";
 import { readBody, readJson } from "#transports/http/body.ts";
-import type { HttpContext, Passed } from "#transports/http/guarded.ts";
+import type { AdmittedRequest, HttpContext } from "#transports/http/handlers.ts";
 import { answerOutcome, keyed } from "./answers.ts";
-import { refuseOptions, tryingOf } from "./options.ts";
+import { dryRunOf, refuseOptions } from "./options.ts";
 import { expectMost, expectOne, preferences } from "./prefer-header.ts";
 import { countHeader, newOnes, selection, shaped, successes } from "./response-format.ts";
 
-/** GET, PATCH and DELETE of the record that the address names. */
-export async function one(service: Service, operation: Operation, request: Passed): Promise<Response> {
+/** GET, PATCH and DELETE of the record in the address. */
+export async function one(
+  service: Service,
+  operation: Operation,
+  request: AdmittedRequest,
+): Promise<Response> {
   const { c, call } = request;
   const { table, verb } = operation.crud!;
   const id = recordId(c);
   const reads = verb === "get";
   const bytes = reads ? Buffer.alloc(0) : await readBody(c.req.raw);
   const body = asObject(readJson(c.req.header("content-type") ?? null, bytes));
-  if (Object.hasOwn(body, "id")) throw invalid("id", "is named by the address, not by the body");
-  // A body that changes one record says itself what is to be tried, where that can be.
-  const { dry, rest } = verb === "delete" ? tryingOf(request, body) : { rest: request.query };
+  if (Object.hasOwn(body, "id")) throw invalid("id", "belongs in the address, not in the body");
+  // The body that changes one record holds its own `dry_run`, where the operation has one.
+  const { dry, rest } = verb === "delete" ? dryRunOf(request, body) : { rest: request.query };
   refuseOptions(rest);
   const condition = c.req.header("if-match");
   if (condition !== undefined && !isVersioned(table)) throw noEtag();
   const ifMatch = condition === undefined || reads ? undefined : readIfMatch(condition);
   const wants = preferences(c);
   if (!reads) expectMost(wants, 1);
-  // Who asks to see what was removed is answered the rows.
+  // With return=representation, a removal answers the removed rows.
   const shows = verb === "delete" && wants.representation;
   const mine = { ...keyed(request, bytes, call), ifMatch };
   const tried = dry === undefined ? {} : { dry };
@@ -51,7 +55,7 @@ export async function one(service: Service, operation: Operation, request: Passe
   return answerOutcome(request, shaped(asOne(verb, shows, outcome), shaping), headers);
 }
 
-/** A replay answers what was recorded, which may be the rows of a removal, or not. */
+/** A replay answers the recorded body, which may be the rows of a removal or not. */
 function asOne(verb: Verb, shows: boolean, outcome: Outcome): Outcome {
   if (verb !== "delete" || outcome.status >= 400) return outcome;
   const [one] = [JSON.parse((shows ? outcome : successes(outcome)).body) as unknown].flat();
@@ -59,10 +63,10 @@ function asOne(verb: Verb, shows: boolean, outcome: Outcome): Outcome {
 }
 
 export function noEtag(): Fault {
-  return invalid("If-Match", "goes with one record of those that carry an ETag, and not with this request");
+  return invalid("If-Match", "is only for a request on one record that has an ETag");
 }
 
-/** The ETag of an answer that is one record. */
+/** The ETag of a single record's answer. */
 function etagHeader({ crud }: Operation, { status, body }: Outcome): Record<string, string> {
   if (!crud || crud.verb === "delete" || status >= 400 || !isVersioned(crud.table)) return {};
   return { ETag: etagOf(JSON.parse(body) as Row) };
@@ -81,7 +85,7 @@ export async function create(
   service: Service,
   operation: Operation,
   change: Operation | undefined,
-  request: Passed,
+  request: AdmittedRequest,
 ): Promise<Response> {
   const { c, call, query } = request;
   if (c.req.header("if-match") !== undefined) throw noEtag();
@@ -89,7 +93,7 @@ export async function create(
   const bytes = await readBody(c.req.raw, operation.mostBytes);
   const body = readJson(c.req.header("content-type") ?? null, bytes);
   const many = Array.isArray(body);
-  const { dry, rest } = many ? tryingOf(request, body) : { rest: query };
+  const { dry, rest } = many ? dryRunOf(request, body) : { rest: query };
   refuseOptions(rest, CREATE_OPTIONS);
   if (many && (body.length === 0 || body.length > 1000)) {
     throw new Fault("invalid", { message: "An array must hold 1 to 1000 records." });
@@ -104,7 +108,7 @@ export async function create(
   const written = wants.duplicates === "ignore" ? newOnes(outcome) : outcome;
   const plural = many || written.body === "[]";
   const headers = {
-    ...(!many && whereabouts(c, outcome)),
+    ...(!many && locationHeader(c, outcome)),
     ...(!plural && etagHeader(operation, written)),
     ...countHeader(wants, written),
   };
@@ -116,8 +120,8 @@ export async function create(
   );
 }
 
-/** Where a job is that goes on in the background. */
-export function whereabouts(c: HttpContext, { status, body, dry }: Outcome): Record<string, string> {
+/** The address of a job that continues in the background. */
+export function locationHeader(c: HttpContext, { status, body, dry }: Outcome): Record<string, string> {
   return status === 202 && !dry ? { Location: `${c.req.path}/${JSON.parse(body).id}` } : {};
 }
 
@@ -139,17 +143,21 @@ function upsert(
   });
 }
 
-/** PATCH and DELETE on a collection: every row that the filters match, chosen and changed in one transaction. */
-export async function matching(service: Service, operation: Operation, request: Passed): Promise<Response> {
+/** PATCH and DELETE on a collection: all rows that match the filters, selected and changed in one transaction. */
+export async function matching(
+  service: Service,
+  operation: Operation,
+  request: AdmittedRequest,
+): Promise<Response> {
   const { c, call, query } = request;
   const bytes = await readBody(c.req.raw);
   const body = asObject(readJson(c.req.header("content-type") ?? null, bytes));
-  if (Object.hasOwn(body, "id")) throw invalid("id", "is named by the filters, not by the body");
+  if (Object.hasOwn(body, "id")) throw invalid("id", "belongs in the filters, not in the body");
   if (c.req.header("if-match") !== undefined) throw noEtag();
-  const { dry, rest } = tryingOf(request, body);
+  const { dry, rest } = dryRunOf(request, body);
   const filters = [...rest].filter(([key]) => key !== "select" && key !== "columns");
   const option = filters.find(([key]) => OPTIONS.has(key));
-  if (option) throw invalid(option[0], "does not go with a change of many rows");
+  if (option) throw invalid(option[0], "cannot be used with a change of many rows");
   if (filters.length === 0) {
     throw new Fault("invalid", { message: `A ${c.req.method} on a collection needs at least one filter.` });
   }
@@ -166,7 +174,7 @@ export async function matching(service: Service, operation: Operation, request: 
       return rows;
     },
   });
-  // A removal's recorded answer is what was removed, for who asks to see it.
+  // The recorded answer of a removal is the removed rows, for callers that ask for them.
   const hides = operation.crud?.verb === "delete" && !wants.representation;
   const answered = hides ? successes(outcome) : outcome;
   const { table } = operation.crud!;

@@ -6,15 +6,15 @@ import type { Operation } from "#runtime/operation/operation.ts";
 import type { Row, Table } from "#runtime/operation/table.ts";
 import { expectOne, type Preferences, TYPES } from "./prefer-header.ts";
 
-/** How what a table's route has to say is answered. */
+/** The form of the answer of a table's route. */
 export interface Shaping {
   wants: Preferences;
   table: Table;
   /** The outcome is an array of records. */
   many: boolean;
-  /** The columns asked for; null for all. */
+  /** The requested columns; null for all. */
   select: string[] | null;
-  /** Records were written, and are not read: a list has its columns chosen already. */
+  /** The request writes records. A list selects its columns in the database already. */
   write: boolean;
 }
 
@@ -22,7 +22,7 @@ export interface Shaped extends Outcome {
   contentType: string;
 }
 
-/** An outcome in the shape that the headers ask for; without them, the specification's. */
+/** An outcome in the form that the headers request; without them, the specification's. */
 export function shaped(outcome: Outcome, { wants, table, many, select, write }: Shaping): Shaped {
   const json = { ...outcome, contentType: TYPES.json };
   if (outcome.status >= 400) return json;
@@ -39,19 +39,19 @@ export function shaped(outcome: Outcome, { wants, table, many, select, write }: 
   return { ...json, body: write && wants.representation && !many ? `[${body}]` : body };
 }
 
-/** What `select` asks for in the address of a table. */
+/** The `select` parameter in the address of a table. */
 export function selection(operation: Operation, query: URLSearchParams): string[] | null {
   const text = query.get("select");
   return text === null || !operation.crud ? null : parseSelect(readableOf(operation.crud.table), text);
 }
 
-/** How many rows were written, for who asks to have them counted. */
+/** The number of written rows, for callers that ask for the count. */
 export function countHeader({ count }: Preferences, { status, body }: Outcome): Record<string, string> {
   if (!count || status >= 400) return {};
   return { "Content-Range": `*/${[JSON.parse(body) as unknown].flat().length}` };
 }
 
-/** An upsert's outcome without the rows that were left as they are. One record that was left is no row at all. */
+/** An upsert's outcome without the unchanged rows. A single unchanged record answers no row. */
 export function newOnes(outcome: Outcome): Outcome {
   if (outcome.status >= 400) return outcome;
   const rows = JSON.parse(outcome.body) as Partial<Row> | (Row | null)[];
@@ -59,7 +59,7 @@ export function newOnes(outcome: Outcome): Outcome {
   return { ...outcome, body: JSON.stringify(rows.filter((row) => row !== null)) };
 }
 
-/** Of what a removal answers, which may be the rows, what it tells who has not asked for them. */
+/** A removal may answer the rows. For other callers this is the short form of that answer. */
 export function successes(outcome: Outcome): Outcome {
   if (outcome.status >= 400) return outcome;
   const shown = ({ dry_run }: { dry_run?: true }) => ({ success: true, ...(dry_run && { dry_run }) });
@@ -82,7 +82,7 @@ function single(body: string): string {
   return JSON.stringify(rows[0]);
 }
 
-/** One record or several as CSV, in the order asked for, else the table's. */
+/** One record or several as CSV, in the requested order, else the table's. */
 function csv(body: string, table: Table, select: string[] | null): string {
   const { columns } = readableOf(table);
   const rows = [JSON.parse(body) as Record<string, unknown>].flat();

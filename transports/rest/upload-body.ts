@@ -7,7 +7,7 @@ import { MOST_FILE } from "#tools/imports/upload.ts";
 import { checkUnpacked } from "#transports/http/body.ts";
 
 const MOST_PARAMS = 262_144;
-/** What a body may have beside the file: the parameters and the parts' own lines. */
+/** The most bytes in a body besides the file: the parameters and the lines of the parts. */
 const MOST_ENVELOPE = 1_048_576;
 
 const NAMELESS = "A part has no name. Send file, with a filename, and params.";
@@ -15,7 +15,7 @@ const NAMELESS = "A part has no name. Send file, with a filename, and params.";
 /** Keeps a file as it arrives. */
 export type Store = (file: AsyncIterable<Uint8Array>, filename: string | null) => Promise<void>;
 
-/** Refuses at once what says of itself that it is too large, or packed. */
+/** Refuses a request at once if its headers show that it is too large, or compressed. */
 export function checkDeclared(incoming: IncomingMessage): void {
   checkUnpacked(incoming.headers["content-encoding"]);
   const declared = Number(incoming.headers["content-length"] ?? 0);
@@ -24,7 +24,7 @@ export function checkDeclared(incoming: IncomingMessage): void {
 
 /** The whole body is the file. */
 export async function receiveText(incoming: IncomingMessage, store: Store): Promise<void> {
-  // The connection must outlive a refusal, which is still to be answered on it.
+  // The connection must stay open after a refusal, because the answer uses it.
   await store(limited(incoming.iterator({ destroyOnReturn: false })), null);
 }
 

@@ -10,13 +10,13 @@ import { asObject, foldCasing, parseJson } from "#runtime/operation/input.ts";
 import type { Operation } from "#runtime/operation/operation.ts";
 import createImportJob from "#tools/imports/create-import-job.ts";
 import { dropUpload, receiveFile } from "#tools/imports/upload.ts";
+import { type AdmissionControl, idempotencyKey } from "#transports/http/admission.ts";
 import { answerFault } from "#transports/http/answer.ts";
 import { checkCharset } from "#transports/http/body.ts";
-import { type Gate, idempotencyKey } from "#transports/http/gate.ts";
-import { type Http, type Passed, route } from "#transports/http/guarded.ts";
+import { type AdmittedRequest, type Http, route } from "#transports/http/handlers.ts";
 import { answerOutcome } from "./answers.ts";
 import { preferences } from "./prefer-header.ts";
-import { noEtag, noUpsert, whereabouts } from "./records.ts";
+import { locationHeader, noEtag, noUpsert } from "./records.ts";
 import { countHeader, shaped } from "./response-format.ts";
 import { checkDeclared, receiveParts, receiveText, type Store } from "./upload-body.ts";
 
@@ -24,16 +24,20 @@ const COLLECTION = "/api/import_jobs";
 const FILE_TYPES = /^(multipart\/form-data|text\/csv)\b/i;
 
 /** Files sent to POST /api/import_jobs. JSON bodies go on to the table. */
-export function mountImports(app: Http, gate: Gate, service: Service, catalog: Catalog): void {
+export function mountImports(app: Http, control: AdmissionControl, service: Service, catalog: Catalog): void {
   const create = catalog.operations.get(createImportJob.name);
   if (!create) return;
-  const receive = route(gate, service, create, (request) => receiveImport(service, create, request));
+  const receive = route(control, service, create, (request) => receiveImport(service, create, request));
   app.post(COLLECTION, (c, next) =>
     FILE_TYPES.test(c.req.header("content-type") ?? "") ? receive(c) : next(),
   );
 }
 
-async function receiveImport(service: Service, operation: Operation, request: Passed): Promise<Response> {
+async function receiveImport(
+  service: Service,
+  operation: Operation,
+  request: AdmittedRequest,
+): Promise<Response> {
   const { c, call, query, frame } = request;
   const { incoming } = c.env;
   try {
@@ -56,7 +60,10 @@ async function receiveImport(service: Service, operation: Operation, request: Pa
       if (outcome.replayed || outcome.status >= 400) await forget(service, upload);
       const { table } = operation.crud!;
       const answered = shaped(outcome, { wants, table, many: false, select: null, write: true });
-      return answerOutcome(request, answered, { ...whereabouts(c, outcome), ...countHeader(wants, outcome) });
+      return answerOutcome(request, answered, {
+        ...locationHeader(c, outcome),
+        ...countHeader(wants, outcome),
+      });
     } catch (error) {
       await forget(service, upload);
       throw error;
@@ -64,14 +71,14 @@ async function receiveImport(service: Service, operation: Operation, request: Pa
   } catch (error) {
     const { requestId } = frame;
     const fault = loggedFault(service.log, error, { operation: operation.name, requestId });
-    // What is left of the body is not worth reading.
+    // The rest of the body is not worth reading.
     return answerFault(frame, fault, { Connection: "close" });
   }
 }
 
 async function receiveBody(
   operation: Operation,
-  { c, query }: Passed,
+  { c, query }: AdmittedRequest,
   store: Store,
   hash: Hash,
 ): Promise<Record<string, unknown>> {
@@ -82,9 +89,9 @@ async function receiveBody(
     await receiveText(incoming, store);
     return params;
   }
-  for (const name of query.keys()) throw invalid(name, "belongs into the part params");
+  for (const name of query.keys()) throw invalid(name, "belongs in the part params");
   const text = await receiveParts(incoming, store);
-  // The boundary between the parts is new on each try; what they hold is not.
+  // The boundary between the parts changes with each try; the contents do not.
   hash.update(`\n${text}`);
   return checked(operation, asObject(parseJson(text)));
 }
@@ -92,11 +99,11 @@ async function receiveBody(
 function checked(operation: Operation, given: Record<string, unknown>): Record<string, unknown> {
   const params = foldCasing(operation, given);
   const beside = operation.upload?.find((name) => Object.hasOwn(params, name));
-  if (beside !== undefined) throw invalid(beside, "cannot be given beside a file");
+  if (beside !== undefined) throw invalid(beside, "cannot be combined with a file");
   return params;
 }
 
-/** Parameters from a query: lists separated by commas, what has fields as JSON. */
+/** Parameters from a query: lists separated by commas, objects as JSON. */
 function paramsOf({ input }: Operation, query: URLSearchParams): Record<string, unknown> {
   const params: Record<string, unknown> = {};
   for (const [name, value] of query) {

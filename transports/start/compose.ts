@@ -10,7 +10,7 @@ import { openMailDomains } from "#runtime/network/mail-domains.ts";
 import { outgoing } from "#runtime/network/outgoing.ts";
 import type { Catalog } from "#runtime/operation/catalog.ts";
 import { createApp } from "#transports/app/app.ts";
-import type { Gate } from "#transports/http/gate.ts";
+import type { AdmissionControl } from "#transports/http/admission.ts";
 import { type Listening, listen } from "#transports/http/server.ts";
 import { mcpFace } from "#transports/mcp/endpoint.ts";
 import { openCounter } from "#transports/pages/opens.ts";
@@ -42,11 +42,18 @@ export async function compose(options: {
   const { db, directory, sessions } = service;
   const limiter = rateLimiter({ db, now: directory.now, log });
   const metadataUrl = `${config.siteUrl}/.well-known/oauth-protected-resource`;
-  const gate: Gate = { limiter, directory, sessions, log, metadataUrl, trustProxy: config.trustProxy };
+  const control: AdmissionControl = {
+    limiter,
+    directory,
+    sessions,
+    log,
+    metadataUrl,
+    trustProxy: config.trustProxy,
+  };
   const opens = openCounter(service);
   const mcp = config.role === "worker" ? null : face(service, catalog);
-  const app = mcp && createApp(service, catalog, gate, { opens, mcp });
-  const listening = app && (await listen(app, gate, config.host, config.port));
+  const app = mcp && createApp(service, catalog, control, { opens, mcp });
+  const listening = app && (await listen(app, control, config.host, config.port));
   return {
     service,
     db,

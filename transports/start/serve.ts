@@ -29,7 +29,7 @@ try {
 async function main(settings: Settings): Promise<void> {
   const { logLevel, dataDir, databaseUrl: given } = settings;
   const log = createLog(logLevel);
-  // Before the port: a second start in the same folder must be told of the folder.
+  // Before the port: a second start in the same folder must fail with the message about the folder.
   const embedded = given ? null : await openEmbedded(dataDir, log);
   const databaseUrl = given ?? embedded!.url;
   try {

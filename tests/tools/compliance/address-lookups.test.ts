@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import type { Sql } from "#db/database.ts";
 import type { Context } from "#runtime/operation/context.ts";
 import { addressHash } from "#tools/people/address.ts";
-import { drawConsequences } from "#tools/providers/bounce-limits.ts";
+import { applyConsequences } from "#tools/providers/bounce-limits.ts";
 import { scenarioIn } from "../../support/scenario.ts";
 import { startService, type TestService } from "../../support/service.ts";
 
@@ -84,7 +84,7 @@ async function bounce(email: string): Promise<void> {
   const property = (await service.internals.directory.property(service.tenant.id))!;
   const hash = addressHash(property.pepper, email).toString("hex");
   await service.internals.db.asProperty(property.id, (sql) =>
-    drawConsequences(
+    applyConsequences(
       { sql, property, emit: () => {} } as unknown as Context,
       { channel: "email", kind: "sendgrid" },
       [{ kind: "hard", hash, playerId: null, campaignId: null }],

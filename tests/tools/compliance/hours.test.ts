@@ -34,29 +34,29 @@ const SEEDS: OracleRule[] = [
   rule("RI", "10:00", "17:00", [0, 6]),
 ];
 
-const whereabouts = (region: string, ...zones: string[]): Whereabouts & { region: string } => {
+const locationHeader = (region: string, ...zones: string[]): Whereabouts & { region: string } => {
   const [country, state] = region.split("-");
   return { region, zones, country: country!, state: state ?? "" };
 };
 const PLACES = [
-  whereabouts("US-NV", "America/Los_Angeles"),
-  whereabouts("US-NV", "America/Denver", "America/Los_Angeles"),
-  whereabouts("US-FL", "America/New_York"),
-  whereabouts("US-FL", "America/Chicago", "America/New_York"),
-  whereabouts("US-OK", "America/Chicago"),
-  whereabouts("US-MD", "America/New_York"),
-  whereabouts("US-MS", "America/Chicago"),
-  whereabouts("US-NJ", "America/New_York"),
-  whereabouts("US-CT", "America/New_York"),
-  whereabouts("US-TX", "America/Chicago", "America/Denver"),
-  whereabouts("US-RI", "America/New_York"),
+  locationHeader("US-NV", "America/Los_Angeles"),
+  locationHeader("US-NV", "America/Denver", "America/Los_Angeles"),
+  locationHeader("US-FL", "America/New_York"),
+  locationHeader("US-FL", "America/Chicago", "America/New_York"),
+  locationHeader("US-OK", "America/Chicago"),
+  locationHeader("US-MD", "America/New_York"),
+  locationHeader("US-MS", "America/Chicago"),
+  locationHeader("US-NJ", "America/New_York"),
+  locationHeader("US-CT", "America/New_York"),
+  locationHeader("US-TX", "America/Chicago", "America/Denver"),
+  locationHeader("US-RI", "America/New_York"),
   // Arizona keeps no daylight time, and the Navajo Nation in it does.
-  whereabouts("US-AZ", "America/Denver", "America/Phoenix"),
-  whereabouts("US-HI", "Pacific/Honolulu"),
-  whereabouts("US", "America/New_York"),
-  whereabouts("GB", "Europe/London"),
-  whereabouts("AU-NSW", "Australia/Sydney", "Australia/Perth"),
-  whereabouts("IN", "Asia/Kolkata"),
+  locationHeader("US-AZ", "America/Denver", "America/Phoenix"),
+  locationHeader("US-HI", "Pacific/Honolulu"),
+  locationHeader("US", "America/New_York"),
+  locationHeader("GB", "Europe/London"),
+  locationHeader("AU-NSW", "Australia/Sydney", "Australia/Perth"),
+  locationHeader("IN", "Asia/Kolkata"),
 ];
 
 interface Grid {
@@ -137,9 +137,9 @@ test("in the hour that daylight time skips or repeats nobody is written to who i
     { ...rule("LH", "01:15", "01:45"), country: "AU" },
   ];
   const places = [
-    whereabouts("US-NY", "America/New_York"),
-    whereabouts("US-WA", "America/New_York"),
-    whereabouts("AU-LH", "Australia/Lord_Howe"),
+    locationHeader("US-NY", "America/New_York"),
+    locationHeader("US-WA", "America/New_York"),
+    locationHeader("AU-LH", "Australia/Lord_Howe"),
   ];
   const MINUTE = 60_000;
   const changes = ["2027-03-14T00:00Z", "2027-11-07T00:00Z", "2027-04-03T06:00Z", "2027-10-02T06:00Z"];
@@ -174,7 +174,7 @@ test("a newer rule takes over on its day, and a day that no rule names is closed
     });
   }
   const from = Date.parse("2027-07-03T00:00:00Z");
-  const georgia = whereabouts("US-GA", "America/New_York");
+  const georgia = locationHeader("US-GA", "America/New_York");
   const [row] = await grid([georgia], from, 8 * 48, HALF_HOUR, "email");
   expect(row!.open).toEqual(row!.open.map((_, slot) => isOpen(rules, georgia, from + slot * HALF_HOUR)));
   expect(row!.open.filter(Boolean).length).toBeGreaterThan(20);
@@ -306,7 +306,7 @@ test("whoever has neither zone nor place nor phone is where the property is", as
 
 test("a zone that this server does not know counts as the property's, and breaks nothing", async () => {
   const [row] = await grid(
-    [whereabouts("US", "Mars/Olympus_Mons"), whereabouts("US", "America/New_York")],
+    [locationHeader("US", "Mars/Olympus_Mons"), locationHeader("US", "America/New_York")],
     Date.parse("2027-07-01T00:00:00Z"),
     48,
     HALF_HOUR,

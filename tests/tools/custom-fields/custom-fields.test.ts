@@ -52,7 +52,7 @@ describe("with fields of every type", () => {
   });
 
   test.each([
-    ["favgame", "Slots", "custom.favgame: is no custom field of this property (there are club, fav_game,"],
+    ["favgame", "Slots", "custom.favgame: is not a custom field of this property (there are club, fav_game,"],
     ["fav_game", 7, "custom.fav_game: must be a text of 1 to 2000 characters, not 7"],
     ["fav_game", "", "custom.fav_game: must be a text"],
     ["fav_game", "x".repeat(2001), "custom.fav_game: must be a text"],
@@ -173,7 +173,7 @@ describe("with fields of every type", () => {
       mapping: { a: "custom.gone" },
     });
     expect(status).toBe(400);
-    expect(body.error).toContain("gone is no custom field of this property");
+    expect(body.error).toContain("gone is not a custom field of this property");
   });
 
   test("another property has none of these fields, and can have its own by the same key", async () => {

@@ -85,7 +85,7 @@ test("an event sent again is kept once, and answered as it was first", async () 
   const other = await send([event, { ...event, player_id: "BOB" }]);
   expect([other.status, other.body.error]).toEqual([
     409,
-    "[1].external_id: d-1 is the id of another event, of another player or name.",
+    "[1].external_id: d-1 belongs to an event of another player or name.",
   ]);
   const rivals = await send(event, { "X-Api-Key": rival.key });
   expect(rivals.body).toMatchObject({ player_id: theirs.id });

@@ -19,7 +19,7 @@ beforeAll(async () => {
 });
 afterAll(() => service?.stop());
 
-const UNKNOWN = "is no custom field of this property (there are host); create_custom_field makes one";
+const UNKNOWN = "is not a custom field of this property (there are host); create_custom_field creates one";
 
 // The parameter, its value, and the key that nobody has defined.
 const stray: [string, string, string][] = [
@@ -96,6 +96,6 @@ test("a property without custom fields is told where they are made", async () =>
   const { status, body } = await service.get("/api/players?custom.host.eq=Ray", { "X-Api-Key": key });
   expect([status, body.details?.[0].message]).toEqual([
     400,
-    "custom.host is no custom field of this property (there are none yet); create_custom_field makes one",
+    "custom.host is not a custom field of this property (there are none yet); create_custom_field creates one",
   ]);
 });

@@ -67,7 +67,9 @@ test("a key bans a player and notes a death, and a signed-in manager alone takes
   expect((await set("active", manager)).body).toMatchObject({ status: "active" });
   expect((await set("deceased")).body).toMatchObject({ status: "deceased" });
   await as((sql) => sql`update players set status = 'self_excluded' where id = ${player.id}`);
-  expect((await set("active", manager)).body.error).toBe("A player who is self_excluded stays so.");
+  expect((await set("active", manager)).body.error).toBe(
+    "The player is self_excluded; this status cannot be changed.",
+  );
   const [audit] = (await service.get("/api/audit_logs?action.eq=set_player_status&order=created_at&limit=1"))
     .body;
   expect(audit).toMatchObject({ entity_id: player.id, diff: { status: "active", reason: "by request" } });

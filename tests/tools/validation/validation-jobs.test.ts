@@ -161,7 +161,7 @@ test("at the level syntax nothing is asked of the DNS, and full is refused while
   const refused = await start({ level: "full", emails: ["a@good.example"] });
   expect([refused.status, refused.body.error]).toEqual([
     400,
-    "level: full needs a validation provider, and there is none; dns is the most that can be checked",
+    "level: full needs a validation provider, and none is configured; use dns",
   ]);
 });
 

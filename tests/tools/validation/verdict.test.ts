@@ -1,9 +1,9 @@
 import { expect, test } from "vitest";
 import { suggestion } from "#tools/validation/domains.ts";
-import { type Evidence, judge } from "#tools/validation/verdict.ts";
+import { type Evidence, verdictOf } from "#tools/validation/verdict.ts";
 
 const known = (address: string | null, rest: Partial<Evidence> = {}) =>
-  judge({ address, domain: "mx", delivered: null, ...rest });
+  verdictOf({ address, domain: "mx", delivered: null, ...rest });
 
 test.each<[string, Evidence["domain"], Evidence["delivered"], string, string, string[]]>([
   ["ann@example.com", "mx", null, "unknown", "low", []],
@@ -27,7 +27,7 @@ test.each<[string, Evidence["domain"], Evidence["delivered"], string, string, st
     ["null_mx", "disposable_domain", "role_address"],
   ],
 ])("%s with %s and %s is %s, %s", (address, domain, delivered, result, risk, reasons) => {
-  expect(judge({ address, domain, delivered })).toMatchObject({ result, risk, reasons });
+  expect(verdictOf({ address, domain, delivered })).toMatchObject({ result, risk, reasons });
 });
 
 test("what is no address is undeliverable, and says nothing more", () => {

@@ -233,7 +233,9 @@ describe("a token", () => {
     );
     expect(await refusal("delete_player", { id: one, confirm_token }, other.key)).toContain("not known here");
     expect(await refusal("delete_player", { id: one, confirm_token: "made-up" })).toContain("not known here");
-    expect(await refusal("delete_player", { id: one, confirm_token: 7 })).toContain("is the text");
+    expect(await refusal("delete_player", { id: one, confirm_token: 7 })).toContain(
+      "must be the confirm_token of the preview",
+    );
     expect((await tool("delete_player", { id: one, confirm_token })).isError).toBe(false);
     expect((await service.get(`/api/players/${two}`)).status).toBe(200);
   });

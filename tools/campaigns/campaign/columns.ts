@@ -27,7 +27,7 @@ export type Status = (typeof STATUSES)[number];
 /** The purpose of a campaign. */
 const Goal = z.strictObject({
   event: z.string().trim().min(1).max(100).describe("The name of a player event, such as deposit"),
-  window_hours: z.int().min(1).max(720).default(72).describe("How long after the message it counts"),
+  window_hours: z.int().min(1).max(720).default(72).describe("How long after the message the event counts"),
 });
 export type Goal = z.output<typeof Goal>;
 
@@ -63,7 +63,7 @@ export const columns = {
   status: readable(z.enum(STATUSES), { concise: true }),
   status_reason: readable(z.string().nullable(), { concise: true }),
   template_id: content(z.uuid().nullable().optional().describe("From list_templates"), { concise: true }),
-  subject: content(line(500).describe("Liquid. Goes before the template's"), { concise: true }),
+  subject: content(line(500).describe("Liquid. Replaces the template's"), { concise: true }),
   preheader: content(line(500).describe("Liquid. The teaser that mail clients show")),
   from_name: content(line(200).describe("Default: the property's")),
   from_email: content(z.email().nullable().optional().describe("Default: the property's")),
@@ -76,7 +76,7 @@ export const columns = {
   body_text: body("Liquid. Made from the HTML when left out"),
   segment_id: audience(z.uuid().nullable().optional().describe("From list_segments"), { concise: true }),
   exclude_segment_ids: audience(
-    z.array(z.uuid()).max(50).default([]).describe("Segments whose players are left out, from list_segments"),
+    z.array(z.uuid()).max(50).default([]).describe("Segments whose players get nothing, from list_segments"),
   ),
   audience: audience(z.enum(["all"]).nullable().optional().describe("Every player of the property"), {
     concise: true,
@@ -102,7 +102,7 @@ export const columns = {
       .boolean()
       .default(false)
       .describe(
-        "Each player gets it when their own clock shows the property's time of scheduled_at, or at once where that has passed",
+        "Each player gets it when their own clock shows the property's time of scheduled_at, or at once if that has passed",
       ),
     { while: ["draft"], copied: true, checks: ["test"] },
   ),
@@ -147,7 +147,7 @@ export const columns = {
       .min(-1000)
       .max(1000)
       .default(0)
-      .describe("Of campaigns that send by one channel at the same time, the higher goes first"),
+      .describe("When campaigns of one channel send at the same time, the higher goes first"),
   ),
   tags: setting(
     z
@@ -185,7 +185,7 @@ export const columns = {
   started_at: readable(timestamp().nullable(), { concise: true }),
   finished_at: readable(timestamp().nullable(), { concise: true }),
   archived_at: writable(
-    pastTime().nullish().describe("A time puts the campaign away, null brings it back. Nothing else changes"),
+    pastTime().nullish().describe("A time archives the campaign, null restores it. Nothing else changes"),
     { concise: true, while: ["draft", "sent", "cancelled", "failed"] },
   ),
   /** The start. It is before scheduled_at where some players' clocks show that time earlier. */

@@ -29,7 +29,7 @@ export async function renderMessages<C extends SendingChannel>(
         id,
         status: "retry",
         code: "late",
-        message: "Checked too long ago to be sent.",
+        message: "The compliance check of this message is too old.",
       });
       continue;
     }

@@ -80,7 +80,7 @@ function byVariant<C extends SendingChannel>(contents: ReadonlyMap<string, Conte
 export function checkAbTest(next: Partial<Campaign> & { ab_test: AbTest }): void {
   const { channel, goal, ab_test: test } = next;
   if (test.metric !== "conversion" && channel !== "email") {
-    throw invalid("ab_test.metric", "opens and clicks are counted in emails alone; use conversion");
+    throw invalid("ab_test.metric", "only emails count opens and clicks; use conversion");
   }
   if (test.metric === "conversion" && !goal) {
     throw invalid("ab_test.metric", "conversion needs the campaign's goal: the event that it counts");
@@ -117,6 +117,6 @@ export function checkSameTest(before: AbTest | null, after: AbTest | null): void
   if (isDeepStrictEqual(drawing(before), drawing(after))) return;
   throw new Fault("conflict", {
     message:
-      "The campaign is paused; of ab_test, only the subjects, templates and names of its variants can be changed now.",
+      "The campaign is paused: in ab_test only the subjects, templates and names of its variants can change now.",
   });
 }

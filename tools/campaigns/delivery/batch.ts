@@ -4,7 +4,7 @@ import { findCampaign } from "#tools/campaigns/campaign/campaign.ts";
 import { fail } from "#tools/campaigns/campaign/states.ts";
 import { renderMessages } from "#tools/campaigns/content/render-messages.ts";
 import { STARTED_WITHIN_MS } from "#tools/compliance/sends-under-way.ts";
-import { keepMessages } from "#tools/mailbox/keep.ts";
+import { storeMessages } from "#tools/mailbox/store-messages.ts";
 import { type Allowance, release } from "#tools/providers/limits.ts";
 import { handedBack, NOT_TRIED, type Route, verdictOn } from "#tools/providers/routes.ts";
 import type { Claim } from "./claim.ts";
@@ -73,7 +73,7 @@ function recorder<C extends SendingChannel>(delivery: Delivery<C>, messages: Mes
   return async (outcomes: SendOutcome[]): Promise<number> => {
     const kept = outcomes.flatMap(({ id }) => delivery.kept.get(id) ?? []);
     const failed = await untilRecorded(job, async (context) => {
-      await keepMessages(context, kept);
+      await storeMessages(context, kept);
       const recorded = await recordOutcomes(context, job.jobId, { outcomes, messages, repeatable });
       return failedInRow(context, campaignId, recorded);
     });

@@ -59,7 +59,7 @@ export async function openDelivery<C extends SendingChannel>(
   };
   const candidates = await chooseProviders(context, channel, campaign.provider_id);
   const routes = openRoutes(job, channel, candidates, store);
-  // With a second provider nothing is repeated: it would send again what the first one may have.
+  // With a second provider nothing is repeated: the first provider may already have the message.
   const [first, other] = routes.all;
   const repeatable = first?.sender.repeatable && !other ? first.candidate : null;
   // Only the first and the last shift look at all sends.

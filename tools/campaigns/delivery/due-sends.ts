@@ -35,8 +35,8 @@ export function dueSends({ property }: Tenant, { campaign, provider, after }: Du
 }
 
 /**
- * Locks the next due sends with all players who have their addresses, to the end of the transaction: no other campaign
- * can count and claim for these players meanwhile. Leaves locked sends and players to a later claim, and never waits.
+ * Locks the next due sends with all players who have their addresses, to the end of the transaction. Meanwhile no other
+ * campaign can count and claim for these players. Leaves locked sends and players to a later claim, and never waits.
  */
 export async function lockWithPlayers(context: Tenant, request: DueRequest): Promise<string[]> {
   const { sql, property } = context;

@@ -34,7 +34,7 @@ export function withIds(ids: readonly string[]): Fragment {
 
 /** Emits the events of the skipped sends that this transaction has planned. */
 export async function emitPlannedSkips(context: Tenant, campaignId: string): Promise<void> {
-  // Ids begin with their time, so the index need not read what was planned before.
+  // Ids begin with their time, so the index need not read earlier plans.
   const first = sql`(lpad(to_hex(floor(extract(epoch from now()) * 1000)::bigint - 1), 12, '0') || repeat('0', 20))::uuid`;
   const planned = sql`s.campaign_id = ${campaignId} and s.id > ${first} and s.created_at = now()`;
   await emitSendEvents(context, "campaign.message_skipped", sql`${planned} and s.status = 'skipped'`);

@@ -9,12 +9,12 @@ import { ADDRESS_COLUMNS } from "#tools/people/address.ts";
 import type { Referred } from "#tools/segments/rules/references.ts";
 import { audienceSql } from "./audience.ts";
 
-// A campaign is sent once. One that recurs will count its rounds here.
+// The number of the round. A campaign is sent once; a recurring campaign will count its rounds here.
 const OCCURRENCE = "1";
 
 /**
- * The CTE `judged`: the next players of an audience in the order of their ids, with `id, address, hash, zones, region`
- * and all `reasons` against a message to them.
+ * The CTE `judged`: the next players of an audience in the order of their ids. Its columns are `id, address, hash,
+ * zones, region` and all `reasons` against a message to them.
  */
 async function judgedCte(
   context: Tenant,
@@ -167,7 +167,7 @@ export interface Judgement {
   addresses: Buffer;
 }
 
-/** Enough to tell a million addresses apart: two of them look the same once in 500 times. */
+/** Enough to distinguish a million addresses: two of them look the same once in 500 times. */
 export const ADDRESS_BYTES = 6;
 
 /** The gate's judgement of the next `limit` players of the audience now. Writes nothing. */

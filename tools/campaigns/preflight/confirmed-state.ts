@@ -35,6 +35,6 @@ export async function contentState({ sql, property }: Tenant, campaign: Campaign
 export async function checkConfirmed({ confirmed }: Context, present: () => Promise<string>): Promise<void> {
   if (!confirmed || (await present()) === confirmed.bound) return;
   throw new Fault("precondition_failed", {
-    message: "The campaign or its audience has changed since that preview.",
+    message: "The campaign or its audience has changed since the confirmed preview.",
   });
 }

@@ -6,12 +6,12 @@ import { configuredProvider, ownProviders } from "#tools/providers/choose.ts";
 import type { Sample } from "./readiness.ts";
 
 export const Cost = z.object({
-  amount: z.number().nullable().describe("null: not known"),
-  currency: z.string().nullable().describe("null where nothing is paid, or the price is not known"),
+  amount: z.number().nullable().describe("null: unknown"),
+  currency: z.string().nullable().describe("null if sending is free or the price is unknown"),
   channel: z.string(),
   unit: z.enum(["message", "segment"]).describe("The unit that has a price"),
   units: z.int().nullable().describe("null: not all could be counted"),
-  unit_price: z.number().nullable().describe("Of the provider that is tried first; null: not known"),
+  unit_price: z.number().nullable().describe("Of the provider that is tried first; null: unknown"),
 });
 export type Cost = z.output<typeof Cost>;
 

@@ -24,13 +24,13 @@ const Problem = z.object({
   stops_sending: z
     .boolean()
     .describe(
-      "Whether sending refuses, and a scheduled campaign fails; else only the players concerned get no message",
+      "true: sending is refused, and a scheduled campaign fails. false: only the affected players get no message",
     ),
 });
 
 export const Preflight = z.object({
-  ok: z.boolean().describe("Whether it could be sent now, to all players that the gate allows"),
-  errors: z.array(Problem).describe("To be corrected first"),
+  ok: z.boolean().describe("Whether it could be sent now, to all players whom the gate allows"),
+  errors: z.array(Problem).describe("Correct these first"),
   warnings: z.array(z.string()),
   audience: z.int(),
   blocked: z.record(z.string(), z.int()).describe("Each blocked player once, under the first reason"),
@@ -38,7 +38,7 @@ export const Preflight = z.object({
     .int()
     .describe("Messages: players that would get one; players who share an address get one message"),
   segments: z.int().nullable().describe("Of text messages: the segments of all, estimated by the samples"),
-  estimated_cost: Cost.nullable().describe("Of all that are allowed; null where nothing can be sent"),
+  estimated_cost: Cost.nullable().describe("For all allowed players; null if nothing can be sent"),
   sample_renders: z.array(Sample),
 });
 export type Preflight = z.output<typeof Preflight>;

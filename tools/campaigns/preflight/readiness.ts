@@ -33,7 +33,7 @@ export const Sample = z.object({
   subject: z.string().nullable(),
   html: z.string().nullable(),
   text: z.string(),
-  segments: z.int().nullable().describe("Of a text message: the number that it costs"),
+  segments: z.int().nullable().describe("The billed segments of a text message"),
   encoding: z.enum(ENCODINGS).nullable().describe("Of a text message"),
 });
 export type Sample = z.output<typeof Sample>;

@@ -9,9 +9,9 @@ export interface Choice {
   occurredAt: string | null;
 }
 
-/** How many consents of the rows are not recorded, by the reason. */
+/** The number of consents of the rows that are not recorded, by reason. */
 export interface Unrecorded {
-  /** The import does not say where the consents come from. */
+  /** The import does not name the origin of the consents. */
   no_evidence: number;
   /** The row has no address for the channel. */
   no_address: number;
@@ -35,12 +35,12 @@ export function choicesOf({ values, consents, occurredAt }: Cells, evidence: Evi
   );
 }
 
-/** Whether the row says no to a channel. */
+/** Whether the row refuses a channel. */
 export function refuses({ choices }: { choices: readonly Choice[] }): boolean {
   return choices.some(({ given }) => !given);
 }
 
-/** Counts the consents that a row grants and the ledger will not have. */
+/** Counts the granted consents of a row that the ledger will not record. */
 export function countUnrecorded(
   unrecorded: Unrecorded,
   { values, consents }: Cells,

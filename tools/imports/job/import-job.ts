@@ -15,23 +15,23 @@ export const params = {
   mode: z
     .enum(["upsert", "create_only", "update_only"])
     .default("upsert")
-    .describe("What to do with players who are there, and who are not"),
+    .describe("Whether to create missing players, update existing ones, or both"),
   match_on: z
     .array(z.enum(MATCH_KEYS))
     .min(1)
     .max(3)
     .default([...MATCH_KEYS])
-    .describe("A row is matched by the first of these that it has a value for."),
+    .describe("The first of these fields with a value in the row identifies its player."),
   on_conflict: z
     .enum(["overwrite", "fill_blanks", "skip"])
     .default("overwrite")
     .describe("What happens to a player who exists. An empty cell never erases a value."),
-  delimiter: z.enum(["auto", ",", ";", "\t", "|"]).default("auto").describe("What parts the cells"),
+  delimiter: z.enum(["auto", ",", ";", "\t", "|"]).default("auto").describe("The separator of cells"),
   has_header: z.boolean().default(true).describe("The first row names the columns"),
   encoding: z
     .enum(["auto", "utf-8", "utf-16le", "latin1", "windows-1252"])
     .default("auto")
-    .describe("Of the file's text"),
+    .describe("The encoding of the file's text"),
   default_country: z
     .string()
     .regex(/^[A-Za-z]{2}$/, "must be an ISO 3166 code, such as US")
@@ -53,7 +53,7 @@ export const params = {
     })
     .optional()
     .describe(
-      "Evidence of the opt-in. Without it an import turns no consent on; without occurred_at_column it turns none on that a player has refused. A refusal needs none, and is recorded whatever mode and on_conflict say, also in a row that is refused for something else (but not in one with too many cells).",
+      "Evidence of the opt-in. Without it an import grants no consent. Without occurred_at_column it grants none that a player has refused. A refusal needs no evidence: it is recorded whatever mode and on_conflict say, even from a row that is refused for another reason (but not from one with too many cells).",
     ),
   dry_run: z.boolean().default(false).describe("Checks and counts everything, and writes no player."),
 };

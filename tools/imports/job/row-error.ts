@@ -1,6 +1,6 @@
 import { z } from "zod";
 
-/** Why a row was refused. `self_excluded` alone is a notice: the row came in, with that status. */
+/** The reasons for refusing a row. `self_excluded` alone is a notice: the row was imported, with that status. */
 const ROW_ERRORS = [
   "invalid_email",
   "invalid_phone",
@@ -17,7 +17,7 @@ export const RowErrorView = z.object({
   row: z
     .int()
     .describe(
-      "Rows are counted from the first record after the header, which is 1: in a file without line breaks in its cells it stands on line 2. 0 is the file itself",
+      "The first record after the header is row 1, normally line 2 of the file. 0 is the file itself",
     ),
   column: z.string().nullable(),
   code: z.enum(ROW_ERRORS),
@@ -26,6 +26,6 @@ export const RowErrorView = z.object({
   original_row: z
     .record(z.string(), z.unknown())
     .nullable()
-    .describe("The cells by their column's name, in the order of the file; what the row lacks is empty"),
+    .describe("The cells by column name, in the order of the file; missing cells are empty"),
 });
 export type RowErrorView = z.output<typeof RowErrorView>;

@@ -11,16 +11,16 @@ const HEAD = 65_536;
 
 type Bytes = AsyncIterable<Uint8Array>;
 
-/** The findings of one pass over a file's bytes. */
+/** The findings of one scan of a file's bytes. */
 export interface Survey {
   /** A label of the Encoding Standard. */
   encoding: string;
   delimiter: string;
-  /** Records beside the header, as far as line ends and quotes tell. */
+  /** Records without the header, as far as line ends and quotes tell. */
   rows: number;
 }
 
-/** Looks at the whole file once: its encoding, delimiter and length. Throws `invalid` on an empty one. */
+/** Scans the whole file once: its encoding, delimiter and length. Throws `invalid` on an empty file. */
 export async function survey(
   file: Bytes,
   params: Pick<ImportParams, "encoding" | "delimiter" | "has_header">,
@@ -78,14 +78,14 @@ function utf8Check() {
   };
 }
 
-function encodingOf(asked: ImportParams["encoding"], head: Buffer, isUtf8: boolean): string {
-  if (asked !== "auto") return asked;
+function encodingOf(given: ImportParams["encoding"], head: Buffer, isUtf8: boolean): string {
+  if (given !== "auto") return given;
   if (head[0] === 0xff && head[1] === 0xfe) return "utf-16le";
   if (head[0] === 0xfe && head[1] === 0xff) return "utf-16be";
   return isUtf8 ? "utf-8" : "windows-1252";
 }
 
-/** The delimiter that the first line has most of, outside quotes. */
+/** The most frequent delimiter of the first line, outside quotes. */
 function delimiterOf(text: string): string {
   const counts = new Map<string, number>(DELIMITERS.map((one) => [one, 0]));
   let quoted = false;
@@ -98,7 +98,7 @@ function delimiterOf(text: string): string {
   return [...counts].reduce((best, one) => (one[1] > best[1] ? one : best))[0];
 }
 
-/** The file's records as texts, in order; the bytes are pulled as the records are. Throws `invalid`. */
+/** The file's records as texts, in order; reading records reads the bytes. Throws `invalid`. */
 export async function* records(file: Bytes, { encoding, delimiter }: Survey): AsyncGenerator<string[]> {
   const parser = parse({
     bom: true,

@@ -12,7 +12,7 @@ import { moment, number, parsed, textsOf } from "./fields.ts";
 const YES = new Set(["yes", "true", "1", "y", "on"]);
 const NO = new Set(["no", "false", "0", "n", "off"]);
 
-/** A cell's text as the field's value, or what is wrong with it. */
+/** A cell's text as the field's value, or the reason why it is not one. */
 export function readCustomCell(
   fields: CustomFields,
   key: string,
@@ -41,7 +41,7 @@ const READ: Record<CustomType, (text: string, field: CustomField) => unknown> = 
   text_list: (text) => textsOf(text) ?? undefined,
 };
 
-/** The object of a column that has all custom values in one cell, without those that are null. */
+/** The object in a column that holds all custom values in one cell, without its null values. */
 export function readCustoms(
   fields: CustomFields,
   text: string,

@@ -10,17 +10,20 @@ import {
   MOST_TAGS,
 } from "#tools/players/rules.ts";
 
-/** A player's field as a file gives it. */
+/** A player's field in a file. */
 export interface Field {
   /** The column's type in PostgreSQL. */
   type: string;
   /** The rule for the value, as an error message ends. */
   wants: string;
-  /** The text as PostgreSQL reads it without fail, or null when it does not fit. Never empty, trimmed. `now` is in milliseconds. */
+  /**
+   * The text in a form that PostgreSQL always accepts, or null when it does not fit. Not empty, trimmed. `now` is in
+   * milliseconds.
+   */
   read(text: string, now: number): string | null;
 }
 
-/** A field that is read alike at any time. */
+/** A field whose reading does not depend on the time. */
 interface Timeless extends Field {
   read(text: string): string | null;
 }
@@ -110,7 +113,10 @@ const tags: Field = {
   },
 };
 
-/** As many texts as a player has tags at the most: a JSON array, or parted by semicolons, bars or commas. Null when it is neither. */
+/**
+ * Texts, at most as many as a player's tags: a JSON array, or separated by semicolons, bars or commas. Null when it is
+ * neither.
+ */
 export function textsOf(value: string): string[] | null {
   const list = value.startsWith("[") ? parsed(value) : value.split(/[;|,]/);
   if (!Array.isArray(list) || list.length > MOST_TAGS) return null;
@@ -119,7 +125,7 @@ export function textsOf(value: string): string[] | null {
   return given.every(isStorable) ? given : null;
 }
 
-/** Texts as PostgreSQL prints an array of them. */
+/** Texts in PostgreSQL's output format of an array. */
 function textArray(values: readonly string[]): string {
   return `{${values.map((value) => `"${value.replace(/["\\]/g, "\\$&")}"`).join(",")}}`;
 }
@@ -135,7 +141,7 @@ export function parsed(value: string): unknown {
 
 const statuses: readonly string[] = PLAYER_STATUSES;
 
-/** The fields of a player that a file may give, beside email and phone, by column. */
+/** The fields of a player that a file may contain, besides email and phone, by column. */
 export const FIELDS: Readonly<Record<string, Field>> = {
   player_id: text("player_id"),
   first_name: text("first_name"),

@@ -30,7 +30,7 @@ export function seenIdentities() {
   };
 
   return {
-    /** Remembers an identity. False when it was there before. */
+    /** Adds an identity. False when the set had it already. */
     add: (identity: string): boolean => {
       if (size * 4 > slots.length) grow();
       return put(...digest(identity));

@@ -4,7 +4,7 @@ import { type CustomFields, unknownField } from "#tools/custom-fields/values.ts"
 import type { ImportParams } from "#tools/imports/job/import-job.ts";
 import { FIELDS } from "./fields.ts";
 
-/** Where a cell of the file goes. */
+/** The target of a file's cell. */
 export type Target =
   | { kind: "email" }
   | { kind: "phone" }
@@ -31,7 +31,7 @@ const KNOWN = new Map(
   ["email", "phone", "custom", ...Object.keys(FIELDS)].map((name) => [folded(name), name]),
 );
 
-/** The target that a mapping names, or null when there is none. */
+/** The target that a mapping names; null for an unknown target. */
 function readTarget(name: string, fields: CustomFields): Target | null {
   if (name === "email" || name === "phone") return { kind: name };
   if (name === "custom") return { kind: "customs" };
@@ -57,10 +57,10 @@ export function checkParams(params: ImportParams, customs: CustomFields): void {
       const fields = ["email", "phone", ...Object.keys(FIELDS)].join(", ");
       throw invalid(
         `mapping.${column}`,
-        `${name} is no player field. Use ${fields}, custom.<key>, consent.<channel> or null`,
+        `${name} is not a player field. Use ${fields}, custom.<key>, consent.<channel> or null`,
       );
     }
-    if (used.has(name)) throw invalid(`mapping.${column}`, `${name} is given by two columns`);
+    if (used.has(name)) throw invalid(`mapping.${column}`, `two columns give ${name}`);
     used.add(name);
   }
   if (!params.has_header && used.size === 0) {
@@ -98,8 +98,8 @@ export function layoutOf(header: readonly string[], params: ImportParams, custom
 }
 
 /**
- * Tells what a column whose name needs no mapping means: known names in any case, with spaces, hyphens or
- * underscores, the keys and labels of custom fields among them.
+ * The meaning of a column whose name needs no mapping. Known names count in any case, with spaces, hyphens or
+ * underscores, and so do the keys and labels of custom fields.
  */
 function knownColumns(customs: CustomFields): (name: string) => Target | null {
   const own = new Map<string, string>();

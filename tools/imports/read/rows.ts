@@ -24,15 +24,15 @@ const SHOWN = 200;
 /** Bytes; emails have at most 254 characters. */
 const MOST_ADDRESS = 1_024;
 
-/** A row that may be written. */
+/** A row for the database. */
 export interface Staged {
   row: number;
-  /** The player's id, should the row make one. */
+  /** The id of the player that the row may create. */
   id: string;
   matchOn: MatchKey;
   values: Record<string, string | null>;
   choices: Choice[];
-  /** Why the row is not written, if so: nothing of it counts then but what it refuses. */
+  /** The reason for not writing the row: then only its refusals count. */
   flaws: Refusal[];
   cells: readonly string[];
 }
@@ -47,7 +47,7 @@ export interface Reading {
   seen: Seen;
   /** Counted up as rows are read. */
   unrecorded: Unrecorded;
-  /** Milliseconds since 1970, by the database's clock: nothing has happened later. */
+  /** The database's time in milliseconds since 1970: nothing can have happened later. */
   now: number;
 }
 
@@ -58,7 +58,7 @@ interface Draft {
   occurredAt: string | null;
 }
 
-/** Reads the records of one file: each becomes a row to write, or what is wrong with it. */
+/** Reads the records of one file: each becomes a row to write, or a row with its error. */
 export function rowReader({ layout, params, property, customs, seen, unrecorded, now }: Reading) {
   const { header } = layout;
   const country = (params.default_country ?? property.default_country).toUpperCase();
@@ -136,10 +136,10 @@ function readEmail(text: string, draft: Draft): Wrong {
 
 const PLAIN_EMAIL = /^[a-z0-9_+-]+(?:\.[a-z0-9_+-]+)*@(?:[a-z0-9](?:[a-z0-9-]*[a-z0-9])?\.)+[a-z]{2,24}$/;
 
-/** The usual form of an address, without the work that other alphabets need. Null: ask `normalizeEmail`. */
+/** The usual form of an address, without the work for other alphabets. Null: call `normalizeEmail`. */
 export function quickEmail(text: string): string | null {
   const plain = text.toLowerCase();
-  // "--" may be Punycode, and what is this short cannot break a limit of length.
+  // "--" may be Punycode. An address this short cannot exceed a limit of length.
   return plain.length <= 60 && PLAIN_EMAIL.test(plain) && !plain.includes("--") ? plain : null;
 }
 
@@ -155,7 +155,7 @@ function readPhone(text: string, draft: Draft, country: string): Wrong {
 
 const NANP = /^(?:\+?1[ .-]?)?(?:\(([2-9]\d\d)\)|([2-9]\d\d))[ .-]?([2-9]\d\d)[ .-]?(\d{4})$/;
 
-/** The usual forms of a North American number, without the library's 10 µs. Null: ask the library. */
+/** The usual forms of a North American number, without the library's 10 µs. Null: call the library. */
 export function quickPhone(text: string, country: string): string | null {
   if (country !== "US" && country !== "CA" && !text.startsWith("+1")) return null;
   const match = NANP.exec(text);
@@ -183,9 +183,9 @@ function customReader(key: string, customs: CustomFields): CellReader {
 
 function customsReader(customs: CustomFields): CellReader {
   return (text, draft) => {
-    // Escapes could bring in what the text itself does not show.
+    // Escapes could add characters that the text itself does not show.
     if (/\\u(0000|d[89a-f])/i.test(text) || text.includes("__proto__")) {
-      return { code: "type_mismatch", message: "custom holds what cannot be stored." };
+      return { code: "type_mismatch", message: "custom contains characters that cannot be stored." };
     }
     const read = readCustoms(customs, text);
     if ("wrong" in read) {
@@ -246,7 +246,7 @@ function isAcceptable(staged: Staged, seen: Seen, refuse: Refuse): boolean {
   return false;
 }
 
-/** A player_id is one person's, whatever the row is matched by. */
+/** A player_id belongs to one person, whatever the match mode is. */
 function isFirst({ matchOn, values }: Staged, seen: Seen): boolean {
   const isNew = seen.add(`${matchOn}:${values[matchOn]}`);
   if (!isNew || matchOn === "player_id" || values.player_id === undefined) return isNew;
@@ -262,7 +262,7 @@ function shown(value: string): string {
   return value.replaceAll("\0", "�").slice(0, SHOWN).toWellFormed();
 }
 
-/** HMAC-SHA256 as PostgreSQL prints a bytea, from the padded keys: a third of `createHmac`'s time. */
+/** HMAC-SHA256 in PostgreSQL's output format of a bytea, from the padded keys: a third of `createHmac`'s time. */
 function hasher(pepper: Buffer): (address: string) => string {
   const { inner, outer } = pads(pepper);
   const block = inner.length;

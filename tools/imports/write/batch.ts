@@ -2,16 +2,16 @@ import { isDeepStrictEqual } from "node:util";
 import { readCell } from "#db/stream/csv.ts";
 import type { Context, Tenant } from "#runtime/operation/context.ts";
 import { suppressAddressesOf } from "#tools/compliance/self-exclusion.ts";
-import { type CustomFields, heldCustomFields } from "#tools/custom-fields/values.ts";
+import { type CustomFields, sharedCustomFields } from "#tools/custom-fields/values.ts";
 import { refuses } from "#tools/imports/job/choices.ts";
 import type { ImportJob } from "#tools/imports/job/import-job.ts";
 import type { Layout } from "#tools/imports/read/layout.ts";
 import type { Refusal, Staged } from "#tools/imports/read/rows.ts";
 import { addressHash, normalizeEmail, normalizePhone } from "#tools/people/address.ts";
-import { importTurn } from "#tools/people/locks.ts";
+import { lockImports } from "#tools/people/locks.ts";
 import { writeConsents } from "./consents.ts";
 import { writePlayers } from "./players.ts";
-import { judge, type Verdict } from "./verdicts.ts";
+import { stageRows, type Verdict } from "./verdicts.ts";
 
 const MOST_SHOWN = 1000;
 
@@ -22,11 +22,11 @@ export interface Batch {
   records: number;
   rows: Staged[];
   refusals: Refusal[];
-  /** The custom fields that the rows were read by. */
+  /** The custom fields at the time of reading the rows. */
   customs: CustomFields;
-  /** The table has grown enough for the planner to look at it anew. */
+  /** The table has grown enough for new planner statistics. */
   analyze: boolean;
-  /** The rows are with the database, which now has work of its own. */
+  /** Called when the database has the rows, and works on them. */
   onStaged: () => void;
 }
 
@@ -37,8 +37,8 @@ interface Counts {
 }
 
 /**
- * Writes one batch: players, consents, errors, counts and progress, in the caller's one transaction. False when
- * the import has been cancelled, or this batch is in already.
+ * Writes one batch: players, consents, errors, counts and progress, in the caller's one transaction. False when the
+ * import has been cancelled, or the batch is already written.
  */
 export async function writeBatch(
   context: Context,
@@ -49,37 +49,37 @@ export async function writeBatch(
   const { sql, property } = context;
   await sql`set local lock_timeout = '30s'`;
   // Imports into one property wait for each other, so that two of the same file find each other's players.
-  await importTurn(context);
+  await lockImports(context);
   const open = await sql`
     select from import_jobs
     where property_id = ${property.id} and id = ${job.id} and status = 'processing' and processed = ${batch.after}
     for update`;
   if (open.length === 0) return false;
   await checkFields(context, batch);
-  // Behind the lock too, because rows of another import count. Without it such a batch took 15 s, not 1.
+  // After the lock, because rows of another import count too. Without it such a batch took 15 s, not 1.
   if (batch.analyze) await sql`select analyze_players()`;
   const { rows, flawed, refusals } = partRows(batch);
   const counts: Counts = { created: 0, updated: 0, skipped: 0 };
   if (job.params.dry_run) await sql`savepoint dry_run`;
   if (rows.length > 0) {
-    const judged = await judge(context, job.id, job.params, rows, batch.onStaged);
-    Object.assign(counts, await writePlayers(context, job.id, job.params, judged));
+    const staged = await stageRows(context, job.id, job.params, rows, batch.onStaged);
+    Object.assign(counts, await writePlayers(context, job.id, job.params, staged));
     await suppressAddressesOf(context, await excludedRows(context));
-    counts.skipped = judged.verdicts.filter(({ verdict }) => verdict === "skip").length;
-    refusals.push(...refusalsOf(judged.verdicts, rows));
+    counts.skipped = staged.verdicts.filter(({ verdict }) => verdict === "skip").length;
+    refusals.push(...refusalsOf(staged.verdicts, rows));
   }
   const { actor_type, actor_id } = job;
   await writeConsents(context, job.params.consent, { actor_type, actor_id }, rows, flawed);
   if (job.params.dry_run) await sql`rollback to savepoint dry_run`;
-  await keepErrors(context, job.id, layout, refusals);
-  await keepProgress(context, job.id, batch, counts);
+  await writeErrors(context, job.id, layout, refusals);
+  await writeProgress(context, job.id, batch, counts);
   return true;
 }
 
 /** Throws when the custom fields have changed since the rows were read; the job's next attempt reads them again. */
 async function checkFields(context: Context, { rows, customs }: Batch): Promise<void> {
   if (!rows.some(({ values }) => values.custom)) return;
-  const now = await heldCustomFields(context);
+  const now = await sharedCustomFields(context);
   if (isDeepStrictEqual([...now.values()], [...customs.values()])) return;
   throw new Error("the custom fields have changed since the file was read");
 }
@@ -92,8 +92,8 @@ async function excludedRows({ sql }: Context): Promise<string[]> {
 }
 
 /**
- * A row that is known by its email or phone alone may mean the player of an earlier row in the same batch, and is
- * refused. `flawed` are the rows that are not written and whose refusal of a channel counts nonetheless.
+ * A row with only an email or phone may mean the player of an earlier row in the same batch, and is refused. `flawed`
+ * are the rows that are not written, but whose refusal of a channel counts.
  */
 function partRows(batch: Batch): { rows: Staged[]; flawed: Staged[]; refusals: Refusal[] } {
   const refusals = [...batch.refusals];
@@ -148,7 +148,7 @@ function refusalsOf(verdicts: readonly Verdict[], rows: readonly Staged[]): Refu
 }
 
 /** Writes the errors of rows; row 0 is the file itself. */
-export async function keepErrors(
+export async function writeErrors(
   { sql, property }: Context,
   jobId: string,
   layout: Layout,
@@ -216,7 +216,7 @@ function originalOf({ header }: Layout, cells: readonly string[]): Record<string
   );
 }
 
-async function keepProgress(
+async function writeProgress(
   { sql, property }: Context,
   jobId: string,
   batch: Batch,

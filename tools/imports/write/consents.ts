@@ -6,7 +6,7 @@ import { appendConsents, type LedgerRow, refreshConsents } from "#tools/consent/
 import { type Choice, refuses } from "#tools/imports/job/choices.ts";
 import { type ImportParams, MATCH_KEYS, type Requester } from "#tools/imports/job/import-job.ts";
 import type { Staged } from "#tools/imports/read/rows.ts";
-import { barRefusing } from "./refusals.ts";
+import { suppressRefused } from "./refusals.ts";
 import { matches } from "./verdicts.ts";
 
 interface Person {
@@ -50,7 +50,7 @@ export async function writeConsents(
   const written = rows.length > 0 ? await writtenPeople(context, [...choices.keys()]) : [];
   const others = await otherPeople(context, rows, flawed);
   const known = new Set(others.map(({ row }) => row));
-  await barRefusing(
+  await suppressRefused(
     context,
     flawed.filter((one) => refuses(one) && !known.has(one.row)),
   );
@@ -71,7 +71,7 @@ function statementsOf(person: Person, choices: ReadonlyMap<number, readonly Choi
   return (choices.get(person.row) ?? []).map((choice) => ({ person, choice }));
 }
 
-/** The players of written rows, who are locked by having been written. */
+/** The players of written rows. The write has locked them. */
 async function writtenPeople(context: Context, rows: number[]): Promise<Person[]> {
   const written = await context.sql<RowOfPlayer[]>`
     select row, player as id from import_rows where verdict is null and row = any(${rows}::int[])`;
@@ -85,7 +85,7 @@ async function otherPeople(
   flawed: readonly Staged[],
 ): Promise<Person[]> {
   const found: RowOfPlayer[] = [];
-  // A player_id is one person's, whatever the row is matched by.
+  // A player_id belongs to one person, whatever the match mode is.
   const wanted: object[] = flawed.flatMap(({ row, matchOn, values: { player_id, email, phone } }) =>
     [...new Set([matchOn, ...(player_id ? (["player_id"] as const) : [])])].map((match_on) => ({
       ...{ row, match_on, player_id, email, phone },
@@ -114,8 +114,8 @@ async function otherPeople(
 }
 
 /**
- * The rows with their players. The players are read by an array of ids: of a property that is new to the statistics
- * the planner expects one player, and a join would compare each row with each player.
+ * The rows with their players. The players are read by an array of ids. For a property without statistics the planner
+ * expects one player, and a join would compare each row with each player.
  */
 async function peopleOf(
   { sql, property }: Context,
@@ -168,7 +168,7 @@ function timeOf({ occurredAt }: Choice): number {
   return occurredAt === null ? Number.MAX_VALUE : Date.parse(occurredAt);
 }
 
-/** The dated refusals that an earlier import has put into the ledger. */
+/** The dated refusals that an earlier import wrote into the ledger. */
 async function knownRefusals(
   { sql, property }: Context,
   refused: readonly Statement[],

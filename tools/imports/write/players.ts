@@ -3,10 +3,10 @@ import { emitMany } from "#runtime/funnel/outbox.ts";
 import type { Context } from "#runtime/operation/context.ts";
 import type { ImportParams } from "#tools/imports/job/import-job.ts";
 import refreshSegment from "#tools/segments/refresh-segment.job.ts";
-import { type Judged, KEPT_STATUSES } from "./verdicts.ts";
+import { KEPT_STATUSES, type StagedRows } from "./verdicts.ts";
 
 const SPECIAL = new Set(["player_id", "status", "tags", "custom"]);
-/** The fields of a new player that its event has beside the ids. */
+/** The fields of a new player in its event, besides the ids. */
 const EVENT_FIELDS = ["first_name", "last_name", "tier", "adt", "coin_in"];
 const LISTED = KEPT_STATUSES.map((status) => `'${status}'`).join(", ");
 
@@ -15,10 +15,10 @@ export async function writePlayers(
   context: Context,
   jobId: string,
   params: ImportParams,
-  judged: Judged,
+  staged: StagedRows,
 ): Promise<{ created: number; updated: number }> {
-  const plain = judged.columns.filter((name) => !SPECIAL.has(name));
-  const updated = judged.existing > 0 ? await updatePlayers(context, jobId, params, plain) : 0;
+  const plain = staged.columns.filter((name) => !SPECIAL.has(name));
+  const updated = staged.existing > 0 ? await updatePlayers(context, jobId, params, plain) : 0;
   const created = await createPlayers(context, jobId, params, plain);
   if (params.segment_id) await joinSegment(context, params.segment_id);
   return { created, updated };
@@ -78,8 +78,8 @@ async function createPlayers(
     const fields = raw(
       EVENT_FIELDS.map((name) => (plain.includes(name) ? name : `null as ${name}`)).join(", "),
     );
-    // Not from players: of a property that is new to the statistics one row is expected, and a join with the
-    // staged rows then compares each with each, 10 s a batch.
+    // Not read from players: without statistics of the property the planner expects one row. A join with the staged
+    // rows then compares each with each, 10 s a batch.
     await emitMany(
       sql,
       property.id,
@@ -102,7 +102,7 @@ async function joinSegment({ sql, property, enqueue }: Context, segmentId: strin
     on conflict (property_id, segment_id, player_id) do nothing`;
   if (joined.count === 0) return;
   enqueue(refreshSegment, { segmentId }, { dedupe: segmentId });
-  // now() is the transaction's, so these are the rows that it has added.
+  // now() is the start of the transaction, so these are the rows that it added.
   await emitMany(
     sql,
     property.id,

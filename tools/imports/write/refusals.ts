@@ -4,10 +4,10 @@ import type { Staged } from "#tools/imports/read/rows.ts";
 import { addressHash, normalizeEmail, normalizePhone } from "#tools/people/address.ts";
 
 /**
- * Suppresses the addresses of rows that say no for somebody who is no player: another row, or another file, may know
- * the address. That of an erased person is barred already, and not stored again.
+ * Suppresses the addresses of rows that refuse a channel and have no player: another row or file may have a player with
+ * the address. An erased person's address is already barred, and is not stored again.
  */
-export async function barRefusing(context: Context, rows: readonly Staged[]): Promise<void> {
+export async function suppressRefused(context: Context, rows: readonly Staged[]): Promise<void> {
   const { sql, property } = context;
   const bars = rows.flatMap(({ choices, values }) =>
     choices.flatMap(({ channel, given }) => {
@@ -17,7 +17,7 @@ export async function barRefusing(context: Context, rows: readonly Staged[]): Pr
     }),
   );
   if (bars.length === 0) return;
-  // "offset 0": each is looked for by itself, whatever the planner takes a look to cost.
+  // "offset 0" makes the planner look each address up by itself, whatever cost it estimates.
   await sql`
     with bars as materialized (
       select distinct channel, address, decode(hash, 'hex') as hash

@@ -14,10 +14,10 @@ export const PLAYER_COLUMNS: Readonly<Record<string, string>> = {
 };
 
 const EVERY = Object.keys(PLAYER_COLUMNS);
-/** The columns that the verdicts need, also when the file lacks them. */
+/** The columns that the verdicts need, even when the file lacks them. */
 const READ = ["player_id", "email", "email_hash", "phone", "phone_hash", "status", "tags", "custom"];
 
-/** The columns that the rows have values for, and those that are always there. */
+/** The columns for which the rows have values, and those that are always present. */
 export function columnsIn(rows: readonly Staged[]): string[] {
   const used = new Set(READ);
   for (const { values } of rows) for (const name in values) used.add(name);
@@ -25,8 +25,8 @@ export function columnsIn(rows: readonly Staged[]): string[] {
 }
 
 /**
- * Copies the rows into the temporary table `import_file` and creates `import_rows` for their verdicts, where `player`
- * is the row's player, new or known. `identify` gives the hash of a person, or null where none is needed.
+ * Copies the rows into the temporary table `import_file`. Creates `import_rows` for their verdicts, where `player` is
+ * the row's player, new or known. `identify` gives the hash of a person, or null where none is needed.
  */
 export async function stage(
   sql: Sql,

@@ -11,31 +11,31 @@ export const KEPT_STATUSES = PLAYER_STATUSES.filter((status) => !FREE_STATUSES.i
 
 export interface Verdict {
   row: number;
-  /** Null: written. `skip`: left alone, as the mode or on_conflict says. Else why the row is refused. */
+  /** Null: written. `skip`: left alone, by the mode or on_conflict. Any other: the reason for refusing the row. */
   verdict: "skip" | "erased" | "duplicate_in_file" | "type_mismatch" | "conflict" | null;
   excluded: boolean | null;
 }
 
-export interface Judged {
-  /** The rows that are not simply written. */
+export interface StagedRows {
+  /** The rows with a verdict. */
   verdicts: Verdict[];
-  /** Rows that mean a player who is there. */
+  /** Rows whose player already exists. */
   existing: number;
   /** The columns of `players` that the rows give. */
   columns: string[];
 }
 
 /**
- * Fills the transaction's table `import_rows`: each row with its player, and what becomes of it. Probes by row,
- * so that the plan does not hang on statistics, which a table that grows in minutes has not got.
+ * Fills the transaction's table `import_rows`: each row with its player and its verdict. It looks each row up by
+ * itself, so the plan does not depend on statistics: a table that grows within minutes has none.
  */
-export async function judge(
+export async function stageRows(
   context: Context,
   jobId: string,
   params: ImportParams,
   rows: readonly Staged[],
   onStaged: () => void,
-): Promise<Judged> {
+): Promise<StagedRows> {
   const { sql, property } = context;
   const lists = await exclusionLists(context);
   const identify = ({ values }: Staged) => (lists.people ? identityHash(property.pepper, values) : null);
@@ -60,7 +60,7 @@ export async function judge(
     from import_file r
       left join lateral (${matches(context, used)}) p on true
       left join lateral (
-        -- The player who is named by player_id keeps an address that somebody else has had erased.
+        -- The player with the row's player_id keeps an address that another player's erasure has barred.
         select bool_or(s.reason = 'erased' and not coalesce(
             r.match_on = 'player_id' and s.address_hash in (p.email_hash, p.phone_hash), false)) as erased,
           bool_or(s.reason = 'self_excluded') as excluded
@@ -78,7 +78,7 @@ export async function judge(
   return { verdicts, existing: found!.existing, columns };
 }
 
-/** The player of row `r`. Of several with one email or phone, the oldest is meant. */
+/** The player of row `r`. Among several players with one email or phone, the oldest counts. */
 export function matches({ sql, property }: Context, used: readonly MatchKey[]) {
   const byKey = (key: MatchKey) => sql`
     select p.id, p.status, p.import_job_id, p.created_at, p.email_hash, p.phone_hash from players p
@@ -89,7 +89,7 @@ export function matches({ sql, property }: Context, used: readonly MatchKey[]) {
   return sql`select m.* from (${all} offset 0) m order by m.created_at, m.id limit 1`;
 }
 
-/** By their email and by their phone, two rows of one batch can mean the same player. */
+/** Two rows of one batch can mean the same player: one by email, one by phone. */
 function isLater({ sql }: Context, used: readonly MatchKey[]) {
   if (used.length < 2) return sql`false`;
   return sql`(p.id is not null and row_number() over (partition by p.id order by r.row) > 1)`;

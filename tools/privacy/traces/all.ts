@@ -6,9 +6,9 @@ import { TEXT_TRACES } from "./texts.ts";
 import { type About, blanked, byPlayer, type Trace } from "./trace.ts";
 
 /**
- * Every table that knows persons. They are erased in this order: what is found by other rows comes before them,
- * what refers to other rows too. A new table of persons is one more entry; most are this line:
- * `{ table: "…", rows: byPlayer, exported: "…", erasure: "delete" }`.
+ * Every table with personal data, in the order of erasure. Tables that are found through other rows come first, and
+ * tables that refer to other rows too. A new table of personal data is one more entry, mostly this line: `{ table: "…",
+ * rows: byPlayer, exported: "…", erasure: "delete" }`.
  */
 export const TRACES: readonly Trace[] = [
   {
@@ -90,7 +90,7 @@ export const TRACES: readonly Trace[] = [
   },
 ];
 
-/** Ids of the records that are the person's own. */
+/** Ids of the person's own records. */
 function ownRecords(about: About): Fragment {
   const { sql, property } = about;
   const own = TRACES.filter(({ searched, table }) => !searched && table !== "players");

@@ -2,31 +2,31 @@ import { type Fragment, raw } from "#db/sql.ts";
 import type { Person } from "./person.ts";
 import type { About } from "./trace.ts";
 
-// These are read by PostgreSQL and by JavaScript alike. What JSON writes for a line break, and PostgreSQL for a byte, is
-// no letter of an address.
+// PostgreSQL and JavaScript both use these patterns. JSON's escape of a line break and PostgreSQL's escape of a byte
+// are no letters of an address.
 const ESCAPE = "(?<=\\\\[bfnrt]|\\\\u[0-9a-f]{4}|\\\\[0-7]{3})";
 const LETTER = "a-z0-9\\u00c0-\\u024f";
 const EMAIL = {
-  // joann@x.com and o'ann@x.com are others than ann@x.com; 'ann@x.com' in quotes is not.
+  // joann@x.com and o'ann@x.com are not ann@x.com; 'ann@x.com' in quotes is.
   before: `((?<![${LETTER}_.+-]|[${LETTER}]')|${ESCAPE})`,
-  // ann@x.com.au and ann@x.company too; the full stop after a sentence is not.
+  // ann@x.com.au and ann@x.company are other addresses too; a full stop that ends a sentence is no part of it.
   after: `(?![${LETTER}@]|[.-][${LETTER}])`,
 };
 const WORD = { before: `((?<![${LETTER}_])|${ESCAPE})`, after: `(?![${LETTER}_])` };
 const DIGITS = { before: `((?<![0-9])|${ESCAPE})`, after: "(?![0-9])" };
 
-/** Whether the operator's identifier can be told from another word of the same letters. */
+/** Whether the operator's identifier is long enough to differ from an ordinary word. */
 export const isTelling = (id: string | null): id is string => id !== null && id.length >= 6;
-/** Digits alone may be any other number. */
+/** Digits alone may be another number. */
 export const isNumber = (id: string): boolean => /^\d+$/.test(id);
 
-/** Text, or JSON as text, that names the person. */
+/** A condition on text, or JSON as text: it names the person. */
 export function mentions({ sql, person }: About, text: string): Fragment {
   const { likes, names } = naming(person);
   return sql`is_named(${raw(text)}, array(select lower(l) from unnest(${likes}::text[]) as l), ${names})`;
 }
 
-/** What `is_named` takes to find the person. The patterns of `like` are yet to be put in lower case. */
+/** The arguments of `is_named` for the person. The caller must lower-case the patterns of `like`. */
 export function naming({ id, addresses, hashes, externalId }: Person): { likes: string[]; names: string } {
   const quoted = externalId === null ? null : JSON.stringify(externalId);
   const identifiers =
@@ -44,7 +44,7 @@ export function naming({ id, addresses, hashes, externalId }: Person): { likes: 
   };
 }
 
-/** A name that callers have chosen, such as a key of theirs, with the person's own identifier as a word in it. */
+/** A condition on a name from callers, such as an idempotency key: the person's own identifier is a word in it. */
 export function namedAfter(about: About, text: string): Fragment {
   const { sql, person } = about;
   const id = person.externalId;
@@ -52,13 +52,13 @@ export function namedAfter(about: About, text: string): Fragment {
   return sql`(${mentions(about, text)} or coalesce(${raw(text)} ~* ${word}, false))`;
 }
 
-/** An address as a regular expression, whatever stands around it. */
+/** An address as a regular expression that ignores the text around it. */
 export function addressPattern(address: string): string {
   if (!address.includes("@")) return `${literal(address)}${DIGITS.after}`;
   return `${EMAIL.before}${literal(address)}${EMAIL.after}`;
 }
 
-/** A phone in E.164 as people write it: with or without its country code, and with what they put between digits. */
+/** A phone in E.164 in people's spellings: with or without its country code, with separators between digits. */
 export function dialedPattern(phone: string): string {
   const between = "[ ()./+-]{0,3}";
   const digits = phone.slice(1);
@@ -68,12 +68,12 @@ export function dialedPattern(phone: string): string {
   return `${DIGITS.before}${prefix}${spaced}${DIGITS.after}`;
 }
 
-/** An identifier that tells, as a word of a text. */
+/** An identifier as a whole word of a text. */
 export function wordPattern(id: string): string {
   return `${WORD.before}${literal(id)}${WORD.after}`;
 }
 
-/** The pattern of ilike for texts that hold this one. */
+/** The ilike pattern for texts that contain this one. */
 export function containing(text: string): string {
   return `%${text.replace(/[\\%_]/g, "\\$&")}%`;
 }

@@ -12,18 +12,18 @@ import {
 const ofTheirSends = ({ sql, property, person }: About) => sql`
   select id from campaign_sends where property_id = ${property.id} and player_id = ${person.id}`;
 
-/** Ids, because the planner finds no index for one condition or another. */
+/** By ids, because the planner finds no index for an `or` of two conditions. */
 const theirMails = (about: About) => about.sql`
   select m.id from mailbox_messages m, unnest(${about.person.addresses}::text[]) as a
   where m.property_id = ${about.property.id} and m.recipient = a
   union all ${ofTheirSends(about)}`;
 
-/** Written to an address of the person's while another player had it. */
+/** Sent to an address of the person's while another player had it. */
 const mailedToAnother = (about: About) => about.sql`exists (
   select from campaign_sends s
   where s.property_id = ${about.property.id} and s.id = t.id and ${ofAnother(about, "s.player_id")})`;
 
-/** The callback that tells of the erasure itself names the record, and is still to be delivered. */
+/** The callback about the erasure itself names the record, and must still be delivered. */
 const theirEvents = (about: About) => about.sql`
   select t.id from outbox t
   where t.property_id = ${about.property.id} and t.type <> 'player.erased' and ${mentions(about, "t.data::text")}`;
@@ -56,7 +56,7 @@ const SEND_KEPT = [
   "converted_at",
   "variant_id",
 ] as const;
-/** What an anonymous send has lost, or got, by then. */
+/** The columns of a send that its anonymization changes. */
 const SEND_FREED = [
   "player_id",
   "anon_id",
@@ -68,18 +68,18 @@ const SEND_FREED = [
   "dedupe_key",
 ] as const;
 
-/** The hash of an email that another player has by now. */
+/** The hash of an email that another player has now. */
 const othersHash = ({ sql, property }: Erasure) => sql`(
   select t.address_hash from players o
   where o.property_id = ${property.id} and o.email_hash = t.address_hash and o.id <> t.player_id
     and o.deleted_at is null
   limit 1)`;
 
-/** No two sends have one key, and none can be told from its player's id any more. */
+/** Unique for each send, and unrelated to the player's id. */
 const anonymousKey = (erasure: Erasure) =>
   erasure.sql`sha256(uuid_send(t.id) || uuid_send(${anonymousId(erasure)}))`;
 
-/** What was written to the person, what they wrote, and what was told of it. */
+/** The messages to the person, the person's messages, and the events about both. */
 export const MESSAGE_TRACES: readonly Trace[] = [
   {
     table: "mailbox_messages",
@@ -136,12 +136,12 @@ export const MESSAGE_TRACES: readonly Trace[] = [
     exported: "campaign_sends",
     erasure: {
       set: {
-        // With the provider at this moment: let go by `finish_erasure`, when its outcome is known.
+        // The provider has it at this moment: `finish_erasure` removes the player when the outcome is known.
         player_id: "case when t.status = 'sending' then t.player_id end",
         anon_id: anonymousId,
         status: "case when t.status in ('pending', 'deferred') then 'cancelled' else t.status end",
         skip_reasons: "case when t.status in ('pending', 'deferred') then '{erased}' else t.skip_reasons end",
-        // By then another player's, who may be the one to use the link in that message.
+        // Another player may have the address by now, and use the link in that message.
         address_hash: othersHash,
         address_masked: "null",
         provider_message_id: "null",
@@ -152,7 +152,7 @@ export const MESSAGE_TRACES: readonly Trace[] = [
     },
   },
   {
-    // Nobody's any more, to an address that has become this person's.
+    // An anonymous send to an address that has become this person's.
     table: "campaign_sends",
     rows: (about) => about.sql`t.player_id is null and t.address_hash is not null and t.anon_id is not null
       and ${amongHashes(about, "t.address_hash", about.person.hashes)}`,
@@ -160,7 +160,7 @@ export const MESSAGE_TRACES: readonly Trace[] = [
     erasure: { set: { address_hash: "null" }, kept: [...SEND_FREED, ...SEND_KEPT] },
   },
   {
-    // Where two players have one number, a text is that of the player it was taken for.
+    // When two players have one number, its text belongs to the player who was identified on arrival.
     table: "inbound_messages",
     rows: (about) => about.sql`(${byPlayer(about)}
       or t.player_id is null and ${amongHashes(about, "t.sender_hash", about.person.hashes)})`,

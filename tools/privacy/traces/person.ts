@@ -5,17 +5,20 @@ import { addressHash } from "#tools/people/address.ts";
 import { identityHash } from "#tools/people/identity.ts";
 import type players from "#tools/players/players.table.ts";
 
-/** Everything by which the property's records know one person. */
+/** All identifiers by which the property's records know one person. */
 export interface Person {
   /** The id of the player's record. */
   id: string;
-  /** Addresses in their stored form, present and former, that no other player has: what names them is the person's. */
+  /**
+   * Addresses in their stored form, present and former, that no other player has: text with one of them is about the
+   * person.
+   */
   addresses: string[];
-  /** Hex of their hashes, and of those that stand in for a player without an address. */
+  /** Hashes of these addresses in hex, and the stand-in hash of a player without an address. */
   hashes: string[];
-  /** Hex. The addresses that the player has now, also those that another player has too. */
+  /** Hex. The player's present addresses, including those that another player has too. */
   ownHashes: string[];
-  /** Addresses that the player had and nobody has now. */
+  /** The player's former addresses that no player has now. */
   former: Pick<Known, "hash" | "isEmail">[];
   identityHash: Buffer | null;
   /** The operator's own identifier; null once it is erased. */
@@ -32,7 +35,7 @@ export async function personOf(context: Context, player: KnownPlayer): Promise<P
   const { property } = context;
   const present = [player.email, player.phone]
     .filter((address) => address !== null)
-    .map((address) => told(property, address));
+    .map((address) => knownAddress(property, address));
   const all: Known[] = [...present, ...(await formerAddresses(context, player.id))];
   const owners = await ownersOf(
     context,
@@ -51,25 +54,25 @@ export async function personOf(context: Context, player: KnownPlayer): Promise<P
   };
 }
 
-/** Other players who have one of the person's present addresses too. */
+/** Other players with one of the person's present addresses. */
 export async function sharersOf(context: Context, { id, ownHashes }: Person): Promise<string[]> {
   const owners = await ownersOf(context, id, ownHashes);
   return [...new Set([...owners.values()].flat())].sort();
 }
 
 interface Known {
-  /** Null where the ledger knows the hash alone. */
+  /** Null when the ledger has only the hash. */
   address: string | null;
   /** Hex. */
   hash: string;
   isEmail: boolean;
 }
 
-function told({ pepper }: Context["property"], address: string): Known {
+function knownAddress({ pepper }: Context["property"], address: string): Known {
   return { address, hash: hex(addressHash(pepper, address)), isEmail: address.includes("@") };
 }
 
-/** The other players who have an address now, by its hash: spouses share one, and a number passes on. */
+/** The other players who have an address now, by its hash: couples share one, and numbers are reassigned. */
 async function ownersOf(
   { sql, property }: Context,
   id: string,
@@ -88,14 +91,14 @@ async function ownersOf(
   return owners;
 }
 
-/** The hash by which lists know a player who has no address for a channel. */
+/** The hash in lists for a player without an address for a channel. */
 export function standIn(pepper: Buffer, playerId: string): Buffer {
   return addressHash(pepper, `player:${playerId}`);
 }
 
 const hex = (bytes: Buffer) => bytes.toString("hex");
 
-/** What the player had before, as far as the ledgers tell. */
+/** The player's former addresses, as far as the ledgers have them. */
 async function formerAddresses({ sql, property }: Context, id: string): Promise<Known[]> {
   const rows = await sql<({ hash: string; email: boolean; address: null } | { address: string })[]>`
     with known as (
@@ -117,6 +120,6 @@ async function formerAddresses({ sql, property }: Context, id: string): Promise<
     union all
     select null, null, address from said where address <> ''`;
   return rows.map((row) =>
-    row.address === null ? { ...row, isEmail: row.email } : told(property, row.address),
+    row.address === null ? { ...row, isEmail: row.email } : knownAddress(property, row.address),
   );
 }

@@ -5,20 +5,20 @@ import type { Erasure } from "./trace.ts";
 
 const GONE = "erased";
 
-/** What stands for the person: words anywhere, and the identifier where a value is said to be a player_id. */
+/** Patterns for the person's data: words in any text, and the identifier as the value of a player_id. */
 interface Scrub {
   words: RegExp | null;
   id: string | null;
 }
 
-/** Takes what names the person out of the texts of records that are the operator's own. */
+/** Removes the person's data from the texts of the operator's own records. */
 export function scrubbed(table: string, columns: Readonly<Record<string, "text" | "jsonb">>) {
   const names = Object.keys(columns);
   return async ({ sql, property, person }: Erasure): Promise<number> => {
     const scrub = scrubOf(person);
-    const told = [...person.addresses, ...(person.externalId === null ? [] : [person.externalId])];
-    if (told.length === 0) return 0;
-    const likes = told.map(containing);
+    const terms = [...person.addresses, ...(person.externalId === null ? [] : [person.externalId])];
+    if (terms.length === 0) return 0;
+    const likes = terms.map(containing);
     const found = names.map((name) => sql`${identifier(name)}::text ilike any (${likes}::text[])`);
     const rows = await sql<({ id: string } & Record<string, unknown>)[]>`
       select id, ${join(names.map(identifier))} from ${identifier(table)}
@@ -41,12 +41,12 @@ export function scrubbed(table: string, columns: Readonly<Record<string, "text" 
 
 function scrubOf({ addresses, externalId }: Person): Scrub {
   const words = addresses.map(addressPattern);
-  // As the value of another rule it may be a number like any other.
+  // In another rule, a number may mean something else.
   if (isTelling(externalId) && !isNumber(externalId)) words.push(wordPattern(externalId));
   return { words: words.length === 0 ? null : new RegExp(words.join("|"), "gi"), id: externalId };
 }
 
-/** The same value without the person in its texts, and the very same where it has none. Numbers and keys stay. */
+/** The value without the person's data in its texts; the same object without a change. Numbers and keys stay. */
 function scrubValue(value: unknown, scrub: Scrub, isId = false): unknown {
   if (typeof value === "string") {
     if (isId && value === scrub.id) return GONE;

@@ -7,7 +7,7 @@ const theirSuppressions = ({ sql, property, person }: About) => sql`
   select s.id from suppressions s, unnest(${byteaLiteral(person.hashes)}::bytea[]) as h
   where s.property_id = ${property.id} and s.address_hash = h`;
 
-/** Each by an index of its own. */
+/** A union, so that each condition uses its own index. */
 const theirResults = ({ sql, property, person }: About) => sql`
   select r.job_id, r.seq from validation_results r
   where r.property_id = ${property.id} and r.player_id = ${person.id}
@@ -25,7 +25,7 @@ const SUPPRESSION_KEPT = [
   "lifted_by",
 ] as const;
 
-/** What the person has agreed to, taken part in, and is barred by. */
+/** The person's consents, memberships and suppressions. */
 export const STANDING_TRACES: readonly Trace[] = [
   {
     table: "consent_records",
@@ -49,7 +49,7 @@ export const STANDING_TRACES: readonly Trace[] = [
   { table: "player_events", rows: byPlayer, exported: "player_events", erasure: "delete" },
   { table: "social_shares", rows: byPlayer, exported: "social_shares", erasure: "delete" },
   {
-    // Before suppressions: a validation at work writes both, and this waits for it.
+    // Before suppressions: a running validation writes both, and this waits for it.
     table: "validation_results",
     rows: (about) => about.sql`(t.job_id, t.seq) in (${theirResults(about)})`,
     searched: true,
@@ -57,7 +57,7 @@ export const STANDING_TRACES: readonly Trace[] = [
     erasure: "delete",
   },
   {
-    // A refusal outlives whoever made it: it is the address's. None of them gives way to the bar.
+    // A refusal belongs to the address and stays after its person is erased. The new suppression replaces none of them.
     table: "suppressions",
     rows: (about) =>
       about.sql`t.id in (${theirSuppressions(about)}) and not ${ofAnother(about, "t.player_id")}`,
@@ -70,7 +70,7 @@ export const STANDING_TRACES: readonly Trace[] = [
     },
   },
   {
-    // Another player's refusal, made while that player had the address: it follows them.
+    // Another player's refusal, made while that player had the address: it stays with that player.
     table: "suppressions",
     rows: (about) => about.sql`t.id in (${theirSuppressions(about)}) and ${ofAnother(about, "t.player_id")}`,
     exported: null,

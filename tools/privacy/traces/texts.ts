@@ -11,7 +11,7 @@ import {
 import { scrubbed } from "./scrub.ts";
 import type { About, Trace } from "./trace.ts";
 
-/** Files and texts that may name the person. */
+/** Files and texts that may contain the person's data. */
 export const TEXT_TRACES: readonly Trace[] = [
   {
     table: "import_errors",
@@ -24,8 +24,8 @@ export const TEXT_TRACES: readonly Trace[] = [
     erasure: "delete",
   },
   {
-    // Files that wait for an import that never came. One that is being imported goes when the import ends, and
-    // the person's row in it is refused.
+    // Files that wait for an import that never came. A file under import is deleted when the import ends, and the
+    // person's row in it is refused.
     table: "uploads",
     rows: (about) => about.sql`(t.id in (${theirUploads(about)}) or ${mentions(about, "t.filename")})`,
     searched: true,
@@ -81,12 +81,12 @@ export const TEXT_TRACES: readonly Trace[] = [
   },
 ];
 
-/** Cells of a refused row that are the person's in another form: a phone as it is dialed, their player_id alone. */
+/** Cells of a refused row with the person's data in another form: a dialed phone, or the player_id alone. */
 function cells({ sql, property, person }: About) {
   const phones = person.addresses.filter((one) => one.startsWith("+")).map(dialedPattern);
   const dialed = phones.length === 0 ? null : phones.join("|");
   const id = person.externalId;
-  // Digits alone are the player_id where the import read the column as that.
+  // Digits alone are a player_id if the import read their column as player_id.
   const isId = sql`(${id !== null && !isNumber(id)}::boolean or 'playerid' = regexp_replace(
     lower(coalesce(j.params -> 'mapping' ->> c.key, c.key)), '[^a-z]', '', 'g'))`;
   const likeId = id === null ? null : containing(JSON.stringify(id).slice(1, -1));
@@ -97,7 +97,7 @@ function cells({ sql, property, person }: About) {
       where btrim(c.value) = ${id} and ${isId}))`;
 }
 
-/** Files that no open import reads, with the person in them. A text may lie across two chunks. */
+/** Files with the person's data that no open import reads. A text may lie across two chunks. */
 function theirUploads(about: About) {
   const { sql, property, person } = about;
   const telling = [

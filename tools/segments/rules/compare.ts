@@ -78,7 +78,7 @@ function ordered(field: Field): Fragment {
   return field.type === "text" ? sql`${field.sql} collate "C"` : field.sql;
 }
 
-/** A tier's place among the property's; one that is not among them has none, and is missing. */
+/** The rank of a tier among the property's; an unknown tier has none, and counts as missing. */
 function ranked(field: Field, tiers: readonly string[]): Fragment {
   return sql`array_position(${[...tiers]}::text[], ${field.sql})`;
 }

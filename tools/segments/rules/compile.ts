@@ -21,7 +21,7 @@ export const Condition = z.strictObject({
     .max(200)
     .describe(`A player's column, such as tier or adt, or ${FAMILIES.map(({ form }) => form).join(", ")}`),
   operator: z.enum(OPERATOR_NAMES),
-  value: z.unknown().optional().describe("Left out where the operator takes none"),
+  value: z.unknown().optional().describe("Leave it out if the operator takes no value"),
 });
 export type Condition = z.infer<typeof Condition>;
 
@@ -114,7 +114,10 @@ interface Compilation {
 function rulesSql(rules: Partial<Group>, path: string, compilation: Compilation): Fragment {
   const total = countConditions(rules, path, 1);
   if (total > MAX_CONDITIONS) {
-    throw invalid(`${path}conditions`, `must be at most ${MAX_CONDITIONS} in total, and are ${total}`);
+    throw invalid(
+      `${path}conditions`,
+      `has ${total} conditions in total; at most ${MAX_CONDITIONS} are allowed`,
+    );
   }
   return groupSql(rules, path, compilation);
 }
@@ -126,10 +129,7 @@ function countConditions(
 ): number {
   if (depth > MAX_DEPTH) throw invalid(path.slice(0, -1), `groups may lie ${MAX_DEPTH} deep at most`);
   if (conditions.length + groups.length === 0) {
-    throw invalid(
-      `${path}conditions`,
-      "must hold at least one condition: none at all would match every player",
-    );
+    throw invalid(`${path}conditions`, "needs at least one condition: without any, every player would match");
   }
   return groups.reduce(
     (sum, group, index) => sum + countConditions(group, `${path}groups[${index}].`, depth + 1),

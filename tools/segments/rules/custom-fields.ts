@@ -47,7 +47,7 @@ export function customSql({ key, type }: CustomField, { zone }: Scope): { sql: F
   }
 }
 
-/** Nothing is cast before the text is known to be a day of the calendar: one bad row would fail them all. */
+/** The text is cast only after it is known to be a calendar day: one bad row would fail the whole statement. */
 function readTime(text: Fragment, ofDate: Fragment, ofTime: Fragment): Fragment {
   const form = raw(`'^${YEAR_MONTH_DAY}(T${TIME})?$'`);
   const lastDay = sql`extract(day from

@@ -31,8 +31,8 @@ export function windowed(
 }
 
 /**
- * The operator over the aggregate of each player's events. One set of players, not a look at each: whoever has
- * no events is in none of its groups, and matches when the operator matches what an aggregate of nothing gives.
+ * The operator over the aggregate of each player's events. It reads one set of players, not each player. A player
+ * without events is in no group, and matches when the operator matches the aggregate of nothing.
  */
 export function occurred(
   field: Field & { events: EventAsk },
@@ -66,7 +66,7 @@ function isNull(value: unknown): boolean {
   return value === null || (typeof value === "string" && value.toLowerCase() === "null");
 }
 
-/** Whether 0, which is never missing, meets an operator of numbers whose value has been checked. */
+/** Whether an operator for numbers matches 0, which is never missing. Its value is already checked. */
 function holdsAtZero(name: string, value: unknown): boolean {
   const [low, high] = (Array.isArray(value) ? value : [value, value]) as [number, number];
   switch (name) {

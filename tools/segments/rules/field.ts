@@ -11,14 +11,14 @@ export type FieldType =
   | "flag"
   | "segment";
 
-/** Something a condition can ask about a player: its type, and its SQL over `players p`. */
+/** A field of a player for conditions: its type, and its SQL over `players p`. */
 export interface Field {
   name: string;
   type: FieldType;
   sql: Fragment;
-  /** The SQL type that the values it is compared with are cast to. */
+  /** The SQL type for the values in its comparisons. */
   cast: string;
-  /** The property's tiers from the lowest, by which this one is ordered. */
+  /** The property's tiers from the lowest, which order this field. */
   tiers?: readonly string[];
   /** The SQL is an aggregate over these events of the player. */
   events?: EventAsk;

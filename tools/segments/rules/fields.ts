@@ -69,7 +69,7 @@ type Read = Pick<Field, "type" | "sql" | "events"> & { cast?: string };
 interface Family {
   form: string;
   pattern: RegExp;
-  /** One, or those of which the property's definition chooses. */
+  /** One field, or several among which the property's definition chooses. */
   types: readonly FieldType[];
   meaning: string;
   read(parts: string[], sources: Sources): Read;

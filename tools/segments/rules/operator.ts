@@ -2,13 +2,13 @@ import { type Fragment, sql } from "#db/sql.ts";
 import type { Field, FieldType } from "./field.ts";
 import type { Position } from "./values.ts";
 
-/** One operator of the rule rows: what it applies to, what it means, and its SQL. */
+/** One operator of the rule rows: its fields, its meaning and its SQL. */
 export interface Operator {
   /** The types of field that it applies to. */
   on: readonly FieldType[];
-  /** The fields that it applies to, where the type does not say it. */
+  /** Its fields, where the type alone does not determine them. */
   only?: readonly string[];
-  /** The value that it takes, in words. */
+  /** Its value, in words. */
   value: string;
   meaning: string;
   /** Whether it matches a player whose field is missing. */
@@ -17,7 +17,7 @@ export interface Operator {
   sql(field: Field, value: unknown, at: Position): Fragment;
 }
 
-/** The opposite operator: it matches whatever the other does not, a missing value included. */
+/** The opposite operator: it matches all players that this one does not match, also those with a missing value. */
 export function opposite(operator: Operator, meaning: string): Operator {
   return {
     ...operator,

@@ -37,7 +37,7 @@ export type OperatorName = keyof typeof PLAIN | "not";
 
 export const OPERATOR_NAMES = Object.keys(OPERATORS) as [OperatorName, ...OperatorName[]];
 
-/** Each operator with what describes it. */
+/** Each operator with its description. */
 export function describeOperators(): Record<string, Omit<Operator, "sql">> {
   return Object.fromEntries(
     Object.entries(OPERATORS).map(([name, { sql: _, ...described }]) => [name, described]),

@@ -46,7 +46,7 @@ export async function referredBy(sql: Sql, property: string, rules: Partial<Grou
   return { segments, customs: [...customs.values()], tiers };
 }
 
-/** As `audienceMatching`, by what the rules have referred to at that moment. */
+/** As `audienceMatching`, by the stored references of that moment. */
 export function audienceBy(
   property: string,
   rules: Partial<Group>,
@@ -60,7 +60,7 @@ export function audienceBy(
   });
 }
 
-/** One that is not there was sent to nobody: "not yet sent to" would be true of everyone. A deleted one was sent. */
+/** A missing campaign was sent to nobody, so "not yet sent to" would match everyone. A deleted campaign was sent. */
 async function checkCampaigns(sql: Sql, property: string, ids: string[]): Promise<void> {
   if (ids.length === 0) return;
   const rows = await sql<{ id: string }[]>`

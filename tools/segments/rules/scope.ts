@@ -1,11 +1,11 @@
 import { cast, type Fragment, sql } from "#db/sql.ts";
 
-/** The property in which rules are asked, and its calendar, as SQL. */
+/** The property that the rules are for, and its calendar, as SQL. */
 export interface Scope {
   property: Fragment;
   /** The property's time zone. */
   zone: Fragment;
-  /** Today's date in the property's time zone, worked out once a statement. */
+  /** Today's date in the property's time zone, computed once a statement. */
   today: Fragment;
 }
 

@@ -38,7 +38,7 @@ export const SET_OPERATORS = {
     sql(field, value, at) {
       const flag = field.type === "flag" || field.type === "segment";
       const words = flag ? TRUTH : field.type === "boolean" ? BOTH : PRESENCE;
-      // Never String(value): an object from the wire may carry a toString that is no function.
+      // Never String(value): a value from the wire may have its own toString, which is no function.
       const given = typeof value === "boolean" || value === null ? `${value}` : value;
       const word = typeof given === "string" && words.find((each) => each === given.toLowerCase());
       if (!word) throw at.wrong(`must be ${words.slice(0, -1).join(", ")} or ${words.at(-1)}`);

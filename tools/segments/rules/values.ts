@@ -4,11 +4,11 @@ import { type Fault, invalid } from "#runtime/faults.ts";
 import type { Field } from "./field.ts";
 import type { Scope } from "./scope.ts";
 
-/** Where a condition stands: the property that it is asked in, and its path in the caller's rules. */
+/** The position of a condition: its property, and its path in the caller's rules. */
 export interface Position {
   scope: Scope;
   path: string;
-  /** The fault that names the condition's value, or what `part` of it. */
+  /** The fault that names the condition's value, or a `part` of it. */
   wrong(message: string, part?: string): Fault;
 }
 
@@ -62,7 +62,7 @@ export function texts(value: unknown, at: Position): Fragment {
   return cast(items, "text[]");
 }
 
-/** A text that must say something: an empty one would match every player that has a value. */
+/** A text with content: an empty text would match every player that has a value. */
 export function someText(value: unknown, at: Position): string {
   const checked = text(value, at.wrong);
   if (checked === "") throw at.wrong("must not be empty");

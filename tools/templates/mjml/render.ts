@@ -10,7 +10,7 @@ import { type LaidOut, layOut } from "./thread.ts";
 const SOURCE_CHARACTERS = 200_000;
 
 /**
- * The HTML of MJML with Liquid in it, made once for all recipients: its Liquid stays in place, so no value of a player
+ * The HTML of MJML with Liquid in it, made once for all recipients. Its Liquid stays in place, so no value of a player
  * can change the layout. Throws `invalid`, naming the line of an error, or of Liquid that would decide on widths.
  */
 export async function htmlOf(field: string, source: string, property: string): Promise<string> {
@@ -61,7 +61,7 @@ interface Piece {
   text: string;
   line: number;
   isTag: boolean;
-  /** How many tags stand before it. */
+  /** The number of tags before it. */
   after: number;
 }
 
@@ -123,7 +123,7 @@ async function withRaw(field: string, property: string, masked: Masked, missing:
 
 async function laidOut(field: string, property: string, text: string): Promise<LaidOut> {
   const result = await layOut(property, text);
-  if (!result) throw invalid(field, "takes too long to be laid out; make it smaller");
+  if (!result) throw invalid(field, "takes too long to render; make it smaller");
   const problems = result.errors.map(({ line, message, tagName }) => {
     const position = line === undefined ? "" : `line ${line}: `;
     return `${position}${tagName === "mj-raw" ? "Liquid cannot stand here" : message}`;
@@ -132,7 +132,7 @@ async function laidOut(field: string, property: string, text: string): Promise<L
   return result;
 }
 
-/** Liquid must mean in the HTML what it meant in the source: every piece follows the same tags. */
+/** Liquid must mean the same in the HTML as in the source: every piece follows the same tags. */
 function checkOrder(field: string, masked: Masked, { html, amongColumns }: LaidOut): void {
   const columns = marksIn(masked, amongColumns).filter(({ isTag }) => isTag);
   if (columns.length > 0) throw refused(field, columns.map(betweenColumns));

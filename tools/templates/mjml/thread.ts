@@ -25,13 +25,16 @@ let warm: Promise<Worker> | null = null;
 /** Lays MJML out in a thread of its own; null when it takes too long. Throws `unavailable` during the property's last one. */
 export async function layOut(property: string, source: string): Promise<LaidOut | null> {
   if (busy.has(property) || busy.size >= MOST) {
-    throw new Fault("unavailable", { message: "MJML is being laid out. Retry in a second.", retryAfter: 1 });
+    throw new Fault("unavailable", {
+      message: "Another MJML template is rendering. Retry in a second.",
+      retryAfter: 1,
+    });
   }
   busy.add(property);
   try {
     const worker = await ready();
     const done = await answered(worker, { source });
-    if (done) keep(worker);
+    if (done) reuseOrEnd(worker);
     else await worker.terminate();
     return done;
   } finally {
@@ -47,7 +50,7 @@ async function ready(): Promise<Worker> {
   // It goes on starting for the next request.
   warm ??= starting;
   throw new Fault("unavailable", {
-    message: "The layout of MJML is starting. Retry in a second.",
+    message: "MJML rendering is starting. Retry in a second.",
     retryAfter: 1,
   });
 }
@@ -74,7 +77,7 @@ async function answered(worker: Worker, task: LayOut): Promise<LaidOut | null> {
   return done;
 }
 
-function keep(worker: Worker): void {
+function reuseOrEnd(worker: Worker): void {
   if (warm) void worker.terminate();
   else warm = Promise.resolve(worker);
 }

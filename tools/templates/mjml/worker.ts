@@ -14,7 +14,7 @@ type Mjml = (
 ) => Promise<{ html: string; json: Node; errors: LaidOut["errors"] }>;
 
 const require = createRequire(import.meta.url);
-// The package has no types of its own.
+// The package has no types.
 const mjml: Mjml = require("mjml");
 
 // No file is read, and mail clients fetch only the fonts of the source.

@@ -4,7 +4,7 @@ import type { Operation } from "#runtime/operation/operation.ts";
 import type { OfferedTool } from "#transports/mcp/listing/tools.ts";
 import { visible } from "./results.ts";
 
-/** What failed, as an agent needs it to go on. */
+/** A failure in the form that helps an agent to continue. */
 export interface Failure {
   code: string;
   message: string;
@@ -35,24 +35,24 @@ const SUGGESTIONS: Partial<Record<FaultCode, string>> = {
   unavailable: "Call again in a moment; a write with the same idempotency_key.",
 };
 
-/** The human who was asked has said no. */
+/** The human refused. */
 export const DECLINED: Failure = {
   code: "declined",
-  message: "The person who was asked did not agree. Nothing was done.",
+  message: "The person did not confirm. Nothing was done.",
 };
 
-/** The failure that a fault is. */
+/** A fault as a failure. */
 export function failureOf(fault: Fault): Failure {
   return { code: fault.code, message: fault.message, details: fault.details, retryAfter: fault.retryAfter };
 }
 
-/** The failure that a recorded answer is. */
+/** A recorded answer as a failure. */
 export function recordedFailure(body: string): Failure {
   const { error, code, details, retry_after } = JSON.parse(body);
   return { code, message: error, details, retryAfter: retry_after };
 }
 
-/** An `isError` result that says what was wrong, what to do, and with which tools. */
+/** An `isError` result: the fault, the next step, and the tools for it. */
 export function errorResult(
   failure: Failure,
   requestId: string,
@@ -110,7 +110,7 @@ function suggestionFor(
   return general;
 }
 
-/** The tools that a wrong field's description names, then those of the same table. */
+/** The tools in the description of the faulty field, then those of the same table. */
 function nextTools(
   { operation, sources }: OfferedTool,
   failure: Failure,

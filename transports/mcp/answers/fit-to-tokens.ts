@@ -2,21 +2,21 @@ import type { CallToolResult } from "@modelcontextprotocol/server";
 import type { Operation } from "#runtime/operation/operation.ts";
 import { routesOf } from "#runtime/operation/rest-paths.ts";
 
-/** What an agent is given at most, its sentences too. */
+/** The token limit of an answer, its sentences included. */
 export const MOST_TOKENS = 20_000;
-/** Tokens of a result that are left to its sentences. */
+/** Tokens of a result that are reserved for its sentences. */
 const FOR_SENTENCES = 1_200;
 const SENTENCE_CHARACTERS = 500;
 export const MOST_STRUCTURED = MOST_TOKENS - FOR_SENTENCES;
 const SHOWN_CUTS = 20;
 
-/** Texts are cut first, from the longest downwards; ids, addresses and names never. */
+/** Texts are cut first, the longest before others; ids, addresses and names never. */
 const LONGEST = 32_000;
 const SHORTEST_TEXT = 250;
-/** What a caller can only use whole. */
+/** Values that are useless in part. */
 const KEPT = new Set(["page", "columns", "confirm_token"]);
 
-/** What is not shown of one value: of a text characters, of a list or a record entries. */
+/** The omitted amount of one value: characters of a text, entries of a list or a record. */
 interface Cut {
   field: string;
   characters?: number;
@@ -25,14 +25,14 @@ interface Cut {
 }
 
 /**
- * A bound on a text's tokens: three for four ASCII characters, one for each byte of others. Measured with o200k, a
- * byte of English is 0.23 tokens, of ids 0.61, of base64 0.68, of ASCII at random 0.72, of rare ideographs 0.97.
+ * An upper bound of a text's tokens: three for four ASCII characters, one for each byte of others. Measured with o200k,
+ * a byte of English is 0.23 tokens, of ids 0.61, of base64 0.68, of random ASCII 0.72, of rare ideographs 0.97.
  */
 export function tokensAtMost(text: string): number {
   return Math.ceil(1.25 * Buffer.byteLength(text) - 0.5 * text.length);
 }
 
-/** The same of structured content. */
+/** As `tokensOf`, for structured content. */
 export function sizeOf(structured: object): number {
   return tokensAtMost(JSON.stringify(structured));
 }
@@ -40,8 +40,8 @@ export function sizeOf(structured: object): number {
 const fits = (structured: object) => sizeOf(structured) <= MOST_STRUCTURED;
 
 /**
- * A result of whatever effect that an agent can hold: what has been done is never refused for the length of its
- * answer. What was left out is named in `shortened`, with the way to see it.
+ * Fits any result into the token limit: a finished change is never refused for the length of its answer. `shortened`
+ * names the omitted parts, and how to read them.
  */
 export function fittedResult<R extends Partial<CallToolResult>>(result: R, operation?: Operation): R {
   const { structuredContent, content = [] } = result;
@@ -65,7 +65,7 @@ function shortSentences(part: Part, { shortened }: Record<string, unknown>): Par
   return { ...part, text: [`${first} It was shortened: see shortened.`, ...rest].join("\n") };
 }
 
-/** How all of a result can be seen. What has been done is not to be done again for that. */
+/** The way to read the whole result. A finished change must not be repeated for that. */
 function wholeOf(structured: Record<string, unknown>, operation?: Operation): string {
   const [path, method] = (operation && routesOf(operation)[0]) ?? ["", ""];
   const place = `${method.toUpperCase()} ${path}`;
@@ -79,7 +79,7 @@ function wholeOf(structured: Record<string, unknown>, operation?: Operation): st
     : "Over REST, the record can be read whole.";
 }
 
-/** The record made shorter, only as far as it has to be; in `shortened` all that was left out, and how to see it. */
+/** Shortens the record only as far as needed; `shortened` lists the omitted parts, and how to read them. */
 export function shorten(structured: Record<string, unknown>, whole: string): Record<string, unknown> {
   let made = structured;
   for (let most = LONGEST; most >= 1 && !fits(made); most = Math.floor(most / 2)) {
@@ -95,7 +95,7 @@ export function shorten(structured: Record<string, unknown>, whole: string): Rec
   return made;
 }
 
-/** The value with no text and no list longer than `most`, but for short texts. */
+/** The value with no text and no list longer than `most`, except short texts. */
 function cutTo(value: unknown, most: number, field: string, cuts: Cut[]): unknown {
   if (typeof value === "string") {
     const characters = Math.max(most, SHORTEST_TEXT);
@@ -115,7 +115,7 @@ function cutTo(value: unknown, most: number, field: string, cuts: Cut[]): unknow
   return isList ? kept.map(([, one]) => one) : Object.fromEntries(kept);
 }
 
-/** The start of a text, with no character halved. */
+/** The start of a text, without splitting a character. */
 function startOfText(text: string, most: number): string {
   const start = text.slice(0, most);
   return start.isWellFormed() ? start : start.slice(0, -1);

@@ -5,10 +5,10 @@ import { visible } from "./results.ts";
 const EMAIL =
   /([\p{L}\p{N}])[\p{L}\p{N}.!#$%&'*+/=?^_`{|}~-]*@([\p{L}\p{N}])[\p{L}\p{N}.-]*\.([\p{L}]{2,})/gu;
 const E164 = /\+([1-9])\d{2,10}(\d{4})(?!\d)/g;
-/** A number as somebody wrote it, where nothing else than what they wrote can stand. */
+/** A phone number as people write it. It is searched only in values that people submitted. */
 const WRITTEN_NUMBER = /^[+\d(][\d\s().-]{5,18}(\d{4})$/;
 
-/** Fields that say who somebody is by themselves, and what is left of each. */
+/** Fields that identify a person by themselves, each with its masked form. */
 const FIELDS: Readonly<Record<string, (text: string) => string>> = {
   first_name: initial,
   last_name: initial,
@@ -17,9 +17,9 @@ const FIELDS: Readonly<Record<string, (text: string) => string>> = {
   ip_address: () => "•••",
   user_agent: () => "•••",
 };
-/** What people have handed in, under names of their own. */
+/** Data that people submitted, under their own names of fields. */
 const AS_WRITTEN = new Set(["original_row", "value"]);
-/** Not about people, and of use only as it is. */
+/** Not about people, and only useful unmasked. */
 const UNTOUCHED = new Set(["page", "audit_id"]);
 
 function initial(text: string): string {
@@ -31,7 +31,7 @@ export function maskedText(text: string): string {
   return text.replace(EMAIL, "$1***@$2***.$3").replace(E164, "+$1•••••$2");
 }
 
-/** A tool's whole result, its sentences too, and what the human is asked. */
+/** Masks a tool's whole result, its sentences, and the question for the human. */
 export function maskedResult(whole: ToolResult): ToolResult {
   if (isInputRequiredResult(whole)) {
     const { inputRequests, ...rest } = whole;
@@ -47,7 +47,7 @@ export function maskedResult(whole: ToolResult): ToolResult {
   };
 }
 
-/** A value without what identifies a person: addresses wherever they stand, names and birth dates in their fields. */
+/** A value without personal data: addresses in any text, names and birth dates in their fields. */
 export function maskedValue(value: unknown, field = "", written = false): unknown {
   if (typeof value === "string") return maskedString(value, field, written);
   if (Array.isArray(value)) return value.map((one) => maskedValue(one, field, written));
@@ -82,7 +82,7 @@ function maskedRows({ columns, rows }: Columnar): unknown[][] {
 
 function maskedString(text: string, field: string, written: boolean): string {
   if (text === "") return text;
-  // Rows that people hand in name their columns in their own way.
+  // The rows of an import have the caller's own column names.
   const known = field.toLowerCase().replaceAll(/[^a-z]+/g, "_");
   if (Object.hasOwn(FIELDS, known)) return FIELDS[known]!(text);
   const masked = maskedText(visible(text));

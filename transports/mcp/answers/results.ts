@@ -6,30 +6,30 @@ import { type Operation, recordsAnswer } from "#runtime/operation/operation.ts";
 import { isList, positionAfter } from "#runtime/operation/paging.ts";
 import type { FORMATS } from "#transports/mcp/listing/schemas.ts";
 
-/** A tool's result, or the question that the client asks its human first. */
+/** A tool's result, or the client's question for its human. */
 export type ToolResult = CallToolResult | InputRequiredResult;
 
 export type Format = (typeof FORMATS)[number];
 
 const SHOWN_IDS = 10;
 
-// What a reader does not see and a model does: zero-width, bidirectional, tags, variation selectors.
+// Characters that readers do not see and models do: zero-width, bidirectional, tags, variation selectors.
 const INVISIBLE = /[\p{Default_Ignorable_Code_Point}\uFFF9-\uFFFB]/gu;
 // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
 const CONTROL = /[\u0000-\u0008\u000B\u000C\u000E-\u001F\u007F-\u009F]/g;
 
-/** Text without what cannot be seen. */
+/** Text without invisible characters. */
 export function visible(text: string): string {
   return text.replace(INVISIBLE, "").replace(CONTROL, "");
 }
 
-/** The value of JSON text, without invisible characters in it, raw or escaped. */
+/** The value of JSON text, without its invisible characters, raw or escaped. */
 export function readVisible(json: string): unknown {
   const clean = (_: string, value: unknown) => (typeof value === "string" ? visible(value) : value);
   return JSON.parse(json.replace(INVISIBLE, ""), json.includes("\\u") ? clean : undefined);
 }
 
-/** What a write adds to its result. */
+/** The additions of a write to its result. */
 function written(operation: Operation, outcome: Outcome): Record<string, unknown> {
   if (!recordsAnswer(operation)) return {};
   return {
@@ -57,7 +57,7 @@ function saidOf({ title }: Operation, structured: Record<string, unknown>): stri
 
 export interface ResultOptions {
   format: Format;
-  /** Rows passed over, where the caller pages by offset. */
+  /** Skipped rows, for callers that page by offset. */
   offset: number;
   warnings: string[];
 }
@@ -90,7 +90,7 @@ function formatted(rows: unknown[], format: Format): object {
   return { format, columns, rows: rows.map((record) => columns.map((column) => record[column] ?? null)) };
 }
 
-/** Ids let an agent that reads only the text go on; nothing that a player wrote is a uuid. */
+/** Ids let an agent that reads only the text continue. A player's own text is never a uuid. */
 function idLine(rows: unknown[]): string[] {
   const ids = rows.flatMap((row) => (isRecord(row) && isUuid(row.id) ? [row.id] : []));
   if (ids.length === 0) return [];

@@ -25,7 +25,7 @@ import { CallInput, type OfferedTool, SearchInput } from "#transports/mcp/listin
 import type { Machine, Surface } from "#transports/mcp/listing/visible-tools.ts";
 import { doConfirmed, withToken } from "./confirm.ts";
 
-/** Bytes of a file that are looked at. */
+/** The most bytes of a file that are read. */
 const MOST_FILE = MOST_STRUCTURED * 1.4;
 const fitsFile = (text: string) => sizeOf({ filename: "", text, has_more: true }) <= MOST_STRUCTURED * 0.98;
 
@@ -33,33 +33,34 @@ const fitsFile = (text: string) => sizeOf({ filename: "", text, has_more: true }
 export interface ToolCall {
   name: string;
   input: Record<string, unknown>;
-  /** Why its arguments cannot be taken. */
+  /** The fault of its arguments. */
   flaw: Fault | null;
   /** The idempotency key in `_meta`. */
   metaKey: unknown;
-  /** The request, for what it says beside the arguments. */
+  /** The request, for its data besides the arguments. */
   context: ServerContext;
 }
 
-/** Runs a tool. What the caller did wrong comes back as an `isError` result that says how to go on. */
+/** Runs a tool. A caller's error becomes an `isError` result that says how to continue. */
 export async function callTool(
   machine: Machine,
   surface: Surface,
   call: Call,
-  asked: ToolCall,
+  toolCall: ToolCall,
 ): Promise<ToolResult> {
-  if (asked.flaw) return errorResult(failureOf(asked.flaw), call.requestId, surface);
-  if (surface.searchable && asked.name === "search_tools") return searchTools(surface, call, asked.input);
-  if (surface.searchable && asked.name === "call_tool") {
-    const parsed = CallInput.safeParse(asked.input);
+  if (toolCall.flaw) return errorResult(failureOf(toolCall.flaw), call.requestId, surface);
+  if (surface.searchable && toolCall.name === "search_tools")
+    return searchTools(surface, call, toolCall.input);
+  if (surface.searchable && toolCall.name === "call_tool") {
+    const parsed = CallInput.safeParse(toolCall.input);
     if (!parsed.success) return errorResult(failureOf(inputFault(parsed.error)), call.requestId, surface);
     const { name, arguments: input } = parsed.data;
-    const result = await runNamed(machine, surface, call, { ...asked, name, input });
+    const result = await runNamed(machine, surface, call, { ...toolCall, name, input });
     return fittedResult(result, machine.catalog.operations.get(name));
   }
-  const known = machine.catalog.operations.get(asked.name);
-  if (!known || known.access === "public") throw unknownTool(surface, asked.name);
-  return fittedResult(await runNamed(machine, surface, call, asked), known);
+  const known = machine.catalog.operations.get(toolCall.name);
+  if (!known || known.access === "public") throw unknownTool(surface, toolCall.name);
+  return fittedResult(await runNamed(machine, surface, call, toolCall), known);
 }
 
 function unknownTool(surface: Surface, name: string): ProtocolError {
@@ -104,38 +105,38 @@ async function runNamed(
   machine: Machine,
   surface: Surface,
   call: Call,
-  asked: ToolCall,
+  toolCall: ToolCall,
 ): Promise<ToolResult> {
-  const operation = machine.catalog.operations.get(asked.name);
+  const operation = machine.catalog.operations.get(toolCall.name);
   const tool = operation && surface.reach.get(operation.name);
   const about = { tool, operation, reach: surface.reach };
   try {
     if (!operation || operation.access === "public") {
       const near = surface
         .index()
-        .search(asked.name, 3)
+        .search(toolCall.name, 3)
         .map(({ operation }) => operation.name);
       throw invalid("name", `no such tool${near.length > 0 ? `; near: ${near.join(", ")}` : ""}`);
     }
     if (!tool) throw refusal(machine, call, operation);
-    if (surface.masked && isList(operation) && asked.input.format === "csv") {
-      // Text, in which nothing says whose name a word is.
-      throw invalid("format", "csv is not given where personal data is masked; use columns or items");
+    if (surface.masked && isList(operation) && toolCall.input.format === "csv") {
+      // A file is plain text: masking could not recognize names in it.
+      throw invalid("format", "csv is not available while personal data is masked; use columns or items");
     }
-    return await run(machine.service, { ...about, tool, reach: surface.reach }, call, asked);
+    return await run(machine.service, { ...about, tool, reach: surface.reach }, call, toolCall);
   } catch (error) {
     const { requestId } = call;
-    const fault = loggedFault(machine.service.log, error, { operation: asked.name, requestId });
+    const fault = loggedFault(machine.service.log, error, { operation: toolCall.name, requestId });
     return errorResult(failureOf(fault), call.requestId, about);
   }
 }
 
-/** Why a tool that exists is out of reach: the credential, or what the connection asked for. */
+/** The reason why an existing tool is out of reach: the credential, or the connection's options. */
 function refusal({ surfaces }: Machine, call: Call, operation: Operation): Fault {
   checkScope(operation, call.actor);
   if (!surfaces.allows(call, operation)) return new Fault("insufficient_scope");
   return new Fault("forbidden", {
-    message: `${operation.name} is not offered on this connection: its toolsets, read_only or exclude leave it out.`,
+    message: `${operation.name} is not available on this connection: its toolsets, read_only or exclude option leaves it out.`,
   });
 }
 
@@ -144,16 +145,16 @@ interface About {
   reach: Surface["reach"];
 }
 
-async function run(service: Service, about: About, call: Call, asked: ToolCall): Promise<ToolResult> {
+async function run(service: Service, about: About, call: Call, toolCall: ToolCall): Promise<ToolResult> {
   const { operation } = about.tool;
-  const { input, key, format, token } = prepare(operation, call, asked);
+  const { input, key, format, token } = prepare(operation, call, toolCall);
   const mine: Call = key
     ? { ...call, idempotency: { key, fingerprint: canonicalHash({ tool: operation.name, input }) } }
     : call;
   const wanted = { service, operation, call: mine, input };
   let answered: Outcome;
   if (isGrave(operation) && input.dry_run !== true && (await mustConfirm(wanted))) {
-    const answer = await doConfirmed(wanted, { token, context: asked.context });
+    const answer = await doConfirmed(wanted, { token, context: toolCall.context });
     if ("declined" in answer) return errorResult(DECLINED, call.requestId, { ...about, operation });
     if ("first" in answer) return answer.first;
     answered = answer.outcome;
@@ -165,13 +166,13 @@ async function run(service: Service, about: About, call: Call, asked: ToolCall):
     return errorResult(recordedFailure(answered.body), call.requestId, { ...about, operation });
   }
   if (answered.bound !== undefined && confirms(about)) {
-    answered = await withToken(wanted, answered, asked.context);
+    answered = await withToken(wanted, answered, toolCall.context);
   }
   const options = { format, offset: Number(input.offset ?? 0), warnings: [] };
   return fitting(wanted, answered, options);
 }
 
-/** Whether this connection reaches a tool that the answer confirms. */
+/** Whether this connection reaches a tool that the answer can confirm. */
 function confirms({ tool, reach }: About): boolean {
   const { effect, name } = tool.operation;
   return effect === "read" && [...reach.values()].some(({ operation }) => operation.confirmedBy === name);
@@ -184,7 +185,7 @@ interface Prepared {
   token: string | undefined;
 }
 
-/** The operation's own input: without what belongs to the transport, with the tenant of the credential. */
+/** The operation's own input: without the transport's arguments, with the credential's property. */
 function prepare(operation: Operation, call: Call, { input: raw, metaKey }: ToolCall): Prepared {
   const { shape } = operation.input;
   const folded = foldCasing(operation, raw);
@@ -209,13 +210,13 @@ function prepare(operation: Operation, call: Call, { input: raw, metaKey }: Tool
 
 function readFormat(given: unknown): Format {
   const format = FORMATS.find((one) => one === (given ?? "columns"));
-  if (!format) throw invalid("format", `is one of ${FORMATS.join(", ")}`);
+  if (!format) throw invalid("format", `must be one of ${FORMATS.join(", ")}`);
   return format;
 }
 
 function readToken(given: unknown): string | undefined {
   if (given === undefined || typeof given === "string") return given;
-  throw invalid("confirm_token", "is the text that the preview gave");
+  throw invalid("confirm_token", "must be the confirm_token of the preview");
 }
 
 function readKey(argument: unknown, meta: unknown): string | undefined {
@@ -226,7 +227,7 @@ function readKey(argument: unknown, meta: unknown): string | undefined {
   return readIdempotencyKey(given[0] as string);
 }
 
-/** A list's page gets shorter until an agent can hold it, and says so; whatever cannot be paged comes as it is. */
+/** Shortens a list's page until an agent can hold it, and says so. Other results stay unchanged. */
 async function fitting(
   { service, operation, call, input }: AgentCall,
   outcome: Outcome,

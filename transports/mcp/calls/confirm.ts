@@ -20,14 +20,14 @@ import { invoke } from "#runtime/funnel/invoke.ts";
 import type { Outcome } from "#runtime/funnel/service.ts";
 import { isRecord, readVisible, visible } from "#transports/mcp/answers/results.ts";
 
-/** What a call brings beside its arguments. */
+/** The data of a call besides its arguments. */
 export interface Said {
   /** The argument `confirm_token`. */
   token: string | undefined;
   context: ServerContext;
 }
 
-/** Done, or answered before; or what is to be said first. */
+/** The outcome, new or recorded, or the answer that must come first. */
 export type Answer =
   | { outcome: Outcome }
   | { first: CallToolResult | InputRequiredResult }
@@ -38,8 +38,8 @@ const MOST_ARGUMENTS = 600;
 const MOST_EXAMPLE = 200;
 
 /**
- * Does what has been confirmed. What has not is shown: to the human, where the client can ask one, and to the agent
- * elsewhere. Throws the operation's faults, and `invalid` for a token that confirms nothing.
+ * Runs a confirmed operation. An unconfirmed one is shown first: to the human if the client can ask, else to the agent.
+ * Throws the operation's faults, and `invalid` for a token that confirms nothing.
  */
 export async function doConfirmed(asked: AgentCall, { token: argument, context }: Said): Promise<Answer> {
   const recorded = await recordedAnswer(asked);
@@ -58,7 +58,7 @@ export async function doConfirmed(asked: AgentCall, { token: argument, context }
   }
 }
 
-/** The answer of an operation whose preview confirms others, with the token for them where one is asked for. */
+/** The answer of an operation whose preview confirms others, with a token if confirmation is required. */
 export async function withToken(
   asked: AgentCall,
   outcome: Outcome,
@@ -74,7 +74,7 @@ function hashOf({ input: { dry_run: _, ...input } }: AgentCall): Buffer {
   return canonicalHash(input);
 }
 
-/** Whether the client has declared that it can put a form before its human. Revisions before 2026-07-28 need a session for that. */
+/** Whether the client has declared forms for its human. Revisions before 2026-07-28 need a session for that. */
 function canAskHuman({ mcpReq }: ServerContext): boolean {
   const envelope = mcpReq.envelope as Record<string, unknown> | undefined;
   const declared = Capabilities.safeParse(envelope?.[CLIENT_CAPABILITIES_META_KEY]);
@@ -93,12 +93,12 @@ function humanSaid({ mcpReq }: ServerContext): { answer: "yes" | "no" | "nothing
   return agrees ? { answer: "yes", token: String(token) } : { answer: "no" };
 }
 
-/** The same preview that a dry run gives, with the token that confirms it. */
+/** The preview of a dry run, with the token that confirms it. */
 async function show(asked: AgentCall, human: boolean, changed?: string): Promise<Answer> {
   const { service, operation, call, input } = asked;
   const tried = await invoke(service, operation, call, { ...input, dry_run: input.dry_run || true });
   const preview = readVisible(tried.body) as Record<string, unknown>;
-  // What is to be corrected may stop it, and it is refused then as it would be without being asked for.
+  // A correctable fault may appear here: the operation is then refused before anybody is asked.
   if (isRecord(preview.preflight) && preview.preflight.ok === false) {
     await invoke(service, operation, call, input, { dry: true });
   }
@@ -153,7 +153,7 @@ function question(
   });
 }
 
-/** What a preview says in figures: nothing that a player wrote. */
+/** The figures of a preview, without texts that a player wrote. */
 function factsOf({ preflight, remaining, estimated_cost }: Record<string, unknown>): string[] {
   if (typeof remaining === "number") {
     return [`${remaining} messages wait to be sent.`, ...costOf(estimated_cost)];
@@ -168,7 +168,7 @@ function factsOf({ preflight, remaining, estimated_cost }: Record<string, unknow
   ];
 }
 
-/** How one message begins, in quotes: somebody who is asked knows a campaign by that, and not by its id. */
+/** The beginning of one message, in quotes: people recognize a campaign by its text, not by its id. */
 function exampleIn({ preflight }: Record<string, unknown>): string[] {
   const parsed = Samples.safeParse(preflight);
   const [sample] = parsed.success ? parsed.data.sample_renders : [];

@@ -3,21 +3,21 @@ import { conciseColumns, readableOf } from "#runtime/operation/columns.ts";
 import type { Operation } from "#runtime/operation/operation.ts";
 import type { Table } from "#runtime/operation/table.ts";
 
-/** How much of each record a list answers. */
+/** The amount of each record in a list's answer. */
 export const DETAILS = ["concise", "full"] as const;
 
-/** Of every record; whoever asks knows the property already. */
+/** Columns of every record; the caller already knows the property. */
 const BOOKKEEPING = new Set(["property_id", "updated_at"]);
 const LONGEST = 100;
 
-/** Whether its columns can be chosen. */
+/** Whether the caller can choose its columns. */
 export function hasColumns({ crud }: Operation): boolean {
   return crud?.verb === "list";
 }
 
 /**
- * A list's input with the columns that the database is to answer: those that are named by `fields`, or what matters
- * of a record, or all of it. Throws `invalid` for one that there is not, and names those that there are.
+ * A list's input with the columns to read: those in `fields`, the concise ones, or all. Throws `invalid` for an unknown
+ * column, and names the known ones.
  */
 export function withColumns(
   { crud }: Operation,
@@ -25,7 +25,7 @@ export function withColumns(
 ): Record<string, unknown> {
   const { table } = crud!;
   const wanted = DETAILS.find((one) => one === (detail ?? "concise"));
-  if (!wanted) throw invalid("detail", `is one of ${DETAILS.join(", ")}`);
+  if (!wanted) throw invalid("detail", `must be one of ${DETAILS.join(", ")}`);
   if (fields === undefined) {
     const isSettled = input.select !== undefined || wanted === "full";
     return isSettled ? input : { ...input, select: conciseOf(table) };

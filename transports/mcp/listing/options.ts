@@ -3,21 +3,21 @@ import type { Catalog } from "#runtime/operation/catalog.ts";
 import type { Actor } from "#runtime/operation/context.ts";
 import { queryOf } from "#transports/http/body.ts";
 
-/** What a connection asked its tools to be narrowed or widened to. */
+/** The options with which a connection narrows or widens its tools. */
 export interface Options {
   /** Null for the default list, "all", or domains of the catalog. */
   toolsets: "all" | readonly string[] | null;
   readOnly: boolean;
   exclude: readonly string[];
-  /** What identifies people is masked in all that is answered. */
+  /** Personal data in all answers is masked. */
   masked: boolean;
 }
 
 const QUERY = ["toolsets", "read_only", "exclude", "pii"] as const;
 
 /**
- * The options in the address and in the headers, as far as the key leaves them open. Throws `invalid` for one that is
- * not known, or misspelt, and `forbidden` for one that the key's own setting rules out.
+ * The options in the address and the headers, within the limits of the key. Throws `invalid` for an unknown or misspelt
+ * option, and `forbidden` for one that the key does not allow.
  */
 export function readOptions(request: Request, catalog: Catalog, actor: Actor): Options {
   const query = queryOf(request.url);
@@ -49,30 +49,30 @@ export function readOptions(request: Request, catalog: Catalog, actor: Actor): O
   };
 }
 
-function isMasked(asked: [string, string][], actor: Actor): boolean {
-  const wanted = asked.map(([name, text]) => masks(name, text));
+function isMasked(given: [string, string][], actor: Actor): boolean {
+  const wanted = given.map(([name, text]) => masks(name, text));
   if (actor.type !== "api_key" || !actor.piiMasked) return wanted.includes(true);
   if (!wanted.includes(false)) return true;
   throw new Fault("forbidden", {
-    message: "This key is shown no whole addresses and names (pii_masked). Leave pii=full out.",
+    message: "This key gets only masked addresses and names (pii_masked). Leave pii=full out.",
   });
 }
 
 function names(option: string, text: string): string[] {
   const list = text.split(",").map((name) => name.trim().toLowerCase());
-  if (list.includes("")) throw invalid(option, "is a list of names, separated by commas");
+  if (list.includes("")) throw invalid(option, "must be a list of names, separated by commas");
   return list;
 }
 
 function toggle(option: string, text: string): boolean {
   const value = text.trim().toLowerCase();
-  if (value !== "true" && value !== "false") throw invalid(option, "is true or false");
+  if (value !== "true" && value !== "false") throw invalid(option, "must be true or false");
   return value === "true";
 }
 
 function masks(option: string, text: string): boolean {
   const value = text.trim().toLowerCase();
-  if (value !== "masked" && value !== "full") throw invalid(option, "is masked or full");
+  if (value !== "masked" && value !== "full") throw invalid(option, "must be masked or full");
   return value === "masked";
 }
 

@@ -3,7 +3,7 @@ import { isGrave, type Operation, recordsAnswer } from "#runtime/operation/opera
 import { isList } from "#runtime/operation/paging.ts";
 import { DETAILS, hasColumns } from "./columns.ts";
 
-/** A JSON Schema of dialect 2020-12, which is what MCP assumes where `$schema` is absent. */
+/** A JSON Schema of dialect 2020-12, the default of MCP without `$schema`. */
 export type JsonSchema = Record<string, unknown>;
 
 export interface ObjectSchema extends JsonSchema {
@@ -12,7 +12,7 @@ export interface ObjectSchema extends JsonSchema {
   required?: string[];
 }
 
-/** How a list is answered: `columns` takes half the tokens of objects. */
+/** The form of a list's answer: `columns` takes half the tokens of objects. */
 export const FORMATS = ["columns", "items", "csv"] as const;
 
 const IDEMPOTENCY: JsonSchema = {
@@ -60,7 +60,7 @@ const SHORTENED: JsonSchema = {
   description: "Only where the result was too long: what of it was left out, and how to see all.",
 };
 
-/** The arguments of a tool: the operation's input without the tenant, which the credential gives. */
+/** The arguments of a tool: the operation's input without the property, which the credential gives. */
 export function inputSchemaOf(operation: Operation): ObjectSchema {
   const { properties = {}, required = [], ...rest } = converted(operation.input);
   const shown = Object.fromEntries(
@@ -74,15 +74,12 @@ export function inputSchemaOf(operation: Operation): ObjectSchema {
   return { ...rest, type: "object", properties: shown, ...(needed.length > 0 && { required: needed }) };
 }
 
-// Agents page by cursor and choose columns by fields; what somebody sends of these is obeyed all the same.
+// Agents page by cursor and choose columns by `fields`; these options work for callers that send them.
 const UNSHOWN = ["offset", "select"];
 const HIDDEN = (operation: Operation, name: string) =>
   operation.crud?.verb === "list" && UNSHOWN.includes(name);
 
-/**
- * What a tool answers. Nothing at the root is required: clients of the 2025 SDK hold errors, too, against this
- * schema.
- */
+/** The output of a tool. The root requires nothing: clients of the 2025 SDK check errors against this schema too. */
 export function outputSchemaOf(operation: Operation): ObjectSchema {
   if (isList(operation)) return listSchema(operation);
   const { properties = {}, type, $defs } = nullable(converted(operation.output));
@@ -142,10 +139,10 @@ function converted(schema: z.ZodType): Partial<ObjectSchema> {
   return json as Partial<ObjectSchema>;
 }
 
-/** What costs an agent tokens and tells it nothing. */
+/** Keywords that cost an agent tokens and tell it nothing. */
 function trim(schema: JsonSchema): void {
   if (schema.format !== undefined) delete schema.pattern;
-  // An empty text is refused in words.
+  // The tool itself refuses an empty text, with a sentence.
   if (schema.minLength === 1) delete schema.minLength;
   if (schema.maximum === Number.MAX_SAFE_INTEGER) delete schema.maximum;
   if (schema.minimum === Number.MIN_SAFE_INTEGER) delete schema.minimum;
@@ -154,7 +151,7 @@ function trim(schema: JsonSchema): void {
     delete schema.additionalProperties;
   }
   const choices = schema.anyOf as JsonSchema[] | undefined;
-  // REST reads numbers as text; an agent has no reason to.
+  // REST parses numbers from text; an agent can send numbers.
   if (choices?.length === 2 && choices[0]?.type === "integer" && choices[1]?.type === "string") {
     delete schema.anyOf;
     Object.assign(schema, choices[0]);
@@ -170,7 +167,7 @@ function isEmpty(value: unknown): boolean {
   return typeof value === "object" && value !== null && Object.keys(value).length === 0;
 }
 
-/** A column that a caller may leave out is null in the record. */
+/** A column that the caller may omit is null in the record. */
 function nullable(schema: Partial<ObjectSchema>): Partial<ObjectSchema> {
   if (!schema.properties) return schema;
   const required = new Set(schema.required);

@@ -7,12 +7,12 @@ export interface Index {
   search(query: string, limit: number): OfferedTool[];
 }
 
-// K, how late a word's repetition stops counting, is above the usual 1.2, so that a word in the name stays worth more
+// K limits how much repetitions of a word count. It is above the usual 1.2, so that a word in the name stays worth more
 // than one in the description.
 const BM25 = { k: 6, b: 0.5, d: 0.5 };
 const WEIGHTS = { name: 5, title: 3, description: 1.2, toolset: 1, fields: 0.5, fieldDescriptions: 0.2 };
 
-/** Words that people use for what the tools call otherwise. */
+/** Synonyms: people's words for the words of the tools. */
 const SYNONYMS: readonly (readonly string[])[] = [
   ["delete", "remove", "erase", "destroy", "drop", "forget"],
   ["create", "add", "new", "register", "insert", "make", "define", "set", "report"],
@@ -56,7 +56,7 @@ const SYNONYMS: readonly (readonly string[])[] = [
 ];
 const SYNONYM_WEIGHT = 0.6;
 
-// Of a record's five tools, the ones that are asked for more often where no word tells them apart.
+// Of a record's five tools, the most frequently needed ones, to decide between equal scores.
 const USUAL: Partial<Record<Verb, number>> = { list: 1.2, create: 1.1, delete: 0.8 };
 
 const STOP = new Set(
@@ -65,7 +65,7 @@ const STOP = new Set(
   ),
 );
 
-/** An index over what the tools are called, say and ask for. */
+/** An index over the names, descriptions and arguments of the tools. */
 export function indexOf(tools: readonly OfferedTool[]): Index {
   const byName = new Map(tools.map((tool) => [tool.operation.name, tool]));
   const mini = new MiniSearch<OfferedTool>({
@@ -80,11 +80,11 @@ export function indexOf(tools: readonly OfferedTool[]): Index {
   mini.addAll(tools);
   return {
     search: (query, limit) => {
-      const asked = askedWords(query);
+      const weights = weightedWords(query);
       return mini
-        .search(query, { tokenize: () => [...asked.keys()], boostTerm: (word) => asked.get(word) ?? 0 })
+        .search(query, { tokenize: () => [...weights.keys()], boostTerm: (word) => weights.get(word) ?? 0 })
         .map(({ id, score }) => ({ tool: byName.get(id)!, score }))
-        .map(({ tool, score }) => ({ tool, score: score * likelihoodOf(tool, asked) }))
+        .map(({ tool, score }) => ({ tool, score: score * likelihoodOf(tool, weights) }))
         .sort((a, b) => b.score - a.score || (a.tool.operation.name < b.tool.operation.name ? -1 : 1))
         .slice(0, limit)
         .map(({ tool }) => tool);
@@ -95,7 +95,7 @@ export function indexOf(tools: readonly OfferedTool[]): Index {
 const FIELDS: Record<keyof typeof WEIGHTS, (tool: OfferedTool) => string> = {
   name: ({ operation }) => operation.name,
   title: ({ operation }) => operation.title,
-  // The other tools that a description names are not what this one does.
+  // Other tools in a description say nothing about this tool.
   description: ({ operation }) => operation.description.replace(TOOL_NAME, ""),
   toolset: ({ toolset }) => toolset,
   fields: ({ text }) => Object.keys(text.inputSchema.properties).join(" "),
@@ -105,21 +105,21 @@ const FIELDS: Record<keyof typeof WEIGHTS, (tool: OfferedTool) => string> = {
       .join(" "),
 };
 
-/** A request that says all the words of a tool's name is about it, and not about a tool whose name says more. */
-function likelihoodOf({ operation }: OfferedTool, asked: ReadonlyMap<string, number>): number {
+/** A request with all words of a tool's name is about that tool, rather than one with a longer name. */
+function likelihoodOf({ operation }: OfferedTool, weights: ReadonlyMap<string, number>): number {
   const name = wordsOf(operation.name);
-  const named = name.filter((word) => asked.has(word)).length / name.length;
+  const named = name.filter((word) => weights.has(word)).length / name.length;
   return (USUAL[operation.crud?.verb ?? "get"] ?? 1) * (0.6 + 0.4 * named);
 }
 
-function askedWords(query: string): Map<string, number> {
-  const asked = new Map<string, number>();
-  const raise = (word: string, weight: number) => asked.set(word, Math.max(asked.get(word) ?? 0, weight));
+function weightedWords(query: string): Map<string, number> {
+  const weights = new Map<string, number>();
+  const raise = (word: string, weight: number) => weights.set(word, Math.max(weights.get(word) ?? 0, weight));
   for (const word of wordsOf(query)) {
     raise(word, 1);
     for (const other of SYNONYMS_BY_STEM.get(word) ?? []) raise(other, SYNONYM_WEIGHT);
   }
-  return asked;
+  return weights;
 }
 
 /** Lower-cased words, camelCase and snake_case taken apart, endings taken off. */
@@ -133,7 +133,7 @@ function wordsOf(text: string): string[] {
     .map(stem);
 }
 
-/** Enough of a stem for one word's forms to meet; it need not be a word. */
+/** A stem long enough to join one word's forms; it need not be a word. */
 function stem(word: string): string {
   const bare = word
     .replace(/ies$/, "y")

@@ -3,7 +3,7 @@ import type { Effect } from "#runtime/operation/context.ts";
 import type { Operation } from "#runtime/operation/operation.ts";
 import { inputSchemaOf, type JsonSchema, type ObjectSchema, outputSchemaOf } from "./schemas.ts";
 
-/** The four hints that clients decide by. */
+/** The four hints for clients' decisions. */
 export interface Hints {
   readOnlyHint: boolean;
   destructiveHint: boolean;
@@ -24,17 +24,14 @@ export interface ToolText {
 /** An operation as a tool. */
 export interface OfferedTool {
   operation: Operation;
-  /** The domain it belongs to. */
+  /** The tool's domain. */
   toolset: string;
   text: ToolText;
-  /** Tools that the descriptions of its fields name, by field: where a value comes from. */
+  /** Tools that the descriptions of its fields name, by field: they give the field's value. */
   sources: ReadonlyMap<string, readonly string[]>;
 }
 
-/**
- * A change may be made twice without another effect, and so may a removal; a contact cannot be taken back, and
- * reaches people.
- */
+/** Repeating a change or a removal has no further effect. A contact reaches people and cannot be undone. */
 const HINTS: Record<Effect, Hints> = {
   read: { readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: false },
   create: { readOnlyHint: false, destructiveHint: false, idempotentHint: false, openWorldHint: false },
@@ -62,7 +59,7 @@ export function offeredTool(operation: Operation, toolset: string): OfferedTool 
   };
 }
 
-/** What looks like a tool's name in running text. */
+/** Matches the form of a tool's name in a text. */
 export const TOOL_NAME = /\b[a-z]+(?:_[a-z]+)+\b/g;
 
 function sourcesOf({ properties }: ObjectSchema): Map<string, string[]> {
@@ -102,7 +99,7 @@ export const SEARCH_TOOLS: ToolText = {
   annotations: { title: "Search tools", ...HINTS.read },
 };
 
-/** The tool that runs any other; it can do what the worst of them can. */
+/** The tool that runs any other, so its hints are the worst of all tools. */
 export const CALL_TOOL = (readOnly: boolean): ToolText => ({
   name: "call_tool",
   title: "Call a tool by name",

@@ -14,23 +14,23 @@ export interface Machine {
   surfaces: Surfaces;
 }
 
-/** What one kind of credential, with one set of options, may see and call. */
+/** The tools and resources that one kind of credential, with one set of options, may use. */
 export interface Surface {
   reach: ReadonlyMap<string, OfferedTool>;
-  /** Whether search_tools and call_tool stand in for what the list leaves out. */
+  /** Whether search_tools and call_tool replace the tools outside the list. */
   searchable: boolean;
   listed: readonly ToolText[];
   /** `listed` as JSON, so that a list costs no serialization. */
   listedJson: string;
-  /** What identifies people is masked. */
+  /** Personal data is masked. */
   masked: boolean;
-  /** Made at the first search. */
+  /** Built at the first search. */
   index(): Index;
 }
 
 export interface Surfaces {
   of(call: Call, options: Options): Surface;
-  /** Whether this caller's credential allows the operation at all, whatever the options say. */
+  /** Whether this caller's credential allows the operation, regardless of the options. */
   allows(call: Call, operation: Operation): boolean;
 }
 
@@ -39,7 +39,7 @@ const MOST_LISTED = 25;
 const MOST_CHARACTERS = 32_000;
 const MOST_SURFACES = 256;
 
-/** The surfaces of a catalog: every tool is described once, at the first request, every surface is made once. */
+/** The surfaces of a catalog. The first request describes every tool once, and each surface is built once. */
 export function surfaces(catalog: Catalog): Surfaces {
   let tools: OfferedTool[] | undefined;
   const made = new Map<string, Surface>();
@@ -93,7 +93,7 @@ function offers(
   { toolsets, readOnly, exclude, masked }: Options,
   { operation, toolset }: OfferedTool,
 ): boolean {
-  // A file is text in which nothing says whose name a word is.
+  // A file is plain text: masking could not recognize names in it.
   if (masked && operation.file) return false;
   if (Array.isArray(toolsets) && !toolsets.includes(toolset)) return false;
   return !(readOnly && operation.effect !== "read") && !exclude.includes(operation.name);

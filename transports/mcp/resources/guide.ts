@@ -1,7 +1,7 @@
 import type { Surface } from "#transports/mcp/listing/visible-tools.ts";
 
 interface Step {
-  /** The tools that it names; it is left out where one of them is out of reach. */
+  /** The tools that a line names; it is left out when one of them is out of reach. */
   needs: readonly string[];
   text: string;
 }
@@ -83,7 +83,7 @@ const RULES = [
   "Longer guides by task are resources too: docs://guides/campaigns, docs://guides/segments and others.",
 ];
 
-/** How to work with what this connection reaches. */
+/** The instructions for the tools of this connection. */
 export function guide({ reach, searchable }: Surface): string {
   const parts = PARTS.flatMap(({ title, steps }) => {
     const open = steps.filter(({ needs }) => needs.every((name) => reach.has(name)));

@@ -17,7 +17,7 @@ const MOST_ARGUMENT = 2_000;
 interface Argument {
   description: string;
   required: boolean;
-  /** What it can be: a few values, or the ids of a resource's records. */
+  /** The possible values: a few constants, or the ids of a resource's records. */
   values?: readonly string[];
   ids?: string;
 }
@@ -25,7 +25,7 @@ interface Argument {
 interface Written {
   title: string;
   description: string;
-  /** The tools that it tells to use. */
+  /** The tools in its text. */
   needs: readonly string[];
   arguments: Readonly<Record<string, Argument>>;
   text(given: Readonly<Record<string, string>>): string;
@@ -116,7 +116,7 @@ const PROMPTS: Readonly<Record<string, Written>> = {
   },
 };
 
-/** What a caller has filled in stands in quotes, so that it is seen as theirs. */
+/** A caller's values stand in quotes, so that the model sees them as the caller's. */
 function quoted(text: string | undefined): string {
   return JSON.stringify(visible(text ?? "").slice(0, MOST_ARGUMENT));
 }
@@ -139,7 +139,7 @@ export function listPrompts(surface: Surface): Prompt[] {
     }));
 }
 
-/** A prompt with its arguments filled in. Throws a protocol error that names what is wrong. */
+/** A prompt with its arguments filled in. Throws an error of the protocol that names the flaw. */
 export function getPrompt(surface: Surface, name: string, given: Record<string, string>): GetPromptResult {
   const prompt = promptOf(surface, name);
   const unknown = Object.keys(given).find((argument) => !Object.hasOwn(prompt.arguments, argument));
@@ -166,7 +166,7 @@ function wrong(message: string): ProtocolError {
   return new ProtocolError(ProtocolErrorCode.InvalidParams, message);
 }
 
-/** What completes an argument of a prompt, or the id of a resource. */
+/** The completions of a prompt's argument, or of a resource's id. */
 export async function complete(
   reading: Reading,
   { ref, argument }: { ref: unknown; argument: { name: string; value: string } },

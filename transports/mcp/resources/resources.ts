@@ -19,7 +19,7 @@ import { readVisible, visible } from "#transports/mcp/answers/results.ts";
 import type { Machine, Surface } from "#transports/mcp/listing/visible-tools.ts";
 import { guide } from "./guide.ts";
 
-/** Who reads, over which connection. */
+/** The reader and their connection. */
 export interface Reading {
   machine: Machine;
   surface: Surface;
@@ -28,7 +28,7 @@ export interface Reading {
 
 interface Page extends Resource {
   mimeType: "text/markdown" | "application/json";
-  /** The tools without which it says nothing that this connection could use. */
+  /** Without one of these tools the resource is useless for this connection. */
   needs: readonly string[];
   text(reading: Reading): string | Promise<string>;
 }
@@ -76,7 +76,7 @@ const PAGES: readonly Page[] = [
 interface Kind extends ResourceTemplateType {
   scheme: string;
   mimeType: "application/json";
-  /** The tools that know a record of the id, asked in this order. */
+  /** The tools that read a record by its id, tried in this order. */
   tools: readonly string[];
   /** The tool that lists such records, for completion. */
   list: string;
@@ -105,7 +105,7 @@ function kind(scheme: string, title: string, description: string, tools: string[
   return { scheme, name: scheme, title, description, uriTemplate, tools, list, mimeType: "application/json" };
 }
 
-/** The pages that this connection may read. */
+/** The pages for this connection. */
 export function listResources(surface: Surface): Resource[] {
   const pages = PAGES.filter(({ needs }) => reaches(surface, needs));
   return [...pages.map(({ needs: _, text: __, ...page }) => page), ...guides().map(guideResource)];
@@ -117,21 +117,21 @@ function guideResource({ name, title, summary }: Guide): Resource {
   return { uri: GUIDES + name, name, title, description: summary, mimeType: "text/markdown" };
 }
 
-/** The kinds of records that it may read by their id. */
+/** The kinds of records that this connection may read by id. */
 export function listTemplates(surface: Surface): ResourceTemplateType[] {
   return KINDS.filter(({ tools }) => tools.some((name) => surface.reach.has(name))).map(
     ({ scheme: _, tools: __, list: ___, ...shown }) => shown,
   );
 }
 
-/** A page or a record, read by the same operations as the tools. Throws ResourceNotFoundError. */
+/** A page or a record, read by the tools' operations. Throws ResourceNotFoundError. */
 export async function readResource(reading: Reading, uri: string): Promise<ReadResourceResult> {
   const page = PAGES.find((one) => one.uri === uri);
   if (page && reaches(reading.surface, page.needs))
     return contents(uri, page.mimeType, await page.text(reading));
   const written = guides().find(({ name }) => uri === GUIDES + name);
   if (written) {
-    // Of our own making, and measured by a test: never too long.
+    // Our own text; a test measures that it fits.
     const text = relinked(written.markdown, (name) => GUIDES + name);
     return { contents: [{ uri, mimeType: "text/markdown", text }] };
   }
@@ -148,7 +148,7 @@ export async function readResource(reading: Reading, uri: string): Promise<ReadR
   throw new ResourceNotFoundError(uri.slice(0, 200));
 }
 
-/** The operation by which this connection reads such a resource; undefined where it may not. */
+/** The operation with which this connection reads such a resource; undefined without permission. */
 export function readerOf({ reach }: Surface, uri: string): Operation | undefined {
   const kind = KINDS.find(({ scheme }) => uri.startsWith(`${scheme}://`));
   return kind?.tools.map((name) => reach.get(name)?.operation).find((operation) => operation !== undefined);
@@ -157,13 +157,13 @@ export function readerOf({ reach }: Surface, uri: string): Operation | undefined
 function contents(uri: string, mimeType: string, text: string): ReadResourceResult {
   if (sizeOf({ text }) > MOST_STRUCTURED) {
     throw new Fault("too_large", {
-      message: "The page is longer than an agent is given. Ask the tools that it is made of.",
+      message: "The page is longer than the token limit. Call the tools that its parts come from.",
     });
   }
   return { contents: [{ uri, mimeType, text }] };
 }
 
-/** Null for a record that is not there; throws every other failure. */
+/** Null for a missing record; throws every other failure. */
 export function absent(error: unknown): null {
   if (error instanceof Fault && (error.code === "not_found" || error.code === "invalid")) return null;
   throw error;
@@ -173,7 +173,7 @@ function reaches({ reach }: Surface, tools: readonly string[]): boolean {
   return tools.every((name) => reach.has(name));
 }
 
-/** What an operation answers to this caller, in its own property. */
+/** The result of an operation for this caller, in their property. */
 export async function answerOf(
   { machine, surface, call }: Reading,
   name: string,
@@ -189,7 +189,7 @@ export async function answerOf(
   return readVisible(body);
 }
 
-/** Ids of the newest records that begin like this: what completes `scheme://{id}`. */
+/** Ids of the newest records with this beginning: completions of `scheme://{id}`. */
 export async function completeIds(reading: Reading, scheme: string, begun: string): Promise<string[]> {
   const found = KINDS.find((one) => one.scheme === scheme);
   if (!found || !reading.surface.reach.has(found.list)) return [];
@@ -217,7 +217,7 @@ async function policy(reading: Reading): Promise<string> {
   return visible(
     [
       `# The rules of ${property.name}`,
-      "Every message passes one gate, at the moment it is sent; no tool passes it over.",
+      "Every message passes one gate, at the moment it is sent; no tool bypasses it.",
       "## What bars a message",
       ...reasons,
       "## Settings",

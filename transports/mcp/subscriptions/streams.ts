@@ -2,20 +2,20 @@ import { createMcpHandler, InMemoryServerEventBus, type Server } from "@modelcon
 
 const KEEP_ALIVE_MS = 15_000;
 const KEEP_ALIVE = new TextEncoder().encode(": keep-alive\n\n");
-/** Messages that may wait for a reader; who is further behind asks again. */
+/** Messages that may wait for a reader; a slower reader must subscribe again. */
 const MOST_WAITING = 256;
 
-/** One answer to `subscriptions/listen`, which goes on until one side ends it. */
+/** One answer to `subscriptions/listen`, open until one side ends it. */
 export interface EventStream {
   response: Response;
   bus: InMemoryServerEventBus;
-  /** Ends it with the answer that says so. */
+  /** Ends the stream with its final answer. */
   end(): Promise<void>;
 }
 
 /**
- * Opens the stream of one request, by the SDK's own rules. Null with the SDK's refusal in `response`, where it has
- * any. `onEnd` is called once, whoever ends it.
+ * Opens the stream of one request, by the SDK's rules. Null with the SDK's refusal in `response`, if it refuses.
+ * `onEnd` is called once, whichever side ends it.
  */
 export async function openStream(options: {
   request: Request;
@@ -26,7 +26,7 @@ export async function openStream(options: {
 }): Promise<EventStream | { response: Response; bus: null }> {
   const { request, body, makeServer, onerror, onEnd } = options;
   const bus = new InMemoryServerEventBus(onerror);
-  // A handler of its own, because the SDK's bus tells every stream of a handler the same.
+  // An own handler a stream: the SDK's bus sends the same to all streams of a handler.
   const handler = createMcpHandler(makeServer, { legacy: "reject", bus, keepAliveMs: 0, onerror });
   const response = await handler.fetch(request, { parsedBody: body });
   const streams = response.headers.get("content-type")?.startsWith("text/event-stream");
@@ -39,7 +39,7 @@ export async function openStream(options: {
   };
 }
 
-/** The same messages, kept alive, for a reader who keeps up. One who does not is cut off. */
+/** The same messages, with keep-alives. A reader who is too slow is cut off. */
 function bounded(source: ReadableStream<Uint8Array>, onEnd: () => void): ReadableStream<Uint8Array> {
   const reader = source.getReader();
   let beating: NodeJS.Timeout | undefined;

@@ -24,23 +24,23 @@ const POLL_MS = 2_000;
 
 type Row = Readonly<Record<string, unknown>>;
 
-/** How far a record's work is; null where it is not being worked on. */
+/** The state of a record's work; null without work. */
 type Progress = { status: "working" | "completed" | "cancelled"; said?: string } | { failed: string } | null;
 
-/** Work that goes on after the call that started it: the task's id is its record's. */
+/** Work that continues after the call that started it: the task's id is its record's. */
 export interface Work {
   /** The tools that start it. */
   starts: readonly string[];
-  /** The tool that reads its record by `id`, and the one that ends it. */
+  /** The tool that reads its record by `id`, and the tool that ends it. */
   get: string;
   cancel: string;
-  /** What that one calls the id. */
+  /** The name of the id in that tool. */
   cancelId: string;
-  /** The record in what a start answers, and what a start would answer with this record. */
+  /** The record in the answer of a start, and the answer of a start with this record. */
   recordIn(answered: Row): unknown;
   answerWith(record: Row): Row;
   progressOf(record: Row): Progress;
-  /** When the work began, as far as the record knows. */
+  /** The start of the work, if the record has it. */
   since(record: Row): unknown;
 }
 
@@ -78,22 +78,22 @@ const sending: Work = {
   },
 };
 
-/** What of the service's work is a task to those who know tasks. */
+/** The kinds of work that are tasks for clients with the extension. */
 export const WORKS: readonly Work[] = [jobs("import_job"), jobs("validation_job"), sending];
 
-/** Whether this request's client knows tasks. */
+/** Whether this request's client has declared the extension. */
 export function knowsTasks({ mcpReq }: ServerContext): boolean {
   const envelope: Record<string, unknown> | undefined = mcpReq.envelope;
   const able = envelope?.[CLIENT_CAPABILITIES_META_KEY] as ClientCapabilities | undefined;
   return able?.extensions?.[TASKS] !== undefined;
 }
 
-/** -32021, for a client that asks about tasks and does not know any. */
+/** -32021, for a client that calls tasks without declaring the extension. */
 export function missingTasks(): MissingRequiredClientCapabilityError {
   return new MissingRequiredClientCapabilityError({ requiredCapabilities: { extensions: { [TASKS]: {} } } });
 }
 
-/** The task that a call has started, in the place of its answer; null where it has started none that goes on. */
+/** The task that a call has started, in place of its answer; null without continuing work. */
 export function startedTask({ surface }: Reading, work: Work, result: ToolResult): CallToolResult | null {
   if (isInputRequiredResult(result)) return null;
   const { structuredContent, isError } = result;
@@ -101,11 +101,11 @@ export function startedTask({ surface }: Reading, work: Work, result: ToolResult
   if (isError || !isRow(record) || !surface.reach.has(work.get)) return null;
   const progress = work.progressOf(record);
   if (progress === null || "failed" in progress || progress.status !== "working") return null;
-  // Content is what the SDK insists on in an answer to tools/call.
+  // The SDK requires content in an answer to tools/call.
   return { resultType: "task", ...taskOf(work, record, progress), content: [] };
 }
 
-/** The methods of the extension, for a client that knows them. They throw -32602 for an id that is no task here. */
+/** The methods of the extension, for clients that declare it. They throw -32602 for an id that is no task here. */
 export const TASK_METHODS: Readonly<
   Record<string, (reading: Reading, works: readonly Work[], id: string) => Promise<Record<string, unknown>>>
 > = {
@@ -118,7 +118,7 @@ export const TASK_METHODS: Readonly<
     const shown = reading.surface.masked ? maskedResult(result) : result;
     return { ...task, result: fittedResult(shown) };
   },
-  // Nothing of ours asks anything while it works, and what nobody has asked is passed over.
+  // Our tasks ask their client nothing, so answers to them are ignored.
   "tasks/update": async (reading, works, id) => {
     await find(reading, works, id);
     return {};
@@ -129,7 +129,7 @@ export const TASK_METHODS: Readonly<
     const { machine, surface, call } = reading;
     const operation = surface.reach.get(work.cancel)?.operation;
     if (!operation)
-      throw new Fault("forbidden", { message: `This connection is not offered ${work.cancel}.` });
+      throw new Fault("forbidden", { message: `This connection has no access to ${work.cancel}.` });
     const input = withTenant(operation, { [work.cancelId]: id }, tenantOf(call));
     await invoke(machine.service, operation, call, input).catch(endedBefore);
     return {};
@@ -153,12 +153,12 @@ async function find(reading: Reading, works: readonly Work[], id: string): Promi
   throw new ProtocolError(ProtocolErrorCode.InvalidParams, "Failed to retrieve task: Task not found");
 }
 
-/** It has ended by itself, between the look and the cancellation. */
+/** It ended by itself between the read and the cancellation. */
 function endedBefore(error: unknown): void {
   if (!(error instanceof Fault && error.code === "conflict")) throw error;
 }
 
-/** What failed is a completed task whose result says so: `failed` is kept for errors of the protocol. */
+/** Failed work is a completed task whose result holds the error: `failed` is reserved for errors of the protocol. */
 function taskOf(work: Work, record: Row, progress: NonNullable<Progress>) {
   const [status, said] =
     "failed" in progress ? (["completed", "failed"] as const) : [progress.status, progress.said];

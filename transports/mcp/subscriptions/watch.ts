@@ -9,10 +9,10 @@ import type { Machine, Surface } from "#transports/mcp/listing/visible-tools.ts"
 import { readerOf } from "#transports/mcp/resources/resources.ts";
 
 const LOOK_MS = 1_000;
-/** Looks after which credentials are read again though none is known to have changed: one may have run out. */
+/** Looks until credentials are read again without a known change: one may have expired. */
 const CREDENTIAL_LOOKS = 15;
 
-/** Who listens to what. */
+/** A listener and its resources. */
 export interface Listener {
   call: Call;
   request: Request;
@@ -20,14 +20,14 @@ export interface Listener {
   bus: InMemoryServerEventBus;
   /** Null where it listens to no resource. */
   propertyId: string | null;
-  /** What was seen last of each of its resources; null for one that has gone since. */
+  /** The last version of each of its resources; null for a deleted one. */
   seen: Map<string, string | null>;
   end(): Promise<void>;
 }
 
 /**
- * One look a second, for all who listen in this process: it asks once a property what has changed of all that is
- * listened to there, and nothing where nobody listens.
+ * Looks once a second, for all listeners of this process: one query a property for all their resources, and none
+ * without listeners.
  */
 export function openWatch(machine: Machine, listeners: ReadonlySet<Listener>) {
   const { directory, log } = machine.service;
@@ -36,15 +36,15 @@ export function openWatch(machine: Machine, listeners: ReadonlySet<Listener>) {
   let looks = 0;
   let changed = false;
   let stopped = false;
-  let hears = false;
+  let isSubscribed = false;
 
   const look = async () => {
     looks += 1;
     const unsure = new Set<Listener>();
-    // First of all: who may not listen any more is told nothing that has changed since.
+    // Credentials first: a listener that has lost access gets no later change.
     if (changed || looks % CREDENTIAL_LOOKS === 0) {
       changed = false;
-      // One after the other, so that they take one connection of those that requests need.
+      // One after another, so that they use one of the connections for requests.
       for (const listener of [...listeners]) {
         if (stopped) return;
         if (!(await recheck(machine, listener))) unsure.add(listener);
@@ -55,13 +55,13 @@ export function openWatch(machine: Machine, listeners: ReadonlySet<Listener>) {
     const byProperty = Map.groupBy(sure, ({ propertyId }) => propertyId);
     for (const [id, here] of byProperty) {
       if (stopped) return;
-      if (id !== null) await tell(machine, id, here);
+      if (id !== null) await publishChanges(machine, id, here);
     }
   };
   const wake = () => {
     if (stopped || timer) return;
-    if (!hears) {
-      hears = true;
+    if (!isSubscribed) {
+      isSubscribed = true;
       directory.onChange(() => {
         changed = true;
       });
@@ -76,9 +76,9 @@ export function openWatch(machine: Machine, listeners: ReadonlySet<Listener>) {
     }, LOOK_MS);
   };
   return {
-    /** To be called when somebody begins to listen. */
+    /** Called when somebody begins to listen. */
     wake: () => {
-      // A credential may have been revoked since it was let in.
+      // A credential may have been revoked since its request was admitted.
       changed = true;
       wake();
     },
@@ -90,12 +90,12 @@ export function openWatch(machine: Machine, listeners: ReadonlySet<Listener>) {
   };
 }
 
-/** The ids in addresses of resources, each once. */
+/** The distinct ids in addresses of resources. */
 export function idsOf(uris: Iterable<string>): string[] {
   return [...new Set([...uris].map((uri) => uri.slice(uri.indexOf("://") + 3)))];
 }
 
-async function tell(
+async function publishChanges(
   { service: { db, log } }: Machine,
   id: string,
   listeners: readonly Listener[],
@@ -103,13 +103,13 @@ async function tell(
   const ids = idsOf(listeners.flatMap(({ seen }) => [...seen.keys()]));
   try {
     const now = await db.asProperty(id, (sql) => versionsOf(sql, id, ids), { readOnly: true });
-    for (const listener of listeners) tellOne(listener, now);
+    for (const listener of listeners) publishTo(listener, now);
   } catch (error) {
     log.debug({ err: error, propertyId: id }, "a look at what is listened to failed; the next one follows");
   }
 }
 
-function tellOne({ seen, bus }: Listener, now: ReadonlyMap<string, string>): void {
+function publishTo({ seen, bus }: Listener, now: ReadonlyMap<string, string>): void {
   for (const [uri, before] of seen) {
     const version = now.get(uri) ?? null;
     if (version === before) continue;
@@ -119,8 +119,8 @@ function tellOne({ seen, bus }: Listener, now: ReadonlyMap<string, string>): voi
 }
 
 /**
- * Ends the stream of a credential that is none any more or may no longer read what it listens to, and tells one that
- * is shown other lists now. Answers whether it could be found out.
+ * Ends the stream of an invalid credential, or of one that lost access to its resources. Tells a stream when its lists
+ * have changed. Answers whether the check was possible.
  */
 async function recheck(machine: Machine, listener: Listener): Promise<boolean> {
   try {

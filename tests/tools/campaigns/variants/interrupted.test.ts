@@ -117,9 +117,9 @@ describe("a test on its way", () => {
     const edit = (changes: object) =>
       scenario.call("update_campaign", { id, ab_test: { ...TEST, ...changes } });
     for (const changes of [{ test_percent: 60 }, { variants: VARIANTS.toReversed() }, { metric: "click" }]) {
-      await expect(edit(changes)).rejects.toThrow("of ab_test, only the subjects");
+      await expect(edit(changes)).rejects.toThrow("in ab_test only the subjects");
     }
-    await expect(scenario.call("update_campaign", { id, ab_test: null })).rejects.toThrow("of ab_test");
+    await expect(scenario.call("update_campaign", { id, ab_test: null })).rejects.toThrow("in ab_test");
     await edit({ variants: [VARIANTS[0], { ...VARIANTS[1], subject: "Offer B, corrected" }] });
     await scenario.resume(id);
     const { sender, given } = vendor();

@@ -43,14 +43,16 @@ export function wallClock(zone: string, at: Time): { day: string; weekday: numbe
 }
 
 /** Whether a message may go at this moment, by the words of the rules alone. */
-export function isOpen(rules: readonly OracleRule[], whereabouts: Whereabouts, at: Time): boolean {
-  return whereabouts.zones.every((zone) => {
+export function isOpen(rules: readonly OracleRule[], locationHeader: Whereabouts, at: Time): boolean {
+  return locationHeader.zones.every((zone) => {
     const clock = wallClock(zone, at);
     const levels = [
-      rules.filter((rule) => rule.country === whereabouts.country && rule.state === null),
+      rules.filter((rule) => rule.country === locationHeader.country && rule.state === null),
       rules.filter(
         (rule) =>
-          rule.country === whereabouts.country && rule.state !== null && rule.state === whereabouts.state,
+          rule.country === locationHeader.country &&
+          rule.state !== null &&
+          rule.state === locationHeader.state,
       ),
     ].filter((level) => level.length > 0);
     const held = levels.length > 0 ? levels : [rules.filter((rule) => rule.country === null)];

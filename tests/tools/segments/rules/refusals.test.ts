@@ -136,7 +136,7 @@ describe("what is refused", () => {
     const thrown = fault({ conditions: [row("custom.gmae", "eq", "Slots")] });
     expect(thrown.details?.[0]?.field).toBe("conditions[0].field");
     expect(thrown.message).toContain(
-      '"custom.gmae" is no custom field of this property (there are game, points, since)',
+      '"custom.gmae" is not a custom field of this property (there are game, points, since)',
     );
     expect(refusal({ conditions: [row("custom.points", "contains", "7")] })).toContain(
       "contains does not apply to custom.points (number)",
@@ -192,7 +192,7 @@ describe("what is refused", () => {
       ),
     ).not.toThrow();
     expect(refusal({ conditions: many(150), groups: [{ logic: "or", conditions: many(51) }] })).toBe(
-      "conditions: must be at most 200 in total, and are 201",
+      "conditions: has 201 conditions in total; at most 200 are allowed",
     );
     expect(() => compileConditions(deep(8), { property: PROPERTY })).not.toThrow();
     expect(refusal(deep(9))).toContain("groups may lie 8 deep at most");

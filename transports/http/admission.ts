@@ -18,7 +18,7 @@ const USER_LIMIT = 300;
 export const ADDRESS_LIMIT = 600;
 const REQUEST_ID = /^[\w.:-]{1,100}$/;
 
-export interface Gate {
+export interface AdmissionControl {
   limiter: RateLimiter;
   directory: Directory;
   sessions: Sessions;
@@ -27,7 +27,7 @@ export interface Gate {
   trustProxy: number;
 }
 
-/** The result of the gate for one request. */
+/** The result of the checks of one request. */
 export interface Admission {
   frame: Frame;
   actor: Actor;
@@ -36,16 +36,20 @@ export interface Admission {
 }
 
 /** Checks credential, rate limit and version of a request, and gives it an id. Never throws. */
-export async function admit(gate: Gate, incoming: IncomingMessage): Promise<Admission> {
+export async function admit(control: AdmissionControl, incoming: IncomingMessage): Promise<Admission> {
   const { headers } = incoming;
   const given = headers["x-request-id"];
   const requestId = typeof given === "string" && REQUEST_ID.test(given) ? given : randomUUID();
-  const address = `ip:${networkOf(addressOf(gate, incoming) ?? "unknown")}`;
-  const { actor, fault: refusal, allowance } = await authenticateAndCount(gate, incoming, address, requestId);
+  const address = `ip:${networkOf(addressOf(control, incoming) ?? "unknown")}`;
+  const {
+    actor,
+    fault: refusal,
+    allowance,
+  } = await authenticateAndCount(control, incoming, address, requestId);
   let fault = refusal;
-  const frame: Frame = { requestId, version: CURRENT_VERSION, allowance, metadataUrl: gate.metadataUrl };
+  const frame: Frame = { requestId, version: CURRENT_VERSION, allowance, metadataUrl: control.metadataUrl };
   if (!allowance.allowed) {
-    const seconds = Math.max(1, allowance.reset - Math.floor(gate.directory.now() / 1000));
+    const seconds = Math.max(1, allowance.reset - Math.floor(control.directory.now() / 1000));
     return { frame, actor, fault: new Fault("rate_limited", { retryAfter: seconds }) };
   }
   try {
@@ -64,12 +68,12 @@ export async function admit(gate: Gate, incoming: IncomingMessage): Promise<Admi
  * Behind one address, only keys that are new to this process wait together with the guesses.
  */
 async function authenticateAndCount(
-  gate: Gate,
+  control: AdmissionControl,
   incoming: IncomingMessage,
   address: string,
   requestId: string,
 ) {
-  const { limiter } = gate;
+  const { limiter } = control;
   const { headers } = incoming;
   const lookUp: { taken?: Allowance } = {};
   const giveBack = () => lookUp.taken && limiter.giveBack(address, lookUp.taken);
@@ -78,7 +82,7 @@ async function authenticateAndCount(
     authorization: headers.authorization && header(incoming.headersDistinct.authorization),
   };
   try {
-    const actor = await authenticate(gate.directory, gate.sessions, given, () => {
+    const actor = await authenticate(control.directory, control.sessions, given, () => {
       lookUp.taken = limiter.take(address, ADDRESS_LIMIT);
       if (!lookUp.taken.allowed) throw new Fault("rate_limited");
     });
@@ -89,7 +93,7 @@ async function authenticateAndCount(
     return { actor, fault: null, allowance: await limiter.takeShared(actor.id, limit) };
   } catch (error) {
     const actor: Actor = ANONYMOUS;
-    const fault = loggedFault(gate.log, error, { requestId });
+    const fault = loggedFault(control.log, error, { requestId });
     if (fault.code !== "unavailable") {
       return { actor, fault, allowance: lookUp.taken ?? limiter.take(address, ADDRESS_LIMIT) };
     }
@@ -110,7 +114,7 @@ function hasTwoHosts({ rawHeaders }: IncomingMessage): boolean {
 
 /** The call of an admitted request. */
 export function callOf(
-  gate: Gate,
+  control: AdmissionControl,
   incoming: IncomingMessage,
   { actor, frame }: Admission,
   transport: Call["transport"],
@@ -121,7 +125,7 @@ export function callOf(
     transport,
     requestId: frame.requestId,
     propertyId: header(headers["x-property-id"]),
-    ip: addressOf(gate, incoming),
+    ip: addressOf(control, incoming),
     userAgent: headers["user-agent"],
   };
 }
@@ -134,7 +138,7 @@ export function idempotencyKey(incoming: IncomingMessage): string | undefined {
 
 /** The caller's address: the socket's, or the one that the outermost trusted proxy wrote into X-Forwarded-For. */
 export function addressOf(
-  { trustProxy }: Pick<Gate, "trustProxy">,
+  { trustProxy }: Pick<AdmissionControl, "trustProxy">,
   incoming: IncomingMessage,
 ): string | undefined {
   const { remoteAddress } = incoming.socket;

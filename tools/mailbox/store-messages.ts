@@ -2,27 +2,27 @@ import { randomUUID } from "node:crypto";
 import type { Sql } from "#db/database.ts";
 import type { StoredMessage } from "#runtime/channels/provider/channel.ts";
 import type { Tenant } from "#runtime/operation/context.ts";
-import { keepInboxMessages } from "#tools/inbox/keep.ts";
+import { storeInboxMessages } from "#tools/inbox/store-messages.ts";
 
 type KeptMail = Exclude<StoredMessage, { channel: "inbox" }>;
 
-/** Keeps each message once, however often it is handed over. */
-export async function keepMessages(context: Tenant, messages: StoredMessage[]): Promise<void> {
+/** Stores each message once, however often it is handed over. */
+export async function storeMessages(context: Tenant, messages: StoredMessage[]): Promise<void> {
   const inbox = messages.filter((kept) => kept.channel === "inbox");
   const mail = messages.filter((kept) => kept.channel !== "inbox");
-  if (inbox.length > 0) await keepInboxMessages(context, inbox);
-  if (mail.length > 0) await keepMail(context, mail);
+  if (inbox.length > 0) await storeInboxMessages(context, inbox);
+  if (mail.length > 0) await storeMail(context, mail);
 }
 
-async function keepMail({ sql, property }: Tenant, messages: KeptMail[]): Promise<void> {
+async function storeMail({ sql, property }: Tenant, messages: KeptMail[]): Promise<void> {
   await sql`
     insert into mailbox_messages (property_id, id, channel, recipient, sender, subject, text, html, headers)
     select ${property.id}, m.* from ${listOf(sql, messages)} m
     on conflict (property_id, id) do nothing`;
 }
 
-/** As `keepMessages`, for the platform's own mail. */
-export async function keepPlatformMessages(sql: Sql, messages: StoredMessage[]): Promise<void> {
+/** As `storeMessages`, for the platform's own mail. */
+export async function storePlatformMessages(sql: Sql, messages: StoredMessage[]): Promise<void> {
   const mail = messages.filter((kept) => kept.channel !== "inbox");
   await sql`
     insert into platform_messages (id, channel, recipient, sender, subject, text, html, headers)
@@ -31,8 +31,8 @@ export async function keepPlatformMessages(sql: Sql, messages: StoredMessage[]):
 }
 
 /**
- * A list for each column, joined by a mark that no message can have in it: neither side has to look at each
- * character of a mail for what must be quoted. An empty part is none.
+ * One list a column, joined by a mark that no message can contain: no side must scan a mail for characters to quote. An
+ * empty part is null.
  */
 function listOf(sql: Sql, messages: KeptMail[]) {
   const rows = messages.map(toRow);

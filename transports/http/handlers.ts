@@ -7,16 +7,16 @@ import type { Service } from "#runtime/funnel/service.ts";
 import type { Call } from "#runtime/operation/context.ts";
 import type { Operation } from "#runtime/operation/operation.ts";
 import { type Deprecation, deprecationHeaders } from "#runtime/operation/versions.ts";
+import { type AdmissionControl, admit, callOf, idempotencyKey } from "./admission.ts";
 import { answerFault, type Frame } from "./answer.ts";
 import { queryOf } from "./body.ts";
-import { admit, callOf, type Gate, idempotencyKey } from "./gate.ts";
 
 type Env = { Bindings: HttpBindings };
 export type Http = Hono<Env>;
 export type HttpContext = HonoContext<Env>;
 
-/** A request that the gate has admitted. */
-export interface Passed {
+/** A request that `admit` has let pass. */
+export interface AdmittedRequest {
   c: HttpContext;
   frame: Frame;
   call: Call;
@@ -24,20 +24,20 @@ export interface Passed {
 }
 
 /** A handler that runs `work` on admitted requests and answers its faults. `deprecations` are those of its operation. */
-export function guarded(
-  gate: Gate,
-  work: (request: Passed) => Promise<Response>,
+export function admitted(
+  control: AdmissionControl,
+  work: (request: AdmittedRequest) => Promise<Response>,
   deprecations: readonly Deprecation[] = [],
 ) {
   const notices = deprecationHeaders(deprecations, [], () => false);
   return async (c: HttpContext): Promise<Response> => {
     const { incoming } = c.env;
-    const admission = await admit(gate, incoming);
+    const admission = await admit(control, incoming);
     const { frame } = admission;
     if (notices) frame.notices = notices;
     if (admission.fault) return answerFault(frame, admission.fault);
     try {
-      const call = callOf(gate, incoming, admission, "rest");
+      const call = callOf(control, incoming, admission, "rest");
       const query = queryOf(incoming.url ?? "/");
       if (deprecations.length > 0) {
         call.onFields = (given) => {
@@ -51,7 +51,7 @@ export function guarded(
       return response;
     } catch (error) {
       const { requestId } = frame;
-      return answerFault(frame, loggedFault(gate.log, error, { path: c.req.path, requestId }));
+      return answerFault(frame, loggedFault(control.log, error, { path: c.req.path, requestId }));
     }
   };
 }
@@ -64,13 +64,13 @@ function isSelected(query: URLSearchParams, column: string): boolean {
 
 /** The handler of an operation. A missing scope is refused before anything else is read. */
 export function route(
-  gate: Gate,
+  control: AdmissionControl,
   service: Service,
   operation: Operation,
-  work: (request: Passed) => Promise<Response>,
+  work: (request: AdmittedRequest) => Promise<Response>,
 ) {
-  return guarded(
-    gate,
+  return admitted(
+    control,
     async (request) => {
       checkScope(operation, request.call.actor);
       try {
@@ -87,7 +87,7 @@ export function route(
 async function refusalOf(
   service: Service,
   operation: Operation,
-  { c, call }: Passed,
+  { c, call }: AdmittedRequest,
   fault: Fault,
 ): Promise<Fault> {
   if (c.req.method === "GET" || (fault.status !== 400 && fault.status !== 415)) return fault;

@@ -1,8 +1,8 @@
 import type { InboxMessage } from "#runtime/channels/provider/channel.ts";
 import type { Tenant } from "#runtime/operation/context.ts";
 
-/** Puts each message into its player's inbox once, however often it is handed over. */
-export async function keepInboxMessages(
+/** Adds each message to its player's inbox once, however often it is handed over. */
+export async function storeInboxMessages(
   { sql, property }: Tenant,
   messages: { message: InboxMessage }[],
 ): Promise<void> {

@@ -1,48 +1,50 @@
 import type { Notice } from "#runtime/channels/provider/channel.ts";
 import type { Context } from "#runtime/operation/context.ts";
-import { barRevoked, revokedWith } from "#tools/consent/revoke.ts";
-import { barSender } from "#tools/sms/inbound.ts";
-import { type Teller, toRow } from "./apply-notices.ts";
+import { revokedWith, suppressRevoked } from "#tools/consent/revoke.ts";
+import { suppressSender } from "#tools/sms/inbound.ts";
+import { type NoticeProvider, toRow } from "./apply-notices.ts";
 
 const METHODS = { complained: "complaint", unsubscribed: "provider" } as const;
 
 /**
- * Bars the addresses of notices that ask to stop and whose rest waits on the queue: by the lists alone, which
- * needs no lock of a player whom somebody else may be writing.
+ * Suppresses the addresses of notices that ask to stop, when the rest of their work waits on the queue. It locks no
+ * player, so another writer cannot block it.
  */
-export async function barAddresses(
+export async function suppressAddresses(
   context: Context,
-  teller: Teller,
+  provider: NoticeProvider,
   notices: readonly Notice[],
 ): Promise<void> {
-  for (const notice of notices) if (notice.kind === "inbound") await barSender(context, notice);
+  for (const notice of notices) if (notice.kind === "inbound") await suppressSender(context, notice);
   const hashes = await addressed(
     context,
-    teller,
+    provider,
     notices.filter(({ kind }) => kind !== "inbound"),
   );
   for (const [kind, method] of Object.entries(METHODS)) {
     const addresses = hashes.filter((one) => one.kind === kind);
-    await barRevoked(context, {
+    await suppressRevoked(context, {
       many: { addresses: addresses.map(({ hash }) => ({ hash, address: null })), playerIds: [] },
-      channels: revokedWith(context, teller.channel),
+      channels: revokedWith(context, provider.channel),
       method,
-      source: teller.kind,
+      source: provider.kind,
     });
   }
 }
 
-/** The addresses that were written to, or are told of; of complaints those by which the property's limit is reached. */
+/**
+ * The addresses of the notices' sends, or of the notices. A complaint counts here once the property's limit is reached.
+ */
 async function addressed(
   context: Context,
-  { id, channel }: Teller,
+  { id, channel }: NoticeProvider,
   notices: readonly Notice[],
 ): Promise<{ kind: string; hash: Buffer }[]> {
   if (notices.length === 0) return [];
   const { sql, property } = context;
   const rows = notices.map((notice) => toRow(context, { channel }, notice));
   return sql<{ kind: string; hash: Buffer }[]>`
-    with told as (
+    with notice_addresses as (
       select distinct t.kind, coalesce(s.address_hash, decode(t.hash, 'hex')) as hash,
         case when t.send_id is null then t.message_id end as message_id
       from jsonb_to_recordset(${rows}::jsonb) as t(kind text, send_id uuid, hash text, message_id text)
@@ -50,10 +52,10 @@ async function addressed(
         and s.channel = ${channel}
       where t.send_id is null or s.id is not null
     )
-    select distinct kind, hash from told, properties l
+    select distinct kind, hash from notice_addresses, properties l
     where l.id = ${property.id} and hash is not null and (kind <> 'complained' or exists (
       select from campaign_sends s
-      where s.property_id = ${property.id} and s.address_hash = told.hash and s.channel = ${channel}
+      where s.property_id = ${property.id} and s.address_hash = notice_addresses.hash and s.channel = ${channel}
       having l.complaint_limit <= 1 + count(*) filter (where s.complained_at is not null)
         or message_id is not null and not coalesce(bool_or(s.provider_message_id = message_id), false)))`;
 }
