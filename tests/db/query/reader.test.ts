@@ -222,7 +222,7 @@ describe("keyset paging", () => {
     }
     await expect(list(`cursor=${nextCursor}&order=adt`)).rejects.toThrow(/another order/);
     const query = parseQuery(readable, new URLSearchParams(`cursor=${nextCursor}`));
-    const other = { ...shape, table: "segments" };
+    const other = { ...readable, table: "segments" };
     await expect(read.list(PROPERTY, other, query)).rejects.toThrow(/no cursor of this list/);
     await expect(reader(database.db).list(PROPERTY, readable, query)).rejects.toThrow(
       /no cursor of this list/,
