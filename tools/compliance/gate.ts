@@ -8,21 +8,21 @@ export type GatedChannel = Channel | "inbox";
 /** The reasons against a message to a player, each with its meaning. */
 export const BLOCK_REASONS = {
   banned: "The player is banned.",
-  consent_expired: "The consent had an end, and it has passed.",
+  consent_expired: "The consent has expired.",
   deceased: "The player has died.",
   deleted: "The player's record is deleted.",
   dnc: "The player's phone number is on a do-not-call list, which bars every channel.",
   erased: "The person had their data erased.",
-  invalid_address: "There is no address for the channel, or it cannot be delivered to.",
-  needs_review: "A text from the number waits to be read, because it may mean stop.",
-  no_consent: "There is no consent for the channel.",
+  invalid_address: "The player has no address for the channel, or the address is undeliverable.",
+  needs_review: "A text from the number may mean stop and waits for review.",
+  no_consent: "The player has no consent for the channel.",
   reassigned_number: "The number may belong to someone else now.",
   self_excluded: "The person has excluded themselves from gambling.",
   shared_address:
-    "Another player with the same address is banned, self-excluded, deceased or on vip_hold, has refused the channel, or has it as undeliverable.",
+    "Another player with the same address is banned, self-excluded, deceased or on vip_hold, or has refused the channel; or the shared email is undeliverable.",
   suppressed: "The address is suppressed for the channel.",
   underage: "The player is younger than the property's minimum age.",
-  vip_hold: "The player's host has asked that nothing be sent.",
+  vip_hold: "The player's host has requested that no messages be sent.",
 } as const;
 
 export type BlockReason = keyof typeof BLOCK_REASONS;

@@ -4,8 +4,8 @@ import type { GatedChannel } from "./gate.ts";
 
 /** The reasons why an allowed message waits, each with its meaning. */
 export const DEFER_REASONS = {
-  frequency_capped: "As many messages as a frequency rule allows have gone to the player of late.",
-  quiet_hours: "It is quiet hours where the player is, or may be.",
+  frequency_capped: "The player has had as many messages as a frequency rule allows.",
+  quiet_hours: "The player's place, or a possible one, has quiet hours now.",
 } as const;
 
 export interface WaitOptions {

@@ -12,7 +12,7 @@ import { type Evidence, type Traced, traceOf } from "./trace.ts";
 
 /** The rules that a campaign adds to the gate's, with their meanings. */
 const CAMPAIGN_RULES = {
-  holdout: "Chance keeps the address out of the campaign, to compare with.",
+  holdout: "The address is in the campaign's holdout, which gets nothing, for comparison.",
   not_in_audience: "The player is not in the campaign's audience.",
 } as const;
 

@@ -7,12 +7,12 @@ import { BEGINNING, type Seal, sealHash, sealKeyId, sealMac } from "./seals.ts";
 
 /** The flaws of a ledger, each with its meaning. */
 export const FLAWS = {
-  row_changed: "The row is not as it was written.",
-  row_removed: "A row that was sealed is gone.",
-  row_inserted: "The row was put into a range that was closed.",
-  row_blanked: "The row's personal part is gone, and no erasure accounts for it.",
-  seal_changed: "The seal is not as it was written.",
-  seal_removed: "A seal is gone.",
+  row_changed: "The row was changed after it was written.",
+  row_removed: "A sealed row is missing.",
+  row_inserted: "The row was added to a sealed range.",
+  row_blanked: "The row's personal part is missing without an erasure.",
+  seal_changed: "The seal was changed after it was written.",
+  seal_removed: "A seal is missing.",
 } as const;
 
 export interface Flaw {

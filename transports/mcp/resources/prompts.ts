@@ -49,7 +49,7 @@ const PROMPTS: Readonly<Record<string, Written>> = {
     description: "From a goal in words to a checked draft; nothing is sent.",
     needs: ["segment_preview", "create_segment", "create_campaign", "preflight_campaign"],
     arguments: {
-      goal: { description: "What the campaign is to achieve, and for whom", required: true },
+      goal: { description: "The campaign's goal and audience", required: true },
       channel: {
         ...channel(false),
         values: ["email", "sms", "loyaltyvip"],
@@ -77,11 +77,11 @@ const PROMPTS: Readonly<Record<string, Written>> = {
 1. explain_eligibility with playerId and channel, and with campaignId if it is about one campaign: it answers every rule, and the records that decided.
 2. Where a record needs to be seen, read it with the get_… of its table, as get_suppression.
 3. If nothing bars the player, look at list_campaign_sends with the filter player_id: skip_reasons, status and error_message of the last ones. defer means that the message waits for its hour.
-4. Answer in three sentences: which rule, which record with its date, and what would have to happen before a message may go. Do not propose to lift what the person asked for.`,
+4. Answer in three sentences: which rule, which record with its date, and what would have to happen before a message may go. Do not propose to lift a bar that the person requested.`,
   },
   audit_consent: {
     title: "Audit a player's consent",
-    description: "What a player has agreed to and refused, with the evidence for each.",
+    description: "A player's consents and refusals, with the evidence for each.",
     needs: ["list_consent_records", "compliance_check"],
     arguments: { player_id: player },
     text: ({ player_id }) => `Audit the consent of the player ${quoted(player_id)}.
@@ -104,7 +104,7 @@ const PROMPTS: Readonly<Record<string, Written>> = {
   },
   report_campaign: {
     title: "Report on a campaign",
-    description: "What became of a campaign, in figures that say what they are of.",
+    description: "The results of a campaign, in rates with their denominators.",
     needs: ["get_campaign", "campaign_stats"],
     arguments: { campaign_id: campaign },
     text: ({ campaign_id }) => `Report on the campaign ${quoted(campaign_id)}.

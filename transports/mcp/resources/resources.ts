@@ -39,7 +39,7 @@ const PAGES: readonly Page[] = [
     name: "guide",
     title: "How to work here",
     description:
-      "The order of work for campaigns, consent and imports, and the rules that no tool passes over.",
+      "The order of work for campaigns, consent and imports, and the rules for every tool.",
     mimeType: "text/markdown",
     needs: [],
     text: ({ surface }) => guide(surface),
@@ -48,7 +48,7 @@ const PAGES: readonly Page[] = [
     uri: "schema://segments",
     name: "segments",
     title: "Fields and operators of segments",
-    description: "What conditions of segments and campaigns may ask, and what a missing value does.",
+    description: "The fields and operators for conditions of segments and campaigns, and the effect of a missing value.",
     mimeType: "application/json",
     needs: ["segment_preview"],
     text: () => JSON.stringify(describeFields()),
@@ -57,7 +57,7 @@ const PAGES: readonly Page[] = [
     uri: "schema://events",
     name: "events",
     title: "Events",
-    description: "What webhook endpoints can subscribe to, by category.",
+    description: "The events for webhook endpoints, by category.",
     mimeType: "application/json",
     needs: ["list_webhook_endpoints"],
     text: () => JSON.stringify(EVENTS),
@@ -66,7 +66,7 @@ const PAGES: readonly Page[] = [
     uri: "policy://compliance",
     name: "compliance",
     title: "This property's rules",
-    description: "Consent, age, quiet hours and frequency as they hold for this property now, in words.",
+    description: "This property's present rules for consent, age, quiet hours and frequency, in words.",
     mimeType: "text/markdown",
     needs: ["get_property", "list_quiet_hours_rules", "list_frequency_rules"],
     text: policy,
@@ -222,8 +222,8 @@ async function policy(reading: Reading): Promise<string> {
       ...reasons,
       "## Settings",
       `- Players are at least ${property.min_age} years old.`,
-      `- Email: ${property.email_consent_mode === "opt_out" ? "whoever has not refused" : "only with a recorded consent"}. Text, voice and push: only with a recorded consent.`,
-      `- Who takes back one of text and voice takes back ${property.revocation_scope === "channel" ? "that channel" : "both"}.`,
+      `- Email: ${property.email_consent_mode === "opt_out" ? "all players who have not refused" : "only with a recorded consent"}. Text, voice and push: only with a recorded consent.`,
+      `- Revoking text or voice revokes ${property.revocation_scope === "channel" ? "that channel" : "both"}.`,
       `- The property's clock: ${property.timezone}.`,
       "## Hours at which players may be written to, by their own clock",
       ...(hours.length > 0 ? hours.map(hoursInWords) : ["- None are set."]),
@@ -241,7 +241,7 @@ function placeInWords({ country, state }: Rule): string {
 
 function hoursInWords(rule: Rule): string {
   const days = (rule.days as number[]).map((day) => DAYS[day]).join(" ");
-  const outside = rule.action === "skip" ? "left out" : "waits";
+  const outside = rule.action === "skip" ? "is dropped" : "waits";
   return `- ${placeInWords(rule)}, ${(rule.channel as string[]).join(" and ")}: ${days} ${rule.open_local} to ${rule.close_local}; outside it a message ${outside}.`;
 }
 

@@ -223,7 +223,7 @@ describe("segments", () => {
       { id: void_, name: "Void" },
     ]);
     await expect(of(odd)).rejects.toThrow(`segment ${odd} conditions[0].value: must be a number`);
-    await expect(of(void_)).rejects.toThrow(`segment ${void_} conditions: must hold at least one condition`);
+    await expect(of(void_)).rejects.toThrow(`segment ${void_} conditions: needs at least one condition`);
   });
 
   test("the closure of shared segments is loaded once each", async () => {

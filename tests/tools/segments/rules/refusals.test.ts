@@ -172,10 +172,10 @@ describe("what is refused", () => {
   });
 
   test("rules without a condition are refused, also in a group: they would reach everyone", () => {
-    expect(refusal({})).toContain("conditions: must hold at least one condition");
-    expect(refusal({ conditions: [], groups: [] })).toContain("conditions: must hold at least one condition");
+    expect(refusal({})).toContain("conditions: needs at least one condition");
+    expect(refusal({ conditions: [], groups: [] })).toContain("conditions: needs at least one condition");
     expect(refusal({ groups: [{ logic: "and", conditions: [] }] })).toContain(
-      "groups[0].conditions: must hold",
+      "groups[0].conditions: needs",
     );
   });
 
