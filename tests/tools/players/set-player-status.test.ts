@@ -40,7 +40,7 @@ test("a player is not brought back too late, over another one, when erased, or f
     await sql`update players set status = 'erased' where id = ${erased.id}`;
   });
   expect((await restore(late.id)).body.error).toContain("more than 30 days ago");
-  expect((await restore(replaced.id)).body.error).toContain('"TWICE" belongs to another player');
+  expect((await restore(replaced.id)).body.error).toContain('Another player now has the player_id "TWICE"');
   expect((await restore(erased.id)).body.error).toContain("was erased");
   expect((await restore(randomUUID())).status).toBe(404);
   const foreign = (await service.post("/api/players", {}, headers)).body;
