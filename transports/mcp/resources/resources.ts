@@ -38,8 +38,7 @@ const PAGES: readonly Page[] = [
     uri: "docs://guide",
     name: "guide",
     title: "How to work here",
-    description:
-      "The order of work for campaigns, consent and imports, and the rules for every tool.",
+    description: "The order of work for campaigns, consent and imports, and the rules for every tool.",
     mimeType: "text/markdown",
     needs: [],
     text: ({ surface }) => guide(surface),
@@ -48,7 +47,8 @@ const PAGES: readonly Page[] = [
     uri: "schema://segments",
     name: "segments",
     title: "Fields and operators of segments",
-    description: "The fields and operators for conditions of segments and campaigns, and the effect of a missing value.",
+    description:
+      "The fields and operators for conditions of segments and campaigns, and the effect of a missing value.",
     mimeType: "application/json",
     needs: ["segment_preview"],
     text: () => JSON.stringify(describeFields()),

@@ -174,9 +174,7 @@ describe("what is refused", () => {
   test("rules without a condition are refused, also in a group: they would reach everyone", () => {
     expect(refusal({})).toContain("conditions: needs at least one condition");
     expect(refusal({ conditions: [], groups: [] })).toContain("conditions: needs at least one condition");
-    expect(refusal({ groups: [{ logic: "and", conditions: [] }] })).toContain(
-      "groups[0].conditions: needs",
-    );
+    expect(refusal({ groups: [{ logic: "and", conditions: [] }] })).toContain("groups[0].conditions: needs");
   });
 
   test("two hundred conditions and eight levels are the limit", () => {
