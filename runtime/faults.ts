@@ -106,22 +106,22 @@ export class Fault extends Error {
 
 function boundedDetails(details: FaultDetail[]): FaultDetail[] {
   // One more detail stands for the rest.
-  const kept = details.length > MOST_DETAILS + 1 ? details.slice(0, MOST_DETAILS) : details;
-  const bounded = kept.map(({ field, message }) => ({
+  const listed = details.length > MOST_DETAILS + 1 ? details.slice(0, MOST_DETAILS) : details;
+  const bounded = listed.map(({ field, message }) => ({
     field: cut(field, MOST_FIELD),
     message: cut(message, MOST_MESSAGE),
   }));
-  if (kept.length < details.length) {
-    bounded.push({ field: "body", message: `and ${details.length - kept.length} more problems` });
+  if (listed.length < details.length) {
+    bounded.push({ field: "body", message: `and ${details.length - listed.length} more problems` });
   }
   return bounded;
 }
 
 function cut(text: string, most: number): string {
   if (text.length <= most) return text;
-  const kept = text.slice(0, most - 1);
+  const start = text.slice(0, most - 1);
   // The cut must not split a character.
-  return `${kept.isWellFormed() ? kept : kept.slice(0, -1)}…`;
+  return `${start.isWellFormed() ? start : start.slice(0, -1)}…`;
 }
 
 /** A 400 that names one field. */

@@ -194,8 +194,8 @@ function finish(running: Running, audited: AuditRow[], result: unknown): Outcome
   if (!writesRows(operation)) return outcome;
   if (audited[0]) outcome.auditId = audited[0].id;
   const propertyId = about.propertyId ?? property?.id ?? null;
-  const kept = secrets.length > 0 ? JSON.stringify(without(result, secrets)) : outcome.body;
-  const recorded: Answer = { status, body: insertion ? "answered" : kept };
+  const storedBody = secrets.length > 0 ? JSON.stringify(without(result, secrets)) : outcome.body;
+  const recorded: Answer = { status, body: insertion ? "answered" : storedBody };
   const parts = [
     ...(insertion?.parts ?? []),
     ...effectParts(property?.id ?? propertyId, events, jobs),

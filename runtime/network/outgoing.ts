@@ -205,12 +205,12 @@ function flatten(headers: Dispatcher.ResponseData["headers"]): Record<string, st
 
 // Events, not `for await`: that costs 4 µs a request, a fifth of all of it.
 function readSnippet(body: Dispatcher.ResponseData["body"]): Promise<string> {
-  const kept: Buffer[] = [];
+  const chunks: Buffer[] = [];
   let bytes = 0;
   return new Promise((resolve, reject) => {
-    const finish = () => resolve(toStorableText(Buffer.concat(kept)));
+    const finish = () => resolve(toStorableText(Buffer.concat(chunks)));
     body.on("data", (chunk: Buffer) => {
-      if (bytes < SNIPPET_BYTES) kept.push(chunk.subarray(0, SNIPPET_BYTES - bytes));
+      if (bytes < SNIPPET_BYTES) chunks.push(chunk.subarray(0, SNIPPET_BYTES - bytes));
       bytes += chunk.length;
       if (bytes <= DRAIN_BYTES) return;
       finish();
