@@ -1,5 +1,6 @@
 import { randomUUIDv7 } from "node:crypto";
 import { cte, type Fragment, join, type Sql, sql } from "#db/sql.ts";
+import type { Context } from "#runtime/operation/context.ts";
 import { type EventName, subscriptionsFor } from "#runtime/operation/events.ts";
 
 export interface PendingEvent {
@@ -15,6 +16,24 @@ export interface PendingJob {
   input: unknown;
   dedupe?: string | undefined;
   runAt?: string | number | undefined;
+}
+
+/** The events and jobs of one transaction; its last statement writes them. */
+export interface PendingEffects extends Pick<Context, "emit" | "enqueue"> {
+  events: PendingEvent[];
+  jobs: PendingJob[];
+}
+
+export function pendingEffects(): PendingEffects {
+  const events: PendingEvent[] = [];
+  const jobs: PendingJob[] = [];
+  return {
+    events,
+    jobs,
+    emit: (type, object, previous) => void events.push({ type, object, previous }),
+    enqueue: (job, input, options) =>
+      void jobs.push({ name: job.name, attempts: job.attempts, input: job.input.parse(input), ...options }),
+  };
 }
 
 /** The job that delivers one endpoint's webhooks; its input is `{ endpointId }`. */

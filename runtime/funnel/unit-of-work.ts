@@ -8,14 +8,12 @@ import { type AuditRow, auditOf, auditPart } from "./audit.ts";
 import { useConfirmation } from "./confirmations.ts";
 import { dryOutcome, isDry, Undone, without } from "./dry-run.ts";
 import { type Answer, claimKey, type Keyed, recordPart } from "./idempotency.ts";
-import { effectParts, type PendingEvent, type PendingJob } from "./outbox.ts";
+import { effectParts, type PendingEffects, pendingEffects } from "./outbox.ts";
 import { keyedCall, recordRefusal, scopeOf } from "./replay.ts";
 import type { Outcome } from "./service.ts";
 import { type Run, transact, writesRows } from "./transact.ts";
 
-interface Effects {
-  events: PendingEvent[];
-  jobs: PendingJob[];
+interface Effects extends PendingEffects {
   insertion: Insertion | null;
   /** The cursor of the list's next page. */
   nextCursor: string | null;
@@ -61,7 +59,7 @@ export async function run(call: Run): Promise<Outcome> {
 }
 
 function noEffects(): Effects {
-  return { events: [], jobs: [], insertion: null, nextCursor: null, bound: null, total: null, about: {} };
+  return { ...pendingEffects(), insertion: null, nextCursor: null, bound: null, total: null, about: {} };
 }
 
 /** The opening of the transaction: the table's locks, and whether it may join a group commit. */
@@ -143,14 +141,8 @@ function contextOf(running: Running): Context {
     now: service.directory.now,
     issueToken: service.sessions.issue,
     signDetached: service.sessions.signDetached,
-    emit: (type, object, previous) => void effects.events.push({ type, object, previous }),
-    enqueue: (job, input, options) =>
-      void effects.jobs.push({
-        name: job.name,
-        attempts: job.attempts,
-        input: job.input.parse(input),
-        ...options,
-      }),
+    emit: effects.emit,
+    enqueue: effects.enqueue,
     goOn: (cursor) => {
       effects.nextCursor = cursor;
     },

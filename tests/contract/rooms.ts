@@ -64,8 +64,8 @@ export const WIDE_ROOMS: Readonly<Record<string, readonly string[]>> = {
     "idempotency.ts",
     "invoke.ts",
     "outbox.ts",
-    "service-write.ts",
     "service.ts",
+    "system-work.ts",
   ],
   "runtime/identity": [
     "credentials.ts",

@@ -3,7 +3,7 @@ import { type BoundCallbacks, callbacksOf } from "#runtime/channels/index.ts";
 import type { Notice } from "#runtime/channels/provider/channel.ts";
 import { Fault } from "#runtime/faults.ts";
 import type { Service } from "#runtime/funnel/service.ts";
-import { writeAsService } from "#runtime/funnel/service-write.ts";
+import { writeAsService } from "#runtime/funnel/system-work.ts";
 import type { Context } from "#runtime/operation/context.ts";
 import { receiveInbound } from "#tools/sms/inbound.ts";
 import { applyNotices } from "./apply-notices.ts";

@@ -1,5 +1,5 @@
 import type { Service } from "#runtime/funnel/service.ts";
-import { writeAsService } from "#runtime/funnel/service-write.ts";
+import { writeAsService } from "#runtime/funnel/system-work.ts";
 import { recordEngagement } from "#tools/tracking/engagement.ts";
 import type { OpenToken } from "#tools/tracking/tokens.ts";
 

@@ -1,5 +1,5 @@
 import type { Service } from "#runtime/funnel/service.ts";
-import { writeAsService } from "#runtime/funnel/service-write.ts";
+import { writeAsService } from "#runtime/funnel/system-work.ts";
 import { networkOf } from "#runtime/limits/rate-limit.ts";
 import type { Property } from "#runtime/operation/property.ts";
 import { isMachine, recordEngagement } from "#tools/tracking/engagement.ts";

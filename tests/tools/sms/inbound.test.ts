@@ -1,6 +1,6 @@
 import postgres from "postgres";
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
-import { writeAsService } from "#runtime/funnel/service-write.ts";
+import { writeAsService } from "#runtime/funnel/system-work.ts";
 import { receiveInbound } from "#tools/sms/inbound.ts";
 import { loseWorker } from "../../support/job-runner.ts";
 import { startService, type TestService } from "../../support/service.ts";

@@ -2,7 +2,7 @@ import { randomUUIDv7 } from "node:crypto";
 import type { Sql } from "#db/database.ts";
 import { invoke } from "#runtime/funnel/invoke.ts";
 import { flush } from "#runtime/funnel/outbox.ts";
-import { writeAsService } from "#runtime/funnel/service-write.ts";
+import { writeAsService } from "#runtime/funnel/system-work.ts";
 import { type Outgoing, outgoing } from "#runtime/network/outgoing.ts";
 import type { Call } from "#runtime/operation/context.ts";
 import type { EventName } from "#runtime/operation/events.ts";

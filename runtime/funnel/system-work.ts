@@ -1,0 +1,67 @@
+import { randomUUID } from "node:crypto";
+import type { Database, TransactionOptions } from "#db/database.ts";
+import type { Config } from "#runtime/config.ts";
+import type { Directory } from "#runtime/identity/directory.ts";
+import type { Sessions } from "#runtime/identity/sessions.ts";
+import type { Log } from "#runtime/log.ts";
+import type { Call, Context } from "#runtime/operation/context.ts";
+import type { Property } from "#runtime/operation/property.ts";
+import { flush, pendingEffects } from "./outbox.ts";
+import type { Service } from "./service.ts";
+
+/** The dependencies of a transaction that the service itself begins. */
+export interface SystemWork {
+  db: Database;
+  config: Config;
+  directory: Pick<Directory, "now">;
+  sessions: Pick<Sessions, "issue" | "signDetached">;
+  log: Log;
+  /** Called after a commit that left jobs on the queue. */
+  wake(): void;
+}
+
+/**
+ * One transaction of the service itself in a property, with its events and jobs: for jobs, counters, and vendors'
+ * notices. Operations go through `invoke`, because this writes no audit row.
+ */
+export async function workAsSystem<T>(
+  { db, config, directory, sessions, log, wake }: SystemWork,
+  { property, ...about }: { property: Property } & Pick<Call, "transport" | "requestId">,
+  work: (context: Context) => Promise<T>,
+  options: TransactionOptions = {},
+): Promise<T> {
+  const { events, jobs, emit, enqueue } = pendingEffects();
+  const rest: Omit<Context, "sql"> = {
+    property,
+    call: { actor: { type: "system", id: null }, ...about },
+    config,
+    log,
+    now: directory.now,
+    issueToken: sessions.issue,
+    signDetached: sessions.signDetached,
+    emit,
+    enqueue,
+    // The audit log tells of requests; the records that this writes tell of it.
+    audit: () => {},
+  };
+  const value = await db.asProperty(
+    property.id,
+    async (sql, last) => {
+      const done = await work({ sql, ...rest });
+      if (events.length > 0 || jobs.length > 0) last(flush(sql, property.id, events, jobs));
+      return done;
+    },
+    options,
+  );
+  if (events.length > 0 || jobs.length > 0) wake();
+  return value;
+}
+
+/** A write that a page or a vendor's notice makes. */
+export function writeAsService<T>(
+  service: Service,
+  property: Property,
+  work: (context: Context) => Promise<T>,
+): Promise<T> {
+  return workAsSystem(service, { property, transport: "page", requestId: randomUUID() }, work);
+}
