@@ -68,9 +68,11 @@ async function storePreview(
 ): Promise<GivenToken> {
   const token = randomBytes(TOKEN_BYTES).toString("base64url");
   const [row] = await sql<{ until: string }[]>`
-    insert into agent_confirmations (property_id, id, tool, arguments_hash, bound)
-    values (${scope}, ${idOf(token)}, ${name}, ${argumentsHash}, ${bound})
-    returning to_json(expires_at) #>> '{}' as until`;
+    with given as (
+      insert into agent_confirmations (property_id, id, tool, arguments_hash, bound)
+      values (${scope}, ${idOf(token)}, ${name}, ${argumentsHash}, ${bound})
+      returning expires_at)
+    select to_json(expires_at) #>> '{}' as until from given`;
   return { token, until: row!.until };
 }
 
@@ -87,14 +89,14 @@ export async function useConfirmation(
   const id = idOf(token);
   // An operation that accepts another operation's token compares the shown state itself.
   const [used] = await sql<{ bound: string | null }[]>`
-    update agent_confirmations set used_at = clock_timestamp()
-    where property_id = ${scope} and id = ${id} and used_at is null and expires_at > clock_timestamp()
+    update agent_confirmations set used_at = statement_timestamp()
+    where property_id = ${scope} and id = ${id} and used_at is null and expires_at > statement_timestamp()
       and (tool = ${operation.name} and arguments_hash = ${argumentsHash}
         or tool = ${operation.confirmedBy ?? null} and bound is not null)
     returning bound`;
   if (used) return used;
   const [stored] = await sql<StoredToken[]>`
-    select tool, used_at is not null as used, expires_at <= clock_timestamp() as expired
+    select tool, used_at is not null as used, expires_at <= statement_timestamp() as expired
     from agent_confirmations where property_id = ${scope} and id = ${id}`;
   throw invalid("confirm_token", refusal(operation, stored));
 }

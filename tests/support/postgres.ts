@@ -3,8 +3,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import postgres from "postgres";
 import type { TestProject } from "vitest/node";
-import { startEmbedded } from "#db/embedded/start.ts";
+import { type EmbeddedDatabase, startEmbedded } from "#db/embedded/start.ts";
 import { migrate } from "#db/migrate.ts";
+import { KEEPING, openStatementLog } from "./statements/statement-log.ts";
 
 const TEMPLATE = "marketing_template";
 
@@ -15,21 +16,37 @@ const TEMPLATE = "marketing_template";
 export default async function setup(project: TestProject) {
   const given = process.env.TEST_DATABASE_URL;
   const folder = given ? null : await mkdtemp(join(tmpdir(), "marketing-"));
-  const embedded = folder ? await startEmbedded({ dataDir: folder, durable: false }) : null;
+  const embedded = folder ? await startKeeping(folder) : null;
   const server = given ?? embedded!.url;
   const admin = postgres(server, { max: 1, onnotice: () => {} });
   const template = given ? `${TEMPLATE}_${process.pid}` : TEMPLATE;
   await admin.unsafe(`create database ${template}`);
   await migrate(withDatabase(server, template));
+  const statements = await openStatementLog(admin, template, (database) => withDatabase(server, database));
   project.provide("server", server);
   project.provide("template", template);
   project.provide("updatesSnapshots", project.config.snapshotOptions.updateSnapshot === "all");
   return async () => {
+    const verdict = await Promise.allSettled([statements?.check()]);
+    await statements?.close();
     if (given) await admin.unsafe(`drop database if exists ${template} with (force)`);
     await admin.end();
     await embedded?.stop();
     if (folder) await rm(folder, { recursive: true, force: true });
+    if (verdict[0].status === "rejected") throw verdict[0].reason;
   };
+}
+
+/** A server of our own that keeps the statements it runs. Its settings are read when it starts. */
+async function startKeeping(dataDir: string): Promise<EmbeddedDatabase> {
+  const first = await startEmbedded({ dataDir, durable: false });
+  const admin = postgres(first.url, { max: 1, onnotice: () => {} });
+  for (const [name, value] of Object.entries(KEEPING)) {
+    await admin.unsafe(`alter system set ${name} = '${value}'`);
+  }
+  await admin.end();
+  await first.stop();
+  return startEmbedded({ dataDir, durable: false });
 }
 
 export function withDatabase(server: string, database: string): string {

@@ -105,17 +105,18 @@ export async function transactAgain<T>(
 /** Fails the jobs of every property whose row on the queue is gone. As the system. */
 export async function failAbandoned(sql: Sql, table: Table, work: { name: string }): Promise<void> {
   const isOpen = sql`status in ('queued', 'processing') and updated_at < now() - interval '1 minute'`;
-  const open = await sql<{ id: string }[]>`select id from ${identifier(table.name)} where ${isOpen}`;
+  const open = await sql<{ property_id: string; id: string }[]>`
+    select property_id, id from ${identifier(table.name)} where ${isOpen}`;
   if (open.length === 0) return;
   // Read after the jobs: a job ends before its row leaves the queue, and the update below then skips it.
   const queued = await sql<{ id: string }[]>`
     select input ->> 'jobId' as id from queue
     where name = ${work.name} and state <> 'dead' and input ->> 'jobId' = any(${open.map(({ id }) => id)}::text[])`;
   const alive = new Set(queued.map(({ id }) => id));
-  const abandoned = open.flatMap(({ id }) => (alive.has(id) ? [] : [id]));
-  if (abandoned.length === 0) return;
-  await sql`
-    update ${identifier(table.name)} set status = 'failed', error = 'The job was given up after too many failed tries.',
-      completed_at = now(), updated_at = now()
-    where id = any(${abandoned}::uuid[]) and ${isOpen}`;
+  for (const { property_id, id } of open.filter((one) => !alive.has(one.id))) {
+    await sql`
+      update ${identifier(table.name)} set status = 'failed', error = 'The job was given up after too many failed tries.',
+        completed_at = now(), updated_at = now()
+      where property_id = ${property_id} and id = ${id} and ${isOpen}`;
+  }
 }

@@ -1,0 +1,52 @@
+import { loadModule, parseSync } from "libpg-query";
+import { ALLOWED } from "./allowed.ts";
+import { type Breach, breachesOf, RULES } from "./rules.ts";
+import type { SchemaFacts } from "./schema-facts.ts";
+import { writtenByTests } from "./written-by-tests.ts";
+
+export interface Judged {
+  /** Statements of the service's own. */
+  read: number;
+  broken: { text: string; breaches: Breach[] }[];
+}
+
+/** PostgreSQL's own look-ups for foreign keys. */
+const FOREIGN_KEY = /\bONLY "/;
+
+/** Judges statements in the form of pg_stat_statements, but for the tests' own. */
+export async function judge(texts: readonly string[], facts: SchemaFacts): Promise<Judged> {
+  await loadModule();
+  const own = texts.filter((text) => !FOREIGN_KEY.test(text));
+  const isOfTests = writtenByTests();
+  const broken = own.flatMap((text) => {
+    const breaches = breachesOf(parsed(text), facts).filter((breach) => !isAllowed(breach, text));
+    return breaches.length > 0 && !isOfTests(text) ? [{ text, breaches }] : [];
+  });
+  return { read: own.length, broken };
+}
+
+export function report({ read, broken }: Judged): string {
+  const each = broken.map(({ text, breaches }) => {
+    const lines = breaches.map(({ rule, by }) => `  ${rule} (${by}): ${RULES[rule]}`);
+    return [...new Set(lines), text.trim()].join("\n");
+  });
+  return `${broken.length} of ${read} statements cannot run on a distributed PostgreSQL:\n\n${each.join("\n\n")}`;
+}
+
+/** A function's statement may be an expression. */
+function parsed(text: string): unknown {
+  try {
+    return parseSync(text);
+  } catch (error) {
+    try {
+      return parseSync(`select ${text}`);
+    } catch {
+      throw new Error(`PostgreSQL's parser does not read a statement that a test has run: ${text}`, { cause: error });
+    }
+  }
+}
+
+function isAllowed({ rule }: Breach, text: string): boolean {
+  const words = text.replace(/\s+/g, " ");
+  return ALLOWED.some((allowed) => allowed.rule === rule && words.includes(allowed.words));
+}

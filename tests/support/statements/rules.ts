@@ -1,0 +1,90 @@
+import type { SchemaFacts } from "./schema-facts.ts";
+import { breachesOfRouting } from "./routing.ts";
+import { breachesOfLocality } from "./locality.ts";
+import { type Fields, type Found, fieldsOf, listOf, nodesIn, type Query, queriesIn } from "./tree.ts";
+import { hasColumn, isMutable, nameOf, volatilityOf } from "./volatility.ts";
+
+/** The rules by which a statement can run on tables that are distributed by property_id, and how to keep each. */
+export const RULES = {
+  A: "`do update set` takes immutable functions alone: write excluded.updated_at instead of now()",
+  B: "`insert … select` needs `returning` or `on conflict`: add `returning 1`",
+  C: "`values` takes no subquery: write `insert … select`",
+  D: "an update takes no volatile function, none that is not immutable inside case or coalesce, and no stable one over a column: read the moment in a CTE",
+  E: "`returning` takes immutable expressions alone: return the columns, and print them in a select around it",
+  F: "a statement that writes tenants' rows, or tests them by a correlated subquery, reads no local table: ask for the ids first, and pass them",
+  G: "each tenant's table in a statement has a property_id = $n of its own",
+} as const;
+
+export type Rule = keyof typeof RULES;
+
+export interface Breach {
+  rule: Rule;
+  /** What broke it: a function, or a table. */
+  by: string;
+}
+
+/** Where a parsed statement breaks the rules. */
+export function breachesOf(statement: unknown, facts: SchemaFacts): Breach[] {
+  const queries = [...queriesIn(statement)];
+  const writes = queries.filter(({ fields }) => isSpread(targetOf(fields), facts));
+  return [
+    ...writes.flatMap((write) => [
+      ...ofConflict(write, facts),
+      ...ofInsert(write, facts),
+      ...ofUpdate(write, facts),
+      ...ofReturning(write, facts),
+    ]),
+    ...breachesOfLocality(queries, facts).map((by) => ({ rule: "F" as const, by })),
+    ...breachesOfRouting(queries, facts).map((by) => ({ rule: "G" as const, by })),
+  ];
+}
+
+/** The table that a query writes, or "". */
+export function targetOf({ relation }: Fields): string {
+  return String(fieldsOf(relation).relname ?? "");
+}
+
+/** Distributed, or whole on every node. */
+function isSpread(table: string, facts: SchemaFacts): boolean {
+  return facts.tables.has(table) && !facts.local.has(table);
+}
+
+function ofConflict({ fields }: Query, facts: SchemaFacts): Breach[] {
+  const { targetList, whereClause } = fieldsOf(fields.onConflictClause);
+  return mutableIn([targetList, whereClause], facts).map((found) => ({ rule: "A", by: nameOf(found) }));
+}
+
+function ofInsert({ type, fields }: Query, facts: SchemaFacts): Breach[] {
+  if (type !== "InsertStmt") return [];
+  const table = targetOf(fields);
+  const { valuesLists } = fieldsOf(fieldsOf(fields.selectStmt).SelectStmt);
+  if (valuesLists) return isIn("SubLink", valuesLists) ? [{ rule: "C", by: table }] : [];
+  const isGuarded = !fields.selectStmt || fields.returningClause || fields.onConflictClause;
+  return isGuarded || !facts.tenant.has(table) ? [] : [{ rule: "B", by: table }];
+}
+
+function ofUpdate({ type, fields }: Query, facts: SchemaFacts): Breach[] {
+  if (type !== "UpdateStmt") return [];
+  const written = [fields.targetList, fields.whereClause];
+  const refused = [
+    ...[...nodesIn(written)].filter((found) => volatilityOf(found, facts) === "volatile"),
+    ...[...nodesIn(written)]
+      .filter((found) => found.type === "CaseExpr" || found.type === "CoalesceExpr")
+      .flatMap((choice) => mutableIn(choice.fields, facts)),
+    ...mutableIn(written, facts).filter((found) => hasColumn(found.fields, facts)),
+  ];
+  return [...new Set(refused.map(nameOf))].map((by) => ({ rule: "D", by }));
+}
+
+function ofReturning({ fields }: Query, facts: SchemaFacts): Breach[] {
+  const { exprs } = fieldsOf(fields.returningClause);
+  return mutableIn(listOf(exprs), facts).map((found) => ({ rule: "E", by: nameOf(found) }));
+}
+
+function mutableIn(value: unknown, facts: SchemaFacts): Found[] {
+  return [...nodesIn(value)].filter((found) => isMutable(found, facts));
+}
+
+function isIn(type: string, value: unknown): boolean {
+  return [...nodesIn(value)].some((found) => found.type === type);
+}

@@ -1,0 +1,81 @@
+/** The fields of a node of PostgreSQL's own parse tree. */
+export type Fields = Readonly<Record<string, unknown>>;
+
+export interface Found {
+  type: string;
+  fields: Fields;
+}
+
+/** A select, insert, update or delete, with the names of the CTEs that it may read. */
+export interface Query extends Found {
+  ctes: ReadonlySet<string>;
+}
+
+/** Fields that hold a node bare, without its type around it. */
+const BARE: Readonly<Record<string, string>> = {
+  relation: "RangeVar",
+  larg: "SelectStmt",
+  rarg: "SelectStmt",
+  onConflictClause: "OnConflictClause",
+  typeName: "TypeName",
+};
+
+const QUERIES = new Set(["SelectStmt", "InsertStmt", "UpdateStmt", "DeleteStmt"]);
+
+/** All nodes below, from the outside in. What `enter` refuses is found, and nothing inside it. */
+export function* nodesIn(value: unknown, enter: (found: Found) => boolean = () => true): Generator<Found> {
+  if (Array.isArray(value)) {
+    for (const one of value) yield* nodesIn(one, enter);
+    return;
+  }
+  for (const [name, inside] of Object.entries(fieldsOf(value))) {
+    const type = typeOf(name, inside);
+    if (type === null) {
+      yield* nodesIn(inside, enter);
+      continue;
+    }
+    const found = { type, fields: fieldsOf(inside) };
+    yield found;
+    if (enter(found)) yield* nodesIn(inside, enter);
+  }
+}
+
+/** Every query of a statement, the inner ones included. */
+export function* queriesIn(value: unknown, ctes: ReadonlySet<string> = new Set()): Generator<Query> {
+  for (const { type, fields } of nodesIn(value, (found) => !QUERIES.has(found.type))) {
+    if (!QUERIES.has(type)) continue;
+    const { withClause, ...rest } = fields;
+    const { ctes: parts = [], recursive } = fieldsOf(withClause);
+    let known = new Set(ctes);
+    for (const part of listOf(parts)) {
+      const { ctename, ctequery } = fieldsOf(fieldsOf(part).CommonTableExpr);
+      const after = new Set(known).add(String(ctename));
+      yield* queriesIn(ctequery, recursive ? after : known);
+      known = after;
+    }
+    yield { type, fields: rest, ctes: known };
+    yield* queriesIn(rest, known);
+  }
+}
+
+export function fieldsOf(value: unknown): Fields {
+  return typeof value === "object" && value !== null && !Array.isArray(value) ? (value as Fields) : {};
+}
+
+export function listOf(value: unknown): readonly unknown[] {
+  return Array.isArray(value) ? value : [];
+}
+
+/** The parts of a name: of a column, a function or a type. A star is "*". */
+export function namesIn(list: unknown): string[] {
+  return listOf(list).map((one) => {
+    const { String: text } = fieldsOf(one);
+    return text === undefined ? "*" : String(fieldsOf(text).sval ?? "");
+  });
+}
+
+function typeOf(name: string, inside: unknown): string | null {
+  if (/^[A-Z]/.test(name)) return name;
+  const [first] = Object.keys(fieldsOf(inside));
+  return first !== undefined && !/^[A-Z]/.test(first) ? (BARE[name] ?? null) : null;
+}

@@ -1,0 +1,76 @@
+import type { SchemaFacts, Volatility } from "./schema-facts.ts";
+import { type Fields, type Found, fieldsOf, listOf, namesIn, nodesIn } from "./tree.ts";
+
+const TIMES = ["timestamptz", "timetz"];
+const PRINTED = ["date", "timestamp", "time", "text", "varchar"];
+const TIMESTAMPTZ = "timestamp with time zone";
+
+/** How constant a node is by itself, whatever is inside it. */
+export function volatilityOf({ type, fields }: Found, facts: SchemaFacts): Volatility {
+  if (type === "SQLValueFunction") return "stable";
+  if (type === "FuncCall") return ofFunction(fields, facts);
+  if (type === "A_Expr" && ["+", "-"].includes(namesIn(fields.name).join())) {
+    const sides = [fields.lexpr, fields.rexpr];
+    const isMoved = sides.some((side) => isInterval(side, facts)) && sides.some((side) => isTime(side, facts));
+    return isMoved ? "stable" : "immutable";
+  }
+  if (type === "TypeCast") return ofCast(fields, facts);
+  return "immutable";
+}
+
+export function isMutable(found: Found, facts: SchemaFacts): boolean {
+  return volatilityOf(found, facts) !== "immutable";
+}
+
+/** Whether a column stands anywhere in it. */
+export function hasColumn(value: unknown, facts: SchemaFacts): boolean {
+  return columnsIn(value).some((name) => facts.columns.has(name));
+}
+
+/** What a refusal calls the node. */
+export function nameOf({ type, fields }: Found): string {
+  if (type === "FuncCall") return `${namesIn(fields.funcname).at(-1)}()`;
+  if (type === "TypeCast") return `a cast to ${namesIn(fieldsOf(fields.typeName).names).at(-1)}`;
+  return type === "A_Expr" ? "a time plus or minus an interval" : "the current time";
+}
+
+function ofFunction({ funcname, args }: Fields, facts: SchemaFacts): Volatility {
+  const name = namesIn(funcname).at(-1)!;
+  const known = facts.volatility.get(`${name}/${listOf(args).length}`) ?? facts.volatility.get(name);
+  return known ?? "immutable";
+}
+
+/** PostgreSQL works the cast of a parameter or a constant out before the statement is planned. */
+function ofCast({ arg, typeName }: Fields, facts: SchemaFacts): Volatility {
+  if (!hasColumn(arg, facts)) return "immutable";
+  const target = namesIn(fieldsOf(typeName).names).at(-1)!;
+  const isStable = isTime(arg, facts) ? PRINTED.includes(target) : TIMES.includes(target);
+  return isStable ? "stable" : "immutable";
+}
+
+function isInterval(value: unknown, facts: SchemaFacts): boolean {
+  return [...nodesIn(value)].some(({ type, fields }) => {
+    if (type === "TypeCast") return namesIn(fieldsOf(fields.typeName).names).at(-1) === "interval";
+    if (type === "FuncCall") return namesIn(fields.funcname).at(-1) === "make_interval";
+    return type === "ColumnRef" && isColumnOf(fields, "interval", facts);
+  });
+}
+
+function isTime(value: unknown, facts: SchemaFacts): boolean {
+  return [...nodesIn(value)].some(({ type, fields }) => {
+    if (type === "SQLValueFunction") return true;
+    if (type === "TypeCast") return TIMES.includes(namesIn(fieldsOf(fields.typeName).names).at(-1)!);
+    if (type === "FuncCall") return /^(now|.*_timestamp)$/.test(namesIn(fields.funcname).at(-1)!);
+    return type === "ColumnRef" && isColumnOf(fields, TIMESTAMPTZ, facts);
+  });
+}
+
+function isColumnOf({ fields }: Fields, type: string, facts: SchemaFacts): boolean {
+  return facts.columns.get(namesIn(fields).at(-1)!)?.has(type) ?? false;
+}
+
+function columnsIn(value: unknown): string[] {
+  return [...nodesIn(value)]
+    .filter(({ type }) => type === "ColumnRef")
+    .map(({ fields }) => namesIn(fields.fields).at(-1)!);
+}
