@@ -10,6 +10,8 @@ export default defineConfig({
     // A test that needs more has its own, with the reason.
     testTimeout: 30_000,
     hookTimeout: 30_000,
+    // The run ends by judging its statements. A busy machine takes longer than 10 s, and vitest would leave it green.
+    teardownTimeout: 120_000,
     expect: { poll: { timeout: 20_000 } },
   },
 });

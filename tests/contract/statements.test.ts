@@ -1,4 +1,4 @@
-import { loadModule, parseSync } from "libpg-query";
+import { loadModule, parsePlPgSQLSync, parseSync } from "libpg-query";
 import postgres from "postgres";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type TestDatabase, testDatabase } from "../support/database.ts";
@@ -114,10 +114,7 @@ const CASES: Record<keyof typeof RULES, { refused: [string, string][]; taken: st
         "delete from campaigns where property_id = $1 returning extract(epoch from now() - created_at)",
         "E: extract() / E: now()",
       ],
-      [
-        "insert into campaigns (property_id) values ($1) returning created_at::text",
-        "E: a cast to text",
-      ],
+      ["insert into campaigns (property_id) values ($1) returning created_at::text", "E: a cast to text"],
     ],
     taken: [
       "with changed as (update campaigns set status = $2 where property_id = $1 returning id, updated_at) select id, to_json(updated_at) from changed",
@@ -184,7 +181,10 @@ describe.each(Object.entries(CASES))("rule %s", (_rule, { refused, taken }) => {
 });
 
 test("a statement is told with the rule, what broke it, and what to write instead", async () => {
-  const judged = await judge(["update users set name = $1, sessions_from = clock_timestamp()", "select $1"], facts);
+  const judged = await judge(
+    ["update users set name = $1, sessions_from = clock_timestamp()", "select $1"],
+    facts,
+  );
   expect(report(judged)).toBe(
     `1 of 2 statements cannot run on a distributed PostgreSQL:
 
@@ -201,6 +201,7 @@ test("a statement that only a test sends is not judged", async () => {
 });
 
 test("a template's values may hold braces and templates", () => {
+  // biome-ignore lint/suspicious/noTemplateCurlyInString: the text of a source file
   const source = "f(`select ${a ? sql`b = ${{ c: 1 }.c}` : d} from t`, `no sql`)";
   expect(templatesIn(source)).toEqual(["select $1 from t"]);
 });
@@ -220,7 +221,9 @@ describe("the schema can be distributed too", () => {
       from pg_constraint where contype = 'f' and connamespace = 'public'::regnamespace`,
     );
     expect(keys.length).toBeGreaterThan(facts.tenant.size);
-    expect(keys.filter(({ table, target }) => facts.local.has(table) && !facts.local.has(target))).toEqual([]);
+    expect(keys.filter(({ table, target }) => facts.local.has(table) && !facts.local.has(target))).toEqual(
+      [],
+    );
   });
 
   test("functions that read or write tenants' tables are in plpgsql", async () => {
@@ -231,4 +234,28 @@ describe("the schema can be distributed too", () => {
     const tenants = new RegExp(`\\b(from|join|into|update)\\s+(${[...facts.tenant].join("|")})\\b`);
     expect(functions.filter(({ source }) => tenants.test(source))).toEqual([]);
   });
+
+  test("the statements of functions keep the rules", async () => {
+    const functions = await admin.unsafe<{ language: string; source: string; definition: string }[]>(
+      `select lanname as language, prosrc as source, pg_get_functiondef(p.oid) as definition
+      from pg_proc p join pg_language l on l.oid = p.prolang
+      where pronamespace = 'public'::regnamespace and lanname in ('sql', 'plpgsql')`,
+    );
+    const statements = functions.flatMap(({ language, source, definition }) =>
+      language === "sql" ? [source] : queriesOf(parsePlPgSQLSync(definition)),
+    );
+    const { read, broken } = await judge(statements, facts);
+    expect(read).toBeGreaterThan(functions.length);
+    expect(broken).toEqual([]);
+  });
 });
+
+/** The queries of a parsed function, without the variable that takes what one answers. */
+function queriesOf(parsed: unknown): string[] {
+  const queries: string[] = [];
+  JSON.stringify(parsed, (name, value) => {
+    if (name === "query" && typeof value === "string") queries.push(value.replace(/^\s*[\w.]+\s*:=/, ""));
+    return value;
+  });
+  return queries;
+}

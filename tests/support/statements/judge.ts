@@ -5,7 +5,7 @@ import type { SchemaFacts } from "./schema-facts.ts";
 import { writtenByTests } from "./written-by-tests.ts";
 
 export interface Judged {
-  /** Statements of the service's own. */
+  /** How many statements there were, the tests' own among them. */
   read: number;
   broken: { text: string; breaches: Breach[] }[];
 }
@@ -16,13 +16,13 @@ const FOREIGN_KEY = /\bONLY "/;
 /** Judges statements in the form of pg_stat_statements, but for the tests' own. */
 export async function judge(texts: readonly string[], facts: SchemaFacts): Promise<Judged> {
   await loadModule();
-  const own = texts.filter((text) => !FOREIGN_KEY.test(text));
-  const isOfTests = writtenByTests();
-  const broken = own.flatMap((text) => {
+  const sent = texts.filter((text) => !FOREIGN_KEY.test(text));
+  const suspects = sent.flatMap((text) => {
     const breaches = breachesOf(parsed(text), facts).filter((breach) => !isAllowed(breach, text));
-    return breaches.length > 0 && !isOfTests(text) ? [{ text, breaches }] : [];
+    return breaches.length > 0 ? [{ text, breaches }] : [];
   });
-  return { read: own.length, broken };
+  const isOfTests = suspects.length > 0 ? writtenByTests() : () => false;
+  return { read: sent.length, broken: suspects.filter(({ text }) => !isOfTests(text)) };
 }
 
 export function report({ read, broken }: Judged): string {
@@ -41,7 +41,9 @@ function parsed(text: string): unknown {
     try {
       return parseSync(`select ${text}`);
     } catch {
-      throw new Error(`PostgreSQL's parser does not read a statement that a test has run: ${text}`, { cause: error });
+      throw new Error(`PostgreSQL's own parser does not read this statement: ${text}`, {
+        cause: error,
+      });
     }
   }
 }

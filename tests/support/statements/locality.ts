@@ -31,10 +31,12 @@ function testedIn(query: Query, facts: SchemaFacts): string[] {
   const { fields, ctes } = query;
   const isLocal = (table: string) => table === TEMPORARY || facts.local.has(table);
   const own = [...sourcesOf(query, facts), String(fieldsOf(fields.relation).relname ?? "")];
-  const names = rangesIn([fields.fromClause, fields.usingClause, { RangeVar: fields.relation }]).map((range) =>
-    String(fieldsOf(range.alias).aliasname ?? range.relname),
+  const names = rangesIn([fields.fromClause, fields.usingClause, { RangeVar: fields.relation }]).map(
+    (range) => String(fieldsOf(range.alias).aliasname ?? range.relname),
   );
-  const subqueries = [...nodesIn([fields.targetList, fields.whereClause])].filter(({ type }) => type === "SubLink");
+  const subqueries = [...nodesIn([fields.targetList, fields.whereClause])].filter(
+    ({ type }) => type === "SubLink",
+  );
   return subqueries.flatMap(({ fields: { subselect } }) => {
     const isCorrelated = [...nodesIn(subselect)].some(
       ({ type, fields: column }) => type === "ColumnRef" && names.includes(namesIn(column.fields)[0]!),

@@ -53,11 +53,13 @@ function routedIn({ tables, conditions, shared }: Block, facts: SchemaFacts): Se
     const names = [left, right].map((side) => tablesOf(side, tables));
     const [one, other] = names as [string[], string[]];
     if (one.length > 0 && other.length > 0) pairs.push([...one, ...other]);
-    else if (isGiven(one.length > 0 ? right : left, facts)) for (const name of [...one, ...other]) routed.add(name);
+    else if (isGiven(one.length > 0 ? right : left, facts))
+      for (const name of [...one, ...other]) routed.add(name);
   }
   // A pair routes its other half, which may be half of another pair.
   for (const _ of pairs) {
-    for (const names of pairs) if (names.some((name) => routed.has(name))) for (const name of names) routed.add(name);
+    for (const names of pairs)
+      if (names.some((name) => routed.has(name))) for (const name of names) routed.add(name);
   }
   return routed;
 }
@@ -86,7 +88,9 @@ function tablesOf(expression: unknown, tables: ReadonlyMap<string, string>): str
 
 /** A parameter, a constant, or what is made of them: known before the statement is planned. */
 function isGiven(expression: unknown, facts: SchemaFacts): boolean {
-  return [...nodesIn(expression)].every(({ type, fields }) => type !== "SubLink" && !isColumn(type, fields, facts));
+  return [...nodesIn(expression)].every(
+    ({ type, fields }) => type !== "SubLink" && !isColumn(type, fields, facts),
+  );
 }
 
 /** In a function's own statement a name that is no column is one of its parameters. */

@@ -1,6 +1,6 @@
-import type { SchemaFacts } from "./schema-facts.ts";
-import { breachesOfRouting } from "./routing.ts";
 import { breachesOfLocality } from "./locality.ts";
+import { breachesOfRouting } from "./routing.ts";
+import type { SchemaFacts } from "./schema-facts.ts";
 import { type Fields, type Found, fieldsOf, listOf, nodesIn, type Query, queriesIn } from "./tree.ts";
 import { hasColumn, isMutable, nameOf, volatilityOf } from "./volatility.ts";
 

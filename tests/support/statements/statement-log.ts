@@ -4,11 +4,11 @@ import { schemaFacts } from "./schema-facts.ts";
 
 const ROLES = ["app_property", "app_system", "app_reader"];
 
-/** Settings of a server that keeps every statement of a run, those of functions included. */
+/** Settings of a server that keeps each statement of a run. Without utility statements, of which each SET is one. */
 export const KEEPING = {
   shared_preload_libraries: "pg_stat_statements",
   "pg_stat_statements.max": "100000",
-  "pg_stat_statements.track": "all",
+  "pg_stat_statements.track": "top",
   "pg_stat_statements.track_utility": "off",
   "pg_stat_statements.save": "off",
 };
@@ -44,7 +44,10 @@ export async function openStatementLog(
         where r.rolname = any(${ROLES}) and s.dbid <> all(${before.map(({ dbid }) => dbid)}::oid[])`;
       const migrated = postgres(urlOf(template), { max: 1, onnotice: () => {} });
       const facts = await schemaFacts(migrated).finally(() => migrated.end());
-      const judged = await judge(texts.map(({ query }) => query), facts);
+      const judged = await judge(
+        texts.map(({ query }) => query),
+        facts,
+      );
       if (judged.broken.length > 0) throw new Error(report(judged));
     },
     close: async () => {

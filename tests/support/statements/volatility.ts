@@ -11,7 +11,8 @@ export function volatilityOf({ type, fields }: Found, facts: SchemaFacts): Volat
   if (type === "FuncCall") return ofFunction(fields, facts);
   if (type === "A_Expr" && ["+", "-"].includes(namesIn(fields.name).join())) {
     const sides = [fields.lexpr, fields.rexpr];
-    const isMoved = sides.some((side) => isInterval(side, facts)) && sides.some((side) => isTime(side, facts));
+    const isMoved =
+      sides.some((side) => isInterval(side, facts)) && sides.some((side) => isTime(side, facts));
     return isMoved ? "stable" : "immutable";
   }
   if (type === "TypeCast") return ofCast(fields, facts);

@@ -86,7 +86,7 @@ test("a stored row gives its own hashes again, and another one does not", async 
       select c.record_hash = ${recordHash("consent_records", "c")} as record,
         c.detail_hash = ${detailHash("consent_records", "c")} as detail,
         c.detail_hash = salted_hash(c.salt, '["other words"]') as other
-      from consent_records c where c.id = ${consent_id as string}`,
+      from consent_records c where c.property_id = ${fixture.property.id} and c.id = ${consent_id as string}`,
   );
   expect(row).toEqual({ record: true, detail: true, other: false });
 });

@@ -1,4 +1,4 @@
-import { identifier } from "#db/sql.ts";
+import { identifier, join } from "#db/sql.ts";
 import type { Context } from "#runtime/operation/context.ts";
 import { type ImportParams, MATCH_KEYS, type MatchKey } from "#tools/imports/job/import-job.ts";
 import type { Staged } from "#tools/imports/read/rows.ts";
@@ -47,18 +47,18 @@ export async function stageRows(
   const skipsUnknown = params.mode === "update_only";
   await sql`
     insert into import_rows
-    select r.*, p.id, p.status, l.excluded or p.status = 'self_excluded' or ${excludedBy(context, lists)}, case
+    select r.*, p.id, p.status, l.excluded or p.status = 'self_excluded' or x.id is not null, case
       when l.erased or p.status = 'erased' then 'erased'
       when p.import_job_id = ${jobId} or ${isLater(context, used)} then 'duplicate_in_file'
       when r.status = any(${KEPT_STATUSES}::text[]) and r.status is distinct from p.status then 'type_mismatch'
       when p.id is not null and ${skipsExisting} then 'skip'
       when p.id is null and ${skipsUnknown} then 'skip'
-      when p.id is null and r.match_on <> 'player_id' and exists (
-        select from players o
-        where o.property_id = ${property.id} and o.player_id = r.player_id and o.deleted_at is null) then 'conflict'
+      when o.id is not null then 'conflict'
       end
     from import_file r
       left join lateral (${matches(context, used)}) p on true
+      left join lateral (${namesakes(context)}) o on true
+      left join lateral (${exclusions(context, lists)}) x on true
       left join lateral (
         -- The player with the row's player_id keeps an address that another player's erasure has barred.
         select bool_or(s.reason = 'erased' and not coalesce(
@@ -109,12 +109,21 @@ async function exclusionLists({ sql, property }: Context): Promise<Lists> {
   return lists!;
 }
 
-function excludedBy({ sql, property }: Context, lists: Lists) {
+/** The player who has the player_id of row `r`, where the row means nobody by its email or phone. */
+function namesakes({ sql, property }: Context) {
+  return sql`
+    select o.id from players o
+    where p.id is null and r.match_on <> 'player_id' and o.property_id = ${property.id}
+      and o.player_id = r.player_id and o.deleted_at is null limit 1`;
+}
+
+/** A self-exclusion of the person of row `r`. */
+function exclusions({ sql, property }: Context, lists: Lists) {
   const active = sql`x.property_id = ${property.id} and x.starts_at <= now() and (x.ends_at is null or x.ends_at > now())`;
-  const people = sql`exists (
-    select from self_exclusions x where ${active} and x.identity_hash = r.identity_hash)`;
-  const addresses = sql`exists (
-    select from self_exclusions x
-    where ${active} and x.address_hashes && array_remove(array[r.email_hash, r.phone_hash], null))`;
-  return sql`(${lists.people ? people : sql`false`} or ${lists.addresses ? addresses : sql`false`})`;
+  const people = sql`select x.id from self_exclusions x where ${active} and x.identity_hash = r.identity_hash`;
+  const addresses = sql`
+    select x.id from self_exclusions x
+    where ${active} and x.address_hashes && array_remove(array[r.email_hash, r.phone_hash], null)`;
+  const asked = [...(lists.people ? [people] : []), ...(lists.addresses ? [addresses] : [])];
+  return asked.length > 0 ? sql`${join(asked, " union all ")} limit 1` : sql`select null::uuid as id`;
 }

@@ -243,5 +243,6 @@ async function insert(sql: Sql, property: Property, table: string, rows: object[
   if (records.length === 0) return;
   const columns = join(Object.keys(records[0]!).map(identifier));
   await sql`insert into ${identifier(table)} (${columns})
-    select ${columns} from jsonb_populate_recordset(null::${identifier(table)}, ${records}::jsonb)`;
+    select ${columns} from jsonb_populate_recordset(null::${identifier(table)}, ${records}::jsonb)
+    returning 1`;
 }

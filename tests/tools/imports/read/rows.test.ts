@@ -273,7 +273,8 @@ test("an import turns no consent on by itself; with its evidence each grant is i
     select occurred_at, actor_type, channel,
       record_hash = ${recordHash("consent_records", "c")}
         and detail_hash = ${detailHash("consent_records", "c")} as intact
-    from consent_records c where consent_source = 'club desk' order by occurred_at`,
+    from consent_records c
+    where c.property_id = ${imports.service.tenant.id} and consent_source = 'club desk' order by occurred_at`,
   );
   expect(records.map(({ intact }) => intact)).toEqual([true, true]);
   expect(records[0]).toMatchObject({
