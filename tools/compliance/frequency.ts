@@ -45,8 +45,9 @@ function applicable({ property, channel, tags }: CapOptions): Fragment {
   const words = Object.entries(CAPPED_CHANNELS)
     .filter(([, channels]) => (channels as readonly string[]).includes(channel))
     .map(([word]) => `'${word}'`);
-  if (words.length === 0) return sql`false`;
-  return sql`r.property_id = ${property.id}::uuid and r.is_active and r.channel in (${raw(words.join(", "))})
+  const own = sql`r.property_id = ${property.id}::uuid`;
+  if (words.length === 0) return sql`${own} and false`;
+  return sql`${own} and r.is_active and r.channel in (${raw(words.join(", "))})
     and (r.tag is null or r.tag = any(${[...tags]}::text[]))`;
 }
 
