@@ -52,7 +52,7 @@ function listOperation(table: Table): Operation {
       filters: filters.optional(),
       select: z.string().optional().describe("Columns to return, separated by commas. Default: all."),
       order: z.string().optional().describe('Such as "created_at.desc" or "last_name.asc,id".'),
-      limit: z.union([z.int(), z.string()]).optional().describe("1 to 1000. Default 50."),
+      limit: z.union([z.int(), z.string()]).optional().describe("0 to 1000. Default 50."),
       offset: z.union([z.int(), z.string()]).optional().describe("Rows to pass over. Default 0."),
       cursor: z.string().optional().describe("Empty for the first page, then the last answer's next_cursor."),
       count: z

@@ -12,6 +12,8 @@ export function kindOf(schema: z.ZodType): FieldKind {
   if (schema instanceof z.ZodBoolean) return "boolean";
   if (schema instanceof z.ZodUnion && schema.options.some((option) => option instanceof z.ZodBoolean))
     return "choice";
+  if (schema instanceof z.ZodUnion && schema.options.some((option) => option instanceof z.ZodNumber))
+    return "number";
   if (schema instanceof z.ZodNumber) return "number";
   if (schema instanceof z.ZodArray) return kindOf(schema.element as z.ZodType) === "json" ? "json" : "list";
   if (schema instanceof z.ZodObject || schema instanceof z.ZodRecord || schema instanceof z.ZodUnknown)

@@ -34,6 +34,7 @@ export const ROOMS: Readonly<Record<string, readonly string[]>> = {
   "transports/app": ["app.ts"],
   "transports/cli": ["run.ts"],
   "transports/docs": ["guides.ts"],
+  "transports/examples": ["demo-records.ts", "examples.ts", "record-ids.ts"],
   "transports/mcp": ["discovery.ts", "endpoint.ts", "identity.ts"],
   "transports/mcp/calls": ["call-tool.ts"],
   "transports/mcp/resources": ["prompts.ts", "resources.ts"],

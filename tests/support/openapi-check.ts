@@ -11,12 +11,18 @@ interface Described {
 interface Schema {
   type?: string;
   anyOf?: Schema[];
+  items?: Schema;
+  const?: unknown;
+  maxProperties?: number;
+  properties?: Record<string, Schema>;
 }
+
+type Content = Record<string, { schema: Schema }>;
 
 interface Response {
   $ref?: string;
   headers?: Record<string, object>;
-  content?: Record<string, { schema: Schema }>;
+  content?: Content;
 }
 
 export interface Exchange {
@@ -64,15 +70,38 @@ export function undescribed(exchange: Exchange): string | null {
   const content = response.content?.[type];
   if (!content) return `${method} ${place}: ${status} as ${type} is not described`;
   if (!type.endsWith("json") || /(^|&)select=/.test(query)) return null;
-  const check = validator(expected(content.schema, exchange));
+  const check = validator(expected(response.content!, type, exchange));
   return check(body) ? null : `${method} ${place} ${status}: ${ajv.errorsText(check.errors)}`;
 }
 
-/** Of several shapes, the one that comes unasked: of one record, or of as many as went out. */
-function expected(schema: Schema, { headers, many, status }: Exchange): Schema {
-  const asked = Object.keys(headers).some((name) => /^prefer$/i.test(name));
-  if (!schema.anyOf || asked || status >= 400) return schema;
-  return schema.anyOf.find(({ type }) => !many || type === "array")!;
+const NOTHING: Schema = { type: "object", maxProperties: 1, properties: { dry_run: { const: true } } };
+
+/** The schema of the form that the request asks for, as the description of the answer says it in words. */
+function expected(content: Content, type: string, { method, headers, many, status }: Exchange): Schema {
+  const { schema } = content[type]!;
+  const prefer = Object.entries(headers).find(([name]) => /^prefer$/i.test(name))?.[1] ?? "";
+  if (status >= 400 || method === "GET" || type !== "application/json") return schema;
+  if (/return=minimal/.test(prefer)) return NOTHING;
+  const isWhole = /return=representation/.test(prefer);
+  const record = method === "DELETE" && isWhole ? shown(content) : schema;
+  // A record that is left as it is is answered by an empty array.
+  if (/resolution=ignore/.test(prefer)) return many || isWhole ? arrayOf(record) : {};
+  return many || isWhole ? arrayOf(record) : record;
+}
+
+const arrays = new Map<Schema, Schema>();
+
+/** One object for each schema: compiled validators are kept by it. */
+function arrayOf(items: Schema): Schema {
+  if (items.type === "array") return items;
+  const array = arrays.get(items) ?? { type: "array", items };
+  arrays.set(items, array);
+  return array;
+}
+
+/** The record that a removal has removed. */
+function shown(content: Content): Schema {
+  return content["application/vnd.pgrst.object+json"]!.schema.anyOf!.at(-1)!;
 }
 
 /** Headers by which callers decide, and which the document must know where they are answered. */

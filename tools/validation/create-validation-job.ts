@@ -5,6 +5,7 @@ import { viewOf } from "#runtime/operation/columns.ts";
 import type { Context } from "#runtime/operation/context.ts";
 import { tool } from "#runtime/operation/operation.ts";
 import { insert, update } from "#runtime/operation/rows.ts";
+import type { Row } from "#runtime/operation/table.ts";
 import { statusUrl } from "#tools/jobs/async-job.ts";
 import { addressHash, normalizeEmail } from "#tools/people/address.ts";
 import { audienceOf } from "#tools/segments/rules/references.ts";
@@ -61,17 +62,26 @@ export default tool({
     const rows = emails ? rowsOf(emails) : player_ids ? await rowsOfPlayers(context, player_ids) : null;
     const id = randomUUIDv7();
     const url = statusUrl(context, validationJobs, id);
-    const job = { id, type, params, status_url: url, result_url: `${url}/results` };
-    const queued = await insert(context, validationJobs, job);
+    const addresses = { status_url: url, result_url: `${url}/results` };
+    const queued = await insert(context, validationJobs, { id, type, params, ...addresses });
     context.enqueue(ValidateEmails, { jobId: id });
-    if (!rows) return dry_run ? { ...queued, total: await countPlayers(context, segment_id) } : queued;
+    if (!rows) {
+      return dry_run
+        ? counted(context, { ...queued, total: await countPlayers(context, segment_id) })
+        : queued;
+    }
     const total = await insertRows(context, id, rows);
-    return update(context, validationJobs, id, {
-      total,
-      skipped: (emails ?? player_ids)!.length - total,
-    });
+    const skipped = (emails ?? player_ids)!.length - total;
+    const job = await update(context, validationJobs, id, { total, skipped });
+    return dry_run ? counted(context, job) : job;
   },
 });
+
+/** The answer of a dry run: there is no job to poll, so it has ended, and the addresses are those of all jobs. */
+function counted({ config }: Context, job: Row): Row {
+  const all = `${config.baseUrl}/api/${validationJobs.name}`;
+  return { ...job, status: "completed", status_url: all, result_url: all };
+}
 
 interface Address {
   email: string;

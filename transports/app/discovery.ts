@@ -2,6 +2,8 @@ import type { Service } from "#runtime/funnel/service.ts";
 import type { Catalog } from "#runtime/operation/catalog.ts";
 import { CURRENT_VERSION } from "#runtime/operation/versions.ts";
 import { guides } from "#transports/docs/guides.ts";
+import { demoRecords } from "#transports/examples/demo-records.ts";
+import { withRecords } from "#transports/examples/record-ids.ts";
 import type { AdmissionControl } from "#transports/http/admission.ts";
 import { answer } from "#transports/http/answer.ts";
 import { admitted, type Http } from "#transports/http/handlers.ts";
@@ -39,7 +41,7 @@ export function mountDiscovery(
     "/api/openapi.json",
     admitted(control, async ({ frame }) => {
       specification ??= JSON.stringify(openApi(catalog, baseUrl));
-      return answer(frame, 200, specification);
+      return answer(frame, 200, withRecords(specification, await demoRecords(service, catalog)));
     }),
   );
   app.get(

@@ -6,19 +6,15 @@ import type { Endpoint } from "./endpoint.ts";
 import { type HeaderName, headerReferences } from "./responses.ts";
 import { type Json, jsonSchema, referenceTo, type Schemas, schemaName } from "./schemas.ts";
 
-/** The answer of a write with `Prefer: return=minimal`. */
-export const NOTHING: Json = {
-  type: "object",
-  description: "For Prefer: return=minimal.",
-  properties: { dry_run: { const: true } },
-  additionalProperties: false,
-};
-
 /** The success responses of an endpoint, by status. */
 export function successes(endpoint: Endpoint, schemas: Schemas): Json {
   const { operation } = endpoint;
   const content = contentOf(endpoint, schemas);
-  const success = { description: "Success.", headers: headerReferences(headersOf(endpoint)), content };
+  const success = {
+    description: descriptionOf(endpoint),
+    headers: headerReferences(headersOf(endpoint)),
+    content,
+  };
   const upsert = {
     ...success,
     description: "With Prefer: resolution=…: the record was changed, or left as it was.",
@@ -40,25 +36,26 @@ function contentOf(endpoint: Endpoint, schemas: Schemas): Json {
   if (!crud) return { [TYPES.json]: { schema: output() }, ...(isRows && rowContent(output(), text)) };
   const record = referenceTo(schemaName(crud.table));
   const own = crud.verb === "delete" || operation.secrets.length > 0 ? output() : record;
-  const shapes = shapesOf(endpoint, own, record);
-  const single = crud.verb === "delete" ? { anyOf: [own, record] } : crud.verb === "list" ? record : own;
+  const single = crud.verb === "delete" ? { anyOf: [own, record] } : own;
   return {
-    [TYPES.json]: { schema: shapes.length === 1 ? shapes[0] : { anyOf: shapes } },
+    [TYPES.json]: { schema: isSeveral(endpoint) ? { type: "array", items: own } : own },
     [TYPES.object]: { schema: single },
     [TYPES.csv]: text,
   };
 }
 
-/** The JSON forms of an answer. The first is the one without a Prefer header. */
-function shapesOf({ operation, isMatching }: Endpoint, own: Json, record: Json): Json[] {
-  const several = (items: Json) => ({ type: "array", items });
-  const nothing = referenceTo("Nothing");
+/** Whether the answer without a Prefer header is an array. */
+function isSeveral({ operation, isMatching }: Endpoint): boolean {
+  return operation.crud?.verb === "list" || isMatching;
+}
+
+/** The schema is that of the plain request. Its other forms are said in words: a choice would cost each caller a cast. */
+function descriptionOf({ operation }: Endpoint): string {
   const verb = operation.crud?.verb;
-  if (verb === "list") return [several(record)];
-  if (verb === "get") return [own];
-  if (verb === "update") return [...(isMatching ? [] : [own]), several(own), nothing];
-  if (verb === "create") return [own, several(own), nothing];
-  return [isMatching ? several(own) : own, several(record), nothing];
+  if (verb === undefined || verb === "list" || verb === "get") return "Success.";
+  const several = verb === "create" ? "With an array in the body: an array of them. " : "";
+  const what = verb === "delete" ? "what was deleted" : "what was written";
+  return `Success. ${several}With Prefer: return=representation: an array of ${what}. With return=minimal: an empty object.`;
 }
 
 function headersOf(endpoint: Endpoint): HeaderName[] {

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import type { Operation } from "#runtime/operation/operation.ts";
+import { exampleOf } from "#transports/examples/examples.ts";
 import { type Json, jsonSchema, referenceTo, type Schemas, schemaName } from "./schemas.ts";
 
 const MAX_RECORDS = 1000;
@@ -10,7 +11,9 @@ export function requestBody(operation: Operation, schemas: Schemas): Json {
   const input = crud?.verb === "update" ? operation.input.omit({ id: true }) : operation.input;
   const schema = jsonSchema(input, "input", schemas);
   const required = Array.isArray(schema.required) && schema.required.length > 0;
-  if (crud?.verb !== "create") return { required, content: { "application/json": { schema } } };
+  const { id, ...fields } = exampleOf(operation);
+  const example = crud ? fields : { ...(id !== undefined && { id }), ...fields };
+  if (crud?.verb !== "create") return { required, content: { "application/json": { schema, example } } };
   const name = `New${schemaName(crud.table)}`;
   schemas.set(name, schema);
   const one = referenceTo(name);
@@ -18,7 +21,7 @@ export function requestBody(operation: Operation, schemas: Schemas): Json {
   return {
     required,
     content: {
-      "application/json": { schema: { anyOf: [one, several] } },
+      "application/json": { schema: { anyOf: [one, several] }, example },
       ...(upload && uploads(operation, upload, schemas)),
     },
   };

@@ -4,16 +4,16 @@ import { recordsAnswer } from "#runtime/operation/operation.ts";
 import { routesOf } from "#runtime/operation/rest-paths.ts";
 import { CURRENT_VERSION, isWhole } from "#runtime/operation/versions.ts";
 import { PATH } from "#transports/mcp/identity.ts";
-import { canUpsert, NOTHING, successes } from "./answers.ts";
+import { canUpsert, successes } from "./answers.ts";
 import { requestBody, uploadParameters } from "./bodies.ts";
 import { CALLBACKS_PATH, callbacksPath } from "./callbacks.ts";
 import { type Endpoint, endpointOf } from "./endpoint.ts";
+import { introduction, TAGS } from "./introduction.ts";
 import { JSON_RPC, MCP_TAG, mcpPath } from "./mcp.ts";
 import {
-  DRY_RUN_OF_MANY_PARAMETER,
-  DRY_RUN_PARAMETER,
+  dryRunParameter,
   filterParameters,
-  ID_PARAMETER,
+  idParameter,
   listParameters,
   parameters,
   rowParameters,
@@ -43,14 +43,16 @@ export function openApi(catalog: Catalog, baseUrl: string): Json {
     info: {
       title: "Player Marketing Service",
       version: CURRENT_VERSION,
-      description:
-        "Casino player marketing: players, consent, compliance, segments, campaigns, webhooks. The same operations are tools at /api/mcp.",
+      description: introduction(baseUrl),
       contact: { name: "Player Marketing Service", url: `${baseUrl}/docs` },
       license: { name: "Proprietary", identifier: "LicenseRef-Proprietary" },
     },
     servers: [{ url: baseUrl }],
     security: [{ apiKey: [] }, { bearer: [] }],
-    tags: [...catalog.domains.map(({ name, title }) => ({ name, description: title })), MCP_TAG],
+    tags: [
+      ...catalog.domains.map(({ name, title }) => ({ name, description: TAGS[name] ?? title })),
+      MCP_TAG,
+    ],
     paths,
     components: {
       securitySchemes: {
@@ -65,7 +67,6 @@ export function openApi(catalog: Catalog, baseUrl: string): Json {
       headers: headers(),
       schemas: {
         Error: ERROR,
-        Nothing: NOTHING,
         JsonRpc: JSON_RPC,
         ...records,
         ...Object.fromEntries(schemas),
@@ -106,15 +107,20 @@ function addressParameters(endpoint: Endpoint, schemas: Schemas): Json[] {
   const { operation, isRecord, isRows, isMatching } = endpoint;
   const { crud } = operation;
   return [
-    ...(isRecord || isRows ? [ID_PARAMETER] : []),
+    ...(isRecord || isRows ? [idParameter(crud?.table ?? operation.beneath!.table)] : []),
     ...(isRows ? rowParameters(operation) : []),
-    ...(crud?.verb === "delete" || isMatching ? [DRY_RUN_PARAMETER] : []),
-    ...(crud?.verb === "create" && operation.status === 201 ? [DRY_RUN_OF_MANY_PARAMETER] : []),
+    // A file's parameters have their own.
+    ...(crud && operation.effect !== "read" && !operation.upload ? [dryRunOf(endpoint)] : []),
     ...(crud?.verb === "create" && !operation.upload ? writeParameters(crud.table, endpoint.isUpsert) : []),
     ...(crud?.verb === "list" ? listParameters(crud.table) : []),
     ...(isMatching ? filterParameters(crud!.table) : []),
     ...uploadParameters(operation, schemas),
   ];
+}
+
+/** A removal and a change of many offer a form the dry run first. */
+function dryRunOf({ operation, isMatching }: Endpoint): Json {
+  return dryRunParameter(operation.crud?.verb === "delete" || isMatching ? true : undefined);
 }
 
 /** The header parameters, by their names in the components. */

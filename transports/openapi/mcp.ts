@@ -48,7 +48,15 @@ export function mcpPath(): Json {
         option("pii", "masked shows no whole address, name or birth date."),
         { $ref: "#/components/parameters/PropertyId" },
       ],
-      requestBody: { required: true, content: { "application/json": { schema: message } } },
+      requestBody: {
+        required: true,
+        content: {
+          "application/json": {
+            schema: message,
+            example: { jsonrpc: "2.0", id: 1, method: "tools/list", params: {} },
+          },
+        },
+      },
       responses: {
         200: answered("The answer.", {
           "application/json": { schema: message },

@@ -3,6 +3,7 @@ import { readableOf } from "#runtime/operation/columns.ts";
 import type { Operation } from "#runtime/operation/operation.ts";
 import type { Table } from "#runtime/operation/table.ts";
 import { CURRENT_VERSION } from "#runtime/operation/versions.ts";
+import { exampleId } from "#transports/examples/record-ids.ts";
 import type { Json } from "./schemas.ts";
 
 export const ID_PARAMETER = {
@@ -13,17 +14,20 @@ export const ID_PARAMETER = {
   schema: { type: "string", format: "uuid" },
 };
 
-export const DRY_RUN_PARAMETER = query(
-  "dry_run",
-  "Returns what would happen, and changes nothing. A delete also takes it in the body.",
-  { type: "boolean", default: false },
-);
+/** The id in the path of a record, with an example. */
+export function idParameter(table: Table): Json {
+  return { ...ID_PARAMETER, example: exampleId(table.name) };
+}
 
-export const DRY_RUN_OF_MANY_PARAMETER = query(
-  "dry_run",
-  "With an array of records: returns what would happen, and stores nothing.",
-  { type: "boolean", default: false },
-);
+/** `example` is what a form offers: a removal is tried first. */
+export function dryRunParameter(example?: true): Json {
+  return {
+    ...query("dry_run", "Returns what would happen, and changes nothing. Default: false.", {
+      type: "boolean",
+    }),
+    ...(example && { example }),
+  };
+}
 
 export function listParameters(table: Table): Json[] {
   const columns = Object.keys(readableOf(table).columns);
@@ -37,7 +41,8 @@ export function listParameters(table: Table): Json[] {
       "Empty for the first page, then the X-Next-Cursor of the last response, or its Link with rel=next.",
       { type: "string" },
     ),
-    FILTERS,
+    // A form sends its example as it stands.
+    filtersParameter({}),
   ];
 }
 
@@ -57,23 +62,26 @@ export function writeParameters(table: Table, isUpsert: boolean): Json[] {
 /** The query of a change of all matching records. */
 export function filterParameters(table: Table): Json[] {
   const columns = Object.keys(readableOf(table).columns);
-  return [selectParameter(columns), FILTERS];
+  return [selectParameter(columns), filtersParameter({ "id.eq": exampleId(table.name) })];
 }
 
 function selectParameter(columns: string[]): Json {
-  const text = `Columns to return, separated by commas. Of: ${columns.join(", ")}.`;
+  const text = `Columns to return, separated by commas. The answer has these alone, and not all that its schema requires. Of: ${columns.join(", ")}.`;
   return query("select", text, { type: "string" });
 }
 
-const FILTERS: Json = {
-  ...query("filters", "Filters: column.operator=value or column=operator.value.", {
-    type: "object",
-    additionalProperties: { type: "string" },
-  }),
-  style: "form",
-  explode: true,
-  example: { "created_at.gte": "2026-01-01T00:00:00Z" },
-};
+function filtersParameter(example: Json): Json {
+  return {
+    ...query(
+      "filters",
+      'Filters as column.operator=value or column=operator.value, such as created_at.gte=2026-01-01T00:00:00Z. In a form an object: {"created_at.gte": "2026-01-01T00:00:00Z"}.',
+      { type: "object", additionalProperties: { type: "string" } },
+    ),
+    style: "form",
+    explode: true,
+    example,
+  };
+}
 
 /** The query of a job's rows: the operation's own options, and the format. */
 export function rowParameters(operation: Operation): Json[] {

@@ -44,12 +44,34 @@ export function jsonSchema(schema: z.ZodType, io: "input" | "output", schemas: S
   const text = JSON.stringify(whole).replaceAll(/"#\/\$defs\/(\w+)"/g, (_, name) =>
     JSON.stringify(`#/components/schemas/${named(name, io)}`),
   );
-  const { $defs = {}, ...json } = JSON.parse(text) as Json & { $defs?: Record<string, Json> };
+  const parsed = JSON.parse(text) as Json & { $defs?: Record<string, Json> };
+  const { $defs = {}, ...json } = io === "input" ? withoutDefaults(parsed) : parsed;
   for (const [name, { id: _id, ...definition }] of Object.entries($defs)) {
     schemas.set(named(name, io), definition);
   }
   return json;
 }
+
+/** The schema with its defaults in its descriptions: makers of types take a field with a default for a required one. */
+function withoutDefaults<T extends Json>({ default: value, ...schema }: T): T {
+  const inner = Object.entries(schema).map(([key, one]) => [key, SCHEMAS[key]?.(one) ?? one]);
+  const words = [schema.description, value !== undefined && `Default: ${JSON.stringify(value)}`];
+  const description = words.filter(Boolean).join(". ").replaceAll("..", ".");
+  return { ...Object.fromEntries(inner), ...(value !== undefined && { description }) };
+}
+
+const each = (value: unknown) =>
+  Object.fromEntries(
+    Object.entries(value as Record<string, Json>).map(([name, one]) => [name, withoutDefaults(one)]),
+  );
+const all = (value: unknown) => (value as Json[]).map(withoutDefaults);
+const one = (value: unknown) => (typeof value === "object" ? withoutDefaults(value as Json) : value);
+
+/** The keywords of a schema that hold other schemas. */
+const SCHEMAS: Readonly<Record<string, (value: unknown) => unknown>> = {
+  ...{ properties: each, $defs: each, anyOf: all, oneOf: all, allOf: all },
+  ...{ items: one, additionalProperties: one },
+};
 
 /** Inputs have a name of their own: a field with a default is optional in an input and always in an output. */
 function named(name: string, io: "input" | "output"): string {

@@ -15,11 +15,18 @@ const HTML = `<!doctype html><html lang="en"><head><meta charset="utf-8"><meta n
 
 const STYLE = `body{margin:0;background:#fafaf8}.wait{padding:48px;font:17px/1.5 system-ui,sans-serif;text-align:center}
 .swagger-ui .info{margin:32px 0}.swagger-ui .opblock .opblock-summary-path{max-width:none}
-.swagger-ui .scheme-container{box-shadow:none;border-bottom:1px solid #e3dfd6;background:none}`;
+.swagger-ui .scheme-container{box-shadow:none;border-bottom:1px solid #e3dfd6;background:none}
+html.dark-mode,html.dark-mode body{background:#1c2022;color:#e4e6e6;color-scheme:dark}
+html.dark-mode .swagger-ui .scheme-container{border-color:#3b4151;background:none}`;
 
 // validatorUrl is null: a validator would send the address of the description to another host.
-const SCRIPT = `SwaggerUIBundle({ url: "/api/openapi.json", dom_id: "#docs", docExpansion: "none", filter: true,
-  deepLinking: true, displayRequestDuration: true, tryItOutEnabled: true, validatorUrl: null,
+// The viewer's style sheet has a dark mode, which a class of the page turns on.
+const SCRIPT = `const dark = matchMedia("(prefers-color-scheme: dark)");
+const paint = () => document.documentElement.classList.toggle("dark-mode", dark.matches);
+dark.addEventListener("change", paint);
+paint();
+SwaggerUIBundle({ url: "/api/openapi.json", dom_id: "#docs", docExpansion: "none", filter: true,
+  deepLinking: true, displayRequestDuration: true, tryItOutEnabled: true, persistAuthorization: true, validatorUrl: null,
   defaultModelsExpandDepth: -1, presets: [SwaggerUIBundle.presets.apis] });`;
 
 /** Mounts the API reference at /docs/api: the OpenAPI description for people, with requests to try. */

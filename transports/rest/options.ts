@@ -14,7 +14,7 @@ export function refuseOptions(query: URLSearchParams, known: ReadonlySet<string>
   }
 }
 
-/** The `dry_run` and the other parameters of an address. The body is the change itself; a removal has none. */
+/** The `dry_run` and the other parameters of an address. Throws `invalid` where the body has a `dry_run` too. */
 export function dryRunOf({ query }: AdmittedRequest, body: unknown) {
   const given = query.getAll("dry_run");
   if (given.length === 0) return { dry: undefined, rest: query };

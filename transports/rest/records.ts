@@ -29,8 +29,7 @@ export async function one(
   const bytes = reads ? Buffer.alloc(0) : await readBody(c.req.raw);
   const body = asObject(readJson(c.req.header("content-type") ?? null, bytes));
   if (Object.hasOwn(body, "id")) throw invalid("id", "belongs in the address, not in the body");
-  // The body that changes one record holds its own `dry_run`, where the operation has one.
-  const { dry, rest } = verb === "delete" ? dryRunOf(request, body) : { rest: request.query };
+  const { dry, rest } = reads ? { rest: request.query } : dryRunOf(request, body);
   refuseOptions(rest);
   const condition = c.req.header("if-match");
   if (condition !== undefined && !isVersioned(table)) throw noEtag();
@@ -93,7 +92,7 @@ export async function create(
   const bytes = await readBody(c.req.raw, operation.mostBytes);
   const body = readJson(c.req.header("content-type") ?? null, bytes);
   const many = Array.isArray(body);
-  const { dry, rest } = many ? dryRunOf(request, body) : { rest: query };
+  const { dry, rest } = dryRunOf(request, body);
   refuseOptions(rest, CREATE_OPTIONS);
   if (many && (body.length === 0 || body.length > 1000)) {
     throw new Fault("invalid", { message: "An array must hold 1 to 1000 records." });
@@ -101,9 +100,11 @@ export async function create(
   const wants = preferences(c);
   if (many && wants.single) expectOne(body.length);
   const chosen = wants.duplicates ? upsert(operation, change, wants.duplicates, query) : operation;
-  const outcome = await invoke(service, chosen, keyed(request, bytes, call), body, {
+  // An operation with a dry run of its own is told of it as in the body.
+  const own = dry !== undefined && Object.hasOwn(chosen.input.shape, "dry_run");
+  const outcome = await invoke(service, chosen, keyed(request, bytes, call), own ? tried(body, dry) : body, {
     many,
-    ...(dry !== undefined && { dry }),
+    ...(dry !== undefined && !own && { dry }),
   });
   const written = wants.duplicates === "ignore" ? newOnes(outcome) : outcome;
   const plural = many || written.body === "[]";
@@ -118,6 +119,12 @@ export async function create(
     shaped(written, { wants, table, many: plural, select, write: true }),
     headers,
   );
+}
+
+function tried(body: unknown, dry: boolean): unknown {
+  return Array.isArray(body)
+    ? body.map((one) => ({ ...asObject(one), dry_run: dry }))
+    : { ...asObject(body), dry_run: dry };
 }
 
 /** The address of a job that continues in the background. */

@@ -160,6 +160,11 @@ async function createCampaigns(run: Run): Promise<string> {
     body_html:
       '<h1>Hello {{ first_name | default: "friend" }}</h1><p>As a <strong>{{ tier }}</strong> member you have $25 free play this weekend.</p>',
   });
+  await run("create_segment", {
+    name: "Dinner guests",
+    description: "Players whom the hosts have invited, one by one.",
+    type: "static",
+  });
   // Created second: the welcome offers to send the first campaign.
   await run("create_campaign", {
     name: "Double points by text",

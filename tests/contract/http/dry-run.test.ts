@@ -153,7 +153,29 @@ test("several new records are tried from their address: who is taken, changed or
   expect(await everything()).toEqual(before);
 });
 
-test("a dry run that the address or the body says otherwise, or of one record that is changed, is refused", async () => {
+test("one new record and one change are tried from the address, of every table, and nothing is stored", async () => {
+  const { body: player } = await service.post("/api/players", { player_id: "one-1", tier: "One" });
+  const before = await everything();
+  const path = `/api/players/${player.id}?dry_run=true`;
+  const changed = await service.request("PATCH", path, { body: { tier: "Two" } });
+  expect(changed.body).toMatchObject({ id: player.id, tier: "Two", dry_run: true });
+  const created = await service.post("/api/players?dry_run=true", { player_id: "one-2" });
+  expect([created.status, created.body]).toEqual([
+    201,
+    expect.objectContaining({ player_id: "one-2", dry_run: true }),
+  ]);
+  const creates = [...CATALOG.operations.values()].filter(({ crud }) => crud?.verb === "create");
+  expect(creates.length).toBeGreaterThan(15);
+  for (const operation of creates.filter(({ access }) => access === "property")) {
+    const { dry_run: _, ...input } = about(operation);
+    const { status, text } = await service.post(`/api/${operation.crud!.table.name}?dry_run=true`, input);
+    expect(status, operation.name).toBeLessThan(500);
+    expect(text, operation.name).not.toContain("unknown option");
+    if (operation.name !== "create_import_job") expect(await everything(), operation.name).toEqual(before);
+  }
+});
+
+test("a dry run that the address or the body says otherwise is refused", async () => {
   const [there] = (await service.get("/api/players?player_id=eq.there")).body;
   const before = await everything();
   for (const [method, path, body] of [
@@ -161,8 +183,8 @@ test("a dry run that the address or the body says otherwise, or of one record th
     ["PATCH", "/api/players?tier=eq.Here&dry_run=true&dry_run=false", { tier: "X" }],
     ["PATCH", "/api/players?tier=eq.Here&dry_run=true", { tier: "X", dry_run: false }],
     ["PATCH", "/api/players?dry_run=true", { tier: "X" }],
-    ["PATCH", `/api/players/${there.id}?dry_run=true`, { tier: "X" }],
-    ["POST", "/api/players?dry_run=true", { player_id: "one" }],
+    ["PATCH", `/api/players/${there.id}?dry_run=`, { tier: "X" }],
+    ["POST", "/api/players?dry_run=1", { player_id: "one" }],
     ["POST", "/api/players?dry_run=", [{ player_id: "one" }]],
     ["POST", "/api/self_exclusions?dry_run=true", [{ email: "x@example.com", dry_run: false }]],
   ] as const) {

@@ -1,0 +1,48 @@
+import { exampleId } from "./record-ids.ts";
+
+const endpoint = { endpointId: exampleId("webhook_endpoints") };
+const user = exampleId("users");
+
+/** Inputs about imports, webhooks and the platform. */
+export const PLATFORM_EXAMPLES = {
+  create_import_job: {
+    csv: "Club No,Email,Tier,Opt in\nP30001,lee.park@example.com,Gold,yes\n",
+    mapping: { "Club No": "player_id", Email: "email", Tier: "tier", "Opt in": "consent.email" },
+    consent: {
+      consentSource: "club desk",
+      consentVersion: "2026-01",
+      consentText: "I agree to receive offers from Demo Casino Resort.",
+    },
+  },
+  list_import_errors: { id: exampleId("import_jobs"), limit: 20 },
+  export_import_errors: { id: exampleId("import_jobs") },
+  create_validation_job: { emails: ["ana.lopez@example.com", "nobody@@example"], level: "syntax" },
+  list_validation_results: { id: exampleId("validation_jobs"), result: "undeliverable", limit: 20 },
+  export_validation_results: { id: exampleId("validation_jobs") },
+  create_webhook_endpoint: {
+    url: "https://crm.example/hooks/player-marketing",
+    events: ["player.created", "consent.revoked"],
+  },
+  update_webhook_endpoint: { id: exampleId("webhook_endpoints"), description: "The CRM" },
+  test_webhook: endpoint,
+  rotate_webhook_secret: { ...endpoint, overlapHours: 24 },
+  replay_webhooks: { ...endpoint, since: "2026-01-01T00:00:00Z", status: "failed", dry_run: true },
+  redeliver_webhook: { deliveryId: exampleId("webhook_deliveries") },
+  create_property: { name: "River Casino", slug: "river", timezone: "America/Chicago", min_age: 21 },
+  update_property: { help_text: "River Casino: call 1-800-555-0100." },
+  create_api_key: { name: "crm", scopes: ["read", "write"], rate_limit: 1000 },
+  revoke_api_key: { key_id: exampleId("api_keys"), dry_run: true },
+  create_user: { email: "host@river.example", password: "a long sentence is a good one", name: "Host" },
+  update_user: { user_id: user, name: "Demo Administrator" },
+  grant_membership: { user_id: user, role: "manager" },
+  revoke_membership: { user_id: user, dry_run: true },
+  login: { email: "admin@demo.example", password: "the one that the first start has shown" },
+  request_password_reset: { email: "admin@demo.example" },
+  confirm_password_reset: {
+    token: "the one of the link in the mail",
+    password: "a long sentence is a good one",
+  },
+  verify_ledger: { ledger: "audit_logs" },
+  list_platform_messages: { limit: 5 },
+  list_platform_audit_logs: { action: "create_property", limit: 5 },
+};
