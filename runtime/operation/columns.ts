@@ -112,6 +112,16 @@ export function conciseColumns(table: Table): string[] | undefined {
   return Object.entries(columnsOf(table)).flatMap(([name, { concise }]) => (concise ? [name] : []));
 }
 
+/** Columns of every record; the caller already knows the property. */
+const BOOKKEEPING = new Set(["property_id", "updated_at"]);
+
+/** The columns that a list shows people and agents that choose none. */
+export function listedColumns(table: Table): string[] {
+  return (
+    conciseColumns(table) ?? Object.keys(readableOf(table).columns).filter((name) => !BOOKKEEPING.has(name))
+  );
+}
+
 /** The values that a copy of a record has in common with it. */
 export function copied(columns: Columns, row: Record<string, unknown>): Record<string, unknown> {
   return Object.fromEntries(Object.entries(row).filter(([name]) => columns[name]?.copied));

@@ -8,7 +8,7 @@ import { CATALOG } from "#tools/catalog.ts";
 import { BLOCK_REASONS } from "#tools/compliance/gate.ts";
 import { DEFER_REASONS } from "#tools/compliance/hours.ts";
 import { OPERATOR_NAMES } from "#tools/segments/rules/operators.ts";
-import { flagOf } from "#transports/cli/arguments.ts";
+import { flagOf, GENERAL } from "#transports/cli/arguments.ts";
 import { guides } from "#transports/docs/guides.ts";
 import { openApi } from "#transports/openapi/document.ts";
 import { anchorOf } from "#transports/pages/guides.ts";
@@ -158,7 +158,7 @@ const NO_OPERATIONS = [
   "unsubscribe_url",
 ];
 const SHELL_VARIABLES = ["IMPORT", "SEGMENT", "CAMPAIGN"];
-const GENERAL_FLAGS = ["property", "json", "with-page", "url", "key", "idempotency-key", "help", "filter"];
+const GENERAL_FLAGS = [...GENERAL, "help", "filter", "no-wait"];
 
 function isGood(path: string, href: string): boolean {
   if (/^(https:\/\/|mailto:)/.test(href)) return true;

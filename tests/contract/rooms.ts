@@ -33,6 +33,7 @@ export const ROOMS: Readonly<Record<string, readonly string[]>> = {
   "tools/users": ["user.ts"],
   "transports/app": ["app.ts"],
   "transports/cli": ["run.ts"],
+  "transports/cli/result": ["people.ts", "table.ts"],
   "transports/docs": ["guides.ts"],
   "transports/examples": ["demo-records.ts", "examples.ts", "record-ids.ts"],
   "transports/mcp": ["discovery.ts", "endpoint.ts", "identity.ts"],
@@ -41,7 +42,6 @@ export const ROOMS: Readonly<Record<string, readonly string[]>> = {
   "transports/mcp/subscriptions": ["streams.ts", "tasks.ts", "watch.ts"],
   "transports/openapi": ["document.ts"],
   "transports/pages": ["opens.ts", "pages.ts"],
-  "transports/start": ["report.ts", "serve.ts", "service.ts"],
 };
 
 /** Rooms that need more. */
@@ -135,4 +135,5 @@ export const WIDE_ROOMS: Readonly<Record<string, readonly string[]>> = {
   "transports/mcp/answers": ["errors.ts", "fit-to-tokens.ts", "masking.ts", "results.ts"],
   "transports/mcp/listing": ["columns.ts", "options.ts", "schemas.ts", "tools.ts", "visible-tools.ts"],
   "transports/rest": ["job-rows.ts", "prefer-header.ts", "routes.ts", "upload.ts"],
+  "transports/start": ["address.ts", "report.ts", "serve.ts", "service.ts"],
 };

@@ -22,6 +22,17 @@ export function wordsOf(operation: Operation, input: Record<string, unknown>): s
   return [operation.name.replaceAll("_", "-"), ...flags];
 }
 
+/** What a command prints: JSON, or a file as every face has it. */
+export async function compared(
+  service: TestService,
+  operation: Operation,
+  words: readonly string[],
+): Promise<Printed> {
+  // A download is recorded each time, and a refusal is not.
+  const file = operation.file && (await inProcess(service, words));
+  return file?.exit === 0 ? file : inProcess(service, [...words, "--json"]);
+}
+
 /** A command as an operator runs it: a process of its own over the service's database. */
 export function asProcess(
   service: TestService,
@@ -59,10 +70,10 @@ export async function overUrl(
   input: Record<string, unknown>,
   key: string,
 ): Promise<{ code: string | null; text: string }> {
-  const words = [...wordsOf(operation, input), "--json", "--service-url", service.baseUrl, "--api-key", key];
-  const { exit, stdout, stderr } = await inProcess(service, words);
-  if (exit > 1 || stdout === "") throw new Error(`${operation.name}: ${stderr}`);
-  return { code: exit === 1 ? JSON.parse(stdout).code : null, text: stdout };
+  const words = [...wordsOf(operation, input), "--service-url", service.baseUrl, "--api-key", key];
+  const { exit, stdout, stderr } = await compared(service, operation, words);
+  if (exit > 2 || stdout === "") throw new Error(`${operation.name}: ${stderr}`);
+  return { code: exit > 0 ? JSON.parse(stdout).code : null, text: stdout };
 }
 
 /** What a command over the service's database needs to be told. */

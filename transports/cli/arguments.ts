@@ -1,15 +1,23 @@
 import type { z } from "zod";
-import { invalid } from "#runtime/faults.ts";
+import { type Fault, invalid } from "#runtime/faults.ts";
 import { readIdempotencyKey } from "#runtime/funnel/idempotency.ts";
+import { nearest } from "#runtime/nearest.ts";
 import { type FieldKind, kindOf } from "#runtime/operation/field-kind.ts";
 import { checkValue } from "#runtime/operation/input.ts";
 import type { Operation } from "#runtime/operation/operation.ts";
 
+export const FORMATS = ["table", "json", "csv"] as const;
+
 export interface Arguments {
   input: Record<string, unknown>;
-  json: boolean;
+  /** How the result is written. */
+  format: (typeof FORMATS)[number];
   /** Print a list together with its page. */
   withPage: boolean;
+  /** The file to write the result to; `-` for stdout. */
+  out?: string | undefined;
+  /** Whether to wait for work in the background. Undefined: in a terminal. */
+  wait?: boolean | undefined;
   /** Id, slug or name of the property to work in. */
   property?: string | undefined;
   /** The address of a running service to call, instead of this process. */
@@ -18,8 +26,12 @@ export interface Arguments {
   idempotencyKey?: string | undefined;
 }
 
-const SWITCHES = new Set(["json", "with-page"]);
-const GENERAL = new Set([...SWITCHES, "property", "url", "service-url", "key", "api-key", "idempotency-key"]);
+const SWITCHES = new Set(["json", "with-page", "wait"]);
+/** Flags of all commands. */
+export const GENERAL: ReadonlySet<string> = new Set([
+  ...SWITCHES,
+  ...["output", "out", "property", "url", "service-url", "key", "api-key", "idempotency-key"],
+]);
 
 const NUMBER = /^\s*[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?\s*$/i;
 
@@ -39,8 +51,7 @@ export async function parseArguments(
   for (let index = 0; index < args.length; index++) {
     const { flag, inline, negated } = readFlag(args[index]!, fields);
     const field = fields.get(flag);
-    if (field === undefined && flag !== "filter" && !GENERAL.has(flag))
-      throw invalid(`--${flag}`, "unknown flag");
+    if (field === undefined && flag !== "filter" && !GENERAL.has(flag)) throw unknownFlag(flag, fields);
     const kind = field
       ? kindOf(operation.input.shape[field] as z.ZodType)
       : SWITCHES.has(flag)
@@ -52,7 +63,7 @@ export async function parseArguments(
     if (valued && inline === undefined) {
       const value = valued.test(args[index + 1] ?? "") ? switchValue(args[++index]!) : !negated;
       if (field) input[field] = value;
-      else general[flag] = "true";
+      else general[flag] = String(value);
       continue;
     }
     const text = inline ?? args[++index];
@@ -65,13 +76,30 @@ export async function parseArguments(
   }
   return {
     input,
-    json: general.json === "true",
+    format: formatOf(general),
     withPage: general["with-page"] === "true",
+    out: general.out,
+    wait: general.wait === undefined ? undefined : general.wait === "true",
     property: general.property,
     url: general["service-url"] ?? general.url,
     key: (general["api-key"] ?? general.key ?? environment.API_KEY)?.trim(),
     idempotencyKey: general["idempotency-key"],
   };
+}
+
+function unknownFlag(flag: string, fields: ReadonlyMap<string, string>): Fault {
+  const known = [...fields.keys(), ...GENERAL, "filter"];
+  const meant = nearest(flag, known).map((one) => `--${one}`);
+  const hint = meant.length > 0 ? `; did you mean ${meant.join(" or ")}?` : "";
+  return invalid(`--${flag}`, `unknown flag${hint}`);
+}
+
+function formatOf({ output, json }: Record<string, string>): Arguments["format"] {
+  const isJson = json === "true";
+  const format = FORMATS.find((one) => one === (output ?? (isJson ? "json" : "table")));
+  if (!format) throw invalid("--output", `is one of ${FORMATS.join(", ")}`);
+  if (isJson && format !== "json") throw invalid("--output", "contradicts --json");
+  return format;
 }
 
 /** The value of a general flag. Refuses an empty one: an unset variable must not choose another service or property. */
@@ -88,7 +116,8 @@ export function flagOf(field: string): string {
 /** The values that may follow a flag that needs none. */
 const VALUES: Partial<Record<FieldKind, RegExp>> = { boolean: /^(true|false)$/, choice: /^(?!--)./ };
 
-function readFlag(word: string, fields: Map<string, string>) {
+function readFlag(given: string, fields: Map<string, string>) {
+  const word = given.replace(/^-o(?=$|=)/, "--output");
   const match = /^--([a-z][\w-]*)(?:=(.*))?$/s.exec(word);
   if (!match) throw invalid(word, "is not a flag; write --name value");
   const flag = match[1]!.replaceAll("_", "-");
@@ -141,6 +170,11 @@ async function refusePath(flag: string, text: string, readText: ReadText): Promi
     () => false,
   );
   if (isFile) throw invalid(`--${flag}`, `is the file's text; write --${flag} @${text} to read the file`);
+  if (!/[\\/]|\.[a-z]{2,4}$/i.test(text)) return;
+  throw invalid(
+    `--${flag}`,
+    `no file ${text}; and a file is given as --${flag} @file, as its text it has no rows`,
+  );
 }
 
 function switchValue(text: string): boolean | string {

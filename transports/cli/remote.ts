@@ -157,6 +157,10 @@ const UNSENT =
 
 function noAnswerMessage(url: string | undefined, method: string, error: unknown): string {
   const cause = error instanceof Error ? error.cause : undefined;
+  // HTTP clients send nothing to the ports of other protocols (WHATWG Fetch, "bad port").
+  if (cause instanceof Error && cause.message === "bad port") {
+    return `Nothing was sent to ${url}: HTTP clients refuse this port.`;
+  }
   const code = cause instanceof Error && "code" in cause ? String(cause.code) : "no answer";
   if (UNSENT.test(code)) return `Nothing answers at ${url} (${code}).`;
   const inDoubt = " Whether it was done is unknown: look before you repeat it.";

@@ -1,37 +1,32 @@
-import { randomUUID } from "node:crypto";
 import { readFile } from "node:fs/promises";
-import { pipeline } from "node:stream/promises";
-import { findEmbedded } from "#db/embedded/start.ts";
-import { ConfigError, readConfig } from "#runtime/config.ts";
-import { Fault, faultBody, invalid, toFault } from "#runtime/faults.ts";
-import { withTenant } from "#runtime/funnel/access.ts";
-import { canonicalHash } from "#runtime/funnel/audit.ts";
-import { invoke } from "#runtime/funnel/invoke.ts";
-import type { Service } from "#runtime/funnel/service.ts";
-import { createLog } from "#runtime/log.ts";
+import { csvRows } from "#db/stream/csv.ts";
+import { ConfigError } from "#runtime/config.ts";
+import { type Fault, faultBody, invalid, toFault } from "#runtime/faults.ts";
 import type { Catalog } from "#runtime/operation/catalog.ts";
-import { needsProperty, type Operation } from "#runtime/operation/operation.ts";
+import { readableOf } from "#runtime/operation/columns.ts";
+import type { Operation } from "#runtime/operation/operation.ts";
 import { isList, type PagePosition, positionAfter, withPaging } from "#runtime/operation/paging.ts";
-import { storedSecret } from "#runtime/secrets/app-secret.ts";
 import { CATALOG } from "#tools/catalog.ts";
-import { bodyOf } from "#transports/http/file-body.ts";
-import { openService } from "#transports/start/service.ts";
 import { type Arguments, parseArguments } from "./arguments.ts";
-import { operationHelp, overview } from "./help.ts";
-import { type NamedProperty, propertyNamed, slugsOf } from "./property.ts";
+import { type Destination, toFile, toStdout } from "./destination.ts";
+import { guideFor } from "./guide.ts";
+import { jsonRows } from "./json-rows.ts";
+import { callLocal, type Opened, openConfigured } from "./local.ts";
+import { nextLine } from "./next.ts";
+import { programOf } from "./program.ts";
+import { refusalText } from "./refusals.ts";
 import { type CommandResult, callRemote } from "./remote.ts";
-import { asTable, type Layout, withoutControls } from "./table.ts";
+import { forPeople, shownColumns } from "./result/people.ts";
+import { type CommandProcess, READER_GONE, type Screen, screenOf } from "./screen.ts";
+import { canWait, waitFor } from "./wait.ts";
 
-/** The exit code of a process that SIGPIPE ends: the reader of the pipe has gone. */
-const READER_GONE = 141;
-
-type Opened = Service & { close(): Promise<void> };
-
-/** The parts of a process that a command uses. */
-export interface CommandProcess {
-  env: NodeJS.ProcessEnv;
-  stdout: NodeJS.WritableStream & { columns?: number };
-  stderr: NodeJS.WritableStream;
+/** One command with all that it needs. */
+interface Command {
+  operation: Operation;
+  given: Arguments;
+  catalog: Catalog;
+  host: CommandProcess;
+  screen: Screen;
 }
 
 /** Runs one command and returns its exit code: 0 done, 1 refused or failed, 2 wrong arguments, 141 no reader left. */
@@ -41,50 +36,138 @@ export async function runCommand(
   open: (env: NodeJS.ProcessEnv) => Promise<Opened> = openConfigured,
   catalog: Catalog = CATALOG,
 ): Promise<number> {
-  const { env, stdout } = host;
-  const { print, complain, isUnread } = output(host);
-  const name = args[0]?.replaceAll("-", "_");
-  if (name === undefined || /^(_h|__help|help)$/.test(name)) return print(overview(catalog));
-  const operation = catalog.operations.get(name);
-  if (!operation) return complain(`There is no operation ${args[0]}. npm run tool -- --help lists them.`, 2);
-  if (args.includes("--help") || args[1] === "-h") return print(operationHelp(operation));
-  let parsed: Arguments;
+  const screen = screenOf(host);
+  const guide = guideFor(args, { catalog, host });
+  if (guide) return guide.code === 0 ? screen.print(guide.text) : screen.complain(guide.text, guide.code);
+  const operation = catalog.operations.get(args[0]!.replaceAll("-", "_"))!;
+  const help = `See ${programOf(host.env)} ${args[0]} --help`;
+  let given: Arguments;
   try {
     const readText = (file: string) => readFile(file, "utf8");
-    parsed = withListDefaults(operation, await parseArguments(operation, args.slice(1), readText, env));
+    const parsed = await parseArguments(operation, args.slice(1), readText, host.env);
+    given = settled(operation, parsed, host);
   } catch (error) {
-    return complain(`${toFault(error).message}\nSee npm run tool -- ${args[0]} --help`, 2);
+    return screen.complain(`${refusalText(toFault(error), operation, catalog)}\n${help}`, 2);
   }
   try {
-    const result = parsed.url
-      ? await callRemote(operation, parsed, stdout)
-      : await callLocal(operation, parsed, stdout, await open(env));
-    if (operation.file) return 0;
-    const position = positionOf(operation, parsed, result);
-    if (position && parsed.withPage)
-      return print(`{"items":${result.body},"page":${JSON.stringify(position)}}`);
-    const text = parsed.json
-      ? result.body
-      : asTable(JSON.parse(result.body), layoutFor(parsed, stdout.columns));
-    const code = await print(text);
-    return position && code === 0 ? complain(nextPageHint(position, parsed), 0) : code;
+    return await run({ operation, given, catalog, host, screen }, open);
   } catch (error) {
-    if (isUnread()) return READER_GONE;
-    if (error instanceof ConfigError) return complain(error.message, 2);
+    if (screen.isUnread()) return READER_GONE;
+    if (error instanceof ConfigError) return screen.complain(error.message, 2);
     const fault = toFault(error);
-    if (parsed.json) await print(JSON.stringify(faultBody(fault)));
-    return complain(fault.code === "internal" ? String(fault.cause ?? fault) : fault.message, 1);
+    if (given.format === "json") await screen.print(JSON.stringify(faultBody(fault)));
+    return screen.complain(complaint(fault, operation, catalog), fault.code === "invalid" ? 2 : 1);
   }
 }
 
-/** The arguments, with the defaults that let a list be paged. */
-function withListDefaults(operation: Operation, given: Arguments): Arguments {
-  if (given.withPage && !isList(operation)) throw invalid("--with-page", "is for lists");
+function complaint(fault: Fault, operation: Operation, catalog: Catalog): string {
+  return fault.code === "internal" ? String(fault.cause ?? fault) : refusalText(fault, operation, catalog);
+}
+
+/** The arguments with the defaults of this face. Throws `invalid` for what does not go together. */
+function settled(operation: Operation, given: Arguments, { stdout }: CommandProcess): Arguments {
+  const { format, out, withPage, wait } = given;
+  if (withPage && !isList(operation)) throw invalid("--with-page", "is for lists");
+  if (wait && !canWait(operation.name)) throw invalid("--wait", "is for imports, sends and validations");
+  if (operation.file && !out && stdout.isTTY) {
+    throw invalid("--out", "names the file to write; --out - prints it here");
+  }
+  const input = withPaging(operation, given.input);
+  const isShort = operation.crud?.verb === "list" && format === "table" && input.select === undefined;
   return {
     ...given,
-    json: given.json || given.withPage,
-    input: withPaging(operation, given.input),
+    format: withPage ? "json" : format,
+    input: isShort ? { ...input, select: shownColumns(operation.crud!.table).join(",") } : input,
   };
+}
+
+async function run(command: Command, open: (env: NodeJS.ProcessEnv) => Promise<Opened>): Promise<number> {
+  const { given, host } = command;
+  const service = given.url ? null : await open(host.env);
+  const isFile = given.out !== undefined && given.out !== "-";
+  try {
+    const destination = isFile ? await toFile(given.out!) : toStdout(host.stdout);
+    try {
+      return await answer(command, service, destination);
+    } catch (error) {
+      await destination.drop();
+      throw error;
+    }
+  } finally {
+    await service?.close();
+  }
+}
+
+async function answer(command: Command, service: Opened | null, destination: Destination): Promise<number> {
+  const { operation, given, catalog, host, screen } = command;
+  const rows = operation.file && given.format === "json" ? jsonRows(destination.stream) : null;
+  const out = rows?.stream ?? destination.stream;
+  const call = (asked: Operation, args: Arguments): Promise<CommandResult> =>
+    service ? callLocal(asked, args, out, service) : callRemote(asked, args, out);
+  const result = await call(operation, given);
+  await rows?.end();
+  if (operation.file) return kept(destination, screen);
+  let value = JSON.parse(result.body);
+  let { body } = result;
+  let code = 0;
+  if (waits(command) && value.dry_run !== true) {
+    const ask = async (name: string, input: Record<string, unknown>) =>
+      JSON.parse(
+        (await call(catalog.operations.get(name)!, { ...given, input, idempotencyKey: undefined })).body,
+      );
+    const ended = await waitFor(operation.name, value, given, { ask, screen });
+    value = ended.result;
+    body = JSON.stringify(value);
+    code = ended.failed ? 1 : 0;
+  }
+  const position = positionOf(operation, given, result);
+  const text = textOf(
+    command,
+    value,
+    given.withPage ? `{"items":${body},"page":${JSON.stringify(position)}}` : body,
+  );
+  const printed =
+    destination.stream === host.stdout ? await screen.print(text) : await fileText(destination, text, screen);
+  if (printed !== 0) return printed;
+  if (position && !given.withPage) await screen.complain(nextPageHint(position, given), 0);
+  const next = given.format === "table" ? nextLine(operation, value, given, programOf(host.env)) : null;
+  if (next) await screen.note(next);
+  return code;
+}
+
+/** Whether the command waits for what it starts: where it is told to, and by itself in a terminal. */
+function waits({ operation, given, host }: Command): boolean {
+  if (!canWait(operation.name)) return false;
+  return given.wait ?? (given.format === "table" && host.stderr.isTTY === true);
+}
+
+async function fileText(destination: Destination, text: string, screen: Screen): Promise<number> {
+  await new Promise((resolve) => destination.stream.write(`${text}\n`, resolve));
+  return kept(destination, screen);
+}
+
+async function kept(destination: Destination, screen: Screen): Promise<number> {
+  const said = await destination.keep();
+  if (said) await screen.note(said);
+  return 0;
+}
+
+/** The result in the format that was asked for; `body` is its JSON. */
+function textOf({ operation, given, catalog, host, screen }: Command, value: unknown, body: string): string {
+  if (given.format === "json") return body;
+  if (given.format === "csv") return csvOf(operation, value, given).trimEnd();
+  const width = given.out ? undefined : host.stdout.columns;
+  const heading = (text: string) => screen.style("bold", text);
+  return forPeople(operation, value, given, { catalog, width, heading });
+}
+
+/** One record or several as CSV. */
+function csvOf({ crud }: Operation, value: unknown, { input }: Arguments): string {
+  const rows = [value].flat() as Record<string, unknown>[];
+  const columns = crud ? readableOf(crud.table).columns : {};
+  const chosen = typeof input.select === "string" ? input.select.split(",").map((name) => name.trim()) : null;
+  const known = rows.length > 0 ? rows.flatMap((row) => Object.keys(row)) : Object.keys(columns);
+  return csvRows([...new Set(chosen ?? known)], rows, (name) => columns[name]?.type);
 }
 
 /** The position in a list; null if the list is complete and was not counted. */
@@ -108,107 +191,4 @@ function nextPageHint(
   const flag =
     next === null ? `--offset ${Number(input.offset) + Number(input.limit ?? 50)}` : `--cursor ${next}`;
   return `${all}There are more: the same command with ${flag}`;
-}
-
-/** The width of the terminal, if there is one, and the selected columns. */
-function layoutFor({ input }: Arguments, width: number | undefined): Layout {
-  const order = typeof input.select === "string" ? input.select.split(",").map((name) => name.trim()) : [];
-  return { width, order };
-}
-
-/** Opens the service on the configured database. */
-async function openConfigured(env: NodeJS.ProcessEnv): Promise<Opened> {
-  const settings = readConfig(env);
-  const databaseUrl = settings.databaseUrl ?? (await findEmbedded(settings.dataDir));
-  const appSecret = settings.appSecret ?? storedSecret(settings.dataDir);
-  if (!databaseUrl || !appSecret) {
-    throw new ConfigError(
-      "The service is not running here. Start it with npm start, or set DATABASE_URL, or use --url.",
-    );
-  }
-  return openService({ config: { ...settings, appSecret }, databaseUrl, log: createLog(settings.logLevel) });
-}
-
-/** Runs the operation in this process, as the operator of this machine. */
-async function callLocal(
-  operation: Operation,
-  { input, property, idempotencyKey }: Arguments,
-  out: NodeJS.WritableStream,
-  service: Opened,
-): Promise<CommandResult> {
-  try {
-    const propertyId =
-      property === undefined ? undefined : propertyNamed(await propertiesOf(service), property);
-    const given = withTenant(operation, input, propertyId);
-    await checkProperty(service, operation, propertyId, given);
-    const outcome = await invoke(
-      service,
-      operation,
-      {
-        actor: { type: "system", id: null },
-        transport: "cli",
-        requestId: randomUUID(),
-        propertyId,
-        idempotency: idempotencyKey
-          ? { key: idempotencyKey, fingerprint: canonicalHash({ tool: operation.name, input: given }) }
-          : undefined,
-      },
-      given,
-    );
-    if (outcome.status >= 400) throw recordedFault(outcome.body);
-    // A file is printed while it is made.
-    if (outcome.file) await pipeline(bodyOf(outcome.file.stream), out, { end: false });
-    return outcome;
-  } finally {
-    await service.close();
-  }
-}
-
-/** Throws `invalid` if the operation needs a property and none is named. */
-async function checkProperty(
-  service: Service,
-  operation: Operation,
-  propertyId: string | undefined,
-  { [operation.property ?? ""]: named }: Record<string, unknown>,
-): Promise<void> {
-  if (!needsProperty(operation) || propertyId !== undefined || named !== undefined) return;
-  const slugs = slugsOf(await propertiesOf(service));
-  throw invalid("--property", `names the property to work in. There are: ${slugs}`);
-}
-
-function propertiesOf(service: Service): Promise<NamedProperty[]> {
-  return service.db.asSystem(
-    async (sql) => await sql<NamedProperty[]>`select id, slug, name from properties order by slug`,
-  );
-}
-
-/** The recorded fault of an earlier call with this idempotency key. */
-function recordedFault(body: string): Fault {
-  const { code, error, details } = JSON.parse(body);
-  return new Fault(code, { message: error, details });
-}
-
-/** The functions that print results and complaints; both return the exit code. */
-function output({ stdout, stderr }: CommandProcess) {
-  let isUnread = false;
-  // Without listeners these errors would end the process.
-  stderr.on("error", () => {});
-  stdout.on("error", ({ code }: NodeJS.ErrnoException) => {
-    isUnread ||= code === "EPIPE";
-  });
-  const complain = async (text: string, code: number): Promise<number> => {
-    await write(stderr, withoutControls(text));
-    return code;
-  };
-  const print = async (text: string): Promise<number> => {
-    const error = await write(stdout, text);
-    if (!error) return 0;
-    return isUnread ? READER_GONE : complain(`The result could not be printed: ${error.message}`, 1);
-  };
-  return { print, complain, isUnread: () => isUnread };
-}
-
-/** Writes a line, and returns the error that stopped it, if any. */
-function write(where: NodeJS.WritableStream, text: string): Promise<Error | null | undefined> {
-  return new Promise((resolve) => where.write(`${text}\n`, resolve));
 }

@@ -16,7 +16,7 @@ export const CAMPAIGN_EXAMPLES = {
   create_template: {
     name: "Birthday",
     channel: "email",
-    subject: "Happy birthday, {{ first_name | default: 'friend' }}",
+    subject: 'Happy birthday, {{ first_name | default: "friend" }}',
     html: "<p>Your gift waits at the club desk.</p>",
   },
   update_template: { id: exampleId("templates"), subject: "Your birthday gift waits" },
@@ -27,7 +27,7 @@ export const CAMPAIGN_EXAMPLES = {
     segment_id: exampleId("segments"),
     subject: "Double points this weekend",
     body_html:
-      "<p>Hello {{ first_name | default: 'friend' }}, points count double from Friday to Sunday.</p>",
+      '<p>Hello {{ first_name | default: "friend" }}, points count double from Friday to Sunday.</p>',
   },
   update_campaign: { id: exampleId("campaigns"), preheader: "From Friday to Sunday." },
   preflight_campaign: campaign,

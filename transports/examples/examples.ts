@@ -10,9 +10,6 @@ const EXAMPLES: Readonly<Record<string, object>> = {
   ...PLATFORM_EXAMPLES,
 };
 
-/** Names of operations that have an example of their own. */
-export const WRITTEN: readonly string[] = Object.keys(EXAMPLES);
-
 /**
  * An input of the operation that works in the demo, for its descriptions; a test runs every one. What reaches people
  * or cannot be taken back is a dry run there.

@@ -44,5 +44,5 @@ export const PLATFORM_EXAMPLES = {
   },
   verify_ledger: { ledger: "audit_logs" },
   list_platform_messages: { limit: 5 },
-  list_platform_audit_logs: { action: "create_property", limit: 5 },
+  list_platform_audit_logs: { limit: 5 },
 };

@@ -9,6 +9,7 @@ import { createLog, type Log } from "#runtime/log.ts";
 import { makeSecret } from "#runtime/secrets/app-secret.ts";
 import { CATALOG } from "#tools/catalog.ts";
 import { isSealedByAnother } from "#tools/ledgers/seals.ts";
+import { noteAddresses } from "./address.ts";
 import { compose } from "./compose.ts";
 import { prepareDemo } from "./demo.ts";
 import { databaseError, errorText, folderError, say } from "./report.ts";
@@ -38,6 +39,7 @@ async function main(settings: Settings): Promise<void> {
     const applied = await migrate(databaseUrl);
     for (const { name, milliseconds } of applied) log.info({ name, milliseconds }, "migration applied");
     if (embedded) await reclaimJobs(databaseUrl);
+    if (embedded) await noteAddresses(config);
     const running = await compose({ config, databaseUrl, catalog: CATALOG, log });
     const stop = runOnce(async () => {
       await running.stop();

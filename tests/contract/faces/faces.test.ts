@@ -2,7 +2,7 @@ import postgres from "postgres";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { Operation } from "#runtime/operation/operation.ts";
 import { CATALOG } from "#tools/catalog.ts";
-import { inProcess, wordsOf } from "../../support/command-line.ts";
+import { compared, wordsOf } from "../../support/command-line.ts";
 import { NOWHERE, overMcp, overRest } from "../../support/operation-calls.ts";
 import { startService, type TestService } from "../../support/service.ts";
 import { type Planted, plantRows } from "../planted-rows.ts";
@@ -68,8 +68,8 @@ async function byCli(
   input: Record<string, unknown>,
   property = service.tenant.id,
 ): Promise<Said> {
-  const words = [...wordsOf(operation, input), "--json", "--property", property];
-  return printed(operation, await inProcess(service, words));
+  const words = [...wordsOf(operation, input), "--property", property];
+  return printed(operation, await compared(service, operation, words));
 }
 
 /** The command line as the client of a service elsewhere, which has only the key. */
@@ -78,8 +78,8 @@ async function byUrl(
   input: Record<string, unknown>,
   key = service.tenant.key,
 ): Promise<Said> {
-  const words = [...wordsOf(operation, input), "--json", "--service-url", service.baseUrl, "--api-key", key];
-  return printed(operation, await inProcess(service, words));
+  const words = [...wordsOf(operation, input), "--service-url", service.baseUrl, "--api-key", key];
+  return printed(operation, await compared(service, operation, words));
 }
 
 const own = (table: string) => rows.get(table)!.id;

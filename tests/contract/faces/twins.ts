@@ -18,10 +18,10 @@ export interface Said {
 
 /** What a command has printed. */
 export function printed(operation: Operation, { exit, stdout, stderr }: Printed): Said {
-  if (exit > 1 || stdout === "") throw new Error(`${operation.name}: ${stderr}`);
+  if (exit > 2 || stdout === "") throw new Error(`${operation.name}: ${stderr}`);
   if (exit === 0 && operation.file) return { code: null, data: stdout };
   const data = JSON.parse(stdout);
-  return exit === 1 ? { code: data.code, data: data.error } : { code: null, data };
+  return exit > 0 ? { code: data.code, data: data.error } : { code: null, data };
 }
 
 /** What is each record's own taken out: ids, times, what was planted at random, by which face it came and from whom. */

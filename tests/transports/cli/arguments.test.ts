@@ -30,7 +30,7 @@ test("a flag that is given twice is refused, and a list goes on", async () => {
   ]) {
     const { exit, stdout, stderr } = await run(...create, ...twice);
     expect([exit, stdout], twice.join(" ")).toEqual([2, ""]);
-    expect(stderr).toMatch(/^--[\w-]+: (is given twice|unknown flag)/);
+    expect(stderr).toMatch(/^--[\w-]+(: unknown flag| is given twice)/);
   }
   const { stdout } = await run(...create, "--tags", "a,b", "--tags", '["c"]', "--tags", "d");
   expect(JSON.parse(stdout).tags).toEqual(["a", "b", "c", "d"]);
@@ -85,7 +85,10 @@ test("a key or an address that cannot be sent is named, and not taken for a serv
     ["--url", ["--key", "pk_x", "--url", service.baseUrl.replace("//", "//user:secret@")]],
   ] as const) {
     const { exit, stderr } = await run(...list, ...words);
-    expect([exit, stderr], words.join(" ")).toEqual([1, expect.stringMatching(new RegExp(`^${flag}: `))]);
+    expect([exit, stderr], words.join(" ")).toEqual([
+      2,
+      expect.stringMatching(new RegExp(`^${flag} (is|has) `)),
+    ]);
     expect(stderr).not.toContain("secret");
   }
   const spaced = await run(...list, "--url", service.baseUrl, "--key", `${service.tenant.key}\r\n`);
@@ -126,9 +129,9 @@ test("says why nothing could be reached", async () => {
 
 test("help names every choice, also where there can be several, and -h is help", async () => {
   const { stdout } = await run("create-api-key", "-h");
-  expect(stdout).toMatch(/--scopes <a,b>.*of read, write/);
-  expect((await run("list-players", "--help")).stdout).toMatch(/--count.*one of exact, planned, estimated/);
-  expect((await run("create-campaign", "--help")).stdout).toMatch(/--audience.*one of all/);
+  expect(stdout).toMatch(/--scopes <read,write>/);
+  expect((await run("list-players", "--help")).stdout).toMatch(/--count \[exact\|planned\|estimated\]/);
+  expect((await run("create-campaign", "--help")).stdout).toMatch(/--audience <all>/);
   expect(await run("-h")).toMatchObject({ exit: 0, stderr: "" });
 });
 

@@ -27,7 +27,7 @@ test("the command line is a process that prints the result alone, and says how i
 
 test("a command without a property is told of the flag and of the properties, not of a header", async () => {
   const { exit, stderr } = await run("list-players");
-  expect(exit).toBe(1);
+  expect(exit).toBe(2);
   expect(stderr).toContain("--property");
   expect(stderr).toContain(service.tenant.slug);
   expect(stderr).not.toContain("X-Property-Id");
@@ -205,13 +205,13 @@ describe("a list on the command line", () => {
 
   test("is not counted in a way that there is none", async () => {
     for (const words of [list, elsewhere]) {
-      expect(await run(...words, "--count", "maybe")).toMatchObject({ exit: 1, stdout: "" });
+      expect(await run(...words, "--count", "maybe")).toMatchObject({ exit: 2, stdout: "" });
     }
   });
 
   test("alone has a page", async () => {
     const { exit, stderr } = await run("get-property", "--property", service.tenant.slug, "--with-page");
-    expect([exit, stderr]).toEqual([2, expect.stringContaining("--with-page: is for lists")]);
+    expect([exit, stderr]).toEqual([2, expect.stringContaining("--with-page is for lists")]);
   });
 });
 

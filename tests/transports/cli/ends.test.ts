@@ -66,7 +66,7 @@ describe("a command to a service that is slow to answer", () => {
       },
     };
   }
-  const ARGUMENTS = { json: true, withPage: false, key: "pk_x" };
+  const ARGUMENTS = { format: "json", withPage: false, key: "pk_x" } as const;
 
   test("ends and says so, and of a write that it may have been done", async () => {
     const listener = await silent("");
@@ -95,8 +95,8 @@ describe("a command to a service that is slow to answer", () => {
     listener.close();
     await expect(listener.ask(list, {})).rejects.toThrow(/Nothing answers/);
     expect(await inProcess(service, ["list-players", "--url", "over there"])).toMatchObject({
-      exit: 1,
-      stderr: expect.stringContaining("--url: is an address"),
+      exit: 2,
+      stderr: expect.stringContaining("--url is an address"),
     });
   });
 });

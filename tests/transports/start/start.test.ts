@@ -1,4 +1,4 @@
-import { spawn } from "node:child_process";
+import { execFile, spawn } from "node:child_process";
 import { randomUUID } from "node:crypto";
 import { once } from "node:events";
 import { existsSync } from "node:fs";
@@ -6,6 +6,7 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
 import postgres from "postgres";
 import { expect, onTestFinished, test, vi } from "vitest";
 import { sealKeyId } from "#tools/ledgers/seals.ts";
@@ -16,6 +17,7 @@ import { testDatabase } from "../../support/database.ts";
 vi.setConfig({ testTimeout: 60_000 });
 
 const MAIN = fileURLToPath(new URL("../../../transports/main.ts", import.meta.url));
+const CLI = fileURLToPath(new URL("../../../transports/cli.ts", import.meta.url));
 const MIGRATE = fileURLToPath(new URL("../../../transports/migrate.ts", import.meta.url));
 const SECRET = { APP_SECRET: "s".repeat(32) };
 
@@ -47,6 +49,25 @@ test("a second start in the same folder says that the folder is in use, and noth
     }
   } finally {
     await first.terminate();
+  }
+});
+
+test("a command beside a running service stores and shows the service's own address", async () => {
+  const folder = await mkdtemp(join(tmpdir(), "start-"));
+  onTestFinished(() => rm(folder, { recursive: true, force: true }));
+  const service = await startService({ DATA_DIR: folder });
+  try {
+    const run = async (...words: string[]) => {
+      const env = { PATH: process.env.PATH, DATA_DIR: folder };
+      const { stdout } = await promisify(execFile)(process.execPath, [CLI, ...words, "--json"], { env });
+      return JSON.parse(stdout);
+    };
+    const { id } = await run("create-property", "--name", "Own", "--slug", "own");
+    const job = await run("create-import-job", "--property", "own", "--csv", "player_id\nX\n");
+    expect(job.status_url).toBe(`${service.baseUrl}/api/import_jobs/${job.id}`);
+    expect(job.property_id).toBe(id);
+  } finally {
+    await service.terminate();
   }
 });
 

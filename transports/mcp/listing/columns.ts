@@ -1,13 +1,11 @@
 import { invalid } from "#runtime/faults.ts";
-import { conciseColumns, readableOf } from "#runtime/operation/columns.ts";
+import { listedColumns, readableOf } from "#runtime/operation/columns.ts";
 import type { Operation } from "#runtime/operation/operation.ts";
 import type { Table } from "#runtime/operation/table.ts";
 
 /** The amount of each record in a list's answer. */
 export const DETAILS = ["concise", "full"] as const;
 
-/** Columns of every record; the caller already knows the property. */
-const BOOKKEEPING = new Set(["property_id", "updated_at"]);
 const LONGEST = 100;
 
 /** Whether the caller can choose its columns. */
@@ -39,9 +37,7 @@ const concise = new WeakMap<Table, string>();
 function conciseOf(table: Table): string {
   let columns = concise.get(table);
   if (columns === undefined) {
-    const all = Object.keys(readableOf(table).columns);
-    const chosen = conciseColumns(table) ?? all.filter((name) => !BOOKKEEPING.has(name));
-    columns = chosen.join(",");
+    columns = listedColumns(table).join(",");
     concise.set(table, columns);
   }
   return columns;

@@ -1,0 +1,63 @@
+import { CATALOG } from "#tools/catalog.ts";
+import { prepareDemo } from "#transports/start/demo.ts";
+import { startService, type TestService } from "./service.ts";
+
+export interface DemoService {
+  service: TestService;
+  /** The key and the admin's session, as headers. */
+  asKey: Record<string, string | null>;
+  asAdmin: Record<string, string | null>;
+  /** What a demo has seen after its first minutes: a campaign that was sent, and a text that came in. */
+  use(): Promise<void>;
+}
+
+export const NOBODY = { "X-Api-Key": null };
+
+/** The refusals of examples in the demo that are meant: by operationId, the status and the reason. */
+export const REFUSED: Readonly<Record<string, [number, string]>> = {
+  restore_player: [409, "no player of the demo is deleted"],
+  cancel_campaign: [409, "no campaign of the demo is under way"],
+  pause_campaign: [409, "as to cancel"],
+  resume_campaign: [409, "as to cancel"],
+  unschedule_campaign: [409, "as to cancel"],
+  get_inbox_message: [404, "the demo has no campaign for the inbox"],
+  delete_import_job: [409, "the demo's import has ended"],
+  delete_import_job_matching: [409, "the demo's import has ended"],
+  delete_validation_job: [409, "the check has ended"],
+  delete_validation_job_matching: [409, "the check has ended"],
+  login: [401, "the password was shown once"],
+  confirm_password_reset: [400, "the token stands in a mail"],
+  vendor_callback: [404, "only a vendor can sign one"],
+  mcp: [406, "the viewer does not accept event streams"],
+};
+
+/** Creates first, so that there is one of each, and removals last. */
+export function turnOf(operationId: string): number {
+  return /^create_/.test(operationId) ? 0 : /^(delete_|rotate_signing_key)/.test(operationId) ? 2 : 1;
+}
+
+/** A service with the demo property of the first start. */
+export async function startDemo(): Promise<DemoService> {
+  const service = await startService({ demo: true });
+  // The service of tests has a property already, and the demo is made where an interrupted one is.
+  await service.database.db.asSystem(async (sql) => {
+    await sql`delete from api_keys`;
+    await sql`update properties set slug = 'demo'`;
+  });
+  const demo = await prepareDemo(service.internals, CATALOG, service.idle);
+  const { property, apiKey, campaignId, admin } = demo!;
+  const { email, password } = admin;
+  const { body } = await service.post("/api/auth/login", { email, password }, NOBODY);
+  return {
+    service,
+    asKey: { "X-Api-Key": apiKey },
+    asAdmin: { "X-Api-Key": null, Authorization: `Bearer ${body.token}` },
+    use: async () => {
+      const about = { propertyId: property.id };
+      await service.call("send_campaign", { campaignId, ...about }, property.id);
+      const text = { from: "+17025550177", text: "I'm at the bus stop" };
+      await service.call("receive_sms", { ...text, ...about }, property.id);
+      await service.idle();
+    },
+  };
+}
