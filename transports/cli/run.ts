@@ -15,7 +15,7 @@ import { isList, type PagePosition, positionAfter, withPaging } from "#runtime/o
 import { storedSecret } from "#runtime/secrets/app-secret.ts";
 import { CATALOG } from "#tools/catalog.ts";
 import { bodyOf } from "#transports/http/file-body.ts";
-import { openService } from "#transports/start/service.ts";
+import { type OpenedService, openService } from "#transports/start/service.ts";
 import { type Arguments, parseArguments } from "./arguments.ts";
 import { operationHelp, overview } from "./help.ts";
 import { type NamedProperty, propertyNamed, slugsOf } from "./property.ts";
@@ -25,7 +25,7 @@ import { asTable, type Layout, withoutControls } from "./table.ts";
 /** The exit code of a process that SIGPIPE ends: the reader of the pipe has gone. */
 const READER_GONE = 141;
 
-type Opened = Service & { close(): Promise<void> };
+type Opened = Omit<OpenedService, "hold">;
 
 /** The parts of a process that a command uses. */
 export interface CommandProcess {
