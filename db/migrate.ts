@@ -2,6 +2,7 @@ import { createHash } from "node:crypto";
 import { readdir, readFile } from "node:fs/promises";
 import type postgres from "postgres";
 import { openClient } from "./connection/open.ts";
+import { ensureRoles, restoreAccess } from "./roles.ts";
 
 const FOLDER = new URL("./migrations/", import.meta.url);
 const LOCK = 7_305_133;
@@ -31,14 +32,20 @@ export async function migrate(url: string, patience = PATIENCE_MS): Promise<Appl
   try {
     await within(patience, cut, checkServer(sql));
     await sql`select pg_advisory_lock(${LOCK})`;
+    await ensureRoles(sql);
     await sql`create table if not exists migrations (
       name text primary key, checksum text not null, applied_at timestamptz not null default now())`;
+    await sql`grant select on migrations to app_system`;
     const recorded = await sql<{ name: string; checksum: string }[]>`
       select name, checksum from migrations order by name`;
     const files = await readMigrations();
     const other = recorded.find(({ name, checksum }) => files.get(name)?.checksum !== checksum);
     if (other) throw new UnreleasedDatabase(other.name);
     const done = new Set(recorded.map(({ name }) => name));
+    await restoreAccess(
+      sql,
+      [...files].flatMap(([name, { text }]) => (done.has(name) ? [text] : [])),
+    );
     const applied: Applied[] = [];
     for (const [name, { text, checksum }] of files) {
       if (!done.has(name)) applied.push(await apply(sql, name, text, checksum));
@@ -48,6 +55,15 @@ export async function migrate(url: string, patience = PATIENCE_MS): Promise<Appl
     await sql.end({ timeout: 5 });
   }
 }
+
+/** The checksum of each migration of this version, by its name. */
+export async function migrationsHere(): Promise<ReadonlyMap<string, string>> {
+  known ??= readMigrations().then(
+    (files) => new Map([...files].map(([name, { checksum }]) => [name, checksum])),
+  );
+  return known;
+}
+let known: Promise<Map<string, string>> | undefined;
 
 /** The migrations in the order of their application. */
 async function readMigrations(): Promise<Map<string, { text: string; checksum: string }>> {

@@ -4,17 +4,21 @@ import { z } from "zod";
 const url = z.url({ protocol: /^https?$/ }).transform((text) => text.replace(/\/+$/, ""));
 const toggle = z.enum(["on", "off"]);
 
+function whole(least: number, most: number) {
+  const error = `must be a whole number from ${least} to ${most}`;
+  return z.coerce.number({ error }).int({ error }).min(least, { error }).max(most, { error });
+}
+
 const DATABASE_ADDRESS =
   "must be such as postgres://user:password@db.example:5432/name, with % # / ? @ in a password written %25 %23 %2F %3F %40";
 
 const Environment = z.object({
-  PORT: z.coerce
-    .number()
-    .int()
-    .min(0)
-    .max(65535)
-    .default(8787)
-    .describe("The port of HTTP. 0 takes a free one."),
+  PORT: whole(0, 65_535).default(8787).describe("The port of HTTP. 0 takes a free one."),
+  METRICS_PORT: whole(0, 65_535)
+    .optional()
+    .describe(
+      "A second port, with /metrics, /healthz and /readyz alone: for workers, and to keep /metrics from the public. Without it /metrics answers programs of this machine on PORT.",
+    ),
   HOST: z.string().min(1).default("127.0.0.1").describe("The address to listen on."),
   BASE_URL: url.optional().describe("The address of the API for its callers. Default: from HOST and PORT."),
   SITE_URL: url.optional().describe("The address of the discovery documents. Default: BASE_URL."),
@@ -22,11 +26,7 @@ const Environment = z.object({
     .url({ protocol: /^(https|mailto|tel)$/ })
     .optional()
     .describe("The contact for reports of flaws, such as mailto:security@casino.example. Default: SITE_URL."),
-  TRUST_PROXY: z.coerce
-    .number()
-    .int()
-    .min(0)
-    .max(10)
+  TRUST_PROXY: whole(0, 10)
     .default(0)
     .describe(
       "The number of proxies in front of the service: the caller's address is that many places from the end of X-Forwarded-For.",
@@ -36,11 +36,7 @@ const Environment = z.object({
     .refine(isDecodable, DATABASE_ADDRESS)
     .optional()
     .describe("A PostgreSQL 15 or newer. Without it the service starts one in DATA_DIR."),
-  DATABASE_POOL: z.coerce
-    .number()
-    .int()
-    .min(2)
-    .max(100)
+  DATABASE_POOL: whole(2, 100)
     .default(4)
     .describe("Connections per process, for writing and for reading each."),
   DATA_DIR: z
@@ -56,6 +52,9 @@ const Environment = z.object({
     .enum(["trace", "debug", "info", "warn", "error", "fatal", "silent"])
     .default("warn")
     .describe("The lowest level that is logged."),
+  SENDING: toggle
+    .default("on")
+    .describe("off: this process sends nothing to persons or receivers. The messages wait in the queue."),
   DEMO: toggle.default("on").describe("Fills an empty embedded database with a demo property."),
   APP_SECRET: z
     .string()
@@ -127,6 +126,7 @@ export function settings(): Setting[] {
 
 export interface Config {
   port: number;
+  metricsPort: number | null;
   host: string;
   /** The API's base address, without a trailing slash. */
   baseUrl: string;
@@ -140,6 +140,8 @@ export interface Config {
   dataDir: string;
   role: "web" | "worker" | "all";
   logLevel: string;
+  /** Whether this process runs jobs that send. */
+  sending: boolean;
   demo: boolean;
   appSecret: string;
   headerPrefix: string;
@@ -175,6 +177,7 @@ export function readConfig(environment: NodeJS.ProcessEnv): Settings {
   return {
     explicit: { port: given.PORT !== undefined, baseUrl: !!env.BASE_URL, siteUrl: !!env.SITE_URL },
     port: env.PORT,
+    metricsPort: env.METRICS_PORT ?? null,
     host: env.HOST,
     baseUrl,
     siteUrl: env.SITE_URL ?? baseUrl,
@@ -185,6 +188,7 @@ export function readConfig(environment: NodeJS.ProcessEnv): Settings {
     dataDir: env.DATA_DIR,
     role: env.ROLE,
     logLevel: env.LOG_LEVEL,
+    sending: env.SENDING === "on",
     demo: env.DEMO === "on" && env.DATABASE_URL === undefined,
     appSecret: env.APP_SECRET ?? null,
     headerPrefix: env.HEADER_PREFIX,

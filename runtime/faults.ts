@@ -1,6 +1,7 @@
 import { errorCode } from "#db/connection/error-code.ts";
 import { QueryError } from "#db/query/readable-table.ts";
 import type { Log } from "./log.ts";
+import { currentActivity } from "./telemetry/activity.ts";
 
 /** Every failure that a caller can see: its stable code, its HTTP status and its default sentence. */
 export const FAULTS = {
@@ -226,13 +227,20 @@ interface FailedRequest {
 const logged = new WeakSet<Fault>();
 
 /**
- * Converts any thrown value to a fault. A failure of the service is logged with its stack, once, at the first call.
+ * Converts any thrown value to a fault. A failure of the service is logged with its stack, once, at the first call. An
+ * outage has no stack: its reason stands in the request's own line.
  */
 export function loggedFault(log: Log, error: unknown, request: FailedRequest): Fault {
   const fault = toFault(error);
   if (fault.status < 500 || logged.has(fault)) return fault;
   logged.add(fault);
-  const level = fault.code === "internal" ? "error" : "warn";
-  log[level]({ err: fault.cause ?? fault, ...request }, "request failed");
+  if (fault.code === "internal") {
+    log.error({ err: fault.cause ?? fault, ...request }, "request failed");
+    return fault;
+  }
+  const reason = fault.cause instanceof Error ? fault.cause.message : fault.message;
+  const activity = currentActivity();
+  if (activity) activity.reason = reason;
+  else log.warn({ reason, ...request }, "request failed");
   return fault;
 }

@@ -21,6 +21,7 @@ import planCampaign from "./campaigns/plan-campaign.job.ts";
 import preflightCampaign from "./campaigns/preflight-campaign.ts";
 import refreshStats from "./campaigns/refresh-campaign-stats.job.ts";
 import resumeCampaign from "./campaigns/resume-campaign.ts";
+import reviveCampaigns from "./campaigns/revive-campaigns.job.ts";
 import scheduleCampaign from "./campaigns/schedule-campaign.ts";
 import sendCampaign from "./campaigns/send-campaign.ts";
 import sendSmsCampaign from "./campaigns/send-sms-campaign.ts";
@@ -64,6 +65,9 @@ import verifyPlatformLedger from "./ledgers/verify-platform-ledger.ts";
 import listPlatformMessages from "./mailbox/list-platform-messages.ts";
 import mailboxMessages from "./mailbox/mailbox-messages.table.ts";
 import forgetExpired from "./platform/forget-expired.job.ts";
+import listJobs from "./platform/list-jobs.ts";
+import releaseSending from "./platform/release-sending.ts";
+import retryJob from "./platform/retry-job.ts";
 import exportPlayers from "./players/export-players.ts";
 import players from "./players/players.table.ts";
 import restorePlayer from "./players/restore-player.ts";
@@ -171,6 +175,7 @@ export const CATALOG = catalog([
       fireCampaign,
       planCampaign,
       refreshStats,
+      reviveCampaigns,
       sendTest,
       settleSends,
     ],
@@ -245,5 +250,10 @@ export const CATALOG = catalog([
     tools: [listPlatformAuditLogs, verifyLedger, verifyPlatformLedger],
     jobs: [sealLedgers],
   },
-  { name: "platform", title: "Platform", jobs: [forgetExpired] },
+  {
+    name: "platform",
+    title: "Platform",
+    tools: [listJobs, releaseSending, retryJob],
+    jobs: [forgetExpired],
+  },
 ]);

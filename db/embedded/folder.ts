@@ -14,7 +14,7 @@ import {
   symlink,
 } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { promisify } from "node:util";
 
 const exec = promisify(execFile);
@@ -44,7 +44,7 @@ export async function runAs(account: Account, file: string, args: string[]): Pro
 
 /** Creates the data folder where it is missing, and answers its real path. */
 export async function openDataDir(dataDir: string): Promise<string> {
-  await mkdir(dataDir, { recursive: true });
+  await makeFolder(dataDir);
   const folder = await realpath(dataDir);
   await access(folder, constants.W_OK);
   // The service may open an empty folder for passing through (a umask of 077, mkdtemp), but never a full one.
@@ -52,6 +52,15 @@ export async function openDataDir(dataDir: string): Promise<string> {
     await chmod(folder, (await stat(folder)).mode | 0o011);
   }
   return folder;
+}
+
+/** Makes a folder and its parents. Node's own `recursive` tries without end where one cannot be made, as in /proc. */
+async function makeFolder(path: string): Promise<void> {
+  if (await exists(path)) return;
+  if (dirname(path) !== path) await makeFolder(dirname(path));
+  await mkdir(path).catch((error: NodeJS.ErrnoException) => {
+    if (error.code !== "EEXIST") throw error;
+  });
 }
 
 /**

@@ -7,12 +7,15 @@ import { ensureCluster, type Note, newPassword, readNote, sweep, writeNote } fro
 import { type Account, chooseAccount, openDataDir, openHome } from "./folder.ts";
 import { lockFolder } from "./lock.ts";
 import { freePort, launch, type Server, stopLeftBehind } from "./server.ts";
+import { type ServerLog, type Supervised, supervise } from "./supervise.ts";
 
 export interface EmbeddedDatabase {
   /** Superuser's URL of the database `marketing`, on 127.0.0.1. */
   url: string;
   /** True when this call has created the database. */
   fresh: boolean;
+  /** Resolves with the reason when the server has ended by itself, and five attempts to start it again have failed. */
+  lost: Promise<string>;
   /** Stops the server and releases the data folder. Open statements fail; committed data is kept. */
   stop(): Promise<void>;
 }
@@ -21,15 +24,16 @@ interface EmbeddedOptions {
   dataDir: string;
   /** False for tests only: faster, but a crash of the machine may lose all data. */
   durable?: boolean;
-  log?: (line: string) => void;
+  log?: ServerLog;
 }
 
 /**
- * Starts a PostgreSQL of the service's own, with its files in `dataDir`. @throws DataFolderInUse when another process
- * uses the folder. @throws Error when the optional package is missing, or when the server fails (with its log).
+ * Starts a PostgreSQL of the service's own, with its files in `dataDir`, and starts it again whenever it ends by
+ * itself. @throws DataFolderInUse when another process uses the folder. @throws Error when the optional package is
+ * missing, or when the server fails (with its log).
  */
 export async function startEmbedded(options: EmbeddedOptions): Promise<EmbeddedDatabase> {
-  const log = options.log ?? (() => undefined);
+  const log = options.log ?? SILENT;
   const shipped = await shippedBinaries();
   const folder = await openDataDir(resolve(options.dataDir));
   const releases = [await lockFolder(folder)];
@@ -40,7 +44,7 @@ export async function startEmbedded(options: EmbeddedOptions): Promise<EmbeddedD
     const home = await openHome(folder);
     // A copied data folder links to the same home outside both folders, so the home is locked too.
     releases.push(await lockFolder(home));
-    if (home !== join(folder, "postgres")) log(`the database's files are in ${home}`);
+    if (home !== join(folder, "postgres")) log.info(`the database's files are in ${home}`);
     const { server, url } = await startServer({
       shipped,
       folder,
@@ -49,7 +53,7 @@ export async function startEmbedded(options: EmbeddedOptions): Promise<EmbeddedD
       log,
     });
     try {
-      return { url, fresh: await ensureDatabase(url), stop: stopOnce(server, release, log) };
+      return { url, fresh: await ensureDatabase(url), lost: server.lost, stop: stopOnce(server, release) };
     } catch (error) {
       await server.stop();
       throw error;
@@ -76,27 +80,35 @@ export async function findEmbedded(dataDir: string): Promise<string | null> {
   }
 }
 
-type Log = (line: string) => void;
+const SILENT: ServerLog = { info: () => undefined, error: () => undefined };
 
 interface Start {
   shipped: Binaries;
   folder: string;
   home: string;
   durable: boolean;
-  log: Log;
+  log: ServerLog;
 }
 
 async function startServer({ shipped, folder, home, durable, log }: Start) {
   const cluster = join(home, "cluster");
   const account = await chooseAccount(home, cluster);
-  if (await stopLeftBehind(cluster, account)) log("stopped the database server that an earlier run has left");
+  if (await stopLeftBehind(cluster, account))
+    log.info("stopped the database server that an earlier run has left");
   const binaries = await runnable(shipped, home, account);
   await sweep(home, binaries);
   const note = await openNote(folder, cluster);
   await ensureCluster({ home, cluster, account, binaries, password: note.password, durable });
   const logFile = join(folder, "postgres.log");
   await rename(logFile, `${logFile}.old`).catch(() => undefined);
-  return launchOnFreePort({ folder, cluster, account, binaries, durable, logFile, note, log });
+  const plan = { folder, cluster, account, binaries, durable, logFile, note, log };
+  const server = await launchOnFreePort(plan);
+  // At the same address: the connections' pools know no other.
+  const relaunch = async () => {
+    await stopLeftBehind(cluster, account);
+    return launch({ ...plan, postgres: binaries.postgres, port: note.port });
+  };
+  return { server: supervise(server, relaunch, log), url: urlOf(note) };
 }
 
 interface Launch {
@@ -107,20 +119,20 @@ interface Launch {
   durable: boolean;
   logFile: string;
   note: Note;
-  log: Log;
+  log: ServerLog;
 }
 
-async function launchOnFreePort(plan: Launch): Promise<{ server: Server; url: string }> {
+async function launchOnFreePort(plan: Launch): Promise<Server> {
   const { folder, binaries, note, log } = plan;
   for (let attempt = 1; ; attempt += 1) {
     const port = await freePort(note.port);
     if (note.port !== port) {
-      if (note.port !== 0) log(`port ${note.port} is taken; the database listens on ${port}`);
+      if (note.port !== 0) log.info(`port ${note.port} is taken; the database listens on ${port}`);
       note.port = port;
       await writeNote(folder, note);
     }
     try {
-      return { server: await launch({ ...plan, postgres: binaries.postgres, port }), url: urlOf(note) };
+      return await launch({ ...plan, postgres: binaries.postgres, port });
     } catch (error) {
       // Another process may have taken the port since the check.
       if (attempt === 5 || (await freePort(port)) === port) throw error;
@@ -152,11 +164,8 @@ async function ensureDatabase(url: string): Promise<boolean> {
   }
 }
 
-function stopOnce(server: Server, release: () => void, log: Log): () => Promise<void> {
+function stopOnce(server: Supervised, release: () => void): () => Promise<void> {
   let stopped: Promise<void> | undefined;
-  void server.ended.then((reason) => {
-    if (!stopped) log(`the database server has stopped by itself: ${reason}`);
-  });
   const stop = async () => {
     await server.stop();
     release();

@@ -1,36 +1,4 @@
--- Roles, ids, and the wall between tenants.
-
--- Roles belong to the whole server: the migration of another database may create them at the same moment.
-do $$
-declare
-  wanted text;
-begin
-  foreach wanted in array array['app_idle', 'app_property', 'app_system', 'app_reader'] loop
-    begin
-      execute format('create role %I nologin noinherit', wanted);
-    exception when duplicate_object or unique_violation then null;
-    end;
-    if not pg_has_role(current_user, wanted, 'member') or
-       (current_setting('server_version_num')::int >= 160000
-         and not (select rolsuper from pg_roles where rolname = current_user)) then
-      begin
-        execute format(
-          case when current_setting('server_version_num')::int >= 160000
-            then 'grant %I to current_user with inherit false, set true'
-            else 'grant %I to current_user' end, wanted);
-      exception when unique_violation then null;
-      end;
-    end if;
-  end loop;
-end $$;
-
--- The reader's policies already pass every row. Without bypassrls the planner may not use column statistics for
--- ilike: 158 ms against 0.3 ms for a common pattern. Only a superuser may grant it.
-do $$
-begin
-  alter role app_reader bypassrls;
-exception when insufficient_privilege then null;
-end $$;
+-- Ids, and the wall between tenants. db/roles.ts makes the roles.
 
 grant usage on schema public to app_idle, app_property, app_system, app_reader;
 

@@ -115,6 +115,34 @@ create table directory_version (
 );
 insert into directory_version default values;
 
+-- What this installation is. Sending is open where `identity` is that of the database which answers: a restored
+-- dump or a clone has another one, and nothing is sent from it until an operator releases it.
+create table installation (
+  singleton boolean primary key default true check (singleton),
+  identity text not null,
+  -- Of APP_SECRET, from the first start on. No start with another secret is allowed.
+  secret_fingerprint text,
+  -- The other identity, as a start has first seen it: when, and how far the data went then.
+  held_identity text,
+  held_since timestamptz,
+  data_until timestamptz
+);
+
+-- Which database this is: of which server, and made there by which statement.
+create function database_identity() returns text language sql stable security definer
+  set search_path = pg_catalog, pg_temp
+  as $$
+    select concat_ws('/', (select system_identifier from pg_control_system()),
+      (select oid from pg_database where datname = current_database()),
+      (select oid from pg_class where relname = 'installation' and relnamespace = 'public'::regnamespace))
+  $$;
+insert into installation (identity) values (database_identity());
+
+-- Whether messages may leave this database.
+create function sending_is_open() returns boolean language sql stable security definer
+  set search_path = public, pg_temp
+  as $$ select identity = database_identity() from installation $$;
+
 -- Mail of the mailbox provider that belongs to no property.
 create table platform_messages (
   id uuid primary key,
@@ -132,7 +160,10 @@ create index platform_messages_created on platform_messages (created_at, id);
 grant select, insert, update, delete
   on properties, users, memberships, api_keys, api_key_uses, password_resets, signing_keys, platform_messages
   to app_system;
-grant select, update on directory_version to app_system;
+grant select, update on directory_version, installation to app_system;
+revoke execute on function database_identity(), sending_is_open() from public;
+grant execute on function database_identity() to app_system;
+grant execute on function sending_is_open() to app_system, app_property;
 
 -- Users belong to the platform, and a property's role cannot read them. It may call these two functions.
 

@@ -14,9 +14,13 @@ create table queue (
   max_attempts int not null,
   -- Attempts that the database itself interrupted. `attempts` does not count them.
   interruptions int not null default 0,
+  -- The W3C traceparent of the request or job that put it here.
+  trace text,
   lease uuid,
   leased_until timestamptz,
   last_error text,
+  -- It is dead, and what it knew of persons was removed: it cannot run again.
+  is_impersonal boolean not null default false,
   created_at timestamptz not null default now()
 );
 create index queue_turns on queue (tenant, run_at, id) where state = 'ready';
@@ -48,9 +52,9 @@ end $$;
 revoke execute on function hold_lease(uuid, uuid) from public;
 grant execute on function hold_lease(uuid, uuid) to app_idle;
 
--- Answers a job's input without addresses and texts, also in a vendor's notices. A job that has failed for good is
--- only kept for inspection, so its person may go. An erasure reaches existing jobs; this function covers a vendor's
--- notices that arrive after it.
+-- Answers a job's input without addresses and texts, also in a vendor's notices. For three days a job that has failed
+-- for good can be retried. Then it is only kept for inspection, so its person may go. An erasure reaches existing jobs;
+-- this function covers a vendor's notices that arrive after it.
 create function impersonal(input jsonb) returns jsonb language sql immutable parallel safe as $$
   select case when jsonb_typeof(bare -> 'notices') = 'array' then jsonb_set(bare, '{notices}', (
       select coalesce(jsonb_agg(case jsonb_typeof(n) when 'object' then n - personal else n end order by place), '[]')

@@ -107,3 +107,8 @@ create table campaign_claims (
 create index campaign_claims_campaign on campaign_claims (property_id, campaign_id, claimed_at);
 
 call isolate_tenants('templates', 'campaigns', 'campaign_claims');
+
+-- An operator is shown what would be sent before sending is released. A campaign whose job is gone gets another one.
+create policy platform on campaigns for select to app_system using (true);
+grant select (property_id, id, name, channel, status, scheduled_at, fires_at, planned_at, deleted_at) on campaigns
+  to app_system;

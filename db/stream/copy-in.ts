@@ -1,4 +1,5 @@
 import { setImmediate as nextIteration, setTimeout } from "node:timers/promises";
+import type postgres from "postgres";
 import { driverOf, type Sql } from "#db/sql.ts";
 
 const BLOCK = 131_072;
@@ -36,35 +37,47 @@ export async function copyIn(
   columns: readonly string[],
   lines: Iterable<string>,
 ): Promise<void> {
-  const stream = await driverOf(sql)
-    .unsafe(`copy ${table} (${columns.join(", ")}) from stdin`)
-    .writable();
+  const statement = `copy ${table} (${columns.join(", ")}) from stdin`;
+  await copyPieces(driverOf(sql), statement, blocksOf(lines));
+}
+
+function* blocksOf(lines: Iterable<string>): Generator<string> {
+  let block = "";
+  for (const line of lines) {
+    block += line;
+    if (block.length < BLOCK) continue;
+    yield block;
+    block = "";
+  }
+  if (block !== "") yield block;
+}
+
+/** Sends the pieces to a COPY from stdin. Nothing else may run on the connection meanwhile. */
+export async function copyPieces(
+  sql: Pick<postgres.Sql, "unsafe">,
+  statement: string,
+  pieces: Iterable<string> | AsyncIterable<Buffer>,
+): Promise<void> {
+  const stream = await sql.unsafe(statement).writable();
   // A lost connection destroys the stream without calling back for the pending write.
   const broken = new Promise<never>((_, reject) => {
     // The stream learns of it just before the pool does, and a rollback sent in between gets no answer.
     stream.once("error", (error) => void setTimeout(LOSS_SETTLES).then(() => reject(error)));
   });
   broken.catch(() => {});
-  const write = (part: string) =>
+  const write = (piece: string | Buffer) =>
     Promise.race([
       broken,
       new Promise<void>((resolve) => {
-        stream.write(part, "utf8", (error) => {
+        stream.write(piece, (error) => {
           if (!error) resolve();
         });
       }),
     ]);
-  let block = "";
-  for (const line of lines) {
-    block += line;
-    if (block.length < BLOCK) continue;
-    await write(block);
-    block = "";
-  }
-  if (block !== "") await write(block);
+  for await (const piece of pieces) await write(piece);
   stream.end();
   await nextIteration();
   // The driver (3.4.9) drops an error that arrives after the last byte, and then never emits "finish". The next
   // statement reveals it: it fails in the transaction that COPY has aborted.
-  await sql`select`;
+  await sql.unsafe("select");
 }

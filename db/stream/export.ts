@@ -1,8 +1,8 @@
-import { Readable } from "node:stream";
 import type postgres from "postgres";
 import { type Client, ConnectionLost, DeadlineExceeded } from "#db/connection/open.ts";
 import type { Pool } from "#db/connection/pool.ts";
 import { type Fragment, inlined } from "#db/sql.ts";
+import { copyOut } from "./copy-out.ts";
 
 /** Produces the bytes in one read-only transaction of the tenant, one snapshot. `copy` runs a query by COPY. */
 export type ExportSource = (copy: (query: Fragment) => AsyncIterable<Buffer>) => AsyncIterable<Buffer>;
@@ -45,7 +45,7 @@ export function startExport(running: Running, source: ExportSource): ExportStrea
   let interrupt: (error: Error) => void = () => {};
   const pieces = (async function* () {
     backend = await begin(sql, opening);
-    yield* source((query) => copyOut(sql, query));
+    yield* source((query) => copyOut(sql, `copy (${inlined(query)}) to stdout (format csv)`));
     await sql.unsafe("commit");
   })();
 
@@ -102,27 +102,4 @@ async function begin(sql: postgres.Sql, opening: readonly string[]): Promise<num
   const backend = sql.unsafe<[{ pid: number }]>("select pg_backend_pid() as pid");
   const [[{ pid }]] = await Promise.all([backend, begun]);
   return pid;
-}
-
-/** The bytes of a COPY, in pieces as they arrive. */
-async function* copyOut(sql: postgres.Sql, query: Fragment): AsyncGenerator<Buffer> {
-  const stream = await openStream(sql, query);
-  for await (const piece of stream) yield piece as Buffer;
-  // The driver (3.4.9) leaves the socket paused when the last bytes came faster than they were read.
-  stream._read(0);
-}
-
-/**
- * The stream of a COPY. The driver (3.4.9) emits an error before an `await` could listen, and an unheard error ends
- * the process. So the listener is attached as soon as the stream is made.
- */
-function openStream(sql: postgres.Sql, query: Fragment): Promise<Readable> {
-  const copying = sql.unsafe(`copy (${inlined(query)}) to stdout (format csv)`);
-  const { resolve } = copying as unknown as { resolve(answer: unknown): void };
-  // The driver calls this once more, with the command's result, at the end of the copy.
-  const listened = (answer: unknown) => {
-    if (answer instanceof Readable) answer.on("error", () => {});
-    resolve(answer);
-  };
-  return Object.assign(copying, { resolve: listened }).readable();
 }

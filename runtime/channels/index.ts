@@ -1,6 +1,7 @@
 import type { z } from "zod";
 import { storable } from "#db/text.ts";
 import { Fault, invalid } from "../faults.ts";
+import { providerCalls, messages as sentMessages } from "../telemetry/metrics.ts";
 import mailbox from "./email/mailbox.ts";
 import resend from "./email/resend.ts";
 import sendgrid from "./email/sendgrid.ts";
@@ -117,7 +118,7 @@ function read<C extends SendingChannel>(channel: C, name: string, settings: unkn
 }
 
 function bind<C extends SendingChannel>(
-  { repeatable, concurrency }: Provider<unknown, C>,
+  { channel, name, repeatable, concurrency }: Provider<unknown, C>,
   settings: unknown,
   opened: OpenProvider<Messages[C]>,
   store: StoreMessages,
@@ -127,7 +128,12 @@ function bind<C extends SendingChannel>(
     concurrency: concurrency(settings),
     send: async (messages, { onOutcome, ...options }) => {
       const cleaned = onOutcome && ((outcome: SendOutcome) => onOutcome(inStorableWords(outcome)));
-      return (await opened.send(messages, { ...options, onOutcome: cleaned, store })).map(inStorableWords);
+      const labels = { channel, provider: name };
+      const ended = providerCalls.startTimer(labels);
+      const given = await opened.send(messages, { ...options, onOutcome: cleaned, store });
+      ended();
+      for (const { status } of given) sentMessages.inc({ ...labels, outcome: status });
+      return given.map(inStorableWords);
     },
   };
 }

@@ -4,6 +4,8 @@ import type { Call, Context } from "#runtime/operation/context.ts";
 import { asObject, foldCasing, parseInput } from "#runtime/operation/input.ts";
 import { type File, needsProperty, type Operation } from "#runtime/operation/operation.ts";
 import type { Property } from "#runtime/operation/property.ts";
+import { currentActivity } from "#runtime/telemetry/activity.ts";
+import { toolCalls } from "#runtime/telemetry/metrics.ts";
 import { checkScope, resolveProperty } from "./access.ts";
 import { findAnswer, keyedCall } from "./replay.ts";
 import type { Choose, Outcome, Service } from "./service.ts";
@@ -21,32 +23,59 @@ export async function invoke(
   operation: Operation,
   call: Call,
   raw: unknown,
-  options: { many?: boolean; choose?: Choose; dry?: boolean } = {},
+  options: Options = {},
 ): Promise<Outcome> {
+  const labels = { tool: operation.name, transport: call.transport };
+  const ended = toolCalls.startTimer(labels);
+  const activity = currentActivity();
+  if (activity) activity.operation = operation.name;
   try {
-    checkScope(operation, call.actor);
-    const inputs = each(options.many ? (raw as unknown[]) : [raw], options, (one) =>
-      foldCasing(operation, asObject(one)),
-    );
-    call.onFields?.(inputs.flatMap((input) => Object.keys(input)));
-    const property = needsProperty(operation)
-      ? await resolveProperty(service.directory, operation, call, inputs[0] ?? {})
-      : null;
-    const unparsed = { service, operation, call, property, ...options };
-    let parsed: Record<string, unknown>[];
-    try {
-      parsed = each(inputs, options, (input) =>
-        parseInput(operation, options.choose ? { ...input, id: NIL_UUID } : input),
-      );
-    } catch (error) {
-      return await insteadOf(error, unparsed);
-    }
-    if (operation.read) return await read(service, operation, property!, parsed[0]!);
-    if (operation.file) return await flowing(service, operation, call, property!, parsed[0]!);
-    return await run({ ...unparsed, inputs: parsed });
+    const outcome = await perform(service, operation, call, raw, options);
+    ended({ outcome: "ok" });
+    return outcome;
   } catch (error) {
-    throw loggedFault(service.log, error, { operation: operation.name, requestId: call.requestId });
+    const about = { operation: operation.name, requestId: call.requestId };
+    const fault = loggedFault(service.log, error, about);
+    ended({ outcome: fault.code });
+    throw fault;
   }
+}
+
+interface Options {
+  many?: boolean;
+  choose?: Choose;
+  dry?: boolean;
+}
+
+async function perform(
+  service: Service,
+  operation: Operation,
+  call: Call,
+  raw: unknown,
+  options: Options,
+): Promise<Outcome> {
+  const activity = currentActivity();
+  checkScope(operation, call.actor);
+  const inputs = each(options.many ? (raw as unknown[]) : [raw], options, (one) =>
+    foldCasing(operation, asObject(one)),
+  );
+  call.onFields?.(inputs.flatMap((input) => Object.keys(input)));
+  const property = needsProperty(operation)
+    ? await resolveProperty(service.directory, operation, call, inputs[0] ?? {})
+    : null;
+  if (activity) activity.propertyId = property?.id;
+  const unparsed = { service, operation, call, property, ...options };
+  let parsed: Record<string, unknown>[];
+  try {
+    parsed = each(inputs, options, (input) =>
+      parseInput(operation, options.choose ? { ...input, id: NIL_UUID } : input),
+    );
+  } catch (error) {
+    return await insteadOf(error, unparsed);
+  }
+  if (operation.read) return await read(service, operation, property!, parsed[0]!);
+  if (operation.file) return await flowing(service, operation, call, property!, parsed[0]!);
+  return await run({ ...unparsed, inputs: parsed });
 }
 
 function each<T, R>(inputs: T[], { many }: { many?: boolean }, read: (input: T) => R): R[] {

@@ -2,6 +2,7 @@ import { randomUUIDv7 } from "node:crypto";
 import { cte, type Fragment, join, type Sql, sql } from "#db/sql.ts";
 import type { Context } from "#runtime/operation/context.ts";
 import { type EventName, subscriptionsFor } from "#runtime/operation/events.ts";
+import { traceparent } from "#runtime/telemetry/activity.ts";
 
 export interface PendingEvent {
   type: EventName;
@@ -60,8 +61,8 @@ function queued(property: string | null, jobs: PendingJob[]): Fragment {
   return cte(
     "queued",
     sql`
-      insert into queue (id, name, property_id, input, dedupe, max_attempts, run_at)
-      select uuid_v7(), name, ${property}::uuid, input, dedupe, attempts,
+      insert into queue (id, name, property_id, input, dedupe, max_attempts, trace, run_at)
+      select uuid_v7(), name, ${property}::uuid, input, dedupe, attempts, ${traceparent()}::text,
         coalesce(run_at, now() + make_interval(secs => delay))
       from jsonb_to_recordset(${jobs.map(jobRow)}::jsonb)
         as j(name text, input jsonb, dedupe text, attempts int, delay double precision, run_at timestamptz)
@@ -75,9 +76,9 @@ function called(property: string | null, endpoints: Fragment): Fragment {
   return cte(
     "called",
     sql`
-      insert into queue (id, name, property_id, input, max_attempts)
+      insert into queue (id, name, property_id, input, max_attempts, trace)
       select uuid_v7(), ${DELIVER_WEBHOOKS.name}::text, ${property}::uuid,
-        jsonb_build_object('endpointId', endpoint_id), ${DELIVER_WEBHOOKS.attempts}::int
+        jsonb_build_object('endpointId', endpoint_id), ${DELIVER_WEBHOOKS.attempts}::int, ${traceparent()}::text
       from ${endpoints}
       returning 1`,
   );

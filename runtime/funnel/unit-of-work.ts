@@ -4,6 +4,7 @@ import { join } from "#db/sql.ts";
 import { thrownAt, toFault } from "#runtime/faults.ts";
 import type { Context, Insertion } from "#runtime/operation/context.ts";
 import type { Property } from "#runtime/operation/property.ts";
+import { inActivity } from "#runtime/telemetry/activity.ts";
 import { type AuditRow, auditOf, auditPart } from "./audit.ts";
 import { useConfirmation } from "./confirmations.ts";
 import { dryOutcome, isDry, Undone, without } from "./dry-run.ts";
@@ -44,10 +45,11 @@ export async function run(call: Run): Promise<Outcome> {
   let effects = noEffects();
   // A rolled-back call leaves no answer for later.
   const keyed = isDry(call) ? null : keyedCall(call);
-  const work: Work<Outcome> = (sql, last) => {
+  // Another call of its group may run it.
+  const work: Work<Outcome> = inActivity((sql, last) => {
     effects = noEffects();
     return answer({ ...call, effects, keyed, sql, last });
-  };
+  });
   const outcome = await transact(call, work, openingOf(call)).catch((error: unknown) => {
     if (error instanceof Undone) return error.outcome;
     if (keyed) return recordRefusal(call, keyed, error);

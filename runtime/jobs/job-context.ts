@@ -4,6 +4,7 @@ import { type SystemWork, workAsSystem } from "#runtime/funnel/system-work.ts";
 import type { Directory } from "#runtime/identity/directory.ts";
 import type { Context } from "#runtime/operation/context.ts";
 import type { JobContext, JobRuntime } from "#runtime/operation/job.ts";
+import { currentActivity } from "#runtime/telemetry/activity.ts";
 import type { ClaimedJob } from "./claims.ts";
 import { fence } from "./queue.ts";
 
@@ -44,7 +45,7 @@ export function jobContexts(dependencies: JobDependencies, wake: () => void) {
       propertyId: claimed.property_id,
       signal: claimed.stop.signal,
       config,
-      log: log.child({ job: claimed.name, jobId: claimed.id }),
+      log: log.child({ job: claimed.name, jobId: claimed.id, trace: currentActivity()?.traceId }),
       runtime: jobRuntime,
       transact: (work) => guarded(() => inProperty(claimed, work)),
       transactSystem: (work) =>

@@ -2,6 +2,7 @@ import { setTimeout } from "node:timers/promises";
 import type { Database, Sql } from "#db/database.ts";
 import type { Log } from "#runtime/log.ts";
 import type { EnqueueOptions, JobReference } from "#runtime/operation/context.ts";
+import { traceparent } from "#runtime/telemetry/activity.ts";
 
 type System = Pick<Database, "asSystem">;
 
@@ -25,11 +26,14 @@ export interface Claimed extends Lease {
   input: unknown;
   attempts: number;
   max_attempts: number;
+  trace: string | null;
 }
 
 export interface ClaimOptions {
   /** The jobs that this process knows; other processes run the rest. */
   names: readonly string[];
+  /** Those of them that wait while sending is held. */
+  sending: readonly string[];
   limit: number;
   /** A new token that all jobs of this claim share. */
   lease: string;
@@ -45,7 +49,7 @@ export interface ClaimOptions {
  */
 export async function claim(
   db: System,
-  { names, limit, lease, leaseMs, cap, held }: ClaimOptions,
+  { names, sending, limit, lease, leaseMs, cap, held }: ClaimOptions,
 ): Promise<Claimed[]> {
   const rows = await db.asSystem(
     (sql) => sql<Omit<Claimed, "lease">[]>`
@@ -59,7 +63,7 @@ export async function claim(
         select job.id
         from due cross join lateral (
           select id from queue
-          where state = 'ready' and tenant = due.tenant and run_at <= now() and name = any(${names as string[]}::text[])
+          where state = 'ready' and tenant = due.tenant and run_at <= now() and ${runnable(sql, { names, sending })}
           order by run_at, id
           limit least(due.room, ceil(${limit}::float8 / (select count(*) from due)))
           for update skip locked) as job
@@ -69,13 +73,18 @@ export async function claim(
         set state = 'running', attempts = attempts + 1, lease = ${lease}, dedupe = null,
           leased_until = now() + make_interval(secs => ${leaseMs / 1000}::float8)
         from picked where queue.id = picked.id
-        returning queue.id, name, property_id, tenant, input, attempts, max_attempts, run_at
+        returning queue.id, name, property_id, tenant, input, attempts, max_attempts, trace, run_at
       )
-      select id, name, property_id, tenant, input, attempts, max_attempts from taken order by run_at, id`,
+      select id, name, property_id, tenant, input, attempts, max_attempts, trace from taken order by run_at, id`,
     INDEXED,
   );
   return rows.map((row) => ({ ...row, lease }));
 }
+
+/** Whether this process may run a job now: sending is open where the database is the one that it was released for. */
+const runnable = (sql: Sql, { names, sending }: Pick<ClaimOptions, "names" | "sending">) => sql`
+  name = any(${names as string[]}::text[])
+    and (name <> all(${sending as string[]}::text[]) or (select sending_is_open()))`;
 
 /** Each waiting tenant with its oldest job: one index descent per tenant, however long the queues are. */
 const waitingTenants = (sql: Sql) => sql`waiting as (
@@ -117,7 +126,7 @@ const UNCOUNTED = 20;
 
 /**
  * Puts a failed job back. Its delay doubles from 1 s up to 1 h, and chance shortens it down to a half. The last
- * attempt leaves the job dead, without its data about persons. An interruption by the database does not count as an
+ * attempt leaves the job dead, until an operator retries it. An interruption by the database does not count as an
  * attempt.
  */
 export async function fail(
@@ -134,7 +143,6 @@ export async function fail(
         run_at = now() + make_interval(secs =>
           least(3600, 2 ^ least(12, case when uncounted then least(interruptions, 6) else attempts - 1 end))
             * (0.5 + random() / 2)),
-        input = case when not uncounted and attempts >= max_attempts then impersonal(input) else input end,
         lease = null, leased_until = null, last_error = ${error}
       from (
         select id as job, ${interrupted}::boolean and interruptions < ${UNCOUNTED}::int as uncounted
@@ -179,7 +187,6 @@ export async function reap(db: System, { all = false } = {}): Promise<number> {
       update queue
       set state = case when attempts >= max_attempts then 'dead' else 'ready' end,
         run_at = case when attempts >= max_attempts then now() else run_at end,
-        input = case when attempts >= max_attempts then impersonal(input) else input end,
         lease = null, leased_until = null, last_error = 'lost worker'
       where id in (
         select id from queue
@@ -212,12 +219,12 @@ export async function releaseClaims(db: System, claims: readonly string[]): Prom
 const givingBack = (sql: Sql) => sql`
   update queue set state = 'ready', attempts = attempts - 1, lease = null, leased_until = null`;
 
-/** The number of jobs of these names that are due or running, in any process. */
-export async function pending(db: System, names: readonly string[]): Promise<number> {
+/** The number of jobs of these names that may run now or are running, in any process. */
+export async function pending(db: System, known: Pick<ClaimOptions, "names" | "sending">): Promise<number> {
   const [row] = await db.asSystem(
     (sql) => sql<{ jobs: number }[]>`
       select count(*)::int as jobs from queue
-      where name = any(${names as string[]}::text[])
+      where ${runnable(sql, known)}
         and (state = 'running' or (state = 'ready' and run_at <= now()))`,
   );
   return row!.jobs;
@@ -239,9 +246,9 @@ export async function enqueue<Input>(
   const runAt = typeof options.runAt === "string" ? options.runAt : null;
   await sql`
     with queued as (
-      insert into queue (id, name, property_id, input, dedupe, max_attempts, run_at)
+      insert into queue (id, name, property_id, input, dedupe, max_attempts, trace, run_at)
       values (uuid_v7(), ${job.name}, ${options.propertyId ?? null}, ${job.input.parse(input)},
-        ${options.dedupe ?? null}, ${job.attempts},
+        ${options.dedupe ?? null}, ${job.attempts}, ${traceparent()},
         coalesce(${runAt}::timestamptz, now() + make_interval(secs => ${delay}::float8)))
       on conflict (name, dedupe) where state = 'ready' and dedupe is not null
         do update set run_at = least(queue.run_at, excluded.run_at)

@@ -2,6 +2,8 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { isSqlState } from "#db/connection/error-code.ts";
 import type { Log } from "#runtime/log.ts";
 import type { Job } from "#runtime/operation/job.ts";
+import { activityOf, currentActivity, withActivity } from "#runtime/telemetry/activity.ts";
+import { jobRuns } from "#runtime/telemetry/metrics.ts";
 import { type ClaimedJob, type Claims, openClaims } from "./claims.ts";
 import { type JobDependencies, jobContexts } from "./job-context.ts";
 import { LEASE_LOST, pending, QUEUE_CHANNEL, queueNotifier, reap, untilNext } from "./queue.ts";
@@ -18,6 +20,8 @@ export interface WorkerOptions extends JobDependencies {
 export interface Worker {
   /** Looks for new jobs at once, and notifies other processes when there is no room here. */
   wake(): void;
+  /** Whether it was in touch with the queue within the time of a lease. */
+  isAlive(): boolean;
   /** Resolves when no job that this worker knows is due or running, in any process. */
   idle(): Promise<void>;
   /** Claims no more jobs, signals the running ones to stop, waits `graceMs` for them, and gives back the rest. */
@@ -42,12 +46,14 @@ export function startWorker({ concurrency = 8, leaseMs = 30_000, ...options }: W
   db.listen(QUEUE_CHANNEL, loop.wake, loop.wake).catch((error: unknown) => {
     log.debug({ err: error }, "not listening for new jobs; the worker polls instead");
   });
+  let seenAt = performance.now();
   const renewLeases = async () => {
     while (!claims.retry.isClosed()) {
       try {
         await loop.giveBackWaiting(LONGEST_WAIT);
         await claims.heartbeat();
         if ((await reap(db)) > 0) loop.wake();
+        seenAt = performance.now();
       } catch (error) {
         claims.retry.failed(error);
       }
@@ -61,9 +67,10 @@ export function startWorker({ concurrency = 8, leaseMs = 30_000, ...options }: W
       if (!loop.hasRoom()) void notifyOthers();
       loop.wake();
     },
+    isAlive: () => performance.now() - seenAt < leaseMs,
     idle: async () => {
-      const names = options.jobs.map((job) => job.name);
-      while ((await pending(db, names).catch(claims.retry.failed)) > 0 && !stopped) {
+      const known = namesOf(options.jobs);
+      while ((await pending(db, known).catch(claims.retry.failed)) > 0 && !stopped) {
         loop.wake();
         await sleep(10);
       }
@@ -75,12 +82,19 @@ export function startWorker({ concurrency = 8, leaseMs = 30_000, ...options }: W
   };
 }
 
+function namesOf(jobs: WorkerOptions["jobs"]) {
+  return {
+    names: jobs.map((job) => job.name),
+    sending: jobs.flatMap((job) => (job.sends ? [job.name] : [])),
+  };
+}
+
 type Loop = ReturnType<typeof startLoop>;
 
 /** Claims jobs into free slots until the queue is empty, and again after each wake. */
 function startLoop(claims: Claims, concurrency: number, options: WorkerOptions) {
   const { db, jobs } = options;
-  const names = jobs.map((job) => job.name);
+  const known = namesOf(jobs);
   const slots = openSlots(concurrency);
   const claiming = new Set<Promise<void>>();
   let stopping = false;
@@ -112,7 +126,7 @@ function startLoop(claims: Claims, concurrency: number, options: WorkerOptions) 
     work();
   };
   const claim = async (limit: number) => {
-    const [seen, wanted] = [wakes, { names, limit, cap: slots.cap(), held: slots.held() }];
+    const [seen, wanted] = [wakes, { ...known, limit, cap: slots.cap(), held: slots.held() }];
     slots.expect(limit);
     try {
       const claimed = await claims.claim(wanted).finally(() => slots.expect(-limit));
@@ -160,8 +174,9 @@ function runner(
 ): (job: ClaimedJob) => Promise<void> {
   const known = new Map(jobs.map((job) => [job.name, job]));
   const contexts = jobContexts({ log, ...around }, wake);
-  const failed = async (job: ClaimedJob, error: unknown) => {
-    const about = { err: error, job: job.name, jobId: job.id, attempt: job.attempts };
+  const failed = async (job: ClaimedJob, error: unknown): Promise<string> => {
+    const trace = currentActivity()?.traceId;
+    const about = { err: error, job: job.name, jobId: job.id, attempt: job.attempts, trace };
     if (isSqlState(error, LEASE_LOST) || !claims.held.has(job)) {
       claims.forget(job);
       log.warn(about, "the job's lease was lost; another worker has the job");
@@ -170,21 +185,34 @@ function runner(
     } else {
       const reason = { error: describe(error), interrupted: contexts.interrupted(error) };
       const outcome = await claims.fail(job, reason);
-      if (outcome === "dead")
+      const { err: _, ...facts } = about;
+      if (outcome === "dead") {
         log.error(about, "the job failed for good; it stays in the queue as dead, with its error");
-      else log.warn({ ...about, outcome }, "the job failed; it runs again later");
+      } else if (reason.interrupted) {
+        log.warn({ ...facts, reason: reason.error, outcome }, "the job was interrupted; it runs again later");
+      } else log.warn({ ...about, outcome }, "the job failed; it runs again later");
+      return outcome;
     }
+    return "given_back";
   };
   return async (claimed) => {
     // Its lease was lost while it waited for a slot.
     if (!claims.held.has(claimed)) return;
-    const job = known.get(claimed.name)!;
-    try {
-      await job.handler(contexts.of(claimed), job.input.parse(claimed.input));
-    } catch (error) {
-      return failed(claimed, error);
-    }
-    claims.complete(claimed);
+    const activity = activityOf(claimed.trace);
+    const ended = jobRuns.startTimer({ job: claimed.name });
+    await withActivity(activity, async () => {
+      const job = known.get(claimed.name)!;
+      try {
+        await job.handler(contexts.of(claimed), job.input.parse(claimed.input));
+      } catch (error) {
+        ended({ outcome: await failed(claimed, error) });
+        return;
+      }
+      claims.complete(claimed);
+      const ms = Math.round(ended({ outcome: "done" }) * 1000);
+      const about = { job: claimed.name, jobId: claimed.id, attempt: claimed.attempts, ms };
+      log.info({ ...about, property: claimed.property_id, trace: activity.traceId }, "job done");
+    });
   };
 }
 

@@ -1,6 +1,8 @@
 import { isIP, type LookupFunction } from "node:net";
 import ipaddr from "ipaddr.js";
 import { Agent, type Dispatcher } from "undici";
+import { traceparent } from "#runtime/telemetry/activity.ts";
+import { webhookCalls } from "#runtime/telemetry/metrics.ts";
 import { openNames, type Resolve } from "./dns-lookup.ts";
 
 export interface OutgoingOptions {
@@ -79,8 +81,16 @@ async function post(
   const receiver = readReceiver(request.url, options);
   if (!(receiver instanceof URL)) throw new AddressRefused(receiver);
   using clock = startClock(request.timeoutMs ?? TIMEOUT_MS, request.signal);
-  // undici checks the signal only once a request has its connection; the race covers the wait for it.
-  return await Promise.race([exchange(agent, receiver, request, clock.signal), clock.over]);
+  const ended = webhookCalls.startTimer();
+  try {
+    // undici checks the signal only once a request has its connection; the race covers the wait for it.
+    const answer = await Promise.race([exchange(agent, receiver, request, clock.signal), clock.over]);
+    ended({ outcome: `${Math.floor(answer.status / 100)}xx` });
+    return answer;
+  } catch (error) {
+    ended({ outcome: "failed" });
+    throw error;
+  }
 }
 
 async function exchange(
@@ -90,11 +100,12 @@ async function exchange(
   signal: AbortSignal,
 ): Promise<OutgoingAnswer> {
   const started = performance.now();
+  const trace = traceparent();
   const response = await agent.request({
     origin: receiver.origin,
     path: receiver.pathname + receiver.search,
     method: "POST",
-    headers,
+    headers: trace === null ? headers : { ...headers, traceparent: trace },
     body,
     signal,
   });

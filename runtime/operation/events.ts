@@ -54,6 +54,7 @@ export const EVENTS = {
     "prize_depleted",
   ],
   job: ["completed", "failed"],
+  provider: ["failing", "recovered"],
   webhook: ["test"],
 } as const;
 

@@ -35,6 +35,8 @@ export interface Job<Input = never> extends JobReference<Input> {
   readonly kind: "job";
   /** A cron pattern in UTC: the job runs at each tick, once however many processes there are. */
   readonly every?: string;
+  /** It reaches persons or receivers: it waits while sending is held. */
+  readonly sends?: true;
   handler(context: JobContext, input: Input): Promise<void>;
 }
 

@@ -211,6 +211,7 @@ async function context(
     input: {},
     attempts: 1,
     max_attempts: 2,
+    trace: null,
     claimedAt: 0,
     stop: new AbortController(),
   });

@@ -6,6 +6,7 @@ import { CATALOG } from "#tools/catalog.ts";
 import { createApp } from "#transports/app/app.ts";
 import { exampleOf } from "#transports/examples/examples.ts";
 import type { AdmissionControl } from "#transports/http/admission.ts";
+import type { Health } from "#transports/http/health.ts";
 import type { McpFace } from "#transports/mcp/endpoint.ts";
 import { openApi } from "#transports/openapi/document.ts";
 import type { OpenCounter } from "#transports/pages/opens.ts";
@@ -124,6 +125,7 @@ test("every route under /api is described, and nothing is described that is not 
     const app = createApp(service.internals, CATALOG, {} as AdmissionControl, {
       opens: {} as OpenCounter,
       mcp: {} as McpFace,
+      health: {} as Health,
     });
     const answered = app.routes
       .filter(({ method, path }) => method !== "ALL" && path.startsWith("/api/"))

@@ -10,13 +10,15 @@ export interface TestDatabase {
 }
 
 /** A migrated database of its own, cloned from the run's template. */
-export async function testDatabase(): Promise<TestDatabase> {
+export async function testDatabase({ isReleased = true } = {}): Promise<TestDatabase> {
   // Benchmarks import this file without vitest.
   const { inject } = await import("vitest");
   const server = inject("server");
   const name = `t_${randomBytes(8).toString("hex")}`;
   await onServer(server, `create database ${name} template ${inject("template")} strategy file_copy`);
   const url = withDatabase(server, name);
+  // A clone is another database than the one that it was made from, so sending is held in it.
+  if (isReleased) await onServer(url, "update installation set identity = database_identity()");
   const db = patient(connect(url, { application: name }));
   return {
     url,

@@ -96,6 +96,7 @@ export async function runNext(
   const held = {
     ...claimed,
     lease,
+    trace: null,
     claimedAt: 0,
     stop: new AbortController(),
   };

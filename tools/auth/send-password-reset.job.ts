@@ -12,6 +12,7 @@ import { newToken, tokenHash } from "./reset-token.ts";
 export default job({
   name: "send_password_reset",
   attempts: 5,
+  sends: true,
   input: z.object({ email: z.string() }),
   async handler(context, { email }) {
     // Created here, and anew at each attempt: the job's input would store it on the queue.

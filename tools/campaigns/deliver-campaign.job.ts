@@ -2,8 +2,10 @@ import { z } from "zod";
 import type { SendingChannel } from "#runtime/channels/provider/channel.ts";
 import type { Context, Tenant } from "#runtime/operation/context.ts";
 import { type JobContext, job } from "#runtime/operation/job.ts";
+import { update } from "#runtime/operation/rows.ts";
 import { type Campaign, findCampaign, sendingChannel } from "./campaign/campaign.ts";
 import { orFail } from "./campaign/states.ts";
+import campaigns from "./campaigns.table.ts";
 import cancelSends from "./cancel-sends.job.ts";
 import { type Delivery, openDelivery } from "./delivery/delivery.ts";
 import { secondsToNextClaim } from "./delivery/due-sends.ts";
@@ -28,6 +30,7 @@ const Input = z.object({
 const deliverCampaign = job({
   name: "deliver_campaign",
   attempts: 100,
+  sends: true,
   input: Input,
   handler: (job, input) => orFail(job, input.campaignId, () => deliver(job, input)),
 });
@@ -76,7 +79,7 @@ async function givesWay(
 async function conclude(
   context: Context,
   { campaignId, after }: Input,
-  delivery: Pick<Delivery<SendingChannel>, "reached" | "resumeIn"> | null,
+  delivery: Pick<Delivery<SendingChannel>, "reached" | "resumeIn" | "down"> | null,
 ): Promise<void> {
   const { enqueue } = context;
   const campaign = await findCampaign(context, campaignId, { lock: true });
@@ -84,6 +87,9 @@ async function conclude(
   const resumeIn = delivery?.resumeIn ?? 0;
   if (status === "cancelled") enqueue(cancelSends, { campaignId }, { dedupe: campaignId });
   if (status !== "sending") return;
+  if (delivery?.down !== undefined && delivery.down !== campaign.status_reason) {
+    await update(context, campaigns, campaignId, { status_reason: delivery.down });
+  }
   if (after || delivery?.reached) {
     const next = delivery?.reached ? { campaignId, after: delivery.reached } : { campaignId };
     return enqueue(deliverCampaign, next, { dedupe: campaignId, runAt: resumeIn });

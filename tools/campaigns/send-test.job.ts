@@ -23,6 +23,7 @@ const Input = z.object({ sendId: z.uuid(), to: z.string(), playerId: z.uuid().nu
 export default job({
   name: "send_test",
   attempts: 5,
+  sends: true,
   input: Input,
   async handler(job, input) {
     const claimed = await job.transact((context) => claim(context, job, input));

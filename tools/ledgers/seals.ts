@@ -49,19 +49,6 @@ export function sealKeyId(config: Secret): string {
   return createHash("sha256").update("id").update(keyOf(config)).digest("hex").slice(0, 16);
 }
 
-/** Whether the database has seals, but no property's newest seal is keyed with this APP_SECRET. As the system. */
-export async function isSealedByAnother(sql: Sql, config: Secret): Promise<boolean> {
-  let isSealed = false;
-  for (const id of await propertyIds(sql)) {
-    const [last] = await sql<{ key_id: string }[]>`
-      select key_id from ledger_seals where property_id = ${id} and ledger = 'audit_logs'
-      order by seq desc limit 1`;
-    if (last?.key_id === sealKeyId(config)) return false;
-    isSealed ||= last !== undefined;
-  }
-  return isSealed;
-}
-
 async function propertyIds(sql: Sql): Promise<string[]> {
   const rows = await sql<{ id: string }[]>`select id from properties`;
   return rows.map(({ id }) => id);

@@ -28,6 +28,7 @@ export function openRoutes<C extends SendingChannel>(
   candidates: readonly Candidate[],
   store: StoreMessages,
 ): Routes<C> {
+  const note = healthNoter({ runtime, transact, log }, channel);
   const all = candidates.map((candidate) => ({ candidate, sender: runtime.open(channel, candidate, store) }));
   let index = 0;
   let noting = Promise.resolve();
@@ -40,14 +41,14 @@ export function openRoutes<C extends SendingChannel>(
       return all[index] !== route;
     },
     note: (route, verdict, outcomes) => {
-      const { id, health } = route.candidate;
       // Messages that it took before the switch prove nothing now.
       const isLate = verdict === "ok" && all[index] !== route;
-      if (id === null || verdict === null || verdict === health || isLate) return;
-      route.candidate.health = verdict;
+      if (verdict === null || isLate) return;
       noting = noting
-        .then(() => transact((context) => writeHealth(context, id, verdict, outcomes)))
-        .catch((error: unknown) => log.warn({ err: error, provider: id }, "health not noted"));
+        .then(() => note(route.candidate, verdict, outcomes))
+        .catch((error: unknown) =>
+          log.warn({ err: error, provider: route.candidate.id }, "health not noted"),
+        );
     },
     noted: () => noting,
   };
@@ -72,16 +73,63 @@ export function handedBack<O extends SendOutcome>(outcomes: readonly O[]): O[] {
   return outcomes.map((one) => (one.status === "retry" ? { ...one, fatal: true as const } : one));
 }
 
+/** How the operator's own providers did at last in this process: they have no record. */
+const ownHealth = new WeakMap<JobContext["runtime"], Map<SendingChannel, Verdict>>();
+
+type Noter = (candidate: Candidate, verdict: Verdict, outcomes: readonly SendOutcome[]) => Promise<void>;
+
+/** Tells of a change: in the provider's record and by an event, in the log, and of the operator's own in the log alone. */
+function healthNoter(
+  { runtime, transact, log }: Pick<JobContext, "runtime" | "transact" | "log">,
+  channel: SendingChannel,
+): Noter {
+  const tell = (about: object, verdict: Verdict, was: string, code: string | undefined) => {
+    const level = verdict === "ok" && was === "unknown" ? "info" : "warn";
+    log[level](
+      { ...about, channel, was, health: verdict, ...(code && { code }) },
+      "a provider's health has changed",
+    );
+  };
+  return async (candidate, verdict, outcomes) => {
+    const { id, name } = candidate;
+    const [trouble] = verdict === "ok" ? [] : outcomes.filter((one) => one.status !== "sent");
+    if (id === null) {
+      const own = ownHealth.get(runtime) ?? new Map<SendingChannel, Verdict>();
+      const was = own.get(channel) ?? "unknown";
+      ownHealth.set(runtime, own.set(channel, verdict));
+      if (was !== verdict) tell({ kind: name }, verdict, was, trouble?.code);
+      return;
+    }
+    if (candidate.health === verdict) return;
+    candidate.health = verdict;
+    const was = await transact((context) => writeHealth(context, id, verdict, trouble));
+    if (was !== null) tell({ provider: id, kind: name }, verdict, was, trouble?.code);
+  };
+}
+
+type Trouble = Exclude<SendOutcome, { status: "sent" }>;
+
+/** Answers the health before; null where another process has noted the change already. */
 async function writeHealth(
-  { sql, property }: Context,
+  { sql, property, emit }: Context,
   id: string,
   verdict: Verdict,
-  outcomes: readonly SendOutcome[],
-): Promise<void> {
-  const [trouble] = outcomes.flatMap((one) => (one.status === "sent" ? [] : [`${one.code}: ${one.message}`]));
-  const words = verdict === "ok" ? null : trouble;
-  await sql`
-    update message_providers set health = ${verdict}, last_error = ${words?.slice(0, 500) ?? null},
-      health_changed_at = now()
-    where property_id = ${property.id} and id = ${id} and deleted_at is null`;
+  trouble: Trouble | undefined,
+): Promise<string | null> {
+  const words = trouble ? `${trouble.code}: ${trouble.message}`.slice(0, 500) : null;
+  const [changed] = await sql<{ was: string; name: string; channel: string; kind: string }[]>`
+    with before as materialized (
+      select id, health from message_providers
+      where property_id = ${property.id} and id = ${id} and deleted_at is null and health <> ${verdict}
+      for no key update
+    )
+    update message_providers p set health = ${verdict}, last_error = ${words}, health_changed_at = now()
+    from before b where p.property_id = ${property.id} and p.id = b.id
+    returning b.health as was, p.name, p.channel, p.kind`;
+  if (!changed) return null;
+  const { was, ...about } = changed;
+  const record = { id, ...about, health: verdict, last_error: words };
+  if (verdict !== "ok") emit("provider.failing", record);
+  else if (was !== "unknown") emit("provider.recovered", record);
+  return was;
 }

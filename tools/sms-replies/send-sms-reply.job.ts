@@ -15,6 +15,7 @@ const TRY_AGAIN_SECONDS = 20;
 /** Replies to one STOP, START or HELP, at most once. */
 const sendSmsReply = job({
   ...SEND_SMS_REPLY,
+  sends: true,
   handler: answer,
 });
 export default sendSmsReply;

@@ -11,6 +11,7 @@ const BATCH_MS = 15_000;
 /** Delivers the due events of one endpoint, until none is due. At least once: a crash repeats a delivery's id. */
 export default job({
   ...DeliverWebhooks,
+  sends: true,
   async handler(context, { endpointId }) {
     const until = performance.now() + SHIFT_MS;
     const isOver = () => context.signal.aborted || performance.now() > until;

@@ -8,6 +8,7 @@ import { sendPlatformMail } from "#tools/mailbox/platform-mail.ts";
 export default job({
   name: "send_webhook_notice",
   attempts: 5,
+  sends: true,
   input: z.object({ endpointId: z.uuid(), userId: z.uuid() }),
   async handler(context, { endpointId, userId }) {
     const switchedOff = await context.transact((inside) => find(inside, endpointId));

@@ -5,6 +5,7 @@ import type { Catalog } from "#runtime/operation/catalog.ts";
 import { type AdmissionControl, admit } from "#transports/http/admission.ts";
 import { answerFault } from "#transports/http/answer.ts";
 import { admitted, type Http } from "#transports/http/handlers.ts";
+import { type Health, mountHealth } from "#transports/http/health.ts";
 import type { McpFace } from "#transports/mcp/endpoint.ts";
 import { PATH } from "#transports/mcp/identity.ts";
 import type { OpenCounter } from "#transports/pages/opens.ts";
@@ -20,9 +21,10 @@ export function createApp(
   service: Service,
   catalog: Catalog,
   control: AdmissionControl,
-  { opens, mcp }: { opens: OpenCounter; mcp: McpFace },
+  { opens, mcp, health }: { opens: OpenCounter; mcp: McpFace; health: Health },
 ): Http {
   const app: Http = new Hono();
+  mountHealth(app, health, service.config.metricsPort === null ? "for this machine" : "none");
   mountImports(app, control, service, catalog);
   mountJobRows(app, control, service, catalog);
   mountRest(app, control, service, catalog);

@@ -12,13 +12,13 @@ import { needsProperty, type Operation } from "#runtime/operation/operation.ts";
 import { storedSecret } from "#runtime/secrets/app-secret.ts";
 import { bodyOf } from "#transports/http/file-body.ts";
 import { atNotedAddresses } from "#transports/start/address.ts";
-import { openService } from "#transports/start/service.ts";
+import { type OpenedService, openService } from "#transports/start/service.ts";
 import type { Arguments } from "./arguments.ts";
 import { type NamedProperty, propertyNamed, slugsOf } from "./property.ts";
 import type { CommandResult } from "./remote.ts";
 
 /** A service of this process. */
-export type Opened = Service & { close(): Promise<void> };
+export type Opened = Omit<OpenedService, "hold">;
 
 /** Opens the service on the configured database. */
 export async function openConfigured(env: NodeJS.ProcessEnv): Promise<Opened> {

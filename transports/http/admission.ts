@@ -10,6 +10,7 @@ import { type Allowance, networkOf, type RateLimiter } from "#runtime/limits/rat
 import type { Log } from "#runtime/log.ts";
 import type { Actor, Call } from "#runtime/operation/context.ts";
 import { CURRENT_VERSION, readVersion } from "#runtime/operation/versions.ts";
+import { currentActivity } from "#runtime/telemetry/activity.ts";
 import type { Frame } from "./answer.ts";
 
 /** Requests a minute for a signed-in user. */
@@ -46,6 +47,11 @@ export async function admit(control: AdmissionControl, incoming: IncomingMessage
     fault: refusal,
     allowance,
   } = await authenticateAndCount(control, incoming, address, requestId);
+  const activity = currentActivity();
+  if (activity) {
+    activity.requestId = requestId;
+    activity.actor = actor.id === null ? actor.type : `${actor.type} ${actor.id}`;
+  }
   let fault = refusal;
   const frame: Frame = { requestId, version: CURRENT_VERSION, allowance, metadataUrl: control.metadataUrl };
   if (!allowance.allowed) {

@@ -9,6 +9,7 @@ import { CURRENT_VERSION } from "#runtime/operation/versions.ts";
 import { ADDRESS_LIMIT, type AdmissionControl } from "./admission.ts";
 import { answerFault, rawAnswer } from "./answer.ts";
 import type { Http } from "./handlers.ts";
+import { observed } from "./request-line.ts";
 
 /** Answers a connection that has no valid request, and ends it. */
 function refuse({ limiter }: AdmissionControl, socket: Socket, fault: Fault): void {
@@ -68,9 +69,10 @@ export async function listen(
     if (closing) response.shouldKeepAlive = false;
     void listener(request, response);
   };
-  server.on("request", serve);
+  const observe = observed(app, control.log, serve);
+  server.on("request", observe);
   // RFC 9110 allows to ignore an unknown expectation.
-  server.on("checkExpectation", serve);
+  server.on("checkExpectation", observe);
   server.on("clientError", (error: NodeJS.ErrnoException, socket: Socket) => {
     if (error.code === "ECONNRESET" || !socket.writable) return void socket.destroy();
     const fault = new Fault(PARSER_FAULTS[error.code ?? ""] ?? "invalid", {

@@ -9,19 +9,24 @@ import type { Log } from "#runtime/log.ts";
 import { openMailDomains } from "#runtime/network/mail-domains.ts";
 import { outgoing } from "#runtime/network/outgoing.ts";
 import type { Catalog } from "#runtime/operation/catalog.ts";
+import { watchProcess } from "#runtime/telemetry/metrics.ts";
 import { createApp } from "#transports/app/app.ts";
 import type { AdmissionControl } from "#transports/http/admission.ts";
+import { listenHealth, openHealth } from "#transports/http/health.ts";
 import { type Listening, listen } from "#transports/http/server.ts";
 import { mcpFace } from "#transports/mcp/endpoint.ts";
 import { openCounter } from "#transports/pages/opens.ts";
-import { openService } from "./service.ts";
+import { type OpenedService, openService } from "./service.ts";
 
 export interface Running {
   service: Service;
   db: Database;
+  hold: OpenedService["hold"];
   /** Resolves when no job is ready or running. */
   idle(): Promise<void>;
   listening: Listening | null;
+  /** Of METRICS_PORT. */
+  healthListening: Listening | null;
   /** Finishes running requests and jobs, gives the other jobs back to the queue, and closes. */
   stop(): Promise<void>;
 }
@@ -52,12 +57,18 @@ export async function compose(options: {
   };
   const opens = openCounter(service);
   const mcp = config.role === "worker" ? null : face(service, catalog);
-  const app = mcp && createApp(service, catalog, control, { opens, mcp });
+  watchProcess();
+  const health = openHealth({ db, config, worker: background?.worker ?? null, log });
+  const app = mcp && createApp(service, catalog, control, { opens, mcp, health });
+  const { metricsPort } = config;
+  const healthListening = metricsPort === null ? null : await listenHealth(health, config.host, metricsPort);
   const listening = app && (await listen(app, control, config.host, config.port));
   return {
     service,
     db,
+    hold: opened.hold,
     listening,
+    healthListening,
     idle: async () => background?.worker.idle(),
     stop: async () => {
       // The server waits for open connections, so the streams of MCP close first.
@@ -65,6 +76,7 @@ export async function compose(options: {
       await listening?.close();
       await opens.close();
       await background?.stop();
+      await healthListening?.close();
       await limiter.close();
       await opened.close();
     },
@@ -78,7 +90,7 @@ function startBackground(service: Service, catalog: Catalog) {
     allowPrivate: config.webhooksAllowPrivate,
     allowHttp: config.webhooksAllowPrivate,
   });
-  const jobs = [...catalog.jobs.values()];
+  const jobs = [...catalog.jobs.values()].filter((job) => config.sending || !job.sends);
   const worker = startWorker({
     db,
     jobs,

@@ -1,3 +1,4 @@
+import { BackupError } from "#db/backup/file.ts";
 import { DataFolderInUse } from "#db/embedded/lock.ts";
 import { UnreleasedDatabase } from "#db/migrate.ts";
 import { ConfigError } from "#runtime/config.ts";
@@ -21,6 +22,9 @@ export function databaseError(error: unknown): unknown {
 /** A readable error if the data folder cannot be used; else the same error. */
 export function folderError(dataDir: string, error: unknown): unknown {
   const { code = "", syscall = "", message } = error as NodeJS.ErrnoException;
+  if (/No space left on device|ENOSPC/.test(message)) {
+    return new ConfigError(`DATA_DIR: ${dataDir} has no space left. A new database needs 100 MB there.`);
+  }
   const isFileError = /^(E[A-Z]+|ERR_SQLITE_ERROR)$/.test(code) && !/^(spawn|connect)/.test(syscall);
   return isFileError ? new ConfigError(`DATA_DIR: ${dataDir} cannot be used (${message}).`) : error;
 }
@@ -28,6 +32,8 @@ export function folderError(dataDir: string, error: unknown): unknown {
 /** The text of an error for the operator: the message of an expected error, the stack of any other. */
 export function errorText(error: unknown): string {
   const { message, stack } = error instanceof Error ? error : new Error(String(error));
-  const isExpected = [ConfigError, DataFolderInUse, UnreleasedDatabase].some((type) => error instanceof type);
+  const isExpected = [ConfigError, BackupError, DataFolderInUse, UnreleasedDatabase].some(
+    (type) => error instanceof type,
+  );
   return isExpected ? message : (stack ?? message);
 }

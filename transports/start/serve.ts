@@ -8,7 +8,6 @@ import { reap } from "#runtime/jobs/queue.ts";
 import { createLog, type Log } from "#runtime/log.ts";
 import { makeSecret } from "#runtime/secrets/app-secret.ts";
 import { CATALOG } from "#tools/catalog.ts";
-import { isSealedByAnother } from "#tools/ledgers/seals.ts";
 import { noteAddresses } from "./address.ts";
 import { compose } from "./compose.ts";
 import { prepareDemo } from "./demo.ts";
@@ -49,19 +48,19 @@ async function main(settings: Settings): Promise<void> {
       stopping = true;
       log.info({ signal }, "stopping");
       stop().then(
-        () => process.exit(0),
+        () => {
+          say("Stopped.");
+          process.exit(0);
+        },
         (error: unknown) => {
           log.error({ err: error }, "stopping failed");
           process.exit(1);
         },
       );
     });
-    if (await running.service.db.asSystem((sql) => isSealedByAnother(sql, config))) {
-      say("APP_SECRET: not the one that this database was used with, so unsubscribe links in sent mail");
-      say("do not work, and stored credentials cannot be read. Start with the one from before.");
-    }
     const demo = config.demo ? await prepareDemo(running.service, CATALOG, running.idle) : null;
-    sayStarted({ config, embedded: embedded !== null, demo, milliseconds: performance.now() - startedAt });
+    const milliseconds = performance.now() - startedAt;
+    sayStarted({ config, embedded: embedded !== null, demo, hold: running.hold, milliseconds });
   } catch (error) {
     if (!stopping) await embedded?.stop();
     throw given ? databaseError(error) : error;
@@ -70,7 +69,18 @@ async function main(settings: Settings): Promise<void> {
 
 async function openEmbedded(dataDir: string, log: Log): Promise<EmbeddedDatabase> {
   try {
-    return await startEmbedded({ dataDir, log: (line) => log.info(line) });
+    const embedded = await startEmbedded({
+      dataDir,
+      log: { info: (line) => log.info(line), error: (line) => log.error(line) },
+    });
+    void embedded.lost.then((reason) => {
+      if (stopping) return;
+      const sentence = `The database server could not be started again (${reason}), so the service ends.`;
+      log.error(sentence);
+      say(`${sentence} See ${dataDir}/postgres.log.`);
+      process.exit(1);
+    });
+    return embedded;
   } catch (error) {
     throw folderError(dataDir, error);
   }

@@ -5,19 +5,28 @@ import type { Config } from "#runtime/config.ts";
 import type { Service } from "#runtime/funnel/service.ts";
 import { openDirectory } from "#runtime/identity/directory.ts";
 import { openSessions } from "#runtime/identity/sessions.ts";
+import { enterInstallation, type Hold } from "#runtime/installation.ts";
 import { queueNotifier } from "#runtime/jobs/queue.ts";
 import type { Log } from "#runtime/log.ts";
 
-/** Opens the service over one database. Its `wake` tells the workers of other processes about new jobs. */
+/** The service over one database, which is closed at the end. */
+export interface OpenedService extends Service {
+  /** Why sending was held at the start; null where it was open. */
+  hold: Hold | null;
+  close(): Promise<void>;
+}
+
+/** Opens the service over one database. Throws ConfigError for an APP_SECRET that is not the database's. Its `wake` tells the workers of other processes about new jobs. */
 export async function openService(options: {
   config: Config;
   databaseUrl: string;
   log: Log;
-}): Promise<Service & { close(): Promise<void> }> {
+}): Promise<OpenedService> {
   const { config, databaseUrl, log } = options;
   // If a later part fails to open, the parts before it must close, or the process would not end.
   await using opened = new AsyncDisposableStack();
   const pool = opened.adopt(connect(databaseUrl, { size: config.databasePool }), (each) => each.close());
+  const hold = await enterInstallation(pool, config);
   const directory = opened.adopt(await openDirectory(pool, log), (each) => each.close());
   const db = directory.forgetting();
   const sessions = await openSessions(db, directory, config);
@@ -25,6 +34,7 @@ export async function openService(options: {
   let notifying = Promise.resolve();
   const open = opened.move();
   return {
+    hold,
     db,
     reader: reader(db, createHmac("sha256", config.appSecret).update("cursors").digest()),
     directory,

@@ -1,4 +1,5 @@
 import type { Config } from "#runtime/config.ts";
+import type { Hold } from "#runtime/installation.ts";
 import { mcpClientConfig } from "#transports/mcp/discovery.ts";
 import type { Demo } from "./demo.ts";
 import { say } from "./report.ts";
@@ -8,14 +9,17 @@ export function sayStarted(options: {
   config: Config;
   embedded: boolean;
   demo: Demo | null;
+  hold: Hold | null;
   milliseconds: number;
 }): void {
-  const { config, embedded, demo, milliseconds } = options;
+  const { config, embedded, demo, hold, milliseconds } = options;
   const { baseUrl, role } = config;
   const activity = role === "worker" ? "works on jobs" : `listens at ${baseUrl}`;
   say("");
   say(`  Player marketing ${activity}   (started in ${(milliseconds / 1000).toFixed(1)} s)`);
   say(`  Database   ${embedded ? `embedded PostgreSQL in ${config.dataDir}` : "DATABASE_URL"}`);
+  if (hold) sayHeld(hold);
+  else if (!config.sending) say("  Sending    off: SENDING=off");
   if (role !== "worker") {
     say(`  REST       ${baseUrl}/api           described in ${baseUrl}/api/openapi.json`);
     say(`  MCP        ${baseUrl}/api/mcp`);
@@ -23,6 +27,14 @@ export function sayStarted(options: {
     else sayFirstSteps(embedded);
   }
   say("");
+}
+
+function sayHeld({ dataUntil }: Hold): void {
+  say(
+    "  Sending    held: this is another database than the one that sent before (a restored dump, or a clone).",
+  );
+  if (dataUntil) say(`             Its data ends at ${dataUntil}.`);
+  say("             See what would go, then release it:  npm run tool -- release-sending --dry-run");
 }
 
 /** The commands find the embedded database by DATA_DIR, and any other as the service does. */

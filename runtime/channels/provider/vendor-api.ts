@@ -1,5 +1,6 @@
 import { errorCode } from "#db/connection/error-code.ts";
 import { readRetryAfter } from "#runtime/network/retry-after.ts";
+import { traceparent } from "#runtime/telemetry/activity.ts";
 import type { SendOutcome } from "./channel.ts";
 
 /** The answer of a vendor's API. `body` is parsed JSON, or null when it is not JSON. */
@@ -34,6 +35,8 @@ const NOT_CONNECTED = new Set([
 
 /** Sends one request to a vendor's API. Without an answer, `reached` says whether the request may have arrived. */
 export async function callApi(request: Request): Promise<Reply | { reached: boolean; message: string }> {
+  const trace = traceparent();
+  if (trace) request.headers.set("traceparent", trace);
   try {
     const response = await fetch(request, { redirect: "error", signal: AbortSignal.timeout(TIMEOUT_MS) });
     const text = await response.text().catch(() => "");

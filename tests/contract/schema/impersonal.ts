@@ -16,6 +16,7 @@ export const IMPERSONAL: Readonly<Record<string, string>> = {
   migrations: "File names",
   password_resets: "Staff",
   platform_messages: "Mail to staff, kept for a day",
+  installation: "Which database this is, and whether it may send",
   properties: "The operator's settings",
   provider_notices: "A vendor's own ids",
   provider_usage: "Counts",

@@ -25,7 +25,11 @@ async function newFolder(mode = 0o755): Promise<string> {
 }
 
 async function start(dataDir: string, log?: (line: string) => void): Promise<EmbeddedDatabase> {
-  const embedded = await startEmbedded({ dataDir, durable: false, ...(log ? { log } : {}) });
+  const embedded = await startEmbedded({
+    dataDir,
+    durable: false,
+    ...(log && { log: { info: log, error: log } }),
+  });
   onTestFinished(() => embedded.stop());
   return embedded;
 }
@@ -154,6 +158,21 @@ test("a server that a killed service has left running is replaced without losing
   expect(lines).toEqual(["stopped the database server that an earlier run has left"]);
   expect(await postmaster(dataDir)).not.toBe(orphan);
   expect(await connect(embedded.url)`select text from note`).toEqual([{ text: "kept" }]);
+});
+
+test("a server that is killed alone is started again at its address, and nothing acknowledged is lost", async () => {
+  const dataDir = await newFolder();
+  const lines: string[] = [];
+  const log = { info: () => undefined, error: (line: string) => void lines.push(line) };
+  const embedded = await startEmbedded({ dataDir, log });
+  onTestFinished(() => embedded.stop());
+  const sql = connect(embedded.url);
+  await sql`create table note as select 'kept' as text`;
+  const first = await postmaster(dataDir);
+  process.kill(first, "SIGKILL");
+  await vi.waitFor(async () => expect(await postmaster(dataDir)).not.toBe(first), 30_000);
+  await vi.waitFor(async () => expect(await sql`select text from note`).toEqual([{ text: "kept" }]), 30_000);
+  expect(lines).toEqual(["the database server has ended by itself (SIGKILL); it is started again"]);
 });
 
 test("a killed server's statement that still runs does not prevent the next start", async () => {

@@ -168,6 +168,7 @@ test("a lost worker's job is run again once its lease is over", async () => {
   const send = testJob("send", async ({ attempt }) => void attempts.push(attempt));
   await fixture.put(send);
   await claim(fixture.db, {
+    sending: [],
     names: ["send"],
     limit: 1,
     lease: randomUUID(),

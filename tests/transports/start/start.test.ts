@@ -9,7 +9,6 @@ import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import postgres from "postgres";
 import { expect, onTestFinished, test, vi } from "vitest";
-import { sealKeyId } from "#tools/ledgers/seals.ts";
 import { startService } from "../../faults/support/process.ts";
 import { testDatabase } from "../../support/database.ts";
 
@@ -19,11 +18,12 @@ vi.setConfig({ testTimeout: 60_000 });
 const MAIN = fileURLToPath(new URL("../../../transports/main.ts", import.meta.url));
 const CLI = fileURLToPath(new URL("../../../transports/cli.ts", import.meta.url));
 const MIGRATE = fileURLToPath(new URL("../../../transports/migrate.ts", import.meta.url));
+const CLI = fileURLToPath(new URL("../../../transports/cli.ts", import.meta.url));
 const SECRET = { APP_SECRET: "s".repeat(32) };
 
 /** A start that is to fail: what it says, and its exit code. */
-async function failingStart(environment: Record<string, string>, main = MAIN) {
-  const child = spawn(process.execPath, [main], {
+async function failingStart(environment: Record<string, string>, main = MAIN, words: string[] = []) {
+  const child = spawn(process.execPath, [main, ...words], {
     env: { PATH: process.env.PATH, ...environment },
     stdio: ["ignore", "ignore", "pipe"],
   });
@@ -93,6 +93,7 @@ test("a worker says that it works, and not that anything answers", async () => {
   expect(said).not.toMatch(/listens|http|npm run/);
   worker.kill("SIGTERM");
   expect((await once(worker, "close"))[0]).toBe(0);
+  expect(said).toMatch(/\nStopped\.\n$/);
   await database.drop();
 });
 
@@ -116,7 +117,7 @@ test("a data folder that cannot be one is named in one line", async () => {
   const file = join(tmpdir(), `start-${randomUUID()}`);
   await writeFile(file, "not a folder");
   onTestFinished(() => rm(file));
-  for (const DATA_DIR of [file, join(file, "beneath")]) {
+  for (const DATA_DIR of [file, join(file, "beneath"), "/proc/x"]) {
     const { code, said } = await failingStart({ DATA_DIR, PORT: "0" });
     expect(code).toBe(1);
     expect(said).toMatch(/^DATA_DIR: \S+ cannot be used \(.+\)\.\n$/);
@@ -175,31 +176,34 @@ test("a database whose user may make no roles is named in one line, with what th
   }
 });
 
-test("a start with another APP_SECRET than the database was used with says so", async () => {
+test("a start with another APP_SECRET than the first one's is refused in one line, and so is a command", async () => {
   const database = await testDatabase();
-  const admin = postgres(database.url, { max: 1, onnotice: () => {} });
-  const saidBy = async () => {
-    const service = await startService({ DATABASE_URL: database.url, ...SECRET });
-    await service.terminate();
-    return service.output();
-  };
+  const url = { DATABASE_URL: database.url };
   try {
-    await admin`insert into properties (name, slug) values ('Old House', 'old-house')`;
-    expect(await saidBy()).not.toContain("APP_SECRET: not the one");
-    const used = { appSecret: "another".repeat(5) };
-    for (const [seq, config, told] of [
-      [1, used, true],
-      [2, { appSecret: SECRET.APP_SECRET }, false],
-    ] as const) {
-      await admin`
-        insert into ledger_seals (property_id, ledger, seq, from_at, to_at, row_ids, row_hashes, seal_hash, mac, key_id)
-        select id, 'audit_logs', ${seq}, now(), now(), '{}', '{}', '\\x00', '\\x00', ${sealKeyId(config)} from properties`;
-      expect((await saidBy()).includes("APP_SECRET: not the one"), `seal ${seq}`).toBe(told);
-    }
+    await (await startService({ ...url, ...SECRET })).terminate();
+    const other = { ...url, APP_SECRET: "another".repeat(5) };
+    const line = expect.stringMatching(/^APP_SECRET: not the one that this database was used with\..+\n$/);
+    expect(await failingStart({ ...other, PORT: "0" })).toEqual({ code: 1, said: line });
+    expect(await failingStart(other, CLI, ["list-properties"])).toEqual({ code: 2, said: line });
+    expect(await failingStart({ ...url, ...SECRET }, CLI, ["list-properties"])).toEqual({
+      code: 0,
+      said: "",
+    });
   } finally {
-    await admin.end();
     await database.drop();
   }
+});
+
+test("settings that are no numbers are told in one line each", async () => {
+  const { code, said } = await failingStart({ PORT: "abc", DATABASE_POOL: "1", TRUST_PROXY: "1.5" });
+  expect({ code, said }).toEqual({
+    code: 1,
+    said: [
+      'PORT (it is "abc"): must be a whole number from 0 to 65535',
+      'TRUST_PROXY (it is "1.5"): must be a whole number from 0 to 10',
+      'DATABASE_POOL (it is "1"): must be a whole number from 2 to 100\n',
+    ].join("\n"),
+  });
 });
 
 test("a signal to npm stops the service, though the shell between them does not pass it on", async () => {

@@ -149,9 +149,12 @@ function judgeProvider<C extends SendingChannel>(
   const verdict = verdictOn(answered);
   delivery.routes.note(route, verdict, answered);
   const isDown = verdict === "failing" || verdict === "refused";
+  if (verdict === "ok") delivery.down = null;
   if (isDown && delivery.routes.leave(route)) return { sent: handedBack(answered), refusal: undefined };
   pauseIfBusy(delivery, answered, isDown ? DOWN_SECONDS : BUSY_SECONDS);
   if (!isDown) return { sent: answered, refusal: undefined };
+  const [trouble] = answered.filter((one) => one.status !== "sent");
+  delivery.down = `The ${delivery.channel} provider ${route.candidate.name} takes no messages (${trouble?.code}). It is tried again by itself.`;
   const refusal = answered.find((outcome) => outcome.status === "retry" && outcome.fatal);
   if (refusal) delivery.stopped = true;
   else if (answered.some(({ status }) => status === "unknown")) {

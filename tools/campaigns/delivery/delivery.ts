@@ -34,6 +34,8 @@ export interface Delivery<C extends SendingChannel> {
   stopped: boolean;
   /** Seconds until a provider may be given more; null while no provider delays the campaign. */
   resumeIn: number | null;
+  /** Why no provider takes messages; null when one does. Undefined while none was asked. */
+  down: string | null | undefined;
   /** The number of messages without the vendor's answer that no loop waits for. */
   unanswered: number;
   /** The recordings of these messages. Each resolves with the error that prevented it, or null. */
@@ -83,6 +85,7 @@ export async function openDelivery<C extends SendingChannel>(
     isBehind: false,
     stopped: false,
     resumeIn: null,
+    down: undefined,
     unanswered: 0,
     recordings: [],
     reached: undefined,

@@ -1,0 +1,54 @@
+import { createHmac, timingSafeEqual } from "node:crypto";
+import type { Database } from "#db/database.ts";
+import { type Config, ConfigError } from "./config.ts";
+
+/** Sending is held, because another database answers than the one that it was released for. */
+export interface Hold {
+  /** When a start first saw this database. */
+  since: string;
+  /** The newest record that it had then: whatever the original did later is missing. Null for an empty database. */
+  dataUntil: string | null;
+}
+
+interface Installation {
+  secret_fingerprint: string;
+  is_open: boolean;
+  held_since: string;
+  data_until: string | null;
+}
+
+/**
+ * Opens the installation with this APP_SECRET, of which the first start leaves a fingerprint. Answers why sending is
+ * held, or null. Throws ConfigError for another secret.
+ */
+export async function enterInstallation(
+  db: Pick<Database, "asSystem">,
+  { appSecret }: Pick<Config, "appSecret">,
+): Promise<Hold | null> {
+  const fingerprint = fingerprintOf(appSecret);
+  const [found] = await db.asSystem(async (sql) => {
+    await sql`
+      update installation set secret_fingerprint = ${fingerprint} where secret_fingerprint is null`;
+    await sql`
+      update installation set held_identity = database_identity(), held_since = clock_timestamp(), data_until = (
+        select max(newest.created_at) from properties p cross join lateral (
+          select a.created_at from audit_logs a where a.property_id = p.id
+          order by a.created_at desc limit 1) newest)
+      where not sending_is_open() and held_identity is distinct from database_identity()`;
+    return sql<Installation[]>`
+      select secret_fingerprint, sending_is_open() as is_open, to_json(held_since) #>> '{}' as held_since,
+        to_json(data_until) #>> '{}' as data_until
+      from installation`;
+  });
+  if (!timingSafeEqual(Buffer.from(found!.secret_fingerprint), Buffer.from(fingerprint))) {
+    throw new ConfigError(
+      "APP_SECRET: not the one that this database was used with. Links in sent mail, seals and stored credentials need that one. Start with the secret from before.",
+    );
+  }
+  return found!.is_open ? null : { since: found!.held_since, dataUntil: found!.data_until };
+}
+
+/** Tells one APP_SECRET from another, and shows nothing of it. */
+export function fingerprintOf(appSecret: string): string {
+  return createHmac("sha256", appSecret).update("installation").digest("hex");
+}

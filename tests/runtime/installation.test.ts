@@ -1,0 +1,113 @@
+import { randomUUID } from "node:crypto";
+import postgres from "postgres";
+import { expect, onTestFinished, test } from "vitest";
+import { enterInstallation } from "#runtime/installation.ts";
+import { testDatabase } from "../support/database.ts";
+import { startService, type TestService } from "../support/service.ts";
+
+const SECRET = { appSecret: "t".repeat(32) };
+
+/** A service on a database that was cloned from another one, in which sending is not released. */
+async function onClone(overrides: Parameters<typeof startService>[0] = {}): Promise<TestService> {
+  const database = await testDatabase({ isReleased: false });
+  const service = await startService(overrides, { database });
+  onTestFinished(service.stop);
+  return service;
+}
+
+async function campaignTo(service: TestService, player: string): Promise<string> {
+  const { id } = await service.call(
+    "create_player",
+    { player_id: player, email: `${player}@example.com` },
+    service.tenant.id,
+  );
+  await service.call(
+    "consent_record",
+    {
+      propertyId: service.tenant.id,
+      playerId: id,
+      channel: "email",
+      consentGiven: true,
+      consentSource: "desk",
+      consentText: "Yes",
+      consentVersion: "1",
+    },
+    service.tenant.id,
+  );
+  const campaign = await service.call(
+    "create_campaign",
+    { name: player, subject: "Hi", body_html: "<p>Hi</p>", audience: "all", from_email: "us@example.com" },
+    service.tenant.id,
+  );
+  await service.call(
+    "send_campaign",
+    { campaignId: campaign.id, propertyId: service.tenant.id },
+    service.tenant.id,
+  );
+  return campaign.id;
+}
+
+const delivered = async (service: TestService) =>
+  (await service.call("list_mailbox_messages", {}, service.tenant.id)).length;
+
+test("a clone sends nothing until an operator has seen what would go, and releases it", async () => {
+  const service = await onClone();
+  expect(service.running.hold).toEqual({ since: expect.any(String), dataUntil: null });
+  const campaignId = await campaignTo(service, "held");
+  await service.idle();
+  expect(await delivered(service)).toBe(0);
+
+  const shown = await service.call("release_sending", { dry_run: true });
+  expect(shown).toMatchObject({
+    dry_run: true,
+    campaigns: [{ id: campaignId, status: "sending", waiting: 1, property: service.tenant.slug }],
+    known_until: [{ property: service.tenant.slug, last_refusal_at: null, last_erasure_at: null }],
+  });
+  await service.idle();
+  expect(await delivered(service), "shown, and not released").toBe(0);
+
+  await service.call("release_sending", {});
+  await service.idle();
+  expect(await delivered(service)).toBe(1);
+  await expect(service.call("release_sending", {})).rejects.toThrow("Sending is not held.");
+});
+
+test("a process with SENDING=off sends nothing from a database that may", async () => {
+  const service = await startService({ sending: false });
+  onTestFinished(service.stop);
+  await campaignTo(service, "off");
+  await service.idle();
+  expect(await delivered(service)).toBe(0);
+  const [waiting] = await service.internals.db.asSystem(
+    (sql) => sql`select name, state from queue where name = 'deliver_campaign'`,
+  );
+  expect(waiting).toEqual({ name: "deliver_campaign", state: "ready" });
+});
+
+test("a database tells how far its data went when it was first seen elsewhere, whatever is written then", async () => {
+  const { url, db, drop } = await testDatabase();
+  onTestFinished(drop);
+  const admin = postgres(url, { max: 1, onnotice: () => {} });
+  onTestFinished(() => admin.end());
+  const [property] = await admin<{ id: string }[]>`
+    insert into properties (name, slug) values ('River', 'river') returning id`;
+  const log = (at: string) => admin`
+    insert into audit_logs (property_id, actor_type, action, record_hash, created_at)
+    values (${property!.id}, 'system', 'x', '\\x00', ${at})`;
+  await log("2026-03-01T10:00:00Z");
+  await admin`update installation set identity = 'of the original'`;
+  const first = await enterInstallation(db, SECRET);
+  expect(first?.dataUntil).toBe("2026-03-01T10:00:00+00:00");
+  await log("2026-03-02T10:00:00Z");
+  expect(await enterInstallation(db, SECRET)).toEqual(first);
+});
+
+test("a database keeps to the APP_SECRET of its first start, whatever has happened in it", async () => {
+  const { db, drop } = await testDatabase();
+  onTestFinished(drop);
+  const other = { appSecret: randomUUID() };
+  expect(await enterInstallation(db, SECRET)).toBeNull();
+  await expect(enterInstallation(db, other)).rejects.toThrow("APP_SECRET: not the one");
+  await expect(enterInstallation(db, other)).rejects.toThrow("APP_SECRET: not the one");
+  expect(await enterInstallation(db, SECRET)).toBeNull();
+});

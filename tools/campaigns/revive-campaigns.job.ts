@@ -1,0 +1,49 @@
+import { z } from "zod";
+import type { Sql } from "#db/database.ts";
+import { enqueue } from "#runtime/jobs/queue.ts";
+import { job } from "#runtime/operation/job.ts";
+import chooseWinner from "./choose-winner.job.ts";
+import deliverCampaign from "./deliver-campaign.job.ts";
+import fireCampaign from "./fire-campaign.job.ts";
+import planCampaign from "./plan-campaign.job.ts";
+
+const WORKING = [planCampaign.name, deliverCampaign.name, chooseWinner.name, fireCampaign.name];
+
+interface Stranded {
+  property_id: string;
+  id: string;
+  status: string;
+}
+
+/**
+ * Gives a campaign that is due or under way its job again where none is left: it died with its workers, and nobody
+ * else would go on. Both jobs begin where the last one stopped.
+ */
+export default job({
+  name: "revive_campaigns",
+  attempts: 3,
+  every: "*/5 * * * *",
+  input: z.object({}),
+  handler: ({ transactSystem, log }) =>
+    transactSystem(async (sql) => {
+      for (const { property_id: propertyId, id: campaignId, status } of await stranded(sql)) {
+        const next = status === "scheduled" ? fireCampaign : planCampaign;
+        await enqueue(sql, next, { campaignId }, { propertyId, dedupe: campaignId });
+        log.warn({ campaignId, propertyId }, "the campaign had no job any more, and has one again");
+      }
+    }),
+});
+
+/** The campaigns first: one whose job ends meanwhile has moved on, and another job does nothing. */
+async function stranded(sql: Sql): Promise<Stranded[]> {
+  const open = await sql<Stranded[]>`
+    select property_id, id, status from campaigns
+    where deleted_at is null and (status in ('queued', 'sending')
+      or status = 'scheduled' and coalesce(fires_at, scheduled_at) < now() - interval '1 minute')`;
+  if (open.length === 0) return [];
+  const alive = await sql<{ id: string }[]>`
+    select distinct input ->> 'campaignId' as id from queue
+    where state <> 'dead' and name = any(${WORKING}::text[])`;
+  const ids = new Set(alive.map(({ id }) => id));
+  return open.filter(({ id }) => !ids.has(id));
+}

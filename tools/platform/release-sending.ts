@@ -1,0 +1,101 @@
+import { z } from "zod";
+import type { Sql } from "#db/database.ts";
+import { Fault } from "#runtime/faults.ts";
+import { timestamp } from "#runtime/operation/columns.ts";
+import { tool } from "#runtime/operation/operation.ts";
+
+const Going = z.object({
+  property: z.string().describe("Its slug"),
+  id: z.uuid(),
+  name: z.string(),
+  channel: z.string(),
+  status: z.string(),
+  scheduled_at: timestamp().nullable(),
+  waiting: z.int().nullable().describe("Messages that are not sent here; null while they are not planned"),
+});
+
+const Waiting = z.object({
+  property: z.string().nullable(),
+  job: z.string(),
+  count: z.int(),
+});
+
+const Known = z.object({
+  property: z.string(),
+  last_refusal_at: timestamp().nullable().describe("The newest STOP, unsubscription or refusal"),
+  last_erasure_at: timestamp().nullable(),
+});
+
+export default tool({
+  name: "release_sending",
+  title: "Release sending",
+  description:
+    "Lets messages and webhooks go again from a database that was restored or cloned. Shows first which campaigns and jobs would go, and up to when refusals and erasures are known: what the original sent or heard later is missing here.",
+  scope: "write",
+  effect: "contact",
+  access: "operator",
+  realm: "system",
+  input: {},
+  output: z.object({
+    success: z.literal(true),
+    held_since: timestamp().nullable(),
+    data_until: timestamp().nullable().describe("The newest record when this database was first seen"),
+    campaigns: z
+      .array(Going)
+      .describe("Their waiting messages go out. Cancel those that the original has sent since"),
+    jobs: z.array(Waiting).describe("Other jobs that send, such as tests, replies and webhooks"),
+    known_until: z
+      .array(Known)
+      .describe("Record again what people refused, and erase again who asked, between these times and now"),
+  }),
+  faults: ["conflict"],
+  deadline: 60_000,
+  async handler({ sql }) {
+    const [held] = await sql<{ held_since: string | null; data_until: string | null }[]>`
+      select held_since, data_until from installation where not sending_is_open() for update`;
+    if (!held) throw new Fault("conflict", { message: "Sending is not held." });
+    const shown = {
+      ...held,
+      campaigns: await goingCampaigns(sql),
+      jobs: await waitingJobs(sql),
+      known_until: await knownUntil(sql),
+    };
+    await sql`
+      update installation set identity = database_identity(), held_identity = null, held_since = null,
+        data_until = null`;
+    return { success: true as const, ...shown };
+  },
+});
+
+async function goingCampaigns(sql: Sql): Promise<z.input<typeof Going>[]> {
+  const rows = await sql<z.input<typeof Going>[]>`
+    select p.slug as property, c.id, c.name, c.channel, c.status, c.scheduled_at,
+      case when c.planned_at is not null then (
+        select count(*)::int from campaign_sends s
+        where s.property_id = c.property_id and s.campaign_id = c.id and s.status in ('pending', 'deferred')) end as waiting
+    from properties p join campaigns c on c.property_id = p.id
+    where c.status in ('scheduled', 'queued', 'sending') and c.deleted_at is null
+    order by p.slug, c.status, c.id`;
+  return [...rows];
+}
+
+/** Jobs that send are the ones that are due and not run. The deliveries of campaigns are listed as campaigns. */
+async function waitingJobs(sql: Sql): Promise<z.input<typeof Waiting>[]> {
+  const rows = await sql<z.input<typeof Waiting>[]>`
+    select p.slug as property, q.name as job, count(*)::int as count
+    from queue q left join properties p on p.id = q.property_id
+    where q.state = 'ready' and q.run_at <= now() and q.name <> 'deliver_campaign'
+    group by p.slug, q.name order by p.slug, q.name`;
+  return [...rows];
+}
+
+async function knownUntil(sql: Sql): Promise<z.input<typeof Known>[]> {
+  const rows = await sql<z.input<typeof Known>[]>`
+    select p.slug as property,
+      (select r.created_at from consent_records r where r.property_id = p.id and not r.consent_given
+        order by r.created_at desc limit 1) as last_refusal_at,
+      (select r.created_at from privacy_requests r where r.property_id = p.id and r.type = 'deletion'
+        order by r.created_at desc limit 1) as last_erasure_at
+    from properties p order by p.slug`;
+  return [...rows];
+}
