@@ -18,7 +18,6 @@ vi.setConfig({ testTimeout: 60_000 });
 const MAIN = fileURLToPath(new URL("../../../transports/main.ts", import.meta.url));
 const CLI = fileURLToPath(new URL("../../../transports/cli.ts", import.meta.url));
 const MIGRATE = fileURLToPath(new URL("../../../transports/migrate.ts", import.meta.url));
-const CLI = fileURLToPath(new URL("../../../transports/cli.ts", import.meta.url));
 const SECRET = { APP_SECRET: "s".repeat(32) };
 
 /** A start that is to fail: what it says, and its exit code. */
