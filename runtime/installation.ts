@@ -1,5 +1,5 @@
 import { createHmac, timingSafeEqual } from "node:crypto";
-import type { Database } from "#db/database.ts";
+import type { Database, Sql } from "#db/database.ts";
 import { type Config, ConfigError } from "./config.ts";
 
 /** Sending is held, because another database answers than the one that it was released for. */
@@ -29,12 +29,15 @@ export async function enterInstallation(
   const [found] = await db.asSystem(async (sql) => {
     await sql`
       update installation set secret_fingerprint = ${fingerprint} where secret_fingerprint is null`;
-    await sql`
-      update installation set held_identity = database_identity(), held_since = clock_timestamp(), data_until = (
-        select max(newest.created_at) from properties p cross join lateral (
-          select a.created_at from audit_logs a where a.property_id = p.id
-          order by a.created_at desc limit 1) newest)
-      where not sending_is_open() and held_identity is distinct from database_identity()`;
+    const [unseen] = await sql`
+      select from installation
+      where not sending_is_open() and held_identity is distinct from database_identity()
+      for no key update`;
+    if (unseen) {
+      await sql`
+        update installation set held_identity = database_identity(), held_since = clock_timestamp(),
+          data_until = ${await newestRecord(sql)}::timestamptz`;
+    }
     return sql<Installation[]>`
       select secret_fingerprint, sending_is_open() as is_open, to_json(held_since) #>> '{}' as held_since,
         to_json(data_until) #>> '{}' as data_until
@@ -46,6 +49,17 @@ export async function enterInstallation(
     );
   }
   return found!.is_open ? null : { since: found!.held_since, dataUntil: found!.data_until };
+}
+
+/** When the newest audit row of any property was written. */
+async function newestRecord(sql: Sql): Promise<string | null> {
+  const times: string[] = [];
+  for (const { id } of await sql<{ id: string }[]>`select id from properties`) {
+    const [newest] = await sql<{ at: string }[]>`
+      select created_at as at from audit_logs where property_id = ${id} order by created_at desc limit 1`;
+    if (newest) times.push(newest.at);
+  }
+  return times.sort((a, b) => Date.parse(a) - Date.parse(b)).at(-1) ?? null;
 }
 
 /** Tells one APP_SECRET from another, and shows nothing of it. */

@@ -19,7 +19,7 @@ create table queue (
   lease uuid,
   leased_until timestamptz,
   last_error text,
-  -- It is dead, and what it knew of persons was removed: it cannot run again.
+  -- What it knew of persons was removed when it failed for good: a retry finds records by their ids alone.
   is_impersonal boolean not null default false,
   created_at timestamptz not null default now()
 );
@@ -52,9 +52,9 @@ end $$;
 revoke execute on function hold_lease(uuid, uuid) from public;
 grant execute on function hold_lease(uuid, uuid) to app_idle;
 
--- Answers a job's input without addresses and texts, also in a vendor's notices. For three days a job that has failed
--- for good can be retried. Then it is only kept for inspection, so its person may go. An erasure reaches existing jobs;
--- this function covers a vendor's notices that arrive after it.
+-- Answers a job's input without addresses and texts, also in a vendor's notices. A job that has failed for good is kept
+-- for inspection and for a retry by ids, so its person may go. An erasure reaches existing jobs; this function covers a
+-- vendor's notices that arrive after it.
 create function impersonal(input jsonb) returns jsonb language sql immutable parallel safe as $$
   select case when jsonb_typeof(bare -> 'notices') = 'array' then jsonb_set(bare, '{notices}', (
       select coalesce(jsonb_agg(case jsonb_typeof(n) when 'object' then n - personal else n end order by place), '[]')

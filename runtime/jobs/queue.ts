@@ -126,7 +126,7 @@ const UNCOUNTED = 20;
 
 /**
  * Puts a failed job back. Its delay doubles from 1 s up to 1 h, and chance shortens it down to a half. The last
- * attempt leaves the job dead, until an operator retries it. An interruption by the database does not count as an
+ * attempt leaves the job dead, without its data about persons. An interruption by the database does not count as an
  * attempt.
  */
 export async function fail(
@@ -143,6 +143,8 @@ export async function fail(
         run_at = now() + make_interval(secs =>
           least(3600, 2 ^ least(12, case when uncounted then least(interruptions, 6) else attempts - 1 end))
             * (0.5 + random() / 2)),
+        input = case when not uncounted and attempts >= max_attempts then impersonal(input) else input end,
+        is_impersonal = is_impersonal or not uncounted and attempts >= max_attempts and impersonal(input) <> input,
         lease = null, leased_until = null, last_error = ${error}
       from (
         select id as job, ${interrupted}::boolean and interruptions < ${UNCOUNTED}::int as uncounted
@@ -187,6 +189,8 @@ export async function reap(db: System, { all = false } = {}): Promise<number> {
       update queue
       set state = case when attempts >= max_attempts then 'dead' else 'ready' end,
         run_at = case when attempts >= max_attempts then now() else run_at end,
+        input = case when attempts >= max_attempts then impersonal(input) else input end,
+        is_impersonal = is_impersonal or attempts >= max_attempts and impersonal(input) <> input,
         lease = null, leased_until = null, last_error = 'lost worker'
       where id in (
         select id from queue

@@ -142,6 +142,7 @@ test("the guides name every provider, every reason of the gate, and every operat
 
 /** Names of settings, fields and events that begin as an operation does. */
 const NO_OPERATIONS = [
+  "retry_after",
   "create_only",
   "update_only",
   "read_only",

@@ -1,5 +1,6 @@
 /** The files of a room that others import, one to three. */
 export const ROOMS: Readonly<Record<string, readonly string[]>> = {
+  "db/backup": ["file.ts", "restore.ts", "take.ts"],
   "db/embedded": ["lock.ts", "start.ts"],
   "runtime/channels": ["index.ts"],
   "runtime/channels/inbox": ["mailbox.ts"],
@@ -7,6 +8,7 @@ export const ROOMS: Readonly<Record<string, readonly string[]>> = {
   "runtime/jobs": ["queue.ts", "scheduler.ts", "worker.ts"],
   "runtime/limits": ["rate-limit.ts"],
   "runtime/network": ["mail-domains.ts", "outgoing.ts", "retry-after.ts"],
+  "runtime/telemetry": ["activity.ts", "metrics.ts", "queue-figures.ts"],
   "tools/campaigns": ["campaign-sends.table.ts"],
   "tools/campaigns/planning": ["audience.ts", "plan.ts"],
   "tools/campaigns/stats": ["conversions.ts", "stats.ts"],
@@ -55,7 +57,7 @@ export const WIDE_ROOMS: Readonly<Record<string, readonly string[]>> = {
     "transaction.ts",
   ],
   "db/query": ["conditions.ts", "parse.ts", "readable-table.ts", "reader.ts", "to-sql.ts", "values.ts"],
-  "db/stream": ["copy-in.ts", "csv.ts", "export-slots.ts", "export.ts"],
+  "db/stream": ["copy-in.ts", "copy-out.ts", "csv.ts", "export-slots.ts", "export.ts"],
   "runtime/channels/email": ["mailbox.ts", "resend.ts", "sendgrid.ts", "ses.ts", "smtp.ts"],
   "runtime/channels/provider": ["channel.ts", "mailbox-store.ts", "notices.ts", "vendor-api.ts"],
   "runtime/funnel": [
@@ -131,7 +133,15 @@ export const WIDE_ROOMS: Readonly<Record<string, readonly string[]>> = {
   "tools/imports/read": ["csv.ts", "fields.ts", "identity-set.ts", "layout.ts", "rows.ts"],
   "tools/providers": ["callbacks.ts", "choose.ts", "limits.ts", "provider.ts", "routes.ts"],
   "tools/tracking": ["engagement.ts", "marks.ts", "stats-refresh.ts", "tokens.ts", "track-mail.ts", "utm.ts"],
-  "transports/http": ["admission.ts", "answer.ts", "body.ts", "file-body.ts", "handlers.ts", "server.ts"],
+  "transports/http": [
+    "admission.ts",
+    "answer.ts",
+    "body.ts",
+    "file-body.ts",
+    "handlers.ts",
+    "health.ts",
+    "server.ts",
+  ],
   "transports/mcp/answers": ["errors.ts", "fit-to-tokens.ts", "masking.ts", "results.ts"],
   "transports/mcp/listing": ["columns.ts", "options.ts", "schemas.ts", "tools.ts", "visible-tools.ts"],
   "transports/rest": ["job-rows.ts", "prefer-header.ts", "routes.ts", "upload.ts"],

@@ -5,9 +5,8 @@ import { type JobContext, job } from "#runtime/operation/job.ts";
 const BATCH = 10_000;
 
 /**
- * Deletes expired rows. After 24 hours: recorded answers, agents' confirmations, rate windows and reset links. After
- * three days: the persons in dead jobs. After 30 days: vendors' notices (no vendor repeats older ones), settled webhook
- * deliveries with their events, and dead jobs.
+ * Deletes expired rows. After 24 hours: recorded answers, agents' confirmations, rate windows and reset links. After 30
+ * days: vendors' notices (no vendor repeats older ones), settled webhook deliveries with their events, and dead jobs.
  */
 export default job({
   name: "forget_expired",
@@ -27,7 +26,7 @@ export default job({
     await transactSystem(
       (sql) => sql`delete from provider_notices where received_at < now() - interval '30 days'`,
     );
-    for (const remove of [answers, confirmations, personsOfJobs, jobs]) await toTheEnd(context, remove);
+    for (const remove of [answers, confirmations, jobs]) await toTheEnd(context, remove);
     const properties = await transactSystem((sql) => sql<{ id: string }[]>`select id from properties`);
     // A distributed database cannot delete a batch of each property in one statement.
     for (const { id } of properties) {
@@ -73,12 +72,7 @@ const events = (sql: Sql, propertyId: string) => sql`
     order by x.id limit ${BATCH}) old
   where e.property_id = ${propertyId} and e.id = old.id`;
 
-/** For three days a dead job can be retried. */
-const personsOfJobs: Removal = (sql) => sql`
-  update queue set input = impersonal(input), is_impersonal = true where id in (
-    select id from queue
-    where state = 'dead' and run_at < now() - interval '3 days' and impersonal(input) <> input limit ${BATCH})`;
-
+/** The input of a dead job may name persons. */
 const jobs: Removal = (sql) => sql`
   delete from queue where id in (
     select id from queue

@@ -24,7 +24,10 @@ export default tool({
   access: "operator",
   realm: "system",
   input: {
-    state: z.enum(["dead", "ready", "running"]).default("dead"),
+    state: z
+      .enum(["dead", "ready", "running"])
+      .default("dead")
+      .describe("dead: failed for good; ready: due, or waiting for its time"),
     name: z.string().optional().describe("The job's name, such as plan_campaign"),
     property_id: z.uuid().optional().describe("Only jobs of this property"),
     before: z.uuid().optional().describe("For the next page: the id of the last row of this one"),

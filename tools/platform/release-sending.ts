@@ -54,29 +54,34 @@ export default tool({
     const [held] = await sql<{ held_since: string | null; data_until: string | null }[]>`
       select held_since, data_until from installation where not sending_is_open() for update`;
     if (!held) throw new Fault("conflict", { message: "Sending is not held." });
-    const shown = {
-      ...held,
-      campaigns: await goingCampaigns(sql),
-      jobs: await waitingJobs(sql),
-      known_until: await knownUntil(sql),
-    };
+    const campaigns: z.input<typeof Going>[] = [];
+    const known_until: z.input<typeof Known>[] = [];
+    for (const property of await sql<Property[]>`select id, slug from properties order by slug`) {
+      campaigns.push(...(await goingCampaigns(sql, property)));
+      known_until.push(await knownUntil(sql, property));
+    }
+    const jobs = await waitingJobs(sql);
     await sql`
       update installation set identity = database_identity(), held_identity = null, held_since = null,
         data_until = null`;
-    return { success: true as const, ...shown };
+    return { success: true as const, ...held, campaigns, jobs, known_until };
   },
 });
 
-async function goingCampaigns(sql: Sql): Promise<z.input<typeof Going>[]> {
+interface Property {
+  id: string;
+  slug: string;
+}
+
+async function goingCampaigns(sql: Sql, { id, slug }: Property): Promise<z.input<typeof Going>[]> {
   const rows = await sql<z.input<typeof Going>[]>`
-    select p.slug as property, c.id, c.name, c.channel, c.status, c.scheduled_at,
-      case when c.planned_at is not null then (
+    select c.id, c.name, c.channel, c.status, c.scheduled_at, case when c.planned_at is not null then (
         select count(*)::int from campaign_sends s
-        where s.property_id = c.property_id and s.campaign_id = c.id and s.status in ('pending', 'deferred')) end as waiting
-    from properties p join campaigns c on c.property_id = p.id
-    where c.status in ('scheduled', 'queued', 'sending') and c.deleted_at is null
-    order by p.slug, c.status, c.id`;
-  return [...rows];
+        where s.property_id = ${id} and s.campaign_id = c.id and s.status in ('pending', 'deferred')) end as waiting
+    from campaigns c
+    where c.property_id = ${id} and c.status in ('scheduled', 'queued', 'sending') and c.deleted_at is null
+    order by c.status, c.id`;
+  return rows.map((row) => ({ ...row, property: slug }));
 }
 
 /** Jobs that send are the ones that are due and not run. The deliveries of campaigns are listed as campaigns. */
@@ -89,13 +94,12 @@ async function waitingJobs(sql: Sql): Promise<z.input<typeof Waiting>[]> {
   return [...rows];
 }
 
-async function knownUntil(sql: Sql): Promise<z.input<typeof Known>[]> {
-  const rows = await sql<z.input<typeof Known>[]>`
-    select p.slug as property,
-      (select r.created_at from consent_records r where r.property_id = p.id and not r.consent_given
-        order by r.created_at desc limit 1) as last_refusal_at,
-      (select r.created_at from privacy_requests r where r.property_id = p.id and r.type = 'deletion'
-        order by r.created_at desc limit 1) as last_erasure_at
-    from properties p order by p.slug`;
-  return [...rows];
+async function knownUntil(sql: Sql, { id, slug }: Property): Promise<z.input<typeof Known>> {
+  const [refusal] = await sql<{ at: string }[]>`
+    select created_at as at from consent_records where property_id = ${id} and not consent_given
+    order by created_at desc limit 1`;
+  const [erasure] = await sql<{ at: string }[]>`
+    select created_at as at from privacy_requests where property_id = ${id} and type = 'deletion'
+    order by created_at desc limit 1`;
+  return { property: slug, last_refusal_at: refusal?.at ?? null, last_erasure_at: erasure?.at ?? null };
 }

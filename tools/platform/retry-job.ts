@@ -12,26 +12,26 @@ export default tool({
   access: "operator",
   realm: "system",
   input: { jobId: z.uuid().describe("From list_jobs") },
-  output: z.object({ success: z.literal(true), name: z.string() }),
+  output: z.object({
+    success: z.literal(true),
+    name: z.string(),
+    without_persons: z
+      .boolean()
+      .describe("Addresses and texts were removed when it failed: it finds records by their ids alone, or fails again"),
+  }),
   faults: ["not_found", "conflict"],
   async handler({ sql, audit }, { jobId }) {
     const found = await sql<Found[]>`
       select name, state, is_impersonal from queue where id = ${jobId} for update`;
     const { name, state, is_impersonal } = one(found, "job", jobId);
     if (state !== "dead") throw new Fault("conflict", { message: `The job is ${state}, and not dead.` });
-    if (is_impersonal) {
-      throw new Fault("conflict", {
-        message:
-          "The job failed more than three days ago: what it knew of persons was removed, so it cannot run.",
-      });
-    }
     await sql`
       with retried as (
         update queue set state = 'ready', attempts = 0, interruptions = 0, run_at = now() where id = ${jobId} returning 1
       )
       select pg_notify('queue', '') from retried`;
     audit({ entity: "queue", entityId: jobId });
-    return { success: true as const, name };
+    return { success: true as const, name, without_persons: is_impersonal };
   },
 });
 

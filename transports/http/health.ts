@@ -6,7 +6,7 @@ import { Hono } from "hono";
 import type { Database } from "#db/database.ts";
 import { migrationsHere } from "#db/migrate.ts";
 import type { Config } from "#runtime/config.ts";
-import { readQueueFigures } from "#runtime/jobs/figures.ts";
+import { readQueueFigures } from "#runtime/telemetry/queue-figures.ts";
 import type { Worker } from "#runtime/jobs/worker.ts";
 import type { Log } from "#runtime/log.ts";
 import { registry } from "#runtime/telemetry/metrics.ts";

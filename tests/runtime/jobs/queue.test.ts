@@ -129,6 +129,39 @@ test("the last attempt leaves the job dead, with its error", async () => {
   expect(await claim(1)).toEqual([]);
 });
 
+test("a job that is dead knows nobody any more, whether it failed or lost its workers; one that goes on does", async () => {
+  const notice = { kind: "bounced", eventId: "e1", sendId: randomUUID(), code: "5.1.1" };
+  const person = {
+    address: "ana@example.com",
+    from: "+17025550101",
+    text: "I am Ana",
+    message: "<ana@example.com>",
+  };
+  const told = {
+    providerId: randomUUID(),
+    to: "ana@example.com",
+    notices: [{ ...notice, ...person }, "odd"],
+  };
+  for (const attempts of [1, 2]) {
+    await fixture.put(testJob("send", undefined, { attempts }));
+    await fixture.put(testJob("send", undefined, { attempts }));
+  }
+  await fixture.db.asSystem((sql) => sql`update queue set input = ${told as never}`);
+  const jobs = await claim(4, { leaseMs: 0 });
+  for (const [n, job] of jobs.entries()) {
+    if (n % 2 === 0) await queue.fail(fixture.db, job, { error: "no", interrupted: false });
+  }
+  await queue.reap(fixture.db);
+  const rows = await fixture.rows();
+  const bare = { providerId: told.providerId, notices: [notice, "odd"] };
+  expect(
+    rows.map(({ state, input }) => ({ state, input })).sort((a, b) => (a.state < b.state ? -1 : 1)),
+  ).toEqual([
+    ...[1, 2].map(() => ({ state: "dead", input: bare })),
+    ...[1, 2].map(() => ({ state: "ready", input: told })),
+  ]);
+});
+
 test("what the database broke off is not counted as an attempt, twenty times", async () => {
   await fixture.put(testJob("send", undefined, { attempts: 1 }));
   for (let times = 1; times <= 21; times++) {

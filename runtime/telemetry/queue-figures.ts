@@ -1,5 +1,5 @@
 import type { Database } from "#db/database.ts";
-import { queueAge, queueJobs, sendingOpen } from "#runtime/telemetry/metrics.ts";
+import { queueAge, queueJobs, sendingOpen } from "./metrics.ts";
 
 interface QueueRow {
   name: string;
