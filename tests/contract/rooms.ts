@@ -19,7 +19,6 @@ export const ROOMS: Readonly<Record<string, readonly string[]>> = {
   "tools/imports/write": ["batch.ts"],
   "tools/inbox": ["store-messages.ts"],
   "tools/jobs": ["async-job.ts", "positions.ts", "versions.ts"],
-  "tools/ledgers": ["seals.ts"],
   "tools/mailbox": ["platform-mail.ts", "store-messages.ts"],
   "tools/people": ["address.ts", "identity.ts", "locks.ts"],
   "tools/players": ["player.ts", "players.table.ts", "rules.ts"],
@@ -145,5 +144,5 @@ export const WIDE_ROOMS: Readonly<Record<string, readonly string[]>> = {
   "transports/mcp/answers": ["errors.ts", "fit-to-tokens.ts", "masking.ts", "results.ts"],
   "transports/mcp/listing": ["columns.ts", "options.ts", "schemas.ts", "tools.ts", "visible-tools.ts"],
   "transports/rest": ["job-rows.ts", "prefer-header.ts", "routes.ts", "upload.ts"],
-  "transports/start": ["address.ts", "report.ts", "serve.ts", "service.ts"],
+  "transports/start": ["address.ts", "report.ts", "serve.ts", "service.ts", "stored-database.ts"],
 };

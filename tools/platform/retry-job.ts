@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { Fault, one } from "#runtime/faults.ts";
+import { Fault } from "#runtime/faults.ts";
 import { tool } from "#runtime/operation/operation.ts";
 
 export default tool({
@@ -17,13 +17,19 @@ export default tool({
     name: z.string(),
     without_persons: z
       .boolean()
-      .describe("Addresses and texts were removed when it failed: it finds records by their ids alone, or fails again"),
+      .describe(
+        "Addresses and texts were removed when it failed: it finds records by their ids alone, or fails again",
+      ),
   }),
   faults: ["not_found", "conflict"],
   async handler({ sql, audit }, { jobId }) {
-    const found = await sql<Found[]>`
+    const [job] = await sql<Found[]>`
       select name, state, is_impersonal from queue where id = ${jobId} for update`;
-    const { name, state, is_impersonal } = one(found, "job", jobId);
+    if (!job)
+      throw new Fault("not_found", {
+        message: `No job with the id ${jobId}. list_jobs has those that failed.`,
+      });
+    const { name, state, is_impersonal } = job;
     if (state !== "dead") throw new Fault("conflict", { message: `The job is ${state}, and not dead.` });
     await sql`
       with retried as (

@@ -45,4 +45,7 @@ export const PLATFORM_EXAMPLES = {
   verify_ledger: { ledger: "audit_logs" },
   list_platform_messages: { limit: 5 },
   list_platform_audit_logs: { limit: 5 },
+  list_jobs: { state: "dead", limit: 5 },
+  retry_job: { jobId: exampleId("queue"), dry_run: true },
+  release_sending: { dry_run: true },
 };

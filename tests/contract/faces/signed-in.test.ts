@@ -121,10 +121,10 @@ const turnOf = ({ name, effect }: Operation) =>
 
 test("what a person does who has signed in, every face says and does the same, on properties that are alike", async () => {
   const told: string[] = [];
-  const answered = { well: 0, refused: 0 };
+  const refused: string[] = [];
   for (const operation of PERSONAL.toSorted((a, b) => turnOf(a) - turnOf(b))) {
     const rest = comparable(await byRest(operation, places[0]!));
-    answered[rest.code === null ? "well" : "refused"]++;
+    if (rest.code !== null) refused.push(operation.name);
     if (rest.code === "internal") told.push(`${operation.name}: internal`);
     for (const [index, [face, by]] of FACES.entries()) {
       // Whoever works on the machine is no user.
@@ -135,5 +135,6 @@ test("what a person does who has signed in, every face says and does the same, o
   }
   expect(told).toEqual([]);
   expect(PERSONAL.length).toBeGreaterThan(20);
-  expect(answered).toEqual({ well: PERSONAL.length, refused: 0 });
+  // Sending is open here, and no job has failed for good.
+  expect(refused.sort()).toEqual(["release_sending", "retry_job"]);
 });

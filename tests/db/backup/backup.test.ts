@@ -9,9 +9,9 @@ import { takeBackup } from "#db/backup/take.ts";
 import { migrate } from "#db/migrate.ts";
 import { plantRows } from "../../contract/planted-rows.ts";
 import { testDatabase } from "../../support/database.ts";
-import { type DebianServer, HAS_DEBIAN_15, startDebian15 } from "../../support/debian-postgres.ts";
 import { withDatabase } from "../../support/postgres.ts";
 import { type Admin, columnsIn, schemaTexts } from "../../support/schema.ts";
+import { type DebianServer, HAS_DEBIAN_15, startDebian15 } from "./debian-postgres.ts";
 
 // It makes a cluster and migrates four databases.
 vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 });
