@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
 import type { IncomingMessage } from "node:http";
 import { isIP } from "node:net";
+import { isUuid } from "#db/text.ts";
 import { Fault, invalid, loggedFault, toFault } from "#runtime/faults.ts";
 import { readIdempotencyKey } from "#runtime/funnel/idempotency.ts";
 import { ANONYMOUS, authenticate } from "#runtime/identity/credentials.ts";
@@ -49,7 +50,8 @@ export async function admit(control: AdmissionControl, incoming: IncomingMessage
   } = await authenticateAndCount(control, incoming, address, requestId);
   const activity = currentActivity();
   if (activity) {
-    activity.requestId = requestId;
+    // Another one is the caller's choice, and may name a person.
+    if (isUuid(requestId)) activity.requestId = requestId;
     activity.actor = actor.id === null ? actor.type : `${actor.type} ${actor.id}`;
   }
   let fault = refusal;

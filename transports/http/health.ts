@@ -6,10 +6,10 @@ import { Hono } from "hono";
 import type { Database } from "#db/database.ts";
 import { migrationsHere } from "#db/migrate.ts";
 import type { Config } from "#runtime/config.ts";
-import { readQueueFigures } from "#runtime/telemetry/queue-figures.ts";
 import type { Worker } from "#runtime/jobs/worker.ts";
 import type { Log } from "#runtime/log.ts";
 import { registry } from "#runtime/telemetry/metrics.ts";
+import { readQueueFigures } from "#runtime/telemetry/queue-figures.ts";
 import type { Http } from "./handlers.ts";
 import type { Listening } from "./server.ts";
 
