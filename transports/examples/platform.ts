@@ -42,6 +42,7 @@ export const PLATFORM_EXAMPLES = {
     token: "the one of the link in the mail",
     password: "a long sentence is a good one",
   },
+  retry_job: { jobId: exampleId("queue") },
   verify_ledger: { ledger: "audit_logs" },
   list_platform_messages: { limit: 5 },
   list_platform_audit_logs: { limit: 5 },
