@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { CATALOG } from "#tools/catalog.ts";
-import { type DemoService, NOBODY, REFUSED, startDemo, turnOf } from "../../support/demo.ts";
 import type { Answer } from "../../support/service.ts";
+import { type DemoService, NOBODY, REFUSED, startDemo, turnOf } from "../../transports/start/demo.ts";
 
 // The API reference as somebody uses it who gives the demo's key and presses Execute everywhere.
 

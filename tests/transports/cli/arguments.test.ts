@@ -87,7 +87,7 @@ test("a key or an address that cannot be sent is named, and not taken for a serv
     const { exit, stderr } = await run(...list, ...words);
     expect([exit, stderr], words.join(" ")).toEqual([
       2,
-      expect.stringMatching(new RegExp(`^${flag} (is|has) `)),
+      expect.stringMatching(new RegExp(`^${flag} (is|must|contains) `)),
     ]);
     expect(stderr).not.toContain("secret");
   }

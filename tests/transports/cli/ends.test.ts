@@ -96,7 +96,7 @@ describe("a command to a service that is slow to answer", () => {
     await expect(listener.ask(list, {})).rejects.toThrow(/Nothing answers/);
     expect(await inProcess(service, ["list-players", "--url", "over there"])).toMatchObject({
       exit: 2,
-      stderr: expect.stringContaining("--url is an address"),
+      stderr: expect.stringContaining("--url must be an address"),
     });
   });
 });

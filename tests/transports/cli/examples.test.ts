@@ -8,7 +8,7 @@ import { demoRecords } from "#transports/examples/demo-records.ts";
 import { exampleOf } from "#transports/examples/examples.ts";
 import { withRecords } from "#transports/examples/record-ids.ts";
 import { inProcess } from "../../support/command-line.ts";
-import { type DemoService, REFUSED, startDemo, turnOf } from "../../support/demo.ts";
+import { type DemoService, REFUSED, startDemo, turnOf } from "../start/demo.ts";
 
 let demo: DemoService;
 beforeAll(async () => {

@@ -44,12 +44,13 @@ export function refuses({ choices }: { choices: readonly Choice[] }): boolean {
 export function countUnrecorded(
   unrecorded: Unrecorded,
   { values, consents }: Cells,
-  evidence: Evidence,
+  { evidence, isRefused }: { evidence: Evidence; isRefused: boolean },
 ): void {
   for (const [channel, given] of consents) {
     if (!given) continue;
     if (!evidence) unrecorded.no_evidence++;
-    else if (!hasAddress(values, channel)) unrecorded.no_address++;
+    // A refused row is among the errors already.
+    else if (!isRefused && !hasAddress(values, channel)) unrecorded.no_address++;
   }
 }
 
@@ -58,15 +59,19 @@ export function warningsOf({ no_evidence, no_address }: Unrecorded): string[] {
   return [
     ...(no_evidence > 0
       ? [
-          `The file says yes to a channel ${no_evidence} times, and none of it was recorded: the import has no consent block that says where the consents come from. Import the file again with one.`,
+          `${cellsSay(no_evidence)} yes to a channel, and none of it was recorded: the import has no consent block that says where the consents come from. Import the file again with one.`,
         ]
       : []),
     ...(no_address > 0
       ? [
-          `The file says yes to a channel ${no_address} times in rows that have no address for it; none of it was recorded.`,
+          `${cellsSay(no_address)} yes to a channel for which the row has no address; none of it was recorded.`,
         ]
       : []),
   ];
+}
+
+function cellsSay(count: number): string {
+  return count === 1 ? "1 cell says" : `${count} cells say`;
 }
 
 function hasAddress(values: Cells["values"], channel: Channel): boolean {

@@ -88,7 +88,7 @@ export function rowReader({ layout, params, property, customs, seen, unrecorded,
         : reader.read(text, draft, country);
       if (wrong) refuse(wrong.code, reader.column, wrong.message, cell);
     }
-    countUnrecorded(unrecorded, draft, params.consent);
+    countUnrecorded(unrecorded, draft, { evidence: params.consent, isRefused: refusals.length > 0 });
     const staged = complete(draft, params, row, cells);
     if (refusals.length === 0 && !staged) {
       refuse("missing_identifier", null, "The row has no player_id, email or phone to know the player by.");

@@ -1,6 +1,6 @@
 import { CATALOG } from "#tools/catalog.ts";
 import { prepareDemo } from "#transports/start/demo.ts";
-import { startService, type TestService } from "./service.ts";
+import { startService, type TestService } from "../../support/service.ts";
 
 export interface DemoService {
   service: TestService;
@@ -25,8 +25,8 @@ export const REFUSED: Readonly<Record<string, [number, string]>> = {
   delete_import_job_matching: [409, "the demo's import has ended"],
   delete_validation_job: [409, "the check has ended"],
   delete_validation_job_matching: [409, "the check has ended"],
-  release_sending: [409, "the demo's sending is open"],
-  retry_job: [404, "no job of the demo has failed for good"],
+  retry_job: [404, "no job of the demo has died"],
+  release_sending: [409, "the demo's database is no copy of another one"],
   login: [401, "the password was shown once"],
   confirm_password_reset: [400, "the token stands in a mail"],
   vendor_callback: [404, "only a vendor can sign one"],
