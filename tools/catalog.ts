@@ -7,6 +7,7 @@ import me from "./auth/me.ts";
 import requestPasswordReset from "./auth/request-password-reset.ts";
 import rotateSigningKey from "./auth/rotate-signing-key.ts";
 import sendPasswordReset from "./auth/send-password-reset.job.ts";
+import { keepApprovals } from "./campaigns/approval/keep-approvals.ts";
 import campaignSends from "./campaigns/campaign-sends.table.ts";
 import campaignStats from "./campaigns/campaign-stats.ts";
 import campaigns from "./campaigns/campaigns.table.ts";
@@ -151,6 +152,7 @@ export const CATALOG = catalog([
   {
     name: "campaigns",
     title: "Campaigns and templates",
+    keepApprovals,
     tables: [campaignSends, campaigns, templates],
     tools: [
       campaignStats,

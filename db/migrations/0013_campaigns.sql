@@ -87,6 +87,9 @@ create table campaigns (
   expires_from timestamptz,
   -- The order in which a property's campaigns send at the same time.
   priority int not null default 0,
+  -- What people have approved, and hashes of all of it, which are compared before anything is sent.
+  approved jsonb,
+  approved_state jsonb,
   primary key (property_id, id),
   foreign key (property_id, template_id) references templates,
   foreign key (property_id, segment_id) references segments,

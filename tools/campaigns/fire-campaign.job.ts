@@ -1,6 +1,7 @@
 import { z } from "zod";
 import type { Context } from "#runtime/operation/context.ts";
 import { job } from "#runtime/operation/job.ts";
+import { holdIfChanged } from "./approval/hold.ts";
 import { findCampaign } from "./campaign/campaign.ts";
 import { changeStatus, fail } from "./campaign/states.ts";
 import { lockTemplates } from "./content/content.ts";
@@ -25,6 +26,7 @@ async function fire(context: Context, campaignId: string): Promise<void> {
   if (!due) return;
   const campaign = await findCampaign(context, campaignId);
   await lockTemplates(context, campaign);
+  if (await holdIfChanged(context, campaign)) return;
   const { problems } = await checkReadiness(context, campaign);
   if (problems.length > 0) {
     await fail(context, campaignId, problems.map(({ field, message }) => `${field}: ${message}`).join("; "));

@@ -2,6 +2,7 @@ import { z } from "zod";
 import type { Context, Tenant } from "#runtime/operation/context.ts";
 import { type JobContext, job } from "#runtime/operation/job.ts";
 import { REFRESH_EVERY, REFRESH_STATS } from "#tools/tracking/stats-refresh.ts";
+import { holdIfChanged } from "./approval/hold.ts";
 import { hasRest } from "./campaign/ab-test.ts";
 import { type Campaign, findCampaign } from "./campaign/campaign.ts";
 import { changeStatus, orFail } from "./campaign/states.ts";
@@ -45,6 +46,7 @@ async function planChunk(context: Context, campaignId: string): Promise<boolean>
   // PostgreSQL estimates the gate so high that it would compile it, which takes longer than running it.
   await sql`set local jit = off`;
   const found = await findCampaign(context, campaignId, { lock: true });
+  if (found.status === "queued" && (await holdIfChanged(context, found))) return false;
   if (found.status === "queued") await changeStatus(context, campaignId, "start", { started_at: "now" });
   else if (found.status !== "sending") return false;
   const campaign = found.status === "queued" ? await startTest(context, found) : found;

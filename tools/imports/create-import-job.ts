@@ -9,6 +9,7 @@ import { insert } from "#runtime/operation/rows.ts";
 import type { Row } from "#runtime/operation/table.ts";
 import { customFields } from "#tools/custom-fields/values.ts";
 import { statusUrl } from "#tools/jobs/async-job.ts";
+import { askAboutList } from "#tools/segments/list-in-use.ts";
 import importJobs from "./import-jobs.table.ts";
 import { type ImportParams, ImportPlayers, params } from "./job/import-job.ts";
 import { checkParams } from "./read/layout.ts";
@@ -23,6 +24,7 @@ export default tool({
     "Uploads players: starts an import from CSV text or from rows, and answers at once; poll get_import_job until status is completed or failed. A faulty row is refused whole and listed by list_import_errors; it never fails the job. Missing cells at the end of a row are empty; a row with too many cells is refused. Files over 1 MB are sent to POST /api/import_jobs as multipart/form-data (file, params) or text/csv, up to 200 MB and 1,000,000 rows.",
   scope: "write",
   effect: "change",
+  asks: true,
   input: {
     type: z.literal("player_import").default("player_import").describe("The only supported kind"),
     csv: z.string().optional().describe("The file's text. Give exactly one of csv, rows and upload_id"),
@@ -54,11 +56,21 @@ export default tool({
         uploadId,
         Buffer.from(asRows ? csvOf(rows) : (csv ?? "")),
       );
-    const job = await insertJob(context, type, uploadId, settings);
+    askAbout(context, settings);
+    if (settings.segment_id && !settings.dry_run) await askAboutList(context, settings.segment_id);
+    const byAgent = context.call.transport === "mcp" && { by_agent: true };
+    const job = await insertJob(context, type, uploadId, { ...settings, ...byAgent });
     context.enqueue(ImportPlayers, { jobId: job.id });
     return job;
   },
 });
+
+function askAbout({ ask }: Context, { dry_run, mode, on_conflict }: ImportParams): void {
+  if (dry_run || mode === "create_only" || on_conflict !== "overwrite") return;
+  const sentence =
+    "Values of the file go over those of players who are there already (on_conflict overwrite). It cannot be undone; a dry_run counts them first.";
+  ask?.({ sentences: () => [sentence] });
+}
 
 function insertJob(context: Context, type: string, uploadId: string, params: ImportParams): Promise<Row> {
   const id = randomUUIDv7();
