@@ -17,10 +17,12 @@ import chooseWinner from "./campaigns/choose-winner.job.ts";
 import deliverCampaign from "./campaigns/deliver-campaign.job.ts";
 import duplicateCampaign from "./campaigns/duplicate-campaign.ts";
 import fireCampaign from "./campaigns/fire-campaign.job.ts";
+import pauseAllSending from "./campaigns/pause-all-sending.ts";
 import pauseCampaign from "./campaigns/pause-campaign.ts";
 import planCampaign from "./campaigns/plan-campaign.job.ts";
 import preflightCampaign from "./campaigns/preflight-campaign.ts";
 import refreshStats from "./campaigns/refresh-campaign-stats.job.ts";
+import resumeAllSending from "./campaigns/resume-all-sending.ts";
 import resumeCampaign from "./campaigns/resume-campaign.ts";
 import reviveCampaigns from "./campaigns/revive-campaigns.job.ts";
 import scheduleCampaign from "./campaigns/schedule-campaign.ts";
@@ -159,8 +161,10 @@ export const CATALOG = catalog([
       cancelCampaign,
       duplicateCampaign,
       getPreferences,
+      pauseAllSending,
       pauseCampaign,
       preflightCampaign,
+      resumeAllSending,
       resumeCampaign,
       savePreferences,
       scheduleCampaign,

@@ -4,12 +4,8 @@ import { join } from "#db/sql.ts";
 import { Fault, thrownAt, toFault } from "#runtime/faults.ts";
 import type { Context, Insertion, Question } from "#runtime/operation/context.ts";
 import type { Property } from "#runtime/operation/property.ts";
-<<<<<<< HEAD
 import { inActivity } from "#runtime/telemetry/activity.ts";
-import { type AuditRow, auditOf, auditPart } from "./audit.ts";
-=======
 import { type AuditRow, auditOf, auditPart, canonicalHash } from "./audit.ts";
->>>>>>> 618c0f3 (Keep with a campaign what people have approved, lift refusals by the person's word alone, and ask before a protection is weakened)
 import { useConfirmation } from "./confirmations.ts";
 import { dryOutcome, isDry, Undone, without } from "./dry-run.ts";
 import { type Answer, claimKey, type Keyed, recordPart } from "./idempotency.ts";

@@ -9,6 +9,7 @@ export const ROOMS: Readonly<Record<string, readonly string[]>> = {
   "runtime/network": ["mail-domains.ts", "outgoing.ts", "retry-after.ts"],
   "tools/approvals": ["approval.ts"],
   "tools/campaigns": ["campaign-sends.table.ts"],
+  "tools/campaigns/pause": ["property-pause.ts"],
   "tools/campaigns/planning": ["audience.ts", "plan.ts", "waiting.ts"],
   "tools/campaigns/preflight": ["cost.ts", "preflight.ts", "readiness.ts"],
   "tools/campaigns/stats": ["conversions.ts", "stats.ts"],

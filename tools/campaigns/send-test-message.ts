@@ -5,6 +5,7 @@ import { maskAddress } from "#tools/people/address.ts";
 import { contentHash } from "./approval/state.ts";
 import { findCampaign } from "./campaign/campaign.ts";
 import { assertAllowed, recipientOf, testContent, testedVariant } from "./delivery/test-send.ts";
+import { assertNotPaused } from "./pause/property-pause.ts";
 import { notReady } from "./preflight/readiness.ts";
 import sendTest from "./send-test.job.ts";
 
@@ -40,6 +41,7 @@ export default tool({
   faults: ["invalid", "not_found", "conflict"],
   async handler(context, { campaignId, to, playerId, variantId, dry_run }) {
     const { sql, property, enqueue, audit } = context;
+    await assertNotPaused(context);
     const campaign = await findCampaign(context, campaignId);
     const { channel, content: compiled, problems } = await testContent(context, campaign);
     if (!compiled) throw notReady(problems);

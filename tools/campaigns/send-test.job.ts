@@ -15,6 +15,7 @@ import { findCampaign } from "./campaign/campaign.ts";
 import { renderMessages } from "./content/render-messages.ts";
 import { recordOutcomes, untilRecorded } from "./delivery/record-outcomes.ts";
 import { reasonsAgainst, recipientOf, testContent, testedVariant, valuesFor } from "./delivery/test-send.ts";
+import { lockPause, pauseWords } from "./pause/property-pause.ts";
 import { notReady } from "./preflight/readiness.ts";
 
 type Input = z.output<typeof Input>;
@@ -66,6 +67,10 @@ async function claim(
     return end(context, sendId, { status: "unknown", error_code: "interrupted" });
   if (row?.status !== "pending") return null;
   const campaign = await findCampaign(context, row.test_of);
+  const pause = await lockPause(context, "shared");
+  if (pause) {
+    return end(context, sendId, { status: "failed", error_code: "paused", error_message: pauseWords(pause) });
+  }
   if ((await contentHash(context, campaign)) !== asked) {
     const error_message = "The content has changed since the test was asked for.";
     return end(context, sendId, { status: "failed", error_code: "content_changed", error_message });

@@ -7,6 +7,7 @@ import { sendingWords } from "./approval/words.ts";
 import { type Campaign, CampaignView, findCampaign, sendingChannelOf } from "./campaign/campaign.ts";
 import { changeStatus, checkStatus } from "./campaign/states.ts";
 import { lockTemplates } from "./content/content.ts";
+import { assertNotPaused } from "./pause/property-pause.ts";
 import planCampaign from "./plan-campaign.job.ts";
 import { isSendable, Preflight, preflight } from "./preflight/preflight.ts";
 import { checkReadiness, notReady } from "./preflight/readiness.ts";
@@ -45,6 +46,7 @@ async function queueCampaign(
   channels: readonly SendingChannel[],
   { campaignId, dry_run }: Request,
 ) {
+  if (!dry_run) await assertNotPaused(context);
   const campaign = await findCampaign(context, campaignId, { lock: !dry_run });
   const channel = sendingChannelOf(campaign.channel);
   if (!channel || !channels.includes(channel)) throw wrongChannel(campaign.channel, channels);

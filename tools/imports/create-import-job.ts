@@ -12,6 +12,7 @@ import { statusUrl } from "#tools/jobs/async-job.ts";
 import { askAboutList } from "#tools/segments/list-in-use.ts";
 import importJobs from "./import-jobs.table.ts";
 import { type ImportParams, ImportPlayers, params } from "./job/import-job.ts";
+import { countOverwritten } from "./overwritten.ts";
 import { checkParams } from "./read/layout.ts";
 import { storeFile } from "./upload.ts";
 
@@ -45,18 +46,16 @@ export default tool({
     const settings: ImportParams = asRows
       ? { ...given, delimiter: ",", has_header: true, encoding: "utf-8" }
       : given;
-    checkParams(settings, await customFields(context));
+    const customs = await customFields(context);
+    checkParams(settings, customs);
     await checkSegment(context, settings.segment_id);
     const uploadId = upload_id ?? randomUUIDv7();
-    if (upload_id) await takeUpload(context, upload_id);
-    else
-      await storeFile(
-        context.sql,
-        context.property.id,
-        uploadId,
-        Buffer.from(asRows ? csvOf(rows) : (csv ?? "")),
-      );
-    askAbout(context, settings);
+    const file = upload_id ? null : Buffer.from(asRows ? csvOf(rows) : (csv ?? ""));
+    if (overwrites(settings) && context.call.transport === "mcp") {
+      askAbout(context, file && (await countOverwritten(context, file, settings, customs)));
+    }
+    if (file) await storeFile(context.sql, context.property.id, uploadId, file);
+    else await takeUpload(context, uploadId);
     if (settings.segment_id && !settings.dry_run) await askAboutList(context, settings.segment_id);
     const byAgent = context.call.transport === "mcp" && { by_agent: true };
     const job = await insertJob(context, type, uploadId, { ...settings, ...byAgent });
@@ -65,10 +64,15 @@ export default tool({
   },
 });
 
-function askAbout({ ask }: Context, { dry_run, mode, on_conflict }: ImportParams): void {
-  if (dry_run || mode === "create_only" || on_conflict !== "overwrite") return;
-  const sentence =
-    "Values of the file go over those of players who are there already (on_conflict overwrite). It cannot be undone; a dry_run counts them first.";
+function overwrites({ dry_run, mode, on_conflict }: ImportParams): boolean {
+  return !dry_run && mode !== "create_only" && on_conflict === "overwrite";
+}
+
+/** Asks where values are replaced; the file of a dry run may have been tried with other settings. */
+function askAbout({ ask }: Context, count: number | null): void {
+  if (count === 0) return;
+  const whom = count === null ? "all players of it" : `${count} players`;
+  const sentence = `The file's values go over those of ${whom} who are there already (on_conflict overwrite). It cannot be undone.`;
   ask?.({ sentences: () => [sentence] });
 }
 

@@ -127,8 +127,15 @@ const WEAKENING: [string, () => Promise<[string, Fields]>, RegExp][] = [
   ],
   [
     "an import over what is there",
-    async () => ["create_import_job", { rows: [{ player_id: unique(), email: "a@example.com" }] }],
-    /go over those of players who are there already/,
+    async () => {
+      const player_id = unique();
+      await make("create_player", { player_id });
+      return [
+        "create_import_job",
+        { rows: [{ player_id, email: "a@example.com" }, { player_id: unique() }] },
+      ];
+    },
+    /go over those of 1 players who are there already/,
   ],
   [
     "a word that is no STOP any more",
@@ -170,6 +177,7 @@ describe("what weakens a protection", () => {
       "a receiver without personal data",
       async () => ["create_webhook_endpoint", { url: "https://example.com/hook", events: ["*"] }],
     ],
+    ["an import of new players", async () => ["create_import_job", { rows: [{ player_id: unique() }] }]],
     ["a draft", async () => ["create_campaign", { name: unique(), audience: "all" }]],
     [
       "an import that fills blanks",
@@ -295,6 +303,7 @@ const AT_ONCE = {
   create_validation_job: "data",
   duplicate_campaign: "a draft",
   grant_membership: "an operator's",
+  pause_all_sending: "it stops messages",
   pause_campaign: "it stops messages",
   redeliver_webhook: "to a receiver that was asked about",
   replay_webhooks: "to a receiver that was asked about",

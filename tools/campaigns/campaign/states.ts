@@ -34,7 +34,8 @@ const ACTIONS = {
   send: { from: ["draft", "scheduled", "failed"], to: "queued", event: "campaign.started", verb: "be sent" },
   start: { from: ["queued"], to: "sending", event: null, verb: "start" },
   pause: { from: ["sending"], to: "paused", event: "campaign.paused", verb: "be paused" },
-  hold: { from: ["scheduled", "queued"], to: "paused", event: "campaign.paused", verb: "be held" },
+  pauseAll: { from: ["queued", "sending"], to: "paused", event: "campaign.paused", verb: "be paused" },
+  hold: { from: ["scheduled", "queued", "paused"], to: "paused", event: "campaign.paused", verb: "be held" },
   resume: { from: ["paused"], to: "sending", event: "campaign.resumed", verb: "be resumed" },
   restart: { from: ["paused"], to: "queued", event: "campaign.resumed", verb: "be resumed" },
   cancel: {
