@@ -109,7 +109,7 @@ create table campaign_claims (
 );
 create index campaign_claims_campaign on campaign_claims (property_id, campaign_id, claimed_at);
 
--- Pauses of all sending of a property. The one without an end holds now.
+-- Pauses of all sending of a property. The open one holds now.
 create table sending_pauses (
   property_id uuid not null references properties,
   id uuid not null default uuid_v7(),
@@ -118,12 +118,12 @@ create table sending_pauses (
   campaign_ids uuid[] not null default '{}',
   actor_type text not null check (actor_type in ('user', 'api_key', 'system')),
   actor_id uuid,
-  ended_at timestamptz,
+  is_open boolean not null default false,
   created_at timestamptz not null default now(),
   updated_at timestamptz not null default now(),
   primary key (property_id, id)
 );
-create unique index sending_pauses_open on sending_pauses (property_id) where ended_at is null;
+create unique index sending_pauses_open on sending_pauses (property_id) where is_open;
 
 call isolate_tenants('templates', 'campaigns', 'campaign_claims', 'sending_pauses');
 

@@ -17,7 +17,7 @@ export const ROOMS: Readonly<Record<string, readonly string[]>> = {
   "tools/events": ["player-events.table.ts"],
   "tools/imports": ["create-import-job.ts", "upload.ts"],
   "tools/imports/job": ["choices.ts", "import-job.ts", "row-error.ts"],
-  "tools/imports/write": ["batch.ts"],
+  "tools/imports/write": ["batch.ts", "verdicts.ts"],
   "tools/inbox": ["store-messages.ts"],
   "tools/jobs": ["async-job.ts", "positions.ts", "versions.ts"],
   "tools/ledgers": ["seals.ts"],

@@ -32,8 +32,8 @@ export default tool({
     if (!pause) {
       const { type, id: actor } = context.call.actor;
       await sql`
-        insert into sending_pauses (property_id, id, reason, actor_type, actor_id)
-        values (${property.id}, ${id}, ${reason ?? null}, ${type}, ${actor})`;
+        insert into sending_pauses (property_id, id, reason, is_open, actor_type, actor_id)
+        values (${property.id}, ${id}, ${reason ?? null}, true, ${type}, ${actor})`;
     }
     const paused = await pauseCampaigns(context, reason ?? pause?.reason ?? null);
     const [row] = await sql<{ since: string; scheduled: number }[]>`

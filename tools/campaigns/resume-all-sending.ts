@@ -36,7 +36,7 @@ export default tool({
     const ids = [...waiting, ...due].map(({ id }) => id);
     context.ask?.({ state: `${pause.id} ${ids.join(" ")}`, sentences: () => wordsOf(pause, waiting, due) });
     await sql`
-      update sending_pauses set ended_at = now(), updated_at = now()
+      update sending_pauses set is_open = false, updated_at = now()
       where property_id = ${property.id} and id = ${pause.id}`;
     let held = 0;
     for (const { id } of waiting) if (!(await goOn(context, id))) held += 1;

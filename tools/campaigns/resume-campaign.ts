@@ -5,7 +5,7 @@ import { approving, CONFIRMED_DEADLINE_MS, presentState, stateOf } from "./appro
 import { resumingWords } from "./approval/words.ts";
 import { type Campaign, CampaignView } from "./campaign/campaign.ts";
 import { changeStatus, lockFor } from "./campaign/states.ts";
-import { assertNotPaused } from "./pause/property-pause.ts";
+import { lockPause, refusePaused } from "./pause/property-pause.ts";
 import planCampaign from "./plan-campaign.job.ts";
 import { allSegments, Cost, estimatedCost } from "./preflight/cost.ts";
 import { checkReadiness } from "./preflight/readiness.ts";
@@ -31,8 +31,9 @@ export default tool({
   }),
   faults: ["not_found", "conflict"],
   async handler(context, { campaignId, dry_run }) {
-    await assertNotPaused(context);
+    const pause = await lockPause(context, "shared");
     const paused = await lockFor(context, campaignId, "resume");
+    refusePaused(pause);
     const present = await presentState(context, paused);
     const ahead = dry_run ? await outlook(context, paused) : {};
     context.ask?.({

@@ -5,7 +5,7 @@ import { maskAddress } from "#tools/people/address.ts";
 import { contentHash } from "./approval/state.ts";
 import { findCampaign } from "./campaign/campaign.ts";
 import { assertAllowed, recipientOf, testContent, testedVariant } from "./delivery/test-send.ts";
-import { assertNotPaused } from "./pause/property-pause.ts";
+import { lockPause, refusePaused } from "./pause/property-pause.ts";
 import { notReady } from "./preflight/readiness.ts";
 import sendTest from "./send-test.job.ts";
 
@@ -41,8 +41,9 @@ export default tool({
   faults: ["invalid", "not_found", "conflict"],
   async handler(context, { campaignId, to, playerId, variantId, dry_run }) {
     const { sql, property, enqueue, audit } = context;
-    await assertNotPaused(context);
+    const pause = await lockPause(context, "shared");
     const campaign = await findCampaign(context, campaignId);
+    refusePaused(pause);
     const { channel, content: compiled, problems } = await testContent(context, campaign);
     if (!compiled) throw notReady(problems);
     const variant = testedVariant(compiled, variantId);

@@ -7,7 +7,7 @@ import { sendingWords } from "./approval/words.ts";
 import { type Campaign, CampaignView, findCampaign, sendingChannelOf } from "./campaign/campaign.ts";
 import { changeStatus, checkStatus } from "./campaign/states.ts";
 import { lockTemplates } from "./content/content.ts";
-import { assertNotPaused } from "./pause/property-pause.ts";
+import { lockPause, refusePaused } from "./pause/property-pause.ts";
 import planCampaign from "./plan-campaign.job.ts";
 import { isSendable, Preflight, preflight } from "./preflight/preflight.ts";
 import { checkReadiness, notReady } from "./preflight/readiness.ts";
@@ -46,7 +46,8 @@ async function queueCampaign(
   channels: readonly SendingChannel[],
   { campaignId, dry_run }: Request,
 ) {
-  if (!dry_run) await assertNotPaused(context);
+  // Before the campaign, as a pause of all sending locks them.
+  const pause = dry_run ? null : await lockPause(context, "shared");
   const campaign = await findCampaign(context, campaignId, { lock: !dry_run });
   const channel = sendingChannelOf(campaign.channel);
   if (!channel || !channels.includes(channel)) throw wrongChannel(campaign.channel, channels);
@@ -56,6 +57,7 @@ async function queueCampaign(
     return { success: true as const, preflight: checked };
   }
   checkStatus(campaign, "send");
+  refusePaused(pause);
   await lockTemplates(context, campaign);
   const present = await askToSend(context, campaign);
   const { problems } = await checkReadiness(context, campaign);

@@ -29,7 +29,7 @@ export async function lockPause(
 export async function findPause({ sql, property }: Tenant): Promise<PropertyPause | null> {
   const [pause] = await sql<PropertyPause[]>`
     select id, reason, campaign_ids, to_json(created_at) #>> '{}' as since from sending_pauses
-    where property_id = ${property.id} and ended_at is null`;
+    where property_id = ${property.id} and is_open`;
   return pause ?? null;
 }
 
@@ -38,8 +38,7 @@ export function pauseWords({ since, reason }: PropertyPause): string {
   return `All sending of the property is paused since ${since}${reason === null ? "" : ` (${reason})`}; resume_all_sending ends that`;
 }
 
-/** Throws `conflict` while all sending is paused. */
-export async function assertNotPaused(context: Tenant): Promise<void> {
-  const pause = await lockPause(context, "shared");
+/** Throws `conflict` where all sending is paused. */
+export function refusePaused(pause: PropertyPause | null): void {
   if (pause) throw new Fault("conflict", { message: `${pauseWords(pause)}.` });
 }
