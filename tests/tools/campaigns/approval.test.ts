@@ -197,31 +197,26 @@ const CHANGES: [string, (made: Approved) => [string, Fields]][] = [
 ];
 
 describe("an agent that changes what was approved", () => {
-  test.each(CHANGES)("is asked first: %s", async (_, change) => {
-    const made = await approved();
-    const before = await scenario.get(made.id);
-    const [name, input] = change(made);
-    const asked = await agent(name, input);
-    expect(asked.data, JSON.stringify(asked.data)).toMatchObject({ confirmation_required: true });
-    expect(asked.data).not.toHaveProperty("success");
-    if (!["schedule_campaign", "send_campaign"].includes(name)) {
-      expect(asked.data.message).toMatch(/This changes what \d+ people \(\d+ in the audience\) get on /);
-    }
-    expect(await scenario.get(made.id)).toEqual(before);
-    await fire(made.id);
-    const mails = await scenario.tally(made.id);
-    expect(mails).toEqual({ sent: 4 });
-  });
-
-  test.each(CHANGES.filter(([name]) => !/at once|no segment|another time/.test(name)))(
-    "has the new state approved by the confirmation: %s",
+  test.each(CHANGES)(
+    "is asked first, and approves the new state by the confirmation: %s",
     async (_, change) => {
       const made = await approved();
+      const before = await scenario.get(made.id);
       const [name, input] = change(made);
-      const { confirm_token } = (await agent(name, input)).data;
-      const done = await agent(name, { ...input, confirm_token });
+      const asked = await agent(name, input);
+      expect(asked.data, JSON.stringify(asked.data)).toMatchObject({ confirmation_required: true });
+      expect(asked.data).not.toHaveProperty("success");
+      const isPlain = !["schedule_campaign", "send_campaign"].includes(name);
+      if (isPlain) {
+        expect(asked.data.message).toMatch(/This changes what \d+ people \(\d+ in the audience\) get on /);
+      }
+      expect(await scenario.get(made.id)).toEqual(before);
+      const done = await agent(name, { ...input, confirm_token: asked.data.confirm_token });
       expect(done.isError, JSON.stringify(done.data)).toBe(false);
       expect(done.data).not.toHaveProperty("confirmation_required");
+      const { approved: now } = await scenario.get(made.id);
+      expect(now).not.toEqual(before.approved);
+      if (name === "delete_segment") return;
       await fire(made.id);
       expect((await scenario.get(made.id)).status).not.toBe("paused");
     },
@@ -347,4 +342,98 @@ test("what an agent has sent at once is compared once more before its audience i
   await scenario.work();
   expect(await scenario.get(id)).toMatchObject({ status: "paused" });
   expect(await scenario.sends(id)).toEqual([]);
+});
+
+describe("an agent that tries everything", () => {
+  test("gets nothing to anybody but what was approved", async () => {
+    const made = await approved();
+    const before = await scenario.get(made.id);
+    for (const [, change] of CHANGES) {
+      const [name, input] = change(made);
+      // Once without a token, and once with one that was given for something else.
+      const { data } = await agent(name, input);
+      const elsewhere = await agent("update_campaign", {
+        id: made.id,
+        tags: ["other"],
+        confirm_token: data.confirm_token,
+      });
+      expect(elsewhere, name).toMatchObject({ isError: true, data: { code: "invalid" } });
+    }
+    expect(await scenario.get(made.id)).toEqual(before);
+    await fire(made.id);
+    const mails = await scenario.sends(made.id);
+    expect(mails.map(({ status }) => status)).toEqual(["sent", "sent", "sent", "sent"]);
+  });
+
+  test("is asked about a list that a campaign was approved with, by whatever way it changes it", async () => {
+    const made = await approved();
+    const eve = await scenario.player({ email: "late@example.com", tier: "Gold" });
+    const member = { segment_id: made.vips, player_id: eve };
+    const words =
+      /changes the list "VIPs", and with it who gets the campaign "Weekend"\. It was approved for 4 players/;
+    const added = await agent("create_segment_member", member);
+    expect(added.data).toMatchObject({ confirmation_required: true, message: expect.stringMatching(words) });
+    const rows = [{ player_id: "X-1", email: "x1@example.com" }];
+    const imported = await agent("create_import_job", { rows, segment_id: made.vips });
+    expect(imported.data).toMatchObject({
+      confirmation_required: true,
+      message: expect.stringMatching(words),
+    });
+    expect(await scenario.call("list_segment_members", {})).toEqual([]);
+    const { id } = await scenario.call("create_segment_member", member);
+    const removed = await agent("delete_segment_member", { id });
+    expect(removed.data).toMatchObject({
+      confirmation_required: true,
+      message: expect.stringMatching(words),
+    });
+  });
+
+  test("is asked about a segment that stands behind the campaign's own", async () => {
+    const made = await approved();
+    const inner = await scenario.call("create_segment", {
+      name: "Inner",
+      conditions: [{ field: "tier", operator: "eq", value: "Gold" }],
+    });
+    await scenario.call("update_segment", {
+      id: made.gold,
+      conditions: [{ field: `segment.${inner.id}`, operator: "in_segment" }],
+    });
+    const conditions = [{ field: "email", operator: "is_set" }];
+    const asked = await agent("update_segment", { id: inner.id, conditions });
+    expect(asked.data).toMatchObject({ confirmation_required: true });
+    expect(asked.data.message).toContain('the rules of the segment "Inner"');
+  });
+
+  test("is asked about the flags of a campaign that is sending already", async () => {
+    const made = await approved();
+    const sending = await scenario.planned(1, { name: "Under way" });
+    expect((await scenario.get(sending)).status).toBe("sending");
+    const asked = await agent("update_campaign", { id: sending, tags: ["uncapped"] });
+    expect(asked.data).toMatchObject({ confirmation_required: true });
+    expect(asked.data.message).toContain("those who have not got it yet");
+    expect((await agent("update_campaign", { id: made.id, priority: 5 })).data).toMatchObject({
+      priority: 5,
+    });
+  });
+
+  test("tests no other content than it was asked about", async () => {
+    await approved();
+    const { email } = await service.signIn();
+    await service.call("grant_membership", {
+      property_id: scenario.id,
+      user_id: (await service.call("list_users", {})).users.find((one: Fields) => one.email === email).id,
+      role: "manager",
+    });
+    const campaignId = await scenario.campaign();
+    const input = { campaignId, to: email };
+    const { confirm_token } = (await agent("send_test_message", input)).data;
+    const sent = await agent("send_test_message", { ...input, confirm_token });
+    expect(sent.data, JSON.stringify(sent.data)).toMatchObject({ success: true });
+    expect((await agent("update_campaign", { id: campaignId, subject: "Evil" })).data).toMatchObject({
+      subject: "Evil",
+    });
+    await scenario.work();
+    const test = await scenario.call("get_campaign_send", { id: sent.data.send_id as string });
+    expect(test).toMatchObject({ status: "failed", error_code: "content_changed" });
+  });
 });
