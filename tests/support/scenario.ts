@@ -1,5 +1,3 @@
-import { writeAsService } from "#runtime/funnel/system-work.ts";
-import { keepApprovals } from "#tools/campaigns/approval/keep-approvals.ts";
 import { addressHash } from "#tools/people/address.ts";
 import { runNext, type WorkOptions } from "./job-runner.ts";
 import type { TestService } from "./service.ts";
@@ -127,17 +125,11 @@ export function scenarioIn(service: TestService, propertyId = service.tenant.id)
           update campaigns set scheduled_at = now(), fires_at = least(fires_at, now())
           where property_id = ${propertyId} and id = ${campaignId}`,
       );
-      await scenario.approveAsIs(campaignId);
       await db.asSystem(
         (sql) => sql`
           update queue set run_at = now() where name = 'fire_campaign' and input ->> 'campaignId' = ${campaignId}`,
       );
       service.internals.wake();
-    },
-    /** What a statement behind the service's back has left of a campaign counts as approved. */
-    async approveAsIs(campaignId: string): Promise<void> {
-      const property = await service.internals.directory.property(propertyId);
-      await writeAsService(service.internals, property!, (context) => keepApprovals(context, [campaignId]));
     },
     /** How many sends of a campaign there are in each status. */
     async tally(id: string): Promise<Record<string, number>> {

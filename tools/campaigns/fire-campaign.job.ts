@@ -29,12 +29,12 @@ async function fire(context: Context, campaignId: string): Promise<void> {
   if (!due) return;
   const campaign = await findCampaign(context, campaignId);
   await lockTemplates(context, campaign);
-  if (await holdIfChanged(context, campaign)) return;
   const { problems } = await checkReadiness(context, campaign);
   if (problems.length > 0) {
     await fail(context, campaignId, problems.map(({ field, message }) => `${field}: ${message}`).join("; "));
     return;
   }
+  if (await holdIfChanged(context, campaign)) return;
   await changeStatus(context, campaignId, "send");
   enqueue(planCampaign, { campaignId }, { dedupe: campaignId });
 }

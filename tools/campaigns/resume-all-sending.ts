@@ -76,7 +76,7 @@ function dueCampaigns({ sql, property }: Context): Promise<Waiting[]> {
 async function goOn(context: Context, id: string): Promise<boolean> {
   const campaign = await findCampaign(context, id, { lock: true });
   if (await holdIfChanged(context, campaign)) return false;
-  await changeStatus(context, id, campaign.started_at === null ? "restart" : "resume");
+  await changeStatus(context, id, "resume");
   context.enqueue(planCampaign, { campaignId: id }, { dedupe: id });
   return true;
 }

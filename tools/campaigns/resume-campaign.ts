@@ -40,8 +40,8 @@ export default tool({
       state: stateOf(paused, present),
       sentences: () => resumingWords(context, paused, ahead),
     });
-    const action = paused.started_at === null ? "restart" : "resume";
-    const campaign = await changeStatus(context, campaignId, action, approving(context, paused, present));
+    const approved = approving(context, paused, present);
+    const campaign = await changeStatus(context, campaignId, "resume", approved);
     context.enqueue(planCampaign, { campaignId }, { dedupe: campaignId });
     return { success: true as const, campaign, ...ahead };
   },

@@ -262,12 +262,7 @@ describe("what differs from the approval when the time comes", () => {
       events: ["campaign.paused"],
     });
     await change(made);
-    await scenario.query(
-      (sql) =>
-        sql`update campaigns set fires_at = now() where property_id = ${scenario.id} and id = ${made.id}`,
-    );
-    await due(made.id);
-    await scenario.work();
+    await fire(made.id);
     expect(await scenario.get(made.id)).toMatchObject({
       status: "paused",
       status_reason: expect.stringMatching(/^changed since it was approved: /),
@@ -304,30 +299,7 @@ describe("what differs from the approval when the time comes", () => {
     await scenario.work();
     expect(await scenario.tally(id)).toEqual({ sent: 6 });
   });
-
-  test("may be taken back to draft, since nothing of it was sent", async () => {
-    const { id, gold } = await approved();
-    await sqlOf(null, "update segments set exclude_segment_ids = '{}' where id = ", gold);
-    await fireAsItIs(id);
-    await scenario.call("unschedule_campaign", { campaignId: id, propertyId: scenario.id });
-    expect(await scenario.get(id)).toMatchObject({ status: "draft", approved: null, status_reason: null });
-  });
 });
-
-async function fireAsItIs(id: string): Promise<void> {
-  await scenario.query(
-    (sql) => sql`update campaigns set fires_at = now() where property_id = ${scenario.id} and id = ${id}`,
-  );
-  await due(id);
-  await scenario.work();
-}
-
-async function due(id: string): Promise<void> {
-  await service.database.db.asSystem(
-    (sql) =>
-      sql`update queue set run_at = now() where name = 'fire_campaign' and input ->> 'campaignId' = ${id}`,
-  );
-}
 
 async function sqlOf(_: unknown, statement: string, id: string): Promise<void> {
   const { raw } = await import("#db/sql.ts");

@@ -46,7 +46,9 @@ export function approving(context: Context, campaign: Campaign, { prints, count 
 
 /** In words, how the campaign differs from what was approved: nothing may be sent then. */
 export async function unapproved(context: Context, campaign: Campaign): Promise<string[]> {
-  const changes = changesSince(campaign.approved_state, await campaignPrints(context, campaign));
+  const { time: _, ...prints } = await campaignPrints(context, campaign);
+  // Not the time: it has come, and schedule_campaign alone writes it, which asks.
+  const changes = changesSince(campaign.approved_state, prints);
   const approved = campaign.approved?.count ?? null;
   if (changes.length > 0 || approved === null || campaign.started_at !== null) return changes;
   const count = await countPlayers(context, campaign);

@@ -26,7 +26,7 @@ const ACTIONS = {
     verb: "be scheduled",
   },
   unschedule: {
-    from: ["scheduled", "paused"],
+    from: ["scheduled"],
     to: "draft",
     event: "campaign.unscheduled",
     verb: "be unscheduled",
@@ -35,9 +35,13 @@ const ACTIONS = {
   start: { from: ["queued"], to: "sending", event: null, verb: "start" },
   pause: { from: ["sending"], to: "paused", event: "campaign.paused", verb: "be paused" },
   pauseAll: { from: ["queued", "sending"], to: "paused", event: "campaign.paused", verb: "be paused" },
-  hold: { from: ["scheduled", "queued", "paused"], to: "paused", event: "campaign.paused", verb: "be held" },
+  hold: {
+    from: ["scheduled", "queued", "sending", "paused"],
+    to: "paused",
+    event: "campaign.paused",
+    verb: "be held",
+  },
   resume: { from: ["paused"], to: "sending", event: "campaign.resumed", verb: "be resumed" },
-  restart: { from: ["paused"], to: "queued", event: "campaign.resumed", verb: "be resumed" },
   cancel: {
     from: ["scheduled", "queued", "sending", "paused"],
     to: "cancelled",
@@ -57,16 +61,11 @@ export async function lockFor(context: Context, id: string, action: Action): Pro
 }
 
 /** Throws `conflict`, naming the status, when the status forbids the action. */
-export function checkStatus(
-  { status, started_at }: Pick<Campaign, "status" | "started_at">,
-  action: Action,
-): void {
+export function checkStatus({ status }: Pick<Campaign, "status">, action: Action): void {
   const { from, verb }: StatusChange = ACTIONS[action];
-  // A campaign that was held before its start can go back to draft. One that has started cannot.
-  const states = from.filter((one) => action !== "unschedule" || one !== "paused" || started_at === null);
-  if (states.includes(status)) return;
+  if (from.includes(status)) return;
   throw new Fault("conflict", {
-    message: `The campaign is ${status}; it can ${verb} while it is ${states.join(" or ")}.`,
+    message: `The campaign is ${status}; it can ${verb} while it is ${from.join(" or ")}.`,
   });
 }
 
