@@ -7,6 +7,7 @@ import me from "./auth/me.ts";
 import requestPasswordReset from "./auth/request-password-reset.ts";
 import rotateSigningKey from "./auth/rotate-signing-key.ts";
 import sendPasswordReset from "./auth/send-password-reset.job.ts";
+import { keepApprovals } from "./campaigns/approval/keep-approvals.ts";
 import campaignSends from "./campaigns/campaign-sends.table.ts";
 import campaignStats from "./campaigns/campaign-stats.ts";
 import campaigns from "./campaigns/campaigns.table.ts";
@@ -16,10 +17,12 @@ import chooseWinner from "./campaigns/choose-winner.job.ts";
 import deliverCampaign from "./campaigns/deliver-campaign.job.ts";
 import duplicateCampaign from "./campaigns/duplicate-campaign.ts";
 import fireCampaign from "./campaigns/fire-campaign.job.ts";
+import pauseAllSending from "./campaigns/pause-all-sending.ts";
 import pauseCampaign from "./campaigns/pause-campaign.ts";
 import planCampaign from "./campaigns/plan-campaign.job.ts";
 import preflightCampaign from "./campaigns/preflight-campaign.ts";
 import refreshStats from "./campaigns/refresh-campaign-stats.job.ts";
+import resumeAllSending from "./campaigns/resume-all-sending.ts";
 import resumeCampaign from "./campaigns/resume-campaign.ts";
 import reviveCampaigns from "./campaigns/revive-campaigns.job.ts";
 import scheduleCampaign from "./campaigns/schedule-campaign.ts";
@@ -151,14 +154,17 @@ export const CATALOG = catalog([
   {
     name: "campaigns",
     title: "Campaigns and templates",
+    keepApprovals,
     tables: [campaignSends, campaigns, templates],
     tools: [
       campaignStats,
       cancelCampaign,
       duplicateCampaign,
       getPreferences,
+      pauseAllSending,
       pauseCampaign,
       preflightCampaign,
+      resumeAllSending,
       resumeCampaign,
       savePreferences,
       scheduleCampaign,

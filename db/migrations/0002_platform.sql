@@ -34,7 +34,9 @@ create table properties (
   -- The reply to STOP, where the property has its own.
   sms_stop_text text,
   tracking text not null default 'on' check (tracking in ('on', 'off')),
-  agent_confirmation text not null default 'on' check (agent_confirmation in ('on', 'off'))
+  agent_confirmation text not null default 'on' check (agent_confirmation in ('on', 'off')),
+  -- An audience that has grown by more than this since it was approved is another one.
+  approval_growth_percent int not null default 25 check (approval_growth_percent between 0 and 1000)
 );
 alter table properties enable row level security;
 create policy tenant on properties for select to app_property using (id = current_property());

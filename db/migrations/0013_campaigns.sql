@@ -87,6 +87,9 @@ create table campaigns (
   expires_from timestamptz,
   -- The order in which a property's campaigns send at the same time.
   priority int not null default 0,
+  -- What people have approved, and hashes of all of it, which are compared before anything is sent.
+  approved jsonb,
+  approved_state jsonb,
   primary key (property_id, id),
   foreign key (property_id, template_id) references templates,
   foreign key (property_id, segment_id) references segments,
@@ -106,7 +109,23 @@ create table campaign_claims (
 );
 create index campaign_claims_campaign on campaign_claims (property_id, campaign_id, claimed_at);
 
-call isolate_tenants('templates', 'campaigns', 'campaign_claims');
+-- Pauses of all sending of a property. The open one holds now.
+create table sending_pauses (
+  property_id uuid not null references properties,
+  id uuid not null default uuid_v7(),
+  reason text,
+  -- The campaigns that it has paused, which go on with its end.
+  campaign_ids uuid[] not null default '{}',
+  actor_type text not null check (actor_type in ('user', 'api_key', 'system')),
+  actor_id uuid,
+  is_open boolean not null default false,
+  created_at timestamptz not null default now(),
+  updated_at timestamptz not null default now(),
+  primary key (property_id, id)
+);
+create unique index sending_pauses_open on sending_pauses (property_id) where is_open;
+
+call isolate_tenants('templates', 'campaigns', 'campaign_claims', 'sending_pauses');
 
 -- An operator is shown what would be sent before sending is released. A campaign whose job is gone gets another one.
 create policy platform on campaigns for select to app_system using (true);

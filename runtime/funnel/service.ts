@@ -29,8 +29,8 @@ export interface Outcome {
   /** For a list: the data that a face pages by. */
   page?: Page;
   auditId?: string;
-  /** The state that the answer is about, where the operation names one. */
-  bound?: string;
+  /** The questions for a person, and the hash of the state that they are about. */
+  asked?: { sentences: string[]; state: string };
   /** The call was rolled back. */
   dry?: true;
   /** A refusal whose writes were committed. */

@@ -1,11 +1,11 @@
 import type { Sql, Work } from "#db/database.ts";
 import type { Page } from "#db/query/reader.ts";
 import { join } from "#db/sql.ts";
-import { thrownAt, toFault } from "#runtime/faults.ts";
-import type { Context, Insertion } from "#runtime/operation/context.ts";
+import { Fault, thrownAt, toFault } from "#runtime/faults.ts";
+import type { Context, Insertion, Question } from "#runtime/operation/context.ts";
 import type { Property } from "#runtime/operation/property.ts";
 import { inActivity } from "#runtime/telemetry/activity.ts";
-import { type AuditRow, auditOf, auditPart } from "./audit.ts";
+import { type AuditRow, auditOf, auditPart, canonicalHash } from "./audit.ts";
 import { useConfirmation } from "./confirmations.ts";
 import { dryOutcome, isDry, Undone, without } from "./dry-run.ts";
 import { type Answer, claimKey, type Keyed, recordPart } from "./idempotency.ts";
@@ -18,8 +18,9 @@ interface Effects extends PendingEffects {
   insertion: Insertion | null;
   /** The cursor of the list's next page. */
   nextCursor: string | null;
-  /** The state that the answer is about. */
-  bound: string | null;
+  questions: Question[];
+  /** The state that an agent has confirmed; null where nothing was asked. */
+  confirmed?: string | null;
   /** The number of rows of a list. */
   total: number | null;
   /** The subject of the audit row of the current input. */
@@ -61,7 +62,7 @@ export async function run(call: Run): Promise<Outcome> {
 }
 
 function noEffects(): Effects {
-  return { ...pendingEffects(), insertion: null, nextCursor: null, bound: null, total: null, about: {} };
+  return { ...pendingEffects(), insertion: null, nextCursor: null, questions: [], total: null, about: {} };
 }
 
 /** The opening of the transaction: the table's locks, and whether it may join a group commit. */
@@ -81,8 +82,30 @@ async function answer(running: Running): Promise<Outcome> {
   if (claimed.value) throw new Undone({ ...claimed.value, replayed: true });
   if (handled.status === "rejected") return refused(handled.reason);
   const { result, audited } = handled.value;
-  if (isDry(running)) throw new Undone(boundBy(running, dryOutcome(operation, result)));
-  return finish(running, audited, result);
+  const asked = await askedBy(running);
+  if (isDry(running) || (asked && running.call.mustAsk)) {
+    throw new Undone({ ...dryOutcome(operation, result), ...(asked && { asked }) });
+  }
+  const outcome = finish(running, audited, result);
+  if (asked) outcome.asked = asked;
+  return outcome;
+}
+
+/** The handler's questions, in words where somebody reads them. Throws where an agent has confirmed another state. */
+async function askedBy({ operation, call, effects }: Running): Promise<Outcome["asked"]> {
+  const { questions, confirmed } = effects;
+  const isTold = call.mustAsk === true || (call.transport === "mcp" && operation.effect === "read");
+  if (!isTold && confirmed === undefined) return undefined;
+  const told: { state: string; sentences: string[] }[] = [];
+  for (const { state, sentences } of questions) {
+    const said = isTold || state === undefined ? await sentences() : [];
+    told.push({ state: state ?? said.join("\n"), sentences: said });
+  }
+  const state = canonicalHash(told.map((one) => one.state)).toString("hex");
+  if (confirmed !== undefined && confirmed !== (told.length > 0 ? state : null)) {
+    throw new Fault("precondition_failed", { message: "It has changed since that preview." });
+  }
+  return told.length > 0 ? { state, sentences: told.flatMap(({ sentences }) => sentences) } : undefined;
 }
 
 /** The refusal whose writes are committed; any other error is thrown. */
@@ -97,13 +120,20 @@ async function handle(running: Running): Promise<Handled> {
   const context = contextOf(running);
   if (call.confirmation) {
     const scope = scopeOf(call, running.property);
-    context.confirmed = await useConfirmation(running.sql, scope, operation, call.confirmation);
+    const { bound } = await useConfirmation(running.sql, scope, operation, call.confirmation);
+    running.effects.confirmed = bound;
   }
   const rows = await choose?.(context);
   const inputs = rows ? rows.map(({ id }) => ({ ...running.inputs[0], id })) : running.inputs;
   const { results, audited } = await handleAll(running, context, inputs);
+  await operation.afterwards?.(context, [...inputs, ...results].flatMap(idsIn));
   const result = rows && operation.crud?.verb === "delete" ? rows : many || rows ? results : results[0];
   return { result, audited };
+}
+
+function idsIn(record: unknown): string[] {
+  const { id } = (record ?? {}) as { id?: unknown };
+  return typeof id === "string" ? [id] : [];
 }
 
 async function handleAll(running: Running, context: Context, inputs: Record<string, unknown>[]) {
@@ -148,9 +178,7 @@ function contextOf(running: Running): Context {
     goOn: (cursor) => {
       effects.nextCursor = cursor;
     },
-    bind: (state) => {
-      effects.bound = state;
-    },
+    ask: (question) => void effects.questions.push(question),
     counted: (total) => {
       effects.total = total;
     },
@@ -160,12 +188,9 @@ function contextOf(running: Running): Context {
 }
 
 /** Whether the call creates one row, which its last statement can insert. */
-function insertsOne({ operation, many, choose, inputs, dry }: Run): boolean {
-  return operation.crud?.verb === "create" && !many && !choose && !isDry({ operation, inputs, dry });
-}
-
-function boundBy({ effects: { bound } }: Running, outcome: Outcome): Outcome {
-  return bound === null ? outcome : { ...outcome, bound };
+function insertsOne({ operation, call, many, choose, inputs, dry }: Run): boolean {
+  if (many || choose || call.mustAsk) return false;
+  return operation.crud?.verb === "create" && !isDry({ operation, inputs, dry });
 }
 
 function pageOf(body: string, rows: number, { nextCursor, total }: Effects): Page {
@@ -181,7 +206,7 @@ function finish(running: Running, audited: AuditRow[], result: unknown): Outcome
   const { about, events, jobs, insertion } = effects;
   const { secrets, status } = operation;
   const body = insertion ? "" : JSON.stringify(result ?? {});
-  const outcome = boundBy(running, { status, body, replayed: false });
+  const outcome: Outcome = { status, body, replayed: false };
   if (Array.isArray(result) && (effects.nextCursor ?? effects.total) !== null) {
     outcome.page = pageOf(outcome.body, result.length, effects);
   }

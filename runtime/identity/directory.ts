@@ -195,7 +195,7 @@ async function loadProperty(sql: Sql, id: string): Promise<Property | null> {
   const [row] = await sql<Property[]>`
     select id, name, slug, legal_name, postal_address, timezone, default_country, privacy_policy_url,
       responsible_gaming_footer, min_age, email_consent_mode, revocation_scope, tracking, agent_confirmation,
-      from_email, from_name, pepper
+      from_email, from_name, approval_growth_percent, pepper
     from properties where id = ${id}`;
   return row ?? null;
 }

@@ -12,6 +12,8 @@ export interface Domain {
   tools?: readonly Operation[];
   tables?: readonly Table[];
   jobs?: readonly Job<unknown>[];
+  /** Runs behind each operation of the catalog that shapes messages. */
+  keepApprovals?: NonNullable<Operation["afterwards"]>;
 }
 
 export interface Catalog {
@@ -34,13 +36,16 @@ export function catalog(
   const tables = new Map<string, Table>();
   const jobs = new Map<string, Job<unknown>>();
   const names = new Set<string>();
+  const keepApprovals = domains.find((domain) => domain.keepApprovals)?.keepApprovals;
   for (const domain of domains) {
     once(names, "domain", domain.name);
     for (const table of domain.tables ?? []) add(tables, "table", table);
     for (const job of domain.jobs ?? []) add(jobs, "job", job);
     for (const operation of [...(domain.tables ?? []).flatMap(operationsOf), ...(domain.tools ?? [])]) {
       const old = deprecations.filter((one) => one.operation === operation.name);
-      add(operations, "operation", old.length > 0 ? deprecated(operation, old) : operation);
+      const known = old.length > 0 ? deprecated(operation, old) : operation;
+      const isKept = keepApprovals && operation.shapesMessages;
+      add(operations, "operation", isKept ? { ...known, afterwards: keepApprovals } : known);
       domainOf.set(operation.name, domain.name);
     }
   }

@@ -63,6 +63,8 @@ export interface Call {
   masked?: boolean | undefined;
   /** An agent's confirmation of its preview. */
   confirmation?: Confirmation | undefined;
+  /** A call whose handler asks is rolled back: its questions are the answer. */
+  mustAsk?: boolean | undefined;
   /** Entity tags, or `*`. The record must have one of them. */
   ifMatch?: readonly string[] | "*" | undefined;
 }
@@ -92,6 +94,14 @@ export interface Insertion {
   explain(error: unknown): unknown;
 }
 
+/** What a person agrees to. */
+export interface Question {
+  /** What it is about: a confirmation holds while this is the same. Default: the sentences. */
+  state?: string;
+  /** What the person is told, made only where somebody is asked. No sentence of it is a player's. */
+  sentences(): Promise<string[]> | string[];
+}
+
 export interface Context {
   /** The transaction of this call, as the tenant (or as the platform, in operations of realm `system`). */
   sql: Sql;
@@ -111,10 +121,8 @@ export interface Context {
   enqueue<Input>(job: JobReference<Input>, input: Input, options?: EnqueueOptions): void;
   /** Leaves a new row to the last statement, whose row is the answer. Absent where several rows are written. */
   insertLast?(insertion: Insertion): { id: string };
-  /** Names the state of this answer: a confirmation holds for that state only. */
-  bind?(state: string): void;
-  /** Set after an agent's confirmation: the state of its preview, if one was named. */
-  confirmed?: { bound: string | null };
+  /** Asks a person to agree first, where an agent calls. Any other call goes on. */
+  ask?(question: Question): void;
   /** Sets the cursor of a list's next page. */
   goOn?(cursor: string): void;
   /** Sets the number of a list's rows on all pages. */

@@ -9,6 +9,7 @@ import type { Context } from "./context.ts";
 import { checkKeys, keysByReader } from "./defined-keys.ts";
 import { checkUnchanged, isVersioned } from "./etag.ts";
 import { type Operation, tool } from "./operation.ts";
+import { recordWords } from "./record-words.ts";
 import { insert, insertion, update, words } from "./rows.ts";
 import type { Change, Columns, Row, RowOf, Table, Verb } from "./table.ts";
 
@@ -125,6 +126,7 @@ function createOperation(table: Table): Operation {
     secrets: Object.keys(table.secrets),
     faults: ["invalid", "conflict", "not_found"],
     crud: { table, verb: "create" },
+    ...askingOf(table, "create"),
     handler: async (context, input) => {
       const change: Change = { verb: "create", input, current: null };
       const values = table.beforeWrite ? await table.beforeWrite(context, change) : input;
@@ -158,6 +160,7 @@ function updateOperation(table: Table): Operation {
     output: viewOf(table),
     faults: ["invalid", "conflict", "not_found", ...locking(table)],
     crud: { table, verb: "update" },
+    ...askingOf(table, "update"),
     handler: async (context, { id: rowId, version: known, ...input }) => {
       const current = await lockRow(context, table, rowId as string);
       checkStates(table, input, current);
@@ -172,6 +175,11 @@ function updateOperation(table: Table): Operation {
       return row;
     },
   });
+}
+
+function askingOf({ asks, shapesMessages }: Table, verb: Verb) {
+  const isShaped = shapesMessages && verb !== "create";
+  return { asks: asks.includes(verb) || (isShaped && verb === "update"), shapesMessages: isShaped };
 }
 
 /** Refuses a column that the record's state closes to updates. */
@@ -196,8 +204,10 @@ function deleteOperation(table: Table): Operation {
     output: z.object({ success: z.literal(true) }),
     faults: ["conflict", "not_found", ...locking(table)],
     crud: { table, verb: "delete" },
+    ...askingOf(table, "delete"),
     handler: async (context, { id: rowId }) => {
       const current = await lockRow(context, table, rowId);
+      context.ask?.({ state: rowId, sentences: () => removalOf(context, table, current) });
       const change: Change = { verb: "delete", input: {}, current };
       const values = await table.beforeWrite?.(context, change);
       if (isVersioned(table)) checkUnchanged(context.call, current, undefined);
@@ -210,6 +220,11 @@ function deleteOperation(table: Table): Operation {
       return { success: true as const };
     },
   });
+}
+
+async function removalOf(context: Context, table: Table, row: Row): Promise<string[]> {
+  const own = await table.removalWords?.(context, row);
+  return own ?? [`This deletes ${recordWords(table, row)}. It cannot be undone.`];
 }
 
 /** A row as the reader prints it, locked until the transaction ends. Throws `not_found`. */

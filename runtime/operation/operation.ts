@@ -47,6 +47,12 @@ export interface Operation {
   read?(reader: Reader, property: string, input: Input): Promise<Page>;
   /** The operation changes many records in one call. */
   readonly bulk: boolean;
+  /** Its handler may ask a person to agree first, where an agent calls; see `Context.ask`. */
+  readonly asks: boolean;
+  /** Content or audiences of messages follow from its records: `afterwards` compares what people have approved. */
+  readonly shapesMessages: boolean;
+  /** Runs once behind the handlers of a call, with the ids of its records. The catalog adds it. */
+  readonly afterwards?: (context: Context, ids: string[]) => Promise<void>;
   /** The operation whose preview also confirms this one. This one's handler compares the shown state. */
   readonly confirmedBy?: string;
   /** Personal data leaves the service by this operation: the audit log records it, although it changes nothing. */
@@ -104,6 +110,8 @@ interface ToolDefinition<I extends Shape, O extends z.ZodType> {
   secrets?: readonly string[];
   crud?: { table: Table; verb: Verb };
   bulk?: boolean;
+  asks?: boolean;
+  shapesMessages?: boolean;
   confirmedBy?: string;
   recorded?: boolean;
   deadline?: number;
@@ -126,6 +134,8 @@ export function tool<I extends Shape, O extends z.ZodType>(definition: ToolDefin
     status: 200,
     secrets: [],
     bulk: false,
+    asks: false,
+    shapesMessages: false,
     core: false,
     recorded: false,
     ...definition,
@@ -147,6 +157,11 @@ export function canBeTried({ effect, access, bulk }: Operation): boolean {
 /** Whether the operation reaches people or is irreversible, so that an agent sees a preview first. */
 export function isGrave({ effect }: Pick<Operation, "effect">): boolean {
   return effect === "contact" || effect === "destroy";
+}
+
+/** Whether agents are asked before it is done: always, or where its handler asks. */
+export function mayAsk(operation: Pick<Operation, "effect" | "asks">): boolean {
+  return isGrave(operation) || operation.asks;
 }
 
 /** The operation with `dry_run`. The handler gets that field only where the preview needs it. */

@@ -16,6 +16,8 @@ export interface Property {
   tracking: "on" | "off";
   /** Whether agents see a preview of a call that reaches people or is irreversible. */
   agent_confirmation: "on" | "off";
+  /** Percent by which an audience may grow after its approval. */
+  approval_growth_percent: number;
   from_email: string | null;
   from_name: string | null;
   pepper: Buffer;

@@ -122,6 +122,8 @@ interface Described<C extends Columns> {
   beforeWrite?(context: Context, change: Change<C>): Promise<Values>;
   /** Runs in the same transaction once the row is written. */
   afterWrite?(context: Context, change: Change<C> & { row: RowOf<C> }): Promise<void>;
+  /** What a person is told who is asked about a removal. Default: the record, and that nothing brings it back. */
+  removalWords?(context: Context, row: RowOf<C>): Promise<string[]>;
   /** Whether `afterWrite` has something to do for a new row of these values. Default: always. */
   needsAfterWrite?(values: Values): boolean;
 }
@@ -140,6 +142,10 @@ interface Settings {
   readonly groupCommit: boolean;
   readonly events: Partial<Record<"create" | "update" | "delete", EventName>>;
   readonly effects: Partial<Record<Verb, Effect>>;
+  /** Verbs by which an agent may have to ask a person first; see `Context.ask`. */
+  readonly asks: readonly Verb[];
+  /** Content or audiences of messages follow from the rows. */
+  readonly shapesMessages: boolean;
   /** Values that only the creation's answer shows; stored sealed. */
   readonly secrets: Readonly<Record<string, z.ZodType>>;
 }
@@ -160,6 +166,8 @@ export function table<C extends Columns>(definition: Described<C> & Partial<Sett
     groupCommit: false,
     events: {},
     effects: {},
+    asks: [],
+    shapesMessages: false,
     secrets: {},
     ...definition,
     kind: "table",

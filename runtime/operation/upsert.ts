@@ -44,7 +44,8 @@ export function upsertOperation(create: Operation, update: Operation, merging: M
       return chosen.handler(context, input);
     },
   });
-  return { ...operation, input: z.looseObject({}) };
+  const { afterwards } = update;
+  return { ...operation, input: z.looseObject({}), ...(afterwards && { afterwards }) };
 }
 
 function keysOf(table: Table): (readonly string[])[] {

@@ -31,6 +31,8 @@ export function scenarioIn(service: TestService, propertyId = service.tenant.id)
           channel: "email",
           consentGiven: true,
           consentSource: "desk",
+          consentVersion: "1",
+          occurredAt: new Date().toISOString(),
         });
       }
       return id;

@@ -22,6 +22,8 @@ export default table({
     "A campaign is one message to an audience: a segment, conditions, or all players by audience: all. Content can be edited in draft, scheduled and paused. send_campaign or schedule_campaign sends it.",
   softDelete: true,
   core: ["list", "create"],
+  asks: ["create"],
+  shapesMessages: true,
   columns,
   beforeWrite,
   afterWrite,
@@ -45,7 +47,8 @@ async function beforeWrite(context: Context, change: Change<typeof columns>): Pr
   const derived = await mjmlChange(context, { source: "body_mjml", html: "body_html" }, input, current);
   if (!current) return { ...input, ...derived };
   const isUnscheduled = input.scheduled_at === null && current.status === "scheduled";
-  return { ...input, ...derived, version: current.version + 1, ...(isUnscheduled && { status: "draft" }) };
+  const unscheduled = isUnscheduled && { status: "draft", approved: null, approved_state: null };
+  return { ...input, ...derived, version: current.version + 1, ...unscheduled };
 }
 
 function checkUnscheduled(input: object, { status }: CampaignRow): void {
@@ -102,10 +105,20 @@ async function beforeDelete({ sql, emit, enqueue }: Context, current: CampaignRo
   return { status: "cancelled", finished_at: "now" };
 }
 
+const SWITCHES = {
+  ignore_frequency_cap: "frequency rules do not hold it back",
+  is_transactional: "frequency rules neither hold it back nor count it",
+} as const;
+
 async function afterWrite(
-  { emit }: Context,
+  { emit, ask }: Context,
   { verb, current, row }: Change<typeof columns> & { row: CampaignRow },
 ): Promise<void> {
+  for (const [flag, meaning] of Object.entries(SWITCHES) as [keyof typeof SWITCHES, string][]) {
+    if (verb === "delete" || !row[flag] || current?.[flag]) continue;
+    const name = JSON.stringify(row.name);
+    ask?.({ sentences: () => [`This switches a rule off for the campaign ${name}: ${meaning} (${flag}).`] });
+  }
   if (verb === "create") emit("campaign.created", eventFields(row));
   if (verb !== "update") return;
   emit("campaign.updated", eventFields(row), eventFields(changedFields(current, row)));

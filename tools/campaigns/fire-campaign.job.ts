@@ -1,9 +1,11 @@
 import { z } from "zod";
 import type { Context } from "#runtime/operation/context.ts";
 import { job } from "#runtime/operation/job.ts";
+import { holdIfChanged } from "./approval/hold.ts";
 import { findCampaign } from "./campaign/campaign.ts";
 import { changeStatus, fail } from "./campaign/states.ts";
 import { lockTemplates } from "./content/content.ts";
+import { lockPause } from "./pause/property-pause.ts";
 import planCampaign from "./plan-campaign.job.ts";
 import { checkReadiness } from "./preflight/readiness.ts";
 
@@ -17,6 +19,8 @@ export default job({
 
 async function fire(context: Context, campaignId: string): Promise<void> {
   const { sql, property, enqueue } = context;
+  // resume_all_sending starts those whose time has come.
+  if (await lockPause(context, "shared")) return;
   const [due] = await sql`
     select 1 from campaigns
     where property_id = ${property.id} and id = ${campaignId} and deleted_at is null
@@ -30,6 +34,7 @@ async function fire(context: Context, campaignId: string): Promise<void> {
     await fail(context, campaignId, problems.map(({ field, message }) => `${field}: ${message}`).join("; "));
     return;
   }
+  if (await holdIfChanged(context, campaign)) return;
   await changeStatus(context, campaignId, "send");
   enqueue(planCampaign, { campaignId }, { dedupe: campaignId });
 }

@@ -2,6 +2,7 @@ import { z } from "zod";
 import type { Context, Tenant } from "#runtime/operation/context.ts";
 import { type JobContext, job } from "#runtime/operation/job.ts";
 import { REFRESH_EVERY, REFRESH_STATS } from "#tools/tracking/stats-refresh.ts";
+import { holdIfChanged } from "./approval/hold.ts";
 import { hasRest } from "./campaign/ab-test.ts";
 import { type Campaign, findCampaign } from "./campaign/campaign.ts";
 import { changeStatus, orFail } from "./campaign/states.ts";
@@ -45,9 +46,12 @@ async function planChunk(context: Context, campaignId: string): Promise<boolean>
   // PostgreSQL estimates the gate so high that it would compile it, which takes longer than running it.
   await sql`set local jit = off`;
   const found = await findCampaign(context, campaignId, { lock: true });
-  if (found.status === "queued") await changeStatus(context, campaignId, "start", { started_at: "now" });
-  else if (found.status !== "sending") return false;
-  const campaign = found.status === "queued" ? await startTest(context, found) : found;
+  if (found.status !== "queued" && found.status !== "sending") return false;
+  // One that was paused before its start is sending already.
+  const isNew = found.status === "queued" || found.started_at === null;
+  if (isNew && (await holdIfChanged(context, found))) return false;
+  if (found.status === "queued") await changeStatus(context, campaignId, "start");
+  const campaign = isNew ? await start(context, found) : found;
   if (campaign.planned_at !== null) return false;
   // All chunks have one audience, even if its segments change in between.
   const rules = await plannedRules(context, campaign);
@@ -61,9 +65,11 @@ async function planChunk(context: Context, campaignId: string): Promise<boolean>
   return !isDone;
 }
 
-/** Starts the time of a campaign's test together with the campaign. */
-async function startTest({ sql, property }: Tenant, campaign: Campaign): Promise<Campaign> {
+/** Starts a campaign's time, and that of its test. */
+async function start({ sql, property }: Tenant, campaign: Campaign): Promise<Campaign> {
   const { ab_test, ab_result } = campaign;
+  await sql`
+    update campaigns set started_at = now() where property_id = ${property.id} and id = ${campaign.id}`;
   if (!ab_test || ab_result) return campaign;
   const [started] = await sql<[{ ends: string }]>`
     with test as materialized (

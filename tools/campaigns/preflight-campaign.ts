@@ -1,7 +1,8 @@
 import { z } from "zod";
 import { tool } from "#runtime/operation/operation.ts";
+import { presentState, stateOf } from "./approval/approve.ts";
+import { sendingWords } from "./approval/words.ts";
 import { findCampaign } from "./campaign/campaign.ts";
-import { campaignState } from "./preflight/confirmed-state.ts";
 import { isSendable, Preflight, preflight } from "./preflight/preflight.ts";
 
 // Counting is linear in the audience: a million players take some seconds, longer on a busy machine.
@@ -21,14 +22,17 @@ export default tool({
     confirm_token: z
       .string()
       .nullable()
-      .describe("Over MCP, for send_campaign, send_sms_campaign or schedule_campaign. null: none is needed"),
+      .describe("Over MCP, for send_campaign or send_sms_campaign. null: none is needed"),
   }),
   faults: ["not_found"],
   deadline: DEADLINE_MS,
   async handler(context, { campaignId }) {
     const campaign = await findCampaign(context, campaignId);
     const checked = await preflight(context, campaign, COUNT_FOR_MS);
-    if (isSendable(checked)) context.bind?.(await campaignState(context, campaign));
+    if (context.ask && context.call.transport === "mcp" && isSendable(checked)) {
+      const state = stateOf(campaign, await presentState(context, campaign));
+      context.ask({ state, sentences: () => sendingWords(context, campaign, checked) });
+    }
     // The MCP answer adds the token.
     return { ...checked, confirm_token: null };
   },

@@ -1,10 +1,12 @@
 import { z } from "zod";
 import type { Context, Tenant } from "#runtime/operation/context.ts";
 import { tool } from "#runtime/operation/operation.ts";
+import { approving, CONFIRMED_DEADLINE_MS, presentState, stateOf } from "./approval/approve.ts";
+import { resumingWords } from "./approval/words.ts";
 import { type Campaign, CampaignView } from "./campaign/campaign.ts";
 import { changeStatus, lockFor } from "./campaign/states.ts";
+import { lockPause, refusePaused } from "./pause/property-pause.ts";
 import planCampaign from "./plan-campaign.job.ts";
-import { checkConfirmed, contentState } from "./preflight/confirmed-state.ts";
 import { allSegments, Cost, estimatedCost } from "./preflight/cost.ts";
 import { checkReadiness } from "./preflight/readiness.ts";
 
@@ -15,6 +17,7 @@ export default tool({
   scope: "write",
   effect: "contact",
   property: "propertyId",
+  deadline: CONFIRMED_DEADLINE_MS,
   input: {
     campaignId: z.uuid().describe("From list_campaigns"),
     propertyId: z.uuid(),
@@ -28,17 +31,24 @@ export default tool({
   }),
   faults: ["not_found", "conflict"],
   async handler(context, { campaignId, dry_run }) {
+    const pause = await lockPause(context, "shared");
     const paused = await lockFor(context, campaignId, "resume");
-    await checkConfirmed(context, () => contentState(context, paused));
-    const campaign = await changeStatus(context, campaignId, "resume");
+    refusePaused(pause);
+    const present = await presentState(context, paused);
+    const ahead = dry_run ? await outlook(context, paused) : {};
+    context.ask?.({
+      state: stateOf(paused, present),
+      sentences: () => resumingWords(context, paused, ahead),
+    });
+    const approved = approving(context, paused, present);
+    const campaign = await changeStatus(context, campaignId, "resume", approved);
     context.enqueue(planCampaign, { campaignId }, { dedupe: campaignId });
-    return { success: true as const, campaign, ...(dry_run && (await outlook(context, paused))) };
+    return { success: true as const, campaign, ...ahead };
   },
 });
 
 /** The messages and the cost that resuming would cause, by the planned sends. */
 async function outlook(context: Context, campaign: Campaign) {
-  context.bind?.(await contentState(context, campaign));
   const remaining = await waiting(context, campaign.id);
   const { samples } = await checkReadiness(context, campaign);
   const volume = { messages: remaining, segments: allSegments(samples, remaining) };

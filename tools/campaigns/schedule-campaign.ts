@@ -1,13 +1,15 @@
 import { z } from "zod";
+import { assignments } from "#db/sql.ts";
 import { invalid, one } from "#runtime/faults.ts";
 import { timestamp } from "#runtime/operation/columns.ts";
 import type { Tenant } from "#runtime/operation/context.ts";
 import { tool } from "#runtime/operation/operation.ts";
-import { CampaignView } from "./campaign/campaign.ts";
+import { approving, CONFIRMED_DEADLINE_MS, presentState, stateOf } from "./approval/approve.ts";
+import { sendingWords } from "./approval/words.ts";
+import { CampaignView, findCampaign } from "./campaign/campaign.ts";
 import { changeStatus, lockFor } from "./campaign/states.ts";
 import fireCampaign from "./fire-campaign.job.ts";
 import { audienceSql } from "./planning/audience.ts";
-import { CONFIRMED_DEADLINE_MS, campaignState, checkConfirmed } from "./preflight/confirmed-state.ts";
 import { Preflight, preflight } from "./preflight/preflight.ts";
 import { checkReadiness } from "./preflight/readiness.ts";
 
@@ -22,6 +24,7 @@ export default tool({
   effect: "contact",
   core: true,
   property: "property_id",
+  // The preview of a send shows no time: its token is answered with a preview of its own.
   confirmedBy: "preflight_campaign",
   deadline: CONFIRMED_DEADLINE_MS,
   input: {
@@ -39,6 +42,7 @@ export default tool({
   }),
   faults: ["invalid", "not_found", "conflict", "wrong_property"],
   async handler(context, { campaign_id, scheduled_at, segment_id, dry_run }) {
+    const { sql, property } = context;
     const campaign = await lockFor(context, campaign_id, "schedule");
     if (!SCHEDULED_CHANNELS.includes(campaign.channel)) {
       throw invalid("channel", `is ${campaign.channel}; email and loyaltyvip campaigns can be scheduled`);
@@ -48,17 +52,25 @@ export default tool({
     const target = { segment_id, audience: null, conditions: null };
     const scheduled = { ...campaign, ...target };
     await audienceSql(context, scheduled);
-    await checkConfirmed(context, () => campaignState(context, scheduled));
     const fires_at = campaign.send_in_player_timezone ? await firstLocalTime(context, scheduled_at) : null;
-    const row = await changeStatus(context, campaign_id, "schedule", { ...target, scheduled_at, fires_at });
+    const times = { ...target, scheduled_at, fires_at };
+    await sql`
+      update campaigns set ${assignments(times)} where property_id = ${property.id} and id = ${campaign_id}`;
+    const timed = await findCampaign(context, campaign_id);
+    const present = await presentState(context, timed);
+    const checked = dry_run ? await preflight(context, scheduled) : undefined;
+    context.ask?.({
+      state: stateOf(timed, present),
+      sentences: async () => sendingWords(context, timed, checked ?? (await preflight(context, scheduled))),
+    });
+    const row = await changeStatus(context, campaign_id, "schedule", approving(context, timed, present));
     context.enqueue(fireCampaign, { campaignId: campaign_id }, { runAt: fires_at ?? scheduled_at });
     const { problems } = await checkReadiness(context, scheduled);
-    if (dry_run) context.bind?.(await campaignState(context, scheduled));
     return {
       success: true as const,
       campaign: row,
       warnings: problems.map(({ field, message }) => `${field}: ${message}`),
-      ...(dry_run && { preflight: await preflight(context, scheduled) }),
+      ...(checked && { preflight: checked }),
     };
   },
 });

@@ -2,8 +2,10 @@ import { randomUUIDv7 } from "node:crypto";
 import { z } from "zod";
 import { tool } from "#runtime/operation/operation.ts";
 import { maskAddress } from "#tools/people/address.ts";
+import { contentHash } from "./approval/state.ts";
 import { findCampaign } from "./campaign/campaign.ts";
 import { assertAllowed, recipientOf, testContent, testedVariant } from "./delivery/test-send.ts";
+import { lockPause, refusePaused } from "./pause/property-pause.ts";
 import { notReady } from "./preflight/readiness.ts";
 import sendTest from "./send-test.job.ts";
 
@@ -39,13 +41,22 @@ export default tool({
   faults: ["invalid", "not_found", "conflict"],
   async handler(context, { campaignId, to, playerId, variantId, dry_run }) {
     const { sql, property, enqueue, audit } = context;
+    const pause = await lockPause(context, "shared");
     const campaign = await findCampaign(context, campaignId);
-    const { channel, content, problems } = await testContent(context, campaign);
-    if (!content) throw notReady(problems);
-    const variant = testedVariant(content, variantId);
+    refusePaused(pause);
+    const { channel, content: compiled, problems } = await testContent(context, campaign);
+    if (!compiled) throw notReady(problems);
+    const variant = testedVariant(compiled, variantId);
     const recipient = await recipientOf(context, channel, { to, playerId });
     await assertAllowed(context, channel, recipient);
     const masked = maskAddress(recipient.address);
+    const content = await contentHash(context, campaign);
+    context.ask?.({
+      state: JSON.stringify([campaignId, content, masked, variant]),
+      sentences: () => [
+        `One test of the campaign ${JSON.stringify(campaign.name)} goes to ${masked} now, ${recipient.staff ? "a user of the property" : "a player"}.`,
+      ],
+    });
     if (dry_run) return { success: true as const, to: masked };
     const id = randomUUIDv7();
     await sql`
@@ -54,7 +65,7 @@ export default tool({
       values (${property.id}, ${id}, ${campaignId}, ${recipient.staff ? null : recipient.playerId}, ${channel},
         'pending', ${recipient.hash}, ${masked}, ${variant},
         sha256(convert_to(${`test|${id}`}, 'UTF8')))`;
-    enqueue(sendTest, { sendId: id, to: recipient.address, playerId: recipient.playerId });
+    enqueue(sendTest, { sendId: id, to: recipient.address, playerId: recipient.playerId, content });
     audit({ entity: "campaign_sends", entityId: id });
     return { success: true as const, send_id: id, to: masked };
   },

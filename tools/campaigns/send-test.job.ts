@@ -10,14 +10,21 @@ import { chooseProviders } from "#tools/providers/choose.ts";
 import { reserve } from "#tools/providers/limits.ts";
 import type { VendorChannel } from "#tools/providers/provider.ts";
 import { openRoutes, type Routes, verdictOn } from "#tools/providers/routes.ts";
+import { contentHash } from "./approval/state.ts";
 import { findCampaign } from "./campaign/campaign.ts";
 import { renderMessages } from "./content/render-messages.ts";
 import { recordOutcomes, untilRecorded } from "./delivery/record-outcomes.ts";
 import { reasonsAgainst, recipientOf, testContent, testedVariant, valuesFor } from "./delivery/test-send.ts";
+import { lockPause, pauseWords } from "./pause/property-pause.ts";
 import { notReady } from "./preflight/readiness.ts";
 
 type Input = z.output<typeof Input>;
-const Input = z.object({ sendId: z.uuid(), to: z.string(), playerId: z.uuid().nullable() });
+const Input = z.object({
+  sendId: z.uuid(),
+  to: z.string(),
+  playerId: z.uuid().nullable(),
+  content: z.string(),
+});
 
 /** Hands one test to the provider, at most once. The transaction that claims it asks the gate again. */
 export default job({
@@ -49,7 +56,7 @@ interface ClaimedTest {
 async function claim(
   context: Context,
   job: JobContext,
-  { sendId, to, playerId }: Input,
+  { sendId, to, playerId, content: asked }: Input,
 ): Promise<ClaimedTest | null> {
   const { sql, property } = context;
   const [row] = await sql<{ status: string; test_of: string; variant_id: string | null }[]>`
@@ -60,6 +67,14 @@ async function claim(
     return end(context, sendId, { status: "unknown", error_code: "interrupted" });
   if (row?.status !== "pending") return null;
   const campaign = await findCampaign(context, row.test_of);
+  const pause = await lockPause(context, "shared");
+  if (pause) {
+    return end(context, sendId, { status: "failed", error_code: "paused", error_message: pauseWords(pause) });
+  }
+  if ((await contentHash(context, campaign)) !== asked) {
+    const error_message = "The content has changed since the test was asked for.";
+    return end(context, sendId, { status: "failed", error_code: "content_changed", error_message });
+  }
   const { channel, content, problems } = await testContent(context, campaign);
   if (!content) throw notReady(problems);
   const recipient = await recipientOf(context, channel, { to, playerId });

@@ -2,11 +2,13 @@ import { z } from "zod";
 import type { SendingChannel } from "#runtime/channels/provider/channel.ts";
 import { type Fault, invalid } from "#runtime/faults.ts";
 import type { Context } from "#runtime/operation/context.ts";
+import { approving, CONFIRMED_DEADLINE_MS, type Present, presentState, stateOf } from "./approval/approve.ts";
+import { sendingWords } from "./approval/words.ts";
 import { type Campaign, CampaignView, findCampaign, sendingChannelOf } from "./campaign/campaign.ts";
 import { changeStatus, checkStatus } from "./campaign/states.ts";
 import { lockTemplates } from "./content/content.ts";
+import { lockPause, refusePaused } from "./pause/property-pause.ts";
 import planCampaign from "./plan-campaign.job.ts";
-import { CONFIRMED_DEADLINE_MS, campaignState, checkConfirmed } from "./preflight/confirmed-state.ts";
 import { isSendable, Preflight, preflight } from "./preflight/preflight.ts";
 import { checkReadiness, notReady } from "./preflight/readiness.ts";
 
@@ -44,22 +46,34 @@ async function queueCampaign(
   channels: readonly SendingChannel[],
   { campaignId, dry_run }: Request,
 ) {
+  // Before the campaign, as a pause of all sending locks them.
+  const pause = dry_run ? null : await lockPause(context, "shared");
   const campaign = await findCampaign(context, campaignId, { lock: !dry_run });
   const channel = sendingChannelOf(campaign.channel);
   if (!channel || !channels.includes(channel)) throw wrongChannel(campaign.channel, channels);
   if (dry_run) {
     const checked = await preflight(context, campaign);
-    if (isSendable(checked)) context.bind?.(await campaignState(context, campaign));
+    if (isSendable(checked)) await askToSend(context, campaign, checked);
     return { success: true as const, preflight: checked };
   }
   checkStatus(campaign, "send");
+  refusePaused(pause);
   await lockTemplates(context, campaign);
-  await checkConfirmed(context, () => campaignState(context, campaign));
+  const present = await askToSend(context, campaign);
   const { problems } = await checkReadiness(context, campaign);
   if (problems.length > 0) throw notReady(problems);
-  const row = await changeStatus(context, campaignId, "send", { finished_at: null, fires_at: null });
+  const values = { finished_at: null, fires_at: null, ...approving(context, campaign, present) };
+  const row = await changeStatus(context, campaignId, "send", values);
   context.enqueue(planCampaign, { campaignId }, { dedupe: campaignId });
   return { success: true as const, campaign: row };
+}
+
+async function askToSend(context: Context, campaign: Campaign, checked?: Preflight): Promise<Present> {
+  const present = await presentState(context, campaign);
+  const sentences = async () =>
+    sendingWords(context, campaign, checked ?? (await preflight(context, campaign)));
+  context.ask?.({ state: stateOf(campaign, present), sentences });
+  return present;
 }
 
 const OPERATIONS: Record<SendingChannel, string> = {

@@ -5,5 +5,5 @@ export default tool({
   name: "unschedule_campaign",
   title: "Unschedule a campaign",
   description: "Turns a scheduled campaign back into a draft.",
-  ...statusChange("unschedule", { scheduled_at: null }),
+  ...statusChange("unschedule", { scheduled_at: null, approved: null, approved_state: null }),
 });

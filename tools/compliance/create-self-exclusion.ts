@@ -6,6 +6,7 @@ import { tool } from "#runtime/operation/operation.ts";
 import { insert } from "#runtime/operation/rows.ts";
 import { identityHash } from "#tools/people/identity.ts";
 import { lockImports, lockPlayerWrites } from "#tools/people/locks.ts";
+import { playerWords } from "#tools/people/words.ts";
 import { addressOf } from "./listed-address.ts";
 import { applySelfExclusion } from "./self-exclusion.ts";
 import selfExclusions from "./self-exclusions.table.ts";
@@ -60,10 +61,18 @@ export default tool({
       ...pick(given, ["program", "jurisdiction", "starts_at", "ends_at", "source", "external_ref"]),
     });
     const endsAt = given.ends_at ?? null;
+    context.ask?.({ state: JSON.stringify(given), sentences: () => exclusionWords(context, given) });
     const matched = ended ? [] : await applySelfExclusion(context, { ...person, endsAt });
     return { ...row, matched_players: matched };
   },
 });
+
+async function exclusionWords(context: Context, { player_id, ends_at }: Input): Promise<string[]> {
+  const whom = player_id ? await playerWords(context, player_id) : "the person";
+  return [
+    `This bars ${whom} from every channel ${ends_at ? `until ${ends_at}` : "without an end"}. It cannot be taken back.`,
+  ];
+}
 
 /** Whether the exclusion has already ended, by the database's clock. */
 async function checkTimes({ sql }: Context, { starts_at, ends_at }: Input): Promise<{ ended: boolean }> {

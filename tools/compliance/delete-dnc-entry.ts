@@ -18,6 +18,12 @@ export default tool({
   async handler(context, { id }) {
     const { sql, property, audit } = context;
     const { list, source, phone_hash, requested_at, expires_at } = await lockRow(context, dncEntries, id);
+    context.ask?.({
+      state: id,
+      sentences: () => [
+        `This takes a number off the ${list} do-not-call list, where it is since ${requested_at}. It cannot be undone.`,
+      ],
+    });
     await sql`delete from dnc_entries where property_id = ${property.id} and id = ${id}`;
     audit({ entityId: id, diff: { list, source, phone_hash, requested_at, expires_at } });
     return { success: true as const };

@@ -4,6 +4,7 @@ import type { Actor } from "#runtime/operation/context.ts";
 import { lockRow } from "#runtime/operation/crud.ts";
 import { tool } from "#runtime/operation/operation.ts";
 import { update } from "#runtime/operation/rows.ts";
+import type { RowOf } from "#runtime/operation/table.ts";
 import suppressions, { PERMANENT_REASONS, type SuppressionReason } from "./suppressions.table.ts";
 
 /** Suppressions that the person requested, or may have requested. An API key, and so an agent, cannot lift them. */
@@ -24,6 +25,7 @@ export default tool({
     const { call, emit, audit } = context;
     const current = await lockRow(context, suppressions, id);
     refuse(current.reason, call.actor);
+    context.ask?.({ state: id, sentences: () => liftWords(current) });
     if (current.lifted_at === null) {
       const row = await update(context, suppressions, id, { lifted_at: "now", lifted_by: call.actor.id });
       emit("player.suppression_lifted", row);
@@ -32,6 +34,12 @@ export default tool({
     return { success: true as const };
   },
 });
+
+function liftWords({ channel, reason, created_at }: RowOf<typeof suppressions.columns>): string[] {
+  return [
+    `This lifts a suppression of ${channel}, for the reason ${reason}, of ${created_at}: messages may go to its address again. A new suppression can be made.`,
+  ];
+}
 
 function refuse(reason: SuppressionReason, actor: Actor): void {
   if (PERMANENT_REASONS.includes(reason)) {

@@ -30,6 +30,7 @@ export default table({
   description:
     "A do-not-call entry bars messages to the players with a phone number; each list has its own entry. Every list bars every channel, except reassigned: it bars calls and texts, because another person may have the number now. Only a signed-in admin or manager can lift an entry or let it end sooner.",
   own: ["delete"],
+  asks: ["update"],
   columns,
   beforeWrite,
 });
@@ -40,6 +41,10 @@ async function beforeWrite(
 ): Promise<Values> {
   if (verb !== "create") {
     await checkEnd(context, current, input.expires_at);
+    if (input.expires_at) {
+      const sentence = `The ${current?.list} do-not-call entry of ${current?.created_at} ends at ${input.expires_at}: from then on messages may go to its number.`;
+      context.ask?.({ sentences: () => [sentence] });
+    }
     return input;
   }
   const { sql, property } = context;

@@ -2,7 +2,8 @@ import { z } from "zod";
 import { Fault, invalid } from "#runtime/faults.ts";
 import { afterChange, writable } from "#runtime/operation/columns.ts";
 import type { Context } from "#runtime/operation/context.ts";
-import { type Change, table, type Values } from "#runtime/operation/table.ts";
+import { changeWords } from "#runtime/operation/record-words.ts";
+import { type Change, type NextOf, table, type Values } from "#runtime/operation/table.ts";
 import { CAP_MODES, CAPPED_CHANNELS, type CappedChannel, WINDOW_UNITS } from "./frequency.ts";
 import { checkPlace, placeColumns } from "./quiet-hours-rules.table.ts";
 
@@ -44,6 +45,7 @@ export default table({
   description:
     "A frequency rule caps the messages that a player gets in a window of time. All active rules apply together, at most ten. A message over the cap waits until the window allows it. Transactional campaigns, and campaigns with ignore_frequency_cap, are exempt.",
   columns,
+  asks: ["update"],
   beforeWrite,
 });
 
@@ -55,8 +57,33 @@ async function beforeWrite(context: Context, change: Change<typeof columns>): Pr
   if (next.window_count * HOURS[next.window_unit] > MOST_HOURS) {
     throw invalid("window_count", "makes the window longer than 30 days");
   }
+  if (current && isLooser(current, next)) {
+    const changes = changeWords(current, input);
+    context.ask?.({ sentences: () => [`This loosens a frequency rule: ${changes}.`] });
+  }
   if (next.is_active && !current?.is_active) await checkRoom(context);
   return input;
+}
+
+type Rule = NextOf<typeof columns>;
+
+/** Whether a change may let more messages through than before: any but a plain tightening may. */
+function isLooser(before: Rule, after: Rule): boolean {
+  if (!before.is_active) return false;
+  const span = ({ window_count, window_unit }: Rule) => window_count * HOURS[window_unit];
+  const counted: readonly string[] = CAPPED_CHANNELS[after.channel];
+  const isNarrower = (name: "tag" | "country" | "state") =>
+    after[name] !== null && after[name] !== before[name];
+  return (
+    !after.is_active ||
+    after.max_sends > before.max_sends ||
+    span(after) < span(before) ||
+    after.mode !== before.mode ||
+    CAPPED_CHANNELS[before.channel].some((channel) => !counted.includes(channel)) ||
+    isNarrower("tag") ||
+    isNarrower("country") ||
+    isNarrower("state")
+  );
 }
 
 async function checkRoom({ sql, property }: Context): Promise<void> {

@@ -2,6 +2,7 @@ import { z } from "zod";
 import { invalid } from "#runtime/faults.ts";
 import { afterChange, writable } from "#runtime/operation/columns.ts";
 import type { Context } from "#runtime/operation/context.ts";
+import { changeWords, fieldWords } from "#runtime/operation/record-words.ts";
 import { type Change, type NextOf, table, type Values } from "#runtime/operation/table.ts";
 import { CHANNELS } from "./channels.ts";
 
@@ -69,17 +70,41 @@ export default table({
   description:
     "A quiet hours rule opens hours for messages to players of a place, by their own clock. Outside them messages wait (defer) or are dropped (skip). A country's and its state's rules apply together; rules without a country apply where a country has none. A day without a rule is closed. Of a place's rules the latest effective_from counts. Properties start with United States rules: check them with counsel.",
   columns,
+  asks: ["create", "update"],
   beforeWrite,
 });
 
-async function beforeWrite(_: Context, change: Change<typeof columns>): Promise<Values> {
+async function beforeWrite({ ask }: Context, change: Change<typeof columns>): Promise<Values> {
   if (change.verb === "delete") return {};
   const next = afterChange(columns, change);
   checkPlace(next);
   if (next.open_local >= next.close_local) {
     throw invalid("close_local", "must be later than open_local; write hours over midnight as two rules");
   }
-  return change.input;
+  const { current, input } = change;
+  if (!current) {
+    const hours = fieldWords(next);
+    ask?.({ sentences: () => [`This may open hours in which nobody was written to: ${hours}.`] });
+  } else if (isLooser(current, next)) {
+    const changes = changeWords(current, input);
+    ask?.({ sentences: () => [`This loosens a rule of quiet hours: ${changes}.`] });
+  }
+  return input;
+}
+
+type Rule = NextOf<typeof columns>;
+
+/** Whether a change may open hours that were closed, or a place, a channel or a day. */
+function isLooser(before: Rule, after: Rule): boolean {
+  const places = ["country", "state", "effective_from"] as const;
+  return (
+    places.some((name) => before[name] !== after[name]) ||
+    before.channel.some((channel) => !after.channel.includes(channel)) ||
+    after.days.some((day) => !before.days.includes(day)) ||
+    after.open_local < before.open_local ||
+    after.close_local > before.close_local ||
+    (before.action === "skip" && after.action === "defer")
+  );
 }
 
 /** A state needs its country. */

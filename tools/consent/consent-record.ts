@@ -4,8 +4,10 @@ import { ipAddress, pastTime, timestamp } from "#runtime/operation/columns.ts";
 import type { Context } from "#runtime/operation/context.ts";
 import { tool } from "#runtime/operation/operation.ts";
 import { CHANNELS, type Channel } from "#tools/compliance/channels.ts";
-import { CONSENT_LEVELS } from "./consent-records.table.ts";
+import { playerWords } from "#tools/people/words.ts";
+import { CONSENT_LEVELS, type ConsentLevel } from "./consent-records.table.ts";
 import { record } from "./ledger.ts";
+import { checkLifts, type StandingRefusal, standingRefusal } from "./refusal.ts";
 
 const text = (most: number) => z.string().max(most).optional();
 
@@ -13,9 +15,10 @@ export default tool({
   name: "consent_record",
   title: "Record a consent",
   description:
-    "Writes a player's consent, or refusal, for a channel into the ledger. An express consent with a consentSource is a new opt-in: it lifts that channel's older suppressions of reason unsubscribed or stop_keyword. complaint, hard_bounce, manual, import, erased and self_excluded stay, and so do suppressions of all channels.",
+    "Writes a player's consent, or refusal, for a channel into the ledger. An express consent with a consentSource is a new opt-in: it lifts that channel's older suppressions of reason unsubscribed or stop_keyword. complaint, hard_bounce, manual, import, erased and self_excluded stay, and so do suppressions of all channels. Only the person lifts a refusal or revocation: consentSource, consentText or consentVersion, and a later occurredAt are required then. Agents always give the evidence.",
   scope: "write",
   effect: "change",
+  asks: true,
   core: true,
   property: "propertyId",
   input: {
@@ -23,7 +26,7 @@ export default tool({
     playerId: z.uuid().describe("From list_players"),
     channel: z.enum(CHANNELS),
     consentGiven: z.boolean().describe("false: a refusal"),
-    consentSource: text(500).describe("Where it was given, such as a web form"),
+    consentSource: text(500).describe("Where it was given, such as a web form; agents must say"),
     consentText: text(20_000).describe("The wording that the player saw"),
     consentVersion: text(200).describe("The version of the wording"),
     ipAddress: ipAddress().optional().describe("Default: the caller's"),
@@ -38,6 +41,7 @@ export default tool({
     await requirePlayer(context, input.playerId);
     if (!given && input.expiresAt !== undefined)
       throw invalid("expiresAt", "belongs to a consent that is given");
+    if (given) await checkGrant(context, input);
     const [row] = await record(context, {
       playerIds: [input.playerId],
       channels: [channel],
@@ -67,6 +71,43 @@ export default tool({
     return { success: true as const, consent_id: id };
   },
 });
+
+interface Grant {
+  playerId: string;
+  channel: Channel;
+  consentSource?: string | undefined;
+  consentText?: string | undefined;
+  consentVersion?: string | undefined;
+  consentLevel: ConsentLevel;
+  occurredAt?: string | undefined;
+}
+
+/** An agent has not heard the person: it always brings evidence, and asks before it lifts a refusal. */
+async function checkGrant(context: Context, grant: Grant): Promise<void> {
+  const { playerId, channel, consentSource, consentText, consentVersion, consentLevel, occurredAt } = grant;
+  const hasEvidence = Boolean(consentSource && (consentText || consentVersion));
+  if (context.call.transport === "mcp" && !hasEvidence) {
+    throw invalid(
+      "consentSource",
+      "a consent is recorded with its evidence: give consentSource, and consentText or consentVersion",
+    );
+  }
+  const refusal = await standingRefusal(context, playerId, channel, occurredAt);
+  if (!refusal) return;
+  // An address that is barred stays so by a consent that lifts nothing: one without a source, or from before.
+  const lifts = consentSource !== undefined && (occurredAt === undefined || refusal.isEarlier);
+  if (!refusal.isWord && !lifts) return;
+  checkLifts(refusal, channel, hasEvidence && consentLevel !== "implied");
+  context.ask?.({ sentences: () => liftingWords(context, grant, refusal) });
+}
+
+async function liftingWords(context: Context, grant: Grant, { at }: StandingRefusal): Promise<string[]> {
+  const { playerId, channel, consentSource, consentText, consentVersion, occurredAt } = grant;
+  return [
+    `This lifts a refusal: ${await playerWords(context, playerId)} refused ${channel} on ${at}, and may be written to again.`,
+    `The evidence: agreed on ${occurredAt}, at ${JSON.stringify(consentSource)}, to ${JSON.stringify(consentText ?? consentVersion)}.`,
+  ];
+}
 
 async function requirePlayer({ sql, property }: Context, id: string): Promise<void> {
   const players = await sql<{ status: string }[]>`

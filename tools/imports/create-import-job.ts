@@ -9,8 +9,10 @@ import { insert } from "#runtime/operation/rows.ts";
 import type { Row } from "#runtime/operation/table.ts";
 import { customFields } from "#tools/custom-fields/values.ts";
 import { statusUrl } from "#tools/jobs/async-job.ts";
+import { askAboutList } from "#tools/segments/list-in-use.ts";
 import importJobs from "./import-jobs.table.ts";
 import { type ImportParams, ImportPlayers, params } from "./job/import-job.ts";
+import { countOverwritten } from "./overwritten.ts";
 import { checkParams } from "./read/layout.ts";
 import { storeFile } from "./upload.ts";
 
@@ -23,6 +25,7 @@ export default tool({
     "Uploads players: starts an import from CSV text or from rows, and answers at once; poll get_import_job until status is completed or failed. A faulty row is refused whole and listed by list_import_errors; it never fails the job. Missing cells at the end of a row are empty; a row with too many cells is refused. Files over 1 MB are sent to POST /api/import_jobs as multipart/form-data (file, params) or text/csv, up to 200 MB and 1,000,000 rows.",
   scope: "write",
   effect: "change",
+  asks: true,
   input: {
     type: z.literal("player_import").default("player_import").describe("The only supported kind"),
     csv: z.string().optional().describe("The file's text. Give exactly one of csv, rows and upload_id"),
@@ -43,22 +46,35 @@ export default tool({
     const settings: ImportParams = asRows
       ? { ...given, delimiter: ",", has_header: true, encoding: "utf-8" }
       : given;
-    checkParams(settings, await customFields(context));
+    const customs = await customFields(context);
+    checkParams(settings, customs);
     await checkSegment(context, settings.segment_id);
     const uploadId = upload_id ?? randomUUIDv7();
-    if (upload_id) await takeUpload(context, upload_id);
-    else
-      await storeFile(
-        context.sql,
-        context.property.id,
-        uploadId,
-        Buffer.from(asRows ? csvOf(rows) : (csv ?? "")),
-      );
-    const job = await insertJob(context, type, uploadId, settings);
+    const file = upload_id ? null : Buffer.from(asRows ? csvOf(rows) : (csv ?? ""));
+    if (overwrites(settings) && context.call.transport === "mcp") {
+      askAbout(context, file && (await countOverwritten(context, file, settings, customs)));
+    }
+    if (file) await storeFile(context.sql, context.property.id, uploadId, file);
+    else await takeUpload(context, uploadId);
+    if (settings.segment_id && !settings.dry_run) await askAboutList(context, settings.segment_id);
+    const byAgent = context.call.transport === "mcp" && { by_agent: true };
+    const job = await insertJob(context, type, uploadId, { ...settings, ...byAgent });
     context.enqueue(ImportPlayers, { jobId: job.id });
     return job;
   },
 });
+
+function overwrites({ dry_run, mode, on_conflict }: ImportParams): boolean {
+  return !dry_run && mode !== "create_only" && on_conflict === "overwrite";
+}
+
+/** Asks where values are replaced; the file of a dry run may have been tried with other settings. */
+function askAbout({ ask }: Context, count: number | null): void {
+  if (count === 0) return;
+  const whom = count === null ? "all players of it" : `${count} players`;
+  const sentence = `The file's values go over those of ${whom} who are there already (on_conflict overwrite). It cannot be undone.`;
+  ask?.({ sentences: () => [sentence] });
+}
 
 function insertJob(context: Context, type: string, uploadId: string, params: ImportParams): Promise<Row> {
   const id = randomUUIDv7();

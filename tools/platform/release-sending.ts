@@ -50,7 +50,7 @@ export default tool({
   }),
   faults: ["conflict"],
   deadline: 60_000,
-  async handler({ sql }) {
+  async handler({ sql, ask }) {
     const [held] = await sql<{ held_since: string | null; data_until: string | null }[]>`
       select held_since, data_until from installation where not sending_is_open() for update`;
     if (!held) throw new Fault("conflict", { message: "Sending is not held." });
@@ -61,6 +61,8 @@ export default tool({
       known_until.push(await knownUntil(sql, property));
     }
     const jobs = await waitingJobs(sql);
+    const sentence = `This lets messages go again from a database that was restored or cloned, on ${held.held_since}: those of ${campaigns.length} campaigns, and ${jobs.reduce((sum, { count }) => sum + count, 0)} other jobs. What the original has sent or heard since is missing here. It cannot be undone.`;
+    ask?.({ state: JSON.stringify([held, campaigns.map(({ id }) => id)]), sentences: () => [sentence] });
     await sql`
       update installation set identity = database_identity(), held_identity = null, held_since = null,
         data_until = null`;

@@ -8,6 +8,7 @@ import { suppressAddressesOf } from "#tools/compliance/self-exclusion.ts";
 import customFields from "#tools/custom-fields/custom-fields.table.ts";
 import { mergedCustom, unknownKey } from "#tools/custom-fields/values.ts";
 import { sharedPlayerWriteLock } from "#tools/people/locks.ts";
+import { playerWords } from "#tools/people/words.ts";
 import { checkStatus, matchLists, PLAYER_STATUSES, type PlayerValues, storedAddresses } from "./player.ts";
 import { isBirthDate, isCountry, isTimeZone, MOST_CHARACTERS, MOST_TAG, MOST_TAGS } from "./rules.ts";
 
@@ -99,6 +100,7 @@ export default table({
   beforeWrite,
   afterWrite,
   needsAfterWrite: ({ status }) => status === "self_excluded",
+  removalWords,
 });
 
 async function beforeWrite(
@@ -151,6 +153,19 @@ function checkFields({ now }: Context, input: Change<typeof columns>["input"]): 
   if (birth && !isBirthDate(birth, now())) {
     throw invalid("birth_date", "must lie between 1900-01-01 and today");
   }
+}
+
+async function removalWords(context: Context, { id }: Player): Promise<string[]> {
+  const { sql, property } = context;
+  const [counts] = await sql<[{ messages: number; consents: number; events: number }]>`
+    select (select count(*)::int from campaign_sends s where s.property_id = ${property.id} and s.player_id = ${id}) as messages,
+      (select count(*)::int from consent_records c where c.property_id = ${property.id} and c.player_id = ${id}) as consents,
+      (select count(*)::int from player_events e where e.property_id = ${property.id} and e.player_id = ${id}) as events`;
+  const { messages, consents, events } = counts;
+  return [
+    `This deletes ${await playerWords(context, id)}, with ${messages} messages, ${consents} consent records and ${events} events, which are kept.`,
+    "restore_player brings the player back for 30 days.",
+  ];
 }
 
 async function afterWrite(

@@ -6,6 +6,7 @@ import { tool } from "#runtime/operation/operation.ts";
 import { update } from "#runtime/operation/rows.ts";
 import { CHANNELS } from "#tools/compliance/channels.ts";
 import { stopSends } from "#tools/compliance/sends-under-way.ts";
+import { playerWords } from "#tools/people/words.ts";
 import { FREE_STATUSES } from "./player.ts";
 import players from "./players.table.ts";
 
@@ -19,6 +20,7 @@ export default tool({
     "Marks a player as banned or deceased: they get no messages at all. Only a signed-in admin or manager can reverse that, to active, inactive or vip_hold. For self-exclusion use create_self_exclusion; nobody can reverse it.",
   scope: "write",
   effect: "change",
+  asks: true,
   property: "propertyId",
   input: {
     propertyId: z.uuid(),
@@ -42,6 +44,10 @@ export default tool({
       throw new Fault("forbidden", {
         message: `The player is ${before}. Only a signed-in admin or manager can change that.`,
       });
+    }
+    if (lifts) {
+      const sentence = `${await playerWords(context, playerId)} is ${before}, becomes ${status}, and may be written to again.`;
+      context.ask?.({ sentences: () => [`This lifts a bar: ${sentence}`] });
     }
     if (status === "banned" || status === "deceased") await stopSends(context, [playerId], CHANNELS, status);
     const row = await update(context, players, playerId, { status });

@@ -32,6 +32,7 @@ export default tool({
     "Turns channels off for the recipient of one message, or on again by a link that was sent to that very address. Off is always allowed. Safe to repeat.",
   scope: "write",
   effect: "change",
+  asks: true,
   access: "operator",
   input: {
     sendId: z.uuid().describe("From list_campaign_sends"),
@@ -43,10 +44,13 @@ export default tool({
   async handler(context, { sendId, off, on }) {
     const player = asPlayer(context);
     const before = await preferencesOf(context, sendId);
-    for (const channel of new Set(off)) await turnOff(player, sendId, before, channel);
-    for (const channel of new Set(on)) {
-      if (!off.includes(channel)) await turnOn(player, before, channel);
+    const consents = on.filter((channel) => !off.includes(channel));
+    if (consents.length > 0) {
+      const sentence = `This writes a consent in the name of a message's recipient: ${consents.join(", ")}. Only the person themselves can give it.`;
+      context.ask?.({ sentences: () => [sentence] });
     }
+    for (const channel of new Set(off)) await turnOff(player, sendId, before, channel);
+    for (const channel of new Set(consents)) await turnOn(player, before, channel);
     context.audit({ entity: "campaign_sends", entityId: sendId, diff: { off, on } });
     const { preferences } = await preferencesOf(context, sendId);
     return { preferences };

@@ -5,6 +5,7 @@ import { tool } from "#runtime/operation/operation.ts";
 import { CHANNELS } from "#tools/compliance/channels.ts";
 import { stopSends } from "#tools/compliance/sends-under-way.ts";
 import { lockImports, lockPlayerWrites } from "#tools/people/locks.ts";
+import { playerWords } from "#tools/people/words.ts";
 import { eraseTraces } from "./erase.ts";
 import finishErasure from "./finish-erasure.job.ts";
 import { findPlayer } from "./player.ts";
@@ -60,6 +61,7 @@ export default tool({
     if (player.legal_hold) throw new Fault("legal_hold");
     await stopSends(context, [player.id], CHANNELS, "erased", { withinMs: SETTLED_WITHIN_MS });
     const person = await personOf(context, player);
+    const name = await playerWords(context, player.id);
     const requestId = await openRequest(context, "deletion", player.id, requestedBy ?? call.actor.id);
     const { blanked, ...erased } = await eraseTraces(context, person, requestId);
     // Locked last, because it keeps others from storing players. A player stored before is found by now. A later writer
@@ -67,6 +69,7 @@ export default tool({
     await lockPlayerWrites(context);
     const shared_with = await sharersOf(context, person);
     await completeRequest(context, requestId, erased);
+    context.ask?.({ state: player.id, sentences: () => erasureWords(name, erased) });
     emit("player.erased", { id: player.id, request_id: requestId });
     enqueue(finishErasure, { playerId: player.id, hashes: person.hashes }, { runAt: LATE_SECONDS });
     audit({
@@ -77,6 +80,21 @@ export default tool({
     return { success: true as const, request_id: requestId, ...erased, shared_with };
   },
 });
+
+function erasureWords(
+  name: string,
+  { deleted, anonymized }: Pick<z.output<typeof Result>, "deleted" | "anonymized">,
+): string[] {
+  const counted = (rows: Record<string, number>) =>
+    Object.entries(rows)
+      .filter(([, count]) => count > 0)
+      .map(([table, count]) => `${table} ${count}`)
+      .join(", ") || "nothing";
+  return [
+    `This erases ${name} for good. It cannot be undone.`,
+    `Deleted: ${counted(deleted)}. Kept without the person: ${counted(anonymized)}.`,
+  ];
+}
 
 /** The result of the earlier erasure. */
 async function formerResult({ sql, property, audit }: Context, playerId: string) {

@@ -44,6 +44,11 @@ export const settings = {
     .enum(["on", "off"])
     .describe("Whether opens and clicks of emails are counted; off also leaves their links as they are"),
   agent_confirmation: AgentConfirmation,
+  approval_growth_percent: z
+    .int()
+    .min(0)
+    .max(1000)
+    .describe("A campaign pauses where its audience has grown by more than this since it was approved"),
   hard_bounce_limit: limit("An address is suppressed after so many permanent bounces"),
   complaint_limit: limit("Consent is taken back after so many complaints"),
   soft_bounce_limit: limit("An address is suppressed after so many passing bounces within 7 days"),

@@ -3,6 +3,7 @@ import { assignments } from "#db/sql.ts";
 import { invalid } from "#runtime/faults.ts";
 import { directoryChanged } from "#runtime/identity/directory.ts";
 import { tool } from "#runtime/operation/operation.ts";
+import { fieldWords } from "#runtime/operation/record-words.ts";
 import { refuseAgents } from "./agent-confirmation.ts";
 import { given, PropertyView, propertyColumns, settings } from "./property.ts";
 
@@ -15,16 +16,19 @@ export default tool({
     "Changes the given settings. Only a signed-in manager or the operator's command line may call it, not an API key. Every marketing email needs legal_name and postal_address; preflight_campaign lists missing settings.",
   scope: "write",
   effect: "change",
+  asks: true,
   access: "manager",
   realm: "system",
   property: "propertyId",
   input: { propertyId: z.uuid(), name: z.string().trim().min(1).max(200).optional(), ...optional },
   output: PropertyView,
   faults: ["invalid"],
-  async handler({ sql, property, call, audit }, { propertyId: _, ...input }) {
+  async handler({ sql, property, call, audit, ask }, { propertyId: _, ...input }) {
     refuseAgents(call, input.agent_confirmation);
     const changes = given(input);
     if (Object.keys(changes).length === 0) throw invalid("body", "names no setting to change");
+    const sentence = `These settings hold for every message of ${JSON.stringify(property.name)}: ${fieldWords(changes)}.`;
+    ask?.({ sentences: () => [sentence] });
     const [row] = await sql<PropertyView[]>`
       update properties set ${assignments(changes)}, updated_at = now()
       where id = ${property.id} returning ${propertyColumns()}`;

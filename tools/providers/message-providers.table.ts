@@ -16,13 +16,20 @@ export default table({
     "A provider that sends the property's messages on a channel. Campaigns use the one they name, else the default, then the others by priority; another takes over when one is down. Its credentials are write-only. is_active false stops sending but still accepts callbacks; deleting it deletes its credentials.",
   softDelete: true,
   columns,
+  asks: ["create", "update"],
   beforeWrite,
 });
 
 async function beforeWrite(context: Context, change: Change<typeof columns>): Promise<Values> {
   const { verb, input, current } = change;
   if (verb === "delete") return beforeDelete(context, current);
-  const { channel, kind, unit_price, price_currency, is_active } = afterChange(columns, change);
+  const { name, channel, kind, unit_price, price_currency, is_active } = afterChange(columns, change);
+  const changed = Object.keys(input).join(", ");
+  context.ask?.({
+    sentences: () => [
+      `Messages by ${channel} may leave by the provider ${JSON.stringify(name)} (${kind}): this ${current ? `changes its ${changed}` : "makes it"}.`,
+    ],
+  });
   if (input.credentials !== undefined) checkCredentials(context, channel, kind, input.credentials);
   if (unit_price !== null && price_currency === null) {
     throw invalid("price_currency", "is missing: a unit_price needs a currency, such as USD");

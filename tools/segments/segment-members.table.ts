@@ -2,6 +2,7 @@ import { z } from "zod";
 import { Fault } from "#runtime/faults.ts";
 import { createOnly, readable, timestamp } from "#runtime/operation/columns.ts";
 import { table } from "#runtime/operation/table.ts";
+import { askAboutList } from "./list-in-use.ts";
 import refreshSegment from "./refresh-segment.job.ts";
 
 /** A list that is filled one by one is counted once in this many seconds. */
@@ -13,6 +14,7 @@ export default table({
   description:
     "A segment member puts one player on a static segment's list. Members of source rule belong to a dynamic segment; they exist only while an endpoint subscribes to its entries and exits.",
   verbs: ["list", "get", "create", "delete"],
+  asks: ["create"],
   events: { create: "player.segment_entered", delete: "player.segment_exited" },
   columns: {
     segment_id: createOnly(z.uuid().describe("A static segment, from list_segments")),
@@ -31,8 +33,10 @@ export default table({
     if (segment.type !== "static") throw follows();
     return input;
   },
-  async afterWrite({ enqueue }, { row }) {
+  async afterWrite(context, { row }) {
+    const { enqueue } = context;
     const { segment_id: segmentId } = row;
+    await askAboutList(context, segmentId);
     enqueue(refreshSegment, { segmentId }, { dedupe: segmentId, runAt: SOON });
   },
 });

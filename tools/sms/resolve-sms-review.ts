@@ -13,6 +13,7 @@ export default tool({
     "Decides the review of a text. revoke treats it as STOP for the number. release lets sends to the number continue once no text of it waits for review. Only a signed-in admin or manager may release, because the text may be meant to mislead; anyone with write may revoke.",
   scope: "write",
   effect: "change",
+  asks: true,
   property: "propertyId",
   input: {
     propertyId: z.uuid(),
@@ -24,6 +25,7 @@ export default tool({
   async handler(context, { messageId, decision }) {
     const message = await waiting(context, messageId);
     const sender = { address: message.sender, hash: message.sender_hash };
+    context.ask?.({ state: `${messageId} ${decision}`, sentences: () => [WORDS[decision]] });
     if (decision === "release") {
       checkPerson(context);
       await settleReviews(context, sender, "release", messageId);
@@ -41,6 +43,11 @@ export default tool({
     return { success: true as const };
   },
 });
+
+const WORDS = {
+  release: "This ends the review of a text: messages may go to its number again.",
+  revoke: "This ends the review of a text as STOP: its number gets no more texts and calls.",
+} as const;
 
 interface Waiting {
   sender: string;

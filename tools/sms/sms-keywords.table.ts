@@ -31,6 +31,7 @@ export default table({
   description:
     "A word or phrase in players' texts with its action, in addition to the defaults (list_sms_keywords_in_force). A property can change the action of a default, but a text that means stop must stay stop.",
   columns,
+  asks: ["create", "update"],
   beforeWrite,
 });
 
@@ -44,6 +45,12 @@ async function beforeWrite(context: Context, change: Change<typeof columns>): Pr
     throw invalid("match", `must be message for the action ${action}: the keyword must be the whole message`);
   }
   await checkMeaning(context, text, action);
+  const isCareful = (meaning?: string) => meaning === "stop" || meaning === "review";
+  if (!isCareful(action) || isCareful(current?.action)) {
+    const before = current ? `, and ${JSON.stringify(current.text)} no longer as ${current.action}` : "";
+    const sentence = `Texts that say ${JSON.stringify(text)} are read as ${action} from now on${before}.`;
+    context.ask?.({ sentences: () => [sentence] });
+  }
   await checkFree(context, { form, match, id: current?.id ?? null });
   return { ...input, form };
 }

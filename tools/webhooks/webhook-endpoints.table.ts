@@ -35,6 +35,7 @@ export default table({
     failing_since: readable(timestamp().nullable().describe("The first failure since the last success")),
   },
   effects: { delete: "destroy" },
+  asks: ["create", "update"],
   secrets: {
     secret: z
       .string()
@@ -52,7 +53,12 @@ export default table({
       ...(is_active === true && { disabled_reason: null, failing_since: null }),
     };
   },
-  async afterWrite({ enqueue }, { verb, input, row }) {
+  async afterWrite({ enqueue, ask }, { verb, input, row }) {
+    const leaves = ["url", "events", "include_pii", "is_active"].some((name) => name in input);
+    if (verb !== "delete" && row.include_pii && row.is_active && leaves) {
+      const sentence = `Names, addresses, birth dates and custom fields of players go to ${JSON.stringify(row.url)} from now on, with the events ${row.events.join(", ")} (include_pii).`;
+      ask?.({ sentences: () => [sentence] });
+    }
     // Switching an endpoint off discards pending deliveries. Switching it on, or moving it, sends due ones at once.
     const concernsDelivery = input.is_active !== undefined || input.url !== undefined;
     if (verb === "update" && concernsDelivery) enqueue(DeliverWebhooks, { endpointId: row.id });

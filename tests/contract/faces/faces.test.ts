@@ -116,7 +116,10 @@ test("a write does the same over REST, MCP and the command line", async () => {
     ["update_player", { id: own("players"), last_name: "O'Neill — “the Ace”" }],
     [
       "consent_record",
-      { ...property, playerId: own("players"), channel: "email", consentGiven: true, consentSource: "form" },
+      {
+        ...{ ...property, playerId: own("players"), channel: "email", consentGiven: true },
+        ...{ consentSource: "form", consentVersion: "1" },
+      },
     ],
   ];
   for (const [name, input] of cases) {

@@ -53,9 +53,14 @@ export function apart(one: Said, other: Said): [string, string] {
   return differing(JSON.stringify(sorted(one)), JSON.stringify(sorted(other)));
 }
 
+/** What agents must give beside the least input. */
+const BY_AGENTS: Record<string, Record<string, unknown>> = {
+  consent_record: { consentSource: "form", consentVersion: "1" },
+};
+
 /** The least input, with the tenant's own records where it names some. */
 export function inputOn(operation: Operation, { tenant, planted }: Twin): Record<string, unknown> {
-  const input = inputFor(operation);
+  const input = inputFor(operation, BY_AGENTS[operation.name]);
   for (const { field, many } of idFields(operation)) {
     if (field === operation.property) input[field] = tenant.id;
     else if (field in input) {

@@ -23,6 +23,7 @@ export const IMPERSONAL: Readonly<Record<string, string>> = {
   quiet_hours_rules: "The operator's rules",
   rate_windows: "Counts, kept for an hour",
   schedule_ticks: "Times",
+  sending_pauses: "When the operator stopped all sending, and why",
   signing_keys: "The service's own keys",
   sms_keyword_defaults: "Words that every property reads texts by",
   sms_keywords: "The operator's own words",

@@ -26,6 +26,8 @@ const grant = (playerId: string, input: object = {}) =>
     consentSource: "web form",
     ...input,
   });
+/** A consent by which the person lifts a refusal of their own. */
+const proof = () => ({ consentVersion: "v1", occurredAt: new Date().toISOString() });
 const revoke = (input: object) =>
   fixture.run<{ success: true; revoked: string[]; effective_at: string; confirm_by: string }>(
     "consent_revoke",
@@ -104,9 +106,14 @@ test("a refusal is a denial, and says so to those who asked", async () => {
 test("what happened last counts, not what was recorded last", async () => {
   const player = await newPlayer(fixture);
   await grant(player.id, { consentGiven: false, occurredAt: "2026-03-02T00:00:00Z" });
-  await grant(player.id, { occurredAt: "2026-03-01T00:00:00Z" });
+  await grant(player.id, { consentGiven: false, occurredAt: "2026-03-01T00:00:00Z" });
+  await expect(grant(player.id, { occurredAt: "2026-03-01T00:00:00Z" })).rejects.toMatchObject({
+    code: "conflict",
+  });
   expect(await consentsOf(player.id)).toEqual({ email: false });
-  await grant(player.id, { occurredAt: "2026-03-03T00:00:00Z", expiresAt: "2026-04-01T00:00:00Z" });
+  const later = { consentVersion: "v1", occurredAt: "2026-03-03T00:00:00Z" };
+  await grant(player.id, { ...later, expiresAt: "2026-04-01T00:00:00Z" });
+  await grant(player.id, { occurredAt: "2026-03-01T00:00:00Z" });
   expect(await fixture.run("get_player", { id: player.id })).toMatchObject({
     consents: { email: true },
     consent_expiries: { email: "2026-04-01T00:00:00+00:00" },
@@ -247,7 +254,7 @@ test("a new express opt-in lifts what the person asked for on that channel, and 
   await fixture.run("create_suppression", { channel: "email", address: player.email, reason: "hard_bounce" });
   await revoke({ playerId: player.id, channel: "email" });
   await revoke({ playerId: player.id, channel: "sms", method: "stop_keyword" });
-  await grant(player.id);
+  await grant(player.id, proof());
   const active = async () => {
     const rows = await fixture.run<Suppression[]>("list_suppressions", {
       filters: { "address.in": `(${player.email},"${player.phone}")`, "lifted_at.is": "null" },
@@ -256,7 +263,7 @@ test("a new express opt-in lifts what the person asked for on that channel, and 
   };
   const left = ["email complaint", "email hard_bounce", "sms stop_keyword", "voice stop_keyword"];
   expect(await active()).toEqual(left);
-  await grant(player.id, { channel: "sms" });
+  await grant(player.id, { channel: "sms", ...proof() });
   expect(await active()).toEqual(left.filter((one) => !one.startsWith("sms")));
 });
 
@@ -267,7 +274,7 @@ test.each([
 ])("an opt-in that is %s lifts nothing", async (_, input) => {
   const player = await newPlayer(fixture);
   await revoke({ playerId: player.id, channel: "email" });
-  await grant(player.id, input);
+  await expect(grant(player.id, { ...proof(), ...input })).rejects.toMatchObject({ code: "conflict" });
   const [row] = await suppressionsOf(player.id);
   expect(row).toMatchObject({ channel: "email", lifted_at: null });
 });
@@ -276,9 +283,9 @@ test("revocations and consents at the same time end as the ledger says", async (
   const player = await newPlayer(fixture);
   for (let round = 0; round < 5; round++) {
     await Promise.all([
-      grant(player.id),
+      grant(player.id, proof()).catch(refusedAsBefore),
       revoke({ playerId: player.id, channel: "email" }),
-      grant(player.id),
+      grant(player.id, proof()).catch(refusedAsBefore),
       revoke({ email: player.email, channel: "email" }),
     ]);
     const last = (await ledgerOf(player.id)).at(-1)!;
@@ -287,3 +294,8 @@ test("revocations and consents at the same time end as the ledger says", async (
     expect(open).toHaveLength(last.consent_given ? 0 : 1);
   }
 });
+
+/** A revocation that was faster is later than the consent, which cannot lift it. */
+function refusedAsBefore(error: unknown): void {
+  expect(error).toMatchObject({ code: "conflict" });
+}

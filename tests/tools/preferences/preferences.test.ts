@@ -30,6 +30,8 @@ const consent = (playerId: string, channel: string) =>
     channel,
     consentGiven: true,
     consentSource: "desk",
+    consentVersion: "1",
+    occurredAt: new Date().toISOString(),
   });
 
 async function visit(path: string, body?: RequestInit["body"]) {

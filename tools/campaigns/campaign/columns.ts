@@ -7,6 +7,7 @@ import {
   type WriteRules,
   writable,
 } from "#runtime/operation/columns.ts";
+import { Approval, Prints } from "#tools/approvals/approval.ts";
 import { Condition } from "#tools/segments/rules/compile.ts";
 import { MESSAGE_CHANNELS } from "#tools/templates/channels.ts";
 import { Utm } from "#tools/tracking/utm.ts";
@@ -188,6 +189,11 @@ export const columns = {
     pastTime().nullish().describe("A time archives the campaign, null restores it. Nothing else changes"),
     { concise: true, while: ["draft", "sent", "cancelled", "failed"] },
   ),
+  approved: readable(
+    Approval.nullable().describe("The state that was approved last; a campaign that differs from it pauses"),
+    { omitFromEvents: true },
+  ),
+  approved_state: internal(Prints.nullable()),
   /** The start. It is before scheduled_at where some players' clocks show that time earlier. */
   fires_at: internal(timestamp().nullable()),
   /** The last planned player: planning continues from there after a crash. */

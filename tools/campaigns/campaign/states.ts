@@ -25,10 +25,22 @@ const ACTIONS = {
     event: "campaign.scheduled",
     verb: "be scheduled",
   },
-  unschedule: { from: ["scheduled"], to: "draft", event: "campaign.unscheduled", verb: "be unscheduled" },
+  unschedule: {
+    from: ["scheduled"],
+    to: "draft",
+    event: "campaign.unscheduled",
+    verb: "be unscheduled",
+  },
   send: { from: ["draft", "scheduled", "failed"], to: "queued", event: "campaign.started", verb: "be sent" },
   start: { from: ["queued"], to: "sending", event: null, verb: "start" },
   pause: { from: ["sending"], to: "paused", event: "campaign.paused", verb: "be paused" },
+  pauseAll: { from: ["queued", "sending"], to: "paused", event: "campaign.paused", verb: "be paused" },
+  hold: {
+    from: ["scheduled", "queued", "sending", "paused"],
+    to: "paused",
+    event: "campaign.paused",
+    verb: "be held",
+  },
   resume: { from: ["paused"], to: "sending", event: "campaign.resumed", verb: "be resumed" },
   cancel: {
     from: ["scheduled", "queued", "sending", "paused"],

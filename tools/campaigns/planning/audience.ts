@@ -50,12 +50,26 @@ export async function plannedRules(
   const [kept] = await sql<{ planned_rules: Referred | null }[]>`
     select planned_rules from campaigns where property_id = ${property.id} and id = ${campaign.id}`;
   if (kept?.planned_rules) return kept.planned_rules;
-  const rules = rulesOf(campaign);
-  const planned = rules ? await referredNow(context, rules) : { segments: [], customs: [], tiers: [] };
+  const planned = await referencesOf(context, campaign);
   await sql`
     update campaigns set planned_rules = ${planned}::jsonb
     where property_id = ${property.id} and id = ${campaign.id}`;
   return planned;
+}
+
+/** The records that the audience's rules refer to now. Throws as `audienceSql`. */
+export async function referencesOf(context: Tenant, campaign: AudienceColumns): Promise<Referred> {
+  const rules = rulesOf(campaign);
+  return rules ? referredNow(context, rules) : { segments: [], customs: [], tiers: [] };
+}
+
+/** The players of the audience now, whoever of them may be written to. */
+export async function countPlayers(context: Tenant, campaign: AudienceColumns): Promise<number> {
+  const { sql, property } = context;
+  const [counted] = await sql<[{ count: number }]>`
+    select count(*)::int as count from players p
+    where p.property_id = ${property.id} and ${await audienceSql(context, campaign)}`;
+  return counted.count;
 }
 
 function referredNow({ sql, property }: Tenant, rules: Partial<Group>): Promise<Referred> {

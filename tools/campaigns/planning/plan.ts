@@ -16,7 +16,7 @@ const OCCURRENCE = "1";
  * The CTE `judged`: the next players of an audience in the order of their ids. Its columns are `id, address, hash,
  * zones, region` and all `reasons` against a message to them.
  */
-async function judgedCte(
+export async function judgedCte(
   context: Tenant,
   campaign: Campaign,
   cursor: string | null,

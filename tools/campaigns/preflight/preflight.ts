@@ -3,6 +3,7 @@ import { type FaultDetail, toFault } from "#runtime/faults.ts";
 import type { Context } from "#runtime/operation/context.ts";
 import { type Campaign, sendingChannelOf } from "#tools/campaigns/campaign/campaign.ts";
 import { checkStatus } from "#tools/campaigns/campaign/states.ts";
+import { findPause, pauseWords } from "#tools/campaigns/pause/property-pause.ts";
 import { hasAudience } from "#tools/campaigns/planning/audience.ts";
 import { ADDRESS_BYTES, type Judgement, judgePage } from "#tools/campaigns/planning/plan.ts";
 import { firstReason } from "#tools/campaigns/stats/stats.ts";
@@ -53,7 +54,10 @@ export async function preflight(
   const counted = await countAudience(context, campaign, countForMs);
   const { audience, allowed, blocked, isEmpty } = counted;
   const errors = [
-    ...[...statusProblem(campaign), ...problems].map((one) => ({ ...one, stops_sending: true })),
+    ...[...statusProblem(campaign), ...(await pauseProblem(context)), ...problems].map((one) => ({
+      ...one,
+      stops_sending: true,
+    })),
     ...[...partial, ...(isEmpty ? [EMPTY] : [])].map((one) => ({ ...one, stops_sending: false })),
   ];
   const segments = allSegments(samples, allowed);
@@ -83,6 +87,11 @@ export async function preflight(
 /** Whether sending would accept the campaign now, even with errors that concern single players. */
 export function isSendable({ errors }: Pick<Preflight, "errors">): boolean {
   return !errors.some(({ stops_sending }) => stops_sending);
+}
+
+async function pauseProblem(context: Context): Promise<FaultDetail[]> {
+  const pause = await findPause(context);
+  return pause ? [{ field: "status", message: pauseWords(pause) }] : [];
 }
 
 function statusProblem(campaign: Campaign): FaultDetail[] {

@@ -53,7 +53,7 @@ export const params = {
     })
     .optional()
     .describe(
-      "Evidence of the opt-in. Without it an import grants no consent. Without occurred_at_column it grants none that a player has refused. A refusal needs no evidence: it is recorded whatever mode and on_conflict say, even from a row that is refused for another reason (but not from one with too many cells).",
+      "Evidence of the opt-in. Without it an import grants no consent. A refusal is lifted only by a later date of occurred_at_column with consentText or consentVersion, and by no agent's import; such rows are listed as refusal_stands. A refusal needs no evidence: it is recorded whatever mode and on_conflict say, even from a row that is refused for another reason (but not from one with too many cells).",
     ),
   dry_run: z.boolean().default(false).describe("Checks and counts everything, and writes no player."),
 };
@@ -72,7 +72,8 @@ export interface Requester {
 export interface ImportJob extends Requester {
   id: string;
   upload_id: string;
-  params: ImportParams;
+  /** An agent's import lifts no refusal: nobody can be asked about each. */
+  params: ImportParams & { by_agent?: boolean };
   processed: number;
 }
 

@@ -1,6 +1,9 @@
 import { z } from "zod";
 
-/** The reasons for refusing a row. `self_excluded` alone is a notice: the row was imported, with that status. */
+/**
+ * Why a row was refused. `self_excluded` and `refusal_stands` are notices: the row came in, with that status, or
+ * without the consent.
+ */
 const ROW_ERRORS = [
   "invalid_email",
   "invalid_phone",
@@ -10,6 +13,7 @@ const ROW_ERRORS = [
   "type_mismatch",
   "erased",
   "self_excluded",
+  "refusal_stands",
   "conflict",
 ] as const;
 

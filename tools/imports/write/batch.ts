@@ -9,7 +9,7 @@ import type { Layout } from "#tools/imports/read/layout.ts";
 import type { Refusal, Staged } from "#tools/imports/read/rows.ts";
 import { addressHash, normalizeEmail, normalizePhone } from "#tools/people/address.ts";
 import { lockImports } from "#tools/people/locks.ts";
-import { writeConsents } from "./consents.ts";
+import { type Standing, writeConsents } from "./consents.ts";
 import { writePlayers } from "./players.ts";
 import { stageRows, type Verdict } from "./verdicts.ts";
 
@@ -68,8 +68,8 @@ export async function writeBatch(
     counts.skipped = staged.verdicts.filter(({ verdict }) => verdict === "skip").length;
     refusals.push(...refusalsOf(staged.verdicts, rows));
   }
-  const { actor_type, actor_id } = job;
-  await writeConsents(context, job.params.consent, { actor_type, actor_id }, rows, flawed);
+  const standing = await writeConsents(context, job, rows, flawed);
+  refusals.push(...standingNotices(standing, rows));
   if (job.params.dry_run) await sql`rollback to savepoint dry_run`;
   await writeErrors(context, job.id, layout, refusals);
   await writeProgress(context, job.id, batch, counts);
@@ -121,6 +121,8 @@ const MESSAGES = {
   type_mismatch: "This status is set by its own function; an import neither sets nor changes it.",
   conflict: "Another player has this player_id.",
   self_excluded: "The player is self-excluded: the row is in, with that status, and gets no messages.",
+  refusal_stands:
+    "The row is in without this consent: the player has refused it, and only the person lifts that.",
 } as const;
 
 const COLUMNS = {
@@ -145,6 +147,19 @@ function refusalsOf(verdicts: readonly Verdict[], rows: readonly Staged[]): Refu
     const value = column === null ? null : (staged.values[column] ?? null);
     return [{ ...base, column, value, code: verdict, message: MESSAGES[verdict] }];
   });
+}
+
+/** Names the consents that were not written because a refusal stands against them. */
+function standingNotices(standing: readonly Standing[], rows: readonly Staged[]): Refusal[] {
+  const cells = new Map(rows.map((row) => [row.row, row.cells]));
+  return standing.map(({ row, channel }) => ({
+    row,
+    cells: cells.get(row) ?? [],
+    column: `consent.${channel}`,
+    value: null,
+    code: "refusal_stands",
+    message: MESSAGES.refusal_stands,
+  }));
 }
 
 /** Writes the errors of rows; row 0 is the file itself. */

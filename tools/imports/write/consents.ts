@@ -4,7 +4,12 @@ import { emitMany } from "#runtime/funnel/outbox.ts";
 import type { Context } from "#runtime/operation/context.ts";
 import { appendConsents, type LedgerRow, refreshConsents } from "#tools/consent/ledger.ts";
 import { type Choice, refuses } from "#tools/imports/job/choices.ts";
-import { type ImportParams, MATCH_KEYS, type Requester } from "#tools/imports/job/import-job.ts";
+import {
+  type ImportJob,
+  type ImportParams,
+  MATCH_KEYS,
+  type Requester,
+} from "#tools/imports/job/import-job.ts";
 import type { Staged } from "#tools/imports/read/rows.ts";
 import { suppressRefused } from "./refusals.ts";
 import { matches } from "./verdicts.ts";
@@ -29,24 +34,29 @@ interface Statement {
   choice: Choice;
 }
 
+/** A consent of a row that a refusal stands against. */
+export interface Standing {
+  row: number;
+  channel: Choice["channel"];
+}
+
 /**
  * Appends the rows' consents to the ledger and refreshes the players' consents from it. Only written rows grant. A
- * later refusal or revocation stays; so does any refusal against a grant without a date, because their order is
- * unknown. A refusal also counts in a row of a player whom the import leaves alone, and in the `flawed` rows. If the
+ * refusal is lifted by a later grant that has a date and the wording, of a program's import alone. Answers the grants
+ * that were left out. A refusal also counts in a row of a player whom the import leaves alone, and in the `flawed` rows. If the
  * row has no known player, its refusal bars the row's address.
  */
 export async function writeConsents(
   context: Context,
-  evidence: ImportParams["consent"],
-  requester: Requester,
+  { params: { consent: evidence, by_agent: byAgent }, actor_type, actor_id }: ImportJob,
   rows: readonly Staged[],
   flawed: readonly Staged[],
-): Promise<void> {
+): Promise<Standing[]> {
   const { sql, property } = context;
   const choices = new Map(
     [...rows, ...flawed].flatMap((row) => (row.choices.length > 0 ? [[row.row, row.choices] as const] : [])),
   );
-  if (choices.size === 0) return;
+  if (choices.size === 0) return [];
   const written = rows.length > 0 ? await writtenPeople(context, [...choices.keys()]) : [];
   const others = await otherPeople(context, rows, flawed);
   const known = new Set(others.map(({ row }) => row));
@@ -58,13 +68,26 @@ export async function writeConsents(
     ...written.flatMap((person) => statementsOf(person, choices)),
     ...others.flatMap((person) => statementsOf(person, choices)).filter(({ choice }) => !choice.given),
   ];
-  const entries = await newEntries(context, statements);
-  if (entries.length === 0) return;
+  const lifts = !byAgent && Boolean(evidence?.consentText || evidence?.consentVersion);
+  const standing = new Set(statements.filter((one) => one.choice.given && stands(one, lifts)));
+  const entries = await newEntries(
+    context,
+    statements.filter((one) => !standing.has(one)),
+  );
+  const left = [...standing].map(({ person, choice }) => ({ row: person.row, channel: choice.channel }));
+  if (entries.length === 0) return left;
   const [clock] = await sql<{ now: string }[]>`select clock_timestamp() as now`;
+  const requester = { actor_type, actor_id };
   const ledger = entries.map((one) => ledgerRow(property, evidence, requester, one, clock!.now));
   await appendConsents(sql, ledger);
   await refreshConsents(sql, property, [...new Set(ledger.map((entry) => entry.player_id))]);
   await announce(context, ledger);
+  return left;
+}
+
+/** Whether the player has refused the channel, and this grant cannot lift that. */
+function stands({ person, choice }: Statement, lifts: boolean): boolean {
+  return person.consents[choice.channel] === false && !(lifts && choice.occurredAt !== null);
 }
 
 function statementsOf(person: Person, choices: ReadonlyMap<number, readonly Choice[]>): Statement[] {
@@ -148,10 +171,7 @@ async function newEntries(context: Context, statements: readonly Statement[]): P
   const isStanding = ({ person, choice }: Statement) => person.consents[choice.channel] === false;
   return [
     ...statements.filter(
-      (one) =>
-        one.choice.given &&
-        (one.choice.occurredAt !== null || !isStanding(one)) &&
-        timeOf(one.choice) > (latest.get(keyOf(one)) ?? -Infinity),
+      (one) => one.choice.given && timeOf(one.choice) > (latest.get(keyOf(one)) ?? -Infinity),
     ),
     ...[...refused.values()].filter((one) =>
       one.choice.occurredAt === null ? !isStanding(one) : !known.has(one),

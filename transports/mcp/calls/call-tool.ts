@@ -13,7 +13,7 @@ import { invoke } from "#runtime/funnel/invoke.ts";
 import type { Outcome, Service } from "#runtime/funnel/service.ts";
 import type { Call } from "#runtime/operation/context.ts";
 import { foldCasing, inputFault } from "#runtime/operation/input.ts";
-import { isGrave, type Operation, recordsAnswer } from "#runtime/operation/operation.ts";
+import { mayAsk, type Operation, recordsAnswer } from "#runtime/operation/operation.ts";
 import { isList, withPaging } from "#runtime/operation/paging.ts";
 import { startOf } from "#transports/http/file-body.ts";
 import { DECLINED, errorResult, failureOf, recordedFailure } from "#transports/mcp/answers/errors.ts";
@@ -153,7 +153,7 @@ async function run(service: Service, about: About, call: Call, toolCall: ToolCal
     : call;
   const wanted = { service, operation, call: mine, input };
   let answered: Outcome;
-  if (isGrave(operation) && input.dry_run !== true && (await mustConfirm(wanted))) {
+  if (mayAsk(operation) && input.dry_run !== true && (await mustConfirm(wanted))) {
     const answer = await doConfirmed(wanted, { token, context: toolCall.context });
     if ("declined" in answer) return errorResult(DECLINED, call.requestId, { ...about, operation });
     if ("first" in answer) return answer.first;
@@ -165,7 +165,7 @@ async function run(service: Service, about: About, call: Call, toolCall: ToolCal
   if (answered.status >= 400) {
     return errorResult(recordedFailure(answered.body), call.requestId, { ...about, operation });
   }
-  if (answered.bound !== undefined && confirms(about)) {
+  if (answered.asked && confirms(about)) {
     answered = await withToken(wanted, answered, toolCall.context);
   }
   const options = { format, offset: Number(input.offset ?? 0), warnings: [] };
@@ -201,7 +201,7 @@ function prepare(operation: Operation, call: Call, { input: raw, metaKey }: Tool
     delete input.idempotency_key;
   }
   let token: string | undefined;
-  if (isGrave(operation)) {
+  if (mayAsk(operation)) {
     token = readToken(input.confirm_token);
     delete input.confirm_token;
   }

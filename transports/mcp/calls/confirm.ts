@@ -18,6 +18,7 @@ import {
 } from "#runtime/funnel/confirmations.ts";
 import { invoke } from "#runtime/funnel/invoke.ts";
 import type { Outcome } from "#runtime/funnel/service.ts";
+import { isGrave } from "#runtime/operation/operation.ts";
 import { isRecord, readVisible, visible } from "#transports/mcp/answers/results.ts";
 
 /** The data of a call besides its arguments. */
@@ -35,7 +36,6 @@ export type Answer =
 
 const ANSWER = "confirm";
 const MOST_ARGUMENTS = 600;
-const MOST_EXAMPLE = 200;
 
 /**
  * Runs a confirmed operation. An unconfirmed one is shown first: to the human if the client can ask, else to the agent.
@@ -58,16 +58,17 @@ export async function doConfirmed(asked: AgentCall, { token: argument, context }
   }
 }
 
-/** The answer of an operation whose preview confirms others, with a token if confirmation is required. */
+/** The answer of an operation whose preview confirms others, with the token for them where one is asked for. */
 export async function withToken(
   asked: AgentCall,
   outcome: Outcome,
   context: ServerContext,
 ): Promise<Outcome> {
   if (canAskHuman(context) || !(await mustConfirm(asked))) return outcome;
-  const shown = { argumentsHash: hashOf(asked), bound: outcome.bound ?? null };
+  const shown = { argumentsHash: hashOf(asked), bound: outcome.asked?.state ?? null };
   const { token } = await giveConfirmation(asked, shown);
-  return { ...outcome, body: JSON.stringify({ ...JSON.parse(outcome.body), confirm_token: token }) };
+  const told = { message: outcome.asked?.sentences.map(visible).join("\n"), confirm_token: token };
+  return { ...outcome, body: JSON.stringify({ ...JSON.parse(outcome.body), ...told }) };
 }
 
 function hashOf({ input: { dry_run: _, ...input } }: AgentCall): Buffer {
@@ -93,24 +94,43 @@ function humanSaid({ mcpReq }: ServerContext): { answer: "yes" | "no" | "nothing
   return agrees ? { answer: "yes", token: String(token) } : { answer: "no" };
 }
 
-/** The preview of a dry run, with the token that confirms it. */
+/** Tries the call: one that has nothing to ask is done. Any other is shown, with the token that confirms it. */
 async function show(asked: AgentCall, human: boolean, changed?: string): Promise<Answer> {
   const { service, operation, call, input } = asked;
-  const tried = await invoke(service, operation, call, { ...input, dry_run: input.dry_run || true });
+  const isAlwaysAsked = isGrave(operation);
+  const tried = await invoke(
+    service,
+    operation,
+    { ...call, mustAsk: true },
+    {
+      ...input,
+      ...(isAlwaysAsked && { dry_run: input.dry_run || true }),
+    },
+  );
+  if (!isAlwaysAsked && !tried.asked) return { outcome: tried };
   const preview = readVisible(tried.body) as Record<string, unknown>;
   // A correctable fault may appear here: the operation is then refused before anybody is asked.
   if (isRecord(preview.preflight) && preview.preflight.ok === false) {
     await invoke(service, operation, call, input, { dry: true });
   }
-  const lines = [
+  const lines = linesOf(asked, tried.asked?.sentences ?? [], changed);
+  const given = await giveConfirmation(asked, {
+    argumentsHash: hashOf(asked),
+    bound: tried.asked?.state ?? null,
+  });
+  return { first: human ? question(lines, given) : shown(preview, lines, given) };
+}
+
+/** All that a person is told, whoever tells them: the client's form, or the agent. */
+function linesOf({ operation, input }: AgentCall, sentences: string[], changed?: string): string[] {
+  const { [operation.property ?? ""]: _, ...shownInput } = input;
+  const given = visible(JSON.stringify(shownInput));
+  const about = given.length > MOST_ARGUMENTS ? `${given.slice(0, MOST_ARGUMENTS).toWellFormed()}…` : given;
+  return [
     `${operation.title}: not done yet.${changed ? ` ${visible(changed)}` : ""}`,
-    ...factsOf(preview),
+    ...sentences.map(visible),
+    `${operation.name} ${about}`,
   ];
-  const given = await giveConfirmation(asked, { argumentsHash: hashOf(asked), bound: tried.bound ?? null });
-  const first = human
-    ? question(asked, [...lines, ...exampleIn(preview)], given)
-    : shown(preview, lines, given);
-  return { first };
 }
 
 function shown(
@@ -119,10 +139,13 @@ function shown(
   { token, until }: GivenToken,
 ): CallToolResult {
   const how = `Show this to whom you work for. To do it, call again with the same arguments and confirm_token = ${token}; it holds once, until ${until}.`;
+  // A client may read nothing else, and nothing has succeeded.
+  const { success: _, ...rest } = preview;
   return {
     structuredContent: {
       confirmation_required: true,
-      ...preview,
+      ...rest,
+      message: [...lines, how].join("\n"),
       confirm_token: token,
       confirm_by: until,
     },
@@ -130,18 +153,11 @@ function shown(
   };
 }
 
-function question(
-  { operation, input }: AgentCall,
-  lines: string[],
-  { token }: GivenToken,
-): InputRequiredResult {
-  const { [operation.property ?? ""]: _, ...shownInput } = input;
-  const given = visible(JSON.stringify(shownInput));
-  const about = given.length > MOST_ARGUMENTS ? `${given.slice(0, MOST_ARGUMENTS)}…` : given;
+function question(lines: string[], { token }: GivenToken): InputRequiredResult {
   return inputRequired({
     inputRequests: {
       [ANSWER]: inputRequired.elicit({
-        message: [...lines, `${operation.name} ${about}`].join("\n"),
+        message: lines.join("\n"),
         requestedSchema: {
           type: "object",
           properties: { [ANSWER]: { type: "boolean", title: "Do it", default: false } },
@@ -151,40 +167,4 @@ function question(
     },
     requestState: token,
   });
-}
-
-/** The figures of a preview, without texts that a player wrote. */
-function factsOf({ preflight, remaining, estimated_cost }: Record<string, unknown>): string[] {
-  if (typeof remaining === "number") {
-    return [`${remaining} messages wait to be sent.`, ...costOf(estimated_cost)];
-  }
-  if (!isRecord(preflight)) return [];
-  const blocked = Object.entries(preflight.blocked as Record<string, number>);
-  const left = blocked.map(([reason, count]) => `${reason} ${count}`).join(", ");
-  return [
-    `It would reach ${preflight.allowed} of ${preflight.audience} players.${left ? ` Left out: ${left}.` : ""}`,
-    ...costOf(preflight.estimated_cost),
-    ...(preflight.ok === false ? ["Something is to be corrected first: see preflight.errors."] : []),
-  ];
-}
-
-/** The beginning of one message, in quotes: people recognize a campaign by its text, not by its id. */
-function exampleIn({ preflight }: Record<string, unknown>): string[] {
-  const parsed = Samples.safeParse(preflight);
-  const [sample] = parsed.success ? parsed.data.sample_renders : [];
-  if (!sample) return [];
-  const begun = `${sample.subject ?? sample.text}`.slice(0, MOST_EXAMPLE).toWellFormed();
-  return [`One message of them: ${JSON.stringify(visible(begun))}`];
-}
-
-const Samples = z.looseObject({
-  sample_renders: z.array(z.looseObject({ subject: z.string().nullable(), text: z.string() })),
-});
-
-function costOf(cost: unknown): string[] {
-  if (!isRecord(cost)) return [];
-  const { amount, currency, unit, units, unit_price } = cost;
-  if (amount === null) return ["What it would cost is not known."];
-  if (unit_price === 0) return ["It would cost nothing."];
-  return [`It would cost about ${amount} ${currency}: ${units} ${unit}s at ${unit_price}.`];
 }

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { isGrave, type Operation, recordsAnswer } from "#runtime/operation/operation.ts";
+import { mayAsk, type Operation, recordsAnswer } from "#runtime/operation/operation.ts";
 import { isList } from "#runtime/operation/paging.ts";
 import { DETAILS, hasColumns } from "./columns.ts";
 
@@ -42,6 +42,7 @@ const DETAIL: JsonSchema = {
 const CONFIRM: JsonSchema = { type: "string", description: "From the preview that the first call answers." };
 const CONFIRMING = {
   confirmation_required: { type: "boolean", description: "Nothing was done: this is what would be." },
+  message: { type: "string", description: "What to show the person who decides." },
   confirm_token: {
     type: "string",
     description: "Confirms the preview: the same call with it does it, once.",
@@ -69,7 +70,7 @@ export function inputSchemaOf(operation: Operation): ObjectSchema {
   if (isList(operation)) shown.format ??= FORMAT;
   if (hasColumns(operation)) Object.assign(shown, { fields: FIELDS, detail: DETAIL });
   if (recordsAnswer(operation)) shown.idempotency_key ??= IDEMPOTENCY;
-  if (isGrave(operation)) shown.confirm_token = CONFIRM;
+  if (mayAsk(operation)) shown.confirm_token = CONFIRM;
   const needed = required.filter((name) => name in shown);
   return { ...rest, type: "object", properties: shown, ...(needed.length > 0 && { required: needed }) };
 }
@@ -90,7 +91,7 @@ export function outputSchemaOf(operation: Operation): ObjectSchema {
       ...(type === "object" ? properties : { text: { type: "string" } }),
       ...(recordsAnswer(operation) && { audit_id: AUDIT_ID, replayed: REPLAYED }),
       shortened: SHORTENED,
-      ...(isGrave(operation) && CONFIRMING),
+      ...(mayAsk(operation) && CONFIRMING),
     },
   };
 }

@@ -296,7 +296,7 @@ test("who has refused stays refused against a consent that nobody can date", asy
     { email: false },
     { email: true },
   ]);
-  const dated = { ...consent, occurred_at_column: "at" };
+  const dated = { ...consent, consentVersion: "1", occurred_at_column: "at" };
   const today = new Date().toISOString();
   await imports.run({ csv: `player_id,email,at\nD1,d1@example.com,${today}\n`, consent: dated });
   expect((await imports.players())[0]!.consents).toEqual({ email: true });

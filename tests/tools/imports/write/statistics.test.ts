@@ -2,6 +2,7 @@ import { randomUUIDv7 } from "node:crypto";
 import postgres from "postgres";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { Context } from "#runtime/operation/context.ts";
+import type { ImportParams } from "#tools/imports/job/import-job.ts";
 import type { Staged } from "#tools/imports/read/rows.ts";
 import { writeConsents } from "#tools/imports/write/consents.ts";
 import { columnsIn, stage } from "#tools/imports/write/staging.ts";
@@ -36,13 +37,9 @@ test("an import into a property that the statistics do not know reads its player
     await stage(sql, rows, columnsIn(rows), () => null);
     await sql`insert into import_rows select * from import_file`;
     const context = { sql, property } as unknown as Context;
-    await writeConsents(
-      context,
-      { channel: [], consentSource: "desk" },
-      { actor_type: "system", actor_id: null },
-      rows,
-      [],
-    );
+    const requester = { actor_type: "system" as const, actor_id: null };
+    const params = { consent: { channel: [], consentSource: "desk" } } as unknown as ImportParams;
+    await writeConsents(context, { id: "", upload_id: "", processed: 0, params, ...requester }, rows, []);
     const [row] = await sql<[{ players: number; ledger: number }]>`
       select sum(idx_tup_fetch + seq_tup_read) filter (where relname = 'players')::int as players,
         sum(idx_tup_fetch + seq_tup_read) filter (where relname = 'consent_records')::int as ledger

@@ -1,0 +1,411 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { APPROVED_COLUMNS } from "#tools/campaigns/approval/state.ts";
+import campaigns from "#tools/campaigns/campaigns.table.ts";
+import { CATALOG } from "#tools/catalog.ts";
+import { onceOverMcp } from "../../support/operation-calls.ts";
+import { newScenario, type Scenario } from "../../support/scenario.ts";
+import { startService, type TestService } from "../../support/service.ts";
+
+let service: TestService;
+let scenario: Scenario;
+let key: string;
+beforeAll(async () => {
+  service = await startService({ role: "web" });
+});
+afterAll(() => service?.stop());
+
+type Fields = Record<string, unknown>;
+
+/** A campaign to the Gold players that people have approved for a year from now, and what it is made of. */
+async function approved(fields: Fields = {}) {
+  scenario = await newScenario(service);
+  ({ api_key: key } = await service.call("create_api_key", {
+    property_id: scenario.id,
+    name: "agent",
+    rate_limit: 1_000_000,
+  }));
+  for (const name of ["ann", "bea", "cyd", "dee"]) {
+    await scenario.player({ email: `${name}@example.com`, first_name: name, tier: "Gold" });
+  }
+  await scenario.player({ email: "eve@example.com", tier: "Silver" });
+  const template = await scenario.call("create_template", {
+    name: "Offer",
+    subject: "Approved subject",
+    html: "<p>Approved</p>",
+  });
+  const vips = await scenario.call("create_segment", { name: "VIPs", type: "static" });
+  const gold = await scenario.call("create_segment", {
+    name: "Gold",
+    conditions: [{ field: "tier", operator: "eq", value: "Gold" }],
+    exclude_segment_ids: [vips.id],
+  });
+  const id = await scenario.campaign({
+    template_id: template.id,
+    subject: null,
+    body_html: null,
+    audience: null,
+    segment_id: gold.id,
+    ...fields,
+  });
+  const input = {
+    campaign_id: id,
+    segment_id: gold.id,
+    scheduled_at: new Date(Date.now() + 365 * 86_400_000).toISOString(),
+  };
+  const shown = await agent("schedule_campaign", input);
+  expect(shown.isError, JSON.stringify(shown.data)).toBe(false);
+  const done = await agent("schedule_campaign", { ...input, confirm_token: shown.data.confirm_token });
+  expect(done.data).toMatchObject({ campaign: { status: "scheduled" } });
+  return { id, template: template.id, gold: gold.id, vips: vips.id, shown: String(shown.data.message) };
+}
+type Approved = Awaited<ReturnType<typeof approved>>;
+
+const agent = (name: string, input: Fields) =>
+  onceOverMcp(service, CATALOG.operations.get(name)!, input, { "X-Api-Key": key });
+
+/** The time has come. */
+async function fire(id: string): Promise<void> {
+  await scenario.comeDue(id);
+  await scenario.work();
+}
+
+test("each column that a caller writes is approved, or is known to reach nobody", () => {
+  const approvedNames = Object.values(APPROVED_COLUMNS).flatMap((columns) => Object.keys(columns));
+  const writable = Object.entries(campaigns.columns).flatMap(([name, { write }]) =>
+    write === "never" ? [] : [name],
+  );
+  const harmless = ["name", "throttle_per_minute", "max_send_errors", "priority", "archived_at"];
+  expect(approvedNames.toSorted()).toEqual(writable.filter((name) => !harmless.includes(name)).toSorted());
+});
+
+describe("a confirmation", () => {
+  test("is kept with the campaign: the state, its number, and who gave it", async () => {
+    const { id } = await approved();
+    expect((await scenario.get(id)).approved).toMatchObject({
+      by: { type: "api_key", id: expect.any(String) },
+      at: expect.any(String),
+      content_hash: expect.stringMatching(/^[0-9a-f]{64}$/),
+      audience_hash: expect.stringMatching(/^[0-9a-f]{64}$/),
+      flags: [],
+      count: 4,
+    });
+  });
+
+  test("names the campaign, its hour and zone, the rules that are off, the test, the holdout and the provider", async () => {
+    const { shown } = await approved({
+      name: "Gold weekend",
+      ignore_frequency_cap: true,
+      holdout_percent: 10,
+      goal: { event: "deposit" },
+      ab_test: {
+        variants: [{ id: "a" }, { id: "b", subject: "Other" }],
+        metric: "conversion",
+        test_percent: 50,
+      },
+    });
+    expect(shown).toMatch(
+      /"Gold weekend" by email on \w+, \w+ \d+, 20\d\d, \d\d:\d\d \(America\/New_York\)\./,
+    );
+    expect(shown).toContain("OFF for it: frequency rules (ignore_frequency_cap)");
+    expect(shown).toContain(
+      "50 % get the variants a, b; after 240 minutes the rest get the best by conversion",
+    );
+    expect(shown).toContain("Held out: 10 % get nothing.");
+    expect(shown).toContain("Provider: the built-in mailbox");
+    expect(shown).toContain('One message of them: "Approved subject"');
+  });
+});
+
+describe("what was approved goes out", () => {
+  test("as it was approved", async () => {
+    const { id } = await approved();
+    await fire(id);
+    expect(await scenario.tally(id)).toEqual({ sent: 4 });
+  });
+
+  test("with an audience that has grown by no more than the property allows", async () => {
+    const { id } = await approved();
+    await scenario.player({ email: "new@example.com", tier: "Gold" });
+    await fire(id);
+    expect(await scenario.tally(id)).toEqual({ sent: 5 });
+  });
+
+  test("with whatever a program has made of it over REST since, which approves that", async () => {
+    const { id, template, gold } = await approved();
+    await scenario.call("update_template", { id: template, subject: "By a program" });
+    await scenario.call("update_campaign", { id, preheader: "By a program" });
+    await scenario.call("update_segment", {
+      id: gold,
+      conditions: [{ field: "tier", operator: "in", value: ["Gold", "Silver"] }],
+    });
+    expect((await scenario.get(id)).approved).toMatchObject({ by: { type: "system" }, count: null });
+    await fire(id);
+    expect(await scenario.tally(id)).toEqual({ sent: 5 });
+  });
+});
+
+/** Everything by which a call changes what the approved campaign sends, to whom, when or how. */
+const CHANGES: [string, (made: Approved) => [string, Fields]][] = [
+  ["another subject", ({ id }) => ["update_campaign", { id, subject: "Nobody approved this" }]],
+  ["another body", ({ id }) => ["update_campaign", { id, body_html: "<p>Nobody approved this</p>" }]],
+  ["another sender", ({ id }) => ["update_campaign", { id, from_email: "evil@example.com" }]],
+  ["everybody", ({ id }) => ["update_campaign", { id, audience: "all", segment_id: null }]],
+  ["no exclusions", ({ gold }) => ["update_segment", { id: gold, exclude_segment_ids: [] }]],
+  [
+    "wider rules",
+    ({ gold }) => ["update_segment", { id: gold, conditions: [{ field: "email", operator: "is_set" }] }],
+  ],
+  [
+    "a segment of another kind",
+    ({ vips }) => [
+      "update_segment",
+      { id: vips, type: "dynamic", conditions: [{ field: "tier", operator: "eq", value: "None" }] },
+    ],
+  ],
+  [
+    "another text in the template",
+    ({ template }) => ["update_template", { id: template, html: "<p>Evil</p>" }],
+  ],
+  [
+    "another subject in the template",
+    ({ template }) => ["update_template", { id: template, subject: "Evil" }],
+  ],
+  ["no frequency rules", ({ id }) => ["update_campaign", { id, ignore_frequency_cap: true }]],
+  ["no holdout", ({ id }) => ["update_campaign", { id, holdout_percent: 90 }]],
+  ["other tags", ({ id }) => ["update_campaign", { id, tags: ["uncapped"] }]],
+  [
+    "variants",
+    ({ id }) => [
+      "update_campaign",
+      {
+        id,
+        goal: { event: "deposit" },
+        ab_test: { variants: [{ id: "a", subject: "Evil" }, { id: "b" }], metric: "conversion" },
+      },
+    ],
+  ],
+  ["links with other parameters", ({ id }) => ["update_campaign", { id, utm: { source: "evil" } }]],
+  [
+    "another time",
+    ({ id, gold }) => [
+      "schedule_campaign",
+      { campaign_id: id, segment_id: gold, scheduled_at: new Date(Date.now() + 86_400_000).toISOString() },
+    ],
+  ],
+  ["no segment", ({ vips }) => ["delete_segment", { id: vips }]],
+  ["sending at once", ({ id }) => ["send_campaign", { campaignId: id }]],
+];
+
+describe("an agent that changes what was approved", () => {
+  test.each(CHANGES)(
+    "is asked first, and approves the new state by the confirmation: %s",
+    async (_, change) => {
+      const made = await approved();
+      const before = await scenario.get(made.id);
+      const [name, input] = change(made);
+      const asked = await agent(name, input);
+      expect(asked.data, JSON.stringify(asked.data)).toMatchObject({ confirmation_required: true });
+      expect(asked.data).not.toHaveProperty("success");
+      const isPlain = !["schedule_campaign", "send_campaign"].includes(name);
+      if (isPlain) {
+        expect(asked.data.message).toMatch(/This changes what \d+ people \(\d+ in the audience\) get on /);
+      }
+      expect(await scenario.get(made.id)).toEqual(before);
+      const done = await agent(name, { ...input, confirm_token: asked.data.confirm_token });
+      expect(done.isError, JSON.stringify(done.data)).toBe(false);
+      expect(done.data).not.toHaveProperty("confirmation_required");
+      const { approved: now } = await scenario.get(made.id);
+      expect(now).not.toEqual(before.approved);
+      if (name === "delete_segment") return;
+      await fire(made.id);
+      expect((await scenario.get(made.id)).status).not.toBe("paused");
+    },
+  );
+
+  test("is not asked about what reaches nobody in another way", async () => {
+    const { id, gold } = await approved();
+    for (const [name, input] of [
+      ["update_campaign", { id, name: "Renamed" }],
+      ["update_segment", { id: gold, name: "Renamed", description: "By an agent" }],
+    ] as const) {
+      const done = await agent(name, input);
+      expect(done.data, name).toMatchObject({ id: input.id, name: "Renamed" });
+    }
+  });
+
+  test("may take a campaign back to draft, and it goes to nobody", async () => {
+    const { id } = await approved();
+    const done = await agent("update_campaign", { id, scheduled_at: null });
+    expect(done.data).toMatchObject({ status: "draft", approved: null });
+  });
+});
+
+describe("what differs from the approval when the time comes", () => {
+  test.each([
+    [
+      "content",
+      (made: Approved) => sqlOf(made, "update templates set subject = 'Evil' where id = ", made.template),
+    ],
+    [
+      "audience",
+      (made: Approved) =>
+        sqlOf(made, "update segments set exclude_segment_ids = '{}' where id = ", made.gold),
+    ],
+    [
+      "flag",
+      (made: Approved) => sqlOf(made, "update campaigns set is_transactional = true where id = ", made.id),
+    ],
+  ])("pauses the campaign, by whatever way its %s was changed", async (_, change) => {
+    const made = await approved();
+    const endpoint = await scenario.call("create_webhook_endpoint", {
+      url: "https://example.com/hook",
+      events: ["campaign.paused"],
+    });
+    await change(made);
+    await fire(made.id);
+    expect(await scenario.get(made.id)).toMatchObject({
+      status: "paused",
+      status_reason: expect.stringMatching(/^changed since it was approved: /),
+      started_at: null,
+    });
+    expect(await scenario.sends(made.id)).toEqual([]);
+    const told = await scenario.query(
+      (sql) => sql<{ type: string }[]>`select type from outbox where property_id = ${scenario.id}`,
+    );
+    expect(told).toMatchObject([{ type: "campaign.paused" }]);
+    expect(endpoint.events).toEqual(["campaign.paused"]);
+  });
+
+  test("pauses it when the audience has grown further than the property allows, and says so", async () => {
+    const { id } = await approved();
+    await scenario.player({ email: "new1@example.com", tier: "Gold" });
+    await scenario.player({ email: "new2@example.com", tier: "Gold" });
+    await fire(id);
+    expect(await scenario.get(id)).toMatchObject({
+      status: "paused",
+      status_reason: "changed since it was approved: the audience, which has grown from 4 to 6 players",
+    });
+  });
+
+  test("waits for somebody who resumes it, which approves what there is", async () => {
+    const { id } = await approved();
+    await scenario.player({ email: "new1@example.com", tier: "Gold" });
+    await scenario.player({ email: "new2@example.com", tier: "Gold" });
+    await fire(id);
+    const shown = await agent("resume_campaign", { campaignId: id });
+    expect(shown.data.message).toContain("It would reach 6 of 6 players.");
+    const { confirm_token } = shown.data;
+    await agent("resume_campaign", { campaignId: id, confirm_token });
+    await scenario.work();
+    expect(await scenario.tally(id)).toEqual({ sent: 6 });
+  });
+});
+
+async function sqlOf(_: unknown, statement: string, id: string): Promise<void> {
+  const { raw } = await import("#db/sql.ts");
+  await scenario.query((sql) => sql`${raw(statement)} ${id}`);
+}
+
+test("what an agent has sent at once is compared once more before its audience is planned", async () => {
+  const { id, template } = await approved();
+  const shown = await agent("send_campaign", { campaignId: id });
+  await agent("send_campaign", { campaignId: id, confirm_token: shown.data.confirm_token });
+  await sqlOf(null, "update templates set html = '<p>Evil</p>' where id = ", template);
+  await scenario.work();
+  expect(await scenario.get(id)).toMatchObject({ status: "paused" });
+  expect(await scenario.sends(id)).toEqual([]);
+});
+
+describe("an agent that tries everything", () => {
+  test("gets nothing to anybody but what was approved", async () => {
+    const made = await approved();
+    const before = await scenario.get(made.id);
+    for (const [, change] of CHANGES) {
+      const [name, input] = change(made);
+      // Once without a token, and once with one that was given for something else.
+      const { data } = await agent(name, input);
+      const elsewhere = await agent("update_campaign", {
+        id: made.id,
+        tags: ["other"],
+        confirm_token: data.confirm_token,
+      });
+      expect(elsewhere, name).toMatchObject({ isError: true, data: { code: "invalid" } });
+    }
+    expect(await scenario.get(made.id)).toEqual(before);
+    await fire(made.id);
+    const mails = await scenario.sends(made.id);
+    expect(mails.map(({ status }) => status)).toEqual(["sent", "sent", "sent", "sent"]);
+  });
+
+  test("is asked about a list that a campaign was approved with, by whatever way it changes it", async () => {
+    const made = await approved();
+    const eve = await scenario.player({ email: "late@example.com", tier: "Gold" });
+    const member = { segment_id: made.vips, player_id: eve };
+    const words =
+      /changes the list "VIPs", and with it who gets the campaign "Weekend"\. It was approved for 4 players/;
+    const added = await agent("create_segment_member", member);
+    expect(added.data).toMatchObject({ confirmation_required: true, message: expect.stringMatching(words) });
+    const rows = [{ player_id: "X-1", email: "x1@example.com" }];
+    const imported = await agent("create_import_job", { rows, segment_id: made.vips });
+    expect(imported.data).toMatchObject({
+      confirmation_required: true,
+      message: expect.stringMatching(words),
+    });
+    expect(await scenario.call("list_segment_members", {})).toEqual([]);
+    const { id } = await scenario.call("create_segment_member", member);
+    const removed = await agent("delete_segment_member", { id });
+    expect(removed.data).toMatchObject({
+      confirmation_required: true,
+      message: expect.stringMatching(words),
+    });
+  });
+
+  test("is asked about a segment that stands behind the campaign's own", async () => {
+    const made = await approved();
+    const inner = await scenario.call("create_segment", {
+      name: "Inner",
+      conditions: [{ field: "tier", operator: "eq", value: "Gold" }],
+    });
+    await scenario.call("update_segment", {
+      id: made.gold,
+      conditions: [{ field: `segment.${inner.id}`, operator: "in_segment" }],
+    });
+    const conditions = [{ field: "email", operator: "is_set" }];
+    const asked = await agent("update_segment", { id: inner.id, conditions });
+    expect(asked.data).toMatchObject({ confirmation_required: true });
+    expect(asked.data.message).toContain('the rules of the segment "Inner"');
+  });
+
+  test("is asked about the flags of a campaign that is sending already", async () => {
+    const made = await approved();
+    const sending = await scenario.planned(1, { name: "Under way" });
+    expect((await scenario.get(sending)).status).toBe("sending");
+    const asked = await agent("update_campaign", { id: sending, tags: ["uncapped"] });
+    expect(asked.data).toMatchObject({ confirmation_required: true });
+    expect(asked.data.message).toContain("those who have not got it yet");
+    expect((await agent("update_campaign", { id: made.id, priority: 5 })).data).toMatchObject({
+      priority: 5,
+    });
+  });
+
+  test("tests no other content than it was asked about", async () => {
+    await approved();
+    const { email } = await service.signIn();
+    await service.call("grant_membership", {
+      property_id: scenario.id,
+      user_id: (await service.call("list_users", {})).users.find((one: Fields) => one.email === email).id,
+      role: "manager",
+    });
+    const campaignId = await scenario.campaign();
+    const input = { campaignId, to: email };
+    const { confirm_token } = (await agent("send_test_message", input)).data;
+    const sent = await agent("send_test_message", { ...input, confirm_token });
+    expect(sent.data, JSON.stringify(sent.data)).toMatchObject({ success: true });
+    expect((await agent("update_campaign", { id: campaignId, subject: "Evil" })).data).toMatchObject({
+      subject: "Evil",
+    });
+    await scenario.work();
+    const test = await scenario.call("get_campaign_send", { id: sent.data.send_id as string });
+    expect(test).toMatchObject({ status: "failed", error_code: "content_changed" });
+  });
+});

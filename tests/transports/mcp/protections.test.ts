@@ -1,0 +1,331 @@
+import { randomUUID } from "node:crypto";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { isGrave, mayAsk } from "#runtime/operation/operation.ts";
+import { CATALOG } from "#tools/catalog.ts";
+import { onceOverMcp } from "../../support/operation-calls.ts";
+import { newScenario, type Scenario } from "../../support/scenario.ts";
+import { startService, type TestService } from "../../support/service.ts";
+
+let service: TestService;
+let scenario: Scenario;
+let key: string;
+beforeAll(async () => {
+  service = await startService({ role: "web" });
+  scenario = await newScenario(service);
+  ({ api_key: key } = await service.call("create_api_key", {
+    property_id: scenario.id,
+    name: "agent",
+    rate_limit: 1_000_000,
+  }));
+});
+afterAll(() => service?.stop());
+
+type Fields = Record<string, unknown>;
+
+const agent = (name: string, input: Fields) =>
+  onceOverMcp(service, CATALOG.operations.get(name)!, input, { "X-Api-Key": key });
+
+const unique = () => randomUUID().slice(0, 8);
+const make = async (name: string, input: Fields): Promise<string> => (await scenario.call(name, input)).id;
+
+const weeklyCap = () =>
+  make("create_frequency_rule", { channel: "sms", max_sends: 2, window_count: 1, window_unit: "week" });
+const daytime = () =>
+  make("create_quiet_hours_rule", {
+    country: "NZ",
+    channel: ["sms"],
+    open_local: "09:00",
+    close_local: "20:00",
+  });
+const hook = (fields: Fields = {}) =>
+  make("create_webhook_endpoint", { url: "https://example.com/hook", events: ["*"], ...fields });
+const vendor = () => make("create_message_provider", { channel: "email", kind: "mailbox", name: unique() });
+const draft = () => scenario.campaign({ name: unique() });
+
+/** What weakens a protection, each with words that the person who is asked must read. */
+const WEAKENING: [string, () => Promise<[string, Fields]>, RegExp][] = [
+  [
+    "a cap that is switched off",
+    async () => ["update_frequency_rule", { id: await weeklyCap(), is_active: false }],
+    /loosens a frequency rule: is_active true becomes false/,
+  ],
+  [
+    "a cap of more messages",
+    async () => ["update_frequency_rule", { id: await weeklyCap(), max_sends: 20 }],
+    /max_sends 2 becomes 20/,
+  ],
+  [
+    "a cap of a shorter window",
+    async () => ["update_frequency_rule", { id: await weeklyCap(), window_unit: "day" }],
+    /window_unit "week" becomes "day"/,
+  ],
+  [
+    "a cap of another channel",
+    async () => ["update_frequency_rule", { id: await weeklyCap(), channel: "email" }],
+    /channel "sms" becomes "email"/,
+  ],
+  [
+    "a cap of one tag",
+    async () => ["update_frequency_rule", { id: await weeklyCap(), tag: "never" }],
+    /tag null becomes "never"/,
+  ],
+  [
+    "longer hours",
+    async () => ["update_quiet_hours_rule", { id: await daytime(), close_local: "23:30" }],
+    /loosens a rule of quiet hours: close_local "20:00" becomes "23:30"/,
+  ],
+  [
+    "hours of fewer channels",
+    async () => ["update_quiet_hours_rule", { id: await daytime(), channel: ["voice"] }],
+    /channel \["sms"\] becomes \["voice"\]/,
+  ],
+  [
+    "new hours beside those there are",
+    async () => ["create_quiet_hours_rule", { country: "NZ", open_local: "00:00", close_local: "24:00" }],
+    /may open hours/,
+  ],
+  [
+    "personal data to a receiver",
+    async () => [
+      "create_webhook_endpoint",
+      { url: "https://evil.example/all", events: ["*"], include_pii: true },
+    ],
+    /go to "https:\/\/evil\.example\/all" from now on, with the events \*/,
+  ],
+  [
+    "personal data to a receiver that had none",
+    async () => ["update_webhook_endpoint", { id: await hook(), include_pii: true }],
+    /include_pii/,
+  ],
+  [
+    "personal data to another receiver",
+    async () => [
+      "update_webhook_endpoint",
+      { id: await hook({ include_pii: true }), url: "https://evil.example/all" },
+    ],
+    /evil\.example/,
+  ],
+  [
+    "a new provider",
+    async () => ["create_message_provider", { channel: "email", kind: "mailbox", name: "Evil" }],
+    /Messages by email may leave by the provider "Evil" \(mailbox\)/,
+  ],
+  [
+    "another sender of a provider",
+    async () => ["update_message_provider", { id: await vendor(), from_address: "evil@example.com" }],
+    /changes its from_address/,
+  ],
+  [
+    "a campaign that frequency rules do not hold back",
+    async () => ["update_campaign", { id: await draft(), ignore_frequency_cap: true }],
+    /switches a rule off for the campaign "[0-9a-f]{8}": frequency rules do not hold it back/,
+  ],
+  [
+    "a transactional campaign",
+    async () => ["create_campaign", { name: "Receipt", audience: "all", is_transactional: true }],
+    /is_transactional/,
+  ],
+  [
+    "an import over what is there",
+    async () => {
+      const player_id = unique();
+      await make("create_player", { player_id });
+      return [
+        "create_import_job",
+        { rows: [{ player_id, email: "a@example.com" }, { player_id: unique() }] },
+      ];
+    },
+    /go over those of 1 players who are there already/,
+  ],
+  [
+    "a word that is no STOP any more",
+    async () => [
+      "update_sms_keyword",
+      {
+        id: await make("create_sms_keyword", { text: `halt ${unique()}`, action: "stop" }),
+        action: "ignore",
+      },
+    ],
+    /are read as ignore from now on/,
+  ],
+];
+
+describe("what weakens a protection", () => {
+  test.each(WEAKENING)("is asked about, and not done: %s", async (_, making, words) => {
+    const [name, input] = await making();
+    const { table } = CATALOG.operations.get(name)!.crud!;
+    const rows = () => scenario.call(`list_${table.name}`, { limit: 1000 });
+    const before = await rows();
+    const asked = await agent(name, input);
+    expect(asked.data, JSON.stringify(asked.data)).toMatchObject({ confirmation_required: true });
+    expect(asked.data).not.toHaveProperty("success");
+    expect(asked.data).not.toHaveProperty("secret");
+    expect(asked.data.message).toMatch(words);
+    expect(await rows()).toEqual(before);
+    const { confirm_token } = asked.data;
+    const done = await agent(name, { ...input, confirm_token });
+    expect(done.data, JSON.stringify(done.data)).toMatchObject({ id: expect.any(String) });
+    expect(done.data).not.toHaveProperty("confirmation_required");
+    expect(await rows()).not.toEqual(before);
+  });
+
+  test.each<[string, () => Promise<[string, Fields]>]>([
+    ["a stricter cap", async () => ["update_frequency_rule", { id: await weeklyCap(), max_sends: 1 }]],
+    ["a note on a cap", async () => ["update_frequency_rule", { id: await weeklyCap(), source_note: "Law" }]],
+    ["shorter hours", async () => ["update_quiet_hours_rule", { id: await daytime(), open_local: "10:00" }]],
+    [
+      "a receiver without personal data",
+      async () => ["create_webhook_endpoint", { url: "https://example.com/hook", events: ["*"] }],
+    ],
+    ["an import of new players", async () => ["create_import_job", { rows: [{ player_id: unique() }] }]],
+    ["a draft", async () => ["create_campaign", { name: unique(), audience: "all" }]],
+    [
+      "an import that fills blanks",
+      async () => ["create_import_job", { rows: [{ player_id: unique() }], on_conflict: "fill_blanks" }],
+    ],
+    ["a word that stops", async () => ["create_sms_keyword", { text: `no ${unique()}`, action: "stop" }]],
+  ])("is not what is done at once: %s", async (_, making) => {
+    const [name, input] = await making();
+    const done = await agent(name, input);
+    expect(done.data, JSON.stringify(done.data)).toMatchObject({ id: expect.any(String) });
+    expect(done.data).not.toHaveProperty("confirmation_required");
+  });
+
+  test("acts at once over REST, where programs have decided", async () => {
+    const headers = { "X-Api-Key": key };
+    const path = `/api/frequency_rules/${await weeklyCap()}`;
+    const done = await service.request("PATCH", path, { body: { is_active: false }, headers });
+    expect([done.status, done.body.is_active]).toEqual([200, false]);
+  });
+
+  test("is asked about once more where it is another by the time that it is confirmed", async () => {
+    const id = await weeklyCap();
+    const input = { id, max_sends: 20 };
+    const { confirm_token } = (await agent("update_frequency_rule", input)).data;
+    await scenario.call("update_frequency_rule", { id, max_sends: 1 });
+    const again = await agent("update_frequency_rule", { ...input, confirm_token });
+    expect(again.data).toMatchObject({ confirmation_required: true });
+    expect(again.data.message).toContain("It has changed since that preview.");
+    expect(again.data.message).toContain("max_sends 1 becomes 20");
+  });
+
+  test("resolves a review of a text by a person's word alone", async () => {
+    const text = { propertyId: scenario.id, from: "+17025550142", text: "I'm at the bus stop" };
+    const { message_id: messageId } = await scenario.call("receive_sms", text);
+    const asked = await agent("resolve_sms_review", { messageId, decision: "revoke" });
+    expect(asked.data).toMatchObject({ confirmation_required: true });
+    expect(asked.data.message).toContain("gets no more texts");
+  });
+
+  test("of the property's own settings is asked of its manager's agent", async () => {
+    const { token } = await service.signIn({ role: "manager" });
+    const told = await onceOverMcp(
+      service,
+      CATALOG.operations.get("update_property")!,
+      { propertyId: service.tenant.id, email_consent_mode: "opt_out", min_age: 18 },
+      { "X-Api-Key": null, Authorization: `Bearer ${token}` },
+    );
+    expect(told.data).toMatchObject({ confirmation_required: true });
+    expect(told.data.message).toContain('min_age 18, email_consent_mode "opt_out"');
+  });
+});
+
+describe("what is asked about a person", () => {
+  test("names the number, the name, the counts and whether it can be undone", async () => {
+    const email = `${unique()}@example.com`;
+    const id = await scenario.player({
+      email,
+      player_id: `H-${unique()}`,
+      first_name: "Zoë",
+      last_name: "Smith",
+    });
+    const { player_id } = await scenario.call("get_player", { id });
+    const deleted = await agent("delete_player", { id });
+    expect(deleted.data.message).toContain(
+      `the player "${player_id}", "Zoë Smith", with 0 messages, 1 consent`,
+    );
+    expect(deleted.data.message).toContain("restore_player brings the player back for 30 days.");
+    const erased = await agent("data_deletion", { playerId: id });
+    expect(erased.data.message).toContain(
+      `erases the player "${player_id}", "Zoë Smith" for good. It cannot be undone.`,
+    );
+    expect(erased.data.message).toMatch(/Deleted: .+\. Kept without the person: .*consent_records 1/);
+    expect((await scenario.call("get_player", { id })).email).toBe(email);
+  });
+
+  test("shows a key that is masked no whole name", async () => {
+    const id = await scenario.player({
+      email: `${unique()}@example.com`,
+      first_name: "Zelda",
+      last_name: "Smith",
+    });
+    const masked = await service.call("create_api_key", {
+      property_id: scenario.id,
+      name: "masked",
+      pii_masked: true,
+    });
+    const operation = CATALOG.operations.get("delete_player")!;
+    const told = await onceOverMcp(service, operation, { id }, { "X-Api-Key": masked.api_key });
+    expect(told.data.message).toContain('"Z••• S•••"');
+    expect(JSON.stringify(told.data)).not.toContain("Zelda");
+  });
+
+  test("names the record that is deleted", async () => {
+    const rule = await agent("delete_frequency_rule", { id: await weeklyCap() });
+    expect(rule.data.message).toMatch(
+      /deletes the frequency rule \(channel "sms", max_sends 2, .+\)\. It cannot/,
+    );
+    const segment = await make("create_segment", {
+      name: "Whales",
+      conditions: [{ field: "adt", operator: "gt", value: 1000 }],
+    });
+    expect((await agent("delete_segment", { id: segment })).data.message).toContain('the segment "Whales"');
+  });
+});
+
+/** Writes of agents that nobody is asked about, each with the reason. */
+const AT_ONCE = {
+  cancel_campaign: "it stops messages",
+  consent_revoke: "it stops messages",
+  create_api_key: "a manager's, and never one that is asked less",
+  create_custom_field: "data",
+  create_dnc_entry: "it stops messages",
+  create_frequency_rule: "it stops messages",
+  create_player: "data",
+  create_player_event: "data",
+  create_privacy_request: "data",
+  create_property: "a property of its own",
+  create_segment: "no campaign has it yet",
+  create_social_share: "data",
+  create_suppression: "it stops messages",
+  create_template: "no campaign has it yet",
+  create_user: "an operator's",
+  create_validation_job: "data",
+  duplicate_campaign: "a draft",
+  grant_membership: "an operator's",
+  pause_all_sending: "it stops messages",
+  pause_campaign: "it stops messages",
+  redeliver_webhook: "to a receiver that was asked about",
+  replay_webhooks: "to a receiver that was asked about",
+  restore_player: "it undoes a removal",
+  rotate_signing_key: "an operator's",
+  rotate_webhook_secret: "to the caller alone",
+  set_legal_hold: "it keeps data",
+  test_webhook: "without personal data",
+  unschedule_campaign: "it stops messages",
+  unsubscribe: "it stops messages",
+  update_custom_field: "data",
+  update_player: "data",
+  update_privacy_request: "data",
+  update_social_share: "data",
+  update_user: "an operator's",
+} satisfies Record<string, string>;
+
+test("each write of the catalog is always asked about, asks by itself, or is known to need nobody", () => {
+  const writes = [...CATALOG.operations.values()].filter(
+    ({ effect, access }) => effect !== "read" && access !== "public",
+  );
+  const silent = writes.filter((operation) => !mayAsk(operation)).map(({ name }) => name);
+  expect(silent.toSorted()).toEqual(Object.keys(AT_ONCE).toSorted());
+  expect(writes.filter(isGrave).length).toBeGreaterThan(20);
+});

@@ -1,0 +1,83 @@
+import { z } from "zod";
+import { canonicalHash } from "#runtime/funnel/audit.ts";
+import { timestamp } from "#runtime/operation/columns.ts";
+import type { Context } from "#runtime/operation/context.ts";
+
+/** The parts of what people approve. */
+export const PARTS = ["content", "audience", "channel", "time", "flags", "provider", "variants"] as const;
+type Part = (typeof PARTS)[number];
+
+/** What is to be approved: the fields of each part, each with the words that name it. */
+export type Approvable = Readonly<Record<Part, Readonly<Record<string, { words: string; value: unknown }>>>>;
+
+/** As a record keeps it: hashes alone, so that nobody's data stays behind in it. */
+export const Prints = z.record(
+  z.string(),
+  z.record(z.string(), z.object({ words: z.string(), hash: z.string() })),
+);
+export type Prints = z.output<typeof Prints>;
+
+/** An approval as its record answers it. */
+export const Approval = z.object({
+  by: z
+    .object({ type: z.string(), id: z.uuid().nullable() })
+    .describe("The credential of the approving call"),
+  at: timestamp(),
+  content_hash: z.string(),
+  audience_hash: z.string(),
+  flags: z.array(z.string()).describe("Flags that are on"),
+  count: z.int().nullable().describe("Players of the audience that were shown; null where nobody was asked"),
+});
+export type Approval = z.output<typeof Approval>;
+
+const hashOf = (value: unknown) => canonicalHash({ value }).toString("hex");
+
+/** The hash of each field. */
+export function printsOf(approvable: Approvable): Prints {
+  const parts = PARTS.map((part) => {
+    const fields = Object.entries(approvable[part]).map(([name, { words, value }]) => [
+      name,
+      { words, hash: hashOf(value) },
+    ]);
+    return [part, Object.fromEntries(fields)];
+  });
+  return Object.fromEntries(parts);
+}
+
+/** Names the fields that are not as they were approved. Parts that `present` leaves out are not compared. */
+export function changesSince(approved: Prints | null, present: Prints): string[] {
+  if (approved === null) return ["nobody has approved it"];
+  const changes = Object.entries(present).flatMap(([part, fields]) => {
+    const before = approved[part] ?? {};
+    const names = [...new Set([...Object.keys(before), ...Object.keys(fields)])];
+    return names.flatMap((name) =>
+      before[name]?.hash === fields[name]?.hash ? [] : [(fields[name] ?? before[name])!.words],
+    );
+  });
+  return [...new Set(changes)];
+}
+
+/** The approval that this call gives. */
+export function approvalOf(
+  { call, now }: Pick<Context, "call" | "now">,
+  prints: Prints,
+  { flags, count }: Pick<Approval, "flags" | "count">,
+): Approval {
+  return {
+    by: { type: call.actor.type, id: call.actor.id },
+    at: new Date(now()).toISOString(),
+    content_hash: hashOf(prints.content ?? {}),
+    audience_hash: hashOf(prints.audience ?? {}),
+    flags,
+    count,
+  };
+}
+
+/** Whether an audience has grown so much since it was approved that it is another one. */
+export function hasOutgrown(
+  { property }: Pick<Context, "property">,
+  approved: number,
+  present: number,
+): boolean {
+  return present > approved * (1 + property.approval_growth_percent / 100);
+}

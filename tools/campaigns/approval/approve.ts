@@ -1,0 +1,57 @@
+import { toFault } from "#runtime/faults.ts";
+import { canonicalHash } from "#runtime/funnel/audit.ts";
+import type { Context } from "#runtime/operation/context.ts";
+import { approvalOf, changesSince, hasOutgrown, type Prints } from "#tools/approvals/approval.ts";
+import type { Campaign } from "#tools/campaigns/campaign/campaign.ts";
+import { countPlayers, hasAudience } from "#tools/campaigns/planning/audience.ts";
+import { campaignPrints } from "./state.ts";
+
+/** A confirmed operation counts the audience again, which is linear in it. */
+export const CONFIRMED_DEADLINE_MS = 15_000;
+
+/** The state that a call would have approved. */
+export interface Present {
+  prints: Prints;
+  /** Players of the audience; null where no agent asks, and once the audience is planned. */
+  count: number | null;
+}
+
+/** The campaign's state as it is now. */
+export async function presentState(context: Context, campaign: Campaign): Promise<Present> {
+  const prints = await campaignPrints(context, campaign);
+  const isCounted = context.call.transport === "mcp" && campaign.started_at === null && hasAudience(campaign);
+  return { prints, count: isCounted ? await countPlayers(context, campaign).catch(nullIfRefused) : null };
+}
+
+/** Sending refuses an audience whose rules name what is not there any more. */
+function nullIfRefused(error: unknown): null {
+  if (toFault(error).status >= 500) throw error;
+  return null;
+}
+
+/** What a confirmation of this state is about. */
+export function stateOf({ id }: Pick<Campaign, "id">, present: Present): string {
+  return canonicalHash({ id, ...present }).toString("hex");
+}
+
+/** The columns by which a campaign keeps what this call approves. A program is shown no number, and approves none. */
+export function approving(context: Context, campaign: Campaign, { prints, count }: Present) {
+  const { ignore_frequency_cap, is_transactional } = campaign;
+  const flags = Object.entries({ ignore_frequency_cap, is_transactional }).flatMap(([flag, on]) =>
+    on ? [flag] : [],
+  );
+  const shown = context.call.confirmation ? count : null;
+  return { approved: approvalOf(context, prints, { flags, count: shown }), approved_state: prints };
+}
+
+/** In words, how the campaign differs from what was approved: nothing may be sent then. */
+export async function unapproved(context: Context, campaign: Campaign): Promise<string[]> {
+  const { time: _, ...prints } = await campaignPrints(context, campaign);
+  // Not the time: it has come, and schedule_campaign alone writes it, which asks.
+  const changes = changesSince(campaign.approved_state, prints);
+  const approved = campaign.approved?.count ?? null;
+  if (changes.length > 0 || approved === null || campaign.started_at !== null) return changes;
+  const count = await countPlayers(context, campaign);
+  if (!hasOutgrown(context, approved, count)) return [];
+  return [`the audience, which has grown from ${approved} to ${count} players`];
+}

@@ -1,0 +1,47 @@
+import type { Context } from "#runtime/operation/context.ts";
+import { changesSince } from "#tools/approvals/approval.ts";
+import { type Campaign, findCampaign } from "#tools/campaigns/campaign/campaign.ts";
+import { approving, presentState, stateOf } from "./approve.ts";
+import { campaignPrints, segmentKey, templateKey } from "./state.ts";
+import { changeWords } from "./words.ts";
+
+/**
+ * Compares the campaigns that are to be sent with what was approved, behind a call that has changed these records. An
+ * agent has to ask about each difference. Any other call approves the new state.
+ */
+export async function keepApprovals(context: Context, ids: string[]): Promise<void> {
+  for (const id of await approvedCampaigns(context, ids)) {
+    const campaign = await findCampaign(context, id);
+    const changes = changesSince(campaign.approved_state, await campaignPrints(context, campaign));
+    if (changes.length > 0) await approveAnew(context, campaign, changes);
+  }
+}
+
+/** The campaigns on their way to people that are one of these records, or were approved with one of them. */
+async function approvedCampaigns({ sql, property }: Context, ids: string[]): Promise<string[]> {
+  const found = await sql<{ id: string }[]>`
+    select id from campaigns
+    where property_id = ${property.id} and deleted_at is null and approved_state is not null
+      and status in ('scheduled', 'queued', 'sending', 'paused')
+      and (id = any(${ids}::uuid[])
+        or jsonb_exists_any(approved_state -> 'content', ${ids.map(templateKey)}::text[])
+        or jsonb_exists_any(approved_state -> 'audience', ${ids.map(segmentKey)}::text[]))
+    order by id`;
+  return found.map(({ id }) => id);
+}
+
+async function approveAnew(context: Context, campaign: Campaign, changes: string[]): Promise<void> {
+  const { sql, property, ask } = context;
+  const present = await presentState(context, campaign);
+  ask?.({
+    state: stateOf(campaign, present),
+    sentences: () => changeWords(context, campaign, changes),
+  });
+  const { approved, approved_state } = approving(context, campaign, present);
+  // A program that changes the content leaves the number that a person was shown.
+  const isSameAudience = campaign.approved?.audience_hash === approved.audience_hash;
+  const count = approved.count ?? (isSameAudience ? (campaign.approved?.count ?? null) : null);
+  await sql`
+    update campaigns set approved = ${{ ...approved, count }}::jsonb, approved_state = ${approved_state}::jsonb
+    where property_id = ${property.id} and id = ${campaign.id}`;
+}

@@ -1,0 +1,96 @@
+import { z } from "zod";
+import { Fault } from "#runtime/faults.ts";
+import type { Context } from "#runtime/operation/context.ts";
+import { tool } from "#runtime/operation/operation.ts";
+import { holdIfChanged } from "./approval/hold.ts";
+import { findCampaign } from "./campaign/campaign.ts";
+import { changeStatus } from "./campaign/states.ts";
+import fireCampaign from "./fire-campaign.job.ts";
+import { lockPause, type PropertyPause } from "./pause/property-pause.ts";
+import planCampaign from "./plan-campaign.job.ts";
+
+const MOST_NAMED = 20;
+
+export default tool({
+  name: "resume_all_sending",
+  title: "Resume all sending",
+  description:
+    "Ends pause_all_sending: campaigns that it had paused go on where they stopped, and scheduled ones whose time has come start. A campaign that was changed since it was approved stays paused.",
+  scope: "write",
+  effect: "contact",
+  property: "propertyId",
+  input: { propertyId: z.uuid() },
+  output: z.object({
+    success: z.literal(true),
+    resumed: z.int().describe("Campaigns that go on"),
+    held: z.int().describe("Campaigns that stay paused, because they were changed since they were approved"),
+    due: z.int().describe("Scheduled campaigns that start now"),
+  }),
+  faults: ["conflict"],
+  async handler(context, _input) {
+    const { sql, property } = context;
+    const pause = await lockPause(context, "alone");
+    if (!pause)
+      throw new Fault("conflict", { message: "Sending is not paused: pause_all_sending does that." });
+    const [waiting, due] = [await pausedBy(context, pause), await dueCampaigns(context)];
+    const ids = [...waiting, ...due].map(({ id }) => id);
+    context.ask?.({ state: `${pause.id} ${ids.join(" ")}`, sentences: () => wordsOf(pause, waiting, due) });
+    await sql`
+      update sending_pauses set is_open = false, updated_at = now()
+      where property_id = ${property.id} and id = ${pause.id}`;
+    let held = 0;
+    for (const { id } of waiting) if (!(await goOn(context, id))) held += 1;
+    for (const { id } of due) context.enqueue(fireCampaign, { campaignId: id });
+    context.audit({ entity: "sending_pauses", entityId: pause.id });
+    return { success: true as const, resumed: waiting.length - held, held, due: due.length };
+  },
+});
+
+interface Waiting {
+  id: string;
+  name: string;
+  /** Planned messages that are still to be sent. */
+  messages: number;
+}
+
+function pausedBy({ sql, property }: Context, { campaign_ids }: PropertyPause): Promise<Waiting[]> {
+  return sql<Waiting[]>`
+    select c.id, c.name, (
+      select count(*)::int from campaign_sends s
+      where s.property_id = ${property.id} and s.campaign_id = c.id and s.status in ('pending', 'deferred')) as messages
+    from campaigns c
+    where c.property_id = ${property.id} and c.id = any(${campaign_ids}::uuid[]) and c.status = 'paused'
+      and c.deleted_at is null
+    order by c.id`;
+}
+
+function dueCampaigns({ sql, property }: Context): Promise<Waiting[]> {
+  return sql<Waiting[]>`
+    select id, name, 0 as messages from campaigns
+    where property_id = ${property.id} and status = 'scheduled' and deleted_at is null
+      and coalesce(fires_at, scheduled_at) <= now()
+    order by id`;
+}
+
+/** Lets a campaign go on, unless it is not what was approved. Answers whether it goes on. */
+async function goOn(context: Context, id: string): Promise<boolean> {
+  const campaign = await findCampaign(context, id, { lock: true });
+  if (await holdIfChanged(context, campaign)) return false;
+  await changeStatus(context, id, "resume");
+  context.enqueue(planCampaign, { campaignId: id }, { dedupe: id });
+  return true;
+}
+
+function wordsOf({ since, reason }: PropertyPause, waiting: Waiting[], due: Waiting[]): string[] {
+  const named = [
+    ...waiting.map(({ name, messages }) => `${JSON.stringify(name)} goes on: ${messages} messages wait.`),
+    ...due.map(({ name }) => `${JSON.stringify(name)} starts: its time has come.`),
+  ];
+  const more = named.length - MOST_NAMED;
+  return [
+    `This ends the pause of all sending, which began at ${since}${reason === null ? "" : ` (${reason})`}.`,
+    ...named.slice(0, MOST_NAMED),
+    ...(more > 0 ? [`${more} more campaigns go on or start.`] : []),
+    ...(named.length === 0 ? ["No campaign waits."] : []),
+  ];
+}
