@@ -83,7 +83,7 @@ describe("the states of a campaign", () => {
     ["archived_at", "2026-01-02T03:04:05+00:00", ["draft", "sent", "cancelled", "failed"]],
   ])("%s can be edited only while that is of use and reaches everyone", async (field, value, allowed) => {
     for (const status of STATUSES) {
-      const id = await scenario.campaign();
+      const id = await scenario.campaign(field === "audience" ? { audience: null } : {});
       await put(id, status);
       const edit = scenario.call("update_campaign", { id, [field]: value });
       if ((allowed as string[]).includes(status))
@@ -183,12 +183,15 @@ describe("scheduling", () => {
 
   test("is refused for the past, another channel, and what is not in the property", async () => {
     const id = await scenario.campaign();
-    const sms = await scenario.campaign({ channel: "sms" });
+    const push = await scenario.campaign();
+    await scenario.query(
+      (sql) => sql`update campaigns set channel = 'push' where property_id = ${scenario.id} and id = ${push}`,
+    );
     const missing = "00000000-0000-7000-8000-000000000000";
     await expect(schedule(id, { scheduled_at: "2020-01-01T00:00:00Z" })).rejects.toMatchObject({
       code: "invalid",
     });
-    await expect(schedule(sms)).rejects.toMatchObject({ code: "invalid" });
+    await expect(schedule(push)).rejects.toMatchObject({ code: "invalid" });
     await expect(schedule(missing)).rejects.toMatchObject({ code: "not_found" });
     await expect(schedule(id, { segment_id: missing })).rejects.toMatchObject({ code: "not_found" });
     await expect(schedule(id, { property_id: service.tenant.id })).rejects.toMatchObject({
