@@ -1,3 +1,4 @@
+import "#runtime/plain-words.ts";
 import { Resolver } from "node:dns";
 import { z } from "zod";
 

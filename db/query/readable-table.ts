@@ -12,9 +12,19 @@ export type ColumnType =
   | "text[]"
   | "uuid[]";
 
+/** The one form in which a column's values are stored. */
+export interface Form {
+  /** A value as somebody writes it in that form; null for one that no record can have. `home`: the property's country. */
+  fit(text: string, home: string): string | null;
+  /** What the values are, in words. */
+  wants: string;
+}
+
 export interface ReadableColumn {
   type: ColumnType;
-  /** An SQL expression over the table's own columns, for a column that is computed at reading. */
+  /** Values are compared in this form. */
+  form?: Form;
+  /** An SQL expression over the table's own columns, for a column that is computed on the way out. */
   sql?: string;
 }
 

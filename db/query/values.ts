@@ -1,5 +1,6 @@
+import { didYouMean } from "#db/nearest.ts";
 import { isDay, isStorable, isUuid } from "#db/text.ts";
-import { type ColumnType, QueryError } from "./readable-table.ts";
+import { type ColumnType, QueryError, type ReadableTable } from "./readable-table.ts";
 
 const NUMBER = /^[+-]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?$/i;
 const INTEGER = /^[+-]?\d{1,40}$/;
@@ -37,6 +38,11 @@ export function assertText(field: string, text: string): void {
 /** A caller's text, shortened for a message. */
 export function quote(text: string): string {
   return JSON.stringify(text.length > 60 ? `${text.slice(0, 60).toWellFormed()}…` : text);
+}
+
+/** What to say of a column that the table does not have. */
+export function unknownColumn({ columns }: ReadableTable, name: string): string {
+  return `unknown column ${quote(name)}${didYouMean(name, Object.keys(columns))}`;
 }
 
 const never = () => null;

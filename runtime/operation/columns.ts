@@ -1,5 +1,5 @@
 import { z } from "zod";
-import type { ColumnType, ReadableTable } from "#db/query/readable-table.ts";
+import type { ColumnType, Form, ReadableTable } from "#db/query/readable-table.ts";
 import { type Fragment, identifier, join, raw, sql } from "#db/sql.ts";
 import type { Change, Column, ColumnRules, Columns, NextOf, SchemasOf, Table } from "./table.ts";
 
@@ -146,14 +146,17 @@ export function afterChange<C extends Columns>(columns: C, { input, current }: C
 
 const readables = new WeakMap<Table, ReadableTable>();
 
-/** The columns and rows of a table that the generic reader may read. */
+/** What the generic reader may read of a table. */
 export function readableOf(table: Table): ReadableTable {
   let readable = readables.get(table);
   if (!readable) {
-    const columns = Object.entries(columnsOf(table)).map(([name, column]) => [
-      name,
-      { type: columnType(column.schema), ...(column.sql && { sql: column.sql }) },
-    ]);
+    const columns = Object.entries(columnsOf(table)).map(([name, column]) => {
+      const form = column.form ?? formOf(column.schema);
+      return [
+        name,
+        { type: columnType(column.schema), ...(form && { form }), ...(column.sql && { sql: column.sql }) },
+      ];
+    });
     readable = {
       table: table.name,
       columns: Object.fromEntries(columns),
@@ -162,6 +165,19 @@ export function readableOf(table: Table): ReadableTable {
     readables.set(table, readable);
   }
   return readable;
+}
+
+/** The form of the values of an enum: one of them, in any case. */
+function formOf(schema: z.ZodType): Form | undefined {
+  if (schema instanceof z.ZodNullable || schema instanceof z.ZodOptional || schema instanceof z.ZodDefault) {
+    return formOf(schema.unwrap() as z.ZodType);
+  }
+  if (!(schema instanceof z.ZodEnum)) return undefined;
+  const values = schema.options.map(String);
+  return {
+    fit: (text) => values.find((value) => value === text.trim().toLowerCase()) ?? null,
+    wants: `one of ${values.join(", ")}`,
+  };
 }
 
 /** The record as it is answered. */

@@ -1,4 +1,5 @@
 import type { z } from "zod";
+import type { Form } from "#db/query/readable-table.ts";
 import type { Context, Effect } from "./context.ts";
 import type { EventName } from "./events.ts";
 
@@ -22,6 +23,10 @@ export interface ColumnRules {
   readonly omitFromEvents?: true;
   /** Checks that `beforeWrite` makes when a caller writes the column; see `isChecked`. */
   readonly checks?: readonly string[];
+  /** The one form in which the values are stored, in which filters compare them. An enum has one anyway. */
+  readonly form?: Form;
+  /** Its values are the property's own words: a filter by one that nothing has is told which there are. */
+  readonly vocabulary?: true;
   /** Computes the column from the table's own columns when it is read. */
   readonly sql?: string;
 }

@@ -4,6 +4,8 @@ import type { Page } from "#db/query/reader.ts";
 import { isUuid } from "#db/text.ts";
 import { FAULTS, Fault, type FaultCode, invalid } from "#runtime/faults.ts";
 import { withTenant } from "#runtime/funnel/access.ts";
+import { readableOf } from "#runtime/operation/columns.ts";
+import { type Filters, filterPairs } from "#runtime/operation/list-filters.ts";
 import type { Operation } from "#runtime/operation/operation.ts";
 import { pathOf } from "#runtime/operation/rest-paths.ts";
 import type { Arguments } from "./arguments.ts";
@@ -207,7 +209,8 @@ function restRequest(operation: Operation, input: Record<string, unknown>): Rest
   const record = `${collection}/${encodeURIComponent(String(id))}`;
   if (verb === "list") {
     const { filters = {}, count, ...options } = input;
-    const path = `${collection}?${query({ ...(filters as object), ...options })}`;
+    const pairs = Object.fromEntries(filterPairs(readableOf(table), filters as Filters));
+    const path = `${collection}?${query({ ...pairs, ...options })}`;
     return { method: "GET", path, count: typeof count === "string" ? count : count ? "exact" : undefined };
   }
   if (verb === "create") return { method: "POST", path: collection, body: uploadOf(operation, input) };

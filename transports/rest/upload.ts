@@ -41,7 +41,7 @@ async function receiveImport(
   const { c, call, query, frame } = request;
   const { incoming } = c.env;
   try {
-    const property = await resolveProperty(service.directory, operation, call, {});
+    const property = await resolveProperty(service.directory, operation, call, []);
     const key = idempotencyKey(incoming);
     checkDeclared(incoming);
     if (c.req.header("if-match") !== undefined) throw noEtag();

@@ -209,7 +209,7 @@ test.each([
   [{ country: "AU", state: "WA", phone: null, timezone: "Australia/Perth" }, "Australia/Perth", "AU-WA"],
   [{ phone: null }, "", ""],
 ])("a player with %o may be in %j, by the rules of %j", async (given, zones, region) => {
-  const { state = null, ...fields }: { state?: string } & object = given;
+  const { state = null, ...fields }: { state?: string | null } & object = given;
   const { id } = await newPlayer(fixture, { phone: null, ...fields });
   // An imported state can be any text.
   await fixture.sql(

@@ -1,14 +1,8 @@
 import { isDay, isStorable, isUuid } from "#db/text.ts";
 import { isPast } from "#runtime/operation/columns.ts";
+import { isCountry, languageOf, stateOf } from "#tools/players/places.ts";
 import { FREE_STATUSES, PLAYER_STATUSES } from "#tools/players/player.ts";
-import {
-  isBirthDate,
-  isCountry,
-  isTimeZone,
-  MOST_CHARACTERS,
-  MOST_TAG,
-  MOST_TAGS,
-} from "#tools/players/rules.ts";
+import { isBirthDate, isTimeZone, MOST_CHARACTERS, MOST_TAG, MOST_TAGS } from "#tools/players/rules.ts";
 
 /** A player's field in a file. */
 export interface Field {
@@ -156,7 +150,11 @@ export const FIELDS: Readonly<Record<string, Field>> = {
     read: (value) => (statuses.includes(value.toLowerCase()) ? value.toLowerCase() : null),
   },
   timezone,
-  state: text("state"),
+  // The country is another cell's matter: of a text that is no American state nothing is known here.
+  state: {
+    ...text("state"),
+    read: (value) => (value.length <= MOST_CHARACTERS.state ? (stateOf(value, null) ?? value) : null),
+  },
   postal_code: text("postal_code"),
   country: {
     type: "text",
@@ -164,7 +162,11 @@ export const FIELDS: Readonly<Record<string, Field>> = {
     read: (value) => (isCountry(value) ? value.toUpperCase() : null),
   },
   birth_date: birthDate,
-  language: text("language"),
+  language: {
+    type: "text",
+    wants: "a language tag (BCP 47) such as en-US",
+    read: (value) => (value.length <= MOST_CHARACTERS.language ? languageOf(value) : null),
+  },
   phone_type: text("phone_type"),
   last_visit_at: pastMoment,
   host_id: {

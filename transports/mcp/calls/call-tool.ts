@@ -168,7 +168,7 @@ async function run(service: Service, about: About, call: Call, toolCall: ToolCal
   if (answered.bound !== undefined && confirms(about)) {
     answered = await withToken(wanted, answered, toolCall.context);
   }
-  const options = { format, offset: Number(input.offset ?? 0), warnings: [] };
+  const options = { format, offset: Number(input.offset ?? 0), warnings: answered.page?.warnings ?? [] };
   return fitting(wanted, answered, options);
 }
 
