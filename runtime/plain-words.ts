@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { didYouMean } from "#db/nearest.ts";
+import { readTime } from "#db/time.ts";
 
 type Issue = z.core.$ZodRawIssue;
 
@@ -43,7 +44,7 @@ export function plainWords(issue: Issue): string | undefined {
     case "too_big":
       return bound(issue.origin, Number(issue.maximum), issue.inclusive !== false, "at most", "less than");
     case "invalid_format":
-      return FORMATS[issue.format];
+      return issue.format === "datetime" ? timeWords(issue.input) : FORMATS[issue.format];
     case "not_multiple_of":
       return `must be a multiple of ${issue.divisor}`;
     case "invalid_union":
@@ -51,6 +52,12 @@ export function plainWords(issue: Issue): string | undefined {
     default:
       return undefined;
   }
+}
+
+function timeWords(input: unknown): string {
+  const read = typeof input === "string" ? readTime(input) : null;
+  if (read === null || read.offset !== null) return FORMATS.datetime!;
+  return `says no offset: write ${read.clock}-05:00 with the one of the place, or ${read.clock}Z`;
 }
 
 function oneOf(values: string[], input: unknown): string {

@@ -28,6 +28,8 @@ export interface Outcome {
   replayed: boolean;
   /** For a list: the data that a face pages by. */
   page?: Page;
+  /** Sentences beside the body. */
+  warnings?: string[];
   auditId?: string;
   /** The state that the answer is about, where the operation names one. */
   bound?: string;

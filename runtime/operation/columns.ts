@@ -1,6 +1,7 @@
 import { z } from "zod";
 import type { ColumnType, Form, ReadableTable } from "#db/query/readable-table.ts";
 import { type Fragment, identifier, join, raw, sql } from "#db/sql.ts";
+import { readTime } from "#db/time.ts";
 import type { Change, Column, ColumnRules, Columns, NextOf, SchemasOf, Table } from "./table.ts";
 
 type Schema = z.ZodType;
@@ -37,21 +38,44 @@ export const internal = <S extends Schema>(schema: S): Column<S, "never", "inter
   read: "internal",
 });
 
-export const timestamp = () => z.iso.datetime({ offset: true });
+const ZONED = /^\d{4}-?\d{2}-?\d{2}[T ,].*(?:Z|[+-]\d{2}(?::?\d{2})?)$/i;
+const LOCAL = /^\d{4}-?\d{2}-?\d{2}(?:[T ,].*)?$/i;
+const NO_TIME = "must be a time that the calendar has, such as 2026-01-31T18:00:00-05:00";
+
+// Zod's own pattern knows one form alone.
+const zoned = { offset: true, pattern: ZONED };
+const local = { offset: true, pattern: LOCAL };
+
+/** A time with its offset, in any usual form of ISO 8601. It is kept as `2026-01-31T18:00:00-05:00`. */
+export const timestamp = () =>
+  z.iso
+    .datetime(zoned)
+    .overwrite(isoText)
+    .refine((text) => readTime(text)?.offset != null, { error: NO_TIME, abort: true });
+
+/** The same, or a time of the property's own clock: a date, or a time without an offset. */
+export const localTime = () =>
+  z.iso
+    .datetime(local)
+    .overwrite(isoText)
+    .refine((text) => readTime(text) !== null, { error: NO_TIME, abort: true });
+
+function isoText(text: string): string {
+  const read = readTime(text);
+  return read ? `${read.clock}${read.offset ?? ""}` : text;
+}
 
 const EARLIEST = Date.UTC(1900, 0, 1);
-const DAY = 86_400_000;
+/** Milliseconds by which this machine's clock may be behind the caller's. */
+const SKEW = 300_000;
 
-/**
- * A past time: from 1900, and no later than a day ahead of this machine's clock. Code that decides by it checks the
- * database's clock too.
- */
+/** A time in the past, from 1900. Stricter decisions use the database's clock. */
 export const pastTime = () =>
   timestamp().refine((text) => isPast(text, Date.now()), "must be from 1900 to now");
 
-/** Whether an ISO time is in that range; `now` is in milliseconds. */
+/** Whether an ISO time lies between 1900 and `now`, in milliseconds, give or take what clocks differ. */
 export function isPast(text: string, now: number): boolean {
-  return Date.parse(text) >= EARLIEST && Date.parse(text) <= now + DAY;
+  return Date.parse(text) >= EARLIEST && Date.parse(text) <= now + SKEW;
 }
 
 /** An IP address of either kind. */
@@ -173,7 +197,11 @@ function formOf(schema: z.ZodType): Form | undefined {
     return formOf(schema.unwrap() as z.ZodType);
   }
   if (!(schema instanceof z.ZodEnum)) return undefined;
-  const values = schema.options.map(String);
+  return formOfValues(schema.options.map(String));
+}
+
+/** The form of a value that is one of these, in any case. */
+export function formOfValues(values: readonly string[]): Form {
   return {
     fit: (text) => values.find((value) => value === text.trim().toLowerCase()) ?? null,
     wants: `one of ${values.join(", ")}`,

@@ -102,7 +102,7 @@ function withoutEmpty({ input }: Operation, given: Record<string, unknown>): Rec
   const entries = Object.entries(given).map(([name, value]) => {
     const schema: z.ZodType | undefined = Object.hasOwn(input.shape, name) ? input.shape[name] : undefined;
     const clears =
-      isEmptyText(value) && schema && !schema.safeParse(value).success && schema.safeParse(null).success;
+      isEmptyText(value) && schema && !schema.safeParse("").success && schema.safeParse(null).success;
     return [name, clears ? null : value];
   });
   return Object.fromEntries(entries);
@@ -138,13 +138,25 @@ function otherCasings(operation: Operation): Map<string, string> {
   let map = casings.get(operation);
   if (!map) {
     map = new Map();
-    for (const name of Object.keys(operation.input.shape)) {
+    const names = Object.keys(operation.input.shape);
+    for (const [alias, name] of aliasesOf(operation, names)) map.set(alias, name);
+    for (const name of names) {
       map.set(toSnake(name), name);
       map.set(toCamel(name), name);
     }
     casings.set(operation, map);
   }
   return map;
+}
+
+/** The one record that an operation is about, by the other names that its field has elsewhere: id, playerId, player_id. */
+function aliasesOf({ crud, property }: Operation, names: string[]): [string, string][] {
+  const ids = names.filter((name) => name !== property && /(^id|_id|Id)$/.test(name));
+  const [only] = ids;
+  if (only === undefined || ids.length > 1) return [];
+  if (only !== "id") return [["id", only]];
+  const noun = crud && `${crud.table.noun}_id`;
+  return noun ? [noun, toCamel(noun)].map((alias): [string, string] => [alias, "id"]) : [];
 }
 
 function toSnake(name: string): string {

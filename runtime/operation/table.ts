@@ -139,6 +139,8 @@ interface Settings {
   readonly core: readonly Verb[];
   /** Columns that no two records share. An upsert finds a record by them or by its id. */
   readonly key: readonly string[];
+  /** The column by which people name a record, where they do not have its id. */
+  readonly called?: string;
   /** `deleted_at` is set instead of removing the row, and such rows are hidden. */
   readonly softDelete: boolean;
   /** Single creates may share a transaction: their hooks read nothing that another create changes. */

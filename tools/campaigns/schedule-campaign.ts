@@ -1,8 +1,9 @@
 import { z } from "zod";
 import type { Fragment } from "#db/sql.ts";
+import { readTime } from "#db/time.ts";
 import { invalid, one } from "#runtime/faults.ts";
-import { timestamp } from "#runtime/operation/columns.ts";
-import type { Context, Tenant } from "#runtime/operation/context.ts";
+import { localTime } from "#runtime/operation/columns.ts";
+import type { Tenant } from "#runtime/operation/context.ts";
 import { tool } from "#runtime/operation/operation.ts";
 import { type Campaign, CampaignView } from "./campaign/campaign.ts";
 import { changeStatus, lockFor } from "./campaign/states.ts";
@@ -27,11 +28,10 @@ export default tool({
   deadline: CONFIRMED_DEADLINE_MS,
   input: {
     campaign_id: z.uuid().describe("From list_campaigns"),
-    scheduled_at: timestamp().describe("In the future, with an offset, such as 2027-01-31T18:00:00-05:00"),
-    segment_id: z
-      .uuid()
-      .nullish()
-      .describe("From list_segments; null for the campaign's own audience. Only over REST it must be given"),
+    scheduled_at: localTime().describe(
+      "In the future, such as 2027-01-31T18:00:00-05:00; without an offset by the property's own clock",
+    ),
+    segment_id: z.uuid().nullable().describe("From list_segments, or null for the campaign's own audience"),
     property_id: z.uuid().optional().describe("The campaign's property, if the credential has several"),
     dry_run: z.boolean().default(false).describe("Only check, and answer what would happen"),
   },
@@ -42,7 +42,8 @@ export default tool({
     preflight: Preflight.optional().describe("Of a dry run: as if it were sent now"),
   }),
   faults: ["invalid", "not_found", "conflict", "wrong_property"],
-  async handler(context, { campaign_id, scheduled_at, segment_id, dry_run }) {
+  async handler(context, { campaign_id, scheduled_at: written, segment_id, dry_run }) {
+    const scheduled_at = await instantOf(context, written);
     const campaign = await lockFor(context, campaign_id, "schedule");
     if (!SCHEDULED_CHANNELS.includes(campaign.channel)) {
       throw invalid(
@@ -71,6 +72,15 @@ export default tool({
   },
 });
 
+/** The time as an instant: without an offset the property's clock shows it. */
+async function instantOf({ sql, property }: Tenant, written: string): Promise<string> {
+  const { clock, offset } = readTime(written)!;
+  if (offset !== null) return written;
+  const [row] = await sql<{ at: string }[]>`
+    select to_json(${clock}::timestamp at time zone ${property.timezone}) #>> '{}' as at`;
+  return row!.at;
+}
+
 /** By the database's clock, which starts the campaign too. */
 async function checkFuture({ sql }: Tenant, time: string): Promise<void> {
   const [row] = await sql<{ future: boolean }[]>`select ${time}::timestamptz > clock_timestamp() as future`;
@@ -78,12 +88,8 @@ async function checkFuture({ sql }: Tenant, time: string): Promise<void> {
 }
 
 /** The audience: the segment that is named, or the campaign's own. */
-async function targetOf(context: Context, campaign: Campaign, segmentId: string | null | undefined) {
-  // The specification requires the field of programs, whatever the campaign says.
-  if (segmentId === undefined && context.call.transport === "rest") {
-    throw invalid("segment_id", "is required; null stands for the campaign's own audience");
-  }
-  if (segmentId) {
+async function targetOf(context: Tenant, campaign: Campaign, segmentId: string | null) {
+  if (segmentId !== null) {
     await checkSegment(context, segmentId);
     return { segment_id: segmentId, audience: null, conditions: null };
   }

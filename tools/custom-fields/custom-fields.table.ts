@@ -41,6 +41,7 @@ export default table({
   name: "custom_fields",
   noun: "custom_field",
   key: ["key"],
+  called: "key",
   description:
     "A custom field extends the built-in player fields, with a key and a type. custom accepts only keys that are defined here; conditions use custom.<key>. Archive a field that is no longer used: its values stay readable, and no new ones are accepted.",
   columns,

@@ -9,8 +9,9 @@ import customFields from "#tools/custom-fields/custom-fields.table.ts";
 import { mergedCustom, unknownKey } from "#tools/custom-fields/values.ts";
 import { EMAIL_FORM, PHONE_FORM } from "#tools/people/address.ts";
 import { sharedPlayerWriteLock } from "#tools/people/locks.ts";
-import { COUNTRY_FORM, isCountry, languageOf, STATE_FORM, stateOf } from "./places.ts";
-import { checkStatus, matchLists, PLAYER_STATUSES, type PlayerValues, storedAddresses } from "./player.ts";
+import { COUNTRY_FORM, isCountry, languageOf, STATE_FORM, stateOf } from "#tools/people/places.ts";
+import { EMAIL_STATUSES, PLAYER_STATUSES } from "#tools/people/statuses.ts";
+import { checkStatus, matchLists, type PlayerValues, storedAddresses } from "./player.ts";
 import { isBirthDate, isTimeZone, MOST_CHARACTERS, MOST_TAG, MOST_TAGS } from "./rules.ts";
 
 const text = (column: keyof typeof MOST_CHARACTERS) =>
@@ -64,7 +65,7 @@ const columns = {
   language: writable(text("language").describe("BCP 47, such as en-US")),
   phone_e164: readable(z.string().nullable(), { sql: "phone", form: PHONE_FORM }),
   phone_type: writable(text("phone_type").describe("Such as mobile or landline")),
-  email_status: readable(z.enum(["unknown", "deliverable", "risky", "undeliverable"])),
+  email_status: readable(z.enum(EMAIL_STATUSES)),
   email_validated_at: readable(timestamp().nullable()),
   consents: readable(z.record(z.string(), z.unknown()).describe("Channel to true or false"), {
     concise: true,
@@ -101,6 +102,7 @@ export default table({
   name: "players",
   noun: "player",
   key: ["player_id"],
+  called: "player_id",
   description: "A player is a person in the property's database.",
   softDelete: true,
   definedKeys: { column: "custom", definitions: customFields, key: "key", unknown: unknownKey },

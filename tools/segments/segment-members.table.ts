@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { Fault } from "#runtime/faults.ts";
 import { createOnly, readable, timestamp } from "#runtime/operation/columns.ts";
+import type { Tenant } from "#runtime/operation/context.ts";
 import { table } from "#runtime/operation/table.ts";
 import refreshSegment from "./refresh-segment.job.ts";
 
@@ -29,6 +30,7 @@ export default table({
     if (!segment)
       throw new Fault("not_found", { message: `segment_id: no such segment. See list_segments.` });
     if (segment.type !== "static") throw follows();
+    await checkPlayer({ sql, property }, input);
     return input;
   },
   async afterWrite({ enqueue }, { row }) {
@@ -36,6 +38,24 @@ export default table({
     enqueue(refreshSegment, { segmentId }, { dedupe: segmentId, runAt: SOON });
   },
 });
+
+/** Says which field is wrong: the database's own refusals name none. */
+async function checkPlayer(
+  { sql, property }: Tenant,
+  { segment_id, player_id }: { segment_id: string; player_id: string },
+): Promise<void> {
+  const [found] = await sql<{ player: boolean; member: boolean }[]>`
+    select exists (select from players
+        where property_id = ${property.id} and id = ${player_id} and deleted_at is null) as player,
+      exists (select from segment_members where property_id = ${property.id}
+        and segment_id = ${segment_id} and player_id = ${player_id}) as member`;
+  if (found?.member) {
+    throw new Fault("conflict", { message: "player_id: this player is in the segment already." });
+  }
+  if (!found?.player) {
+    throw new Fault("not_found", { message: `player_id: no player ${player_id} in this property.` });
+  }
+}
 
 function follows(): Fault {
   return new Fault("conflict", {

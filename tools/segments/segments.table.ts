@@ -6,6 +6,7 @@ import { type Change, type RowOf, table, type Values } from "#runtime/operation/
 import refreshSegment, { forgetMembers } from "./refresh-segment.job.ts";
 import { Condition, Group } from "./rules/compile.ts";
 import { audienceOf } from "./rules/references.ts";
+import { whyNobody } from "./why-nobody.ts";
 
 const MOST_EXCLUDED = 50;
 
@@ -57,6 +58,7 @@ export default table({
   name: "segments",
   noun: "segment",
   key: ["name"],
+  called: "name",
   description:
     "A segment is a saved audience: dynamic ones are rules over players, evaluated at each use; static ones are lists of members. create_segment makes one, segment_preview tries its rules.",
   softDelete: true,
@@ -106,14 +108,17 @@ async function checkUnused({ sql, property }: Context, { id }: RowOf<typeof colu
 
 /** Checks that the rules compile, that their references exist, and that no segments form a cycle. */
 async function afterWrite(
-  { sql, property, enqueue }: Context,
+  context: Context,
   { verb, current, row }: Change<typeof columns> & { row: RowOf<typeof columns> },
 ): Promise<void> {
+  const { sql, property, enqueue } = context;
   if (verb === "delete") return;
   if (row.type === "static" && current?.type === "dynamic") await forgetMembers(sql, property.id, row.id);
   await audienceOf(sql, property.id, row.id).catch((error: unknown) => {
     throw asWritten(error, row.id);
   });
+  // The count comes later.
+  if (row.type === "dynamic") for (const why of await whyNobody(context, row)) context.warn?.(why);
   enqueue(refreshSegment, { segmentId: row.id }, { dedupe: row.id });
 }
 

@@ -1,7 +1,7 @@
 import type { z } from "zod";
+import { nearest } from "#db/nearest.ts";
 import { type Fault, invalid } from "#runtime/faults.ts";
 import { readIdempotencyKey } from "#runtime/funnel/idempotency.ts";
-import { nearest } from "#runtime/nearest.ts";
 import { type FieldKind, kindOf } from "#runtime/operation/field-kind.ts";
 import { checkValue } from "#runtime/operation/input.ts";
 import type { Operation } from "#runtime/operation/operation.ts";

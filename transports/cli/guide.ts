@@ -1,4 +1,4 @@
-import { nearest } from "#runtime/nearest.ts";
+import { nearest } from "#db/nearest.ts";
 import type { Catalog } from "#runtime/operation/catalog.ts";
 import { completion } from "./completion.ts";
 import { operationHelp, overview } from "./help.ts";

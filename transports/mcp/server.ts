@@ -5,6 +5,7 @@ import {
   Server,
   type ServerContext,
 } from "@modelcontextprotocol/server";
+import { toolsetsOf } from "#runtime/operation/catalog.ts";
 import { AjvJsonSchemaValidator } from "@modelcontextprotocol/server/validators/ajv";
 import { z } from "zod";
 import { type Fault, loggedFault } from "#runtime/faults.ts";
@@ -58,7 +59,7 @@ export function serverMaker(
   works: readonly Work[] = WORKS,
 ): (exchange: Exchange) => Server {
   const info = { name: NAME, title: TITLE, version: VERSION };
-  const { domains } = machine.catalog;
+  const domains = toolsetsOf(machine.catalog);
   const workOf = new Map(works.flatMap((work) => work.starts.map((name) => [name, work])));
   const capabilities = { tools: {}, resources: {}, prompts: {}, completions: {} };
   const options = {

@@ -1,4 +1,5 @@
 import type { Page } from "#db/query/reader.ts";
+import { invalid } from "#runtime/faults.ts";
 import { invoke } from "#runtime/funnel/invoke.ts";
 import type { Service } from "#runtime/funnel/service.ts";
 import { listByQuery } from "#runtime/operation/crud.ts";
@@ -19,6 +20,7 @@ export async function list(
   const wants = preferences(c);
   const select = selection(operation, query);
   for (const key of query.keys()) checkKey(key);
+  if (c.req.header("range") !== undefined) throw invalid("Range", "is not read; use limit and offset");
   const outcome = await invoke(service, listByQuery(operation), call, {
     query: [...query],
     count: wants.count,

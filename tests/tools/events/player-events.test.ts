@@ -48,7 +48,6 @@ test.each([
   [{ player_id: "ANN", name: "visit", occurred_at: "yesterday" }, "occurred_at"],
   [{ player_id: "ANN", name: "visit", properties: { note: "x".repeat(9000) } }, "properties"],
   [{ player_id: "ANN", name: "visit", properties: [1] }, "properties"],
-  [{ player_id: "ANN", name: "visit", external_id: "" }, "external_id"],
   [{ player_id: "ANN", name: "visit", amount: 1 }, "amount"],
 ])("an event that is wrong is refused, and its field is named: %j", async (event, field) => {
   const { status, body } = await send(event);

@@ -181,6 +181,34 @@ describe("scheduling", () => {
     });
   });
 
+  test("takes a time as people write it, and without an offset by the property's own clock", async () => {
+    for (const [written, at] of [
+      ["2031-01-31T18:00:00-0500", "2031-01-31T23:00:00.000Z"],
+      ["2031-01-31t23:00z", "2031-01-31T23:00:00.000Z"],
+    ]) {
+      const { campaign } = await schedule(await scenario.campaign(), { scheduled_at: written });
+      expect(new Date(campaign.scheduled_at).toISOString()).toBe(at);
+    }
+    const eastern = await newScenario(service, { timezone: "America/New_York" });
+    const { id: segment_id } = await eastern.call("create_segment", {
+      name: "All",
+      conditions: [{ field: "status", operator: "eq", value: "active" }],
+    });
+    const { campaign } = await eastern.call("schedule_campaign", {
+      campaign_id: await eastern.campaign(),
+      scheduled_at: "2031-07-04 10:00",
+      segment_id,
+    });
+    expect(new Date(campaign.scheduled_at).toISOString()).toBe("2031-07-04T14:00:00.000Z");
+    const other = eastern.call("compliance_check", {
+      ...{ propertyId: eastern.id, channel: "sms", phone: "+17025550100", at: "2031-07-04T10:00:00" },
+    });
+    await expect(other).rejects.toMatchObject({
+      code: "invalid",
+      message: expect.stringContaining("at: says no offset: write 2031-07-04T10:00:00-05:00"),
+    });
+  });
+
   test("is refused for the past, another channel, and what is not in the property", async () => {
     const id = await scenario.campaign();
     const push = await scenario.campaign();
