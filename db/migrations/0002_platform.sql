@@ -40,6 +40,8 @@ alter table properties enable row level security;
 create policy tenant on properties for select to app_property using (id = current_property());
 create policy platform on properties to app_system using (true) with check (true);
 grant select on properties to app_property;
+-- Rules that the reader computes rows by go by the property's calendar.
+grant select (id, timezone) on properties to app_reader;
 
 create table users (
   id uuid primary key default uuid_v7(),

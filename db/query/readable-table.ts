@@ -33,6 +33,8 @@ export interface ReadableTable {
   table: string;
   /** In the order of output. */
   columns: Readonly<Record<string, ReadableColumn>>;
+  /** Rows that are computed in place of the table's, as a named part of `from`. */
+  from?: Fragment;
   /** A predicate that every read adds, such as `deleted_at is null`. */
   visible?: string;
 }

@@ -137,7 +137,7 @@ function isShort({ where, order, limit, offset }: Query): boolean {
 
 /** The only place that names a tenant's table: always with its property, as the first predicate. */
 function tenantSql(property: string, readable: ReadableTable): Fragment {
-  return sql`${identifier(readable.table)} where "property_id" = ${property}${andVisible(readable)}`;
+  return sql`${readable.from ?? identifier(readable.table)} where "property_id" = ${property}${andVisible(readable)}`;
 }
 
 function fittingSql(property: string, readable: ReadableTable, query: Query): Fragment {

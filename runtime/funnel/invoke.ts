@@ -125,7 +125,7 @@ async function read(
   property: Property,
   input: Record<string, unknown>,
 ): Promise<Outcome> {
-  const page = await operation.read!(service.reader, property, input);
+  const page = await operation.read!(service.reader, property, input, service.db);
   return { status: 200, body: page.body, replayed: false, page };
 }
 

@@ -14,7 +14,7 @@ import { type Filters, filterPairs, whyEmpty } from "./list-filters.ts";
 import { type Operation, tool } from "./operation.ts";
 import type { Property } from "./property.ts";
 import { insert, insertion, update, words } from "./rows.ts";
-import type { Change, Columns, Row, RowOf, Table, Values, Verb } from "./table.ts";
+import type { Change, Columns, Row, RowOf, Table, Tenants, Values, Verb } from "./table.ts";
 
 const id = z.uuid();
 const version = z
@@ -73,12 +73,12 @@ function listOperation(table: Table): Operation {
   });
   return {
     ...operation,
-    read: async (reader: Reader, property: Property, input: ListInput): Promise<Page> => {
+    read: async (reader: Reader, property: Property, input: ListInput, db: Tenants): Promise<Page> => {
       const { count, filters: where = {}, ...options } = input;
       const pairs = filterPairs(readableOf(table), where);
       const asked = Object.entries(options).map(([key, value]): [string, string] => [key, String(value)]);
       const counting = typeof count === "string" ? count : count ? "exact" : undefined;
-      return readList(table, reader, property, [...pairs, ...asked], counting);
+      return readList({ table, reader, property, db }, [...pairs, ...asked], counting);
     },
   };
 }
@@ -94,20 +94,26 @@ export function listByQuery(operation: Operation): Operation {
   return {
     ...operation,
     input: QUERY,
-    read: async (reader: Reader, property: Property, { query, count }: z.output<typeof QUERY>) =>
-      readList(table, reader, property, query, count),
+    read: async (reader: Reader, property: Property, input: z.output<typeof QUERY>, db: Tenants) =>
+      readList({ table, reader, property, db }, input.query, input.count),
   };
 }
 
+interface Listing {
+  table: Table;
+  reader: Reader;
+  property: Property;
+  db: Tenants;
+}
+
 async function readList(
-  table: Table,
-  reader: Reader,
-  property: Property,
+  { table, reader, property, db }: Listing,
   pairs: [string, string][],
   count: Count | undefined,
 ): Promise<Page> {
-  const readable = readableOf(table);
-  const query = parseQuery(readable, pairs, property.default_country);
+  const stored = readableOf(table);
+  const query = parseQuery(stored, pairs, property.default_country);
+  const readable = (await table.computed?.(db, property, query, stored)) ?? stored;
   if (table.definedKeys) await checkKeys(table, query.where, keysByReader(reader, property.id));
   const page = await reader.list(property.id, readable, query, { count });
   if (page.rows > 0) return page;

@@ -4,7 +4,7 @@ import type { ExportSource } from "#db/stream/export.ts";
 import type { FaultCode } from "#runtime/faults.ts";
 import type { Access, Context, Effect, Scope } from "./context.ts";
 import type { Property } from "./property.ts";
-import type { Table, Verb } from "./table.ts";
+import type { Table, Tenants, Verb } from "./table.ts";
 import type { Deprecation } from "./versions.ts";
 
 const DRY_RUN = z.boolean().default(false).describe("Only says what would happen, and changes nothing");
@@ -45,7 +45,7 @@ export interface Operation {
   /** Replaces one handler call per input, where a request brings several. Answers in their order. */
   many?(context: Context, inputs: Input[]): Promise<unknown[]>;
   /** Instead of the handler, for what the generic reader answers: JSON text as the database printed it. */
-  read?(reader: Reader, property: Property, input: Input): Promise<Page>;
+  read?(reader: Reader, property: Property, input: Input, db: Tenants): Promise<Page>;
   /** It changes many records in one call. */
   readonly bulk: boolean;
   /** The operation whose preview also confirms this one. This one's handler compares the shown state. */

@@ -1,7 +1,10 @@
 import type { z } from "zod";
-import type { Form } from "#db/query/readable-table.ts";
+import type { Database } from "#db/database.ts";
+import type { Query } from "#db/query/parse.ts";
+import type { Form, ReadableTable } from "#db/query/readable-table.ts";
 import type { Context, Effect } from "./context.ts";
 import type { EventName } from "./events.ts";
+import type { Property } from "./property.ts";
 
 export type Verb = "list" | "get" | "create" | "update" | "delete";
 
@@ -112,7 +115,17 @@ export interface DefinedKeys {
   unknown(key: string, definitions: Row[]): string;
 }
 
+/** Opens transactions as a tenant. */
+export type Tenants = Pick<Database, "asProperty">;
+
 interface Described<C extends Columns> {
+  /** The table as the query reads it, where its rows are computed and not stored. */
+  computed?(
+    db: Tenants,
+    property: Property,
+    query: Query,
+    readable: ReadableTable,
+  ): Promise<ReadableTable | undefined>;
   readonly name: string;
   readonly noun: string;
   readonly description: string;

@@ -394,7 +394,7 @@ describe("Data privacy", () => {
       propertyId: service.tenant.id,
       playerId: id,
       reason: "asked by letter",
-      requestedBy: NOWHERE,
+      requestedBy: (await service.signIn()).id,
     });
     expect([status, body.success]).toEqual([200, true]);
     expect((await service.get(`/api/players/${id}`)).status).toBe(404);
