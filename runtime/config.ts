@@ -1,3 +1,4 @@
+import "#runtime/plain-words.ts";
 import { Resolver } from "node:dns";
 import { z } from "zod";
 
@@ -95,6 +96,11 @@ const Environment = z.object({
   WEBHOOK_ALLOW_PRIVATE: toggle
     .default("off")
     .describe("Allows receivers on private addresses and plain http, for development."),
+  CORS_ORIGINS: z
+    .string()
+    .refine(areOrigins, "must be origins such as https://dashboard.example, separated by commas")
+    .optional()
+    .describe("Origins whose pages may call the API from a browser. Default: none."),
   NODE_ENV: z.string().optional(),
 });
 
@@ -151,6 +157,8 @@ export interface Config {
   dnsServers: readonly string[];
   /** Receivers on private addresses and plain http: for development and tests. */
   webhooksAllowPrivate: boolean;
+  /** Origins whose pages may call the API. */
+  corsOrigins: string[];
 }
 
 /** The settings from the environment. The start of the service fills in the rest: a free port, a generated secret. */
@@ -199,6 +207,7 @@ export function readConfig(environment: NodeJS.ProcessEnv): Settings {
     email: { provider: env.EMAIL_PROVIDER, smtpUrl: env.SMTP_URL ?? null, from: env.EMAIL_FROM ?? null },
     dnsServers: env.DNS_SERVERS ? listed(env.DNS_SERVERS) : [],
     webhooksAllowPrivate: env.WEBHOOK_ALLOW_PRIVATE === "on",
+    corsOrigins: env.CORS_ORIGINS ? listed(env.CORS_ORIGINS) : [],
   };
 }
 
@@ -220,6 +229,10 @@ function isDecodable(text: string): boolean {
   } catch {
     return false;
   }
+}
+
+function areOrigins(text: string): boolean {
+  return listed(text).every((one) => URL.canParse(one) && new URL(one).origin === one);
 }
 
 function areResolvers(text: string): boolean {

@@ -42,6 +42,8 @@ alter table properties enable row level security;
 create policy tenant on properties for select to app_property using (id = current_property());
 create policy platform on properties to app_system using (true) with check (true);
 grant select on properties to app_property;
+-- Rules that the reader computes rows by go by the property's calendar.
+grant select (id, timezone) on properties to app_reader;
 
 create table users (
   id uuid primary key default uuid_v7(),
@@ -167,7 +169,7 @@ revoke execute on function database_identity(), sending_is_open() from public;
 grant execute on function database_identity() to app_system;
 grant execute on function sending_is_open() to app_system, app_property;
 
--- Users belong to the platform, and a property's role cannot read them. It may call these two functions.
+-- Users belong to the platform, and a property's role cannot read them. It may call these functions.
 
 -- Whether an address belongs to a person who works in the property.
 create function is_staff(address text) returns boolean language sql stable security definer
@@ -178,6 +180,16 @@ create function is_staff(address text) returns boolean language sql stable secur
   $$;
 revoke execute on function is_staff(text) from public;
 grant execute on function is_staff(text) to app_property;
+
+-- Whether a user works in the property, or in all as a platform admin.
+create function is_user(person uuid) returns boolean language sql stable security definer
+  set search_path = public, pg_temp
+  as $$
+    select exists (select from users u where u.id = person and (u.is_platform_admin or exists (
+      select from memberships m where m.user_id = u.id and m.property_id = current_property())))
+  $$;
+revoke execute on function is_user(uuid) from public;
+grant execute on function is_user(uuid) to app_property;
 
 -- The users that are notified when something happens to the property.
 create function property_managers() returns setof uuid language sql stable security definer

@@ -1,4 +1,5 @@
 import {
+  formed,
   isOperator,
   KNOWN,
   OPERATORS,
@@ -8,8 +9,8 @@ import {
   refuse,
   type Scan,
 } from "./operands.ts";
-import type { ReadableTable } from "./readable-table.ts";
-import { quote } from "./values.ts";
+import type { ColumnType, ReadableTable } from "./readable-table.ts";
+import { quote, unknownColumn } from "./values.ts";
 
 export interface Condition extends Operand {
   /** The query key of the condition. */
@@ -35,17 +36,18 @@ const ORDERING = new Set<string>(["gt", "gte", "lt", "lte"]);
 const JSON_NUMBER = /^-?(?:0|[1-9]\d{0,30})(?:\.\d{1,30})?$/;
 
 /**
- * Reads `column.operator=value` and `column=operator.value`. Joined by a dot, both read
- * `column[.json.path][.not].operator.value`, as a condition does inside `or=(…)`.
+ * Reads `column.operator=value` and `column=operator.value` alike: joined by a dot, both are
+ * `column[.json.path][.not].operator.value`, which is also how a condition stands inside `or=(…)`. The key ends
+ * behind its column, its path, `not` or the operator: more of it would be part of the value.
  */
-export function parseCondition(readable: ReadableTable, key: string, value: string): Condition {
-  const scan = { readable, field: key, text: `${key}.${value}`, at: 0 };
+export function parseCondition(readable: ReadableTable, key: string, value: string, home: string): Condition {
+  const scan = { readable, home, field: key, text: `${key}.${value}`, at: 0 };
   return readCondition(scan, false);
 }
 
 /** Reads the value of `or=`, `and=`, `not.or=`, `not.and=`: `(a.eq.1,and(b.is.null,c.gt.2))`. */
-export function parseGroup(readable: ReadableTable, key: string, value: string): Group {
-  const scan = { readable, field: key, text: value, at: 0 };
+export function parseGroup(readable: ReadableTable, key: string, value: string, home: string): Group {
+  const scan = { readable, home, field: key, text: value, at: 0 };
   const group = readGroup(scan, key.endsWith("or") ? "or" : "and", key.startsWith("not."), 1);
   if (scan.at < value.length) refuse(scan, `unexpected ${quote(value.slice(scan.at))} after the closing )`);
   return group;
@@ -84,7 +86,8 @@ function readCondition(scan: Scan, nested: boolean): Condition {
   const { column, path: arrowed, type: end } = readTarget(scan);
   const path = [...arrowed];
   let word = readWord(scan);
-  while (end === "jsonb" && arrowed.length === 0 && word !== "not" && !isOperator(word)) {
+  const keyEnd = nested ? scan.text.length : scan.field.length;
+  while (isPathKey(word, end, arrowed) && scan.at <= keyEnd) {
     path.push(word);
     word = readWord(scan);
   }
@@ -94,7 +97,13 @@ function readCondition(scan: Scan, nested: boolean): Condition {
   const not = word === "not";
   if (not) word = readWord(scan);
   if (!isOperator(word)) {
-    refuse(scan, `unknown operator ${quote(word)}; there are ${[...KNOWN].join(", ")}, and not before them`);
+    const near = KNOWN.has(word.toLowerCase()) ? `; did you mean ${word.toLowerCase()}?` : "";
+    const known = `; there are ${[...KNOWN].join(", ")}, and not before them`;
+    refuse(scan, `unknown operator ${quote(word)}${near}${known}`);
+  }
+  if (!nested && scan.at < keyEnd) {
+    const said = `${quote(scan.field.slice(scan.at + 1))} stands behind the operator; the value follows "="`;
+    refuse(scan, `${said}, such as ${scan.field.slice(0, scan.at)}=${scan.field.slice(scan.at + 1)}`);
   }
   const dotted = path.length > arrowed.length;
   const type = dotted ? "text" : end;
@@ -102,8 +111,10 @@ function readCondition(scan: Scan, nested: boolean): Condition {
   if (!fitting.includes(word)) {
     refuse(scan, `${word} does not fit ${column} (${type}), which takes ${fitting.join(", ")}`);
   }
-  const operand = readOperand(scan, word, type, nested);
-  // As text, 10 sorts before 9: for a numeric value a dotted path is compared as JSON.
+  const read = readOperand(scan, word, type, nested);
+  const form = path.length === 0 ? scan.readable.columns[column]!.form : undefined;
+  const operand = form ? formed(scan, word, read, form) : read;
+  // As text 10 stands before 9, so a dotted path is ordered as JSON when the value is a number.
   const numeric = dotted && ORDERING.has(word) && JSON_NUMBER.test(String(operand.value));
   return {
     field: scan.field,
@@ -116,14 +127,19 @@ function readCondition(scan: Scan, nested: boolean): Condition {
   };
 }
 
-/** The column and, with arrows, the JSON path and the type of its end. */
+/** Whether a word behind a JSON column without arrows is a key of its path. */
+function isPathKey(word: string, end: ColumnType, arrowed: string[]): boolean {
+  return end === "jsonb" && arrowed.length === 0 && word !== "not" && !isOperator(word);
+}
+
+/** The column and, when written with arrows, the JSON path and what its end is read as. */
 function readTarget(scan: Scan): Pick<Condition, "column" | "path" | "type"> {
   const dot = scan.text.indexOf(".", scan.at);
   const end = dot < 0 ? scan.text.length : dot;
   const written = scan.text.slice(scan.at, end).trim();
   const [column = "", ...steps] = written.split(/(->>?)/);
   const known = Object.hasOwn(scan.readable.columns, column) ? scan.readable.columns[column] : undefined;
-  if (!known) refuse(scan, `unknown column ${quote(column)}`);
+  if (!known) refuse(scan, unknownColumn(scan.readable, column));
   scan.at = end;
   if (steps.length === 0) return { column, path: [], type: known.type };
   const arrows = steps.filter((_, index) => index % 2 === 0);

@@ -1,4 +1,4 @@
-import { type ColumnType, QueryError, type ReadableTable } from "./readable-table.ts";
+import { type ColumnType, type Form, QueryError, type ReadableTable } from "./readable-table.ts";
 import { fitValue, quote } from "./values.ts";
 
 export type Operator =
@@ -57,6 +57,8 @@ const ITEMS = {
 /** The reading position in one query key's text. */
 export interface Scan {
   readable: ReadableTable;
+  /** The property's country, in which phone numbers are dialed. */
+  home: string;
   field: string;
   text: string;
   at: number;
@@ -68,6 +70,22 @@ export interface Operand {
   type: ColumnType;
   /** Fitted to the type; a list for `in` and for array columns. */
   value: string | string[];
+}
+
+const EQUALITIES: ReadonlySet<Operator> = new Set(["eq", "neq", "in"]);
+
+/**
+ * The operand in the form in which the column's values are stored. A value that no record can have is refused: an
+ * empty list would look like an answer.
+ */
+export function formed(scan: Scan, operator: Operator, { type, value }: Operand, form: Form): Operand {
+  if (!EQUALITIES.has(operator)) return { type, value };
+  const inForm = (text: string) => {
+    const fitted = form.fit(text, scan.home);
+    if (fitted === null) refuse(scan, `${quote(text)} is not ${form.wants}`);
+    return fitted;
+  };
+  return { type, value: Array.isArray(value) ? value.map(inForm) : inForm(value) };
 }
 
 /**

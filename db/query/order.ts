@@ -1,5 +1,5 @@
 import { QueryError, type ReadableTable } from "./readable-table.ts";
-import { quote } from "./values.ts";
+import { quote, unknownColumn } from "./values.ts";
 
 export interface Order {
   column: string;
@@ -41,9 +41,9 @@ export function isNullable(column: string): boolean {
 function parseKey(readable: ReadableTable, text: string): Order {
   const dot = text.indexOf(".");
   const column = dot < 0 ? text : text.slice(0, dot);
-  const direction = dot < 0 ? "asc" : text.slice(dot + 1);
+  const direction = dot < 0 ? "asc" : text.slice(dot + 1).toLowerCase();
   const type = Object.hasOwn(readable.columns, column) ? readable.columns[column]?.type : undefined;
-  if (!type) throw new QueryError("order", `unknown column ${quote(column)}`);
+  if (!type) throw new QueryError("order", unknownColumn(readable, column));
   if (UNORDERED.has(type)) throw new QueryError("order", `${column} is ${type}, which has no order`);
   if (!DIRECTION.test(direction)) {
     throw new QueryError(

@@ -1,7 +1,7 @@
 import { conditionsOf, type Filter, parseCondition, parseGroup } from "./conditions.ts";
 import { NEWEST_FIRST, type Order, parseOrder } from "./order.ts";
 import { QueryError, type ReadableTable } from "./readable-table.ts";
-import { assertText, quote } from "./values.ts";
+import { assertText, quote, unknownColumn } from "./values.ts";
 
 export interface Query {
   /** Null for every column. */
@@ -25,13 +25,15 @@ const MAX_CONDITIONS = 100;
 export const OPTIONS: ReadonlySet<string> = new Set(["select", "order", "limit", "offset", "cursor"]);
 
 /**
- * Reads a query over the table, from pairs of a key and its value or values. It reads filters in the specification's
- * form (`tier.not.eq=gold`, `custom.vip.eq=true`) and in PostgREST's (`tier=not.eq.gold`, `custom->>vip=eq.true`,
- * `or=(a.eq.1,b.is.null)`). An empty `cursor` starts keyset paging. Throws QueryError, naming the key.
+ * Reads a query against the readable, from pairs of a key and its value or values. Filters are read in the specification's form
+ * (`tier.not.eq=gold`, `custom.vip.eq=true`) and in PostgREST's (`tier=not.eq.gold`, `custom->>vip=eq.true`,
+ * `or=(a.eq.1,b.is.null)`); an empty `cursor` starts keyset paging. `home` is the property's country. Throws
+ * QueryError, naming the key.
  */
 export function parseQuery(
   readable: ReadableTable,
   pairs: Iterable<[string, Value | readonly Value[]]>,
+  home = "US",
 ): Query {
   const where: Filter[] = [];
   const options = new Map<string, string>();
@@ -41,7 +43,9 @@ export function parseQuery(
       if (options.has(key)) throw new QueryError(key, "is given twice");
       options.set(key, value);
     } else {
-      where.push(GROUPS.has(key) ? parseGroup(readable, key, value) : parseCondition(readable, key, value));
+      where.push(
+        GROUPS.has(key) ? parseGroup(readable, key, value, home) : parseCondition(readable, key, value, home),
+      );
     }
   };
   for (const [key, values] of pairs) {
@@ -73,7 +77,7 @@ export function parseSelect(readable: ReadableTable, text: string): string[] | n
   const names = text.split(",").map((name) => name.trim());
   for (const name of names) {
     if (name !== "*" && !Object.hasOwn(readable.columns, name)) {
-      throw new QueryError("select", `unknown column ${quote(name)}`);
+      throw new QueryError("select", unknownColumn(readable, name));
     }
   }
   return names.includes("*") ? null : names;

@@ -12,9 +12,19 @@ export type ColumnType =
   | "text[]"
   | "uuid[]";
 
+/** The one form in which a column's values are stored. */
+export interface Form {
+  /** A value as somebody writes it in that form; null for one that no record can have. `home`: the property's country. */
+  fit(text: string, home: string): string | null;
+  /** What the values are, in words. */
+  wants: string;
+}
+
 export interface ReadableColumn {
   type: ColumnType;
-  /** An SQL expression over the table's own columns, for a column that is computed at reading. */
+  /** Values are compared in this form. */
+  form?: Form;
+  /** An SQL expression over the table's own columns, for a column that is computed on the way out. */
   sql?: string;
 }
 
@@ -23,6 +33,8 @@ export interface ReadableTable {
   table: string;
   /** In the order of output. */
   columns: Readonly<Record<string, ReadableColumn>>;
+  /** Rows that are computed in place of the table's, as a named part of `from`. */
+  from?: Fragment;
   /** A predicate that every read adds, such as `deleted_at is null`. */
   visible?: string;
 }

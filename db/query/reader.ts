@@ -6,6 +6,10 @@ import { andVisible, type ReadableTable } from "./readable-table.ts";
 import { afterSql, columnSql, filtersSql, orderSql } from "./to-sql.ts";
 import { fitValue } from "./values.ts";
 
+/** The most values of a column that are named, and the rows in which they are looked for. */
+const MOST_VALUES = 30;
+const LOOKED_AT = 20_000;
+
 export interface Page {
   /** JSON as PostgreSQL wrote it: an array for a list, an object for a record. */
   body: string;
@@ -14,6 +18,8 @@ export interface Page {
   total?: number;
   /** Only in keyset paging, and only when there are more rows. */
   nextCursor?: string;
+  /** Sentences on why the list is empty. */
+  warnings?: string[];
 }
 
 /** The values of a row, in the order of its columns; JSON as PostgreSQL wrote it. */
@@ -35,20 +41,22 @@ export type ReadRows = (statement: Fragment, options?: ReadOptions) => Promise<R
 export type Count = "exact" | "planned" | "estimated";
 
 export interface Reader {
-  /** Throws QueryError on a cursor of another list. */
+  /** Throws QueryError on a cursor that this list did not give. */
   list(
     property: string,
     readable: ReadableTable,
     query: Query,
     options?: { count?: Count | undefined },
   ): Promise<Page>;
-  /** The record as JSON, or null when the property has no such id. Throws QueryError on an id that is no uuid. */
+  /** The record as JSON, or null when the property has none of that id. An id that is no uuid: QueryError. */
   get(
     property: string,
     readable: ReadableTable,
     id: string,
     select?: string[] | null,
   ): Promise<string | null>;
+  /** Values of a column in their order, of an array its items: so many of so many rows that it answers at once. */
+  values(property: string, readable: ReadableTable, column: string): Promise<string[]>;
 }
 
 // Below this offset, reading the skipped rows costs less than finding the page's rows twice.
@@ -101,6 +109,16 @@ export function reader(db: { read: ReadRows }, cursorKey = randomBytes(32)): Rea
       );
       return row ? String(row[0]) : null;
     },
+    values: async (property, readable, column) => {
+      const name = columnSql(readable, column);
+      const value = readable.columns[column]!.type.endsWith("[]") ? sql`unnest(${name})` : name;
+      const rows = await db.read(
+        sql`select distinct value::text as value from (
+            select ${value} as value from ${tenantSql(property, readable)} limit ${raw(String(LOOKED_AT))}) looked
+          where value is not null order by value limit ${raw(String(MOST_VALUES))}`,
+      );
+      return rows.map(([value]) => String(value));
+    },
   };
 }
 
@@ -119,7 +137,7 @@ function isShort({ where, order, limit, offset }: Query): boolean {
 
 /** The only place that names a tenant's table: always with its property, as the first predicate. */
 function tenantSql(property: string, readable: ReadableTable): Fragment {
-  return sql`${identifier(readable.table)} where "property_id" = ${property}${andVisible(readable)}`;
+  return sql`${readable.from ?? identifier(readable.table)} where "property_id" = ${property}${andVisible(readable)}`;
 }
 
 function fittingSql(property: string, readable: ReadableTable, query: Query): Fragment {

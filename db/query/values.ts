@@ -1,11 +1,10 @@
+import { didYouMean } from "#db/nearest.ts";
 import { isDay, isStorable, isUuid } from "#db/text.ts";
-import { type ColumnType, QueryError } from "./readable-table.ts";
+import { readTime } from "#db/time.ts";
+import { type ColumnType, QueryError, type ReadableTable } from "./readable-table.ts";
 
 const NUMBER = /^[+-]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?$/i;
 const INTEGER = /^[+-]?\d{1,40}$/;
-// A zone's raw "+" arrives as a space, since a query string reads "+" as a space.
-const TIME =
-  /^(\d{4}-\d{2}-\d{2})(?:[T ](\d{2}:\d{2})(?::(\d{2}(?:\.\d{1,9})?))?(?: ?Z|([+\- ])(\d{2})(?::?(\d{2}))?)?)?$/i;
 const BIGINT_LIMIT = 2n ** 63n;
 const JSON_DEPTH = 64;
 
@@ -39,6 +38,11 @@ export function quote(text: string): string {
   return JSON.stringify(text.length > 60 ? `${text.slice(0, 60).toWellFormed()}…` : text);
 }
 
+/** What to say of a column that the table does not have. */
+export function unknownColumn({ columns }: ReadableTable, name: string): string {
+  return `unknown column ${quote(name)}${didYouMean(name, Object.keys(columns))}`;
+}
+
 const never = () => null;
 
 const FIT: Record<ColumnType, (text: string) => string | null> = {
@@ -61,12 +65,10 @@ const FIT: Record<ColumnType, (text: string) => string | null> = {
   "uuid[]": never,
 };
 
+/** A time without an offset is in UTC. A raw "+" of one reaches us as a space, since a query string reads "+" so. */
 function fitTime(text: string): string | null {
-  const [, date = "", clock = "00:00", seconds = "00", sign = "+", hours = "00", minutes = "00"] =
-    TIME.exec(text) ?? [];
-  if (!isDay(date) || clock > "23:59" || clock.slice(3) > "59" || Number(seconds) >= 60) return null;
-  if (hours > "15" || minutes > "59") return null;
-  return `${date}T${clock}:${seconds}${sign === "-" ? "-" : "+"}${hours}:${minutes}`;
+  const read = readTime(text.replace(/^(.{16,}) (\d{2}(?::?\d{2})?)$/, "$1+$2"));
+  return read && `${read.clock}${read.offset === null || read.offset === "Z" ? "+00:00" : read.offset}`;
 }
 
 function fitJson(text: string): string | null {

@@ -5,6 +5,9 @@ import type { Access, Actor, Call, Scope } from "#runtime/operation/context.ts";
 import type { Operation } from "#runtime/operation/operation.ts";
 import type { Property } from "#runtime/operation/property.ts";
 
+/** A list of properties in a message ends here. */
+const MOST_NAMED = 50;
+
 type User = Extract<Actor, { type: "user" }>;
 
 /** Refuses an actor without access to the operation in any property. Later checks depend on the property. */
@@ -12,7 +15,9 @@ export function checkScope(operation: Operation, actor: Actor): void {
   if (operation.access === "public" || actor.type === "system") return;
   if (actor.type === "anonymous") throw new Fault("missing_credential");
   if (actor.type === "api_key") {
-    if (isPersonal(operation)) throw new Fault("invalid_credential");
+    if (isPersonal(operation)) {
+      throw new Fault("invalid_credential", { details: [{ field: "credential", message: PERSONAL }] });
+    }
     if (!actor.scopes.includes(operation.scope)) throw new Fault("insufficient_scope");
     if (operation.access !== "property") throw roleFault(operation.access);
     return;
@@ -33,10 +38,13 @@ function roleFault(access: keyof typeof PERMITTED): Fault {
   });
 }
 
-/** The specification reserves these operations for a signed-in user: an API key does not authenticate there. */
-function isPersonal({ access, realm }: Operation): boolean {
-  return realm === "system" && (access === "user" || access === "manager");
+/** What the specification declares for a signed-in user: an API key is no credential there, whatever it may do. */
+export function isPersonal({ access, realm, core }: Operation): boolean {
+  return realm === "system" && (access === "user" || (access === "manager" && core));
 }
+
+const PERSONAL =
+  "is an API key, and this is for a signed-in user: sign in, and send the token as a Bearer token";
 
 /** The scopes that an actor has in a property. */
 export function scopesIn(actor: Actor, propertyId: string): readonly Scope[] {
@@ -48,24 +56,33 @@ export function scopesIn(actor: Actor, propertyId: string): readonly Scope[] {
   return role === "analyst" ? ["read"] : ["read", "write"];
 }
 
-/** The one property of a call. A property outside the credential is `wrong_property`, whether or not it exists. */
+/** The field that names the property: the operation's own, or of a record its column. */
+export function tenantField({ property, crud }: Operation): string | null {
+  return property ?? (crud ? "property_id" : null);
+}
+
+/**
+ * The one property that a call is about. A property that the credential does not have is `wrong_property`,
+ * whether or not it exists.
+ */
 export async function resolveProperty(
   directory: Directory,
   operation: Operation,
   call: Call,
-  input: Record<string, unknown>,
+  inputs: readonly Record<string, unknown>[],
 ): Promise<Property> {
-  const named = operation.property ? input[operation.property] : undefined;
-  const candidates = [named, call.propertyId].filter((id) => id !== undefined && id !== null);
+  const field = tenantField(operation);
+  const named = field === null ? [] : inputs.map((input) => input[field]);
+  const candidates = [...named, call.propertyId].filter((id) => id !== undefined && id !== null);
   for (const id of candidates) {
     if (!isUuid(id)) {
-      throw invalid(id === named ? (operation.property ?? "property") : "X-Property-Id", "must be a uuid");
+      throw invalid(named.includes(id) ? (field ?? "property") : "X-Property-Id", "must be a uuid");
     }
   }
   const ids = new Set(candidates.map((id) => String(id).toLowerCase()));
   if (ids.size > 1) throw new Fault("wrong_property");
   const [wanted] = ids;
-  const id = wanted ?? (await onlyProperty(call.actor));
+  const id = wanted ?? (await onlyProperty(directory, call.actor));
   if (call.actor.type !== "system" && scopesIn(call.actor, id).length === 0)
     throw new Fault("wrong_property");
   const property = await directory.property(id);
@@ -88,7 +105,19 @@ export function tenantOf({ actor, propertyId }: Call): string | undefined {
   return actor.memberships[0]!.property_id;
 }
 
-/** The input with the property in its field, where the caller has left it out. */
+/** The input of a call about the property: with the field that names it filled in, of a record without it. */
+export function inProperty(
+  { property: field, crud }: Operation,
+  input: Record<string, unknown>,
+  propertyId: string,
+): Record<string, unknown> {
+  if (field !== null) return { ...input, [field]: propertyId };
+  if (!crud || !Object.hasOwn(input, "property_id")) return input;
+  const { property_id: _, ...rest } = input;
+  return rest;
+}
+
+/** The input with the property in the field that names it, where the caller has left that out. */
 export function withTenant(
   { property: field }: Operation,
   input: Record<string, unknown>,
@@ -98,12 +127,20 @@ export function withTenant(
   return { ...input, [field]: propertyId };
 }
 
-async function onlyProperty(actor: Actor): Promise<string> {
+async function onlyProperty(directory: Directory, actor: Actor): Promise<string> {
   if (actor.type === "api_key") return actor.propertyId;
-  if (actor.type === "user" && actor.memberships.length === 1) return actor.memberships[0]!.property_id;
-  const list = actor.type === "user" ? actor.memberships.map((membership) => membership.property_id) : [];
-  throw invalid(
-    "X-Property-Id",
-    `is required here: set it to ${list.length > 0 ? `one of ${list.join(", ")}` : "the id of a property"}`,
-  );
+  const list = await propertiesOf(directory, actor);
+  if (list.length === 1) return list[0]!;
+  if (list.length === 0) {
+    throw new Fault("forbidden", { message: "You are a member of no property yet. An admin can add you." });
+  }
+  const known = list.slice(0, MOST_NAMED).join(", ");
+  throw invalid("X-Property-Id", `names the property to work in; required here, one of ${known}`);
+}
+
+/** The properties that an actor may work in: a platform admin in all. */
+async function propertiesOf(directory: Directory, actor: Actor): Promise<string[]> {
+  if (actor.type === "system" || (actor.type === "user" && actor.isPlatformAdmin))
+    return directory.properties();
+  return actor.type === "user" ? actor.memberships.map((membership) => membership.property_id) : [];
 }

@@ -40,7 +40,7 @@ export async function mustConfirm(agentCall: AgentCall): Promise<boolean> {
 }
 
 async function propertyOf({ service, operation, call, input }: AgentCall): Promise<Property | null> {
-  return needsProperty(operation) ? resolveProperty(service.directory, operation, call, input) : null;
+  return needsProperty(operation) ? resolveProperty(service.directory, operation, call, [input]) : null;
 }
 
 /** The recorded answer under the call's Idempotency-Key, or null. Throws `idempotency_key_reused`. */

@@ -6,7 +6,7 @@ import { type File, needsProperty, type Operation } from "#runtime/operation/ope
 import type { Property } from "#runtime/operation/property.ts";
 import { currentActivity } from "#runtime/telemetry/activity.ts";
 import { toolCalls } from "#runtime/telemetry/metrics.ts";
-import { checkScope, resolveProperty } from "./access.ts";
+import { checkScope, inProperty, resolveProperty } from "./access.ts";
 import { findAnswer, keyedCall } from "./replay.ts";
 import type { Choose, Outcome, Service } from "./service.ts";
 import type { Run } from "./transact.ts";
@@ -56,13 +56,14 @@ async function perform(
 ): Promise<Outcome> {
   const activity = currentActivity();
   checkScope(operation, call.actor);
-  const inputs = each(options.many ? (raw as unknown[]) : [raw], options, (one) =>
+  const given = each(options.many ? (raw as unknown[]) : [raw], options, (one) =>
     foldCasing(operation, asObject(one)),
   );
-  call.onFields?.(inputs.flatMap((input) => Object.keys(input)));
+  call.onFields?.(given.flatMap((input) => Object.keys(input)));
   const property = needsProperty(operation)
-    ? await resolveProperty(service.directory, operation, call, inputs[0] ?? {})
+    ? await resolveProperty(service.directory, operation, call, given)
     : null;
+  const inputs = property ? given.map((input) => inProperty(operation, input, property.id)) : given;
   if (activity) activity.propertyId = property?.id;
   const unparsed = { service, operation, call, property, ...options };
   let parsed: Record<string, unknown>[];
@@ -108,7 +109,7 @@ export async function refusedUnread(
 ): Promise<Fault> {
   try {
     const property = needsProperty(operation)
-      ? await resolveProperty(service.directory, operation, call, {})
+      ? await resolveProperty(service.directory, operation, call, [])
       : null;
     await insteadOf(refusal, { service, operation, call, property });
   } catch (error) {
@@ -124,7 +125,7 @@ async function read(
   property: Property,
   input: Record<string, unknown>,
 ): Promise<Outcome> {
-  const page = await operation.read!(service.reader, property.id, input);
+  const page = await operation.read!(service.reader, property, input, service.db);
   return { status: 200, body: page.body, replayed: false, page };
 }
 

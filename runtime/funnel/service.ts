@@ -28,6 +28,8 @@ export interface Outcome {
   replayed: boolean;
   /** For a list: the data that a face pages by. */
   page?: Page;
+  /** Sentences beside the body. */
+  warnings?: string[];
   auditId?: string;
   /** The questions for a person, and the hash of the state that they are about. */
   asked?: { sentences: string[]; state: string };

@@ -23,6 +23,7 @@ interface Effects extends PendingEffects {
   confirmed?: string | null;
   /** The number of rows of a list. */
   total: number | null;
+  warnings: string[];
   /** The subject of the audit row of the current input. */
   about: Parameters<Context["audit"]>[0];
 }
@@ -62,7 +63,15 @@ export async function run(call: Run): Promise<Outcome> {
 }
 
 function noEffects(): Effects {
-  return { ...pendingEffects(), insertion: null, nextCursor: null, questions: [], total: null, about: {} };
+  return {
+    ...pendingEffects(),
+    insertion: null,
+    nextCursor: null,
+    questions: [],
+    total: null,
+    warnings: [],
+    about: {},
+  };
 }
 
 /** The opening of the transaction: the table's locks, and whether it may join a group commit. */
@@ -182,6 +191,7 @@ function contextOf(running: Running): Context {
     counted: (total) => {
       effects.total = total;
     },
+    warn: (sentence) => void effects.warnings.push(sentence),
     audit: (about) => void Object.assign(effects.about, about),
     ...(insertsOne(running) && { insertLast }),
   };
@@ -207,6 +217,7 @@ function finish(running: Running, audited: AuditRow[], result: unknown): Outcome
   const { secrets, status } = operation;
   const body = insertion ? "" : JSON.stringify(result ?? {});
   const outcome: Outcome = { status, body, replayed: false };
+  if (effects.warnings.length > 0) outcome.warnings = effects.warnings;
   if (Array.isArray(result) && (effects.nextCursor ?? effects.total) !== null) {
     outcome.page = pageOf(outcome.body, result.length, effects);
   }

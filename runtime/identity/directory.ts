@@ -88,6 +88,9 @@ export async function openDirectory(db: Database, log: Log) {
     /** Whether such a key existed, or is being looked up: another call with it costs no look-up of its own. */
     hasSeenKey: (hash: Buffer): boolean => memory.hasSeen(keyName(hash)),
     property: (id: string) => memory.recall(`p${id}`, () => db.asSystem((sql) => loadProperty(sql, id))),
+    /** The ids of all properties, oldest first. */
+    properties: async (): Promise<string[]> =>
+      (await memory.recall("all properties", () => db.asSystem(loadPropertyIds)))?.ids ?? [],
     user: (id: string) => memory.recall(`u${id}`, () => db.asSystem((sql) => loadUser(sql, id))),
     /** The database's clock, in milliseconds since 1970. */
     now: () => performance.now() + clockOffset,
@@ -198,6 +201,11 @@ async function loadProperty(sql: Sql, id: string): Promise<Property | null> {
       from_email, from_name, approval_growth_percent, pepper
     from properties where id = ${id}`;
   return row ?? null;
+}
+
+async function loadPropertyIds(sql: Sql): Promise<{ ids: string[] }> {
+  const rows = await sql<{ id: string }[]>`select id from properties order by created_at, id limit 1000`;
+  return { ids: rows.map(({ id }) => id) };
 }
 
 async function loadUser(sql: Sql, id: string): Promise<UserRecord | null> {

@@ -58,6 +58,16 @@ export function catalog(
   return { domains, operations, domainOf, tables, jobs };
 }
 
+/** The domains with operations for agents: their toolsets. */
+export function toolsetsOf({ domains, domainOf, operations }: Catalog): Domain[] {
+  const offered = new Set(
+    [...operations.values()]
+      .filter(({ access }) => access !== "public")
+      .map(({ name }) => domainOf.get(name)),
+  );
+  return domains.filter(({ name }) => offered.has(name));
+}
+
 /** The operation with its deprecations in its description and its fields. */
 function deprecated(operation: Operation, deprecations: readonly Deprecation[]): Operation {
   const whole = deprecations.find(isWhole);

@@ -1,6 +1,7 @@
 import { z } from "zod";
-import type { ColumnType, ReadableTable } from "#db/query/readable-table.ts";
+import type { ColumnType, Form, ReadableTable } from "#db/query/readable-table.ts";
 import { type Fragment, identifier, join, raw, sql } from "#db/sql.ts";
+import { readTime } from "#db/time.ts";
 import type { Change, Column, ColumnRules, Columns, NextOf, SchemasOf, Table } from "./table.ts";
 
 type Schema = z.ZodType;
@@ -37,21 +38,44 @@ export const internal = <S extends Schema>(schema: S): Column<S, "never", "inter
   read: "internal",
 });
 
-export const timestamp = () => z.iso.datetime({ offset: true });
+const ZONED = /^\d{4}-?\d{2}-?\d{2}[T ,].*(?:Z|[+-]\d{2}(?::?\d{2})?)$/i;
+const LOCAL = /^\d{4}-?\d{2}-?\d{2}(?:[T ,].*)?$/i;
+const NO_TIME = "must be a time that the calendar has, such as 2026-01-31T18:00:00-05:00";
+
+// Zod's own pattern knows one form alone.
+const zoned = { offset: true, pattern: ZONED };
+const local = { offset: true, pattern: LOCAL };
+
+/** A time with its offset, in any usual form of ISO 8601. It is kept as `2026-01-31T18:00:00-05:00`. */
+export const timestamp = () =>
+  z.iso
+    .datetime(zoned)
+    .overwrite(isoText)
+    .refine((text) => readTime(text)?.offset != null, { error: NO_TIME, abort: true });
+
+/** The same, or a time of the property's own clock: a date, or a time without an offset. */
+export const localTime = () =>
+  z.iso
+    .datetime(local)
+    .overwrite(isoText)
+    .refine((text) => readTime(text) !== null, { error: NO_TIME, abort: true });
+
+function isoText(text: string): string {
+  const read = readTime(text);
+  return read ? `${read.clock}${read.offset ?? ""}` : text;
+}
 
 const EARLIEST = Date.UTC(1900, 0, 1);
-const DAY = 86_400_000;
+/** Milliseconds by which this machine's clock may be behind the caller's. */
+const SKEW = 300_000;
 
-/**
- * A past time: from 1900, and no later than a day ahead of this machine's clock. Code that decides by it checks the
- * database's clock too.
- */
+/** A time in the past, from 1900. Stricter decisions use the database's clock. */
 export const pastTime = () =>
   timestamp().refine((text) => isPast(text, Date.now()), "must be from 1900 to now");
 
-/** Whether an ISO time is in that range; `now` is in milliseconds. */
+/** Whether an ISO time lies between 1900 and `now`, in milliseconds, give or take what clocks differ. */
 export function isPast(text: string, now: number): boolean {
-  return Date.parse(text) >= EARLIEST && Date.parse(text) <= now + DAY;
+  return Date.parse(text) >= EARLIEST && Date.parse(text) <= now + SKEW;
 }
 
 /** An IP address of either kind. */
@@ -146,14 +170,17 @@ export function afterChange<C extends Columns>(columns: C, { input, current }: C
 
 const readables = new WeakMap<Table, ReadableTable>();
 
-/** The columns and rows of a table that the generic reader may read. */
+/** What the generic reader may read of a table. */
 export function readableOf(table: Table): ReadableTable {
   let readable = readables.get(table);
   if (!readable) {
-    const columns = Object.entries(columnsOf(table)).map(([name, column]) => [
-      name,
-      { type: columnType(column.schema), ...(column.sql && { sql: column.sql }) },
-    ]);
+    const columns = Object.entries(columnsOf(table)).map(([name, column]) => {
+      const form = column.form ?? formOf(column.schema);
+      return [
+        name,
+        { type: columnType(column.schema), ...(form && { form }), ...(column.sql && { sql: column.sql }) },
+      ];
+    });
     readable = {
       table: table.name,
       columns: Object.fromEntries(columns),
@@ -162,6 +189,23 @@ export function readableOf(table: Table): ReadableTable {
     readables.set(table, readable);
   }
   return readable;
+}
+
+/** The form of the values of an enum: one of them, in any case. */
+function formOf(schema: z.ZodType): Form | undefined {
+  if (schema instanceof z.ZodNullable || schema instanceof z.ZodOptional || schema instanceof z.ZodDefault) {
+    return formOf(schema.unwrap() as z.ZodType);
+  }
+  if (!(schema instanceof z.ZodEnum)) return undefined;
+  return formOfValues(schema.options.map(String));
+}
+
+/** The form of a value that is one of these, in any case. */
+export function formOfValues(values: readonly string[]): Form {
+  return {
+    fit: (text) => values.find((value) => value === text.trim().toLowerCase()) ?? null,
+    wants: `one of ${values.join(", ")}`,
+  };
 }
 
 /** The record as it is answered. */

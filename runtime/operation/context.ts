@@ -127,6 +127,8 @@ export interface Context {
   goOn?(cursor: string): void;
   /** Sets the number of a list's rows on all pages. */
   counted?(total: number): void;
+  /** Adds a sentence to the answer, on faces that have a place for it. */
+  warn?(sentence: string): void;
   /** Names the subject of the audit row, where the result's `id` does not. */
   audit(about: {
     /** Default: the operation's name. */

@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from "node:util";
 import { z } from "zod";
 import { parseQuery } from "#db/query/parse.ts";
 import { andVisible } from "#db/query/readable-table.ts";
@@ -8,10 +9,13 @@ import { columnNames, inputOf, readableOf, viewOf } from "./columns.ts";
 import type { Context } from "./context.ts";
 import { checkKeys, keysByReader } from "./defined-keys.ts";
 import { checkUnchanged, isVersioned } from "./etag.ts";
+import { ECHOED } from "./input.ts";
+import { type Filters, filterPairs, whyEmpty } from "./list-filters.ts";
 import { type Operation, tool } from "./operation.ts";
+import type { Property } from "./property.ts";
 import { recordWords } from "./record-words.ts";
 import { insert, insertion, update, words } from "./rows.ts";
-import type { Change, Columns, Row, RowOf, Table, Verb } from "./table.ts";
+import type { Change, Columns, Row, RowOf, Table, Tenants, Values, Verb } from "./table.ts";
 
 const id = z.uuid();
 const version = z
@@ -40,7 +44,9 @@ const COUNTS = ["exact", "planned", "estimated"] as const satisfies readonly Cou
 
 const filters = z
   .record(z.string(), z.union([z.string(), z.array(z.string())]))
-  .describe('Filters by column and operator, such as {"tier.eq": "Gold", "email.ilike": "%@example.com"}.');
+  .describe(
+    'By column and operator: eq neq gt gte lt lte like ilike in is cs ov, and not before them. Such as {"tier.in": ["Gold", "Silver"], "email.ilike": "%@example.com", "last_visit_at.is": "null"}.',
+  );
 
 function listOperation(table: Table): Operation {
   const operation = tool({
@@ -68,19 +74,56 @@ function listOperation(table: Table): Operation {
   });
   return {
     ...operation,
-    read: async (reader: Reader, property: string, input: ListInput): Promise<Page> => {
+    read: async (reader: Reader, property: Property, input: ListInput, db: Tenants): Promise<Page> => {
       const { count, filters: where = {}, ...options } = input;
-      const readable = readableOf(table);
+      const pairs = filterPairs(readableOf(table), where);
+      const asked = Object.entries(options).map(([key, value]): [string, string] => [key, String(value)]);
       const counting = typeof count === "string" ? count : count ? "exact" : undefined;
-      const query = parseQuery(readable, [...Object.entries(where), ...Object.entries(options)]);
-      if (table.definedKeys) await checkKeys(table, query.where, keysByReader(reader, property));
-      return reader.list(property, readable, query, { count: counting });
+      return readList({ table, reader, property, db }, [...pairs, ...asked], counting);
     },
   };
 }
 
+const QUERY = z.strictObject({
+  query: z.array(z.tuple([z.string(), z.string()])),
+  count: z.enum(COUNTS).optional(),
+});
+
+/** The same list by an address's query, in which filters stand beside options and a key may stand twice. */
+export function listByQuery(operation: Operation): Operation {
+  const { table } = operation.crud!;
+  return {
+    ...operation,
+    input: QUERY,
+    read: async (reader: Reader, property: Property, input: z.output<typeof QUERY>, db: Tenants) =>
+      readList({ table, reader, property, db }, input.query, input.count),
+  };
+}
+
+interface Listing {
+  table: Table;
+  reader: Reader;
+  property: Property;
+  db: Tenants;
+}
+
+async function readList(
+  { table, reader, property, db }: Listing,
+  pairs: [string, string][],
+  count: Count | undefined,
+): Promise<Page> {
+  const stored = readableOf(table);
+  const query = parseQuery(stored, pairs, property.default_country);
+  const readable = (await table.computed?.(db, property, query, stored)) ?? stored;
+  if (table.definedKeys) await checkKeys(table, query.where, keysByReader(reader, property.id));
+  const page = await reader.list(property.id, readable, query, { count });
+  if (page.rows > 0) return page;
+  const warnings = await whyEmpty(table, reader, property.id, query);
+  return warnings.length > 0 ? { ...page, warnings } : page;
+}
+
 interface ListInput extends Partial<Record<"select" | "order" | "cursor", string>> {
-  filters?: Record<string, string | string[]>;
+  filters?: Filters;
   count?: boolean | Count;
   limit?: number | string;
   offset?: number | string;
@@ -101,8 +144,8 @@ function getOperation(table: Table): Operation {
   });
   return {
     ...operation,
-    read: async (reader: Reader, property: string, input: { id: string }): Promise<Page> => {
-      const body = await reader.get(property, readableOf(table), input.id);
+    read: async (reader: Reader, property: Property, input: { id: string }): Promise<Page> => {
+      const body = await reader.get(property.id, readableOf(table), input.id);
       if (body === null) throw noSuch(words(table.noun), input.id);
       return { body, rows: 1 };
     },
@@ -161,8 +204,10 @@ function updateOperation(table: Table): Operation {
     faults: ["invalid", "conflict", "not_found", ...locking(table)],
     crud: { table, verb: "update" },
     ...askingOf(table, "update"),
-    handler: async (context, { id: rowId, version: known, ...input }) => {
+    handler: async (context, { id: rowId, version: known, ...given }) => {
       const current = await lockRow(context, table, rowId as string);
+      checkEchoed(table, given, current);
+      const input = changing(table, given, current);
       checkStates(table, input, current);
       const change: Change = { verb: "update", input, current };
       const values = table.beforeWrite ? await table.beforeWrite(context, change) : input;
@@ -182,7 +227,30 @@ function askingOf({ asks, shapesMessages }: Table, verb: Verb) {
   return { asks: asks.includes(verb) || (isShaped && verb === "update"), shapesMessages: isShaped };
 }
 
-/** Refuses a column that the record's state closes to updates. */
+/** Refuses a column that callers do not write, unless its value is the record's own. */
+function checkEchoed(table: Table, given: object, current: Row): void {
+  const echoed = (given as { [ECHOED]?: Record<string, unknown> })[ECHOED] ?? {};
+  const names = Object.keys(echoed).filter((name) => !isDeepStrictEqual(echoed[name], current[name]));
+  if (names.length === 0) return;
+  const details = names.map((field) => {
+    const isSet = table.columns[field]?.write === "create";
+    return {
+      field,
+      message: isSet ? "is set at creation and stays" : "is written by the service; leave it out",
+    };
+  });
+  const message = details.map((one) => `${one.field}: ${one.message}`).join("; ");
+  throw new Fault("invalid", { message, details });
+}
+
+/** The values without those of columns that the record's state may close and that stay as they are. */
+function changing({ columns }: Table, given: Values, current: Row): Values {
+  const isChange = ([name, value]: [string, unknown]) =>
+    !columns[name]?.while || !isDeepStrictEqual(value, current[name]);
+  return Object.fromEntries(Object.entries(given).filter(isChange));
+}
+
+/** Refuses a column that may not be written in the record's state. */
 function checkStates({ columns, noun }: Table, input: object, { status }: Row): void {
   for (const name of Object.keys(input)) {
     const states = columns[name]?.while;

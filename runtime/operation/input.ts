@@ -1,6 +1,9 @@
 import type { z } from "zod";
+import { didYouMean } from "#db/nearest.ts";
 import { isStorable } from "#db/text.ts";
 import { Fault, type FaultDetail } from "#runtime/faults.ts";
+import { pathText } from "#runtime/plain-words.ts";
+import { columnsOf } from "./columns.ts";
 import type { Operation } from "./operation.ts";
 
 const MOST_NESTING = 64;
@@ -13,14 +16,36 @@ export function parseJson(text: string): unknown {
   return value;
 }
 
-/** JSON text as an unchecked value. Throws `invalid`. */
+/** JSON text as a value that is still to be checked. Throws `invalid`, also on a field that stands twice. */
 export function parseUnchecked(text: string): unknown {
+  let value: unknown;
   try {
-    return JSON.parse(text);
+    value = JSON.parse(text);
   } catch (error) {
     const reason = error instanceof Error ? error.message : "";
     throw new Fault("invalid", { message: `The body is not valid JSON. ${reason}`.trim() });
   }
+  const twice = doubledKey(text);
+  if (twice !== undefined) throw refused(twice, "is given twice");
+  return value;
+}
+
+const TOKEN = /"(?:[^"\\]|\\.)*"(\s*:)?|[{}]/gs;
+
+/** The first field of valid JSON text that stands twice in one object: a parser would keep the last one. */
+function doubledKey(text: string): string | undefined {
+  const open: Set<string>[] = [];
+  for (const [token, colon] of text.matchAll(TOKEN)) {
+    if (token === "{") open.push(new Set());
+    else if (token === "}") open.pop();
+    else if (colon !== undefined) {
+      const key = JSON.parse(token.slice(0, -colon.length)) as string;
+      const keys = open.at(-1)!;
+      if (keys.has(key)) return key;
+      keys.add(key);
+    }
+  }
+  return undefined;
 }
 
 /** Refuses NUL, lone surrogates, non-finite numbers, prototype keys and deep nesting, at any depth. */
@@ -46,16 +71,45 @@ export function checkKey(key: string, path = ""): void {
   }
 }
 
-/** The input as the operation's schema gives it, with each wrong field named. Throws `invalid`. */
+/**
+ * The input as the operation's schema gives it, with each wrong field named. An empty text stands for null where
+ * the field takes null and no empty text, as forms send it. Throws `invalid`.
+ */
 export function parseInput(operation: Operation, folded: Record<string, unknown>): Record<string, unknown> {
-  const parsed = operation.input.safeParse(folded, { error: missingMessage });
-  if (!parsed.success) throw inputFault(parsed.error);
-  return parsed.data;
+  const [given, echoed] = operation.crud?.verb === "update" ? parted(operation, folded) : [folded, null];
+  const parsed = operation.input.safeParse(operation.crud ? withoutEmpty(operation, given) : given);
+  if (!parsed.success) throw inputFault(parsed.error, Object.keys(operation.input.shape));
+  return echoed ? { ...parsed.data, [ECHOED]: echoed } : parsed.data;
 }
 
-/** Zod's own message names types even for a missing field. */
-function missingMessage({ code, input }: { code: string; input?: unknown }): string | undefined {
-  return code === "invalid_type" && input === undefined ? "is required" : undefined;
+/** The fields of a change that callers read and do not write. Equal values pass: a record can be sent back whole. */
+export const ECHOED: unique symbol = Symbol("echoed");
+
+function parted({ crud, input }: Operation, folded: Record<string, unknown>) {
+  const columns = columnsOf(crud!.table);
+  const isEchoed = (name: string) => Object.hasOwn(columns, name) && !Object.hasOwn(input.shape, name);
+  const entries = Object.entries(folded);
+  const echoed = entries.filter(([name]) => isEchoed(name));
+  if (echoed.length === 0) return [folded, null] as const;
+  return [
+    Object.fromEntries(entries.filter(([name]) => !isEchoed(name))),
+    Object.fromEntries(echoed),
+  ] as const;
+}
+
+function withoutEmpty({ input }: Operation, given: Record<string, unknown>): Record<string, unknown> {
+  if (!Object.values(given).some(isEmptyText)) return given;
+  const entries = Object.entries(given).map(([name, value]) => {
+    const schema: z.ZodType | undefined = Object.hasOwn(input.shape, name) ? input.shape[name] : undefined;
+    const clears =
+      isEmptyText(value) && schema && !schema.safeParse("").success && schema.safeParse(null).success;
+    return [name, clears ? null : value];
+  });
+  return Object.fromEntries(entries);
+}
+
+function isEmptyText(value: unknown): boolean {
+  return typeof value === "string" && value.trim() === "";
 }
 
 /** Renames known fields in the other casing (campaignId, campaign_id) to the operation's own names. */
@@ -84,13 +138,25 @@ function otherCasings(operation: Operation): Map<string, string> {
   let map = casings.get(operation);
   if (!map) {
     map = new Map();
-    for (const name of Object.keys(operation.input.shape)) {
+    const names = Object.keys(operation.input.shape);
+    for (const [alias, name] of aliasesOf(operation, names)) map.set(alias, name);
+    for (const name of names) {
       map.set(toSnake(name), name);
       map.set(toCamel(name), name);
     }
     casings.set(operation, map);
   }
   return map;
+}
+
+/** The one record that an operation is about, by the other names that its field has elsewhere: id, playerId, player_id. */
+function aliasesOf({ crud, property }: Operation, names: string[]): [string, string][] {
+  const ids = names.filter((name) => name !== property && /(^id|_id|Id)$/.test(name));
+  const [only] = ids;
+  if (only === undefined || ids.length > 1) return [];
+  if (only !== "id") return [["id", only]];
+  const noun = crud && `${crud.table.noun}_id`;
+  return noun ? [noun, toCamel(noun)].map((alias): [string, string] => [alias, "id"]) : [];
 }
 
 function toSnake(name: string): string {
@@ -101,12 +167,15 @@ function toCamel(name: string): string {
   return name.replace(/_([a-z0-9])/g, (_, letter: string) => letter.toUpperCase());
 }
 
-/** A zod error as a 400 with a sufficient sentence, and with details that name each field. */
-export function inputFault(error: z.ZodError): Fault {
+/** A zod error as a 400 whose sentence is enough and whose details name each field. */
+export function inputFault(error: z.ZodError, known: readonly string[] = []): Fault {
   const details: FaultDetail[] = error.issues.flatMap((issue) => {
-    const path = issue.path.map(String).join(".");
+    const path = pathText(issue.path);
     if (issue.code !== "unrecognized_keys") return [{ field: path || "body", message: issue.message }];
-    return issue.keys.map((key) => ({ field: path ? `${path}.${key}` : key, message: "unknown field" }));
+    return issue.keys.map((key) => ({
+      field: path ? `${path}.${key}` : key,
+      message: `unknown field${path ? "" : didYouMean(key, known)}`,
+    }));
   });
   const shown = details.slice(0, 5).map(({ field, message }) => `${field}: ${message}`);
   const more = details.length > 5 ? `; and ${details.length - 5} more` : "";

@@ -22,7 +22,7 @@ export async function lockMatching(
 ): Promise<Row[]> {
   const { sql, property } = context;
   const readable = readableOf(table);
-  const { where } = parseQuery(readable, filters);
+  const { where } = parseQuery(readable, filters, property.default_country);
   await checkKeys(table, where, keysBySql(context));
   const rows = await sql<{ row: Row }[]>`
     select row_to_json(r) as row from (

@@ -3,7 +3,8 @@ import type { Page, Reader } from "#db/query/reader.ts";
 import type { ExportSource } from "#db/stream/export.ts";
 import type { FaultCode } from "#runtime/faults.ts";
 import type { Access, Context, Effect, Scope } from "./context.ts";
-import type { Table, Verb } from "./table.ts";
+import type { Property } from "./property.ts";
+import type { Table, Tenants, Verb } from "./table.ts";
 import type { Deprecation } from "./versions.ts";
 
 const DRY_RUN = z.boolean().default(false).describe("Only says what would happen, and changes nothing");
@@ -43,9 +44,9 @@ export interface Operation {
   handler(context: Context, input: Input): Promise<unknown>;
   /** Replaces one handler call per input, where a request brings several. Answers in their order. */
   many?(context: Context, inputs: Input[]): Promise<unknown[]>;
-  /** Replaces the handler for answers of the generic reader: JSON text as the database printed it. */
-  read?(reader: Reader, property: string, input: Input): Promise<Page>;
-  /** The operation changes many records in one call. */
+  /** Instead of the handler, for what the generic reader answers: JSON text as the database printed it. */
+  read?(reader: Reader, property: Property, input: Input, db: Tenants): Promise<Page>;
+  /** It changes many records in one call. */
   readonly bulk: boolean;
   /** Its handler may ask a person to agree first, where an agent calls; see `Context.ask`. */
   readonly asks: boolean;

@@ -1,6 +1,10 @@
 import type { z } from "zod";
+import type { Database } from "#db/database.ts";
+import type { Query } from "#db/query/parse.ts";
+import type { Form, ReadableTable } from "#db/query/readable-table.ts";
 import type { Context, Effect } from "./context.ts";
 import type { EventName } from "./events.ts";
+import type { Property } from "./property.ts";
 
 export type Verb = "list" | "get" | "create" | "update" | "delete";
 
@@ -22,6 +26,10 @@ export interface ColumnRules {
   readonly omitFromEvents?: true;
   /** Checks that `beforeWrite` makes when a caller writes the column; see `isChecked`. */
   readonly checks?: readonly string[];
+  /** The one form in which the values are stored, in which filters compare them. An enum has one anyway. */
+  readonly form?: Form;
+  /** Its values are the property's own words: a filter by one that nothing has is told which there are. */
+  readonly vocabulary?: true;
   /** Computes the column from the table's own columns when it is read. */
   readonly sql?: string;
 }
@@ -107,7 +115,17 @@ export interface DefinedKeys {
   unknown(key: string, definitions: Row[]): string;
 }
 
+/** Opens transactions as a tenant. */
+export type Tenants = Pick<Database, "asProperty">;
+
 interface Described<C extends Columns> {
+  /** The table as the query reads it, where its rows are computed and not stored. */
+  computed?(
+    db: Tenants,
+    property: Property,
+    query: Query,
+    readable: ReadableTable,
+  ): Promise<ReadableTable | undefined>;
   readonly name: string;
   readonly noun: string;
   readonly description: string;
@@ -136,6 +154,8 @@ interface Settings {
   readonly core: readonly Verb[];
   /** Columns that no two records share. An upsert finds a record by them or by its id. */
   readonly key: readonly string[];
+  /** The column by which people name a record, where they do not have its id. */
+  readonly called?: string;
   /** `deleted_at` is set instead of removing the row, and such rows are hidden. */
   readonly softDelete: boolean;
   /** Single creates may share a transaction: their hooks read nothing that another create changes. */

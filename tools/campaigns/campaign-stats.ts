@@ -32,7 +32,7 @@ export default tool({
   faults: ["invalid", "not_found"],
   async handler(context, { campaignId, from, to }) {
     if (from && to && Date.parse(from) >= Date.parse(to)) throw invalid("to", "must be after from");
-    const campaign = await findCampaign(context, campaignId);
+    const campaign = await findCampaign(context, campaignId, { deletedToo: true });
     const about = { campaign_id: campaign.id, status: campaign.status };
     const kept = from || to ? null : await keptStats(context, campaign.id);
     if (kept) return { ...about, ...kept };

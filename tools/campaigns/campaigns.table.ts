@@ -3,6 +3,7 @@ import { afterChange, isChecked } from "#runtime/operation/columns.ts";
 import type { Context, Tenant } from "#runtime/operation/context.ts";
 import { changedFields } from "#runtime/operation/crud.ts";
 import { type Change, type NextOf, type RowOf, table, type Values } from "#runtime/operation/table.ts";
+import { checkSendable } from "#tools/templates/channels.ts";
 import { mjmlChange } from "#tools/templates/mjml/render.ts";
 import { checkSyntax } from "#tools/templates/rendering/liquid.ts";
 import { eventFields } from "./campaign/campaign.ts";
@@ -18,6 +19,7 @@ type NextCampaign = NextOf<typeof columns>;
 export default table({
   name: "campaigns",
   noun: "campaign",
+  called: "name",
   description:
     "A campaign is one message to an audience: a segment, conditions, or all players by audience: all. Content can be edited in draft, scheduled and paused. send_campaign or schedule_campaign sends it.",
   softDelete: true,
@@ -29,8 +31,10 @@ export default table({
   afterWrite,
 });
 async function beforeWrite(context: Context, change: Change<typeof columns>): Promise<Values> {
-  const { verb, input, current } = change;
+  const { verb, current } = change;
   if (verb === "delete") return beforeDelete(context, current);
+  const input = withoutSameTime(change.input, current);
+  if (input.channel !== current?.channel) checkSendable(input.channel);
   if (current) checkUnscheduled(input, current);
   if (typeof input.scheduled_at === "string") {
     throw invalid("scheduled_at", "is set by schedule_campaign; here it can only be null");
@@ -49,6 +53,13 @@ async function beforeWrite(context: Context, change: Change<typeof columns>): Pr
   const isUnscheduled = input.scheduled_at === null && current.status === "scheduled";
   const unscheduled = isUnscheduled && { status: "draft", approved: null, approved_state: null };
   return { ...input, ...derived, version: current.version + 1, ...unscheduled };
+}
+
+/** The values without the time that the campaign has anyway, so that a record can be sent back whole. */
+function withoutSameTime<I extends { scheduled_at?: unknown }>(input: I, current: CampaignRow | null): I {
+  if (!current || !("scheduled_at" in input) || input.scheduled_at !== current.scheduled_at) return input;
+  const { scheduled_at: _, ...rest } = input;
+  return rest as I;
 }
 
 function checkUnscheduled(input: object, { status }: CampaignRow): void {

@@ -1,25 +1,26 @@
 import { z } from "zod";
-import { assignments } from "#db/sql.ts";
+import { assignments, type Fragment } from "#db/sql.ts";
+import { readTime } from "#db/time.ts";
 import { invalid, one } from "#runtime/faults.ts";
-import { timestamp } from "#runtime/operation/columns.ts";
+import { localTime } from "#runtime/operation/columns.ts";
 import type { Tenant } from "#runtime/operation/context.ts";
 import { tool } from "#runtime/operation/operation.ts";
 import { approving, CONFIRMED_DEADLINE_MS, presentState, stateOf } from "./approval/approve.ts";
 import { sendingWords } from "./approval/words.ts";
-import { CampaignView, findCampaign } from "./campaign/campaign.ts";
+import { type Campaign, CampaignView, findCampaign } from "./campaign/campaign.ts";
 import { changeStatus, lockFor } from "./campaign/states.ts";
 import fireCampaign from "./fire-campaign.job.ts";
-import { audienceSql } from "./planning/audience.ts";
+import { audienceSql, hasAudience } from "./planning/audience.ts";
 import { Preflight, preflight } from "./preflight/preflight.ts";
 import { checkReadiness } from "./preflight/readiness.ts";
 
-const SCHEDULED_CHANNELS = ["email", "loyaltyvip", "inbox"];
+const SCHEDULED_CHANNELS = ["email", "sms", "loyaltyvip", "inbox"];
 
 export default tool({
   name: "schedule_campaign",
   title: "Schedule a campaign",
   description:
-    "Schedules an email or loyaltyvip campaign for a future time against a saved segment, in place of any audience it had. The segment is evaluated again when the time comes, and every recipient passes the full check. A scheduled campaign can be scheduled anew.",
+    "Schedules an email, SMS or loyaltyvip campaign for a future time: against a saved segment, in place of any audience it had, or against its own audience. The audience is evaluated again when the time comes, and every recipient passes the full check. A scheduled campaign can be scheduled anew.",
   scope: "write",
   effect: "contact",
   core: true,
@@ -29,8 +30,10 @@ export default tool({
   deadline: CONFIRMED_DEADLINE_MS,
   input: {
     campaign_id: z.uuid().describe("From list_campaigns"),
-    scheduled_at: timestamp().describe("In the future, with an offset, such as 2027-01-31T18:00:00-05:00"),
-    segment_id: z.uuid().describe("From list_segments"),
+    scheduled_at: localTime().describe(
+      "In the future, such as 2027-01-31T18:00:00-05:00; without an offset by the property's own clock",
+    ),
+    segment_id: z.uuid().nullable().describe("From list_segments, or null for the campaign's own audience"),
     property_id: z.uuid().optional().describe("The campaign's property, if the credential has several"),
     dry_run: z.boolean().default(false).describe("Only check, and answer what would happen"),
   },
@@ -41,18 +44,23 @@ export default tool({
     preflight: Preflight.optional().describe("Of a dry run: as if it were sent now"),
   }),
   faults: ["invalid", "not_found", "conflict", "wrong_property"],
-  async handler(context, { campaign_id, scheduled_at, segment_id, dry_run }) {
+  async handler(context, { campaign_id, scheduled_at: written, segment_id, dry_run }) {
     const { sql, property } = context;
+    const scheduled_at = await instantOf(context, written);
     const campaign = await lockFor(context, campaign_id, "schedule");
     if (!SCHEDULED_CHANNELS.includes(campaign.channel)) {
-      throw invalid("channel", `is ${campaign.channel}; email and loyaltyvip campaigns can be scheduled`);
+      throw invalid(
+        "channel",
+        `is ${campaign.channel}; email, sms and loyaltyvip campaigns can be scheduled`,
+      );
     }
     await checkFuture(context, scheduled_at);
-    await checkSegment(context, segment_id);
-    const target = { segment_id, audience: null, conditions: null };
+    const target = await targetOf(context, campaign, segment_id);
     const scheduled = { ...campaign, ...target };
-    await audienceSql(context, scheduled);
-    const fires_at = campaign.send_in_player_timezone ? await firstLocalTime(context, scheduled_at) : null;
+    const audience = await audienceSql(context, scheduled);
+    const fires_at = campaign.send_in_player_timezone
+      ? await firstLocalTime(context, scheduled_at, audience)
+      : null;
     const times = { ...target, scheduled_at, fires_at };
     await sql`
       update campaigns set ${assignments(times)} where property_id = ${property.id} and id = ${campaign_id}`;
@@ -75,27 +83,52 @@ export default tool({
   },
 });
 
+/** The time as an instant: without an offset the property's clock shows it. */
+async function instantOf({ sql, property }: Tenant, written: string): Promise<string> {
+  const { clock, offset } = readTime(written)!;
+  if (offset !== null) return written;
+  const [row] = await sql<{ at: string }[]>`
+    select to_json(${clock}::timestamp at time zone ${property.timezone}) #>> '{}' as at`;
+  return row!.at;
+}
+
 /** By the database's clock, which starts the campaign too. */
 async function checkFuture({ sql }: Tenant, time: string): Promise<void> {
   const [row] = await sql<{ future: boolean }[]>`select ${time}::timestamptz > clock_timestamp() as future`;
   if (!row?.future) throw invalid("scheduled_at", `must be in the future, and ${time} has passed`);
 }
 
-/** The first moment at which a player's clock shows the property's `time`; now, if that has passed. */
-async function firstLocalTime({ sql, property }: Tenant, time: string): Promise<string> {
+/** The audience: the segment that is named, or the campaign's own. */
+async function targetOf(context: Tenant, campaign: Campaign, segmentId: string | null) {
+  if (segmentId !== null) {
+    await checkSegment(context, segmentId);
+    return { segment_id: segmentId, audience: null, conditions: null };
+  }
+  if (!hasAudience(campaign)) {
+    throw invalid("segment_id", "is needed: the campaign has no audience of its own");
+  }
+  if (campaign.segment_id !== null) await checkSegment(context, campaign.segment_id);
+  const { segment_id, audience, conditions } = campaign;
+  return { segment_id, audience, conditions };
+}
+
+/** The first moment at which a clock of the audience shows the property's `time`; now, if that has passed. */
+async function firstLocalTime({ sql, property }: Tenant, time: string, audience: Fragment): Promise<string> {
   const [row] = await sql<{ first: string }[]>`
     with wall as materialized (select ${time}::timestamptz at time zone ${property.timezone} as clock)
     select to_json(greatest(clock_timestamp(), least(${time}::timestamptz, (
       select min(wall.clock at time zone known_zone(z.zone, ${property.timezone}))
       from (
         select distinct unnest(zones) as zone from (
-          select distinct zones from players where property_id = ${property.id} and deleted_at is null) s
+          select distinct p.zones from players p where p.property_id = ${property.id} and ${audience}) s
       ) z, wall)))) #>> '{}' as first`;
   return row!.first;
 }
 
+/** Also keeps the segment from being deleted until this transaction ends. */
 async function checkSegment({ sql, property }: Tenant, id: string): Promise<void> {
   const segments = await sql`
-    select 1 from segments where property_id = ${property.id} and id = ${id} and deleted_at is null`;
+    select 1 from segments where property_id = ${property.id} and id = ${id} and deleted_at is null
+    for key share`;
   one(segments, "segment", id);
 }

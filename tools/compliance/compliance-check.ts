@@ -73,6 +73,8 @@ export default tool({
   }),
   faults: ["invalid"],
   async handler(context, { channel, at, ...given }) {
+    const empty = Object.entries(given).find(([, value]) => Array.isArray(value) && value.length === 0);
+    if (empty) throw invalid(empty[0], "is empty: give one or more");
     const subjects = subjectsOf(context, given);
     if (subjects.length === 0)
       throw invalid("phone", "give phone, phones, email, emails, playerId or playerIds");

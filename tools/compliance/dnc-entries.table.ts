@@ -1,8 +1,9 @@
 import { z } from "zod";
-import { Fault } from "#runtime/faults.ts";
+import { Fault, invalid } from "#runtime/faults.ts";
 import { createOnly, pastTime, readable, timestamp, writable } from "#runtime/operation/columns.ts";
 import type { Context } from "#runtime/operation/context.ts";
 import { type Change, type RowOf, table, type Values } from "#runtime/operation/table.ts";
+import { PHONE_FORM } from "#tools/people/address.ts";
 import { CHANNELS } from "./channels.ts";
 import { addressOf, keptAddress } from "./listed-address.ts";
 import { stopSends } from "./sends-under-way.ts";
@@ -12,6 +13,7 @@ export const DNC_LISTS = ["internal", "national", "state", "litigator", "reassig
 const columns = {
   phone: createOnly(
     z.string().min(1).max(60).nullable().describe("E.164, or as dialed in the property's country"),
+    { form: PHONE_FORM },
   ),
   list: createOnly(z.enum(DNC_LISTS).default("internal").describe("The list that has the number")),
   state: writable(
@@ -41,6 +43,7 @@ async function beforeWrite(
 ): Promise<Values> {
   if (verb !== "create") {
     await checkEnd(context, current, input.expires_at);
+    if (input.expires_at !== current.expires_at) await checkNotPast(context, input.expires_at);
     if (input.expires_at) {
       const sentence = `The ${current?.list} do-not-call entry of ${current?.created_at} ends at ${input.expires_at}: from then on messages may go to its number.`;
       context.ask?.({ sentences: () => [sentence] });
@@ -50,17 +53,33 @@ async function beforeWrite(
   const { sql, property } = context;
   const listed = addressOf(property, "voice", String(input.phone), "phone");
   const { hash } = listed;
-  const known = await sql<{ id: string }[]>`
-    select id from dnc_entries
-    where property_id = ${property.id} and phone_hash = ${hash} and list = ${input.list}`;
-  if (known[0]) {
+  await checkNotPast(context, input.expires_at);
+  const known = await sql<{ id: string; ended: boolean; requested_at: string; expires_at: string | null }[]>`
+    select id, requested_at, expires_at, expires_at is not null and expires_at <= now() as ended from dnc_entries
+    where property_id = ${property.id} and phone_hash = ${hash} and list = ${input.list} for update`;
+  const [before] = known;
+  if (before && !before.ended) {
+    const until = before.expires_at ? ` until ${before.expires_at}` : "";
     throw new Fault("conflict", {
-      message: `This number is already on the ${input.list} list, as ${known[0].id}. Change that entry instead.`,
+      message: `This number is already on the ${input.list} list${until}, as ${before.id}. Change that entry instead.`,
     });
+  }
+  if (before) {
+    // It bars nobody any more. The audit log keeps it, as it keeps one that a manager lifts.
+    await sql`delete from dnc_entries where property_id = ${property.id} and id = ${before.id}`;
+    const { id, requested_at, expires_at } = before;
+    context.audit({ diff: { replaced: { id, requested_at, expires_at } } });
   }
   // With an end, open sends stay: they are judged again when they are due.
   if (input.expires_at == null) await stopSendsTo(context, hash, input.list === "reassigned");
   return { ...input, phone: await keptAddress(context, listed), phone_hash: hash };
+}
+
+/** An end in the past would protect nobody, and look like an entry. */
+async function checkNotPast({ sql }: Context, end: string | null | undefined): Promise<void> {
+  if (end === undefined || end === null) return;
+  const [row] = await sql<{ past: boolean }[]>`select ${end}::timestamptz <= now() as past`;
+  if (row?.past) throw invalid("expires_at", "has passed already");
 }
 
 /** A listed number bars the players who have it, and not the players who share their email. */

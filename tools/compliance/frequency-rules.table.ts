@@ -22,11 +22,11 @@ const columns = {
     z.string().trim().min(1).max(100).nullish().describe("Only campaigns with this tag. Default: all"),
   ),
   ...placeColumns,
-  max_sends: writable(z.int().min(1).max(1000).default(1).describe("The most messages in the window")),
+  max_sends: writable(z.int().min(1).max(1000).describe("The most messages in the window")),
   window_count: writable(
     z.int().min(1).max(MOST_HOURS).default(1).describe("Units of the window; 30 days at the most"),
   ),
-  window_unit: writable(z.enum(WINDOW_UNITS).default("day").describe("What window_count counts")),
+  window_unit: writable(z.enum(WINDOW_UNITS).describe("What window_count counts")),
   mode: writable(
     z
       .enum(CAP_MODES)

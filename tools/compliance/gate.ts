@@ -161,6 +161,8 @@ const UNREACHABLE: Partial<Record<GatedChannel, [field: string, condition: Fragm
   email: ["email", sql`p.email is null or p.email_status = 'undeliverable'`],
   sms: ["phone", sql`p.phone is null`],
   voice: ["phone", sql`p.phone is null`],
+  // Nobody can subscribe yet.
+  push: ["id", sql`true`],
 };
 
 /** The column by which players share the channel's address, and the column by which one of them bars it for all. */

@@ -47,11 +47,11 @@ const columns = {
       .default([0, 1, 2, 3, 4, 5, 6])
       .describe("Days of the week that are open at these hours; 0 is Sunday"),
   ),
-  open_local: writable(clock(hourly, "must be HH:MM").default("08:00").describe("HH:MM")),
+  open_local: writable(clock(hourly, "must be HH:MM").describe("HH:MM, such as 08:00")),
   close_local: writable(
-    clock(/^(([01]\d|2[0-3]):[0-5]\d|24:00)$/, "must be HH:MM")
-      .default("21:00")
-      .describe("HH:MM, the closing time; 24:00 is midnight"),
+    clock(/^(([01]\d|2[0-3]):[0-5]\d|24:00)$/, "must be HH:MM").describe(
+      "HH:MM, such as 21:00, the closing time; 24:00 is midnight",
+    ),
   ),
   action: writable(
     z.enum(QUIET_ACTIONS).default("defer").describe("Outside the hours: defer waits, skip drops the message"),

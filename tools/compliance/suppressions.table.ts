@@ -3,6 +3,7 @@ import { Fault, invalid } from "#runtime/faults.ts";
 import { createOnly, readable, timestamp } from "#runtime/operation/columns.ts";
 import type { Context } from "#runtime/operation/context.ts";
 import { type Change, table, type Values } from "#runtime/operation/table.ts";
+import { ADDRESS_FORM } from "#tools/people/address.ts";
 import { CHANNELS } from "./channels.ts";
 import { addressOf, keptAddress } from "./listed-address.ts";
 import { stopAddressSends } from "./sends-under-way.ts";
@@ -29,6 +30,7 @@ const columns = {
   channel: createOnly(z.enum(["all", ...CHANNELS]), { concise: true }),
   address: createOnly(z.string().min(1).max(320).nullable().describe("An email address or a phone number"), {
     concise: true,
+    form: ADDRESS_FORM,
   }),
   reason: createOnly(z.enum(SUPPRESSION_REASONS).default("manual"), { concise: true }),
   source: createOnly(z.string().trim().min(1).max(200).nullish().describe("The origin of the suppression"), {

@@ -41,6 +41,7 @@ export default table({
   name: "custom_fields",
   noun: "custom_field",
   key: ["key"],
+  called: "key",
   description:
     "A custom field extends the built-in player fields, with a key and a type. custom accepts only keys that are defined here; conditions use custom.<key>. Archive a field that is no longer used: its values stay readable, and no new ones are accepted.",
   columns,
@@ -81,13 +82,19 @@ function checkValues({ type, enum_values: values }: Definition): void {
 
 /** Writers of values wait for this transaction, so none is added after this check. */
 async function refuseUsed({ sql, property }: Context, { key }: Definition, refusal: string): Promise<void> {
-  const [used] = await sql<{ players: boolean; segment: string | null }[]>`
+  const named = `"custom.${key}"`;
+  const [used] = await sql<{ players: boolean; segment: string | null; campaign: string | null }[]>`
     select exists (select from players where property_id = ${property.id} and custom ? ${key}) as players,
       (select name from segments where property_id = ${property.id} and deleted_at is null
-        and position(${`"custom.${key}"`} in conditions::text || groups::text) > 0 limit 1) as segment`;
+        and position(${named} in conditions::text || groups::text) > 0 limit 1) as segment,
+      (select name from campaigns where property_id = ${property.id} and deleted_at is null
+        and status in ('scheduled', 'queued', 'sending', 'paused')
+        and position(${named} in conditions::text) > 0 limit 1) as campaign`;
   const by = used?.players
     ? "players have values of it"
-    : used?.segment && `the segment ${used.segment} asks for it`;
+    : used?.segment
+      ? `the segment ${used.segment} asks for it`
+      : used?.campaign && `the campaign ${used.campaign} asks for it`;
   if (by) throw new Fault("conflict", { message: `The custom field ${key} ${refusal}; ${by}.` });
 }
 

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { Fault, type FaultDetail, invalid } from "#runtime/faults.ts";
+import { timestamp } from "#runtime/operation/columns.ts";
 import type { Context } from "#runtime/operation/context.ts";
 
 /** The types of a custom field, each with the rule for its values, in words. */
@@ -125,7 +126,7 @@ function noneOf(known: string[]): string {
 
 const text = z.string().trim().min(1).max(2000);
 const texts = z.array(z.string().trim().min(1).max(200)).max(100);
-const instant = z.iso.datetime({ offset: true });
+const instant = timestamp();
 
 /** Each gives the stored form; undefined for a wrong value. */
 const FIT: Record<CustomType, (value: unknown, field: CustomField) => unknown> = {

@@ -10,7 +10,7 @@ export default tool({
   name: "create_player_event",
   title: "Record a player event",
   description:
-    "Adds an event of a player. An event with a known external_id is not added again: the answer is the first one, so reports can be repeated safely. REST also accepts an array of 1 to 1000 events, all or none.",
+    "Adds an event of a player. An event with a known external_id is not added again: the answer is the first one, so reports can be repeated safely, and other contents are refused. REST also accepts an array of 1 to 1000 events, all or none.",
   scope: "write",
   effect: "create",
   input: {

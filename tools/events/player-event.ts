@@ -1,4 +1,5 @@
 import { randomUUIDv7 } from "node:crypto";
+import { isDeepStrictEqual } from "node:util";
 import { identifier, raw } from "#db/sql.ts";
 import { isUuid } from "#db/text.ts";
 import { Fault, type FaultDetail } from "#runtime/faults.ts";
@@ -35,7 +36,7 @@ export async function recordEvents(context: Context, events: readonly NewEvent[]
   const before = known.length > 0 ? await recorded(context, known) : new Map<string, PlayerEvent>();
   return rows.map((row, index) => {
     const result = added.get(row.id) ?? before.get(row.external_id!)!;
-    if (result.player_id !== row.player_id || result.name !== row.name) throw taken(row.external_id!, index);
+    if (!added.has(row.id) && isOther(result, row)) throw taken(row.external_id!, index);
     return result;
   });
 }
@@ -111,8 +112,22 @@ async function recorded(
   return new Map(rows.map(({ row }) => [row.external_id, row]));
 }
 
+/** Whether a report with the same external_id says something else than what is stored. */
+function isOther(
+  stored: PlayerEvent,
+  { player_id, name, occurred_at, properties, source }: NewEvent,
+): boolean {
+  return (
+    stored.player_id !== player_id ||
+    stored.name !== name ||
+    (occurred_at !== undefined && Date.parse(stored.occurred_at) !== Date.parse(occurred_at)) ||
+    (source != null && stored.source !== source) ||
+    !isDeepStrictEqual(stored.properties, properties)
+  );
+}
+
 function taken(externalId: string, index: number): Fault {
   return new Fault("conflict", {
-    message: `[${index}].external_id: ${externalId} belongs to an event of another player or name.`,
+    message: `[${index}].external_id: ${externalId} was recorded with other contents, which stay. An event cannot be changed.`,
   });
 }

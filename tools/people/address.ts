@@ -1,8 +1,27 @@
 import { createHash, createHmac, createSecretKey, type KeyObject } from "node:crypto";
 import { domainToASCII } from "node:url";
 import { type CountryCode, isSupportedCountry, parsePhoneNumberFromString } from "libphonenumber-js/min";
+import type { Form } from "#db/query/readable-table.ts";
 import { type Fragment, sql } from "#db/sql.ts";
 import type { SendingChannel } from "#runtime/channels/provider/channel.ts";
+
+/** How filters compare emails: as they are stored. */
+export const EMAIL_FORM: Form = {
+  fit: (text) => normalizeEmail(text),
+  wants: "an email address; a part of one goes with ilike, such as %@example.com",
+};
+
+/** How filters compare phones. A raw "+" reaches us as a space, since a query string reads "+" as one. */
+export const PHONE_FORM: Form = {
+  fit: (text, home) => normalizePhone(text.replace(/^ (?=\d)/, "+"), home),
+  wants: "a possible phone number, such as +12025550123; a part of one goes with like, such as %2B1202*",
+};
+
+/** How filters compare a column that holds either. */
+export const ADDRESS_FORM: Form = {
+  fit: (text, home) => (text.includes("@") ? EMAIL_FORM : PHONE_FORM).fit(text, home),
+  wants: "an email address or a possible phone number; a part of one goes with ilike",
+};
 
 const BLOCK_BYTES = 64;
 const MOST_EMAIL = 254;

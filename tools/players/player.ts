@@ -3,20 +3,7 @@ import { Fault, invalid } from "#runtime/faults.ts";
 import type { Context } from "#runtime/operation/context.ts";
 import { addressHash, normalizeEmail, normalizePhone } from "#tools/people/address.ts";
 import { identityHash } from "#tools/people/identity.ts";
-
-export const PLAYER_STATUSES = [
-  "active",
-  "inactive",
-  "vip_hold",
-  "banned",
-  "self_excluded",
-  "deceased",
-  "erased",
-] as const;
-export type PlayerStatus = (typeof PLAYER_STATUSES)[number];
-
-/** The statuses that callers may set and leave. */
-export const FREE_STATUSES: readonly PlayerStatus[] = ["active", "inactive", "vip_hold"];
+import { FREE_STATUSES, type PlayerStatus } from "#tools/people/statuses.ts";
 
 /** A player's current or future values, as far as they are known. */
 export type PlayerValues = Record<string, unknown>;

@@ -7,10 +7,13 @@ import { type Change, type RowOf, table } from "#runtime/operation/table.ts";
 import { suppressAddressesOf } from "#tools/compliance/self-exclusion.ts";
 import customFields from "#tools/custom-fields/custom-fields.table.ts";
 import { mergedCustom, unknownKey } from "#tools/custom-fields/values.ts";
+import { EMAIL_FORM, PHONE_FORM } from "#tools/people/address.ts";
 import { sharedPlayerWriteLock } from "#tools/people/locks.ts";
+import { COUNTRY_FORM, isCountry, languageOf, STATE_FORM, stateOf } from "#tools/people/places.ts";
+import { EMAIL_STATUSES, PLAYER_STATUSES } from "#tools/people/statuses.ts";
 import { playerWords } from "#tools/people/words.ts";
-import { checkStatus, matchLists, PLAYER_STATUSES, type PlayerValues, storedAddresses } from "./player.ts";
-import { isBirthDate, isCountry, isTimeZone, MOST_CHARACTERS, MOST_TAG, MOST_TAGS } from "./rules.ts";
+import { checkStatus, matchLists, type PlayerValues, storedAddresses } from "./player.ts";
+import { isBirthDate, isTimeZone, MOST_CHARACTERS, MOST_TAG, MOST_TAGS } from "./rules.ts";
 
 const text = (column: keyof typeof MOST_CHARACTERS) =>
   z.string().trim().min(1).max(MOST_CHARACTERS[column]).nullish();
@@ -27,13 +30,17 @@ const columns = {
       .describe("The operator's own identifier. Default: the id."),
     { concise: true },
   ),
-  email: writable(z.string().max(320).nullish().meta({ format: "email" }), { concise: true }),
-  phone: writable(z.string().max(60).nullish().describe("E.164, or as dialed in the player's country"), {
+  email: writable(z.string().min(1).max(320).nullish().meta({ format: "email" }), {
     concise: true,
+    form: EMAIL_FORM,
   }),
+  phone: writable(
+    z.string().min(1).max(60).nullish().describe("E.164, or as dialed in the player's country"),
+    { concise: true, form: PHONE_FORM },
+  ),
   first_name: writable(text("first_name"), { concise: true }),
   last_name: writable(text("last_name"), { concise: true }),
-  tier: writable(text("tier").describe("Loyalty tier"), { concise: true }),
+  tier: writable(text("tier").describe("Loyalty tier"), { concise: true, vocabulary: true }),
   adt: writable(amount().describe("Average daily theoretical"), { concise: true }),
   coin_in: writable(amount().describe("Money wagered"), { concise: true }),
   status: writable(
@@ -46,14 +53,20 @@ const columns = {
   created_at: readable(timestamp(), { concise: true }),
   lifetime_theo: writable(amount().describe("Theoretical win so far")),
   timezone: writable(text("timezone").describe("IANA time zone")),
-  state: writable(text("state").describe("Such as NV")),
+  state: writable(text("state").describe("Such as NV; Nevada becomes NV"), {
+    vocabulary: true,
+    form: STATE_FORM,
+  }),
   postal_code: writable(text("postal_code").describe("ZIP or postal code")),
-  country: writable(z.string().trim().min(1).max(2).nullish().describe("ISO 3166 code, such as US")),
+  country: writable(z.string().trim().min(1).max(2).nullish().describe("ISO 3166 code, such as US"), {
+    vocabulary: true,
+    form: COUNTRY_FORM,
+  }),
   birth_date: writable(z.iso.date().nullish()),
   language: writable(text("language").describe("BCP 47, such as en-US")),
-  phone_e164: readable(z.string().nullable(), { sql: "phone" }),
+  phone_e164: readable(z.string().nullable(), { sql: "phone", form: PHONE_FORM }),
   phone_type: writable(text("phone_type").describe("Such as mobile or landline")),
-  email_status: readable(z.enum(["unknown", "deliverable", "risky", "undeliverable"])),
+  email_status: readable(z.enum(EMAIL_STATUSES)),
   email_validated_at: readable(timestamp().nullable()),
   consents: readable(z.record(z.string(), z.unknown()).describe("Channel to true or false"), {
     concise: true,
@@ -75,6 +88,7 @@ const columns = {
       .max(MOST_TAGS)
       .default([])
       .describe("Labels; an update replaces them all"),
+    { vocabulary: true },
   ),
   legal_hold: readable(
     z.boolean().describe("Protects the player's data from erasure; set_legal_hold sets it"),
@@ -89,6 +103,7 @@ export default table({
   name: "players",
   noun: "player",
   key: ["player_id"],
+  called: "player_id",
   description: "A player is a person in the property's database.",
   softDelete: true,
   definedKeys: { column: "custom", definitions: customFields, key: "key", unknown: unknownKey },
@@ -116,7 +131,7 @@ async function beforeWrite(
   if (input.custom !== undefined) {
     values.custom = await mergedCustom(context, input.custom, current?.custom);
   }
-  if (input.country) values.country = input.country.toUpperCase();
+  Object.assign(values, storedPlace(context, input, current));
   Object.assign(values, storedAddresses(context, input, values.country ?? current?.country));
   if (verb === "create") {
     values.id = randomUUIDv7();
@@ -129,7 +144,33 @@ async function beforeWrite(
   return values;
 }
 
-/** Refuses erased persons, and gives self-excluded persons their status, whatever the caller sent. */
+/** Country, state and language of `input` in their stored form. Throws `invalid`: quiet hours go by the place. */
+function storedPlace(
+  { property }: Context,
+  input: Change<typeof columns>["input"],
+  current: Player | null,
+): PlayerValues {
+  const values: PlayerValues = {};
+  if (input.country) {
+    if (!isCountry(input.country)) throw invalid("country", "must be an ISO 3166 code, such as US");
+    values.country = input.country.toUpperCase();
+  }
+  if (input.state) {
+    const country = values.country ?? (input.country === undefined ? current?.country : null);
+    const home = String(country ?? property.default_country);
+    const state = stateOf(input.state, home);
+    if (state === null) throw invalid("state", `must be a state of ${home}, by its code or name, such as FL`);
+    values.state = state;
+  }
+  if (input.language) {
+    const language = languageOf(input.language);
+    if (language === null) throw invalid("language", "must be a language tag (BCP 47), such as en-US");
+    values.language = language;
+  }
+  return values;
+}
+
+/** An erased person is refused, a self-excluded one is written as such, whatever the caller asked for. */
 async function checkLists(context: Context, values: PlayerValues, current: Player | null): Promise<void> {
   const person = ["email", "phone", "first_name", "last_name", "birth_date"];
   if (!person.some((name) => values[name] !== undefined)) return;
@@ -143,10 +184,7 @@ async function checkLists(context: Context, values: PlayerValues, current: Playe
 }
 
 function checkFields({ now }: Context, input: Change<typeof columns>["input"]): void {
-  const { country, timezone, birth_date: birth } = input;
-  if (country && !isCountry(country)) {
-    throw invalid("country", "must be an ISO 3166 code, such as US");
-  }
+  const { timezone, birth_date: birth } = input;
   if (timezone && !isTimeZone(timezone)) {
     throw invalid("timezone", "must be an IANA time zone, such as America/New_York");
   }

@@ -13,11 +13,6 @@ export const MOST_CHARACTERS = {
 export const MOST_TAGS = 100;
 export const MOST_TAG = 100;
 
-/** Whether the text has the form of an ISO 3166 code. */
-export function isCountry(text: string): boolean {
-  return /^[A-Za-z]{2}$/.test(text);
-}
-
 const zones = new Map<string, boolean>();
 
 /** Whether the text names a time zone. */

@@ -6,8 +6,8 @@ import { tool } from "#runtime/operation/operation.ts";
 import { update } from "#runtime/operation/rows.ts";
 import { CHANNELS } from "#tools/compliance/channels.ts";
 import { stopSends } from "#tools/compliance/sends-under-way.ts";
+import { FREE_STATUSES } from "#tools/people/statuses.ts";
 import { playerWords } from "#tools/people/words.ts";
-import { FREE_STATUSES } from "./player.ts";
 import players from "./players.table.ts";
 
 /** The statuses that this function sets and removes. Self-exclusion and erasure have their own functions. */

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { Fault } from "#runtime/faults.ts";
+import { Fault, invalid } from "#runtime/faults.ts";
 import type { Context } from "#runtime/operation/context.ts";
 import { tool } from "#runtime/operation/operation.ts";
 import { CHANNELS } from "#tools/compliance/channels.ts";
@@ -54,6 +54,7 @@ export default tool({
   async handler(context, { playerId, requestedBy }) {
     const { sql, call, emit, enqueue, audit } = context;
     await sql`set local lock_timeout = '20s'`;
+    if (requestedBy !== undefined) await checkUser(context, requestedBy);
     // Imports take the same lock: a running batch finishes first, and the next batch finds the person barred.
     await lockImports(context);
     const player = await findPlayer(context, playerId, { lock: true });
@@ -94,6 +95,13 @@ function erasureWords(
     `This erases ${name} for good. It cannot be undone.`,
     `Deleted: ${counted(deleted)}. Kept without the person: ${counted(anonymized)}.`,
   ];
+}
+
+/** The record of an erasure says who asked for it: a user of this property, or a platform admin. */
+async function checkUser({ sql }: Context, id: string): Promise<void> {
+  const [row] = await sql<{ known: boolean }[]>`select is_user(${id}::uuid) as known`;
+  if (row?.known) return;
+  throw invalid("requestedBy", "is no user of this property; list_users shows the users");
 }
 
 /** The result of the earlier erasure. */

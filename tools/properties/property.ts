@@ -3,6 +3,7 @@ import type { Sql } from "#db/database.ts";
 import { raw } from "#db/sql.ts";
 import { invalid } from "#runtime/faults.ts";
 import { timestamp } from "#runtime/operation/columns.ts";
+import { isCountry } from "#tools/people/places.ts";
 import { AgentConfirmation } from "./agent-confirmation.ts";
 
 const text = (most: number) => z.string().trim().min(1).max(most).nullable();
@@ -20,8 +21,13 @@ export const settings = {
   default_country: z
     .string()
     .regex(/^[A-Z]{2}$/, "must be an ISO 3166 code, such as US")
+    .refine(isCountry, "must be the ISO 3166 code of a country, such as US")
     .describe("ISO 3166 code, for phones and players without a country"),
-  privacy_policy_url: z.url().max(2000).nullable().describe("Linked in emails"),
+  privacy_policy_url: z
+    .url({ protocol: /^https?$/ })
+    .max(2000)
+    .nullable()
+    .describe("Linked in emails"),
   responsible_gaming_footer: text(2000).describe("Appended to emails without it"),
   help_text: text(320).describe("The answer to HELP"),
   opt_in_text: text(320).describe("The answer to START after STOP"),

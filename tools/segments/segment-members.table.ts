@@ -1,9 +1,15 @@
 import { z } from "zod";
+import type { Query } from "#db/query/parse.ts";
+import type { ReadableTable } from "#db/query/readable-table.ts";
+import { sql } from "#db/sql.ts";
 import { Fault } from "#runtime/faults.ts";
 import { createOnly, readable, timestamp } from "#runtime/operation/columns.ts";
-import { table } from "#runtime/operation/table.ts";
+import type { Tenant } from "#runtime/operation/context.ts";
+import type { Property } from "#runtime/operation/property.ts";
+import { type Tenants, table } from "#runtime/operation/table.ts";
 import { askAboutList } from "./list-in-use.ts";
 import refreshSegment from "./refresh-segment.job.ts";
+import { audienceOf } from "./rules/references.ts";
 
 /** A list that is filled one by one is counted once in this many seconds. */
 const SOON = 5;
@@ -12,7 +18,7 @@ export default table({
   name: "segment_members",
   noun: "segment_member",
   description:
-    "A segment member puts one player on a static segment's list. Members of source rule belong to a dynamic segment; they exist only while an endpoint subscribes to its entries and exits.",
+    "A segment member puts one player on a static segment's list. A dynamic segment's members follow from its rules: with segment_id.eq they are listed as these match now.",
   verbs: ["list", "get", "create", "delete"],
   asks: ["create"],
   events: { create: "player.segment_entered", delete: "player.segment_exited" },
@@ -20,8 +26,9 @@ export default table({
     segment_id: createOnly(z.uuid().describe("A static segment, from list_segments")),
     player_id: createOnly(z.uuid().describe("The player's id, from list_players")),
     source: readable(z.enum(["manual", "import", "rule"])),
-    added_at: readable(timestamp()),
+    added_at: readable(timestamp().nullable().describe("null for a member that follows from the rules now")),
   },
+  computed,
   async beforeWrite({ sql, property }, { verb, input, current }) {
     if (current?.source === "rule") throw follows();
     if (verb !== "create") return {};
@@ -31,6 +38,7 @@ export default table({
     if (!segment)
       throw new Fault("not_found", { message: `segment_id: no such segment. See list_segments.` });
     if (segment.type !== "static") throw follows();
+    await checkPlayer({ sql, property }, input);
     return input;
   },
   async afterWrite(context, { row }) {
@@ -40,6 +48,48 @@ export default table({
     enqueue(refreshSegment, { segmentId }, { dedupe: segmentId, runAt: SOON });
   },
 });
+
+/** A dynamic segment's members, where they are not kept: the players whom its rules match now. */
+async function computed(db: Tenants, { id: property }: Property, { where }: Query, stored: ReadableTable) {
+  const ids = where.flatMap((one) =>
+    !("logic" in one) && one.column === "segment_id" && one.operator === "eq" && !one.not ? [one.value] : [],
+  );
+  if (ids.length !== 1) return undefined;
+  const id = String(ids[0]);
+  return db.asProperty(
+    property,
+    async (transaction) => {
+      const [segment] = await transaction<{ type: string; kept: boolean }[]>`
+        select type, members_since is not null as kept from segments
+        where property_id = ${property} and id = ${id} and deleted_at is null`;
+      if (segment?.type !== "dynamic" || segment.kept) return undefined;
+      const audience = await audienceOf(transaction, property, id);
+      const members = sql`(select p.property_id, p.id, ${id}::uuid as segment_id, p.id as player_id,
+          'rule'::text as source, null::timestamptz as added_at, p.created_at, p.updated_at
+        from players p where p.property_id = ${property}::uuid and ${audience}) segment_members`;
+      return { ...stored, from: members };
+    },
+    { readOnly: true },
+  );
+}
+
+/** Says which field is wrong: the database's own refusals name none. */
+async function checkPlayer(
+  { sql, property }: Tenant,
+  { segment_id, player_id }: { segment_id: string; player_id: string },
+): Promise<void> {
+  const [found] = await sql<{ player: boolean; member: boolean }[]>`
+    select exists (select from players
+        where property_id = ${property.id} and id = ${player_id} and deleted_at is null) as player,
+      exists (select from segment_members where property_id = ${property.id}
+        and segment_id = ${segment_id} and player_id = ${player_id}) as member`;
+  if (found?.member) {
+    throw new Fault("conflict", { message: "player_id: this player is in the segment already." });
+  }
+  if (!found?.player) {
+    throw new Fault("not_found", { message: `player_id: no player ${player_id} in this property.` });
+  }
+}
 
 function follows(): Fault {
   return new Fault("conflict", {

@@ -1,10 +1,11 @@
 import { z } from "zod";
 import type { Fragment } from "#db/sql.ts";
 import { invalid } from "#runtime/faults.ts";
-import type { Context } from "#runtime/operation/context.ts";
+import type { Context, Tenant } from "#runtime/operation/context.ts";
 import { tool } from "#runtime/operation/operation.ts";
 import { Condition, Group } from "./rules/compile.ts";
 import { audienceMatching, audienceOf } from "./rules/references.ts";
+import { whyNobody } from "./why-nobody.ts";
 
 const Sample = z.object({
   id: z.uuid(),
@@ -38,19 +39,29 @@ export default tool({
   output: z.object({
     count: z.int(),
     sample: z.array(Sample).describe("Ten at the most, newest first"),
+    warnings: z.array(z.string()).describe("Values of the rules that no player has, where nobody matches"),
     sql_ms: z.number().describe("The database's time in milliseconds"),
   }),
   faults: ["invalid", "not_found"],
-  async handler({ sql, property }, { segmentId, conditions, groups, logic }) {
+  async handler(context, { segmentId, conditions, groups, logic }) {
+    const { sql, property } = context;
     if ((segmentId === undefined) === (conditions === undefined && groups === undefined)) {
       throw invalid("segmentId", "give either segmentId, or conditions with logic and groups");
     }
     const audience = segmentId
       ? await audienceOf(sql, property.id, segmentId)
       : await audienceMatching(sql, property.id, { logic, conditions: conditions ?? [], groups });
-    return preview(sql, property.id, audience);
+    const found = await preview(sql, property.id, audience);
+    const rules = segmentId ? await rulesOf(context, segmentId) : { conditions: conditions ?? [], groups };
+    return { ...found, warnings: found.count === 0 ? await whyNobody(context, rules) : [] };
   },
 });
+
+async function rulesOf({ sql, property }: Tenant, id: string): Promise<Partial<Group>> {
+  const [row] = await sql<Partial<Group>[]>`
+    select conditions, groups from segments where property_id = ${property.id} and id = ${id}`;
+  return row ?? {};
+}
 
 async function preview(sql: Context["sql"], property: string, audience: Fragment) {
   const startedAt = performance.now();

@@ -6,6 +6,7 @@ import { type Change, type RowOf, table, type Values } from "#runtime/operation/
 import refreshSegment, { forgetMembers } from "./refresh-segment.job.ts";
 import { Condition, Group } from "./rules/compile.ts";
 import { audienceOf } from "./rules/references.ts";
+import { whyNobody } from "./why-nobody.ts";
 
 const MOST_EXCLUDED = 50;
 
@@ -57,6 +58,7 @@ export default table({
   name: "segments",
   noun: "segment",
   key: ["name"],
+  called: "name",
   description:
     "A segment is a saved audience: dynamic ones are rules over players, evaluated at each use; static ones are lists of members. create_segment makes one, segment_preview tries its rules.",
   softDelete: true,
@@ -66,9 +68,12 @@ export default table({
   afterWrite,
 });
 
-async function beforeWrite(_: Context, change: Change<typeof columns>): Promise<Values> {
+async function beforeWrite(context: Context, change: Change<typeof columns>): Promise<Values> {
   const { verb, input, current } = change;
-  if (verb === "delete") return {};
+  if (verb === "delete") {
+    await checkUnused(context, current);
+    return {};
+  }
   const next = afterChange(columns, change);
   if (next.type === "static" && next.conditions.length + next.groups.length > 0) {
     throw invalid("conditions", "belong to dynamic segments; a static one has members");
@@ -77,16 +82,44 @@ async function beforeWrite(_: Context, change: Change<typeof columns>): Promise<
   return verb === "update" ? { ...values, version: current.version + 1 } : values;
 }
 
+/**
+ * A campaign that is to go out keeps its audience, and a segment the ones that its rules name. Scheduling a campaign
+ * locks the segment's row, so the two transactions see each other.
+ */
+async function checkUnused({ sql, property }: Context, { id }: RowOf<typeof columns>): Promise<void> {
+  const named = `"segment.${id}"`;
+  const [user] = await sql<{ kind: string; name: string; status: string | null }[]>`
+    select 'campaign' as kind, name, status from campaigns
+    where property_id = ${property.id} and deleted_at is null
+      and status in ('scheduled', 'queued', 'sending', 'paused')
+      and (segment_id = ${id} or ${id}::uuid = any(exclude_segment_ids)
+        or position(${named} in lower(conditions::text)) > 0)
+    union all
+    select 'segment', name, null from segments
+    where property_id = ${property.id} and deleted_at is null and id <> ${id}
+      and (${id}::uuid = any(exclude_segment_ids)
+        or position(${named} in lower(conditions::text || groups::text)) > 0)
+    limit 1`;
+  if (!user) return;
+  const which = user.status === null ? "" : `, which is ${user.status},`;
+  throw new Fault("conflict", {
+    message: `The ${user.kind} "${user.name}"${which} uses this segment. Give it another audience first.`,
+  });
+}
+
 /** Checks that the rules compile, that their references exist, and that no segments form a cycle. */
 async function afterWrite(
-  { sql, property, enqueue }: Context,
+  context: Context,
   { verb, current, row }: Change<typeof columns> & { row: RowOf<typeof columns> },
 ): Promise<void> {
+  const { sql, property, enqueue } = context;
   if (verb === "delete") return;
   if (row.type === "static" && current?.type === "dynamic") await forgetMembers(sql, property.id, row.id);
   await audienceOf(sql, property.id, row.id).catch((error: unknown) => {
     throw asWritten(error, row.id);
   });
+  // The count comes later.
+  if (row.type === "dynamic") for (const why of await whyNobody(context, row)) context.warn?.(why);
   enqueue(refreshSegment, { segmentId: row.id }, { dedupe: row.id });
 }
 

@@ -3,7 +3,7 @@ import { Fault, invalid } from "#runtime/faults.ts";
 import { afterChange, isChecked, readable, writable } from "#runtime/operation/columns.ts";
 import type { Context } from "#runtime/operation/context.ts";
 import { type Change, type NextOf, type RowOf, table, type Values } from "#runtime/operation/table.ts";
-import { MESSAGE_CHANNELS } from "./channels.ts";
+import { checkSendable, MESSAGE_CHANNELS } from "./channels.ts";
 import { mjmlChange } from "./mjml/render.ts";
 import { checkSyntax } from "./rendering/liquid.ts";
 
@@ -42,6 +42,7 @@ export default table({
   name: "templates",
   noun: "template",
   key: ["name"],
+  called: "name",
   description:
     'A template is content that campaigns share, in Liquid: {{ first_name | default: "friend" }}, {{ player.player_id }}, {{ player.custom.key }}, {{ property.name }}, {{ unsubscribe_url }}, {{ preferences_url }}. first_name, last_name, email and tier may stand alone; every other field of a player is under player.',
   softDelete: true,
@@ -57,6 +58,7 @@ async function beforeWrite(context: Context, change: Change<typeof columns>): Pr
     return {};
   }
   if (current && isChecked(columns, input, "sending")) await checkNotSending(context, current);
+  checkSendable(input.channel);
   checkSyntax(input);
   const next = afterChange(columns, change);
   const made = await engineChange(context, next, change);

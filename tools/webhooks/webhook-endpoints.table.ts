@@ -1,9 +1,10 @@
 import { z } from "zod";
+import { didYouMean } from "#db/nearest.ts";
 import { invalid } from "#runtime/faults.ts";
 import { refuseUrl } from "#runtime/network/outgoing.ts";
 import { readable, timestamp, writable } from "#runtime/operation/columns.ts";
 import type { Context } from "#runtime/operation/context.ts";
-import { EVENT_NAMES, EVENTS, isSubscribable } from "#runtime/operation/events.ts";
+import { EVENTS, isNotYet, isSubscribable, OCCURRING } from "#runtime/operation/events.ts";
 import { table } from "#runtime/operation/table.ts";
 import { newSigningSecret } from "#runtime/secrets/signature.ts";
 import { DeliverWebhooks } from "./endpoint.ts";
@@ -74,14 +75,21 @@ function checkUrl({ config }: Context, url: string): void {
 
 function knownEvents(names: string[]): string[] {
   const events = [...new Set(names)];
+  const early = events.filter(isNotYet);
+  if (early.length > 0) {
+    throw invalid("events", `${quoted(early)} cannot occur yet: the service has nothing that would emit it.`);
+  }
   const unknown = events.filter((name) => !isSubscribable(name));
   if (unknown.length === 0) return events;
   const groups = Object.keys(EVENTS).map((category) => `${category}.*`);
-  throw invalid(
-    "events",
-    `${unknown
-      .slice(0, 5)
-      .map((name) => JSON.stringify(name.slice(0, 100)))
-      .join(", ")} cannot be subscribed. Allowed: *, ${groups.join(", ")}, ${EVENT_NAMES.join(", ")}.`,
-  );
+  const allowed = ["*", ...groups, ...OCCURRING].filter((name) => !isNotYet(name));
+  const near = didYouMean(unknown[0]!, allowed).replace("?", "");
+  throw invalid("events", `${quoted(unknown)} cannot be subscribed${near}. Allowed: ${allowed.join(", ")}.`);
+}
+
+function quoted(names: string[]): string {
+  return names
+    .slice(0, 5)
+    .map((name) => JSON.stringify(name.slice(0, 100)))
+    .join(", ");
 }

@@ -1,4 +1,6 @@
+import { didYouMean } from "#db/nearest.ts";
 import { Hono } from "hono";
+import { cors } from "hono/cors";
 import { Fault, loggedFault } from "#runtime/faults.ts";
 import type { Service } from "#runtime/funnel/service.ts";
 import type { Catalog } from "#runtime/operation/catalog.ts";
@@ -23,7 +25,9 @@ export function createApp(
   control: AdmissionControl,
   { opens, mcp, health }: { opens: OpenCounter; mcp: McpFace; health: Health },
 ): Http {
-  const app: Http = new Hono();
+  // A path with a slash behind it is the same path.
+  const app: Http = new Hono({ strict: false });
+  if (service.config.corsOrigins.length > 0) app.use("/api/*", crossOrigin(service.config.corsOrigins));
   mountHealth(app, health, service.config.metricsPort === null ? "for this machine" : "none");
   mountImports(app, control, service, catalog);
   mountJobRows(app, control, service, catalog);
@@ -49,6 +53,23 @@ export function createApp(
   return app;
 }
 
+/** Lets pages of these origins call the API with a credential that they have. */
+function crossOrigin(origins: string[]) {
+  return cors({
+    origin: origins,
+    allowMethods: METHODS,
+    allowHeaders: [
+      ...["Authorization", "X-Api-Key", "X-Property-Id", "Idempotency-Key", "API-Version", "Content-Type"],
+      ...["Prefer", "If-Match", "Accept", "X-Request-Id", "MCP-Protocol-Version", "Mcp-Method", "Mcp-Name"],
+    ],
+    exposeHeaders: [
+      ...["API-Version", "X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset", "X-Request-Id"],
+      ...["Content-Range", "X-Next-Cursor", "Link", "ETag", "Location", "Idempotency-Replayed", "Retry-After"],
+    ],
+    maxAge: 600,
+  });
+}
+
 const METHODS = ["GET", "POST", "PATCH", "DELETE"];
 
 /** Throws `not_found` for an unknown path, `method_not_allowed` for a known one. */
@@ -57,7 +78,8 @@ function refuseUnknown(app: Http, path: string): never {
     app.router.match(method, path)[0].some(([[, route]]) => route.method === method),
   );
   if (allowed.length === 0) {
-    throw new Fault("not_found", { message: `Nothing answers at ${path}. See /api/openapi.json.` });
+    const near = didYouMean(path, new Set(app.routes.map((route) => route.path)));
+    throw new Fault("not_found", { message: `Nothing answers at ${path}${near}. See /api/openapi.json.` });
   }
   throw new Fault("method_not_allowed", {
     message: `Use ${allowed.join(" or ")} here.`,

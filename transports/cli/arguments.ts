@@ -128,9 +128,10 @@ function readFlag(given: string, fields: Map<string, string>) {
 function addFilter(input: Record<string, unknown>, text: string): void {
   const mark = text.indexOf("=");
   if (mark < 1) throw invalid("--filter", "write column.operator=value, such as tier.eq=Gold");
-  const filters = (input.filters ?? {}) as Record<string, string[]>;
+  const filters = (input.filters ?? {}) as Record<string, string>;
   const key = text.slice(0, mark);
-  input.filters = { ...filters, [key]: [...(filters[key] ?? []), text.slice(mark + 1)] };
+  if (Object.hasOwn(filters, key)) throw invalid("--filter", `${key} is given twice; of several values: in`);
+  input.filters = { ...filters, [key]: text.slice(mark + 1) };
 }
 
 async function readValue(flag: string, kind: FieldKind, text: string, readText: ReadText, before: unknown) {

@@ -6,10 +6,12 @@ import { Fault, invalid } from "#runtime/faults.ts";
 import { withTenant } from "#runtime/funnel/access.ts";
 import { canonicalHash } from "#runtime/funnel/audit.ts";
 import { invoke } from "#runtime/funnel/invoke.ts";
+import { namesIn } from "#runtime/funnel/names.ts";
 import type { Service } from "#runtime/funnel/service.ts";
 import { createLog } from "#runtime/log.ts";
 import { needsProperty, type Operation } from "#runtime/operation/operation.ts";
 import { storedSecret } from "#runtime/secrets/app-secret.ts";
+import { CATALOG } from "#tools/catalog.ts";
 import { bodyOf } from "#transports/http/file-body.ts";
 import { atNotedAddresses } from "#transports/start/address.ts";
 import { type OpenedService, openService } from "#transports/start/service.ts";
@@ -43,26 +45,23 @@ export async function callLocal(
 ): Promise<CommandResult> {
   const propertyId =
     property === undefined ? undefined : propertyNamed(await propertiesOf(service), property);
-  const given = withTenant(operation, input, propertyId);
-  await checkProperty(service, operation, propertyId, given);
-  const outcome = await invoke(
-    service,
-    operation,
-    {
-      actor: { type: "system", id: null },
-      transport: "cli",
-      requestId: randomUUID(),
-      propertyId,
-      idempotency: idempotencyKey
-        ? { key: idempotencyKey, fingerprint: canonicalHash({ tool: operation.name, input: given }) }
-        : undefined,
-    },
-    given,
-  );
+  const written = withTenant(operation, input, propertyId);
+  await checkProperty(service, operation, propertyId, written);
+  const caller = {
+    actor: { type: "system", id: null },
+    transport: "cli",
+    requestId: randomUUID(),
+    propertyId,
+  } as const;
+  const { input: given, said } = await namesIn(service, CATALOG.tables.values(), operation, caller, written);
+  const idempotency = idempotencyKey
+    ? { key: idempotencyKey, fingerprint: canonicalHash({ tool: operation.name, input: given }) }
+    : undefined;
+  const outcome = await invoke(service, operation, { ...caller, idempotency }, given);
   if (outcome.status >= 400) throw recordedFault(outcome.body);
   // A file is printed while it is made.
   if (outcome.file) await pipeline(bodyOf(outcome.file.stream), out, { end: false });
-  return outcome;
+  return { ...outcome, warnings: [...said, ...(outcome.warnings ?? [])] };
 }
 
 /** Throws `invalid` if the operation needs a property and none is named. */

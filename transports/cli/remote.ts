@@ -4,8 +4,13 @@ import type { Page } from "#db/query/reader.ts";
 import { isUuid } from "#db/text.ts";
 import { FAULTS, Fault, type FaultCode, invalid } from "#runtime/faults.ts";
 import { withTenant } from "#runtime/funnel/access.ts";
+import { resolveNames } from "#runtime/funnel/names.ts";
+import { readableOf } from "#runtime/operation/columns.ts";
+import { type Filters, filterPairs } from "#runtime/operation/list-filters.ts";
 import type { Operation } from "#runtime/operation/operation.ts";
 import { pathOf } from "#runtime/operation/rest-paths.ts";
+import type { Table } from "#runtime/operation/table.ts";
+import { CATALOG } from "#tools/catalog.ts";
 import type { Arguments } from "./arguments.ts";
 import { type NamedProperty, propertyNamed } from "./property.ts";
 
@@ -19,7 +24,9 @@ interface RestRequest {
 /** The result of an operation: its JSON, and for a list its page. */
 export interface CommandResult {
   body: string;
-  page?: Pick<Page, "total" | "nextCursor"> | undefined;
+  page?: Pick<Page, "total" | "nextCursor" | "warnings"> | undefined;
+  /** Sentences for people. */
+  warnings?: string[] | undefined;
 }
 
 /** Milliseconds. */
@@ -58,7 +65,10 @@ async function callThrough(
 ): Promise<CommandResult> {
   checkSendable(given);
   const property = await findProperty(operation, given);
-  const request = restRequest(operation, withTenant(operation, given.input, property));
+  const named = await resolveNames(operation, CATALOG.tables.values(), given.input, (table, column, value) =>
+    idsOf(given, property, table, column, value),
+  );
+  const request = restRequest(operation, withTenant(operation, named.input, property));
   const response = await send(given, request, {
     ...(given.property && property && { "X-Property-Id": property }),
     ...(given.idempotencyKey && { "Idempotency-Key": given.idempotencyKey }),
@@ -69,7 +79,24 @@ async function callThrough(
     await pipeline(readable(response.body, given), out, { end: false });
     return { body: "" };
   }
-  return { body: await jsonOf(response, given), page: pageOf(response) };
+  return { body: await jsonOf(response, given), page: pageOf(response), warnings: named.said };
+}
+
+/** The ids of the records that have the value there. */
+async function idsOf(
+  remote: Arguments & Remote,
+  property: string | undefined,
+  { name }: Table,
+  column: string,
+  value: string,
+): Promise<string[]> {
+  const filters = query({ [`${column}.eq`]: value, select: "id", limit: "2" });
+  const response = await send(
+    remote,
+    { method: "GET", path: `/api/${name}?${filters}` },
+    { ...(remote.property && property && { "X-Property-Id": property }) },
+  );
+  return (JSON.parse(await jsonOf(response, remote)) as { id: string }[]).map(({ id }) => id);
 }
 
 /** Throws `invalid` for an address or key that cannot be sent: the failure would look like a service that is down. */
@@ -207,7 +234,8 @@ function restRequest(operation: Operation, input: Record<string, unknown>): Rest
   const record = `${collection}/${encodeURIComponent(String(id))}`;
   if (verb === "list") {
     const { filters = {}, count, ...options } = input;
-    const path = `${collection}?${query({ ...(filters as object), ...options })}`;
+    const pairs = Object.fromEntries(filterPairs(readableOf(table), filters as Filters));
+    const path = `${collection}?${query({ ...pairs, ...options })}`;
     return { method: "GET", path, count: typeof count === "string" ? count : count ? "exact" : undefined };
   }
   if (verb === "create") return { method: "POST", path: collection, body: uploadOf(operation, input) };

@@ -129,6 +129,8 @@ async function answer(command: Command, service: Opened | null, destination: Des
   const printed =
     destination.stream === host.stdout ? await screen.print(text) : await fileText(destination, text, screen);
   if (printed !== 0) return printed;
+  for (const said of [...(result.warnings ?? []), ...(result.page?.warnings ?? [])])
+    await screen.complain(said, 0);
   if (position && !given.withPage) await screen.complain(nextPageHint(position, given), 0);
   const next = given.format === "table" ? nextLine(operation, value, given, programOf(host.env)) : null;
   if (next) await screen.note(next);

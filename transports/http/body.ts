@@ -59,13 +59,22 @@ export function checkUnpacked(encoding: string | null | undefined): void {
   });
 }
 
-/** An address's query. Refuses percent-encoding that is not UTF-8: a lenient reader would see another address. */
+/**
+ * An address's query. Refuses percent-encoding that is not UTF-8: a lenient reader would see another address. Refuses
+ * a key without "=": the rest of a filter would be taken for an empty value, and a removal would match other rows.
+ */
 export function queryOf(url: string): URLSearchParams {
   if (!isEncoded(url)) {
     throw invalid("address", "is not valid percent-encoded UTF-8; a % itself is written %25");
   }
   const mark = url.indexOf("?");
-  return new URLSearchParams(mark < 0 ? "" : url.slice(mark + 1));
+  const text = mark < 0 ? "" : url.slice(mark + 1);
+  const bare = text.split("&").find((pair) => pair !== "" && !pair.includes("="));
+  if (bare !== undefined) {
+    const [key = ""] = new URLSearchParams(bare).keys();
+    throw invalid(key, 'has no "="; a filter is written tier.eq=Gold, an option limit=10');
+  }
+  return new URLSearchParams(text);
 }
 
 function isEncoded(url: string): boolean {

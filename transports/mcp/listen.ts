@@ -145,7 +145,7 @@ async function choose(
   });
   const [first] = uris;
   if (first === undefined) return { propertyId: null, seen: new Map(), body: narrowed([]) };
-  const { id } = await resolveProperty(directory, readerOf(surface, first)!, call, {});
+  const { id } = await resolveProperty(directory, readerOf(surface, first)!, call, []);
   const now = await db.asProperty(id, (sql) => versionsOf(sql, id, idsOf(uris)), { readOnly: true });
   const seen = new Map(uris.flatMap((uri) => (now.has(uri) ? [[uri, now.get(uri)!] as const] : [])));
   return { propertyId: id, seen, body: narrowed([...seen.keys()]) };

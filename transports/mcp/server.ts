@@ -8,6 +8,7 @@ import {
 import { AjvJsonSchemaValidator } from "@modelcontextprotocol/server/validators/ajv";
 import { z } from "zod";
 import { type Fault, loggedFault } from "#runtime/faults.ts";
+import { toolsetsOf } from "#runtime/operation/catalog.ts";
 import type { Call } from "#runtime/operation/context.ts";
 import type { Machine } from "#transports/mcp/listing/visible-tools.ts";
 import { maskedResult } from "./answers/masking.ts";
@@ -58,7 +59,7 @@ export function serverMaker(
   works: readonly Work[] = WORKS,
 ): (exchange: Exchange) => Server {
   const info = { name: NAME, title: TITLE, version: VERSION };
-  const { domains } = machine.catalog;
+  const domains = toolsetsOf(machine.catalog);
   const workOf = new Map(works.flatMap((work) => work.starts.map((name) => [name, work])));
   const capabilities = { tools: {}, resources: {}, prompts: {}, completions: {} };
   const options = {

@@ -9,7 +9,7 @@ const MAX_RECORDS = 1000;
 export function requestBody(operation: Operation, schemas: Schemas): Json {
   const { crud, upload } = operation;
   const input = crud?.verb === "update" ? operation.input.omit({ id: true }) : operation.input;
-  const schema = jsonSchema(input, "input", schemas);
+  const schema = withOptionalTenant(operation, jsonSchema(input, "input", schemas));
   const required = Array.isArray(schema.required) && schema.required.length > 0;
   const { id, ...fields } = exampleOf(operation);
   const example = crud ? fields : { ...(id !== undefined && { id }), ...fields };
@@ -24,6 +24,20 @@ export function requestBody(operation: Operation, schemas: Schemas): Json {
       "application/json": { schema: { anyOf: [one, several] }, example },
       ...(upload && uploads(operation, upload, schemas)),
     },
+  };
+}
+
+/** The field that names the property can be left out where the credential has one property alone. */
+function withOptionalTenant({ property: field }: Operation, schema: Json): Json {
+  const { properties, required } = schema as { properties?: Record<string, Json>; required?: string[] };
+  if (field === null || !properties?.[field]) return schema;
+  const description = "Default: the credential's property, where it has one alone.";
+  const needed = (required ?? []).filter((name) => name !== field);
+  const { required: _, ...rest } = schema;
+  return {
+    ...rest,
+    properties: { ...properties, [field]: { ...properties[field], description } },
+    ...(needed.length > 0 && { required: needed }),
   };
 }
 

@@ -1,4 +1,5 @@
 import type { Catalog } from "#runtime/operation/catalog.ts";
+import { readableOf } from "#runtime/operation/columns.ts";
 import { isVersioned } from "#runtime/operation/etag.ts";
 import { recordsAnswer } from "#runtime/operation/operation.ts";
 import { routesOf } from "#runtime/operation/rest-paths.ts";
@@ -17,6 +18,7 @@ import {
   listParameters,
   parameters,
   rowParameters,
+  selectParameter,
   writeParameters,
 } from "./parameters.ts";
 import { ERROR, errorResponses, headerReferences, headers, responses } from "./responses.ts";
@@ -113,6 +115,7 @@ function addressParameters(endpoint: Endpoint, schemas: Schemas): Json[] {
     ...(crud && operation.effect !== "read" && !operation.upload ? [dryRunOf(endpoint)] : []),
     ...(crud?.verb === "create" && !operation.upload ? writeParameters(crud.table, endpoint.isUpsert) : []),
     ...(crud?.verb === "list" ? listParameters(crud.table) : []),
+    ...(crud?.verb === "get" ? [selectParameter(Object.keys(readableOf(crud.table).columns))] : []),
     ...(isMatching ? filterParameters(crud!.table) : []),
     ...uploadParameters(operation, schemas),
   ];

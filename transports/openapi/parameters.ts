@@ -65,7 +65,7 @@ export function filterParameters(table: Table): Json[] {
   return [selectParameter(columns), filtersParameter({ "id.eq": exampleId(table.name) })];
 }
 
-function selectParameter(columns: string[]): Json {
+export function selectParameter(columns: string[]): Json {
   const text = `Columns to return, separated by commas. The answer has these alone, and not all that its schema requires. Of: ${columns.join(", ")}.`;
   return query("select", text, { type: "string" });
 }

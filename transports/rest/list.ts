@@ -1,6 +1,8 @@
 import type { Page } from "#db/query/reader.ts";
+import { invalid } from "#runtime/faults.ts";
 import { invoke } from "#runtime/funnel/invoke.ts";
 import type { Service } from "#runtime/funnel/service.ts";
+import { listByQuery } from "#runtime/operation/crud.ts";
 import { checkKey } from "#runtime/operation/input.ts";
 import type { Operation } from "#runtime/operation/operation.ts";
 import { answer } from "#transports/http/answer.ts";
@@ -17,8 +19,12 @@ export async function list(
   const { c, call, query, frame } = request;
   const wants = preferences(c);
   const select = selection(operation, query);
-  // The operation separates filters from options.
-  const outcome = await invoke(service, operation, call, { filters: grouped(query), count: wants.count });
+  for (const key of query.keys()) checkKey(key);
+  if (c.req.header("range") !== undefined) throw invalid("Range", "is not read; use limit and offset");
+  const outcome = await invoke(service, listByQuery(operation), call, {
+    query: [...query],
+    count: wants.count,
+  });
   const { page } = outcome;
   const headers = {
     ...(wants.count && rangeHeader(page, query)),
@@ -66,11 +72,4 @@ export function pageInfoHeaders(page: Page | undefined): Record<string, string> 
 
 function cursorHeader(page: Page | undefined): Record<string, string> {
   return page?.nextCursor ? { "X-Next-Cursor": page.nextCursor } : {};
-}
-
-/** Each key of the query with all its values. */
-function grouped(query: URLSearchParams): Record<string, string[]> {
-  for (const key of query.keys()) checkKey(key);
-  const groups = Map.groupBy(query, ([key]) => key);
-  return Object.fromEntries([...groups].map(([key, pairs]) => [key, pairs.map(([, value]) => value)]));
 }

@@ -1,3 +1,4 @@
+import { didYouMean } from "#db/nearest.ts";
 import { invalid } from "#runtime/faults.ts";
 import type { AdmittedRequest } from "#transports/http/handlers.ts";
 
@@ -8,7 +9,7 @@ export function refuseOptions(query: URLSearchParams, known: ReadonlySet<string>
   for (const key of query.keys()) {
     if (!known.has(key)) {
       const beside = known.size > 0 ? `; known: ${[...known].join(", ")}` : "; send arguments in the body";
-      throw invalid(key, `unknown option in the address${beside}`);
+      throw invalid(key, `unknown option in the address${didYouMean(key, known)}${beside}`);
     }
     if (query.getAll(key).length > 1) throw invalid(key, "is given twice");
   }

@@ -33,6 +33,9 @@ export function preferences(c: HttpContext): Preferences {
   const words = prefer.split(",").map((word) => word.trim());
   if (words.includes("tx=rollback"))
     throw invalid("Prefer", "tx=rollback is not supported; use dry_run=true to try a change");
+  if (words.includes("return=headers-only")) {
+    throw invalid("Prefer", "return=headers-only is not offered; there are representation and minimal");
+  }
   const unknown = words.find((word) => word !== "" && !SUPPORTED.test(word));
   if (unknown !== undefined && words.includes("handling=strict")) {
     throw invalid(
@@ -55,7 +58,17 @@ export function preferences(c: HttpContext): Preferences {
 
 /** The offered type that the caller prefers most. */
 function acceptedType(c: HttpContext): string {
-  return accepts(c, { header: "Accept", supports: Object.values(TYPES), default: TYPES.json });
+  const header = c.req.header("accept");
+  // Browsers and simple clients take anything, or ask for a page; JSON is what there is.
+  if (
+    header === undefined ||
+    /\*\/\*|application\/\*|application\/([\w.+-]+\+)?json|text\/html/i.test(header)
+  ) {
+    return accepts(c, { header: "Accept", supports: Object.values(TYPES), default: TYPES.json });
+  }
+  const type = accepts(c, { header: "Accept", supports: Object.values(TYPES), default: "" });
+  if (type !== "") return type;
+  throw new Fault("not_acceptable", { message: `Accept: there are ${Object.values(TYPES).join(", ")}.` });
 }
 
 /** Throws `invalid` when a change would touch more rows than max-affected. */

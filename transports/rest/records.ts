@@ -27,10 +27,10 @@ export async function one(
   const id = recordId(c);
   const reads = verb === "get";
   const bytes = reads ? Buffer.alloc(0) : await readBody(c.req.raw);
-  const body = asObject(readJson(c.req.header("content-type") ?? null, bytes));
-  if (Object.hasOwn(body, "id")) throw invalid("id", "belongs in the address, not in the body");
+  const body = withoutId(asObject(readJson(c.req.header("content-type") ?? null, bytes)), id);
   const { dry, rest } = reads ? { rest: request.query } : dryRunOf(request, body);
-  refuseOptions(rest);
+  refuseOptions(rest, reads ? READ_OPTIONS : undefined);
+  const select = reads ? selection(operation, request.query) : null;
   const condition = c.req.header("if-match");
   if (condition !== undefined && !isVersioned(table)) throw noEtag();
   const ifMatch = condition === undefined || reads ? undefined : readIfMatch(condition);
@@ -50,11 +50,18 @@ export async function one(
     ...etagHeader(operation, outcome),
     ...(reads && wants.count ? { "Content-Range": "0-0/1" } : countHeader(wants, outcome)),
   };
-  const shaping = { wants, table, many: false, select: null, write: !reads };
+  const shaping = { wants, table, many: false, select, write: !reads };
   return answerOutcome(request, shaped(asOne(verb, shows, outcome), shaping), headers);
 }
 
-/** A replay answers the recorded body, which may be the rows of a removal or not. */
+/** The body without the id that the address names too. */
+function withoutId({ id: named, ...body }: Record<string, unknown>, id: string): Record<string, unknown> {
+  if (named === undefined || (typeof named === "string" && named.toLowerCase() === id.toLowerCase()))
+    return body;
+  throw invalid("id", "differs from the one in the address, which names the record");
+}
+
+/** A replay answers what was recorded, which may be the rows of a removal, or not. */
 function asOne(verb: Verb, shows: boolean, outcome: Outcome): Outcome {
   if (verb !== "delete" || outcome.status >= 400) return outcome;
   const [one] = [JSON.parse((shows ? outcome : successes(outcome)).body) as unknown].flat();
@@ -77,6 +84,7 @@ function recordId(c: HttpContext): string {
   return id;
 }
 
+const READ_OPTIONS = new Set(["select"]);
 const CREATE_OPTIONS = new Set(["select", "columns", "on_conflict"]);
 
 /** POST on a collection: one record or several. */

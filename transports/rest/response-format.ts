@@ -14,7 +14,7 @@ export interface Shaping {
   many: boolean;
   /** The requested columns; null for all. */
   select: string[] | null;
-  /** The request writes records. A list selects its columns in the database already. */
+  /** Records were written, and are not read. A list that is read has its columns chosen already. */
   write: boolean;
 }
 
@@ -30,7 +30,7 @@ export function shaped(outcome: Outcome, { wants, table, many, select, write }: 
     const said = outcome.dry ? '{"dry_run":true}' : "{}";
     return { ...json, body: said };
   }
-  const body = write && select !== null ? projected(outcome.body, select) : outcome.body;
+  const body = select !== null && (write || !many) ? projected(outcome.body, select) : outcome.body;
   if (wants.csv) {
     const names = select && outcome.dry ? [...select, "dry_run"] : select;
     return { ...json, body: csv(body, table, names), contentType: `${TYPES.csv}; charset=utf-8` };

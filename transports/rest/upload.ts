@@ -1,6 +1,6 @@
 import { createHash, type Hash, randomUUIDv7 } from "node:crypto";
 import type { z } from "zod";
-import { invalid, loggedFault } from "#runtime/faults.ts";
+import { invalid, loggedFault, toFault } from "#runtime/faults.ts";
 import { resolveProperty } from "#runtime/funnel/access.ts";
 import { invoke } from "#runtime/funnel/invoke.ts";
 import type { Service } from "#runtime/funnel/service.ts";
@@ -41,7 +41,7 @@ async function receiveImport(
   const { c, call, query, frame } = request;
   const { incoming } = c.env;
   try {
-    const property = await resolveProperty(service.directory, operation, call, {});
+    const property = await resolveProperty(service.directory, operation, call, []);
     const key = idempotencyKey(incoming);
     checkDeclared(incoming);
     if (c.req.header("if-match") !== undefined) throw noEtag();
@@ -93,7 +93,17 @@ async function receiveBody(
   const text = await receiveParts(incoming, store);
   // The boundary between the parts changes with each try; the contents do not.
   hash.update(`\n${text}`);
-  return checked(operation, asObject(parseJson(text)));
+  return checked(operation, asObject(paramsFrom(text)));
+}
+
+/** The part `params`. Throws `invalid` naming the part, not the body around it. */
+function paramsFrom(text: string): unknown {
+  try {
+    return parseJson(text);
+  } catch (error) {
+    const { message } = toFault(error);
+    throw invalid("params", message.replace("The body is", "is"));
+  }
 }
 
 function checked(operation: Operation, given: Record<string, unknown>): Record<string, unknown> {

@@ -62,7 +62,7 @@ function sayDemo(baseUrl: string, demo: Demo): void {
   }
   say("");
   say("  Try it:");
-  say(`    curl -H 'X-Api-Key: ${key}' '${baseUrl}/api/players?limit=3&order=adt.desc'`);
+  say(`    curl -H 'X-Api-Key: ${key}' '${baseUrl}/api/players?limit=3&order=adt.desc.nullslast'`);
   say("");
   if (demo.campaignId) sayDemoCampaign(baseUrl, key, demo.property.id, demo.campaignId);
   say("  Connect an agent (MCP client configuration):");

@@ -195,7 +195,8 @@ describe("Authentication and keys", () => {
     expect(status).toBe(200);
     expect(body.keys.map(({ name }: { name: string }) => name)).toContain("listed");
     expect(text).not.toContain(made.api_key);
-    expect((await fn("list-api-keys", {}, admin)).status).toBe(400);
+    const both = session((await service.signIn({ platformAdmin: true })).token);
+    expect((await fn("list-api-keys", {}, both)).status).toBe(400);
     const analyst = session((await service.signIn({ role: "analyst" })).token);
     const read = await fn("list-api-keys", { property_id: service.tenant.id }, analyst);
     expect([read.status, read.body]).toEqual([200, body]);
@@ -272,8 +273,10 @@ describe("export-players", () => {
     for (const field of Object.keys(PLAYER)) expect(columns).toContain(field);
   });
 
-  test("property_id is required and membership is verified", async () => {
-    expect((await fn("export-players", {})).status).toBe(400);
+  test("property_id is required of who has several, and membership is verified", async () => {
+    const both = session((await service.signIn({ platformAdmin: true })).token);
+    await service.newTenant();
+    expect((await fn("export-players", {}, both)).status).toBe(400);
     expect((await exported({ property_id: NOWHERE })).status).toBe(403);
     expect((await exported({}, { "X-Api-Key": null })).status).toBe(401);
   });
@@ -284,7 +287,7 @@ describe("export-players", () => {
       ["ex-2", "Ruby", 2],
       ["ex-3", "Opal", 2],
     ] as const) {
-      await service.post("/api/players", { player_id: id, tier, adt, state: "XX" });
+      await service.post("/api/players", { player_id: id, tier, adt, state: "NV" });
     }
     const conditions = [
       { field: "tier", operator: "eq", value: "Ruby" },
@@ -326,8 +329,11 @@ describe("Consent and compliance", () => {
     expect((await check({ phone: "+17025550161" })).body.allowed).toBe(false);
   });
 
-  test("compliance-check: propertyId and channel are required; phone or phones", async () => {
-    expect((await fn("compliance-check", { channel: "sms", phone: "+17025550100" })).status).toBe(400);
+  test("compliance-check: propertyId (of who has several) and channel are required; phone or phones", async () => {
+    const both = session((await service.signIn({ platformAdmin: true })).token);
+    await service.newTenant();
+    const asked = { channel: "sms", phone: "+17025550100" };
+    expect((await fn("compliance-check", asked, both)).status).toBe(400);
     expect((await fn("compliance-check", { propertyId: service.tenant.id, phone: "1" })).status).toBe(400);
     expect((await check({ channel: "fax", phone: "+17025550100" })).status).toBe(400);
     expect((await check({})).status).toBe(400);
@@ -388,7 +394,7 @@ describe("Data privacy", () => {
       propertyId: service.tenant.id,
       playerId: id,
       reason: "asked by letter",
-      requestedBy: NOWHERE,
+      requestedBy: (await service.signIn()).id,
     });
     expect([status, body.success]).toEqual([200, true]);
     expect((await service.get(`/api/players/${id}`)).status).toBe(404);

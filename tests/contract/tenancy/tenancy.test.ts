@@ -13,8 +13,8 @@ import { inputNaming, type Pointer, pointers } from "./pointers.ts";
 const OPERATIONS = [...CATALOG.operations.values()];
 const TABLES = [...CATALOG.tables.values()];
 /** Of a signed-in user alone: an API key is no credential there. */
-const isPersonal = ({ realm, access }: Operation) =>
-  realm === "system" && (access === "user" || access === "manager");
+const isPersonal = ({ realm, access, core }: Operation) =>
+  realm === "system" && (access === "user" || (access === "manager" && core));
 const OPEN = OPERATIONS.filter(({ access }) => access === "property");
 
 let service: TestService;

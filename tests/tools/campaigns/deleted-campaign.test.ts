@@ -26,3 +26,15 @@ test("deleting a paused campaign leaves its jobs nothing to do, and no error in 
   expect(lines).toEqual([]);
   expect((await sends(id)).map(({ status }) => status)).toEqual(["cancelled", "cancelled", "cancelled"]);
 });
+
+test("a deleted campaign keeps its figures", async () => {
+  const { work, crowd, campaign, send, stats, call } = scenarioIn(service, (await service.newTenant()).id);
+  await crowd(2);
+  const id = await campaign();
+  await send(id);
+  await work();
+  const before = await stats(id);
+  await call("delete_campaign", { id });
+  expect(await stats(id)).toMatchObject({ sent: before.sent, audience: before.audience, status: "sent" });
+  await expect(call("get_campaign", { id })).rejects.toMatchObject({ code: "not_found" });
+});

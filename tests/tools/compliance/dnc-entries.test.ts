@@ -33,6 +33,32 @@ describe("a do-not-call entry", () => {
     expect(body).toMatchObject([{ actor_type: "user", actor_id: manager.id, diff: { list: "internal" } }]);
   });
 
+  test("that has ended is listed anew, and one that ends in the past is refused", async () => {
+    const phone = `+1702555${next++}`;
+    const list = (fields: object) => service.post("/api/dnc_entries", { phone, ...fields });
+    const { body: told } = await refused(400, "invalid", list({ expires_at: "2020-01-01T00:00:00Z" }));
+    expect(told.error).toBe("expires_at: has passed already");
+    const first = (await list({ expires_at: "2099-01-01T00:00:00Z" })).body;
+    await refused(409, "conflict", list({}));
+    await service.database.db.asProperty(
+      service.tenant.id,
+      (sql) => sql`
+        update dnc_entries set expires_at = now()
+        where property_id = ${service.tenant.id} and id = ${first.id}`,
+    );
+    const again = await list({});
+    expect([again.status, again.body.expires_at]).toEqual([201, null]);
+    const propertyId = service.tenant.id;
+    const { body } = await service.post("/api/functions/compliance-check", {
+      propertyId,
+      channel: "sms",
+      phone,
+    });
+    expect(body.reasons).toContain("dnc");
+    const audit = await service.get(`/api/audit_logs?entity_id.eq=${again.body.id}`);
+    expect(audit.body[0].diff.replaced.id).toBe(first.id);
+  });
+
   test("cannot be made to end by a key either", async () => {
     const id = await entry();
     const patch = (expires_at: string | null) =>

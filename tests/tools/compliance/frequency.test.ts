@@ -226,7 +226,8 @@ test("a cap that ends at night gives the morning", async () => {
 });
 
 test("ten rules may be active, and windows are of thirty days at the most", async () => {
-  const create = (input: object) => fixture.run("create_frequency_rule", input);
+  const create = (input: object) =>
+    fixture.run("create_frequency_rule", { max_sends: 1, window_unit: "day", ...input });
   const asleep = await create({ is_active: false });
   for (let made = 0; made < 9; made++) await create({ max_sends: made + 1 });
   // Two at once: one of them is the tenth.

@@ -48,7 +48,6 @@ test.each([
   [{ player_id: "ANN", name: "visit", occurred_at: "yesterday" }, "occurred_at"],
   [{ player_id: "ANN", name: "visit", properties: { note: "x".repeat(9000) } }, "properties"],
   [{ player_id: "ANN", name: "visit", properties: [1] }, "properties"],
-  [{ player_id: "ANN", name: "visit", external_id: "" }, "external_id"],
   [{ player_id: "ANN", name: "visit", amount: 1 }, "amount"],
 ])("an event that is wrong is refused, and its field is named: %j", async (event, field) => {
   const { status, body } = await send(event);
@@ -70,9 +69,10 @@ test("a player who is not there, is deleted or is another property's has no even
 test("an event sent again is kept once, and answered as it was first", async () => {
   const event = { player_id: "ANN", name: "deposit", external_id: "d-1", properties: { amount: 250 } };
   const first = await send(event);
-  const again = await send({ ...event, properties: { amount: 999 } });
+  const again = await send(event);
   expect(again.status).toBe(201);
   expect(again.body).toEqual(first.body);
+  expect((await send({ ...event, properties: { amount: 999 } })).status).toBe(409);
   const many = await send([event, { ...event, external_id: "d-2" }, { ...event, external_id: "d-2" }]);
   expect(many.body.map(({ external_id }: { external_id: string }) => external_id)).toEqual([
     "d-1",
@@ -85,7 +85,7 @@ test("an event sent again is kept once, and answered as it was first", async () 
   const other = await send([event, { ...event, player_id: "BOB" }]);
   expect([other.status, other.body.error]).toEqual([
     409,
-    "[1].external_id: d-1 belongs to an event of another player or name.",
+    "[1].external_id: d-1 was recorded with other contents, which stay. An event cannot be changed.",
   ]);
   const rivals = await send(event, { "X-Api-Key": rival.key });
   expect(rivals.body).toMatchObject({ player_id: theirs.id });

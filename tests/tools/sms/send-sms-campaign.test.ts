@@ -92,7 +92,6 @@ describe("sending is refused", () => {
       "channel: is email",
     ],
     ["an SMS campaign as email", "send-campaign", { channel: "sms", body_text: "Hi" }, "send_sms_campaign"],
-    ["a channel that cannot be sent", "send-sms-campaign", { channel: "push", body_text: "Hi" }, "is push"],
     ["a text that is HTML only", "send-sms-campaign", { channel: "sms", body_html: "<p>Hi" }, "body_text"],
     [
       "without an audience",

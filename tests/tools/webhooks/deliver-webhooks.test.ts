@@ -136,7 +136,7 @@ test.each([
 });
 
 test("a redirect is a failure, and nobody is asked at its target", async () => {
-  const target = await webhooks.subscribe(undefined, { events: ["game.ended"] });
+  const target = await webhooks.subscribe(undefined, { events: ["player.shared"] });
   const { id } = await webhooks.subscribe(() => ({ status: 302, headers: { location: target.url } }));
   await webhooks.emit("player.created", [PLAYER]);
   await webhooks.work();

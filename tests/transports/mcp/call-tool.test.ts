@@ -264,7 +264,7 @@ describe("an error", () => {
     });
     const details = data.details as { field: string; message: string }[];
     expect(details.map(({ field }) => field)).toEqual(["playerId", "tier"]);
-    expect(details[1]!.message).toContain('"Silver"|"Gold"');
+    expect(details[1]!.message).toContain("Silver, Gold");
     expect(text.split("\n").length).toBeLessThanOrEqual(3);
   });
 

@@ -87,7 +87,7 @@ test("what an address says beside its arguments is refused, and nothing is done"
     ["POST", "/api/players?select=id&select=email", {}],
     ["PATCH", `/api/players/${kept.id}?dry_run=true`, { tier: "X" }],
     ["DELETE", `/api/players/${kept.id}?dryrun=true`, undefined],
-    ["GET", `/api/players/${kept.id}?select=id`, undefined],
+    ["GET", `/api/players/${kept.id}?limit=1`, undefined],
     ["PATCH", "/api/players?player_id=eq.address-1&select=id&select=tier", { tier: "X" }],
     ["POST", "/api/auth/login?email=a@example.com", { email: "a@example.com", password: "x" }],
     ["GET", `/api/import_jobs/${randomUUID()}/errors?id=1`, undefined],

@@ -12,17 +12,17 @@ export type Campaign = StoredOf<typeof columns>;
 /** A campaign as operations answer it. */
 export const CampaignView = viewOf({ columns });
 
-/** The campaign; `lock` locks it to the end of the transaction. Throws `not_found`. */
+/** The campaign; `lock` locks it to the end of the transaction. `deletedToo`: for its figures. Throws `not_found`. */
 export async function findCampaign(
   { sql, property }: Tenant,
   id: string,
-  options: { lock?: boolean } = {},
+  options: { lock?: boolean; deletedToo?: boolean } = {},
 ): Promise<Campaign> {
   const campaigns = await sql<Campaign[]>`
     select ${storedNames(columns)}
     from campaigns
-    where property_id = ${property.id} and id = ${id} and deleted_at is null
-    ${options.lock ? sql`for no key update` : sql``}`;
+    where property_id = ${property.id} and id = ${id}
+    ${options.deletedToo ? sql`` : sql`and deleted_at is null`} ${options.lock ? sql`for no key update` : sql``}`;
   return one(campaigns, "campaign", id);
 }
 

@@ -121,17 +121,35 @@ interface PlainLink {
   url: string;
 }
 
-const IN_HTML = /href\s*=\s*["']?\s*(http:[^\s"'<>]*)/i;
+const IN_HTML = /\b(?:href|action)\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s"'<>]+))/gi;
+const FINE = /^(?:https|mailto|tel|sms):/i;
 const IN_TEXT = /http:\/\/\S*/i;
 
 /** The first link of each body that is not https. Links to `baseUrl`, our own, may be plain. */
 export function plainLinks({ html, text }: Bodies, baseUrl: string): PlainLink[] {
-  const inHtml = IN_HTML.exec(html?.replaceAll(baseUrl, "") ?? "")?.[1];
+  const inHtml = [...(html?.replaceAll(baseUrl, "") ?? "").matchAll(IN_HTML)]
+    .map(([, double, single, bare]) => addressIn(double ?? single ?? bare ?? ""))
+    .find((address) => /^(?:[a-z][a-z0-9+.-]*:|\/\/)/i.test(address) && !FINE.test(address));
   const inText = IN_TEXT.exec(text?.replaceAll(baseUrl, "") ?? "")?.[0];
   return [
     ...(inHtml ? [{ body: "html" as const, url: inHtml }] : []),
     ...(inText ? [{ body: "text" as const, url: inText }] : []),
   ];
+}
+
+const ENTITIES: Readonly<Record<string, string>> = { colon: ":", tab: "", newline: "", amp: "&", sol: "/" };
+
+/** An attribute's address as a mail reader takes it: entities read, and without what it passes over. */
+function addressIn(attribute: string): string {
+  const read = attribute.replace(
+    /&(?:#x([0-9a-f]{1,6})|#(\d{1,7})|(\w+));?/gi,
+    (whole, hex, decimal, name) => {
+      if (name !== undefined) return ENTITIES[String(name).toLowerCase()] ?? whole;
+      const code = Number.parseInt(hex ?? decimal, hex === undefined ? 10 : 16);
+      return code <= 0x10ffff ? String.fromCodePoint(code) : "";
+    },
+  );
+  return read.replace(/[\p{Cc}\s]/gu, "");
 }
 
 /** Throws `invalid`, naming the bodies, when one of several forms of a message has a link that is not https. */

@@ -86,5 +86,6 @@ function rulesOf(campaign: AudienceColumns): Partial<Group> | null {
     conditions.push({ field: `segment.${campaign.segment_id}`, operator: "in_segment" });
   }
   const groups = campaign.conditions ? [{ logic: campaign.logic, conditions: campaign.conditions }] : [];
-  return conditions.length + groups.length === 0 ? null : { logic: "and", conditions, groups };
+  if (conditions.length === 0) return groups[0] ?? null;
+  return { logic: "and", conditions, groups };
 }

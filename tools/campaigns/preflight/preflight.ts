@@ -69,6 +69,7 @@ export async function preflight(
     ...counted.warnings,
     ...(await gamingTraffic(context, campaign)),
     ...costlyLetters(samples),
+    ...lostDesign(campaign),
     ...unpriced,
   ];
   return {
@@ -82,6 +83,17 @@ export async function preflight(
     estimated_cost: cost,
     sample_renders: samples,
   };
+}
+
+const DESIGN = /<(?:a|img|table|style|button)\b/i;
+
+/** The inbox shows text: a link is written out behind its words, and the rest of the HTML is lost. */
+function lostDesign({ channel, body_html, body_text }: Campaign): string[] {
+  if (channel !== "inbox" && channel !== "loyaltyvip") return [];
+  if (body_text !== null || body_html === null || !DESIGN.test(body_html)) return [];
+  return [
+    "body_html: the inbox shows text. Links are written out; images and design are lost. Give body_text",
+  ];
 }
 
 /** Whether sending would accept the campaign now, even with errors that concern single players. */

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { CHANNELS } from "#tools/compliance/channels.ts";
+import { isCountry } from "#tools/people/places.ts";
 
 export const MATCH_KEYS = ["player_id", "email", "phone"] as const;
 export type MatchKey = (typeof MATCH_KEYS)[number];
@@ -34,7 +35,7 @@ export const params = {
     .describe("The encoding of the file's text"),
   default_country: z
     .string()
-    .regex(/^[A-Za-z]{2}$/, "must be an ISO 3166 code, such as US")
+    .refine(isCountry, "must be the ISO 3166 code of a country, such as US")
     .optional()
     .describe("For phones without a country code. Default: the property's."),
   segment_id: z.uuid().optional().describe("A static segment that the imported players join"),

@@ -1,14 +1,9 @@
 import { isDay, isStorable, isUuid } from "#db/text.ts";
+import { readTime } from "#db/time.ts";
 import { isPast } from "#runtime/operation/columns.ts";
-import { FREE_STATUSES, PLAYER_STATUSES } from "#tools/players/player.ts";
-import {
-  isBirthDate,
-  isCountry,
-  isTimeZone,
-  MOST_CHARACTERS,
-  MOST_TAG,
-  MOST_TAGS,
-} from "#tools/players/rules.ts";
+import { isCountry, languageOf, stateOf } from "#tools/people/places.ts";
+import { FREE_STATUSES, PLAYER_STATUSES } from "#tools/people/statuses.ts";
+import { isBirthDate, isTimeZone, MOST_CHARACTERS, MOST_TAG, MOST_TAGS } from "#tools/players/rules.ts";
 
 /** A player's field in a file. */
 export interface Field {
@@ -58,27 +53,15 @@ const birthDate: Field = {
   read: (value, now) => (isDay(value) && isBirthDate(value, now) ? value : null),
 };
 
-const TIME = /^\d{4}-\d{2}-\d{2}([T ]\d{2}:\d{2}(:\d{2}(\.\d{1,9})?)?(Z|[+-]\d{2}(:?\d{2})?)?)?$/;
-
 /** A time as ISO 8601 in UTC; a date is its first moment, and a time without a zone is UTC. */
 export const moment: Timeless = {
   type: "timestamptz",
   wants: "a time such as 2026-01-31T18:00:00Z, from 1900 to 2100",
   read: (value) => {
-    if (!TIME.test(value) || !isDay(value.slice(0, 10))) return null;
-    if (value.length === 10) return inCentury(`${value}T00:00:00Z`);
-    const [day, clock] = [value.slice(0, 10), value.slice(11)];
-    const zone = /(Z|[+-]\d{2}(:?\d{2})?)$/.exec(clock)?.[0] ?? "";
-    const time = clock.slice(0, clock.length - zone.length);
-    return inCentury(`${day}T${time}${isoZone(zone)}`);
+    const read = readTime(value);
+    return read && inCentury(`${read.clock}${read.offset ?? "Z"}`);
   },
 };
-
-function isoZone(zone: string): string {
-  if (zone === "" || zone === "Z") return "Z";
-  const digits = zone.slice(1).replace(":", "").padEnd(4, "0");
-  return `${zone[0]}${digits.slice(0, 2)}:${digits.slice(2)}`;
-}
 
 function inCentury(iso: string): string | null {
   const time = new Date(iso);
@@ -89,12 +72,17 @@ function inCentury(iso: string): string | null {
   return time.toISOString().replace("Z", `${finer}Z`);
 }
 
+/** Milliseconds by which the first places of the earth are ahead of UTC. */
+const FARTHEST_AHEAD = 14 * 3_600_000;
+
 const pastMoment: Field = {
   type: "timestamptz",
   wants: "a time such as 2026-01-31T18:00:00Z, from 1900 to now",
   read: (value, now) => {
     const time = moment.read(value);
-    return time !== null && isPast(time, now) ? time : null;
+    // Without an offset it may be a day whose midnight has come where it was written.
+    const latest = readTime(value)?.offset == null ? now + FARTHEST_AHEAD : now;
+    return time !== null && isPast(time, latest) ? time : null;
   },
 };
 
@@ -156,7 +144,11 @@ export const FIELDS: Readonly<Record<string, Field>> = {
     read: (value) => (statuses.includes(value.toLowerCase()) ? value.toLowerCase() : null),
   },
   timezone,
-  state: text("state"),
+  // The country is another cell's matter: of a text that is no American state nothing is known here.
+  state: {
+    ...text("state"),
+    read: (value) => (value.length <= MOST_CHARACTERS.state ? (stateOf(value, null) ?? value) : null),
+  },
   postal_code: text("postal_code"),
   country: {
     type: "text",
@@ -164,7 +156,11 @@ export const FIELDS: Readonly<Record<string, Field>> = {
     read: (value) => (isCountry(value) ? value.toUpperCase() : null),
   },
   birth_date: birthDate,
-  language: text("language"),
+  language: {
+    type: "text",
+    wants: "a language tag (BCP 47) such as en-US",
+    read: (value) => (value.length <= MOST_CHARACTERS.language ? languageOf(value) : null),
+  },
   phone_type: text("phone_type"),
   last_visit_at: pastMoment,
   host_id: {

@@ -3,7 +3,7 @@ import type { Context } from "#runtime/operation/context.ts";
 import { type ImportParams, MATCH_KEYS, type MatchKey } from "#tools/imports/job/import-job.ts";
 import type { Staged } from "#tools/imports/read/rows.ts";
 import { identityHash } from "#tools/people/identity.ts";
-import { FREE_STATUSES, PLAYER_STATUSES } from "#tools/players/player.ts";
+import { FREE_STATUSES, PLAYER_STATUSES } from "#tools/people/statuses.ts";
 import { columnsIn, stage } from "./staging.ts";
 
 /** The statuses that an import neither sets nor changes. */

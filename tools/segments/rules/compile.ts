@@ -57,6 +57,8 @@ export interface Context {
   customs?: CustomFields;
   /** The property's tiers from the lowest, where the rules name the tier. */
   tiers?: readonly string[];
+  /** The property's country, where the rules name a phone. */
+  home?: string | undefined;
 }
 
 /**
@@ -66,7 +68,7 @@ export interface Context {
  */
 export function compileConditions(rules: Partial<Group>, context: Context): Fragment {
   const compilation = {
-    scope: scopeOf(context.property),
+    scope: scopeOf(context.property, context.home),
     segments: context.segments ?? new Map(),
     customs: context.customs ?? new Map(),
     tiers: context.tiers ?? [],

@@ -13,7 +13,7 @@ const inLastDays: Operator = {
     "lies in the last n days: n times 24 hours before now for a time, today and the n days before it in the property's time zone for a date",
   missing: false,
   sql(field, value, at) {
-    const n = days(value, at);
+    const n = days(value, at, field);
     if (field.type === "timestamp") {
       return sql`${field.sql} between now() - ${n} * interval '24 hours' and now()`;
     }
@@ -33,7 +33,7 @@ export const DATE_OPERATORS = {
     meaning: "lies in the next n days, counted as in_last_days counts them",
     missing: false,
     sql(field, value, at) {
-      const n = days(value, at);
+      const n = days(value, at, field);
       if (field.type === "timestamp") {
         return sql`${field.sql} between now() and now() + ${n} * interval '24 hours'`;
       }

@@ -1,3 +1,4 @@
+import type { Form } from "#db/query/readable-table.ts";
 import type { Fragment } from "#db/sql.ts";
 
 export type FieldType =
@@ -18,6 +19,8 @@ export interface Field {
   sql: Fragment;
   /** The SQL type for the values in its comparisons. */
   cast: string;
+  /** The form in which its values are stored; equality compares in it. */
+  form?: Form;
   /** The property's tiers from the lowest, which order this field. */
   tiers?: readonly string[];
   /** The SQL is an aggregate over these events of the player. */

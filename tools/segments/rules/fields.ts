@@ -1,8 +1,13 @@
+import type { Form } from "#db/query/readable-table.ts";
 import { type Fragment, join, raw, sql } from "#db/sql.ts";
 import { UUID } from "#db/text.ts";
 import type { Fault } from "#runtime/faults.ts";
+import { formOfValues } from "#runtime/operation/columns.ts";
 import { type CustomFields, unknownField } from "#tools/custom-fields/values.ts";
 import { EVENT_NAME } from "#tools/events/player-events.table.ts";
+import { EMAIL_FORM, PHONE_FORM } from "#tools/people/address.ts";
+import { COUNTRY_FORM, STATE_FORM } from "#tools/people/places.ts";
+import { EMAIL_STATUSES, PLAYER_STATUSES } from "#tools/people/statuses.ts";
 import { CUSTOM_AS, customSql } from "./custom-fields.ts";
 import { eventAggregate } from "./event-fields.ts";
 import type { Field, FieldType } from "./field.ts";
@@ -40,6 +45,17 @@ export const COLUMNS = {
   created_at: "timestamp",
   updated_at: "timestamp",
 } as const satisfies Record<string, FieldType>;
+
+/** How the values of columns are stored, where it is not as anybody may write them. */
+const FORMS: Readonly<Partial<Record<keyof typeof COLUMNS, Form>>> = {
+  email: EMAIL_FORM,
+  phone: PHONE_FORM,
+  phone_e164: PHONE_FORM,
+  status: formOfValues(PLAYER_STATUSES),
+  state: STATE_FORM,
+  country: COUNTRY_FORM,
+  email_status: formOfValues(EMAIL_STATUSES),
+};
 
 const CASTS: Record<FieldType, string> = {
   text: "text",
@@ -157,12 +173,14 @@ export const FIELD_FORMS: readonly string[] = [
 export function fieldOf(name: string, sources: Sources): Field | undefined {
   if (Object.hasOwn(COLUMNS, name)) {
     const type = COLUMNS[name as keyof typeof COLUMNS];
+    const form = FORMS[name as keyof typeof COLUMNS];
     // Phones are stored as E.164, so both names mean one column.
     return {
       name,
       type,
       sql: raw(`p.${name === "phone_e164" ? "phone" : name}`),
       cast: CASTS[type],
+      ...(form && { form }),
       ...(name === "tier" && { tiers: sources.tiers }),
     };
   }

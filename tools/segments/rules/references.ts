@@ -29,6 +29,8 @@ export interface Referred {
   segments: Audience[];
   customs: CustomField[];
   tiers: string[];
+  /** The property's country, in which phone numbers are dialed. */
+  home?: string;
 }
 
 /** The rules' audience as one boolean over `players p`, with the segments that they refer to. */
@@ -42,21 +44,24 @@ export async function referredBy(sql: Sql, property: string, rules: Partial<Grou
   const fields = [rules, ...segments].flatMap(fieldsIn);
   await checkCampaigns(sql, property, [...new Set(fields.flatMap((field) => campaignNamed(field) ?? []))]);
   const customs = fields.some(customNamed) ? await customFields({ sql, property: { id: property } }) : [];
-  const tiers = fields.includes("tier") ? await tiersOf(sql, property) : [];
-  return { segments, customs: [...customs.values()], tiers };
+  const named = fields.some((field) => OF_THE_PROPERTY.has(field))
+    ? await settingsOf(sql, property)
+    : undefined;
+  return { segments, customs: [...customs.values()], tiers: [], ...named };
 }
 
 /** As `audienceMatching`, by the stored references of that moment. */
 export function audienceBy(
   property: string,
   rules: Partial<Group>,
-  { segments, customs, tiers }: Referred,
+  { segments, customs, tiers, home }: Referred,
 ): Fragment {
   return compileConditions(rules, {
     property,
     segments: new Map(segments.map((segment) => [segment.id, segment])),
     customs: new Map(customs.map((field) => [field.key, field])),
     tiers,
+    home,
   });
 }
 
@@ -69,9 +74,16 @@ async function checkCampaigns(sql: Sql, property: string, ids: string[]): Promis
   if (missing) throw new Fault("not_found", { message: `campaign ${missing} is not in this property.` });
 }
 
-async function tiersOf(sql: Sql, property: string): Promise<string[]> {
-  const [row] = await sql<{ tiers: string[] }[]>`select tiers from properties where id = ${property}`;
-  return row?.tiers ?? [];
+/** Fields whose values are read by the property's settings. */
+const OF_THE_PROPERTY = new Set(["tier", "phone", "phone_e164"]);
+
+async function settingsOf(
+  sql: Sql,
+  property: string,
+): Promise<{ tiers: string[]; home: string } | undefined> {
+  const [row] = await sql<{ tiers: string[]; home: string }[]>`
+    select tiers, default_country as home from properties where id = ${property}`;
+  return row;
 }
 
 /** These segments and all that they refer to, one query a level. `not_found` names one that is missing. */

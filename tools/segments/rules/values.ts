@@ -1,5 +1,6 @@
 import { cast, type Fragment, sql } from "#db/sql.ts";
 import { isDay, isUuid } from "#db/text.ts";
+import { readTime } from "#db/time.ts";
 import { type Fault, invalid } from "#runtime/faults.ts";
 import type { Field } from "./field.ts";
 import type { Scope } from "./scope.ts";
@@ -24,20 +25,33 @@ const MAX_TEXT = 1_000;
 const MAX_LIST = 1_000;
 const MAX_DAYS = 36_500;
 
-const TIME = /^(?:[01]\d|2[0-3]):[0-5]\d(?::[0-5]\d(?:\.\d{1,6})?)?(?:Z|[+-](?:0\d|1[0-4]):[0-5]\d)$/;
-
 /** The SQL of one value of the field's type, checked and bound. */
 export function scalar(field: Field, value: unknown, at: Position): Fragment {
-  if (field.type === "timestamp" && isDay(value)) return startOfDay(value, at);
-  return cast(plain(field, value, at.wrong), field.cast);
+  const checked = plain(field, value, at.wrong);
+  const read = field.type === "timestamp" ? readTime(String(checked)) : null;
+  if (read?.offset === null) return sql`(${read.clock}::timestamp at time zone ${at.scope.zone})`;
+  return cast(checked, field.cast);
 }
 
-/** The SQL of an array of values of the field's type. */
+/** The SQL of a value that is compared for equality: in the form in which the field's values are stored. */
+export function stored(field: Field, value: unknown, at: Position): Fragment {
+  return scalar(field, fitted(field, value, at.scope, at.wrong), at);
+}
+
+/** The SQL of an array of such values. */
 export function list(field: Field, value: unknown, at: Position): Fragment {
-  const items = array(value, at).map((item, index) =>
-    plain(field, item, (message) => at.wrong(message, `[${index}]`)),
-  );
+  const items = array(value, at).map((item, index) => {
+    const wrong = (message: string) => at.wrong(message, `[${index}]`);
+    return plain(field, fitted(field, item, at.scope, wrong), wrong);
+  });
   return cast(items, `${field.cast}[]`);
+}
+
+function fitted({ form }: Field, value: unknown, { home }: Scope, wrong: Wrong): unknown {
+  if (!form || typeof value !== "string") return value;
+  const text = form.fit(value, home);
+  if (text === null) throw wrong(`must be ${form.wants}`);
+  return text;
 }
 
 /** The SQL of the two ends of a range. */
@@ -70,7 +84,10 @@ export function someText(value: unknown, at: Position): string {
 }
 
 /** A number of whole days. */
-export function days(value: unknown, at: Position): Fragment {
+export function days(value: unknown, at: Position, field?: Field): Fragment {
+  if (value === 0 && field?.type === "timestamp") {
+    throw at.wrong("must be at least 1: no time lies in the last 0 days; on_day finds those of a day");
+  }
   if (!Number.isInteger(value) || (value as number) < 0 || (value as number) > MAX_DAYS) {
     throw at.wrong(`must be a whole number of days from 0 to ${MAX_DAYS}`);
   }
@@ -80,10 +97,6 @@ export function days(value: unknown, at: Position): Fragment {
 /** A calendar day. */
 export function day(value: unknown, at: Position): Fragment {
   return cast(date(value, at.wrong), "date");
-}
-
-function startOfDay(value: string, { scope }: Position): Fragment {
-  return sql`(${value}::date::timestamp at time zone ${scope.zone})`;
 }
 
 type Wrong = (message: string) => Fault;
@@ -121,10 +134,10 @@ function date(value: unknown, wrong: Wrong): string {
   return value;
 }
 
+/** In one form; without an offset by the property's clock. */
 function instant(value: unknown, wrong: Wrong): string {
-  if (typeof value === "string" && isDay(value.slice(0, 10)) && value[10] === "T") {
-    if (TIME.test(value.slice(11))) return value;
-  }
+  const read = typeof value === "string" ? readTime(value) : null;
+  if (read) return `${read.clock}${read.offset ?? ""}`;
   throw wrong("must be a date such as 2026-05-31 or a time such as 2026-05-31T18:00:00Z");
 }
 
@@ -138,12 +151,12 @@ function array(value: unknown, at: Position): unknown[] {
 /** Whether PostgreSQL would sort the low end behind the high one. */
 function reversed(field: Field, low: unknown, high: unknown): boolean {
   if (typeof low === "number" && typeof high === "number") return low > high;
-  const [first, last] = [String(low), String(high)];
-  // A date beside a time is left alone: which comes first depends on the property's time zone.
-  if (field.type === "timestamp" && first.length > 10 && last.length > 10) {
-    return Date.parse(first) > Date.parse(last);
-  }
-  return field.type === "timestamp" && first.length !== last.length
-    ? false
-    : Buffer.compare(Buffer.from(first), Buffer.from(last)) > 0;
+  if (field.type !== "timestamp")
+    return Buffer.compare(Buffer.from(String(low)), Buffer.from(String(high))) > 0;
+  const [first, last] = [readTime(String(low)), readTime(String(high))];
+  if (!first || !last) return false;
+  if (first.offset === null && last.offset === null) return first.clock > last.clock;
+  // Of a local time and an instant, which comes first depends on the property's time zone.
+  if (first.offset === null || last.offset === null) return false;
+  return Date.parse(first.clock + first.offset) > Date.parse(last.clock + last.offset);
 }

@@ -104,7 +104,7 @@ function suggestionFor(
     return "Call again without confirm_token: that does nothing, and answers a preview with a new token.";
   }
   const general = SUGGESTIONS[code as FaultCode] ?? "";
-  if (tool && code === "invalid" && details.some(({ message }) => message === "unknown field")) {
+  if (tool && code === "invalid" && details.some(({ message }) => message.startsWith("unknown field"))) {
     return `${general} Known fields: ${Object.keys(tool.text.inputSchema.properties).join(", ")}.`;
   }
   return general;
@@ -117,7 +117,7 @@ function nextTools(
   reach: ReadonlyMap<string, unknown>,
 ): string[] {
   if (!["invalid", "not_found", "conflict"].includes(failure.code)) return [];
-  const fields = new Set((failure.details ?? []).map(({ field }) => field.split(".")[0] ?? field));
+  const fields = new Set((failure.details ?? []).map(({ field }) => field.split(/[.[]/)[0] ?? field));
   const wrong = [...sources].filter(([field]) => fields.size === 0 || fields.has(field));
   const table = operation.crud?.table;
   const beside =

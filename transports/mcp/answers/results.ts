@@ -43,10 +43,17 @@ export function resultOf(operation: Operation, outcome: Outcome, options: Result
   const value = readVisible(outcome.body);
   const added = written(operation, outcome);
   if (isList(operation) && Array.isArray(value)) return listResult(operation, value, outcome, added, options);
-  const structured = isRecord(value) ? { ...value, ...added } : { text: value, ...added };
+  // Not among the warnings: an operation may have its own.
+  const notes = outcome.warnings && { notes: outcome.warnings };
+  const structured = { ...(isRecord(value) ? value : { text: value }), ...notes, ...added };
   return {
     structuredContent: structured,
-    content: [{ type: "text", text: [saidOf(operation, structured), ...facts(structured)].join("\n") }],
+    content: [
+      {
+        type: "text",
+        text: [saidOf(operation, structured), ...facts(structured), ...(outcome.warnings ?? [])].join("\n"),
+      },
+    ],
   };
 }
 

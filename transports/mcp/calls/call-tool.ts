@@ -4,22 +4,26 @@ import {
   ProtocolErrorCode,
   type ServerContext,
 } from "@modelcontextprotocol/server";
+import { nearest } from "#db/nearest.ts";
 import { Fault, invalid, loggedFault } from "#runtime/faults.ts";
 import { checkScope, tenantOf, withTenant } from "#runtime/funnel/access.ts";
 import { canonicalHash } from "#runtime/funnel/audit.ts";
 import { type AgentCall, mustConfirm } from "#runtime/funnel/confirmations.ts";
 import { readIdempotencyKey } from "#runtime/funnel/idempotency.ts";
 import { invoke } from "#runtime/funnel/invoke.ts";
+import { namesIn } from "#runtime/funnel/names.ts";
 import type { Outcome, Service } from "#runtime/funnel/service.ts";
 import type { Call } from "#runtime/operation/context.ts";
 import { foldCasing, inputFault } from "#runtime/operation/input.ts";
 import { mayAsk, type Operation, recordsAnswer } from "#runtime/operation/operation.ts";
 import { isList, withPaging } from "#runtime/operation/paging.ts";
+import type { Table } from "#runtime/operation/table.ts";
 import { startOf } from "#transports/http/file-body.ts";
 import { DECLINED, errorResult, failureOf, recordedFailure } from "#transports/mcp/answers/errors.ts";
 import { fittedResult, MOST_STRUCTURED, sizeOf } from "#transports/mcp/answers/fit-to-tokens.ts";
 import { type Format, resultOf, type ToolResult } from "#transports/mcp/answers/results.ts";
 import { hasColumns, withColumns } from "#transports/mcp/listing/columns.ts";
+import { refuseGuessing } from "#transports/mcp/listing/masked-input.ts";
 import { FORMATS } from "#transports/mcp/listing/schemas.ts";
 import { CallInput, type OfferedTool, SearchInput } from "#transports/mcp/listing/tools.ts";
 import type { Machine, Surface } from "#transports/mcp/listing/visible-tools.ts";
@@ -64,12 +68,19 @@ export async function callTool(
 }
 
 function unknownTool(surface: Surface, name: string): ProtocolError {
-  const near = surface
+  const near = nearTools(surface, name);
+  const hint = near.length > 0 ? ` Did you mean ${near.join(", ")}?` : "";
+  return new ProtocolError(ProtocolErrorCode.InvalidParams, `Unknown tool: ${name.slice(0, 100)}.${hint}`);
+}
+
+/** Tools that a misspelt name may mean; where none is close, those that its words find. */
+function nearTools(surface: Surface, name: string): string[] {
+  const near = nearest(name, surface.reach.keys());
+  if (near.length > 0) return near;
+  return surface
     .index()
     .search(name, 3)
     .map(({ operation }) => operation.name);
-  const hint = near.length > 0 ? ` Did you mean ${near.join(", ")}?` : "";
-  return new ProtocolError(ProtocolErrorCode.InvalidParams, `Unknown tool: ${name.slice(0, 100)}.${hint}`);
 }
 
 function searchTools(surface: Surface, call: Call, input: unknown): CallToolResult {
@@ -112,10 +123,7 @@ async function runNamed(
   const about = { tool, operation, reach: surface.reach };
   try {
     if (!operation || operation.access === "public") {
-      const near = surface
-        .index()
-        .search(toolCall.name, 3)
-        .map(({ operation }) => operation.name);
+      const near = nearTools(surface, toolCall.name);
       throw invalid("name", `no such tool${near.length > 0 ? `; near: ${near.join(", ")}` : ""}`);
     }
     if (!tool) throw refusal(machine, call, operation);
@@ -123,7 +131,9 @@ async function runNamed(
       // A file is plain text: masking could not recognize names in it.
       throw invalid("format", "csv is not available while personal data is masked; use columns or items");
     }
-    return await run(machine.service, { ...about, tool, reach: surface.reach }, call, toolCall);
+    if (surface.masked) refuseGuessing(toolCall.input);
+    const tables = machine.catalog.tables.values();
+    return await run(machine.service, { ...about, tool, tables, reach: surface.reach }, call, toolCall);
   } catch (error) {
     const { requestId } = call;
     const fault = loggedFault(machine.service.log, error, { operation: toolCall.name, requestId });
@@ -142,12 +152,14 @@ function refusal({ surfaces }: Machine, call: Call, operation: Operation): Fault
 
 interface About {
   tool: OfferedTool;
+  tables: Iterable<Table>;
   reach: Surface["reach"];
 }
 
 async function run(service: Service, about: About, call: Call, toolCall: ToolCall): Promise<ToolResult> {
   const { operation } = about.tool;
-  const { input, key, format, token } = prepare(operation, call, toolCall);
+  const { input: written, key, format, token } = prepare(operation, call, toolCall);
+  const { input, said } = await namesIn(service, about.tables, operation, call, written);
   const mine: Call = key
     ? { ...call, idempotency: { key, fingerprint: canonicalHash({ tool: operation.name, input }) } }
     : call;
@@ -165,10 +177,11 @@ async function run(service: Service, about: About, call: Call, toolCall: ToolCal
   if (answered.status >= 400) {
     return errorResult(recordedFailure(answered.body), call.requestId, { ...about, operation });
   }
+  if (said.length > 0) answered = { ...answered, warnings: [...said, ...(answered.warnings ?? [])] };
   if (answered.asked && confirms(about)) {
     answered = await withToken(wanted, answered, toolCall.context);
   }
-  const options = { format, offset: Number(input.offset ?? 0), warnings: [] };
+  const options = { format, offset: Number(input.offset ?? 0), warnings: answered.page?.warnings ?? [] };
   return fitting(wanted, answered, options);
 }
 

@@ -63,7 +63,7 @@ const SHORTENED: JsonSchema = {
 
 /** The arguments of a tool: the operation's input without the property, which the credential gives. */
 export function inputSchemaOf(operation: Operation): ObjectSchema {
-  const { properties = {}, required = [], ...rest } = converted(operation.input);
+  const { properties = {}, required = [], ...rest } = converted(operation.input, named);
   const shown = Object.fromEntries(
     Object.entries(properties).filter(([name]) => name !== operation.property && !HIDDEN(operation, name)),
   );
@@ -130,12 +130,23 @@ function loose({ required: _, ...schema }: Partial<ObjectSchema>): JsonSchema {
   return schema;
 }
 
-function converted(schema: z.ZodType): Partial<ObjectSchema> {
+/** A record's own name stands for its id, so that clients that check formats let it through. */
+function named(schema: JsonSchema): void {
+  if (schema.type === "string" && schema.format === "uuid") {
+    delete schema.format;
+    delete schema.pattern;
+  }
+}
+
+function converted(schema: z.ZodType, adapt: (schema: JsonSchema) => void = () => {}): Partial<ObjectSchema> {
   const { $schema: _, ...json } = z.toJSONSchema(schema, {
     target: "draft-2020-12",
     io: "input",
     unrepresentable: "any",
-    override: ({ jsonSchema }) => trim(jsonSchema as JsonSchema),
+    override: ({ jsonSchema }) => {
+      adapt(jsonSchema as JsonSchema);
+      trim(jsonSchema as JsonSchema);
+    },
   });
   return json as Partial<ObjectSchema>;
 }

@@ -150,7 +150,7 @@ async function surfaceNow({ service, catalog, surfaces }: Machine, listener: Lis
   for (const uri of seen.keys()) {
     const operation = readerOf(surface, uri);
     if (!operation) throw new Fault("forbidden");
-    const { id } = await resolveProperty(directory, operation, call, {});
+    const { id } = await resolveProperty(directory, operation, call, []);
     if (id !== propertyId) throw new Fault("wrong_property");
   }
   return surface;

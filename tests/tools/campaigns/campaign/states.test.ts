@@ -83,7 +83,7 @@ describe("the states of a campaign", () => {
     ["archived_at", "2026-01-02T03:04:05+00:00", ["draft", "sent", "cancelled", "failed"]],
   ])("%s can be edited only while that is of use and reaches everyone", async (field, value, allowed) => {
     for (const status of STATUSES) {
-      const id = await scenario.campaign();
+      const id = await scenario.campaign(field === "audience" ? { audience: null } : {});
       await put(id, status);
       const edit = scenario.call("update_campaign", { id, [field]: value });
       if ((allowed as string[]).includes(status))
@@ -181,14 +181,45 @@ describe("scheduling", () => {
     });
   });
 
+  test("takes a time as people write it, and without an offset by the property's own clock", async () => {
+    for (const [written, at] of [
+      ["2031-01-31T18:00:00-0500", "2031-01-31T23:00:00.000Z"],
+      ["2031-01-31t23:00z", "2031-01-31T23:00:00.000Z"],
+    ]) {
+      const { campaign } = await schedule(await scenario.campaign(), { scheduled_at: written });
+      expect(new Date(campaign.scheduled_at).toISOString()).toBe(at);
+    }
+    const eastern = await newScenario(service, { timezone: "America/New_York" });
+    const { id: segment_id } = await eastern.call("create_segment", {
+      name: "All",
+      conditions: [{ field: "status", operator: "eq", value: "active" }],
+    });
+    const { campaign } = await eastern.call("schedule_campaign", {
+      campaign_id: await eastern.campaign(),
+      scheduled_at: "2031-07-04 10:00",
+      segment_id,
+    });
+    expect(new Date(campaign.scheduled_at).toISOString()).toBe("2031-07-04T14:00:00.000Z");
+    const other = eastern.call("compliance_check", {
+      ...{ propertyId: eastern.id, channel: "sms", phone: "+17025550100", at: "2031-07-04T10:00:00" },
+    });
+    await expect(other).rejects.toMatchObject({
+      code: "invalid",
+      message: expect.stringContaining("at: says no offset: write 2031-07-04T10:00:00-05:00"),
+    });
+  });
+
   test("is refused for the past, another channel, and what is not in the property", async () => {
     const id = await scenario.campaign();
-    const sms = await scenario.campaign({ channel: "sms" });
+    const push = await scenario.campaign();
+    await scenario.query(
+      (sql) => sql`update campaigns set channel = 'push' where property_id = ${scenario.id} and id = ${push}`,
+    );
     const missing = "00000000-0000-7000-8000-000000000000";
     await expect(schedule(id, { scheduled_at: "2020-01-01T00:00:00Z" })).rejects.toMatchObject({
       code: "invalid",
     });
-    await expect(schedule(sms)).rejects.toMatchObject({ code: "invalid" });
+    await expect(schedule(push)).rejects.toMatchObject({ code: "invalid" });
     await expect(schedule(missing)).rejects.toMatchObject({ code: "not_found" });
     await expect(schedule(id, { segment_id: missing })).rejects.toMatchObject({ code: "not_found" });
     await expect(schedule(id, { property_id: service.tenant.id })).rejects.toMatchObject({

@@ -44,7 +44,8 @@ const plan = fc.record({
 async function deliver({ fates, shift, kills, repeatable, throttle_per_minute, capped }: Plan) {
   const { id: propertyId } = await service.newTenant();
   const scenario = scenarioIn(service, propertyId);
-  if (capped) await scenario.call("create_frequency_rule", { channel: "email", max_sends: 3 });
+  if (capped)
+    await scenario.call("create_frequency_rule", { channel: "email", max_sends: 3, window_unit: "day" });
   const id = await scenario.planned(PLAYERS, { throttle_per_minute });
   const now = performance.now.bind(performance);
   let ahead = 0;

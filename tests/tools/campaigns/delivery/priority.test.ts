@@ -40,7 +40,7 @@ const hold = (id: string) =>
 
 test("of two campaigns that are due, the one of the higher priority is handed over first, and takes the last places", async () => {
   await scenario.crowd(20);
-  await scenario.call("create_frequency_rule", { channel: "email", max_sends: 1 });
+  await scenario.call("create_frequency_rule", { channel: "email", max_sends: 1, window_unit: "day" });
   const low = await planned("low");
   const high = await planned("high", { priority: 5 });
   const { sender, given } = vendor();

@@ -210,7 +210,7 @@ test("what waits for three days after the start expires", async () => {
 
 describe("frequency rules", () => {
   test("of two campaigns at once only one takes the last place for a player", async () => {
-    await scenario.call("create_frequency_rule", { channel: "email", max_sends: 1 });
+    await scenario.call("create_frequency_rule", { channel: "email", max_sends: 1, window_unit: "day" });
     await scenario.crowd(60);
     const first = await scenario.campaign({ name: "First" });
     const second = await scenario.campaign({ name: "Second" });
@@ -231,7 +231,7 @@ describe("frequency rules", () => {
   });
 
   test("two records of one address share its last place, though two campaigns take them at once", async () => {
-    await scenario.call("create_frequency_rule", { channel: "email", max_sends: 1 });
+    await scenario.call("create_frequency_rule", { channel: "email", max_sends: 1, window_unit: "day" });
     await scenario.crowd(40);
     await scenario.query(
       (sql) => sql`
@@ -260,7 +260,7 @@ describe("frequency rules", () => {
     const { sender, given } = vendor({
       concurrency: 4,
       answer: async (message) => {
-        rule ??= scenario.call("create_frequency_rule", { max_sends: 1 });
+        rule ??= scenario.call("create_frequency_rule", { max_sends: 1, window_unit: "day" });
         await rule;
         return { id: message.id, status: "sent", providerMessageId: message.id };
       },
@@ -271,7 +271,7 @@ describe("frequency rules", () => {
   });
 
   test("transactional campaigns, and those that ignore the cap, go out all the same", async () => {
-    await scenario.call("create_frequency_rule", { channel: "any", max_sends: 1 });
+    await scenario.call("create_frequency_rule", { channel: "any", max_sends: 1, window_unit: "day" });
     await scenario.call("create_frequency_rule", {
       channel: "any",
       tag: "bonus",
@@ -379,6 +379,23 @@ describe("a campaign by the players' clocks", () => {
     expect(Math.abs(home!.wait! - 3600)).toBeLessThan(5);
     expect(Math.abs(west!.wait! - 6 * 3600)).toBeLessThan(5);
     expect(Math.abs((await nextDelivery(id)) - 3600)).toBeLessThan(5);
+  });
+
+  test("starts by the clocks of its audience, and of nobody else", async () => {
+    await player("home", "UTC");
+    await scenario.call("create_player", {
+      player_id: "elsewhere",
+      timezone: "Etc/GMT-2",
+      status: "inactive",
+    });
+    const id = await scenario.campaign({ send_in_player_timezone: true, audience: null });
+    const at = inHours(3);
+    await schedule(id, at);
+    const [job] = await service.internals.db.asSystem(
+      (sql) => sql<{ run_at: string }[]>`
+        select run_at from queue where name = 'fire_campaign' and input ->> 'campaignId' = ${id}`,
+    );
+    expect(Date.parse(job!.run_at)).toBe(Date.parse(at));
   });
 
   test("starts when the first player's clock shows the hour, and waits for the morning of those who sleep then", async () => {

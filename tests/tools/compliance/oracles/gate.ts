@@ -76,6 +76,8 @@ export function reasonsFor(gateCase: GateCase, index: number, channel: Channel, 
   if (byPhone) {
     if (player.phone === null) reasons.add("invalid_address");
   }
+  // Nobody can subscribe yet.
+  if (channel === "push") reasons.add("invalid_address");
   if (channel === "email" && (player.email === null || player.emailStatus === "undeliverable")) {
     reasons.add("invalid_address");
   }

@@ -67,7 +67,7 @@ describe("what is refused", () => {
       "last_visit_at",
       "gt",
       "conditions[0].value: must be a date such as 2026-05-31 or a time such as 2026-05-31T18:00:00Z",
-      "2026-05-31T18:00:00",
+      "2026-05-31T25:00:00",
     ],
     [
       "last_visit_at",

@@ -1,0 +1,38 @@
+import { isDay } from "./text.ts";
+
+/** A time as somebody wrote it. */
+export interface WrittenTime {
+  /** Such as `2026-01-31T18:00:00.25`; of a date its midnight. */
+  clock: string;
+  /** Such as `-05:00` or `Z`; null when none is written. */
+  offset: string | null;
+}
+
+const EXTENDED =
+  /^(\d{4}-\d{2}-\d{2})(?:(?:[T ]|\s*,?\s+)(\d{2}:\d{2})(?::(\d{2})(?:[.,](\d{1,9}))?)?\s*(Z|[+-]\d{2}(?::?\d{2})?)?)?$/i;
+const BASIC = /^(\d{4})(\d{2})(\d{2})T(\d{2})(\d{2})(\d{2})?(Z|[+-]\d{2}(?::?\d{2})?)?$/i;
+const FARTHEST = "15";
+
+/**
+ * Reads ISO 8601 in its usual forms: `T`, `t` or a space between date and time, with or without seconds, an offset as
+ * `Z`, `-05`, `-0500` or `-05:00`, a date alone, and the form without separators. Null for anything else.
+ */
+export function readTime(text: string): WrittenTime | null {
+  const spelled = text
+    .trim()
+    .replace(BASIC, (_, year, month, day, hour, minute, second = "00", zone = "") => {
+      return `${year}-${month}-${day}T${hour}:${minute}:${second}${zone}`;
+    });
+  const [, day = "", minutes = "00:00", seconds = "00", fraction, zone] = EXTENDED.exec(spelled) ?? [];
+  if (!isDay(day) || minutes > "23:59" || minutes.slice(3) > "59" || seconds > "59") return null;
+  const offset = zone === undefined ? null : offsetOf(zone);
+  if (zone !== undefined && offset === null) return null;
+  return { clock: `${day}T${minutes}:${seconds}${fraction === undefined ? "" : `.${fraction}`}`, offset };
+}
+
+function offsetOf(zone: string): string | null {
+  if (zone.toUpperCase() === "Z") return "Z";
+  const digits = zone.slice(1).replace(":", "").padEnd(4, "0");
+  const [hours, minutes] = [digits.slice(0, 2), digits.slice(2)];
+  return hours > FARTHEST || minutes > "59" ? null : `${zone[0]}${hours}:${minutes}`;
+}

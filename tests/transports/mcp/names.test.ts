@@ -1,0 +1,70 @@
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { startService, type TestService } from "../../support/service.ts";
+
+let service: TestService;
+const ids: Record<string, string> = {};
+beforeAll(async () => {
+  service = await startService({ role: "web" });
+  const made = async (path: string, body: object) => (await service.post(path, body)).body.id as string;
+  ids.player = await made("/api/players", { player_id: "H20002", email: "h2@example.com" });
+  ids.segment = await made("/api/segments", { name: "Locals", type: "static" });
+  const campaign = { subject: "x", body_html: "<p>x</p>", audience: "all" };
+  ids.campaign = await made("/api/campaigns", { name: "Friday", ...campaign });
+  for (const _ of [1, 2]) await made("/api/campaigns", { name: "Twice", ...campaign });
+});
+afterAll(() => service?.stop());
+
+async function tool(name: string, input: object) {
+  const { body } = await service.post(
+    "/api/mcp",
+    { jsonrpc: "2.0", id: 1, method: "tools/call", params: { name, arguments: input } },
+    { accept: "application/json, text/event-stream" },
+  );
+  const { isError = false, structuredContent: data, content } = body.result;
+  return { isError, data, text: content[0].text as string };
+}
+
+test("an agent names a player by the operator's number, and others by a name that one record has", async () => {
+  for (const input of [{ id: "H20002" }, { playerId: "H20002" }, { player_id: ids.player }]) {
+    const { data, text } = await tool("get_player", input);
+    expect(data.id, JSON.stringify(input)).toBe(ids.player);
+    if (!("player_id" in input)) expect(text).toContain(`the player "H20002" is ${ids.player}`);
+  }
+  const stats = await tool("campaign_stats", { campaign: undefined, campaignId: "Friday" });
+  expect(stats.data.notes).toEqual([`campaignId: the campaign "Friday" is ${ids.campaign}.`]);
+  expect((await tool("campaign_stats", { id: "Friday" })).isError).toBe(false);
+  const checked = await tool("compliance_check", { channel: "email", playerIds: ["H20002"] });
+  expect(checked.data.results[0].player_id).toBe(ids.player);
+  const member = await tool("create_segment_member", { segment_id: "Locals", player_id: "H20002" });
+  expect(member.data).toMatchObject({ segment_id: ids.segment, player_id: ids.player });
+});
+
+test("a name that no record has, or several, is refused with what to do", async () => {
+  expect((await tool("get_player", { id: "H9" })).data).toMatchObject({
+    code: "not_found",
+    message: 'id: no player with the player_id "H9" in this property; give its id, from list_players',
+  });
+  const twice = await tool("campaign_stats", { campaignId: "Twice" });
+  expect(twice.data.code).toBe("conflict");
+  expect(twice.data.message).toMatch(/there is more than one campaign with the name "Twice"; give the id, such as/);
+});
+
+test("a name of another property says no more than that it is not in this one", async () => {
+  const rival = await service.newTenant();
+  const theirs = await service.post(
+    "/api/players",
+    { player_id: "R1" },
+    { "X-Api-Key": rival.key },
+  );
+  expect(theirs.status).toBe(201);
+  expect((await tool("get_player", { id: "R1" })).data.code).toBe("not_found");
+});
+
+test("over REST the id stands, by any of its names", async () => {
+  const propertyId = service.tenant.id;
+  for (const name of ["id", "campaignId", "campaign_id"]) {
+    const { status } = await service.post("/api/functions/campaign-stats", { propertyId, [name]: ids.campaign });
+    expect(status, name).toBe(200);
+  }
+  expect((await service.post("/api/functions/campaign-stats", { campaignId: "Friday" })).status).toBe(400);
+});

@@ -1,0 +1,51 @@
+import { raw } from "#db/sql.ts";
+import type { Tenant } from "#runtime/operation/context.ts";
+import { nobodyHas } from "#runtime/operation/list-filters.ts";
+import { COUNTRY_FORM, STATE_FORM } from "#tools/people/places.ts";
+import type { Condition, Group } from "./rules/compile.ts";
+
+/** Operators by which a rule names whole values. */
+const NAMING: ReadonlySet<string> = new Set(["eq", "in", "has_any", "has_all"]);
+
+/** Columns whose values are the property's own words, and a value in the form in which it is stored. */
+const VOCABULARY: Readonly<Record<string, (text: string, home: string) => string | null>> = {
+  tier: (text) => text,
+  tags: (text) => text,
+  state: STATE_FORM.fit,
+  country: COUNTRY_FORM.fit,
+};
+
+/** The most values that are named, and the players whose values are looked at. */
+const MOST_VALUES = 30;
+const LOOKED_AT = 20_000;
+
+/** Sentences on rules that match nobody: the values that no player has, and the values that there are. */
+export async function whyNobody(context: Tenant, rules: Partial<Group>): Promise<string[]> {
+  const said: string[] = [];
+  for (const { field, value } of conditionsIn(rules)) {
+    const stored = [value]
+      .flat()
+      .map((one) => VOCABULARY[field]!(String(one), context.property.default_country));
+    const known = await valuesOf(context, field);
+    const missing = stored.filter((one) => one !== null && !known.includes(one));
+    said.push(...missing.map((one) => nobodyHas(field, String(one), known)));
+  }
+  return [...new Set(said)];
+}
+
+function conditionsIn({ conditions = [], groups = [] }: Partial<Group>): Condition[] {
+  const own = conditions.filter(
+    ({ field, operator }) => Object.hasOwn(VOCABULARY, field) && NAMING.has(operator),
+  );
+  return [...own, ...groups.flatMap(conditionsIn)];
+}
+
+async function valuesOf({ sql, property }: Tenant, column: string): Promise<string[]> {
+  const value = raw(column === "tags" ? "unnest(tags)" : column);
+  const rows = await sql<{ value: string }[]>`
+    select distinct value from (
+      select ${value} as value from players
+      where property_id = ${property.id} and deleted_at is null limit ${LOOKED_AT}::int) looked
+    where value is not null order by value limit ${MOST_VALUES}::int`;
+  return rows.map(({ value }) => value);
+}

@@ -1,0 +1,46 @@
+import { invalid } from "#runtime/faults.ts";
+
+/** Fields that are masked in answers, by the names that filters and rules have for them. */
+const HIDDEN =
+  /(?<![a-z_])(?:email|phone|phone_e164|first_name|last_name|birth_date|address|recipient|ip|ip_address|user_agent|html|text)(?![a-z_@])/;
+/** Comparing whole values shows nothing that the caller does not know. */
+const WHOLE = new Set(["eq", "in", "is", "is_set", "is_not_set", "is_empty"]);
+const REFUSAL =
+  "is masked for this connection, so it can only be compared with whole values (eq, in) and not be sorted by";
+
+/** Refuses input by which a masked value could be guessed letter by letter. */
+export function refuseGuessing(input: Record<string, unknown>): void {
+  const { filters, order } = input;
+  if (typeof order === "string" && HIDDEN.test(order)) throw invalid("order", REFUSAL);
+  if (typeof filters === "object" && filters !== null) {
+    for (const [key, value] of Object.entries(filters)) refuseFilter(key, String(value));
+  }
+  refuseRules(input, "");
+}
+
+/** A filter `email.like`, the form `email: "like.a*"`, or a group of several. */
+function refuseFilter(key: string, value: string): void {
+  const isGroup = /^(?:not\.)?(?:or|and)$/.test(key);
+  const text = isGroup ? value : `${key}.${value}`;
+  if (!HIDDEN.test(isGroup ? text : key)) return;
+  if (isGroup) throw invalid(key, REFUSAL);
+  const [, ...words] = text.split(".");
+  if (!WHOLE.has(words[0] ?? "")) throw invalid(key, REFUSAL);
+}
+
+/** Rule rows, wherever they stand. */
+function refuseRules(value: unknown, path: string): void {
+  if (typeof value !== "object" || value === null) return;
+  const { field, operator } = value as { field?: unknown; operator?: unknown };
+  if (
+    typeof field === "string" &&
+    typeof operator === "string" &&
+    HIDDEN.test(field) &&
+    !WHOLE.has(operator)
+  ) {
+    throw invalid(path || "conditions", REFUSAL);
+  }
+  for (const [key, inner] of Object.entries(value)) {
+    refuseRules(inner, Array.isArray(value) ? `${path}[${key}]` : path ? `${path}.${key}` : key);
+  }
+}
