@@ -11,7 +11,7 @@ import type { ConnectionLimits } from "#transports/http/connections.ts";
 import type { mcpFace } from "#transports/mcp/endpoint.ts";
 import { compose, type Running } from "#transports/start/compose.ts";
 import { type TestDatabase, testDatabase } from "./database.ts";
-import { undescribed } from "./openapi-check.ts";
+import { undescribed, unlikeOutput } from "./openapi-check.ts";
 
 export interface Tenant {
   id: string;
@@ -105,7 +105,10 @@ export async function startService(
     };
     const outcome = await invoke(internals, operation, request, input);
     if (outcome.status >= 400) throw new Fault("conflict", { message: outcome.body });
-    return JSON.parse(outcome.body);
+    const result = JSON.parse(outcome.body);
+    const difference = operation.file ? null : unlikeOutput(operation, result);
+    if (difference) throw new Error(`not as its output schema says: ${difference}`);
+    return result;
   };
   const newTenant = async (settings: object = {}): Promise<Tenant> => {
     const slug = `p-${randomUUID().slice(0, 8)}`;
