@@ -8,6 +8,8 @@ create table queue (
   tenant uuid not null generated always as (coalesce(property_id, '00000000-0000-0000-0000-000000000000')) stored,
   input jsonb not null,
   dedupe text,
+  -- Jobs of one name with one merge key run one at a time. A claim takes one of them and removes the others.
+  merge_key text,
   state text not null default 'ready' check (state in ('ready', 'running', 'dead')),
   run_at timestamptz not null default now(),
   attempts int not null default 0,
@@ -26,6 +28,7 @@ create table queue (
 create index queue_turns on queue (tenant, run_at, id) where state = 'ready';
 create index queue_leased on queue (leased_until) where state = 'running';
 create index queue_dead on queue (run_at) where state = 'dead';
+create index queue_merged on queue (merge_key, name, state) where merge_key is not null;
 create unique index queue_dedupe on queue (name, dedupe) where state = 'ready' and dedupe is not null;
 
 -- A tick runs once, however many processes run the scheduler.

@@ -16,6 +16,7 @@ export interface PendingJob {
   attempts: number;
   input: unknown;
   dedupe?: string | undefined;
+  mergeKey?: string | undefined;
   runAt?: string | number | undefined;
 }
 
@@ -61,24 +62,27 @@ function queued(property: string | null, jobs: PendingJob[]): Fragment {
   return cte(
     "queued",
     sql`
-      insert into queue (id, name, property_id, input, dedupe, max_attempts, trace, run_at)
-      select uuid_v7(), name, ${property}::uuid, input, dedupe, attempts, ${traceparent()}::text,
+      insert into queue (id, name, property_id, input, dedupe, merge_key, max_attempts, trace, run_at)
+      select uuid_v7(), name, ${property}::uuid, input, dedupe, merge_key, attempts, ${traceparent()}::text,
         coalesce(run_at, now() + make_interval(secs => delay))
       from jsonb_to_recordset(${jobs.map(jobRow)}::jsonb)
-        as j(name text, input jsonb, dedupe text, attempts int, delay double precision, run_at timestamptz)
+        as j(name text, input jsonb, dedupe text, merge_key text, attempts int, delay double precision, run_at timestamptz)
       on conflict (name, dedupe) where state = 'ready' and dedupe is not null
         do update set run_at = least(queue.run_at, excluded.run_at)`,
   );
 }
 
-/** A delivery job for each endpoint of a relation. */
+/**
+ * A delivery job for each endpoint of a relation. The jobs of one endpoint merge when one is claimed. A unique key
+ * here would make the writers of events wait for one another's commits.
+ */
 function called(property: string | null, endpoints: Fragment): Fragment {
   return cte(
     "called",
     sql`
-      insert into queue (id, name, property_id, input, max_attempts, trace)
+      insert into queue (id, name, property_id, input, merge_key, max_attempts, trace)
       select uuid_v7(), ${DELIVER_WEBHOOKS.name}::text, ${property}::uuid,
-        jsonb_build_object('endpointId', endpoint_id), ${DELIVER_WEBHOOKS.attempts}::int, ${traceparent()}::text
+        jsonb_build_object('endpointId', endpoint_id), endpoint_id, ${DELIVER_WEBHOOKS.attempts}::int, ${traceparent()}::text
       from ${endpoints}
       returning 1`,
   );
@@ -89,6 +93,7 @@ function jobRow(job: PendingJob) {
     name: job.name,
     input: job.input,
     dedupe: job.dedupe ?? null,
+    merge_key: job.mergeKey ?? null,
     attempts: job.attempts,
     delay: typeof job.runAt === "number" ? job.runAt : 0,
     run_at: typeof job.runAt === "string" ? job.runAt : null,

@@ -37,9 +37,10 @@ export function openClaims(db: Database, log: Log, leaseMs: number) {
       for (const job of jobs) held.add(job);
       return jobs;
     },
-    complete: (job: ClaimedJob) => {
+    /** `done` is called once the job is off the queue. */
+    complete: (job: ClaimedJob, done?: () => void) => {
       forget(job);
-      completions.add(job);
+      completions.add(job, done);
     },
     fail: async (job: ClaimedJob, reason: { error: string; interrupted: boolean }): Promise<string> => {
       let outcome = "unknown";
@@ -97,20 +98,23 @@ function claimer(db: Database, leaseMs: number) {
 /** Removes finished jobs from the queue. Jobs that end while one statement runs go with the next. */
 function openCompletions(db: Database, retry: Retry) {
   let waiting: ClaimedJob[] = [];
+  let callbacks: (() => void)[] = [];
   let completing = false;
   const completeAll = async () => {
     completing = true;
     while (waiting.length > 0) {
       await setImmediate();
-      const jobs = waiting;
-      waiting = [];
+      const [jobs, done] = [waiting, callbacks];
+      [waiting, callbacks] = [[], []];
       await retry.untilDone(() => queue.complete(db, jobs));
+      for (const call of done) call();
     }
     completing = false;
   };
   return {
-    add: (job: ClaimedJob) => {
+    add: (job: ClaimedJob, done?: () => void) => {
       waiting.push(job);
+      if (done) callbacks.push(done);
       if (!completing) void completeAll();
     },
     isOpen: () => completing,

@@ -27,6 +27,7 @@ export interface Claimed extends Lease {
   attempts: number;
   max_attempts: number;
   trace: string | null;
+  merge_key: string | null;
 }
 
 export interface ClaimOptions {
@@ -45,7 +46,8 @@ export interface ClaimOptions {
 
 /**
  * Takes due jobs in one statement. The tenant with the fewest jobs here comes first, and each gets its fair share,
- * oldest first. One index descent finds each waiting tenant, however long the others' queues are.
+ * oldest first. One index descent finds each waiting tenant, however long the others' queues are. Of the jobs with one
+ * merge key only one is taken, and none while one runs: it serves all that are committed now, so the others go.
  */
 export async function claim(
   db: System,
@@ -60,22 +62,34 @@ export async function claim(
         where waiting.run_at <= now() and coalesce(has.jobs, 0) < ${cap}::int
         order by coalesce(has.jobs, 0), waiting.run_at
       ), picked as materialized (
-        select job.id
+        select job.id, job.name, job.merge_key
         from due cross join lateral (
-          select id from queue
+          select id, name, merge_key from queue waiting
           where state = 'ready' and tenant = due.tenant and run_at <= now() and ${runnable(sql, { names, sending })}
+            and (merge_key is null or not exists (
+              select from queue other
+              where other.merge_key = waiting.merge_key and other.name = waiting.name and other.state = 'running'))
           order by run_at, id
           limit least(due.room, ceil(${limit}::float8 / (select count(*) from due)))
-          for update skip locked) as job
+          for update of waiting skip locked) as job
         limit ${limit}::int
+      ), merging as materialized (
+        select min(id::text)::uuid as id, name, merge_key from picked
+        where merge_key is not null group by name, merge_key
+      ), merged as (
+        delete from queue where id in (
+          select waiting.id from merging join queue waiting using (name, merge_key)
+          where waiting.state = 'ready' and waiting.run_at <= now() and waiting.id <> merging.id
+          for update of waiting skip locked)
       ), taken as (
         update queue
         set state = 'running', attempts = attempts + 1, lease = ${lease}, dedupe = null,
           leased_until = now() + make_interval(secs => ${leaseMs / 1000}::float8)
-        from picked where queue.id = picked.id
-        returning queue.id, name, property_id, tenant, input, attempts, max_attempts, trace, run_at
+        from picked
+        where queue.id = picked.id and (picked.merge_key is null or picked.id in (select id from merging))
+        returning queue.id, queue.name, property_id, tenant, input, attempts, max_attempts, queue.merge_key, trace, run_at
       )
-      select id, name, property_id, tenant, input, attempts, max_attempts, trace from taken order by run_at, id`,
+      select id, name, property_id, tenant, input, attempts, max_attempts, merge_key, trace from taken order by run_at, id`,
     INDEXED,
   );
   return rows.map((row) => ({ ...row, lease }));
@@ -250,9 +264,9 @@ export async function enqueue<Input>(
   const runAt = typeof options.runAt === "string" ? options.runAt : null;
   await sql`
     with queued as (
-      insert into queue (id, name, property_id, input, dedupe, max_attempts, trace, run_at)
+      insert into queue (id, name, property_id, input, dedupe, merge_key, max_attempts, trace, run_at)
       values (uuid_v7(), ${job.name}, ${options.propertyId ?? null}, ${job.input.parse(input)},
-        ${options.dedupe ?? null}, ${job.attempts}, ${traceparent()},
+        ${options.dedupe ?? null}, ${options.mergeKey ?? null}, ${job.attempts}, ${traceparent()},
         coalesce(${runAt}::timestamptz, now() + make_interval(secs => ${delay}::float8)))
       on conflict (name, dedupe) where state = 'ready' and dedupe is not null
         do update set run_at = least(queue.run_at, excluded.run_at)

@@ -206,9 +206,11 @@ function runner(
         await job.handler(contexts.of(claimed), job.input.parse(claimed.input));
       } catch (error) {
         ended({ outcome: await failed(claimed, error) });
+        if (claimed.merge_key !== null) wake();
         return;
       }
-      claims.complete(claimed);
+      // No claim took the jobs with its merge key while it ran.
+      claims.complete(claimed, claimed.merge_key === null ? undefined : wake);
       const ms = Math.round(ended({ outcome: "done" }) * 1000);
       const about = { job: claimed.name, jobId: claimed.id, attempt: claimed.attempts, ms };
       log.info({ ...about, property: claimed.property_id, trace: activity.traceId }, "job done");

@@ -44,7 +44,8 @@ export class AddressRefused extends Error {
 
 const resolveAll = openNames();
 const TIMEOUT_MS = 15_000;
-const CONNECTIONS_PER_ORIGIN = 16;
+// Requests that hang keep their connections; the other endpoints of the origin need some too.
+const CONNECTIONS_PER_ORIGIN = 128;
 const MAX_URL = 2048;
 const SNIPPET_BYTES = 1024;
 // A longer body costs its connection, because reading it to the end would cost more than a new one.

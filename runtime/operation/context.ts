@@ -72,6 +72,8 @@ export interface Call {
 export interface EnqueueOptions {
   /** At most one waiting job of this name has this value; a further one changes nothing. */
   dedupe?: string;
+  /** Jobs of this name with this value run one at a time, and one run serves all that wait. */
+  mergeKey?: string;
   /** ISO time, or seconds from now. */
   runAt?: string | number;
 }

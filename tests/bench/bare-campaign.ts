@@ -212,6 +212,7 @@ async function context(
     attempts: 1,
     max_attempts: 2,
     trace: null,
+    merge_key: null,
     claimedAt: 0,
     stop: new AbortController(),
   });

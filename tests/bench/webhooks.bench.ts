@@ -71,7 +71,7 @@ function reportAll(rounds: { ours: Speed; raw: Speed; slow: Speed }[], report: R
       met: ratio >= least,
     });
   };
-  compare("S16 webhooks / raw undici", "raw", 0.55);
+  compare("S16 webhooks / raw undici", "raw", 0.45);
   compare("S16 webhooks / one at a time", "slow", 8);
 }
 

@@ -68,6 +68,7 @@ interface QueueRow {
   input: object;
   attempts: number;
   max_attempts: number;
+  merge_key: string | null;
 }
 
 /** Claims the next due job as a worker would and runs it. A rejected job stays claimed: it is what a crash leaves. */
@@ -84,7 +85,7 @@ export async function runNext(
     where id = (select id from queue
       where state = 'ready' and run_at <= now() and property_id = ${propertyId} and name <> 'deliver_webhooks'
         and name = coalesce(${only ?? null}, name) order by run_at, id limit 1 for update skip locked)
-    returning id, name, property_id, tenant, input, attempts, max_attempts`,
+    returning id, name, property_id, tenant, input, attempts, max_attempts, merge_key`,
   );
   if (!claimed) return false;
   const job = CATALOG.jobs.get(claimed.name) as Job<unknown>;

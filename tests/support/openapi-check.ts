@@ -1,5 +1,7 @@
 import { Ajv2020, type ValidateFunction } from "ajv/dist/2020.js";
 import formats from "ajv-formats";
+import { z } from "zod";
+import type { Operation } from "#runtime/operation/operation.ts";
 import { CATALOG } from "#tools/catalog.ts";
 import { openApi } from "#transports/openapi/document.ts";
 
@@ -102,6 +104,16 @@ function arrayOf(items: Schema): Schema {
 /** The record that a removal has removed. */
 function shown(content: Content): Schema {
   return content["application/vnd.pgrst.object+json"]!.schema.anyOf!.at(-1)!;
+}
+
+const outputs = new Map<z.ZodType, ValidateFunction>();
+
+/** How an operation's result differs from its output schema; null when it does not. */
+export function unlikeOutput({ name, output }: Operation, result: unknown): string | null {
+  const check =
+    outputs.get(output) ?? ajv.compile(z.toJSONSchema(output, { io: "output", unrepresentable: "any" }));
+  outputs.set(output, check);
+  return check(result) ? null : `${name}: ${ajv.errorsText(check.errors)}`;
 }
 
 /** Headers by which callers decide, and which the document must know where they are answered. */

@@ -54,6 +54,8 @@ export interface Reply {
   body?: string;
   /** Never answers. */
   hangs?: boolean;
+  /** Answers once this has resolved. */
+  after?: Promise<void>;
 }
 
 /** A customer's HTTP server. `reply` decides each answer, from the request and how many came before it. */
@@ -65,7 +67,8 @@ export async function webhookReceiver(
     const raw = Buffer.concat(await request.toArray()).toString("utf8");
     const one = { headers: request.headers, raw, at: performance.now() };
     received.push(one);
-    const { status = 200, headers = {}, body = "ok", hangs = false } = reply(one, received.length - 1);
+    const { status = 200, headers = {}, body = "ok", hangs = false, after } = reply(one, received.length - 1);
+    await after;
     if (!hangs) response.writeHead(status, headers).end(body);
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));

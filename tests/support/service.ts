@@ -7,10 +7,11 @@ import { createLog, type Log } from "#runtime/log.ts";
 import type { Catalog } from "#runtime/operation/catalog.ts";
 import type { Call } from "#runtime/operation/context.ts";
 import { CATALOG } from "#tools/catalog.ts";
+import type { ConnectionLimits } from "#transports/http/connections.ts";
 import type { mcpFace } from "#transports/mcp/endpoint.ts";
 import { compose, type Running } from "#transports/start/compose.ts";
 import { type TestDatabase, testDatabase } from "./database.ts";
-import { undescribed } from "./openapi-check.ts";
+import { undescribed, unlikeOutput } from "./openapi-check.ts";
 
 export interface Tenant {
   id: string;
@@ -62,10 +63,16 @@ export interface TestService {
 /** A whole service on a database of its own: HTTP on a free port, worker, scheduler, one property with keys. */
 export async function startService(
   overrides: Partial<Config> = {},
-  parts: { catalog?: Catalog; log?: Log; face?: typeof mcpFace; database?: TestDatabase } = {},
+  parts: {
+    catalog?: Catalog;
+    log?: Log;
+    face?: typeof mcpFace;
+    database?: TestDatabase;
+    connections?: ConnectionLimits;
+  } = {},
 ): Promise<TestService> {
   const database = parts.database ?? (await testDatabase());
-  const { catalog = CATALOG, log = createLog(process.env.LOG_LEVEL ?? "silent"), face } = parts;
+  const { catalog = CATALOG, log = createLog(process.env.LOG_LEVEL ?? "silent"), face, connections } = parts;
   const config: Config = {
     ...readConfig({
       DATABASE_URL: database.url,
@@ -82,6 +89,7 @@ export async function startService(
     catalog,
     log,
     ...(face && { face }),
+    ...(connections && { connections }),
   });
   const { service: internals } = running;
   const baseUrl = running.listening ? `http://127.0.0.1:${running.listening.port}` : "";
@@ -97,7 +105,10 @@ export async function startService(
     };
     const outcome = await invoke(internals, operation, request, input);
     if (outcome.status >= 400) throw new Fault("conflict", { message: outcome.body });
-    return JSON.parse(outcome.body);
+    const result = JSON.parse(outcome.body);
+    const difference = operation.file ? null : unlikeOutput(operation, result);
+    if (difference) throw new Error(`not as its output schema says: ${difference}`);
+    return result;
   };
   const newTenant = async (settings: object = {}): Promise<Tenant> => {
     const slug = `p-${randomUUID().slice(0, 8)}`;

@@ -38,7 +38,10 @@ const Step = z.object({
           .string()
           .nullable()
           .describe("The deciding part of the record: its reason, list, action or field"),
-        since: timestamp().nullable(),
+        since: z
+          .union([timestamp(), z.iso.date()])
+          .nullable()
+          .describe("A date where the record has no time"),
         until: timestamp().nullable(),
       }),
     )

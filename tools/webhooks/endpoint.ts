@@ -10,6 +10,15 @@ import sendWebhookNotice from "./send-webhook-notice.job.ts";
 /** The job that delivers one endpoint's events, in the form for `enqueue`. */
 export const DeliverWebhooks = { ...DELIVER_WEBHOOKS, input: z.object({ endpointId: z.uuid() }) };
 
+/** Starts the delivery of an endpoint's due events. */
+export function enqueueDelivery(
+  enqueue: Context["enqueue"],
+  id: string,
+  options: { runAt?: string; dedupe?: string } = {},
+): void {
+  enqueue(DeliverWebhooks, { endpointId: id }, { mergeKey: id, ...options });
+}
+
 export const propertyId = z.uuid().optional().describe("The property; an API key implies its own");
 export const endpointId = z.uuid().describe("From list_webhook_endpoints");
 
@@ -30,7 +39,7 @@ export async function wakeDelivery({ sql, property, enqueue }: Context, id: stri
       message: `The webhook endpoint ${id} is not active${reason}. Set is_active to true with update_webhook_endpoint first.`,
     });
   }
-  enqueue(DeliverWebhooks, { endpointId: id });
+  enqueueDelivery(enqueue, id);
 }
 
 /**

@@ -9,7 +9,7 @@ const MOST = 10_000;
 export default tool({
   name: "replay_webhooks",
   title: "Deliver many webhooks again",
-  description: `Sends an endpoint's deliveries of a period again, oldest first, at most ${MOST} a call. To continue, pass next_after as after. Receivers get the same ids.`,
+  description: `Sends an endpoint's deliveries of a period again, oldest first, at most ${MOST} a call; status pending sends those that wait for their next attempt now. To continue, pass next_after as after. Receivers get the same ids.`,
   scope: "write",
   effect: "change",
   bulk: true,
@@ -20,9 +20,11 @@ export default tool({
     since: timestamp().describe("Deliveries created then or later"),
     until: timestamp().optional().describe("Deliveries created before; now when absent"),
     status: z
-      .enum(["failed", "discarded", "delivered"])
+      .enum(["failed", "discarded", "delivered", "pending"])
       .default("failed")
-      .describe("The deliveries to send again"),
+      .describe(
+        "The deliveries to send again. pending: those that wait for their next attempt, after an outage",
+      ),
     after: z.uuid().optional().describe("The last answer's next_after"),
   },
   output: z.object({
@@ -42,6 +44,7 @@ export default tool({
         select id, created_at from webhook_deliveries
         where property_id = ${property.id} and endpoint_id = ${input.endpointId} and status = ${status}
           and created_at >= ${since} and created_at < ${until}
+          ${status === "pending" ? sql`and next_attempt_at > now()` : sql``}
           ${
             after
               ? sql`and (created_at, id) > (

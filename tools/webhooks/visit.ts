@@ -1,7 +1,7 @@
 import type { Context } from "#runtime/operation/context.ts";
 import { unseal } from "#runtime/secrets/sealing.ts";
 import type { Delivery, Outcome, Receiver } from "./attempt.ts";
-import { DeliverWebhooks, secretPlace, switchOff } from "./endpoint.ts";
+import { enqueueDelivery, secretPlace, switchOff } from "./endpoint.ts";
 
 export interface Endpoint extends Receiver {
   is_active: boolean;
@@ -21,8 +21,10 @@ export interface Visit {
   jobId: string;
   /** Outcomes since the last visit. */
   outcomes: readonly Outcome[];
-  /** Ids of the deliveries that this job is posting: they are not claimed again. */
+  /** Ids of the deliveries that this job has claimed and not recorded: they are not claimed again. */
   inFlight: readonly string[];
+  /** The receiver as a whole does not answer. */
+  hangs: boolean;
   /** Leave due deliveries to another job. */
   handOver: boolean;
 }
@@ -30,35 +32,40 @@ export interface Visit {
 export interface Batch {
   endpoint: Endpoint;
   deliveries: Delivery[];
+  /** False: this job starts no further request. */
+  isOpen: boolean;
 }
 
 /** The most deliveries that a visit claims. */
-export const BATCH = 128;
-const LEASE_SECONDS = 90;
-// A batch starts no request after 15 s, and no request lasts longer than 15 s; the next batch waits for it.
-const NEEDED_SECONDS = 65;
+export const BATCH = 512;
+const LEASE_SECONDS = 100;
+// The next visit may wait 60 s for its transaction. A request that starts before its end lasts at most 15 s.
+const NEEDED_SECONDS = 80;
 const DISCARD = 5_000;
 const SWITCH_OFF_AFTER = 5 * 86_400;
 const REST = { least: 5, most: 300, share: 0.25 };
 
 /**
  * One transaction under the endpoint's lock: records outcomes, and claims the next batch. Answers null when this job
- * has nothing to do, and then ends the lease. Every other job waits for the same lock. So this visit sees the events of
- * jobs that left because of the lease.
+ * has nothing to do and no request is open, and then ends the lease. Every other job waits for the same lock. So this
+ * visit sees the events of jobs that left because of the lease.
  */
 export async function visit(context: Context, visiting: Visit): Promise<Batch | null> {
-  const endpoint = await lock(context, visiting);
+  // Three statements in one round trip: waits for each would take longer than the requests of a batch.
+  const [endpoint, , due] = await Promise.all([
+    lock(context, visiting),
+    record(context, visiting),
+    claim(context, visiting),
+  ]);
   if (!endpoint) return null;
-  if (visiting.outcomes.length > 0) await record(context, visiting, endpoint);
+  if (visiting.outcomes.length > 0) await recordHealth(context, visiting, endpoint);
+  const isOpen = endpoint.is_active && !endpoint.leased_by_other && !visiting.handOver;
+  const deliveries = isOpen && !endpoint.resting ? due : [];
+  if (deliveries.length > 0 && !endpoint.has_lease) await takeLease(context, visiting);
+  if (deliveries.length > 0 || visiting.inFlight.length > 0) return { endpoint, deliveries, isOpen };
   if (endpoint.leased_by_other) return null;
-  const busy = visiting.inFlight.length > 0;
-  if (!endpoint.is_active) return busy ? null : await discard(context, visiting);
-  if (visiting.handOver) return await endLease(context, visiting, "now");
-  const deliveries = endpoint.resting ? [] : await claim(context, visiting);
-  if (deliveries.length === 0)
-    return busy ? null : await endLease(context, visiting, await nextDue(context, visiting));
-  if (!endpoint.has_lease) await takeLease(context, visiting);
-  return { endpoint, deliveries };
+  if (!endpoint.is_active) return await discard(context, visiting);
+  return await endLease(context, visiting, isOpen ? await nextDue(context, visiting) : "now");
 }
 
 // Not `for update`: a new event's delivery refers to this row, and its writer would wait for this transaction.
@@ -83,8 +90,8 @@ async function lock(context: Context, { endpointId, jobId }: Visit): Promise<End
   return { ...endpoint, secret: open(secret), previous_secret: previous && open(previous) };
 }
 
-async function record(context: Context, { endpointId, outcomes }: Visit, endpoint: Endpoint): Promise<void> {
-  const { sql, property } = context;
+async function record({ sql, property }: Context, { outcomes }: Visit): Promise<void> {
+  if (outcomes.length === 0) return;
   const rows = outcomes.map(({ id, status, delay, attempt }) => ({ id, status, delay, attempt }));
   await sql`
     with results as materialized (
@@ -99,23 +106,18 @@ async function record(context: Context, { endpointId, outcomes }: Visit, endpoin
       updated_at = now()
     from results r
     where d.property_id = ${property.id} and d.id = r.id and d.status = 'pending'`;
-  await recordHealth(context, endpointId, outcomes, endpoint);
 }
 
-async function recordHealth(
-  context: Context,
-  endpointId: string,
-  outcomes: readonly Outcome[],
-  endpoint: Endpoint,
-): Promise<void> {
+async function recordHealth(context: Context, visiting: Visit, endpoint: Endpoint): Promise<void> {
   const { sql, property } = context;
+  const { endpointId, outcomes } = visiting;
   const well = outcomes.some(({ status }) => status === "delivered");
   const reason = endpoint.is_active ? reasonToSwitchOff(outcomes, well, endpoint) : null;
   if (reason !== null) {
     await switchOff(context, endpointId, reason);
     endpoint.is_active = false;
   }
-  const rest = restFor(outcomes, endpoint);
+  const rest = restFor(visiting, endpoint);
   if (rest === 0 && well === (endpoint.failing_for === null)) return;
   endpoint.resting ||= rest > 0;
   endpoint.failing_for = well ? null : (endpoint.failing_for ?? 0);
@@ -141,9 +143,9 @@ function reasonToSwitchOff(
 }
 
 /** Seconds without any attempt: by the receiver's request, or a share of the time since it began to hang. */
-function restFor(outcomes: readonly Outcome[], { failing_for }: Endpoint): number {
+function restFor({ outcomes, hangs }: Visit, { failing_for }: Endpoint): number {
   const requested = Math.max(...outcomes.map(({ receiver }) => receiver.retryAfter));
-  if (!outcomes.some(({ receiver }) => receiver.hangs)) return requested;
+  if (!hangs) return requested;
   return Math.max(requested, Math.min(Math.max((failing_for ?? 0) * REST.share, REST.least), REST.most));
 }
 
@@ -175,8 +177,8 @@ async function endLease(
   wakeAt: string | null,
 ): Promise<null> {
   const { sql, property, enqueue } = context;
-  if (wakeAt === "now") enqueue(DeliverWebhooks, { endpointId });
-  else if (wakeAt !== null) enqueue(DeliverWebhooks, { endpointId }, { runAt: wakeAt, dedupe: endpointId });
+  if (wakeAt === "now") enqueueDelivery(enqueue, endpointId);
+  else if (wakeAt !== null) enqueueDelivery(enqueue, endpointId, { runAt: wakeAt, dedupe: endpointId });
   await sql`
     update webhook_endpoints set delivering_by = null, delivering_until = null
     where property_id = ${property.id} and id = ${endpointId} and delivering_by = ${jobId}`;

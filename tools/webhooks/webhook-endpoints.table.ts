@@ -7,7 +7,7 @@ import type { Context } from "#runtime/operation/context.ts";
 import { EVENTS, isNotYet, isSubscribable, OCCURRING } from "#runtime/operation/events.ts";
 import { table } from "#runtime/operation/table.ts";
 import { newSigningSecret } from "#runtime/secrets/signature.ts";
-import { DeliverWebhooks } from "./endpoint.ts";
+import { enqueueDelivery } from "./endpoint.ts";
 
 const MOST_EVENTS = 100;
 const DEVELOPMENT = "WEBHOOK_ALLOW_PRIVATE=on lets it be, for development.";
@@ -62,7 +62,7 @@ export default table({
     }
     // Switching an endpoint off discards pending deliveries. Switching it on, or moving it, sends due ones at once.
     const concernsDelivery = input.is_active !== undefined || input.url !== undefined;
-    if (verb === "update" && concernsDelivery) enqueue(DeliverWebhooks, { endpointId: row.id });
+    if (verb === "update" && concernsDelivery) enqueueDelivery(enqueue, row.id);
   },
 });
 

@@ -8,15 +8,15 @@ import { networkOf } from "#runtime/limits/rate-limit.ts";
 import { CURRENT_VERSION } from "#runtime/operation/versions.ts";
 import { ADDRESS_LIMIT, type AdmissionControl } from "./admission.ts";
 import { answerFault, rawAnswer } from "./answer.ts";
+import {
+  CONNECTION_LIMITS,
+  type ConnectionLimits,
+  capConnections,
+  endConnection,
+  watchBodies,
+} from "./connections.ts";
 import type { Http } from "./handlers.ts";
 import { observed } from "./request-line.ts";
-
-/** Answers a connection that has no valid request, and ends it. */
-function refuse({ limiter }: AdmissionControl, socket: Socket, fault: Fault): void {
-  socket.end(
-    rawAnswer(fault, limiter.take(`ip:${networkOf(socket.remoteAddress ?? "unknown")}`, ADDRESS_LIMIT)),
-  );
-}
 
 const PARSER_FAULTS: Record<string, FaultCode> = {
   HPE_HEADER_OVERFLOW: "header_too_large",
@@ -41,6 +41,7 @@ export async function listen(
   control: AdmissionControl,
   host: string,
   port: number,
+  limits: ConnectionLimits = CONNECTION_LIMITS,
 ): Promise<Listening> {
   const server = createServer({
     // Enough for an upload of 200 MB over a slow line.
@@ -73,20 +74,7 @@ export async function listen(
   server.on("request", observe);
   // RFC 9110 allows to ignore an unknown expectation.
   server.on("checkExpectation", observe);
-  server.on("clientError", (error: NodeJS.ErrnoException, socket: Socket) => {
-    if (error.code === "ECONNRESET" || !socket.writable) return void socket.destroy();
-    const fault = new Fault(PARSER_FAULTS[error.code ?? ""] ?? "invalid", {
-      ...(!PARSER_FAULTS[error.code ?? ""] && { message: "The request is not valid HTTP." }),
-    });
-    refuse(control, socket, fault);
-  });
-  server.on("connect", (_request, socket: Socket) => {
-    const fault = new Fault("method_not_allowed", {
-      message: "This server is not a proxy.",
-      allow: ["GET", "POST"],
-    });
-    refuse(control, socket, fault);
-  });
+  refuseStrangers(server, control, limits);
   await new Promise<void>((resolve, reject) => {
     server.once("error", reject);
     server.listen(port, host, resolve);
@@ -108,4 +96,28 @@ export async function listen(
       server.close();
     },
   };
+}
+
+/** Answers connections that have no valid request, or do not bring it to its end, and ends them. */
+function refuseStrangers(server: Server, control: AdmissionControl, limits: ConnectionLimits): void {
+  const refuse = (socket: Socket, fault: Fault) => {
+    const address = `ip:${networkOf(socket.remoteAddress ?? "unknown")}`;
+    endConnection(socket, rawAnswer(fault, control.limiter.take(address, ADDRESS_LIMIT)), limits);
+  };
+  if (control.trustProxy === 0) capConnections(server, limits);
+  watchBodies(server, limits, ({ socket }) => refuse(socket, new Fault("request_timeout")));
+  server.on("clientError", (error: NodeJS.ErrnoException, socket: Socket) => {
+    if (error.code === "ECONNRESET" || !socket.writable) return void socket.destroy();
+    const fault = new Fault(PARSER_FAULTS[error.code ?? ""] ?? "invalid", {
+      ...(!PARSER_FAULTS[error.code ?? ""] && { message: "The request is not valid HTTP." }),
+    });
+    refuse(socket, fault);
+  });
+  server.on("connect", (_request, socket: Socket) => {
+    const fault = new Fault("method_not_allowed", {
+      message: "This server is not a proxy.",
+      allow: ["GET", "POST"],
+    });
+    refuse(socket, fault);
+  });
 }

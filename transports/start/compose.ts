@@ -12,6 +12,7 @@ import type { Catalog } from "#runtime/operation/catalog.ts";
 import { watchProcess } from "#runtime/telemetry/metrics.ts";
 import { createApp } from "#transports/app/app.ts";
 import type { AdmissionControl } from "#transports/http/admission.ts";
+import type { ConnectionLimits } from "#transports/http/connections.ts";
 import { listenHealth, openHealth } from "#transports/http/health.ts";
 import { type Listening, listen } from "#transports/http/server.ts";
 import { mcpFace } from "#transports/mcp/endpoint.ts";
@@ -39,6 +40,8 @@ export async function compose(options: {
   log: Log;
   /** Another MCP face than the service's own. */
   face?: typeof mcpFace;
+  /** Other limits of connections than the service's own. */
+  connections?: ConnectionLimits;
 }): Promise<Running> {
   const { config, catalog, log, face = mcpFace } = options;
   const opened = await openService(options);
@@ -62,7 +65,7 @@ export async function compose(options: {
   const app = mcp && createApp(service, catalog, control, { opens, mcp, health });
   const { metricsPort } = config;
   const healthListening = metricsPort === null ? null : await listenHealth(health, config.host, metricsPort);
-  const listening = app && (await listen(app, control, config.host, config.port));
+  const listening = app && (await listen(app, control, config.host, config.port, options.connections));
   return {
     service,
     db,

@@ -270,6 +270,30 @@ test("a job that runs does not keep its twin from waiting, and may fail beside i
   expect((await fixture.rows()).map((row) => row.input.n).sort()).toEqual([1, 2]);
 });
 
+test("of the due jobs with one merge key a claim takes one and removes the rest, and none while it runs", async () => {
+  const merged = { mergeKey: "endpoint-1", propertyId: fixture.property };
+  for (const n of [1, 2, 3]) await fixture.put(send, n, merged);
+  await fixture.put(send, 4, { ...merged, runAt: 60 });
+  await fixture.put(send, 5, { ...merged, mergeKey: "endpoint-2" });
+  await fixture.put(send, 6, { propertyId: fixture.property });
+  const [first] = await claim(1);
+  expect(first!.input).toEqual({ n: 1 });
+  expect((await fixture.rows()).map((row) => row.input.n).sort()).toEqual([1, 4, 5, 6]);
+  await fixture.put(send, 7, merged);
+  expect((await claim(10)).map((job) => job.input)).toEqual([{ n: 5 }, { n: 6 }]);
+  expect(await claim(10)).toEqual([]);
+  await queue.complete(fixture.db, [first!]);
+  expect((await claim(10)).map((job) => job.input)).toEqual([{ n: 7 }]);
+});
+
+test("writers of jobs with one merge key do not wait for one another's commit", async () => {
+  await fixture.db.asSystem(async (sql) => {
+    await queue.enqueue(sql, send, { n: 1 }, { mergeKey: "endpoint-1" });
+    await fixture.put(send, 2, { mergeKey: "endpoint-1" });
+  });
+  expect((await fixture.rows()).map((row) => row.input.n).sort()).toEqual([1, 2]);
+});
+
 test("the next time a job is due is known by the database's clock", async () => {
   expect(await queue.untilNext(fixture.db)).toBeNull();
   await fixture.put(send, 1, { runAt: 60, propertyId: fixture.property });

@@ -316,6 +316,30 @@ test("transactions of jobs leave a connection to claims and heartbeats", async (
   await worker.idle();
 });
 
+test("a job that waited for one with its merge key starts when that one ends, and the rest of the tenant's do not wait", async () => {
+  const [held, others] = [gate(), gate()];
+  const ran: number[] = [];
+  const send = testJob("send", async (_, { n }) => {
+    ran.push(n);
+    if (n === 1) await held.promise;
+    if (n === 9) others.resolve();
+  });
+  await start([send]);
+  const merged = { mergeKey: "endpoint-1", propertyId: fixture.property };
+  await fixture.put(send, 1, merged);
+  await vi.waitFor(() => expect(ran).toEqual([1]));
+  await fixture.db.asSystem(
+    (sql) => sql`
+      insert into queue (id, name, property_id, input, merge_key, max_attempts)
+      select uuid_v7(), 'send', ${fixture.property}::uuid, '{"n": 2}', 'endpoint-1', 3 from generate_series(1, 200)`,
+  );
+  await fixture.put(send, 9, { propertyId: fixture.property });
+  await others.promise;
+  expect(ran).toEqual([1, 9]);
+  held.resolve();
+  await vi.waitFor(() => expect(ran).toEqual([1, 9, 2]));
+});
+
 test("input that the job's schema refuses is a failure with its reason", async () => {
   const send = testJob("send", undefined, { attempts: 1 });
   await fixture.db.asSystem(

@@ -159,6 +159,7 @@ test("what makes a message wait is named with the rule that does, and until when
   const closed = await scenario.call("create_quiet_hours_rule", {
     channel: ["sms"],
     days: [(new Date().getUTCDay() + 3) % 7],
+    effective_from: "2020-01-01",
   });
   const cap = await scenario.call("create_frequency_rule", {
     channel: "sms",
@@ -179,7 +180,7 @@ test("what makes a message wait is named with the rule that does, and until when
   });
   expect(step("quiet_hours")).toMatchObject({
     result: "waits",
-    records: [{ table: "quiet_hours_rules", id: closed.id, what: "defer" }],
+    records: [{ table: "quiet_hours_rules", id: closed.id, what: "defer", since: "2020-01-01" }],
   });
   const { defer: same } = await scenario.call("compliance_check", {
     propertyId: scenario.id,

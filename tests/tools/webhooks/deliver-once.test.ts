@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
+import { afterAll, afterEach, beforeAll, expect, test, vi } from "vitest";
 import { openWebhooks, PLAYER, type Webhooks } from "./scenario.ts";
 
 let webhooks: Webhooks;
@@ -19,7 +19,11 @@ test("a worker that dies between the POST and its record repeats the delivery wi
   let visits = 0;
   const dying = webhooks.run(id, {
     jobId: job!.id,
-    transact: (work) => (visits++ === 0 ? transact(work) : Promise.reject(new Error("killed"))),
+    transact: async (work) => {
+      if (visits++ === 0) return await transact(work);
+      await vi.waitFor(() => expect(received).toHaveLength(100), 10_000);
+      throw new Error("killed");
+    },
   });
   await expect(dying).rejects.toThrow("killed");
   expect(received).toHaveLength(100);

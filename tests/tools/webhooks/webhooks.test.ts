@@ -165,6 +165,27 @@ describe("sending again", () => {
     });
   });
 
+  test("a replay of what is pending sends at once what waits for its next attempt, and lets the endpoint rest no more", async () => {
+    let status = 500;
+    const { url, received } = await webhooks.receiver(() => ({ status }));
+    const { body } = await create({ url });
+    await webhooks.emit("player.created", [PLAYER, PLAYER, PLAYER]);
+    await webhooks.work();
+    status = 200;
+    await webhooks.asTenant(
+      (sql) => sql`update webhook_endpoints set resting_until = now() + interval '1 hour'`,
+    );
+    const since = new Date(Date.now() - 86_400_000).toISOString();
+    const replay = { endpointId: body.id, since, status: "pending" };
+    expect((await webhooks.call("replay_webhooks", replay)).body.replayed).toBe(3);
+    await webhooks.work();
+    expect(received).toHaveLength(6);
+    expect((await webhooks.deliveriesOf(body.id)).map((delivery) => delivery.status)).toEqual(
+      Array.from({ length: 3 }, () => "delivered"),
+    );
+    expect((await webhooks.call("replay_webhooks", replay)).body.replayed).toBe(0);
+  });
+
   test("a replay of more than 10,000 goes on where it stopped", async () => {
     const { body } = await create();
     await webhooks.asTenant((sql) =>
