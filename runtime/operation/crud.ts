@@ -1,21 +1,20 @@
-import { isDeepStrictEqual } from "node:util";
 import { z } from "zod";
 import { parseQuery } from "#db/query/parse.ts";
 import { andVisible } from "#db/query/readable-table.ts";
 import type { Count, Page, Reader } from "#db/query/reader.ts";
 import { identifier } from "#db/sql.ts";
-import { Fault, type FaultCode, noSuch, one } from "#runtime/faults.ts";
+import { type FaultCode, noSuch, one } from "#runtime/faults.ts";
 import { columnNames, inputOf, readableOf, viewOf } from "./columns.ts";
 import type { Context } from "./context.ts";
 import { checkKeys, keysByReader } from "./defined-keys.ts";
 import { checkUnchanged, isVersioned } from "./etag.ts";
-import { ECHOED } from "./input.ts";
 import { type Filters, filterPairs, whyEmpty } from "./list-filters.ts";
 import { type Operation, tool } from "./operation.ts";
 import type { Property } from "./property.ts";
 import { recordWords } from "./record-words.ts";
 import { insert, insertion, update, words } from "./rows.ts";
-import type { Change, Columns, Row, RowOf, Table, Tenants, Values, Verb } from "./table.ts";
+import { checkedChange } from "./sent-back.ts";
+import type { Change, Columns, Row, RowOf, Table, Tenants, Verb } from "./table.ts";
 
 const id = z.uuid();
 const version = z
@@ -206,9 +205,7 @@ function updateOperation(table: Table): Operation {
     ...askingOf(table, "update"),
     handler: async (context, { id: rowId, version: known, ...given }) => {
       const current = await lockRow(context, table, rowId as string);
-      checkEchoed(table, given, current);
-      const input = changing(table, given, current);
-      checkStates(table, input, current);
+      const input = checkedChange(table, given, current);
       const change: Change = { verb: "update", input, current };
       const values = table.beforeWrite ? await table.beforeWrite(context, change) : input;
       if (isVersioned(table)) checkUnchanged(context.call, current, known);
@@ -225,40 +222,6 @@ function updateOperation(table: Table): Operation {
 function askingOf({ asks, shapesMessages }: Table, verb: Verb) {
   const isShaped = shapesMessages && verb !== "create";
   return { asks: asks.includes(verb) || (isShaped && verb === "update"), shapesMessages: isShaped };
-}
-
-/** Refuses a column that callers do not write, unless its value is the record's own. */
-function checkEchoed(table: Table, given: object, current: Row): void {
-  const echoed = (given as { [ECHOED]?: Record<string, unknown> })[ECHOED] ?? {};
-  const names = Object.keys(echoed).filter((name) => !isDeepStrictEqual(echoed[name], current[name]));
-  if (names.length === 0) return;
-  const details = names.map((field) => {
-    const isSet = table.columns[field]?.write === "create";
-    return {
-      field,
-      message: isSet ? "is set at creation and stays" : "is written by the service; leave it out",
-    };
-  });
-  const message = details.map((one) => `${one.field}: ${one.message}`).join("; ");
-  throw new Fault("invalid", { message, details });
-}
-
-/** The values without those of columns that the record's state may close and that stay as they are. */
-function changing({ columns }: Table, given: Values, current: Row): Values {
-  const isChange = ([name, value]: [string, unknown]) =>
-    !columns[name]?.while || !isDeepStrictEqual(value, current[name]);
-  return Object.fromEntries(Object.entries(given).filter(isChange));
-}
-
-/** Refuses a column that may not be written in the record's state. */
-function checkStates({ columns, noun }: Table, input: object, { status }: Row): void {
-  for (const name of Object.keys(input)) {
-    const states = columns[name]?.while;
-    if (!states || states.includes(String(status))) continue;
-    throw new Fault("conflict", {
-      message: `The ${words(noun)} is ${status}; ${name} can be changed while it is ${states.join(" or ")}.`,
-    });
-  }
 }
 
 function deleteOperation(table: Table): Operation {

@@ -50,7 +50,8 @@ describe("a record that is read, changed and sent back whole", () => {
     const { body } = await service.post("/api/campaigns", RECORDS.campaigns);
     await service.database.db.asProperty(
       service.tenant.id,
-      (sql) => sql`update campaigns set status = 'sent' where property_id = ${service.tenant.id} and id = ${body.id}`,
+      (sql) =>
+        sql`update campaigns set status = 'sent' where property_id = ${service.tenant.id} and id = ${body.id}`,
     );
     const { body: read } = await service.get(`/api/campaigns/${body.id}`);
     const patch = (change: object) =>

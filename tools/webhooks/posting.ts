@@ -22,8 +22,6 @@ export interface Progress {
   hangs: boolean;
 }
 
-export type Posting = ReturnType<typeof openPosting>;
-
 /**
  * The requests of one job to one endpoint. A slow request costs the others nothing: once a later one has overtaken it,
  * another takes its place. Nothing is started after `isOver`.
