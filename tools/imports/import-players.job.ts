@@ -16,6 +16,8 @@ import { type Batch, writeBatch, writeErrors } from "./write/batch.ts";
 
 /** The number of records in a transaction, unless they are very long. */
 export const BATCH_RECORDS = 10_000;
+/** A job that was killed takes less at a time, so that it gets on between two kills. */
+const FEWEST_RECORDS = 500;
 const BATCH_CHARACTERS = 8 * 1_048_576;
 
 export default job({
@@ -59,7 +61,8 @@ async function run(context: JobContext, importJob: ImportJob): Promise<void> {
       select extract(epoch from now())::double precision * 1000 as now from counted`;
     return { property: inner.property, customs: await customFields(inner), now: row!.now };
   });
-  const read = fileReader(importJob, about);
+  const most = Math.max(FEWEST_RECORDS, Math.floor(BATCH_RECORDS / context.attempt));
+  const read = fileReader(importJob, about, most);
   const hasGrown = growthWatch();
   let writing: Promise<boolean> = Promise.resolve(true);
   try {
@@ -88,7 +91,11 @@ function checkLength(rows: number): void {
 }
 
 /** The batches that are not written yet. Written ones are read again for their identities. */
-function fileReader(importJob: ImportJob, about: Pick<Reading, "property" | "customs" | "now">) {
+function fileReader(
+  importJob: ImportJob,
+  about: Pick<Reading, "property" | "customs" | "now">,
+  most: number,
+) {
   const { params, processed } = importJob;
   const { customs } = about;
   let layout: Layout | null = null;
@@ -116,7 +123,7 @@ function fileReader(importJob: ImportJob, about: Pick<Reading, "property" | "cus
       if (Array.isArray(result)) batch.refusals.push(...result);
       else batch.rows.push(result);
       for (const cell of cells) characters += cell.length;
-      if (batch.records < BATCH_RECORDS && characters < BATCH_CHARACTERS) continue;
+      if (batch.records < most && characters < BATCH_CHARACTERS) continue;
       yield { layout, batch };
       batch = emptyBatch(row, customs);
       characters = 0;
