@@ -1,5 +1,5 @@
 import type { z } from "zod";
-import { nearest } from "#db/nearest.ts";
+import { didYouMean } from "#db/nearest.ts";
 import { type Fault, invalid } from "#runtime/faults.ts";
 import { readIdempotencyKey } from "#runtime/funnel/idempotency.ts";
 import { type FieldKind, kindOf } from "#runtime/operation/field-kind.ts";
@@ -88,10 +88,8 @@ export async function parseArguments(
 }
 
 function unknownFlag(flag: string, fields: ReadonlyMap<string, string>): Fault {
-  const known = [...fields.keys(), ...GENERAL, "filter"];
-  const meant = nearest(flag, known).map((one) => `--${one}`);
-  const hint = meant.length > 0 ? `; did you mean ${meant.join(" or ")}?` : "";
-  return invalid(`--${flag}`, `unknown flag${hint}`);
+  const known = [...fields.keys(), ...GENERAL, "filter"].map((one) => `--${one}`);
+  return invalid(`--${flag}`, `unknown flag${didYouMean(`--${flag}`, known)}`);
 }
 
 function formatOf({ output, json }: Record<string, string>): Arguments["format"] {

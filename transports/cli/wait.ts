@@ -69,10 +69,13 @@ export async function waitFor(
   const bar = screen.bar(label);
   // A new key has a hundred requests a minute, and every look takes one or two.
   const interval = url ? 2_000 : 250;
+  let most = 0;
   try {
     for (;;) {
       const { done, total, result, failed = false } = await patiently(() => look(ask, started, input));
-      bar.show(done, total);
+      // A campaign's counts are kept for a moment, and counted anew in between.
+      most = Math.max(most, done);
+      bar.show(most, total);
       if (result !== null) return { result, failed };
       await pause(interval);
     }
