@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { raw } from "#db/sql.ts";
 import { APPROVED_COLUMNS } from "#tools/campaigns/approval/state.ts";
 import campaigns from "#tools/campaigns/campaigns.table.ts";
 import { CATALOG } from "#tools/catalog.ts";
@@ -242,19 +243,12 @@ describe("an agent that changes what was approved", () => {
 
 describe("what differs from the approval when the time comes", () => {
   test.each([
-    [
-      "content",
-      (made: Approved) => sqlOf(made, "update templates set subject = 'Evil' where id = ", made.template),
-    ],
+    ["content", (made: Approved) => sqlOf(made, "update templates set subject = 'Evil'", made.template)],
     [
       "audience",
-      (made: Approved) =>
-        sqlOf(made, "update segments set exclude_segment_ids = '{}' where id = ", made.gold),
+      (made: Approved) => sqlOf(made, "update segments set exclude_segment_ids = '{}'", made.gold),
     ],
-    [
-      "flag",
-      (made: Approved) => sqlOf(made, "update campaigns set is_transactional = true where id = ", made.id),
-    ],
+    ["flag", (made: Approved) => sqlOf(made, "update campaigns set is_transactional = true", made.id)],
   ])("pauses the campaign, by whatever way its %s was changed", async (_, change) => {
     const made = await approved();
     const endpoint = await scenario.call("create_webhook_endpoint", {
@@ -302,15 +296,14 @@ describe("what differs from the approval when the time comes", () => {
 });
 
 async function sqlOf(_: unknown, statement: string, id: string): Promise<void> {
-  const { raw } = await import("#db/sql.ts");
-  await scenario.query((sql) => sql`${raw(statement)} ${id}`);
+  await scenario.query((sql) => sql`${raw(statement)} where property_id = ${scenario.id} and id = ${id}`);
 }
 
 test("what an agent has sent at once is compared once more before its audience is planned", async () => {
   const { id, template } = await approved();
   const shown = await agent("send_campaign", { campaignId: id });
   await agent("send_campaign", { campaignId: id, confirm_token: shown.data.confirm_token });
-  await sqlOf(null, "update templates set html = '<p>Evil</p>' where id = ", template);
+  await sqlOf(null, "update templates set html = '<p>Evil</p>'", template);
   await scenario.work();
   expect(await scenario.get(id)).toMatchObject({ status: "paused" });
   expect(await scenario.sends(id)).toEqual([]);
