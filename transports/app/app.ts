@@ -1,6 +1,6 @@
-import { didYouMean } from "#db/nearest.ts";
 import { Hono } from "hono";
 import { cors } from "hono/cors";
+import { didYouMean } from "#db/nearest.ts";
 import { Fault, loggedFault } from "#runtime/faults.ts";
 import type { Service } from "#runtime/funnel/service.ts";
 import type { Catalog } from "#runtime/operation/catalog.ts";
@@ -64,7 +64,15 @@ function crossOrigin(origins: string[]) {
     ],
     exposeHeaders: [
       ...["API-Version", "X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset", "X-Request-Id"],
-      ...["Content-Range", "X-Next-Cursor", "Link", "ETag", "Location", "Idempotency-Replayed", "Retry-After"],
+      ...[
+        "Content-Range",
+        "X-Next-Cursor",
+        "Link",
+        "ETag",
+        "Location",
+        "Idempotency-Replayed",
+        "Retry-After",
+      ],
     ],
     maxAge: 600,
   });

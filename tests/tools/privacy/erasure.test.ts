@@ -78,7 +78,10 @@ test("an erased player is gone; sends and consents stay without a name, and the 
   await here.call("send_campaign", { campaignId: campaign, propertyId: propertyId() });
   await service.idle();
   await here.call("create_dnc_entry", { phone: player.phone, list: "national", note: "asked Ana" });
-  const { body, status } = await erase(player.id, { reason: "asked", requestedBy: (await service.signIn({ platformAdmin: true })).id });
+  const { body, status } = await erase(player.id, {
+    reason: "asked",
+    requestedBy: (await service.signIn({ platformAdmin: true })).id,
+  });
   expect(status).toBe(200);
   expect(body).toMatchObject({
     success: true,

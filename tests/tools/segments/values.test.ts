@@ -78,7 +78,5 @@ test("an agent that saves such a segment is told so", async () => {
     { jsonrpc: "2.0", id: 1, method: "tools/call", params },
     { accept: "application/json, text/event-stream" },
   );
-  expect(body.result.structuredContent.notes).toEqual([
-    'tier: nothing here has "Platin"; none has a value.',
-  ]);
+  expect(body.result.structuredContent.notes).toEqual(['tier: nothing here has "Platin"; none has a value.']);
 });

@@ -46,16 +46,14 @@ test("a name that no record has, or several, is refused with what to do", async 
   });
   const twice = await tool("campaign_stats", { campaignId: "Twice" });
   expect(twice.data.code).toBe("conflict");
-  expect(twice.data.message).toMatch(/there is more than one campaign with the name "Twice"; give the id, such as/);
+  expect(twice.data.message).toMatch(
+    /there is more than one campaign with the name "Twice"; give the id, such as/,
+  );
 });
 
 test("a name of another property says no more than that it is not in this one", async () => {
   const rival = await service.newTenant();
-  const theirs = await service.post(
-    "/api/players",
-    { player_id: "R1" },
-    { "X-Api-Key": rival.key },
-  );
+  const theirs = await service.post("/api/players", { player_id: "R1" }, { "X-Api-Key": rival.key });
   expect(theirs.status).toBe(201);
   expect((await tool("get_player", { id: "R1" })).data.code).toBe("not_found");
 });
@@ -63,7 +61,10 @@ test("a name of another property says no more than that it is not in this one", 
 test("over REST the id stands, by any of its names", async () => {
   const propertyId = service.tenant.id;
   for (const name of ["id", "campaignId", "campaign_id"]) {
-    const { status } = await service.post("/api/functions/campaign-stats", { propertyId, [name]: ids.campaign });
+    const { status } = await service.post("/api/functions/campaign-stats", {
+      propertyId,
+      [name]: ids.campaign,
+    });
     expect(status, name).toBe(200);
   }
   expect((await service.post("/api/functions/campaign-stats", { campaignId: "Friday" })).status).toBe(400);
