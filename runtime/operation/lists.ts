@@ -4,7 +4,7 @@ import { parseQuery, type Query } from "#db/query/parse.ts";
 import { QueryError, type ReadableTable } from "#db/query/readable-table.ts";
 import type { Count, Page, Reader } from "#db/query/reader.ts";
 import { readableOf, viewOf } from "./columns.ts";
-import { checkKeys, keysByReader } from "./defined-keys.ts";
+import { checkKeys, keysByReader } from "./matching.ts";
 import { type Operation, tool } from "./operation.ts";
 import type { Property } from "./property.ts";
 import { unreadable, words } from "./rows.ts";
