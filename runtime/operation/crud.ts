@@ -1,20 +1,18 @@
 import { z } from "zod";
-import { parseQuery } from "#db/query/parse.ts";
 import { andVisible } from "#db/query/readable-table.ts";
-import type { Count, Page, Reader } from "#db/query/reader.ts";
+import type { Page, Reader } from "#db/query/reader.ts";
 import { identifier } from "#db/sql.ts";
 import { type FaultCode, noSuch, one } from "#runtime/faults.ts";
 import { columnNames, inputOf, readableOf, viewOf } from "./columns.ts";
 import type { Context } from "./context.ts";
-import { checkKeys, keysByReader } from "./defined-keys.ts";
 import { checkUnchanged, isVersioned } from "./etag.ts";
-import { type Filters, filterPairs, whyEmpty } from "./list-filters.ts";
+import { listOperation } from "./lists.ts";
 import { type Operation, tool } from "./operation.ts";
 import type { Property } from "./property.ts";
 import { recordWords } from "./record-words.ts";
-import { insert, insertion, update, words } from "./rows.ts";
+import { insert, insertion, unreadable, update, words } from "./rows.ts";
 import { checkedChange } from "./sent-back.ts";
-import type { Change, Columns, Row, RowOf, Table, Tenants, Verb } from "./table.ts";
+import type { Change, Columns, Row, RowOf, Table, Verb } from "./table.ts";
 
 const id = z.uuid();
 const version = z
@@ -39,95 +37,6 @@ const BUILDERS: Record<Verb, (table: Table) => Operation> = {
   delete: deleteOperation,
 };
 
-const COUNTS = ["exact", "planned", "estimated"] as const satisfies readonly Count[];
-
-const filters = z
-  .record(z.string(), z.union([z.string(), z.array(z.string())]))
-  .describe(
-    'By column and operator: eq neq gt gte lt lte like ilike in is cs ov, and not before them. Such as {"tier.in": ["Gold", "Silver"], "email.ilike": "%@example.com", "last_visit_at.is": "null"}.',
-  );
-
-function listOperation(table: Table): Operation {
-  const operation = tool({
-    name: `list_${table.name}`,
-    title: `List ${words(table.name)}`,
-    description: `Lists ${words(table.name)}. ${table.description} Filter, order and page with the arguments.`,
-    scope: "read",
-    effect: "read",
-    input: {
-      filters: filters.optional(),
-      select: z.string().optional().describe("Columns to return, separated by commas. Default: all."),
-      order: z.string().optional().describe('Such as "created_at.desc" or "last_name.asc,id".'),
-      limit: z.union([z.int(), z.string()]).optional().describe("0 to 1000. Default 50."),
-      offset: z.union([z.int(), z.string()]).optional().describe("Rows to pass over. Default 0."),
-      cursor: z.string().optional().describe("Empty for the first page, then the last answer's next_cursor."),
-      count: z
-        .union([z.boolean(), z.enum(COUNTS)])
-        .optional()
-        .describe("Also count all matches: true exactly, estimated faster."),
-    },
-    output: z.array(viewOf(table)),
-    faults: ["invalid"],
-    crud: { table, verb: "list" },
-    handler: unreadable,
-  });
-  return {
-    ...operation,
-    read: async (reader: Reader, property: Property, input: ListInput, db: Tenants): Promise<Page> => {
-      const { count, filters: where = {}, ...options } = input;
-      const pairs = filterPairs(readableOf(table), where);
-      const asked = Object.entries(options).map(([key, value]): [string, string] => [key, String(value)]);
-      const counting = typeof count === "string" ? count : count ? "exact" : undefined;
-      return readList({ table, reader, property, db }, [...pairs, ...asked], counting);
-    },
-  };
-}
-
-const QUERY = z.strictObject({
-  query: z.array(z.tuple([z.string(), z.string()])),
-  count: z.enum(COUNTS).optional(),
-});
-
-/** The same list by an address's query, in which filters stand beside options and a key may stand twice. */
-export function listByQuery(operation: Operation): Operation {
-  const { table } = operation.crud!;
-  return {
-    ...operation,
-    input: QUERY,
-    read: async (reader: Reader, property: Property, input: z.output<typeof QUERY>, db: Tenants) =>
-      readList({ table, reader, property, db }, input.query, input.count),
-  };
-}
-
-interface Listing {
-  table: Table;
-  reader: Reader;
-  property: Property;
-  db: Tenants;
-}
-
-async function readList(
-  { table, reader, property, db }: Listing,
-  pairs: [string, string][],
-  count: Count | undefined,
-): Promise<Page> {
-  const stored = readableOf(table);
-  const query = parseQuery(stored, pairs, property.default_country);
-  const readable = (await table.computed?.(db, property, query, stored)) ?? stored;
-  if (table.definedKeys) await checkKeys(table, query.where, keysByReader(reader, property.id));
-  const page = await reader.list(property.id, readable, query, { count });
-  if (page.rows > 0) return page;
-  const warnings = await whyEmpty(table, reader, property.id, query);
-  return warnings.length > 0 ? { ...page, warnings } : page;
-}
-
-interface ListInput extends Partial<Record<"select" | "order" | "cursor", string>> {
-  filters?: Filters;
-  count?: boolean | Count;
-  limit?: number | string;
-  offset?: number | string;
-}
-
 function getOperation(table: Table): Operation {
   const operation = tool({
     name: `get_${table.noun}`,
@@ -149,10 +58,6 @@ function getOperation(table: Table): Operation {
       return { body, rows: 1 };
     },
   };
-}
-
-function unreadable(): never {
-  throw new Error("answered by the reader");
 }
 
 function createOperation(table: Table): Operation {

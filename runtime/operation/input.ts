@@ -117,7 +117,9 @@ export function foldCasing(operation: Operation, input: Record<string, unknown>)
   const shape = operation.input.shape;
   const folded: Record<string, unknown> = {};
   for (const [key, value] of Object.entries(input)) {
-    const name = Object.hasOwn(shape, key) ? key : (otherCasings(operation).get(key) ?? key);
+    const name = Object.hasOwn(shape, key)
+      ? key
+      : (casingOf(operation, key) ?? aliasOf(operation, key, input) ?? key);
     if (Object.hasOwn(folded, name)) throw refused(name, "is given in two casings: give it once");
     folded[name] = value;
   }
@@ -139,7 +141,6 @@ function otherCasings(operation: Operation): Map<string, string> {
   if (!map) {
     map = new Map();
     const names = Object.keys(operation.input.shape);
-    for (const [alias, name] of aliasesOf(operation, names)) map.set(alias, name);
     for (const name of names) {
       map.set(toSnake(name), name);
       map.set(toCamel(name), name);
@@ -149,14 +150,23 @@ function otherCasings(operation: Operation): Map<string, string> {
   return map;
 }
 
-/** The one record that an operation is about, by the other names that its field has elsewhere: id, playerId, player_id. */
-function aliasesOf({ crud, property }: Operation, names: string[]): [string, string][] {
-  const ids = names.filter((name) => name !== property && /(^id|_id|Id)$/.test(name));
-  const [only] = ids;
-  if (only === undefined || ids.length > 1) return [];
-  if (only !== "id") return [["id", only]];
+function casingOf(operation: Operation, key: string): string | undefined {
+  return otherCasings(operation).get(key);
+}
+
+/**
+ * The field for the one record that an operation is about, by another of its names: id, playerId, player_id. Beside
+ * the field's own name the other is unknown.
+ */
+function aliasOf(operation: Operation, key: string, input: Record<string, unknown>): string | undefined {
+  const { crud, property } = operation;
+  const names = Object.keys(operation.input.shape);
+  const [only, ...others] = names.filter((name) => name !== property && /(^id|_id|Id)$/.test(name));
+  if (only === undefined || others.length > 0) return undefined;
   const noun = crud && `${crud.table.noun}_id`;
-  return noun ? [noun, toCamel(noun)].map((alias): [string, string] => [alias, "id"]) : [];
+  const aliases = only !== "id" ? ["id"] : noun ? [noun, toCamel(noun)] : [];
+  const isGiven = [only, toSnake(only), toCamel(only)].some((name) => Object.hasOwn(input, name));
+  return aliases.includes(key) && !isGiven ? only : undefined;
 }
 
 function toSnake(name: string): string {

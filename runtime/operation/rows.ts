@@ -113,3 +113,8 @@ function present(values: object): Record<string, unknown> {
 export function words(name: string): string {
   return name.replaceAll("_", " ");
 }
+
+/** The handler of an operation that the reader answers. */
+export function unreadable(): never {
+  throw new Error("answered by the reader");
+}

@@ -20,6 +20,11 @@ function checkEchoed(table: Table, given: object, current: Row): void {
   const echoed = (given as { [ECHOED]?: Record<string, unknown> })[ECHOED] ?? {};
   const names = Object.keys(echoed).filter((name) => !isDeepStrictEqual(echoed[name], current[name]));
   if (names.length === 0) return;
+  if (names.includes("updated_at")) {
+    throw new Fault("conflict", {
+      message: "updated_at: the record was changed since. Read it again, then decide.",
+    });
+  }
   const details = names.map((field) => {
     const isSet = table.columns[field]?.write === "create";
     return {

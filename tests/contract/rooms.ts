@@ -90,7 +90,7 @@ export const WIDE_ROOMS: Readonly<Record<string, readonly string[]>> = {
     "field-kind.ts",
     "input.ts",
     "job.ts",
-    "list-filters.ts",
+    "lists.ts",
     "matching.ts",
     "operation.ts",
     "paging.ts",

@@ -1,6 +1,6 @@
 import { raw } from "#db/sql.ts";
 import type { Tenant } from "#runtime/operation/context.ts";
-import { nobodyHas } from "#runtime/operation/list-filters.ts";
+import { nobodyHas } from "#runtime/operation/lists.ts";
 import { COUNTRY_FORM, STATE_FORM } from "#tools/people/places.ts";
 import type { Condition, Group } from "./rules/compile.ts";
 

@@ -14,7 +14,8 @@ beforeAll(async () => {
     name: "High",
     conditions: [
       { field: "adt", operator: "gte", value: 20 },
-      { field: "created_at", operator: "on_day", value: new Date().toISOString().slice(0, 10) },
+      // By the property's calendar.
+      { field: "birth_date", operator: "not_in_last_days", value: 1 },
     ],
   });
   segment = body.id;

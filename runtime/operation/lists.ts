@@ -1,0 +1,158 @@
+import { z } from "zod";
+import { type Condition, conditionsOf } from "#db/query/conditions.ts";
+import { parseQuery, type Query } from "#db/query/parse.ts";
+import { QueryError, type ReadableTable } from "#db/query/readable-table.ts";
+import type { Count, Page, Reader } from "#db/query/reader.ts";
+import { readableOf, viewOf } from "./columns.ts";
+import { checkKeys, keysByReader } from "./matching.ts";
+import { type Operation, tool } from "./operation.ts";
+import type { Property } from "./property.ts";
+import { unreadable, words } from "./rows.ts";
+import type { Table, Tenants } from "./table.ts";
+
+const COUNTS = ["exact", "planned", "estimated"] as const satisfies readonly Count[];
+
+const filters = z
+  .record(z.string(), z.union([z.string(), z.array(z.string())]))
+  .describe(
+    'By column and operator: eq neq gt gte lt lte like ilike in is cs ov, and not before them. Such as {"tier.in": ["Gold", "Silver"], "email.ilike": "%@example.com", "last_visit_at.is": "null"}.',
+  );
+
+/** The operation that lists a table. */
+export function listOperation(table: Table): Operation {
+  const operation = tool({
+    name: `list_${table.name}`,
+    title: `List ${words(table.name)}`,
+    description: `Lists ${words(table.name)}. ${table.description} Filter, order and page with the arguments.`,
+    scope: "read",
+    effect: "read",
+    input: {
+      filters: filters.optional(),
+      select: z.string().optional().describe("Columns to return, separated by commas. Default: all."),
+      order: z.string().optional().describe('Such as "created_at.desc" or "last_name.asc,id".'),
+      limit: z.union([z.int(), z.string()]).optional().describe("0 to 1000. Default 50."),
+      offset: z.union([z.int(), z.string()]).optional().describe("Rows to pass over. Default 0."),
+      cursor: z.string().optional().describe("Empty for the first page, then the last answer's next_cursor."),
+      count: z
+        .union([z.boolean(), z.enum(COUNTS)])
+        .optional()
+        .describe("Also count all matches: true exactly, estimated faster."),
+    },
+    output: z.array(viewOf(table)),
+    faults: ["invalid"],
+    crud: { table, verb: "list" },
+    handler: unreadable,
+  });
+  return {
+    ...operation,
+    read: async (reader: Reader, property: Property, input: ListInput, db: Tenants): Promise<Page> => {
+      const { count, filters: where = {}, ...options } = input;
+      const pairs = filterPairs(readableOf(table), where);
+      const asked = Object.entries(options).map(([key, value]): [string, string] => [key, String(value)]);
+      const counting = typeof count === "string" ? count : count ? "exact" : undefined;
+      return readList({ table, reader, property, db }, [...pairs, ...asked], counting);
+    },
+  };
+}
+
+const QUERY = z.strictObject({
+  query: z.array(z.tuple([z.string(), z.string()])),
+  count: z.enum(COUNTS).optional(),
+});
+
+/** The same list by an address's query, in which filters stand beside options and a key may stand twice. */
+export function listByQuery(operation: Operation): Operation {
+  const { table } = operation.crud!;
+  return {
+    ...operation,
+    input: QUERY,
+    read: async (reader: Reader, property: Property, input: z.output<typeof QUERY>, db: Tenants) =>
+      readList({ table, reader, property, db }, input.query, input.count),
+  };
+}
+
+interface Listing {
+  table: Table;
+  reader: Reader;
+  property: Property;
+  db: Tenants;
+}
+
+async function readList(
+  { table, reader, property, db }: Listing,
+  pairs: [string, string][],
+  count: Count | undefined,
+): Promise<Page> {
+  const stored = readableOf(table);
+  const query = parseQuery(stored, pairs, property.default_country);
+  const readable = (await table.computed?.(db, property, query, stored)) ?? stored;
+  if (table.definedKeys) await checkKeys(table, query.where, keysByReader(reader, property.id));
+  const page = await reader.list(property.id, readable, query, { count });
+  if (page.rows > 0) return page;
+  const warnings = await whyEmpty(table, reader, property.id, query);
+  return warnings.length > 0 ? { ...page, warnings } : page;
+}
+
+interface ListInput extends Partial<Record<"select" | "order" | "cursor", string>> {
+  filters?: Filters;
+  count?: boolean | Count;
+  limit?: number | string;
+  offset?: number | string;
+}
+
+/** Filters by key: one value, or a list of values of which one is meant. */
+export type Filters = Readonly<Record<string, string | readonly string[]>>;
+
+/** The operators for a list, by those for one value. */
+const ANY_OF: Readonly<Record<string, string>> = { in: "in", eq: "in", neq: "not.in" };
+const OF_ARRAYS = new Set(["eq", "neq", "cs", "cd", "ov"]);
+
+/** Filters as the pairs of a query: a list in the query's own notation. Throws QueryError naming the key. */
+export function filterPairs(readable: ReadableTable, filters: Filters): [string, string][] {
+  return Object.entries(filters).map(([key, value]) =>
+    typeof value === "string" ? [key, value] : listed(readable, key, value),
+  );
+}
+
+function listed({ columns }: ReadableTable, key: string, values: readonly string[]): [string, string] {
+  const words = key.split(".");
+  const operator = words.at(-1)!;
+  const items = values.map((value) => `"${value.replace(/["\\]/g, "\\$&")}"`).join(",");
+  const column = Object.hasOwn(columns, words[0]!) ? columns[words[0]!]! : undefined;
+  if (column?.type.endsWith("[]") && OF_ARRAYS.has(operator)) return [key, `{${items}}`];
+  const any = Object.hasOwn(ANY_OF, operator) ? ANY_OF[operator]! : undefined;
+  if (any === undefined || words.length < 2) {
+    throw new QueryError(key, `takes one value; a list goes with in, such as {"${words[0]}.in": ["a", "b"]}`);
+  }
+  return [[...words.slice(0, -1), any].join(".").replace(".not.not.", "."), `(${items})`];
+}
+
+/** Operators by which a filter names whole values. */
+const NAMING: ReadonlySet<string> = new Set(["eq", "in", "cs", "ov"]);
+
+/** Sentences on an empty list: the values of its filters that no row has, and the values that there are. */
+export async function whyEmpty(
+  table: Table,
+  reader: Reader,
+  propertyId: string,
+  { where }: Query,
+): Promise<string[]> {
+  const readable = readableOf(table);
+  const asked = where.flatMap(conditionsOf).filter((one) => isNaming(table, one));
+  const said = asked.map(async ({ column, value }) => {
+    const known = await reader.values(propertyId, readable, column);
+    const missing = [value].flat().filter((one) => !known.includes(one));
+    return missing.map((one) => nobodyHas(column, one, known));
+  });
+  return [...new Set((await Promise.all(said)).flat())];
+}
+
+/** What to say of a value that no record has. */
+export function nobodyHas(column: string, value: string, known: readonly string[]): string {
+  const there = known.length > 0 ? `there are ${known.join(", ")}` : "none has a value";
+  return `${column}: nothing here has ${JSON.stringify(value)}; ${there}.`;
+}
+
+function isNaming({ columns }: Table, { column, operator, not }: Condition): boolean {
+  return columns[column]?.vocabulary === true && NAMING.has(operator) && !not;
+}
