@@ -6,6 +6,8 @@ import { type Operation, recordsAnswer } from "#runtime/operation/operation.ts";
 import { isList, positionAfter } from "#runtime/operation/paging.ts";
 import type { FORMATS } from "#transports/mcp/listing/schemas.ts";
 
+import { sentenceOf } from "./sentences.ts";
+
 /** A tool's result, or the client's question for its human. */
 export type ToolResult = CallToolResult | InputRequiredResult;
 
@@ -46,13 +48,8 @@ export function resultOf(operation: Operation, outcome: Outcome, options: Result
   const structured = isRecord(value) ? { ...value, ...added } : { text: value, ...added };
   return {
     structuredContent: structured,
-    content: [{ type: "text", text: [saidOf(operation, structured), ...facts(structured)].join("\n") }],
+    content: [{ type: "text", text: [sentenceOf(operation, structured), ...facts(structured)].join("\n") }],
   };
-}
-
-function saidOf({ title }: Operation, structured: Record<string, unknown>): string {
-  if (structured.dry_run !== true) return `${title}: done.`;
-  return `${title}: a dry run. Nothing was changed or sent. Call again without dry_run to do it.`;
 }
 
 export interface ResultOptions {
