@@ -75,7 +75,9 @@ test("a dead job is listed with its error, retried by an operator, and does what
 test("a job that knew persons says on its retry that it knows them no more", async () => {
   const id = await die({ name: "send_password_reset" });
   await admin`update queue set is_impersonal = true where id = ${id}`;
-  expect(await service.call("retry_job", { jobId: id, dry_run: true })).toMatchObject({ without_persons: true });
+  expect(await service.call("retry_job", { jobId: id, dry_run: true })).toMatchObject({
+    without_persons: true,
+  });
 });
 
 test("a campaign whose job is gone gets it again, and is sent", async () => {
