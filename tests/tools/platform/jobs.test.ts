@@ -81,34 +81,35 @@ test("a job that knew persons says on its retry that it knows them no more", asy
 });
 
 test("a campaign whose job is gone gets it again, and is sent", async () => {
-  const campaign = await inProperty("create_campaign", {
-    name: "Stranded",
-    subject: "Hi",
-    body_html: "<p>Hi</p>",
-    audience: "all",
-    from_email: "us@example.com",
-  });
-  const campaignId = campaign.id as string;
-  const status = async () => (await inProperty("get_campaign", { id: campaignId })).status;
-  const revive = async () => {
-    await admin`insert into queue (id, name, input, max_attempts) values (uuid_v7(), 'revive_campaigns', '{}', 1)`;
-    service.internals.wake();
-    await service.idle();
+  const web = await startService({ role: "web" });
+  const { tenant, database } = web;
+  const sql = postgres(database.url, { max: 1, onnotice: () => {} });
+  const made = async (name: string): Promise<string> => {
+    const words = { subject: "Hi", body_html: "<p>Hi</p>", from_email: "us@example.com" };
+    return (await web.call("create_campaign", { name, audience: "all", ...words }, tenant.id)).id;
   };
-  await admin`update campaigns set status = 'queued' where id = ${campaignId}`;
-  const live = await admin<{ id: string }[]>`
-    insert into queue (id, name, property_id, input, max_attempts, run_at)
-    values (uuid_v7(), 'plan_campaign', ${service.tenant.id}, ${{ campaignId } as never}, 100, now() + interval '1 hour')
-    returning id`;
-  await revive();
-  expect(await status(), "its job only waits").toBe("queued");
-  await admin`update queue set state = 'dead' where id = ${live[0]!.id}`;
-  await revive();
-  expect(await status()).toBe("sent");
-
-  await admin`
-    update campaigns set status = 'scheduled', scheduled_at = now() - interval '10 minutes', fires_at = null,
-      planned_at = null, plan_cursor = null where id = ${campaignId}`;
-  await revive();
-  expect(await status(), "due, and nobody fired it").toBe("sent");
+  const [queued, due, later] = [await made("Queued"), await made("Due"), await made("Later")];
+  const propertyId = tenant.id;
+  await web.call("send_campaign", { campaignId: queued, propertyId }, tenant.id);
+  const scheduledAt = new Date(Date.now() + 86_400_000).toISOString();
+  for (const campaignId of [due, later]) {
+    await web.call("schedule_campaign", { campaignId, propertyId, scheduledAt, segmentId: null }, tenant.id);
+  }
+  await sql`update campaigns set fires_at = now() - interval '10 minutes' where id = ${due}`;
+  await sql`update queue set state = 'dead' where input ->> 'campaignId' in ${sql([queued, due])}`;
+  await sql`insert into queue (id, name, input, max_attempts) values (uuid_v7(), 'revive_campaigns', '{}', 1)`;
+  const worker = await startService({ role: "worker" }, { database });
+  try {
+    await worker.idle();
+    const states = await sql`select name, status from campaigns order by name`;
+    expect(states.map(({ name, status }) => [name, status])).toEqual([
+      ["Due", "sent"],
+      ["Later", "scheduled"],
+      ["Queued", "sent"],
+    ]);
+  } finally {
+    await worker.running.stop();
+    await sql.end();
+    await web.stop();
+  }
 });
