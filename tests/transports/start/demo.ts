@@ -53,7 +53,12 @@ export async function startDemo(): Promise<DemoService> {
   return {
     service,
     asKey: { "X-Api-Key": apiKey },
-    asAdmin: { "X-Api-Key": null, Authorization: `Bearer ${body.token}` },
+    // An administrator of the platform has all properties, and names one.
+    asAdmin: {
+      "X-Api-Key": null,
+      Authorization: `Bearer ${body.token}`,
+      "X-Property-Id": property.id,
+    },
     use: async () => {
       const about = { propertyId: property.id };
       await service.call("send_campaign", { campaignId, ...about }, property.id);
