@@ -11,8 +11,7 @@ import { checkUnchanged, isVersioned } from "./etag.ts";
 import { type Filters, filterPairs, whyEmpty } from "./list-filters.ts";
 import { type Operation, tool } from "./operation.ts";
 import type { Property } from "./property.ts";
-import { recordWords } from "./record-words.ts";
-import { insert, insertion, update, words } from "./rows.ts";
+import { insert, insertion, recordWords, update, words } from "./rows.ts";
 import { checkedChange } from "./sent-back.ts";
 import type { Change, Columns, Row, RowOf, Table, Tenants, Verb } from "./table.ts";
 
