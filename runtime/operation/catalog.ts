@@ -1,9 +1,9 @@
 import { z } from "zod";
+import { DEPRECATIONS, type Deprecation, deprecationWords, isWhole } from "#runtime/versions.ts";
 import { operationsOf } from "./crud.ts";
 import type { Job } from "./job.ts";
 import type { Operation } from "./operation.ts";
 import type { Table } from "./table.ts";
-import { DEPRECATIONS, type Deprecation, deprecationWords, isWhole } from "./versions.ts";
 
 /** One domain of the service; to agents it is a toolset. */
 export interface Domain {

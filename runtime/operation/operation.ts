@@ -2,10 +2,10 @@ import { z } from "zod";
 import type { Page, Reader } from "#db/query/reader.ts";
 import type { ExportSource } from "#db/stream/export.ts";
 import type { FaultCode } from "#runtime/faults.ts";
+import type { Deprecation } from "#runtime/versions.ts";
 import type { Access, Context, Effect, Scope } from "./context.ts";
 import type { Property } from "./property.ts";
 import type { Table, Tenants, Verb } from "./table.ts";
-import type { Deprecation } from "./versions.ts";
 
 const DRY_RUN = z.boolean().default(false).describe("Only says what would happen, and changes nothing");
 const WAS_DRY = z.literal(true).optional().describe("Nothing was changed: this is what would have happened");

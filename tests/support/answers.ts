@@ -1,6 +1,6 @@
 import { connect } from "node:net";
 import { expect } from "vitest";
-import { CURRENT_VERSION } from "#runtime/operation/versions.ts";
+import { CURRENT_VERSION } from "#runtime/versions.ts";
 import type { Answer } from "./service.ts";
 
 /** What every response under /api carries, whatever it says. */

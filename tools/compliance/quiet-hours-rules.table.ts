@@ -2,7 +2,7 @@ import { z } from "zod";
 import { invalid } from "#runtime/faults.ts";
 import { afterChange, writable } from "#runtime/operation/columns.ts";
 import type { Context } from "#runtime/operation/context.ts";
-import { changeWords, fieldWords } from "#runtime/operation/record-words.ts";
+import { changeWords, fieldWords } from "#runtime/operation/rows.ts";
 import { type Change, type NextOf, table, type Values } from "#runtime/operation/table.ts";
 import { CHANNELS } from "./channels.ts";
 
@@ -68,7 +68,7 @@ export default table({
   name: "quiet_hours_rules",
   noun: "quiet_hours_rule",
   description:
-    "A quiet hours rule opens hours for messages to players of a place, by their own clock. Outside them messages wait (defer) or are dropped (skip). A country's and its state's rules apply together; rules without a country apply where a country has none. A day without a rule is closed. Of a place's rules the latest effective_from counts. Properties start with United States rules: check them with counsel.",
+    "A quiet hours rule opens hours for messages to players of a place, by their own clock. Outside them messages wait (defer) or are dropped (skip). A country's and its state's rules apply together; rules without a country apply where a country has none. A day without a rule is closed. Of a place's rules the latest effective_from counts. Properties start with US rules: check them with counsel.",
   columns,
   asks: ["create", "update"],
   beforeWrite,

@@ -1,4 +1,4 @@
-import { CURRENT_VERSION } from "#runtime/operation/versions.ts";
+import { CURRENT_VERSION } from "#runtime/versions.ts";
 
 /** An event as the outbox stores it. */
 export interface StoredEvent {

@@ -4,7 +4,7 @@ import type { CallbackRequest } from "#runtime/channels/provider/channel.ts";
 import { Fault, loggedFault } from "#runtime/faults.ts";
 import type { Service } from "#runtime/funnel/service.ts";
 import { networkOf } from "#runtime/limits/rate-limit.ts";
-import { CURRENT_VERSION } from "#runtime/operation/versions.ts";
+import { CURRENT_VERSION } from "#runtime/versions.ts";
 import { type CallbackReader, callbackReader, takeIn } from "#tools/providers/callbacks.ts";
 import { type AdmissionControl, addressOf } from "#transports/http/admission.ts";
 import { answer, answerFault, type Frame } from "#transports/http/answer.ts";

@@ -1,6 +1,6 @@
 import type { Service } from "#runtime/funnel/service.ts";
 import type { Catalog } from "#runtime/operation/catalog.ts";
-import { CURRENT_VERSION } from "#runtime/operation/versions.ts";
+import { CURRENT_VERSION } from "#runtime/versions.ts";
 import { guides } from "#transports/docs/guides.ts";
 import { demoRecords } from "#transports/examples/demo-records.ts";
 import { withRecords } from "#transports/examples/record-ids.ts";

@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import type { Catalog } from "#runtime/operation/catalog.ts";
-import { CURRENT_VERSION } from "#runtime/operation/versions.ts";
+import { CURRENT_VERSION } from "#runtime/versions.ts";
 
 /** The CLI as the caller has started it, for texts that show a command. */
 export function programOf(env: NodeJS.ProcessEnv): string {

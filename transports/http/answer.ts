@@ -1,6 +1,6 @@
 import { type Fault, faultBody } from "#runtime/faults.ts";
 import type { Allowance } from "#runtime/limits/rate-limit.ts";
-import { CURRENT_VERSION } from "#runtime/operation/versions.ts";
+import { CURRENT_VERSION } from "#runtime/versions.ts";
 
 /** The facts that all responses of one request share. */
 export interface Frame {

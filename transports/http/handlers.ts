@@ -6,7 +6,7 @@ import { refusedUnread } from "#runtime/funnel/invoke.ts";
 import type { Service } from "#runtime/funnel/service.ts";
 import type { Call } from "#runtime/operation/context.ts";
 import type { Operation } from "#runtime/operation/operation.ts";
-import { type Deprecation, deprecationHeaders } from "#runtime/operation/versions.ts";
+import { type Deprecation, deprecationHeaders } from "#runtime/versions.ts";
 import { type AdmissionControl, admit, callOf, idempotencyKey } from "./admission.ts";
 import { answerFault, type Frame } from "./answer.ts";
 import { queryOf } from "./body.ts";

@@ -5,7 +5,7 @@ import { type AddressInfo, Server as NetServer, type Socket } from "node:net";
 import { getRequestListener, RequestError } from "@hono/node-server";
 import { Fault, type FaultCode, loggedFault } from "#runtime/faults.ts";
 import { networkOf } from "#runtime/limits/rate-limit.ts";
-import { CURRENT_VERSION } from "#runtime/operation/versions.ts";
+import { CURRENT_VERSION } from "#runtime/versions.ts";
 import { ADDRESS_LIMIT, type AdmissionControl } from "./admission.ts";
 import { answerFault, rawAnswer } from "./answer.ts";
 import {

@@ -3,7 +3,7 @@ import { readableOf } from "#runtime/operation/columns.ts";
 import { isVersioned } from "#runtime/operation/etag.ts";
 import { recordsAnswer } from "#runtime/operation/operation.ts";
 import { routesOf } from "#runtime/operation/rest-paths.ts";
-import { CURRENT_VERSION, isWhole } from "#runtime/operation/versions.ts";
+import { CURRENT_VERSION, isWhole } from "#runtime/versions.ts";
 import { PATH } from "#transports/mcp/identity.ts";
 import { canUpsert, successes } from "./answers.ts";
 import { requestBody, uploadParameters } from "./bodies.ts";

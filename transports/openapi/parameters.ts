@@ -2,7 +2,7 @@ import { z } from "zod";
 import { readableOf } from "#runtime/operation/columns.ts";
 import type { Operation } from "#runtime/operation/operation.ts";
 import type { Table } from "#runtime/operation/table.ts";
-import { CURRENT_VERSION } from "#runtime/operation/versions.ts";
+import { CURRENT_VERSION } from "#runtime/versions.ts";
 import { exampleId } from "#transports/examples/record-ids.ts";
 import type { Json } from "./schemas.ts";
 

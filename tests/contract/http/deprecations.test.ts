@@ -3,7 +3,7 @@ import { z } from "zod";
 import { Fault } from "#runtime/faults.ts";
 import { catalog } from "#runtime/operation/catalog.ts";
 import { tool } from "#runtime/operation/operation.ts";
-import type { Deprecation } from "#runtime/operation/versions.ts";
+import type { Deprecation } from "#runtime/versions.ts";
 import templates from "#tools/templates/templates.table.ts";
 import { openApi } from "#transports/openapi/document.ts";
 import { overMcp } from "../../support/operation-calls.ts";

@@ -1,7 +1,7 @@
 import { gzipSync } from "node:zlib";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { routesOf } from "#runtime/operation/rest-paths.ts";
-import { CURRENT_VERSION } from "#runtime/operation/versions.ts";
+import { CURRENT_VERSION } from "#runtime/versions.ts";
 import { CATALOG } from "#tools/catalog.ts";
 import { expectFrame, raw, refused } from "../../support/answers.ts";
 import { NOWHERE } from "../../support/operation-calls.ts";
