@@ -10,8 +10,7 @@ import { listOperation } from "./lists.ts";
 import { type Operation, tool } from "./operation.ts";
 import type { Property } from "./property.ts";
 import { recordWords } from "./record-words.ts";
-import { insert, insertion, unreadable, update, words } from "./rows.ts";
-import { checkedChange } from "./sent-back.ts";
+import { checkedChange, insert, insertion, unreadable, update, words } from "./rows.ts";
 import type { Change, Columns, Row, RowOf, Table, Verb } from "./table.ts";
 
 const id = z.uuid();

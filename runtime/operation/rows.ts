@@ -1,11 +1,13 @@
 import { randomUUIDv7 } from "node:crypto";
+import { isDeepStrictEqual } from "node:util";
 import { isSqlState } from "#db/connection/error-code.ts";
 import { assignments, cte, type Fragment, identifier, insertedValues, raw, sql } from "#db/sql.ts";
 import { Fault } from "#runtime/faults.ts";
 import { locationOf, seal } from "#runtime/secrets/sealing.ts";
 import { columnNames, sealedColumns } from "./columns.ts";
 import type { Context, Insertion } from "./context.ts";
-import type { Columns, RowOf, Table } from "./table.ts";
+import { ECHOED } from "./input.ts";
+import type { Columns, Row, RowOf, Table, Values } from "./table.ts";
 
 /** A new row as a part of the transaction's last statement. `secrets` are shown beside it. */
 export function insertion(
@@ -117,4 +119,54 @@ export function words(name: string): string {
 /** The handler of an operation that the reader answers. */
 export function unreadable(): never {
   throw new Error("answered by the reader");
+}
+
+/**
+ * The part of an update that changes the record. A record may come back whole: equal values of columns that are
+ * closed to the caller are left out. Throws `invalid` or `conflict` for other values of them.
+ */
+export function checkedChange(table: Table, given: Values, current: Row): Values {
+  checkEchoed(table, given, current);
+  const input = changing(table, given, current);
+  checkStates(table, input, current);
+  return input;
+}
+
+/** Refuses a column that callers do not write, unless its value is the record's own. */
+function checkEchoed(table: Table, given: object, current: Row): void {
+  const echoed = (given as { [ECHOED]?: Record<string, unknown> })[ECHOED] ?? {};
+  const names = Object.keys(echoed).filter((name) => !isDeepStrictEqual(echoed[name], current[name]));
+  if (names.length === 0) return;
+  if (names.includes("updated_at")) {
+    throw new Fault("conflict", {
+      message: "updated_at: the record was changed since. Read it again, then decide.",
+    });
+  }
+  const details = names.map((field) => {
+    const isSet = table.columns[field]?.write === "create";
+    return {
+      field,
+      message: isSet ? "is set at creation and stays" : "is written by the service; leave it out",
+    };
+  });
+  const message = details.map((one) => `${one.field}: ${one.message}`).join("; ");
+  throw new Fault("invalid", { message, details });
+}
+
+/** The values without those of columns that the record's state may close and that stay as they are. */
+function changing({ columns }: Table, given: Values, current: Row): Values {
+  const isChange = ([name, value]: [string, unknown]) =>
+    !columns[name]?.while || !isDeepStrictEqual(value, current[name]);
+  return Object.fromEntries(Object.entries(given).filter(isChange));
+}
+
+/** Refuses a column that may not be written in the record's state. */
+function checkStates({ columns, noun }: Table, input: object, { status }: Row): void {
+  for (const name of Object.keys(input)) {
+    const states = columns[name]?.while;
+    if (!states || states.includes(String(status))) continue;
+    throw new Fault("conflict", {
+      message: `The ${words(noun)} is ${status}; ${name} can be changed while it is ${states.join(" or ")}.`,
+    });
+  }
 }

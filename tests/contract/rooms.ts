@@ -142,6 +142,7 @@ export const WIDE_ROOMS: Readonly<Record<string, readonly string[]>> = {
     "admission.ts",
     "answer.ts",
     "body.ts",
+    "connections.ts",
     "file-body.ts",
     "handlers.ts",
     "health.ts",
