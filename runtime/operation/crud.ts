@@ -9,7 +9,8 @@ import { checkUnchanged, isVersioned } from "./etag.ts";
 import { listOperation } from "./lists.ts";
 import { type Operation, tool } from "./operation.ts";
 import type { Property } from "./property.ts";
-import { insert, insertion, recordWords, unreadable, update, words } from "./rows.ts";
+import { recordWords } from "./record-words.ts";
+import { insert, insertion, unreadable, update, words } from "./rows.ts";
 import { checkedChange } from "./sent-back.ts";
 import type { Change, Columns, Row, RowOf, Table, Verb } from "./table.ts";
 

@@ -15,7 +15,7 @@ const COUNTS = ["exact", "planned", "estimated"] as const satisfies readonly Cou
 const filters = z
   .record(z.string(), z.union([z.string(), z.array(z.string())]))
   .describe(
-    'By column and operator: eq neq gt gte lt lte like ilike in is cs ov, and not before them. Such as {"tier.in": ["Gold", "Silver"], "email.ilike": "%@example.com", "last_visit_at.is": "null"}.',
+    'By column and operator (eq neq gt gte lt lte like ilike in is ov): {"tier.in": ["Gold"], "email.ilike": "%@example.com"}.',
   );
 
 /** The operation that lists a table. */

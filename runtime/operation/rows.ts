@@ -5,11 +5,7 @@ import { Fault } from "#runtime/faults.ts";
 import { locationOf, seal } from "#runtime/secrets/sealing.ts";
 import { columnNames, sealedColumns } from "./columns.ts";
 import type { Context, Insertion } from "./context.ts";
-import type { Columns, Row, RowOf, Table } from "./table.ts";
-
-// Of a record, for people.
-const MOST_VALUE = 80;
-const MOST_FIELDS = 12;
+import type { Columns, RowOf, Table } from "./table.ts";
 
 /** A new row as a part of the transaction's last statement. `secrets` are shown beside it. */
 export function insertion(
@@ -121,37 +117,4 @@ export function words(name: string): string {
 /** The handler of an operation that the reader answers. */
 export function unreadable(): never {
   throw new Error("answered by the reader");
-}
-
-/** Some fields of a record, for people: each value as JSON, cut short. */
-export function fieldWords(fields: Record<string, unknown>): string {
-  const given = Object.entries(fields).filter(([, value]) => value !== undefined);
-  return given
-    .slice(0, MOST_FIELDS)
-    .map(([name, value]) => `${name} ${JSON.stringify(value).slice(0, MOST_VALUE).toWellFormed()}`)
-    .join(", ");
-}
-
-/** A record, for people: by its name, or else by what callers have written. */
-export function recordWords(table: Pick<Table, "noun" | "columns">, row: Row): string {
-  const record = row as Record<string, unknown>;
-  if (typeof record.name === "string") return `the ${words(table.noun)} ${JSON.stringify(record.name)}`;
-  const written = Object.entries(table.columns).flatMap(([name, { write, read }]) =>
-    write !== "never" && read === "answered" && record[name] !== null ? [[name, record[name]]] : [],
-  );
-  return `the ${words(table.noun)} (${fieldWords(Object.fromEntries(written))})`;
-}
-
-/** The fields that a change gives another value, with both. */
-export function changeWords(before: Row, after: object): string {
-  const current = before as Record<string, unknown>;
-  const changed = Object.entries(after).filter(
-    ([name, value]) => value !== undefined && JSON.stringify(value) !== JSON.stringify(current[name] ?? null),
-  );
-  return changed
-    .map(
-      ([name, value]) =>
-        `${fieldWords({ [name]: current[name] ?? null })} becomes ${JSON.stringify(value).slice(0, MOST_VALUE).toWellFormed()}`,
-    )
-    .join("; ");
 }

@@ -2,7 +2,7 @@ import { z } from "zod";
 import { Fault, invalid } from "#runtime/faults.ts";
 import { afterChange, writable } from "#runtime/operation/columns.ts";
 import type { Context } from "#runtime/operation/context.ts";
-import { changeWords } from "#runtime/operation/rows.ts";
+import { changeWords } from "#runtime/operation/record-words.ts";
 import { type Change, type NextOf, table, type Values } from "#runtime/operation/table.ts";
 import { CAP_MODES, CAPPED_CHANNELS, type CappedChannel, WINDOW_UNITS } from "./frequency.ts";
 import { checkPlace, placeColumns } from "./quiet-hours-rules.table.ts";

@@ -2,7 +2,7 @@ import { z } from "zod";
 import { invalid } from "#runtime/faults.ts";
 import { afterChange, writable } from "#runtime/operation/columns.ts";
 import type { Context } from "#runtime/operation/context.ts";
-import { changeWords, fieldWords } from "#runtime/operation/rows.ts";
+import { changeWords, fieldWords } from "#runtime/operation/record-words.ts";
 import { type Change, type NextOf, table, type Values } from "#runtime/operation/table.ts";
 import { CHANNELS } from "./channels.ts";
 

@@ -3,7 +3,7 @@ import { assignments } from "#db/sql.ts";
 import { invalid } from "#runtime/faults.ts";
 import { directoryChanged } from "#runtime/identity/directory.ts";
 import { tool } from "#runtime/operation/operation.ts";
-import { fieldWords } from "#runtime/operation/rows.ts";
+import { fieldWords } from "#runtime/operation/record-words.ts";
 import { refuseAgents } from "./agent-confirmation.ts";
 import { given, PropertyView, propertyColumns, settings } from "./property.ts";
 

@@ -10,8 +10,8 @@ import type { Sessions } from "#runtime/identity/sessions.ts";
 import { type Allowance, networkOf, type RateLimiter } from "#runtime/limits/rate-limit.ts";
 import type { Log } from "#runtime/log.ts";
 import type { Actor, Call } from "#runtime/operation/context.ts";
-import { CURRENT_VERSION, readVersion } from "#runtime/versions.ts";
 import { currentActivity } from "#runtime/telemetry/activity.ts";
+import { CURRENT_VERSION, readVersion } from "#runtime/versions.ts";
 import type { Frame } from "./answer.ts";
 
 /** Requests a minute for a signed-in user. */
