@@ -4,10 +4,10 @@ import { type BenchProperty, openProperty } from "./property.ts";
 
 const ROWS = 300_000;
 const DEEP = 299_000;
-type Page = "deep" | "plain" | "first" | "keyset" | "search" | "unindexed";
+type Page = "deep" | "ids" | "first" | "keyset" | "search" | "unindexed";
 
 /** Times that each is asked in a round: quick answers vary more. */
-const ASKED: Record<Page, number> = { deep: 5, plain: 5, first: 50, keyset: 50, search: 20, unindexed: 5 };
+const ASKED: Record<Page, number> = { deep: 5, ids: 5, first: 50, keyset: 50, search: 20, unindexed: 5 };
 
 /** S6 and S7: the end of a long list, and a part of an address, through the whole service; ms an answer. */
 export default async function bench(report: Report): Promise<void> {
@@ -21,14 +21,14 @@ export default async function bench(report: Report): Promise<void> {
     const part = encodeURIComponent("%77777%");
     const paths: Record<Page, [Peer, string]> = {
       deep: [service, `/api/players?offset=${DEEP}&limit=50`],
-      plain: [hono, `/deep?offset=${DEEP}`],
+      ids: [hono, `/deep?offset=${DEEP}`],
       first: [service, "/api/players?cursor=&limit=50"],
       keyset: [service, `/api/players?cursor=${await cursorAt(service, bench, DEEP)}&limit=50`],
       search: [service, `/api/players?email.ilike=${part}&limit=50`],
       unindexed: [hono, `/search?email=${part}`],
     };
     const ask = (name: Page) => answer(bench, ...paths[name]);
-    await same("an offset", await ask("deep"), await ask("plain"));
+    await same("an offset", await ask("deep"), await ask("ids"));
     await same("a cursor", await ask("deep"), await ask("keyset"));
     await same("a search", await ask("search"), await ask("unindexed"));
     const rounds = await interleaved(Object.keys(paths) as Page[], ask);
@@ -41,10 +41,12 @@ export default async function bench(report: Report): Promise<void> {
       const ratio = median(rounds.map((round) => round[peer] / round[ours]));
       report({ ...figure(name, ours, peer), ratio, goal: `≥ ${least}x`, met: ratio >= least });
     };
-    faster("S6 offset 299,000 of 300,000 / plain offset", "deep", "plain", 10);
-    const ratio = median(rounds.map((round) => round.keyset / round.first));
-    const keyset = figure("S6 keyset there / keyset page 1", "keyset", "first");
-    report({ ...keyset, ratio, goal: "≤ 1.5x", met: ratio <= 1.5 });
+    const asFast = (name: string, ours: Page, peer: Page, most: number) => {
+      const ratio = median(rounds.map((round) => round[ours] / round[peer]));
+      report({ ...figure(name, ours, peer), ratio, goal: `≤ ${most}x`, met: ratio <= most });
+    };
+    asFast("S6 offset 299,000 of 300,000 / index-only scan of the ids", "deep", "ids", 1.3);
+    asFast("S6 keyset there / keyset page 1", "keyset", "first", 1.3);
     faster("S7 email ilike '%x%' of 300,000 / no index", "search", "unindexed", 30);
   } finally {
     await Promise.all([service.stop(), hono.stop()]);

@@ -1,8 +1,9 @@
 import { randomUUIDv7 } from "node:crypto";
 import type { Sql } from "#db/database.ts";
+import { semaphore } from "#db/semaphore.ts";
 import { invoke } from "#runtime/funnel/invoke.ts";
 import { flush } from "#runtime/funnel/outbox.ts";
-import { writeAsService } from "#runtime/funnel/system-work.ts";
+import { workAsSystem } from "#runtime/funnel/system-work.ts";
 import { type Outgoing, outgoing } from "#runtime/network/outgoing.ts";
 import type { Call } from "#runtime/operation/context.ts";
 import type { EventName } from "#runtime/operation/events.ts";
@@ -34,6 +35,10 @@ export interface ListedDelivery {
   next_attempt_at: string | null;
 }
 
+/** As many jobs as a worker runs at once, and the time that it gives each of their transactions. */
+const WORKER_SLOTS = 8;
+const JOB_DEADLINE = 60_000;
+
 /** A service's webhooks, whose deliver jobs are run by hand instead of by a worker. */
 export async function openWebhooks(
   options: { allowPrivate?: boolean; timeoutMs?: number; database?: TestDatabase } = {},
@@ -43,6 +48,7 @@ export async function openWebhooks(
   const service = await startService(overrides, database && { database });
   const { db, directory, config, log } = service.internals;
   const property = service.tenant.id;
+  const inSlot = semaphore(WORKER_SLOTS);
   const network = outgoing({ allowPrivate, allowHttp: allowPrivate });
   // The real client with a shorter clock, so that a receiver that hangs costs a test 1 s and not 15 s.
   const hurried: Outgoing = {
@@ -81,7 +87,12 @@ export async function openWebhooks(
   /** A job's context, as a worker makes it. */
   function jobContext(jobId: string, at = property): JobContext {
     const transact: JobContext["transact"] = async (work) =>
-      writeAsService(service.internals, (await directory.property(at))!, work);
+      workAsSystem(
+        service.internals,
+        { property: (await directory.property(at))!, transport: "job", requestId: jobId },
+        work,
+        { deadline: JOB_DEADLINE },
+      );
     return {
       jobId,
       attempt: 1,
@@ -117,7 +128,9 @@ export async function openWebhooks(
       );
       if (due.length === 0) return ran;
       await Promise.all(
-        due.map(({ id, property_id, input }) => run(input.endpointId, { at: property_id, jobId: id })),
+        due.map(({ id, property_id, input }) =>
+          inSlot(() => run(input.endpointId, { at: property_id, jobId: id })),
+        ),
       );
       ran += due.length;
     }

@@ -10,8 +10,8 @@ interface Rendered<C extends SendingChannel> {
   unrendered: SendOutcome[];
 }
 
-// Then the process answers waiting requests.
-const AT_ONCE = 25;
+/** Milliseconds of rendering after which the process answers waiting requests. */
+const SLICE_MS = 10;
 
 /** Renders the messages of a claim until `deadline` (performance.now()). */
 export async function renderMessages<C extends SendingChannel>(
@@ -21,8 +21,12 @@ export async function renderMessages<C extends SendingChannel>(
   deadline: number,
 ): Promise<Rendered<C>> {
   const rendered: Rendered<C> = { messages: [], unrendered: [] };
-  for (const [index, recipient] of recipients.entries()) {
-    if (index % AT_ONCE === AT_ONCE - 1) await setImmediate();
+  let sliceEnds = performance.now() + SLICE_MS;
+  for (const recipient of recipients) {
+    if (performance.now() > sliceEnds) {
+      await setImmediate();
+      sliceEnds = performance.now() + SLICE_MS;
+    }
     const id = recipient.send_id;
     if (performance.now() > deadline) {
       rendered.unrendered.push({

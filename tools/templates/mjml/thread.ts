@@ -14,23 +14,22 @@ export interface LaidOut {
 }
 
 // The request waits for the layout, and has five seconds in all.
+const TURN_MS = 2_500;
 const START_MS = 3_500;
 const LAYOUT_MS = 2_000;
 // A layout may need a whole core. The second one serves other properties meanwhile.
 const MOST = 2;
 
 const busy = new Set<string>();
+let waiting: { property: string; start(): void }[] = [];
 let warm: Promise<Worker> | null = null;
 
-/** Lays MJML out in a thread of its own; null when it takes too long. Throws `unavailable` during the property's last one. */
+/**
+ * Lays MJML out in a thread of its own, one at a time for a property; null when it takes too long. Throws `unavailable`
+ * when earlier ones keep it waiting.
+ */
 export async function layOut(property: string, source: string): Promise<LaidOut | null> {
-  if (busy.has(property) || busy.size >= MOST) {
-    throw new Fault("unavailable", {
-      message: "Another MJML template is rendering. Retry in a second.",
-      retryAfter: 1,
-    });
-  }
-  busy.add(property);
+  await turn(property);
   try {
     const worker = await ready();
     const done = await answered(worker, { source });
@@ -39,7 +38,30 @@ export async function layOut(property: string, source: string): Promise<LaidOut 
     return done;
   } finally {
     busy.delete(property);
+    startNext();
   }
+}
+
+async function turn(property: string): Promise<void> {
+  const { promise, resolve } = Promise.withResolvers<true>();
+  const one = { property, start: () => resolve(true) };
+  waiting.push(one);
+  startNext();
+  if (await within(promise, TURN_MS)) return;
+  waiting = waiting.filter((other) => other !== one);
+  throw new Fault("unavailable", {
+    message: "Other MJML templates are rendering. Retry in a second.",
+    retryAfter: 1,
+  });
+}
+
+/** Starts the first that waits, of a property that has none running. */
+function startNext(): void {
+  const next = busy.size < MOST && waiting.find(({ property }) => !busy.has(property));
+  if (!next) return;
+  waiting = waiting.filter((one) => one !== next);
+  busy.add(next.property);
+  next.start();
 }
 
 async function ready(): Promise<Worker> {
