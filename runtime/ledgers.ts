@@ -94,7 +94,7 @@ export function appended(ledger: LedgerName, rows: readonly object[]): Fragment 
   const types = Object.entries({ ...sealed, ...personal });
   const names = types.map(([name]) => `"${name}"`).join(", ");
   const all = raw(`${names}, ${written.join(", ")}, salt, detail_hash`);
-  const times = raw(written.map((name) => `now() as ${name}`).join(", "));
+  const times = raw(written.map((name) => `${WRITTEN_AT[name]} as ${name}`).join(", "));
   return sql`
     insert into ${raw(ledger)} (${all}, record_hash)
     select ${all}, ${recordHash(ledger, "r")}
@@ -108,6 +108,12 @@ export function appended(ledger: LedgerName, rows: readonly object[]): Fragment 
     ) r
     returning 1`;
 }
+
+/** A consent may occur within the transaction; the transaction's start would record it before that. */
+const WRITTEN_AT: Readonly<Record<string, string>> = {
+  created_at: "now()",
+  recorded_at: "clock_timestamp()",
+};
 
 /** The rows as a relation; a single row without a detour through JSON. */
 function given(types: [string, string][], rows: readonly object[]): Fragment {

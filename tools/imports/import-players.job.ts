@@ -9,7 +9,7 @@ import { type Unrecorded, warningsOf } from "./job/choices.ts";
 import { type ImportJob, ImportPlayers } from "./job/import-job.ts";
 import { MOST_ROWS, records, type Survey, survey } from "./read/csv.ts";
 import { seenIdentities } from "./read/identity-set.ts";
-import { type Layout, layoutOf } from "./read/layout.ts";
+import { columnWarnings, type Layout, layoutOf } from "./read/layout.ts";
 import { type Reading, type Refusal, rowReader } from "./read/rows.ts";
 import { dropUpload, uploaded } from "./upload.ts";
 import { type Batch, writeBatch, writeErrors } from "./write/batch.ts";
@@ -99,7 +99,7 @@ function fileReader(
   const { params, processed } = importJob;
   const { customs } = about;
   let layout: Layout | null = null;
-  const unrecorded: Unrecorded = { no_evidence: 0, no_address: 0 };
+  const unrecorded: Unrecorded = { no_evidence: 0, no_address: 0, no_date: 0 };
   async function* batches(file: AsyncIterable<string[]>): AsyncGenerator<{ layout: Layout; batch: Batch }> {
     const seen = seenIdentities();
     let readRow: ReturnType<typeof rowReader> | null = null;
@@ -161,9 +161,9 @@ async function complete(
     encoding: found.encoding,
     columns: layout?.header ?? [],
     ignored_columns: layout?.ignored ?? [],
-    missing_columns: layout?.missing ?? [],
+    missing_columns: [...(layout?.missing.keys() ?? [])],
     consents_not_recorded: read.unrecorded,
-    warnings: warningsOf(read.unrecorded),
+    warnings: [...(layout ? columnWarnings(layout) : []), ...warningsOf(read.unrecorded)],
     dry_run: importJob.params.dry_run,
   };
   await context.transact(async (inner) => {
@@ -185,7 +185,7 @@ function columnErrors({ missing, unknown }: Layout): Refusal[] {
     cells: [],
   });
   return [
-    ...missing.map((column) =>
+    ...Array.from(missing.keys(), (column) =>
       error(column, "The mapping names this column, and the file does not have it."),
     ),
     ...unknown.map((column) =>

@@ -9,12 +9,14 @@ export interface Choice {
   occurredAt: string | null;
 }
 
-/** The number of consents of the rows that are not recorded, by reason. */
+/** The number of consents of the accepted rows that are not recorded, by reason. */
 export interface Unrecorded {
   /** The import does not name the origin of the consents. */
   no_evidence: number;
   /** The row has no address for the channel. */
   no_address: number;
+  /** The import names a column of dates, and the row has none. */
+  no_date: number;
 }
 
 /** The cells of a row, read. */
@@ -26,12 +28,11 @@ interface Cells {
 
 type Evidence = ImportParams["consent"];
 
-/** A grant needs evidence and an address; a refusal needs neither. */
-export function choicesOf({ values, consents, occurredAt }: Cells, evidence: Evidence): Choice[] {
-  const wanted = new Map<Channel, boolean>(evidence?.channel.map((channel) => [channel, true]));
-  for (const [channel, given] of consents) wanted.set(channel, given);
-  return [...wanted].flatMap(([channel, given]) =>
-    !given || (evidence && hasAddress(values, channel)) ? [{ channel, given, occurredAt }] : [],
+/** A grant needs evidence with its date, and an address; a refusal needs neither. */
+export function choicesOf(cells: Cells, evidence: Evidence): Choice[] {
+  const { occurredAt } = cells;
+  return [...wantedBy(cells, evidence)].flatMap(([channel, given]) =>
+    given && barOf(cells, channel, evidence) !== null ? [] : [{ channel, given, occurredAt }],
   );
 }
 
@@ -43,19 +44,20 @@ export function refuses({ choices }: { choices: readonly Choice[] }): boolean {
 /** Counts the granted consents of a row that the ledger will not record. */
 export function countUnrecorded(
   unrecorded: Unrecorded,
-  { values, consents }: Cells,
+  cells: Cells,
   { evidence, isRefused }: { evidence: Evidence; isRefused: boolean },
 ): void {
-  for (const [channel, given] of consents) {
-    if (!given) continue;
-    if (!evidence) unrecorded.no_evidence++;
+  for (const [channel, given] of wantedBy(cells, evidence)) {
+    const bar = given ? barOf(cells, channel, evidence) : null;
     // A refused row is among the errors already.
-    else if (!isRefused && !hasAddress(values, channel)) unrecorded.no_address++;
+    if (bar === null || (isRefused && bar !== "no_evidence")) continue;
+    // The block grants its channels to players with an address alone.
+    if (cells.consents.has(channel) || bar === "no_date") unrecorded[bar]++;
   }
 }
 
 /** The counts as warnings for the summary. */
-export function warningsOf({ no_evidence, no_address }: Unrecorded): string[] {
+export function warningsOf({ no_evidence, no_address, no_date }: Unrecorded): string[] {
   return [
     ...(no_evidence > 0
       ? [
@@ -67,11 +69,29 @@ export function warningsOf({ no_evidence, no_address }: Unrecorded): string[] {
           `${cellsSay(no_address)} yes to a channel for which the row has no address; none of it was recorded.`,
         ]
       : []),
+    ...(no_date > 0
+      ? [
+          `A consent has no date ${no_date === 1 ? "once" : `${no_date} times`}, though occurred_at_column is given; none of it was recorded.`,
+        ]
+      : []),
   ];
 }
 
 function cellsSay(count: number): string {
   return count === 1 ? "1 cell says" : `${count} cells say`;
+}
+
+/** The row's own choices, and the grants of the consent block. */
+function wantedBy({ consents }: Cells, evidence: Evidence): Map<Channel, boolean> {
+  const granted = (evidence?.channel ?? []).map((channel): [Channel, boolean] => [channel, true]);
+  return new Map([...granted, ...consents]);
+}
+
+/** The reason for not recording a grant. */
+function barOf({ values, occurredAt }: Cells, channel: Channel, evidence: Evidence): keyof Unrecorded | null {
+  if (!evidence) return "no_evidence";
+  if (!hasAddress(values, channel)) return "no_address";
+  return evidence.occurred_at_column !== undefined && occurredAt === null ? "no_date" : null;
 }
 
 function hasAddress(values: Cells["values"], channel: Channel): boolean {

@@ -11,7 +11,7 @@ export const params = {
     .record(z.string().max(500), z.string().max(100).nullable())
     .default({})
     .describe(
-      'File column to player field, such as {"Email Addr": "email", "Fav Game": "custom.fav_game", "Opt In": "consent.email", "x": null}. Columns with a known name need no mapping; null leaves one out. In consent.<channel> yes or opted in grants (with the consent block alone; without it the summary counts what was not recorded), no or opted out refuses, an empty cell says nothing, and any other word is an error of the row. Without a header the columns are "1", "2", …',
+      'File column to player field, such as {"Email Addr": "email", "Fav Game": "custom.fav_game", "Opt In": "consent.email", "x": null}. Columns with a known name need no mapping; null leaves one out. The case of letters does not matter. In consent.<channel> yes or opted in grants (with the consent block alone; without it the summary counts what was not recorded), no or opted out refuses, an empty cell says nothing, and any other word is an error of the row. Without a header the columns are "1", "2", …',
     ),
   mode: z
     .enum(["upsert", "create_only", "update_only"])
@@ -54,7 +54,7 @@ export const params = {
     })
     .optional()
     .describe(
-      "Evidence of the opt-in. Without it an import grants no consent. A refusal is lifted only by a later date of occurred_at_column with consentText or consentVersion, and by no agent's import; such rows are listed as refusal_stands. A refusal needs no evidence: it is recorded whatever mode and on_conflict say, even from a row that is refused for another reason (but not from one with too many cells).",
+      "Evidence of the opt-in. Without it an import grants no consent. A refusal is lifted only by a later date of occurred_at_column with consentText or consentVersion, and by no agent's import; such rows are listed as refusal_stands. With occurred_at_column, a yes without a date is not recorded. A refusal needs no evidence: it is recorded whatever mode and on_conflict say, even from a row that is refused for another reason (but not from one with too many cells).",
     ),
   dry_run: z.boolean().default(false).describe("Checks and counts everything, and writes no player."),
 };

@@ -20,12 +20,14 @@ export interface Layout {
   targets: (Target | null)[];
   /** Columns of the file that the mapping does not cover. */
   ignored: string[];
-  /** Columns that the mapping names and the file does not have. */
-  missing: string[];
+  /** Columns that the parameters name and the file does not have, each with its intended use. */
+  missing: ReadonlyMap<string, string | null>;
   /** Columns that name a custom field which the property does not have. */
   unknown: string[];
 }
 
+/** The use of the column of the consents' dates. */
+const OCCURRED_AT = "occurred_at_column";
 const FORBIDDEN = new Set(["__proto__", "constructor", "prototype"]);
 const KNOWN = new Map(
   ["email", "phone", "custom", ...Object.keys(FIELDS)].map((name) => [folded(name), name]),
@@ -63,6 +65,7 @@ export function checkParams(params: ImportParams, customs: CustomFields): void {
     if (used.has(name)) throw invalid(`mapping.${column}`, `two columns give ${name}`);
     used.add(name);
   }
+  checkDateColumn(params);
   if (!params.has_header && used.size === 0) {
     throw invalid("mapping", 'is needed without a header: {"1": "player_id", "2": "email"}');
   }
@@ -70,31 +73,76 @@ export function checkParams(params: ImportParams, customs: CustomFields): void {
     throw invalid("match_on", "names a field twice");
 }
 
+/** The date of consent would be lost in silence where its column is also a field. */
+function checkDateColumn({ mapping, consent }: ImportParams): void {
+  const date = consent?.occurred_at_column;
+  if (date === undefined) return;
+  const field = Object.entries(mapping).find(([column]) => column.trim() === date.trim())?.[1];
+  if (field) throw invalid(`consent.${OCCURRED_AT}`, `the mapping gives this column to ${field} already`);
+}
+
 /** The file's columns under the mapping. Throws `invalid` when no row of it could be a player. */
 export function layoutOf(header: readonly string[], params: ImportParams, customs: CustomFields): Layout {
   const names = header.map((name) => name.trim().replaceAll("\0", "�").slice(0, 500));
   refuseForbidden(names);
-  const mapping = new Map(Object.entries(params.mapping).map(([column, name]) => [column.trim(), name]));
-  const occurred = params.consent?.occurred_at_column?.trim();
+  const find = columnFinder(names);
+  const mapping = new Map<string, string | null>();
+  const missing = new Map<string, string | null>();
+  for (const [column, name] of Object.entries(params.mapping)) {
+    const found = find(column);
+    for (const one of found) mapping.set(one, name);
+    if (found.length === 0) missing.set(column.trim(), name);
+  }
+  const date = params.consent?.occurred_at_column;
+  const dated = new Set(date === undefined ? [] : find(date));
+  if (date !== undefined && dated.size === 0) missing.set(date.trim(), OCCURRED_AT);
   const known = knownColumns(customs);
   const targets = names.map((name): Target | null => {
+    // A mapping of this column to null says that it is no field of a player.
+    if (dated.has(name)) return { kind: "occurred_at" };
     const mapped = mapping.get(name);
-    if (mapped !== undefined) return mapped === null ? null : readTarget(mapped, customs);
-    return name === occurred ? { kind: "occurred_at" } : known(name);
+    if (mapped === undefined) return known(name);
+    return mapped === null ? null : readTarget(mapped, customs);
   });
-  const dropped = new Set([...mapping].filter(([, name]) => name === null).map(([column]) => column));
-  const wanted = [...mapping.keys(), ...(occurred === undefined ? [] : [occurred])];
   refuseTwins(names, targets);
   refuseNobody(names, targets);
   return {
     header: names,
     targets,
-    ignored: names.filter((name, index) => targets[index] === null && !dropped.has(name)),
+    ignored: names.filter((name, index) => targets[index] === null && mapping.get(name) !== null),
     unknown: names.filter(
       (name, index) => targets[index] === null && (mapping.get(name) ?? name).startsWith("custom."),
     ),
-    missing: wanted.filter((name) => !names.includes(name)),
+    missing,
   };
+}
+
+/** The columns by a given name: the exact one, or else those of the same letters in any case. */
+function columnFinder(names: readonly string[]): (column: string) => string[] {
+  return (column) => {
+    const name = column.trim();
+    return names.includes(name) ? [name] : names.filter((one) => folded(one) === folded(name));
+  };
+}
+
+/** What the file lost by the names of its columns, in words. */
+export function columnWarnings({ header, missing, ignored }: Layout): string[] {
+  const shown = (names: readonly string[]) =>
+    `${names
+      .slice(0, 30)
+      .map((name) => name.slice(0, 60))
+      .join(", ")}${names.length > 30 ? ", …" : ""}`;
+  const needed = [...missing].filter(([, use]) => use !== null);
+  return [
+    ...needed.map(([column, use]) =>
+      use === OCCURRED_AT
+        ? `The file has no column ${column}, which occurred_at_column names. No consent of the file was recorded, because its date is unknown; a refusal was recorded with the time of the import. The columns are: ${shown(header)}.`
+        : `The file has no column ${column}, which the mapping gives to ${use}: nothing was read for it. The columns are: ${shown(header)}.`,
+    ),
+    ...(ignored.length > 0
+      ? [`Columns of no known field were not imported: ${shown(ignored)}. The mapping can name their fields.`]
+      : []),
+  ];
 }
 
 /**

@@ -203,7 +203,7 @@ test("a yes that is not recorded is counted in the summary, with the reason, als
   for (const dry_run of [true, false]) {
     const { job } = await imports.run({ ...file, dry_run });
     expect(job.summary).toMatchObject({
-      consents_not_recorded: { no_evidence: 4, no_address: 0 },
+      consents_not_recorded: { no_evidence: 4, no_address: 0, no_date: 0 },
       warnings: [expect.stringMatching(/^4 cells say yes to a channel.*no consent block/)],
     });
   }
@@ -215,12 +215,12 @@ test("a yes that is not recorded is counted in the summary, with the reason, als
   const { job } = await imports.run({ ...file, consent });
   expect(job.summary).toMatchObject({
     // Y3, whose email is none, is among the errors.
-    consents_not_recorded: { no_evidence: 0, no_address: 1 },
+    consents_not_recorded: { no_evidence: 0, no_address: 1, no_date: 0 },
     warnings: [expect.stringMatching(/^1 cell says yes .* no address/)],
   });
   const { job: quiet } = await imports.run({ csv: `${HEADER}\nY5,y5@example.com,yes\n`, mapping, consent });
   expect(quiet.summary).toMatchObject({
-    consents_not_recorded: { no_evidence: 0, no_address: 0 },
+    consents_not_recorded: { no_evidence: 0, no_address: 0, no_date: 0 },
     warnings: [],
   });
 });
