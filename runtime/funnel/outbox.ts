@@ -162,9 +162,27 @@ function eventRow({ type, object, previous }: PendingEvent) {
   };
 }
 
+/** Whether an active endpoint has subscribed to one of the events. */
+export async function isHeard(
+  transaction: Sql,
+  property: string,
+  types: readonly EventName[],
+): Promise<boolean> {
+  const wanted = types.flatMap(subscriptionsFor);
+  const [some] = await transaction<{ exists: boolean }[]>`select exists (${receivers(property, wanted)})`;
+  return some!.exists;
+}
+
+function receivers(property: string, wanted: readonly string[]): Fragment {
+  return sql`
+    select id as endpoint_id from webhook_endpoints
+    where property_id = ${property} and is_active and events && ${wanted}::text[]`;
+}
+
 /**
- * Writes one event for each row of a query with the one column `object` (jsonb), for set-based writers. The query
- * runs only when an active endpoint has subscribed. Answers the number of queued jobs.
+ * Writes one event for each row of a query, for set-based writers. Its column `object` (jsonb) is the event's object,
+ * and a column `previous` the former values. The query runs only when an active endpoint has subscribed. Answers the
+ * number of queued jobs.
  */
 export async function emitMany(
   transaction: Sql,
@@ -172,12 +190,9 @@ export async function emitMany(
   type: EventName,
   rows: Fragment,
 ): Promise<number> {
-  const receiver = sql`
-    select id as endpoint_id from webhook_endpoints
-    where property_id = ${property} and is_active and events && ${subscriptionsFor(type)}::text[]`;
-  const [some] = await transaction<{ exists: boolean }[]>`select exists (${receiver})`;
-  if (!some?.exists) return 0;
-  const event = sql`select uuid_v7() as id, jsonb_build_object('object', r.object) as data from (${rows}) r`;
+  if (!(await isHeard(transaction, property, [type]))) return 0;
+  const receiver = receivers(property, subscriptionsFor(type));
+  const event = sql`select uuid_v7() as id, to_jsonb(r) as data from (${rows}) r`;
   const stored = sql`
     insert into outbox (property_id, id, type, data)
     select ${property}::uuid, id, ${type}::text, data from event

@@ -130,6 +130,7 @@ export const WIDE_ROOMS: Readonly<Record<string, readonly string[]>> = {
     "listed-address.ts",
     "self-exclusion.ts",
     "sends-under-way.ts",
+    "suppression-events.ts",
     "suppressions.table.ts",
     "verdicts.ts",
   ],

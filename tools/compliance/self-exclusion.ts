@@ -4,6 +4,7 @@ import type { Row } from "#runtime/operation/table.ts";
 import { identityHash } from "#tools/people/identity.ts";
 import { CHANNELS } from "./channels.ts";
 import { stopSends } from "./sends-under-way.ts";
+import { announceSuppressed, WRITTEN, type WrittenSuppression } from "./suppression-events.ts";
 
 export interface Exclusion {
   identity: { first_name: string; last_name: string; birth_date: string } | null;
@@ -61,20 +62,19 @@ export async function suppressAddressesOf(
 }
 
 /** Two exclusions of one address end at the later time; an exclusion without an end is the latest. */
-async function suppressExcluded(
-  { sql, property }: Context,
-  hashes: Buffer[],
-  endsAt: string | null,
-): Promise<void> {
+async function suppressExcluded(context: Context, hashes: Buffer[], endsAt: string | null): Promise<void> {
   if (hashes.length === 0) return;
-  await sql`
+  const { sql, property } = context;
+  const written = await sql<WrittenSuppression[]>`
     insert into suppressions (property_id, id, channel, address_hash, reason, source, expires_at)
     select ${property.id}, uuid_v7(), 'all', h, 'self_excluded', 'self_exclusion', ${endsAt}
     from unnest(${arrayLiteral(hashes)}::bytea[]) as h
     on conflict (property_id, address_hash, channel, reason) where lifted_at is null
     do update set updated_at = excluded.updated_at,
       expires_at = nullif(greatest(coalesce(suppressions.expires_at, 'infinity'),
-        coalesce(excluded.expires_at, 'infinity')), 'infinity')`;
+        coalesce(excluded.expires_at, 'infinity')), 'infinity')
+    returning ${WRITTEN}`;
+  announceSuppressed(context, written);
 }
 
 /** Players with the same name and date of birth. The index by date leaves few; names are compared as hashes. */

@@ -3,6 +3,11 @@ import type { Context } from "#runtime/operation/context.ts";
 import type { Channel } from "#tools/compliance/channels.ts";
 import { keptAddress, type ListedAddress } from "#tools/compliance/listed-address.ts";
 import { stopSends } from "#tools/compliance/sends-under-way.ts";
+import {
+  announceSuppressed,
+  WRITTEN,
+  type WrittenSuppression,
+} from "#tools/compliance/suppression-events.ts";
 import type { SuppressionReason } from "#tools/compliance/suppressions.table.ts";
 import { addressHash } from "#tools/people/address.ts";
 import { type LedgerRow, record } from "./ledger.ts";
@@ -151,7 +156,7 @@ async function suppress(context: Context, revocation: Revocation, rows: LedgerRo
       address: null,
     })),
   ];
-  await sql`
+  const written = await sql<WrittenSuppression[]>`
     insert into suppressions (property_id, id, channel, address, address_hash, reason, source, player_id)
     select ${property.id}, uuid_v7(), w.channel,
       coalesce(w.address, case w.channel when 'email' then p.email when 'push' then null else p.phone end),
@@ -167,7 +172,9 @@ async function suppress(context: Context, revocation: Revocation, rows: LedgerRo
     order by w.hash, w.channel
     on conflict (property_id, address_hash, channel, reason) where lifted_at is null
     do update set expires_at = null, address = coalesce(suppressions.address, excluded.address),
-      player_id = coalesce(suppressions.player_id, excluded.player_id), updated_at = excluded.updated_at`;
+      player_id = coalesce(suppressions.player_id, excluded.player_id), updated_at = excluded.updated_at
+    returning ${WRITTEN}`;
+  announceSuppressed(context, written);
 }
 
 function reasonOf(method: Revocation["method"]): SuppressionReason {

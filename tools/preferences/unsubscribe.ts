@@ -2,6 +2,11 @@ import { z } from "zod";
 import { one } from "#runtime/faults.ts";
 import type { Context, Tenant } from "#runtime/operation/context.ts";
 import { tool } from "#runtime/operation/operation.ts";
+import {
+  announceSuppressed,
+  WRITTEN,
+  type WrittenSuppression,
+} from "#tools/compliance/suppression-events.ts";
 import { revoke } from "#tools/consent/revoke.ts";
 
 const METHODS = ["one_click", "preference_page"] as const;
@@ -108,12 +113,15 @@ async function findRecipient({ sql, property }: Context, sendId: string): Promis
 }
 
 /** Only the hash remains of an address that no player has any more. */
-async function suppressHash({ sql, property }: Context, hash: Buffer): Promise<void> {
-  await sql`
+async function suppressHash(context: Context, hash: Buffer): Promise<void> {
+  const { sql, property } = context;
+  const written = await sql<WrittenSuppression[]>`
     insert into suppressions (property_id, channel, address_hash, reason, source)
     values (${property.id}, 'email', ${hash}, 'unsubscribed', 'unsubscribe_link')
     on conflict (property_id, address_hash, channel, reason) where lifted_at is null
-    do update set expires_at = null, updated_at = excluded.updated_at`;
+    do update set expires_at = null, updated_at = excluded.updated_at
+    returning ${WRITTEN}`;
+  announceSuppressed(context, written);
 }
 
 async function mark(

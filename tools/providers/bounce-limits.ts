@@ -1,6 +1,11 @@
 import { byteaLiteral } from "#db/types.ts";
 import type { Context, Tenant } from "#runtime/operation/context.ts";
 import { cancelOpenSends } from "#tools/compliance/sends-under-way.ts";
+import {
+  announceSuppressed,
+  WRITTEN,
+  type WrittenSuppression,
+} from "#tools/compliance/suppression-events.ts";
 import { revoke, revokedWith } from "#tools/consent/revoke.ts";
 import { ADDRESS_COLUMNS } from "#tools/people/address.ts";
 import type { VendorChannel } from "./provider.ts";
@@ -86,7 +91,7 @@ async function suppress(
     const cause = counted.find(({ hash }) => hash === one.hash);
     return { ...one, player_id: cause?.playerId ?? null, campaign_id: cause?.campaignId ?? null };
   });
-  const suppressed = await sql<{ fresh: boolean }[]>`
+  const suppressed = await sql<WrittenSuppression[]>`
     insert into suppressions (property_id, id, channel, address, address_hash, reason, source, campaign_id, player_id)
     select ${property.id}, uuid_v7(), ${channel}, address, decode(hash, 'hex'), reason, ${source}, campaign_id, player_id
     from jsonb_to_recordset(${rows}::jsonb)
@@ -94,8 +99,8 @@ async function suppress(
     order by hash, reason
     on conflict (property_id, address_hash, channel, reason) where lifted_at is null
     do update set expires_at = null, updated_at = excluded.updated_at
-    returning id, channel, reason, source, campaign_id, player_id, xmax = 0 as fresh`;
-  for (const { fresh, ...suppression } of suppressed) if (fresh) emit("player.suppressed", suppression);
+    returning ${WRITTEN}`;
+  announceSuppressed({ emit }, suppressed);
   const players = await playersWith({ sql, property }, channel, rows);
   await cancelOpenSends({ sql, property }, players, [channel], "suppressed");
 }

@@ -1,5 +1,10 @@
 import type { Context } from "#runtime/operation/context.ts";
 import { keptAddress, type ListedAddress } from "#tools/compliance/listed-address.ts";
+import {
+  announceSuppressed,
+  WRITTEN,
+  type WrittenSuppression,
+} from "#tools/compliance/suppression-events.ts";
 import { revokedWith } from "#tools/consent/revoke.ts";
 
 export const REVIEW_DECISIONS = ["revoke", "release"] as const;
@@ -15,13 +20,15 @@ export async function hold(
 ): Promise<void> {
   const { sql, property } = context;
   const address = await keptAddress(context, sender);
-  await sql`
+  const written = await sql<WrittenSuppression[]>`
     insert into suppressions (property_id, id, channel, address, address_hash, reason, source, player_id)
     select ${property.id}, uuid_v7(), w.channel, ${address}, ${sender.hash}, 'needs_review', ${source}, m.player_id
     from jsonb_array_elements_text(${revokedWith(context, "sms")}::jsonb) as w(channel)
     left join inbound_messages m on m.property_id = ${property.id} and m.id = ${messageId}
     on conflict (property_id, address_hash, channel, reason) where lifted_at is null
-    do update set source = excluded.source, updated_at = excluded.updated_at`;
+    do update set source = excluded.source, updated_at = excluded.updated_at
+    returning ${WRITTEN}`;
+  announceSuppressed(context, written);
 }
 
 /** Closes a message's review, or all of the number's, and lifts the hold once none is open. */

@@ -81,7 +81,8 @@ export async function writeConsents(
   const ledger = entries.map((one) => ledgerRow(property, evidence, requester, one, clock!.now));
   await appendConsents(sql, ledger);
   await refreshConsents(sql, property, [...new Set(ledger.map((entry) => entry.player_id))]);
-  await announce(context, ledger);
+  await announce(context, ledger, "granted");
+  await announce(context, ledger, "denied");
   return left;
 }
 
@@ -240,17 +241,21 @@ function ledgerRow(
   };
 }
 
-/** Emits the same event for each refusal as `consent_record` does. */
-async function announce({ sql, property }: Context, ledger: readonly LedgerRow[]): Promise<void> {
-  const denied = ledger.filter(({ consent_given: given }) => !given).map(({ id }) => ({ id }));
-  if (denied.length === 0) return;
+/** Emits the same event for each row as `consent_record` does. */
+async function announce(
+  { sql, property }: Context,
+  ledger: readonly LedgerRow[],
+  action: "granted" | "denied",
+): Promise<void> {
+  const rows = ledger.filter((row) => row.action === action).map(({ id }) => ({ id }));
+  if (rows.length === 0) return;
   await emitMany(
     sql,
     property.id,
-    "consent.denied",
+    `consent.${action}`,
     sql`select to_jsonb(v) as object from (
       select c.id, c.player_id, c.channel, c.action, c.consent_source, c.consent_version, c.occurred_at
-      from jsonb_to_recordset(${denied}::jsonb) as d(id uuid)
+      from jsonb_to_recordset(${rows}::jsonb) as d(id uuid)
       join consent_records c on c.property_id = ${property.id} and c.id = d.id) v`,
   );
 }

@@ -3,6 +3,7 @@ import { emitMany } from "#runtime/funnel/outbox.ts";
 import type { Context } from "#runtime/operation/context.ts";
 import type { ImportParams } from "#tools/imports/job/import-job.ts";
 import refreshSegment from "#tools/segments/refresh-segment.job.ts";
+import { announced, announceExcluded } from "./player-events.ts";
 import { KEPT_STATUSES, type StagedRows } from "./verdicts.ts";
 
 const SPECIAL = new Set(["player_id", "status", "tags", "custom"]);
@@ -18,8 +19,10 @@ export async function writePlayers(
   staged: StagedRows,
 ): Promise<{ created: number; updated: number }> {
   const plain = staged.columns.filter((name) => !SPECIAL.has(name));
-  const updated = staged.existing > 0 ? await updatePlayers(context, jobId, params, plain) : 0;
+  const updated =
+    staged.existing > 0 ? await announced(context, () => updatePlayers(context, jobId, params, plain)) : 0;
   const created = await createPlayers(context, jobId, params, plain);
+  await announceExcluded(context);
   if (params.segment_id) await joinSegment(context, params.segment_id);
   return { created, updated };
 }

@@ -1,3 +1,4 @@
+import { emitMany } from "#runtime/funnel/outbox.ts";
 import type { Context } from "#runtime/operation/context.ts";
 import type { Channel } from "#tools/compliance/channels.ts";
 import type { Staged } from "#tools/imports/read/rows.ts";
@@ -18,7 +19,7 @@ export async function suppressRefused(context: Context, rows: readonly Staged[])
   );
   if (bars.length === 0) return;
   // "offset 0" makes the planner look each address up by itself, whatever cost it estimates.
-  await sql`
+  const written = await sql<{ id: string }[]>`
     with bars as materialized (
       select distinct channel, address, decode(hash, 'hex') as hash
       from jsonb_to_recordset(${bars}::jsonb) as r(channel text, address text, hash text)
@@ -31,7 +32,18 @@ export async function suppressRefused(context: Context, rows: readonly Staged[])
       where e.property_id = ${property.id} and e.address_hash = b.hash and e.reason = 'erased'
         and e.lifted_at is null offset 0)
     order by b.hash, b.channel
-    on conflict (property_id, address_hash, channel, reason) where lifted_at is null do nothing`;
+    on conflict (property_id, address_hash, channel, reason) where lifted_at is null do nothing
+    returning id`;
+  const ids = written.map(({ id }) => ({ id }));
+  await emitMany(
+    sql,
+    property.id,
+    "player.suppressed",
+    sql`select to_jsonb(v) as object from (
+      select s.id, s.channel, s.reason, s.campaign_id, s.player_id
+      from jsonb_to_recordset(${ids}::jsonb) as w(id uuid)
+      join suppressions s on s.property_id = ${property.id} and s.id = w.id) v`,
+  );
 }
 
 function addressFor(
