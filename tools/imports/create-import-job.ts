@@ -1,4 +1,5 @@
 import { randomUUIDv7 } from "node:crypto";
+import { isDeepStrictEqual } from "node:util";
 import { z } from "zod";
 import { csvLine, safeCell } from "#db/stream/csv.ts";
 import { Fault, invalid } from "#runtime/faults.ts";
@@ -17,6 +18,8 @@ import { checkParams } from "./read/layout.ts";
 import { storeFile } from "./upload.ts";
 
 const MOST_COLUMNS = 500;
+/** The form of the file that rows are written into. */
+const AS_WRITTEN = { delimiter: ",", has_header: true, encoding: "utf-8" } as const;
 
 export default tool({
   name: "create_import_job",
@@ -30,7 +33,12 @@ export default tool({
     type: z.literal("player_import").default("player_import").describe("The only supported kind"),
     csv: z.string().optional().describe("The file's text. Give exactly one of csv, rows and upload_id"),
     rows: z.array(z.record(z.string(), z.unknown())).optional().describe("Objects by column name"),
-    upload_id: z.uuid().optional().describe("The file of a dry run, from get_import_job"),
+    upload_id: z
+      .uuid()
+      .optional()
+      .describe(
+        "The file of a dry run, from get_import_job. It is imported with the dry run's mapping, consent and other parameters, except those that this call gives",
+      ),
     ...params,
   },
   output: viewOf(importJobs),
@@ -38,13 +46,14 @@ export default tool({
   faults: ["invalid", "not_found", "conflict", "too_large"],
   crud: { table: importJobs, verb: "create" },
   upload: ["csv", "rows", "upload_id"],
-  async handler(context, { type, csv, rows, upload_id, ...given }) {
+  async handler(context, { type, csv, rows, upload_id, ...own }) {
     if ([csv, rows, upload_id].filter((one) => one !== undefined).length !== 1) {
       throw invalid("csv", "give exactly one of csv, rows and upload_id");
     }
+    const given = upload_id ? await withDryRun(context, upload_id, own) : own;
     const asRows = rows !== undefined;
     const settings: ImportParams = asRows
-      ? { ...given, delimiter: ",", has_header: true, encoding: "utf-8" }
+      ? { ...given, ...AS_WRITTEN, ...(given.decimal === "auto" && { decimal: "." }) }
       : given;
     const customs = await customFields(context);
     checkParams(settings, customs);
@@ -93,6 +102,24 @@ async function checkSegment({ sql, property }: Context, segmentId: string | unde
   if (!segment) throw new Fault("not_found", { message: "segment_id: no such segment. See list_segments." });
   if (segment.type !== "static")
     throw invalid("segment_id", "is a dynamic segment; only a static one takes members");
+}
+
+const DEFAULTS = z.object(params).parse({});
+
+/** The parameters of the file's dry run, where the call leaves them at their defaults. */
+async function withDryRun(
+  { sql, property }: Context,
+  uploadId: string,
+  given: ImportParams,
+): Promise<ImportParams> {
+  const [dry] = await sql<{ params: ImportParams }[]>`
+    select params from import_jobs
+    where property_id = ${property.id} and upload_id = ${uploadId} and status = 'completed'`;
+  if (!dry) return given;
+  const changed = Object.entries(given).filter(
+    ([name, value]) => !isDeepStrictEqual(value, DEFAULTS[name as keyof ImportParams]),
+  );
+  return { ...dry.params, dry_run: given.dry_run, ...Object.fromEntries(changed) };
 }
 
 /** Uses the stored file of a dry run. */

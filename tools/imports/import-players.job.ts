@@ -5,7 +5,7 @@ import { type CustomFields, customFields } from "#tools/custom-fields/values.ts"
 import { endJob, transactAgain } from "#tools/jobs/async-job.ts";
 import { failImport } from "./fail-import.ts";
 import importJobs from "./import-jobs.table.ts";
-import { type Unrecorded, warningsOf } from "./job/choices.ts";
+import { tierWarnings, type Unrecorded, warningsOf } from "./job/choices.ts";
 import { type ImportJob, ImportPlayers } from "./job/import-job.ts";
 import { MOST_ROWS, records, type Survey, survey } from "./read/csv.ts";
 import { seenIdentities } from "./read/identity-set.ts";
@@ -53,16 +53,19 @@ async function run(context: JobContext, importJob: ImportJob): Promise<void> {
   const found = await survey(file(), importJob.params);
   checkLength(found.rows);
   const about = await context.transact(async (inner) => {
-    const [row] = await inner.sql<{ now: number }[]>`
+    const [row] = await inner.sql<{ now: number; tiers: string[] }[]>`
       with counted as (
         update import_jobs set total = greatest(${found.rows}::int, processed), updated_at = now()
         where property_id = ${inner.property.id} and id = ${importJob.id}
         returning 1)
-      select extract(epoch from now())::double precision * 1000 as now from counted`;
-    return { property: inner.property, customs: await customFields(inner), now: row!.now };
+      select extract(epoch from now())::double precision * 1000 as now,
+        (select tiers from properties where id = ${inner.property.id}) as tiers
+      from counted`;
+    const { now, tiers } = row!;
+    return { property: inner.property, customs: await customFields(inner), now, known: tiers };
   });
   const most = Math.max(FEWEST_RECORDS, Math.floor(BATCH_RECORDS / context.attempt));
-  const read = fileReader(importJob, about, most);
+  const read = fileReader(importJob, { ...about, decimal: found.decimal }, most);
   const hasGrown = growthWatch();
   let writing: Promise<boolean> = Promise.resolve(true);
   try {
@@ -82,7 +85,7 @@ async function run(context: JobContext, importJob: ImportJob): Promise<void> {
   } finally {
     await writing.catch(() => {});
   }
-  if (await writing) await complete(context, importJob, found, read);
+  if (await writing) await complete(context, importJob, found, read, about.known);
 }
 
 function checkLength(rows: number): void {
@@ -93,12 +96,13 @@ function checkLength(rows: number): void {
 /** The batches that are not written yet. Written ones are read again for their identities. */
 function fileReader(
   importJob: ImportJob,
-  about: Pick<Reading, "property" | "customs" | "now">,
+  about: Pick<Reading, "property" | "customs" | "now" | "decimal">,
   most: number,
 ) {
   const { params, processed } = importJob;
   const { customs } = about;
   let layout: Layout | null = null;
+  const tiers = new Map<string, number>();
   const unrecorded: Unrecorded = { no_evidence: 0, no_address: 0, no_date: 0 };
   async function* batches(file: AsyncIterable<string[]>): AsyncGenerator<{ layout: Layout; batch: Batch }> {
     const seen = seenIdentities();
@@ -110,7 +114,7 @@ function fileReader(
       if (!layout || !readRow) {
         const header = params.has_header ? cells : cells.map((_cell, index) => String(index + 1));
         layout = layoutOf(header, params, customs);
-        readRow = rowReader({ layout, params, seen, unrecorded, ...about });
+        readRow = rowReader({ layout, params, seen, unrecorded, tiers, ...about });
         if (params.has_header) continue;
       }
       checkLength(++row);
@@ -130,7 +134,7 @@ function fileReader(
     }
     if (layout && batch.records > 0) yield { layout, batch };
   }
-  return Object.assign(batches, { layout: () => layout, unrecorded });
+  return Object.assign(batches, { layout: () => layout, unrecorded, tiers });
 }
 
 function emptyBatch(after: number, customs: CustomFields): Batch {
@@ -153,17 +157,23 @@ async function complete(
   context: JobContext,
   importJob: ImportJob,
   found: Survey,
-  read: Pick<ReturnType<typeof fileReader>, "layout" | "unrecorded">,
+  read: Pick<ReturnType<typeof fileReader>, "layout" | "unrecorded" | "tiers">,
+  knownTiers: readonly string[],
 ): Promise<void> {
   const layout = read.layout();
   const summary = {
     delimiter: found.delimiter,
     encoding: found.encoding,
+    decimal: found.decimal === "unknown" ? null : found.decimal.slice(-1),
     columns: layout?.header ?? [],
     ignored_columns: layout?.ignored ?? [],
     missing_columns: [...(layout?.missing.keys() ?? [])],
     consents_not_recorded: read.unrecorded,
-    warnings: [...(layout ? columnWarnings(layout) : []), ...warningsOf(read.unrecorded)],
+    warnings: [
+      ...(layout ? columnWarnings(layout) : []),
+      ...warningsOf(read.unrecorded),
+      ...tierWarnings(read.tiers, knownTiers),
+    ],
     dry_run: importJob.params.dry_run,
   };
   await context.transact(async (inner) => {

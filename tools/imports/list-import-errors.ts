@@ -1,10 +1,11 @@
 import { z } from "zod";
+import type { Tenant } from "#runtime/operation/context.ts";
 import { tool } from "#runtime/operation/operation.ts";
 import { checkJob } from "#tools/jobs/async-job.ts";
 import { pageOf, paging, positionIn } from "#tools/jobs/positions.ts";
 import exportImportErrors from "./export-import-errors.ts";
 import importJobs from "./import-jobs.table.ts";
-import { RowErrorView } from "./job/row-error.ts";
+import { ErrorGroupView, RowErrorView } from "./job/row-error.ts";
 
 export default tool({
   name: "list_import_errors",
@@ -16,12 +17,20 @@ export default tool({
   beneath: { table: importJobs, name: "errors", csv: exportImportErrors },
   input: {
     id: z.uuid().describe("The import job's id, from list_import_jobs"),
+    group: z
+      .boolean()
+      .default(false)
+      .describe("Answers the errors by column and reason, with counts and examples, the most frequent first"),
     ...paging,
   },
-  output: z.array(RowErrorView),
+  output: z.array(z.union([RowErrorView, ErrorGroupView])),
   faults: ["invalid", "not_found"],
-  async handler(context, { id, limit, offset, cursor, count }) {
+  async handler(context, { id, group, limit, offset, cursor, count }) {
     const { sql, property } = context;
+    if (group) {
+      await checkJob(context, importJobs, id);
+      return groupsOf(context, id, limit);
+    }
     const after = positionIn(cursor, offset, 2);
     const rows = await sql<(RowErrorView & { seq: number })[]>`
       select row, "column", code, message, value, original_row, seq from import_errors
@@ -38,3 +47,18 @@ export default tool({
     return page.map(({ seq: _, ...error }) => error);
   },
 });
+
+const SHOWN = 3;
+
+/** At most one group for each column and reason, so they are not paged. */
+async function groupsOf({ sql, property }: Tenant, id: string, limit: number): Promise<ErrorGroupView[]> {
+  const groups = await sql<ErrorGroupView[]>`
+    select "column", code, count(*)::int as count, (array_agg(message order by row, seq))[1] as message,
+      (array_agg(row order by row, seq))[1:${SHOWN}::int] as first_rows,
+      coalesce((array_agg(value order by row, seq) filter (where value is not null))[1:${SHOWN}::int], '{}') as examples
+    from import_errors
+    where property_id = ${property.id} and job_id = ${id}
+    group by "column", code
+    order by count desc, min(row), min(seq), "column" limit ${limit}`;
+  return groups.map((group) => ({ ...group, examples: [...new Set(group.examples)] }));
+}

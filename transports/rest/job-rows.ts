@@ -1,7 +1,9 @@
+import type { z } from "zod";
 import { invalid } from "#runtime/faults.ts";
 import { invoke } from "#runtime/funnel/invoke.ts";
 import type { Service } from "#runtime/funnel/service.ts";
 import type { Catalog } from "#runtime/operation/catalog.ts";
+import { kindOf } from "#runtime/operation/field-kind.ts";
 import type { Operation } from "#runtime/operation/operation.ts";
 import { pathBeneath } from "#runtime/operation/rest-paths.ts";
 import type { AdmissionControl } from "#transports/http/admission.ts";
@@ -35,9 +37,14 @@ async function listRows(
   const wants = preferences(c);
   refuseOptions(query, new Set(["format", ...Object.keys(list.input.omit({ id: true, count: true }).shape)]));
   const { format, ...page } = Object.fromEntries(query);
+  const read = (name: string, value: string) => {
+    const isSwitch = kindOf(list.input.shape[name] as z.ZodType) === "boolean";
+    return isSwitch && (value === "true" || value === "false") ? value === "true" : value;
+  };
   if (format !== undefined && format !== "json" && format !== "csv")
     throw invalid("format", "must be json or csv");
-  const input = { ...page, id: c.req.param("id") };
+  const given = Object.entries(page).map(([name, value]) => [name, read(name, value)]);
+  const input = { ...Object.fromEntries(given), id: c.req.param("id") };
   const asCsv = format === "csv" || (format === undefined && wants.csv);
   if (asCsv) return answerFile(request, await invoke(service, csv, call, input));
   const count = wants.count !== undefined;

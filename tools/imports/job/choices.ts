@@ -81,6 +81,17 @@ function cellsSay(count: number): string {
   return count === 1 ? "1 cell says" : `${count} cells say`;
 }
 
+/** Names the tiers of the file that the property does not have. */
+export function tierWarnings(given: ReadonlyMap<string, number>, known: readonly string[]): string[] {
+  const unknown = [...given].filter(([tier]) => !known.includes(tier));
+  if (unknown.length === 0) return [];
+  const shown = unknown.slice(0, 10).map(([tier, rows]) => `${tier} (${rows})`);
+  const more = unknown.length > shown.length ? ` and ${unknown.length - shown.length} more` : "";
+  return [
+    `The property does not have these tiers, with their rows: ${shown.join(", ")}${more}. They were imported as they are. Its tiers are: ${known.join(", ")}.`,
+  ];
+}
+
 /** The row's own choices, and the grants of the consent block. */
 function wantedBy({ consents }: Cells, evidence: Evidence): Map<Channel, boolean> {
   const granted = (evidence?.channel ?? []).map((channel): [Channel, boolean] => [channel, true]);

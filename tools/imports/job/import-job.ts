@@ -33,6 +33,18 @@ export const params = {
     .enum(["auto", "utf-8", "utf-16le", "latin1", "windows-1252"])
     .default("auto")
     .describe("The encoding of the file's text"),
+  decimal: z
+    .enum(["auto", ".", ","])
+    .default("auto")
+    .describe(
+      "The decimal sign. auto refuses a number with two readings, such as 1.234 in a file with semicolons",
+    ),
+  date_format: z
+    .enum(["auto", "dmy", "mdy", "ymd"])
+    .default("auto")
+    .describe(
+      "The order of day, month and year. auto reads 2026-01-31 and 31.01.2026, and refuses 03/04/2026",
+    ),
   default_country: z
     .string()
     .refine(isCountry, "must be the ISO 3166 code of a country, such as US")

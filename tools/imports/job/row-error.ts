@@ -33,3 +33,14 @@ export const RowErrorView = z.object({
     .describe("The cells by column name, in the order of the file; missing cells are empty"),
 });
 export type RowErrorView = z.output<typeof RowErrorView>;
+
+/** The errors of one column for one reason. */
+export const ErrorGroupView = z.object({
+  column: z.string().nullable(),
+  code: z.enum(ROW_ERRORS),
+  count: z.int(),
+  message: z.string().describe("Of the first row"),
+  first_rows: z.array(z.int()),
+  examples: z.array(z.string()).describe("Different values"),
+});
+export type ErrorGroupView = z.output<typeof ErrorGroupView>;

@@ -3,6 +3,7 @@ import { type Info, parse } from "csv-parse";
 import { errorCode } from "#db/connection/error-code.ts";
 import { Fault } from "#runtime/faults.ts";
 import type { ImportParams } from "#tools/imports/job/import-job.ts";
+import { type DecimalSign, decimalSignOf } from "./numbers.ts";
 
 export const MOST_ROWS = 1_000_000;
 const MOST_RECORD = 2 * 1_048_576;
@@ -16,6 +17,7 @@ export interface Survey {
   /** A label of the Encoding Standard. */
   encoding: string;
   delimiter: string;
+  decimal: DecimalSign;
   /** Records without the header, as far as line ends and quotes tell. */
   rows: number;
 }
@@ -23,7 +25,7 @@ export interface Survey {
 /** Scans the whole file once: its encoding, delimiter and length. Throws `invalid` on an empty file. */
 export async function survey(
   file: Bytes,
-  params: Pick<ImportParams, "encoding" | "delimiter" | "has_header">,
+  params: Pick<ImportParams, "encoding" | "delimiter" | "decimal" | "has_header">,
 ): Promise<Survey> {
   let head = Buffer.alloc(0);
   let lines = 0;
@@ -52,10 +54,11 @@ export async function survey(
   }
   if (head.length === 0) throw new Fault("invalid", { message: "The file is empty." });
   const encoding = encodingOf(params.encoding, head, utf8.isValid());
-  const delimiter =
-    params.delimiter === "auto" ? delimiterOf(new TextDecoder(encoding).decode(head)) : params.delimiter;
+  const text = new TextDecoder(encoding).decode(head);
+  const delimiter = params.delimiter === "auto" ? delimiterOf(text) : params.delimiter;
+  const decimal = decimalSignOf(params.decimal, text, delimiter);
   const records = lines + (content ? 1 : 0);
-  return { encoding, delimiter, rows: Math.max(0, records - (params.has_header ? 1 : 0)) };
+  return { encoding, delimiter, decimal, rows: Math.max(0, records - (params.has_header ? 1 : 0)) };
 }
 
 function utf8Check() {

@@ -1,4 +1,3 @@
-import { isDay } from "#db/text.ts";
 import {
   type CustomField,
   type CustomFields,
@@ -7,39 +6,40 @@ import {
   unknownField,
   wanted,
 } from "#tools/custom-fields/values.ts";
-import { moment, number, parsed, textsOf } from "./fields.ts";
-
-const YES = new Set(["yes", "true", "1", "y", "on"]);
-const NO = new Set(["no", "false", "0", "n", "off"]);
+import { moment, type Notation, number, parsed, readDay, textsOf, type Unsure } from "./fields.ts";
+import { readWord } from "./words.ts";
 
 /** A cell's text as the field's value, or the reason why it is not one. */
 export function readCustomCell(
   fields: CustomFields,
   key: string,
   text: string,
+  file: Notation,
 ): { value: unknown } | { wrong: string } {
   const field = fields.get(key);
   if (!field) return { wrong: unknownField(fields) };
-  const value = READ[field.type](text, field);
+  const value = READ[field.type](text, file, field);
+  if (isUnsure(value)) return { wrong: value.unsure };
   return value === undefined ? { wrong: `must be ${wanted(field)}` } : fitCustom(fields, key, value);
 }
 
-const READ: Record<CustomType, (text: string, field: CustomField) => unknown> = {
+const READ: Record<CustomType, (text: string, file: Notation, field: CustomField) => unknown> = {
   text: (text) => text,
-  number: (text) => {
-    const read = number.read(text);
-    return read === null ? undefined : Number(read);
+  number: (text, file) => {
+    const read = number.read(text, file);
+    return typeof read === "string" ? Number(read) : (read ?? undefined);
   },
-  boolean: (text) => {
-    const word = text.toLowerCase();
-    return YES.has(word) ? true : NO.has(word) ? false : undefined;
-  },
-  date: (text) => (isDay(text) ? text : undefined),
-  datetime: (text) => moment.read(text) ?? undefined,
-  enum: (text, { enum_values: values }) =>
+  boolean: (text) => readWord(text) ?? undefined,
+  date: (text, file) => readDay(text, file) ?? undefined,
+  datetime: (text, file) => moment.read(text, file) ?? undefined,
+  enum: (text, _, { enum_values: values }) =>
     values.find((one) => one === text) ?? values.find((one) => one.toLowerCase() === text.toLowerCase()),
   text_list: (text) => textsOf(text) ?? undefined,
 };
+
+function isUnsure(value: unknown): value is Unsure {
+  return typeof value === "object" && value !== null && "unsure" in value;
+}
 
 /** The object in a column that holds all custom values in one cell, without its null values. */
 export function readCustoms(

@@ -4,6 +4,8 @@ import { isPast } from "#runtime/operation/columns.ts";
 import { isCountry, languageOf, stateOf } from "#tools/people/places.ts";
 import { FREE_STATUSES, PLAYER_STATUSES } from "#tools/people/statuses.ts";
 import { isBirthDate, isTimeZone, MOST_CHARACTERS, MOST_TAG, MOST_TAGS } from "#tools/players/rules.ts";
+import { type DateOrder, UNCLEAR, withIsoDay } from "./dates.ts";
+import { AMBIGUOUS, type DecimalSign, readNumber } from "./numbers.ts";
 
 /** A player's field in a file. */
 export interface Field {
@@ -12,15 +14,23 @@ export interface Field {
   /** The rule for the value, as an error message ends. */
   wants: string;
   /**
-   * The text in a form that PostgreSQL always accepts, or null when it does not fit. Not empty, trimmed. `now` is in
-   * milliseconds.
+   * The text in a form that PostgreSQL always accepts, or null when it does not fit. A text with two meanings is
+   * refused with the reason. Not empty, trimmed.
    */
-  read(text: string, now: number): string | null;
+  read(text: string, file: Notation): string | Unsure | null;
 }
 
-/** A field whose reading does not depend on the time. */
-interface Timeless extends Field {
-  read(text: string): string | null;
+/** How a file writes numbers and dates, and the time of reading it. */
+export interface Notation {
+  decimal: DecimalSign;
+  dates: DateOrder;
+  /** Milliseconds. */
+  now: number;
+}
+
+/** The reason for reading no value, as an error message ends. */
+export interface Unsure {
+  unsure: string;
 }
 
 const text = (column: keyof typeof MOST_CHARACTERS): Field => ({
@@ -29,36 +39,44 @@ const text = (column: keyof typeof MOST_CHARACTERS): Field => ({
   read: (value) => (value.length <= MOST_CHARACTERS[column] ? value : null),
 });
 
-const NUMBER = /^-?\$?(\d+|\d{1,3}(,\d{3})+)(\.\d+)?$/;
-
-/** A number, with or without a dollar sign and thousands. */
-export const number: Timeless = {
+/** A number, with or without a currency and thousands. */
+export const number: Field = {
   type: "double precision",
   wants: "a number such as 1250.5 or $1,250.50",
-  read: (value) => {
-    if (!NUMBER.test(value)) return readPlainNumber(value);
-    return readPlainNumber(value.replace(/[$,]/g, ""));
+  read: (value, { decimal }) => {
+    const read = readNumber(value, decimal);
+    return read === AMBIGUOUS ? { unsure: `is ambiguous: ${value} has two readings. ${SAY_DECIMAL}` } : read;
   },
 };
 
-function readPlainNumber(value: string): string | null {
-  if (!/^-?\d+(\.\d+)?(e[+-]?\d{1,3})?$/i.test(value)) return null;
-  const parsed = Number(value);
-  return Number.isFinite(parsed) ? String(parsed) : null;
+const SAY_DECIMAL = 'Import again with decimal "," or "."';
+const SAY_DATES = "Import again with date_format dmy or mdy";
+const UNSURE_DATE: Unsure = { unsure: `is ambiguous: day and month could be either. ${SAY_DATES}` };
+
+/** A day of the calendar as ISO 8601. */
+export function readDay(value: string, { dates }: Notation): string | Unsure | null {
+  const day = withIsoDay(value, dates);
+  if (day === UNCLEAR) return UNSURE_DATE;
+  return day !== null && isDay(day) ? day : null;
 }
 
 const birthDate: Field = {
   type: "date",
   wants: "a date such as 1980-12-31, from 1900 to today",
-  read: (value, now) => (isDay(value) && isBirthDate(value, now) ? value : null),
+  read: (value, file) => {
+    const day = readDay(value, file);
+    return typeof day !== "string" || isBirthDate(day, file.now) ? day : null;
+  },
 };
 
 /** A time as ISO 8601 in UTC; a date is its first moment, and a time without a zone is UTC. */
-export const moment: Timeless = {
+export const moment: Field = {
   type: "timestamptz",
   wants: "a time such as 2026-01-31T18:00:00Z, from 1900 to 2100",
-  read: (value) => {
-    const read = readTime(value);
+  read: (given, { dates }) => {
+    const value = withIsoDay(given, dates);
+    if (value === UNCLEAR) return UNSURE_DATE;
+    const read = readTime(value ?? given);
     return read && inCentury(`${read.clock}${read.offset ?? "Z"}`);
   },
 };
@@ -78,11 +96,13 @@ const FARTHEST_AHEAD = 14 * 3_600_000;
 const pastMoment: Field = {
   type: "timestamptz",
   wants: "a time such as 2026-01-31T18:00:00Z, from 1900 to now",
-  read: (value, now) => {
-    const time = moment.read(value);
+  read: (value, file) => {
+    const time = moment.read(value, file);
+    const iso = withIsoDay(value, file.dates);
     // Without an offset it may be a day whose midnight has come where it was written.
-    const latest = readTime(value)?.offset == null ? now + FARTHEST_AHEAD : now;
-    return time !== null && isPast(time, latest) ? time : null;
+    const isLocal = readTime(typeof iso === "string" ? iso : value)?.offset == null;
+    const latest = isLocal ? file.now + FARTHEST_AHEAD : file.now;
+    return typeof time !== "string" || isPast(time, latest) ? time : null;
   },
 };
 

@@ -14,9 +14,11 @@ import { type ImportParams, MATCH_KEYS, type MatchKey } from "#tools/imports/job
 import type { RowErrorView } from "#tools/imports/job/row-error.ts";
 import { normalizeEmail, normalizePhone, pads } from "#tools/people/address.ts";
 import { readCustomCell, readCustoms } from "./custom-cells.ts";
-import { FIELDS, moment } from "./fields.ts";
+import { FIELDS, moment, type Notation } from "./fields.ts";
 import type { Seen } from "./identity-set.ts";
 import type { Layout, Target } from "./layout.ts";
+import type { DecimalSign } from "./numbers.ts";
+import { readWord } from "./words.ts";
 
 const MOST_CELL = 65_536;
 const MOST_CUSTOM = 16_384;
@@ -47,6 +49,9 @@ export interface Reading {
   seen: Seen;
   /** Counted up as rows are read. */
   unrecorded: Unrecorded;
+  decimal: DecimalSign;
+  /** Counted up as rows are read: the rows of each tier. */
+  tiers: Map<string, number>;
   /** The database's time in milliseconds since 1970: nothing can have happened later. */
   now: number;
 }
@@ -59,12 +64,14 @@ interface Draft {
 }
 
 /** Reads the records of one file: each becomes a row to write, or a row with its error. */
-export function rowReader({ layout, params, property, customs, seen, unrecorded, now }: Reading) {
+export function rowReader(reading: Reading) {
+  const { layout, params, property, customs, seen, unrecorded, tiers } = reading;
   const { header } = layout;
+  const file = { decimal: reading.decimal, dates: params.date_format, now: reading.now };
   const country = (params.default_country ?? property.default_country).toUpperCase();
   const hashOf = hasher(property.pepper);
   const readers = layout.targets.map(
-    (target, index) => target && { column: header[index]!, read: readerOf(target, customs, now) },
+    (target, index) => target && { column: header[index]!, read: readerOf(target, customs, file) },
   );
 
   return (cells: readonly string[], row: number): Staged | Refusal[] => {
@@ -93,6 +100,7 @@ export function rowReader({ layout, params, property, customs, seen, unrecorded,
     if (refusals.length === 0 && !staged) {
       refuse("missing_identifier", null, "The row has no player_id, email or phone to know the player by.");
     } else if (staged && refusals.length === 0 && isAcceptable(staged, seen, refuse)) {
+      countTier(tiers, staged.values.tier);
       const { email = null, phone = null } = staged.values;
       staged.values.email_hash = email === null ? null : hashOf(email);
       staged.values.phone_hash = phone === null ? null : hashOf(phone);
@@ -108,22 +116,22 @@ type Refuse = (code: Refusal["code"], column: string | null, message: string, va
 type Wrong = Pick<Refusal, "code" | "message"> | null;
 type CellReader = (text: string, draft: Draft, country: string) => Wrong;
 
-function readerOf(target: Target, customs: CustomFields, now: number): CellReader {
+function readerOf(target: Target, customs: CustomFields, file: Notation): CellReader {
   switch (target.kind) {
     case "email":
       return readEmail;
     case "phone":
       return readPhone;
     case "field":
-      return fieldReader(target.name, now);
+      return fieldReader(target.name, file);
     case "custom":
-      return customReader(target.key, customs);
+      return customReader(target.key, customs, file);
     case "customs":
       return customsReader(customs);
     case "consent":
       return consentReader(target.channel);
     case "occurred_at":
-      return occurredReader(now);
+      return occurredReader(file);
   }
 }
 
@@ -162,19 +170,20 @@ export function quickPhone(text: string, country: string): string | null {
   return match && `+1${match[1] ?? match[2]}${match[3]}${match[4]}`;
 }
 
-function fieldReader(name: string, now: number): CellReader {
+function fieldReader(name: string, file: Notation): CellReader {
   const field = FIELDS[name]!;
   return (text, draft) => {
-    const value = field.read(text, now);
+    const value = field.read(text, file);
     if (value === null) return { code: "type_mismatch", message: `${name} must be ${field.wants}.` };
+    if (typeof value !== "string") return { code: "type_mismatch", message: `${name} ${value.unsure}.` };
     draft.values[name] = value;
     return null;
   };
 }
 
-function customReader(key: string, customs: CustomFields): CellReader {
+function customReader(key: string, customs: CustomFields, file: Notation): CellReader {
   return (text, draft) => {
-    const read = readCustomCell(customs, key, text);
+    const read = readCustomCell(customs, key, text, file);
     if ("wrong" in read) return { code: "type_mismatch", message: `custom.${key} ${read.wrong}.` };
     draft.custom[key] = read.value;
     return null;
@@ -196,23 +205,31 @@ function customsReader(customs: CustomFields): CellReader {
   };
 }
 
-const YES = new Set(["yes", "true", "1", "y", "on", "opted in", "opt-in"]);
-const NO = new Set(["no", "false", "0", "n", "off", "opted out", "opt-out"]);
+const OPTED: Readonly<Record<string, boolean>> = {
+  "opted in": true,
+  "opt-in": true,
+  "opted out": false,
+  "opt-out": false,
+};
 
 function consentReader(channel: Channel): CellReader {
   return (text, draft) => {
-    const word = text.toLowerCase();
-    if (!YES.has(word) && !NO.has(word))
-      return { code: "type_mismatch", message: `consent.${channel} must be yes or no.` };
-    draft.consents.set(channel, YES.has(word));
+    const given = OPTED[text.toLowerCase()] ?? readWord(text);
+    if (given === null) {
+      const message = `consent.${channel} must be yes or no, such as opted in, ja, non or sí.`;
+      return { code: "type_mismatch", message };
+    }
+    draft.consents.set(channel, given);
     return null;
   };
 }
 
-function occurredReader(now: number): CellReader {
+function occurredReader(file: Notation): CellReader {
   return (text, draft) => {
-    const time = moment.read(text);
-    if (time === null || Date.parse(time) > now) {
+    const time = moment.read(text, file);
+    if (time !== null && typeof time !== "string")
+      return { code: "type_mismatch", message: `The time of consent ${time.unsure}.` };
+    if (time === null || Date.parse(time) > file.now) {
       return {
         code: "type_mismatch",
         message: `The time of consent must be ${moment.wants}, not in the future.`,
@@ -251,6 +268,13 @@ function isFirst({ matchOn, values }: Staged, seen: Seen): boolean {
   const isNew = seen.add(`${matchOn}:${values[matchOn]}`);
   if (!isNew || matchOn === "player_id" || values.player_id === undefined) return isNew;
   return seen.add(`player_id:${values.player_id}`);
+}
+
+/** A column that is no tier has as many values as rows. */
+const MOST_TIERS = 200;
+
+function countTier(tiers: Map<string, number>, tier: string | null | undefined): void {
+  if (tier && (tiers.has(tier) || tiers.size < MOST_TIERS)) tiers.set(tier, (tiers.get(tier) ?? 0) + 1);
 }
 
 function cellFlaw(cell: string): string | null {

@@ -182,7 +182,12 @@ test("the quick readings of phones and emails agree with the library", () => {
 });
 
 test("the hash of an imported address is the one that lists know it by", () => {
-  const params = { mapping: {}, match_on: ["email"], has_header: true } as unknown as ImportParams;
+  const params = {
+    mapping: {},
+    match_on: ["email"],
+    has_header: true,
+    date_format: "auto",
+  } as unknown as ImportParams;
   const pepper = Buffer.from("pepper".repeat(20));
   const layout = layoutOf(["email"], params, new Map());
   const staged = rowReader({
@@ -192,6 +197,8 @@ test("the hash of an imported address is the one that lists know it by", () => {
     customs: new Map(),
     seen: seenIdentities(),
     unrecorded: { no_evidence: 0, no_address: 0, no_date: 0 },
+    decimal: ".",
+    tiers: new Map(),
     now: Date.now(),
   })(["zoë@bücher.example"], 1);
   const email = normalizeEmail("zoë@bücher.example")!;
@@ -202,7 +209,12 @@ test("the hash of an imported address is the one that lists know it by", () => {
 
 test("what lies ahead is judged by the database's clock, not by this machine's", () => {
   const header = ["player_id", "birth_date", "last_visit_at"];
-  const params = { mapping: {}, match_on: ["player_id"], has_header: true } as unknown as ImportParams;
+  const params = {
+    mapping: {},
+    match_on: ["player_id"],
+    has_header: true,
+    date_format: "auto",
+  } as unknown as ImportParams;
   const readAt = (now: number) =>
     rowReader({
       layout: layoutOf(header, params, new Map()),
@@ -211,6 +223,8 @@ test("what lies ahead is judged by the database's clock, not by this machine's",
       customs: new Map(),
       seen: seenIdentities(),
       unrecorded: { no_evidence: 0, no_address: 0, no_date: 0 },
+      decimal: ".",
+      tiers: new Map(),
       now,
     })(["A1", "2020-01-02", "2020-01-03T12:00:00Z"], 1);
   expect(readAt(Date.UTC(2020, 0, 3, 12))).not.toBeInstanceOf(Array);
