@@ -52,6 +52,7 @@ import explainEligibility from "./eligibility/explain-eligibility.ts";
 import createPlayerEvent from "./events/create-player-event.ts";
 import playerEvents from "./events/player-events.table.ts";
 import createImportJob from "./imports/create-import-job.ts";
+import createUploadLink from "./imports/create-upload-link.ts";
 import deleteImportJob from "./imports/delete-import-job.ts";
 import exportImportErrors from "./imports/export-import-errors.ts";
 import importJobs from "./imports/import-jobs.table.ts";
@@ -200,7 +201,7 @@ export const CATALOG = catalog([
     name: "imports",
     title: "Imports",
     tables: [importJobs],
-    tools: [createImportJob, deleteImportJob, exportImportErrors, listImportErrors],
+    tools: [createImportJob, createUploadLink, deleteImportJob, exportImportErrors, listImportErrors],
     jobs: [importPlayers, sweepImports],
   },
   {

@@ -152,9 +152,9 @@ async function flowing(
       property,
       inputs: [input],
     });
-    const { filename, source } = file!;
+    const { filename, source, rows } = file!;
     const { contentType } = operation.file!;
-    return { ...outcome, file: { filename, contentType, stream: slot.start(source) } };
+    return { ...outcome, file: { filename, contentType, rows, stream: slot.start(source) } };
   } catch (error) {
     slot.release();
     throw error;

@@ -38,7 +38,7 @@ export interface Outcome {
   /** A refusal whose writes were committed. */
   fault?: Fault;
   /** A file instead of the body. Its reader must read it to the end, or cancel it. */
-  file?: { filename: string; contentType: string; stream: ExportStream };
+  file?: { filename: string; contentType: string; rows?: number | undefined; stream: ExportStream };
 }
 
 /** Locks the rows of a change, in the change's own transaction. */

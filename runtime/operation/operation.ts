@@ -93,6 +93,8 @@ export function recordsAnswer({ effect, recorded, file }: Operation): boolean {
 export interface File {
   filename: string;
   source: ExportSource;
+  /** The number of rows, for callers who see only the start. */
+  rows?: number | undefined;
 }
 
 interface ToolDefinition<I extends Shape, O extends z.ZodType> {
@@ -185,7 +187,10 @@ export function tried(operation: Operation): Operation {
 const FileView = z.object({
   filename: z.string(),
   text: z.string().describe("The file, or its first whole records"),
-  has_more: z.boolean().describe("The file goes on; over REST it comes whole"),
+  has_more: z.boolean().describe("The file goes on; url and REST give it whole"),
+  rows: z.int().optional().describe("Of the whole file"),
+  url: z.url().optional().describe("The whole file, without a credential, until expires_at"),
+  expires_at: z.iso.datetime().optional(),
 });
 
 /** An operation whose result is a text file with one record a line: REST and the CLI stream it, MCP gets its start. */

@@ -35,7 +35,13 @@ export function conformanceFace(service: Service, catalog: Catalog): McpFace {
       if (!(await callsStreaming(request.clone()))) return face.handle(request, context);
       const { call, frame } = context;
       const surface = machine.surfaces.of(call, readOptions(request, catalog, call.actor));
-      const about = { modern: false, method: "tools/call", listAsText: false, argumentsFlaw: null };
+      const about = {
+        modern: false,
+        method: "tools/call",
+        textOnly: false,
+        listAsText: false,
+        argumentsFlaw: null,
+      };
       const stream = legacyStatelessFallback(() => makeServer({ call, surface, ...about }));
       const response = await stream(request);
       for (const [name, value] of Object.entries(headersOf(frame))) response.headers.set(name, value);

@@ -102,7 +102,7 @@ export const WIDE_ROOMS: Readonly<Record<string, readonly string[]>> = {
     "upsert.ts",
     "versions.ts",
   ],
-  "runtime/secrets": ["app-secret.ts", "links.ts", "sealing.ts", "signature.ts"],
+  "runtime/secrets": ["app-secret.ts", "links.ts", "sealing.ts", "signature.ts", "timed-links.ts"],
   "tools/campaigns/approval": ["approve.ts", "hold.ts", "state.ts", "words.ts"],
   "tools/campaigns/campaign": ["ab-test.ts", "campaign.ts", "columns.ts", "jobs.ts", "states.ts"],
   "tools/campaigns/content": [
@@ -143,12 +143,13 @@ export const WIDE_ROOMS: Readonly<Record<string, readonly string[]>> = {
     "admission.ts",
     "answer.ts",
     "body.ts",
+    "download-link.ts",
     "file-body.ts",
     "handlers.ts",
     "health.ts",
     "server.ts",
   ],
-  "transports/mcp/answers": ["errors.ts", "fit-to-tokens.ts", "masking.ts", "results.ts"],
+  "transports/mcp/answers": ["errors.ts", "fit-to-tokens.ts", "masking.ts", "results.ts", "text-tables.ts"],
   "transports/mcp/listing": [
     "columns.ts",
     "masked-input.ts",
@@ -157,6 +158,6 @@ export const WIDE_ROOMS: Readonly<Record<string, readonly string[]>> = {
     "tools.ts",
     "visible-tools.ts",
   ],
-  "transports/rest": ["job-rows.ts", "prefer-header.ts", "routes.ts", "upload.ts"],
+  "transports/rest": ["file-links.ts", "job-rows.ts", "prefer-header.ts", "routes.ts", "upload.ts"],
   "transports/start": ["address.ts", "report.ts", "serve.ts", "service.ts", "stored-database.ts"],
 };

@@ -23,10 +23,16 @@ export default file({
   input: { id: z.uuid().describe("The import job's id, from list_import_jobs") },
   faults: ["invalid", "not_found"],
   async handler(context, { id }) {
-    const { property, audit } = context;
+    const { sql: transaction, property, call, audit } = context;
     await checkJob(context, importJobs, id);
     audit({ entity: "import_jobs", entityId: id });
+    const [counted] =
+      call.transport === "mcp"
+        ? await transaction<{ rows: number }[]>`
+            select count(*)::int as rows from import_errors where property_id = ${property.id} and job_id = ${id}`
+        : [];
     return {
+      rows: counted?.rows,
       filename: `import-errors-${id}.csv`,
       source: async function* (copy) {
         yield Buffer.from(csvLine(Object.keys(CELLS)));

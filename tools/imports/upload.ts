@@ -1,5 +1,16 @@
 import type { Database, Sql } from "#db/database.ts";
+import type { Actor } from "#runtime/operation/context.ts";
 import type { JobContext } from "#runtime/operation/job.ts";
+
+/** The purpose of an upload link's token, and its contents. */
+export const UPLOAD_LINK = "upload";
+export interface UploadLink {
+  property: string;
+  upload: string;
+  filename: string | null;
+  /** The caller who made the link. */
+  actor: Actor;
+}
 
 /** The most bytes of a file. */
 export const MOST_FILE = 200 * 1_048_576;

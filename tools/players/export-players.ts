@@ -26,7 +26,7 @@ export default file({
     limit: z.int().min(1).max(MOST).default(MOST).describe("The most players to write"),
   },
   faults: ["invalid", "not_found"],
-  async handler({ sql, property, audit, now }, { segment_id, conditions = [], logic, limit }) {
+  async handler({ sql, property, call, audit, now }, { segment_id, conditions = [], logic, limit }) {
     // Without groups the conditions are at the top, so that an error names the caller's own path.
     const rules = segment_id
       ? {
@@ -41,6 +41,14 @@ export default file({
     audit({ entity: "players", entityId: segment_id ?? null, diff });
     const fields = await customFields({ sql, property });
     const day = new Date(now()).toISOString().slice(0, 10);
-    return { filename: `players-${day}.csv`, source: playersCsv(property.id, audience, limit, fields) };
+    // Only agents see the start alone; others count what they get.
+    const [counted] =
+      call.transport === "mcp"
+        ? await sql<{ rows: number }[]>`
+            select least(count(*), ${limit})::int as rows from players p
+            where p.property_id = ${property.id} and ${audience}`
+        : [];
+    const source = playersCsv(property.id, audience, limit, fields);
+    return { filename: `players-${day}.csv`, source, rows: counted?.rows };
   },
 });

@@ -27,10 +27,18 @@ export default file({
   },
   faults: ["invalid", "not_found"],
   async handler(context, { id, result }) {
-    const { property, audit } = context;
+    const { sql: transaction, property, call, audit } = context;
     await checkJob(context, validationJobs, id);
     audit({ entity: "validation_jobs", entityId: id });
+    const [counted] =
+      call.transport === "mcp"
+        ? await transaction<{ rows: number }[]>`
+            select count(*)::int as rows from validation_results
+            where property_id = ${property.id} and job_id = ${id}
+              and result ${result ? sql`= ${result}` : sql`is not null`}`
+        : [];
     return {
+      rows: counted?.rows,
       filename: `validation-${id}.csv`,
       source: async function* (copy) {
         yield Buffer.from(csvLine(Object.keys(CELLS)));

@@ -12,6 +12,7 @@ import type { McpFace } from "#transports/mcp/endpoint.ts";
 import { PATH } from "#transports/mcp/identity.ts";
 import type { OpenCounter } from "#transports/pages/opens.ts";
 import { mountPages } from "#transports/pages/pages.ts";
+import { mountFileLinks } from "#transports/rest/file-links.ts";
 import { mountJobRows } from "#transports/rest/job-rows.ts";
 import { mountRest } from "#transports/rest/routes.ts";
 import { mountImports } from "#transports/rest/upload.ts";
@@ -30,6 +31,7 @@ export function createApp(
   if (service.config.corsOrigins.length > 0) app.use("/api/*", crossOrigin(service.config.corsOrigins));
   mountHealth(app, health, service.config.metricsPort === null ? "for this machine" : "none");
   mountImports(app, control, service, catalog);
+  mountFileLinks(app, control, service, catalog);
   mountJobRows(app, control, service, catalog);
   mountRest(app, control, service, catalog);
   mountCallbacks(app, control, service);

@@ -37,7 +37,7 @@ export interface McpFace {
   close(): Promise<void>;
 }
 
-const BATCH_REVISION = "2025-03-26";
+const OLDEST_REVISION = "2025-03-26";
 const MOST_BATCHED = 10;
 const EMPTY_LIST = '"tools":[]';
 const UNSUPPORTED_VERSION = -32_022;
@@ -79,6 +79,7 @@ export function mcpFace(service: Service, catalog: Catalog, makerOf = serverMake
       surface,
       // A claimed revision decides the protocol era, and saves the SDK one parse of the message.
       modern: claimsRevision(body) || !(await isLegacyRequest(carried, body)),
+      textOnly: request.headers.get("mcp-protocol-version") === OLDEST_REVISION,
       method: Array.isArray(body) ? null : String(method),
       listAsText: method === "tools/list",
       argumentsFlaw,
@@ -177,7 +178,7 @@ async function framed(frame: Frame, response: Response, list: string | null): Pr
 function refuseBatch(request: Request, body: unknown): void {
   if (!Array.isArray(body)) return;
   const version = request.headers.get("mcp-protocol-version");
-  if (version !== null && version !== BATCH_REVISION) {
+  if (version !== null && version !== OLDEST_REVISION) {
     throw new Fault("invalid", { message: `Batches are not part of revision ${version.slice(0, 20)}.` });
   }
   if (body.length > MOST_BATCHED) {

@@ -13,6 +13,7 @@ import type { Call } from "#runtime/operation/context.ts";
 import type { Machine } from "#transports/mcp/listing/visible-tools.ts";
 import { maskedResult } from "./answers/masking.ts";
 import { visible } from "./answers/results.ts";
+import { withTable } from "./answers/text-tables.ts";
 import { callTool } from "./calls/call-tool.ts";
 import { NAME, REVISIONS, TITLE, VERSION } from "./identity.ts";
 import type { Surface } from "./listing/visible-tools.ts";
@@ -34,6 +35,8 @@ export interface Exchange {
   surface: Surface;
   /** The client speaks 2026-07-28 or later, which has extensions. */
   modern: boolean;
+  /** The client speaks 2025-03-26, which has no structured content. */
+  textOnly: boolean;
   /** The method of the request; null for a batch, which may contain any. */
   method: string | null;
   /** The answer gets the list as prepared text, so the SDK carries only an empty one. */
@@ -72,7 +75,7 @@ export function serverMaker(
     instructions: `Player marketing for one casino property: ${domains.map(({ title }) => title).join(", ")}. The property follows from your key. Lists page with cursor. Give every write an idempotency_key. What reaches people, cannot be taken back or weakens a protection is shown first; the same call with its confirm_token does it. Read docs://guide first.`,
   };
   const modernOptions = { ...options, capabilities: { ...capabilities, ...MODERN_CAPABILITIES } };
-  return ({ call, surface, modern, method, listAsText, argumentsFlaw }) => {
+  return ({ call, surface, modern, textOnly, method, listAsText, argumentsFlaw }) => {
     const server = new Server(info, modern ? modernOptions : options);
     const reading = { machine, surface, call: { ...call, transport: "mcp" as const } };
     if (method === null || BESIDE_TOOLS.test(method)) addPages(server, reading);
@@ -95,7 +98,7 @@ export function serverMaker(
       const shown = surface.masked ? maskedResult(result) : result;
       const work = workOf.get(calledTool(params));
       const task = work && modern && knowsTasks(context) && startedTask(reading, work, shown);
-      return task || shown;
+      return task || (textOnly ? withTable(shown) : shown);
     });
     return server;
   };

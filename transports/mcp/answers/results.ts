@@ -6,6 +6,8 @@ import { type Operation, recordsAnswer } from "#runtime/operation/operation.ts";
 import { isList, positionAfter } from "#runtime/operation/paging.ts";
 import type { FORMATS } from "#transports/mcp/listing/schemas.ts";
 
+import { sentenceOf } from "./sentences.ts";
+
 /** A tool's result, or the client's question for its human. */
 export type ToolResult = CallToolResult | InputRequiredResult;
 
@@ -51,15 +53,10 @@ export function resultOf(operation: Operation, outcome: Outcome, options: Result
     content: [
       {
         type: "text",
-        text: [saidOf(operation, structured), ...facts(structured), ...(outcome.warnings ?? [])].join("\n"),
+        text: [sentenceOf(operation, structured), ...facts(structured), ...(outcome.warnings ?? [])].join("\n"),
       },
     ],
   };
-}
-
-function saidOf({ title }: Operation, structured: Record<string, unknown>): string {
-  if (structured.dry_run !== true) return `${title}: done.`;
-  return `${title}: a dry run. Nothing was changed or sent. Call again without dry_run to do it.`;
 }
 
 export interface ResultOptions {

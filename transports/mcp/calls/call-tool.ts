@@ -18,6 +18,7 @@ import { foldCasing, inputFault } from "#runtime/operation/input.ts";
 import { mayAsk, type Operation, recordsAnswer } from "#runtime/operation/operation.ts";
 import { isList, withPaging } from "#runtime/operation/paging.ts";
 import type { Table } from "#runtime/operation/table.ts";
+import { downloadLink } from "#transports/http/download-link.ts";
 import { startOf } from "#transports/http/file-body.ts";
 import { DECLINED, errorResult, failureOf, recordedFailure } from "#transports/mcp/answers/errors.ts";
 import { fittedResult, MOST_STRUCTURED, sizeOf } from "#transports/mcp/answers/fit-to-tokens.ts";
@@ -31,7 +32,10 @@ import { doConfirmed, withToken } from "./confirm.ts";
 
 /** The most bytes of a file that are read. */
 const MOST_FILE = MOST_STRUCTURED * 1.4;
-const fitsFile = (text: string) => sizeOf({ filename: "", text, has_more: true }) <= MOST_STRUCTURED * 0.98;
+/** Reserved for the link. */
+const LINK_TOKENS = 2_000;
+const fitsFile = (text: string) =>
+  sizeOf({ filename: "", text, has_more: true }) <= MOST_STRUCTURED * 0.98 - LINK_TOKENS;
 
 /** One tools/call. */
 export interface ToolCall {
@@ -172,7 +176,10 @@ async function run(service: Service, about: About, call: Call, toolCall: ToolCal
     answered = answer.outcome;
   } else answered = await invoke(service, operation, mine, input);
   if (answered.file) {
-    answered = { ...answered, body: JSON.stringify(await startOf(answered.file, MOST_FILE, fitsFile)) };
+    const start = await startOf(answered.file, MOST_FILE, fitsFile);
+    // A masked credential sees no file: the link would give it unmasked.
+    const link = call.masked ? {} : downloadLink(service, { operation, call, input });
+    answered = { ...answered, body: JSON.stringify({ ...start, rows: answered.file.rows, ...link }) };
   }
   if (answered.status >= 400) {
     return errorResult(recordedFailure(answered.body), call.requestId, { ...about, operation });

@@ -1,0 +1,59 @@
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { startService, type TestService } from "../../../support/service.ts";
+
+let service: TestService;
+beforeAll(async () => {
+  service = await startService();
+});
+afterAll(() => service.stop());
+
+async function ask(name: string, input: object, revision = "2025-11-25") {
+  const message = { jsonrpc: "2.0", id: 1, method: "tools/call", params: { name, arguments: input } };
+  const { body } = await service.post("/api/mcp", message, {
+    Accept: "application/json, text/event-stream",
+    "MCP-Protocol-Version": revision,
+  });
+  const { content, structuredContent } = body.result;
+  return { texts: content.map((part: { text: string }) => part.text) as string[], data: structuredContent };
+}
+
+test("queued work is called queued, and done work tells its counts", async () => {
+  const { texts, data } = await ask("create_import_job", { csv: "player_id,tier\nS1,Gold\nS2,Gold\n" });
+  expect(texts[0]).toMatch(/^Import players: queued\..*get_import_job/);
+  await service.idle();
+  const done = await ask("get_import_job", { id: data.id });
+  expect(done.texts[0]).toContain("completed; 2 of 2 rows succeeded, 0 failed.");
+});
+
+test("a campaign's preflight, sending and figures are sentences with their numbers", async () => {
+  const { tenant, call } = service;
+  await call(
+    "create_import_job",
+    {
+      ...{ csv: "player_id,email\nS3,s3@example.com\nS4,\n" },
+      consent: { channel: ["email"], consentSource: "desk" },
+    },
+    tenant.id,
+  );
+  await service.idle();
+  const campaign = await call(
+    "create_campaign",
+    { name: "News", channel: "email", subject: "Hi", body_text: "Hello", audience: "all" },
+    tenant.id,
+  );
+  const { texts, data } = await ask("preflight_campaign", { campaignId: campaign.id });
+  expect(texts[0]).toContain(`It would reach ${data.allowed} of ${data.audience} players; blocked: `);
+  await call("send_campaign", { campaignId: campaign.id, propertyId: tenant.id }, tenant.id);
+  await service.idle();
+  const figures = await ask("campaign_stats", { campaignId: campaign.id });
+  expect(figures.texts[0]).toMatch(/: sent \d of 4; skipped: .* \d/);
+});
+
+test("a client of the oldest revision gets the data as one table in a text", async () => {
+  const { texts } = await ask("list_players", { select: "player_id,tier" }, "2025-03-26");
+  expect(texts[1]).toMatch(/^player_id,tier\n/);
+  expect(texts[1]).toContain("S1,Gold\n");
+  const preview = { conditions: [{ field: "tier", operator: "eq", value: "Gold" }] };
+  expect((await ask("segment_preview", preview, "2025-03-26")).texts[1]).toContain("\ncount,2\n");
+  expect((await ask("segment_preview", preview)).texts).toHaveLength(1);
+});

@@ -1,0 +1,94 @@
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { LINK_SECONDS, readTimedToken, timedToken } from "#runtime/secrets/timed-links.ts";
+import { startService, type TestService } from "../../support/service.ts";
+
+let service: TestService;
+beforeAll(async () => {
+  service = await startService();
+});
+afterAll(() => service.stop());
+
+const MCP = { Accept: "application/json, text/event-stream" };
+
+async function ask(name: string, input: object, key = service.tenant.key) {
+  const message = { jsonrpc: "2.0", id: 1, method: "tools/call", params: { name, arguments: input } };
+  const { body } = await service.post("/api/mcp", message, { ...MCP, "X-Api-Key": key });
+  return { ...body.result, data: body.result.structuredContent };
+}
+
+/** The path of a link; it needs no credential. */
+const pathOf = (url: string) => new URL(url).pathname;
+const NOBODY = { "X-Api-Key": null };
+
+const audited = (action: string) =>
+  service.internals.db.asProperty(
+    service.tenant.id,
+    (sql) => sql<{ actor_type: string; diff: object }[]>`
+      select actor_type, diff from audit_logs where property_id = ${service.tenant.id} and action = ${action}`,
+  );
+
+test("an agent gets the count, the first rows and a link to the whole file, which is audited", async () => {
+  const rows = Array.from({ length: 900 }, (_, n) => ({
+    ...{ player_id: `L${n}`, first_name: "x".repeat(50), tier: n % 2 ? "Gold" : "Silver" },
+  }));
+  await service.post("/api/players", rows);
+  const conditions = [{ field: "tier", operator: "eq", value: "Gold" }];
+  const { data, content } = await ask("export_players", { conditions });
+  expect(data).toMatchObject({ has_more: true, rows: 450, expires_at: expect.any(String) });
+  expect(content[0].text).toMatch(/the first \d+ of 450 rows.*\/api\/downloads\//s);
+  expect(pathOf(data.url)).not.toContain("Gold");
+  const { text, status } = await service.get(pathOf(data.url), NOBODY);
+  expect(status).toBe(200);
+  expect(text.trimEnd().split("\n")).toHaveLength(451);
+  expect(text.startsWith(data.text)).toBe(true);
+  expect(await audited("export_players")).toHaveLength(2);
+});
+
+test("a link that was changed, or whose key was revoked since, opens nothing", async () => {
+  const { tenant } = service;
+  const key = await service.call("create_api_key", { property_id: tenant.id, name: "short" }, tenant.id);
+  const { data } = await ask("export_players", {}, key.api_key);
+  expect((await service.get(`${pathOf(data.url)}x`, NOBODY)).status).toBe(404);
+  expect((await service.get(pathOf(data.url), NOBODY)).status).toBe(200);
+  await service.call("revoke_api_key", { key_id: key.id }, tenant.id);
+  expect((await service.get(pathOf(data.url), NOBODY)).status).toBe(404);
+});
+
+test("a link is valid for minutes, for one purpose", () => {
+  const config = { appSecret: "s".repeat(40) };
+  const { token } = timedToken(config, "upload", 0, { a: 1 });
+  expect(readTimedToken(config, "upload", LINK_SECONDS * 1000 - 1, token)).toEqual({ a: 1 });
+  expect(readTimedToken(config, "upload", LINK_SECONDS * 1000, token)).toBeNull();
+  expect(readTimedToken(config, "download", 1, token)).toBeNull();
+});
+
+test("a masked key gets no link, because the file is not masked", async () => {
+  const key = await service.call(
+    "create_api_key",
+    { property_id: service.tenant.id, name: "masked", pii_masked: true },
+    service.tenant.id,
+  );
+  const { data } = await ask("export_players", {}, key.api_key);
+  expect(data).not.toHaveProperty("url");
+});
+
+test("a file that was put at an upload link is imported by its upload_id", async () => {
+  const { data } = await ask("create_upload_link", { filename: "players.csv" });
+  const put = (body: string) =>
+    service.request("PUT", pathOf(data.url), {
+      body: Buffer.from(body),
+      headers: { ...NOBODY, "Content-Type": "text/csv" },
+    });
+  expect(await put("player_id,first_name\nU1,Uma\n")).toMatchObject({
+    status: 201,
+    body: { upload_id: data.upload_id, size: 28 },
+  });
+  expect((await put("player_id\nU2\n")).status).toBe(409);
+  expect(await audited("upload_file")).toMatchObject([{ actor_type: "api_key", diff: { size: 28 } }]);
+  const { data: job } = await ask("create_import_job", { upload_id: data.upload_id });
+  await service.idle();
+  expect((await service.get(`/api/import_jobs/${job.id}`)).body).toMatchObject({
+    status: "completed",
+    created_count: 1,
+  });
+});

@@ -1,0 +1,121 @@
+import type { Operation } from "#runtime/operation/operation.ts";
+
+type Structured = Record<string, unknown>;
+
+const MOST_FACTS = 12;
+const MOST_REASONS = 6;
+/** Operations whose work a job does after the answer, and whose answer has no status. */
+const QUEUED = new Set([
+  "test_webhook",
+  "redeliver_webhook",
+  "replay_webhooks",
+  "send_test_message",
+  "request_password_reset",
+]);
+/** Texts with a closed set of values. Other texts may be a player's own, and stay out of sentences. */
+const ENUMS = new Set(["status", "channel", "type", "action"]);
+/** Plain facts that no sentence needs. */
+const UNSAID = new Set(["success", "dry_run", "has_more", "replayed"]);
+
+/** What became of a call, in words that are true without its data. */
+export function sentenceOf(operation: Operation, structured: Structured): string {
+  const { title } = operation;
+  if (structured.dry_run === true && !("status_url" in structured)) {
+    return `${title}: a dry run. Nothing was changed or sent. Call again without dry_run to do it.${reach(structured.preflight)}`;
+  }
+  if (operation.file) return `${title}: ${filePart(structured)}`;
+  if (typeof structured.status_url === "string") return `${title}: ${jobPart(structured, operation)}`;
+  if (operation.name === "preflight_campaign") return `${title}:${reach(structured)}`;
+  if (operation.name === "campaign_stats") return `${title}: ${statsPart(structured)}`;
+  if (operation.name === "compliance_check") return `${title}: ${checkedPart(structured)}`;
+  if (isRecord(structured.campaign)) return `${title}: ${campaignPart(structured.campaign)}`;
+  if (QUEUED.has(operation.name)) return `${title}: queued. It is not done yet.`;
+  const facts = factsOf(structured);
+  if (operation.effect === "read") return `${title}: ${facts || "see the answer's fields"}.`;
+  return `${title}: done${facts ? `; ${facts}` : ""}.`;
+}
+
+function filePart({ text, rows, has_more, url, expires_at }: Structured): string {
+  const shown = Math.max(0, recordsIn(String(text)) - 1);
+  const link = url ? ` The whole file, until ${expires_at}: ${url}` : "";
+  if (has_more !== true) return `all ${shown} rows are here.${link}`;
+  return `the first ${shown}${rows === undefined ? "" : ` of ${rows}`} rows are here; the rest is not.${link}`;
+}
+
+/** The records of CSV text: line ends outside quotes. */
+function recordsIn(text: string): number {
+  let quoted = false;
+  let records = 0;
+  for (const character of text) {
+    if (character === '"') quoted = !quoted;
+    else if (character === "\n" && !quoted) records++;
+  }
+  return records;
+}
+
+function jobPart(job: Structured, { crud }: Operation): string {
+  const { status, total, processed, succeeded, failed, skipped } = job;
+  const poll = crud ? ` Poll get_${crud.table.noun} until it is completed or failed.` : "";
+  if (status === "queued") return `queued. Nothing has been read yet.${poll}`;
+  const counts = `${succeeded} of ${total ?? processed} rows succeeded, ${failed} failed${skipped ? `, ${skipped} skipped` : ""}`;
+  if (status === "processing") return `under way; so far ${counts}.${poll}`;
+  const isDry = isRecord(job.summary) && job.summary.dry_run === true;
+  return `${status}; ${counts}.${isDry ? " It was a dry run: no row was written." : ""}`;
+}
+
+function reach(checked: unknown): string {
+  if (!isRecord(checked)) return "";
+  const { allowed, audience, blocked, errors, warnings } = checked;
+  const faults = Array.isArray(errors) && errors.length > 0 ? ` Errors: ${errors.length}.` : "";
+  const notes = Array.isArray(warnings) && warnings.length > 0 ? ` Warnings: ${warnings.length}.` : "";
+  return ` It would reach ${allowed} of ${audience} players${reasons("; blocked", blocked)}.${faults}${notes}`;
+}
+
+function statsPart(stats: Structured): string {
+  const { audience, skipped } = stats;
+  const accepted = Number(stats.sent) + Number(stats.delivered);
+  const others = ["pending", "bounced", "failed", "unknown", "cancelled"].filter((name) => stats[name]);
+  const rest = others.map((name) => `; ${name} ${stats[name]}`).join("");
+  return `sent ${accepted} of ${audience}${reasons("; skipped", skipped)}${rest}. Opened by ${stats.opens_human}, clicked by ${stats.clicks_human}, converted ${stats.converted}.`;
+}
+
+function checkedPart({ results }: Structured): string {
+  const checked = Array.isArray(results) ? results.filter(isRecord) : [];
+  const counts: Record<string, number> = {};
+  for (const reason of checked.flatMap(({ reasons: given }) => (Array.isArray(given) ? given : []))) {
+    counts[String(reason)] = (counts[String(reason)] ?? 0) + 1;
+  }
+  const allowed = checked.filter((one) => one.allowed === true).length;
+  return `${allowed} of ${checked.length} may be contacted${reasons("; reasons", counts)}.`;
+}
+
+function reasons(label: string, counts: unknown): string {
+  if (!isRecord(counts)) return "";
+  const all = Object.entries(counts).sort(([, a], [, b]) => Number(b) - Number(a));
+  if (all.length === 0) return "";
+  const shown = all.slice(0, MOST_REASONS).map(([reason, count]) => `${reason} ${count}`);
+  return `${label}: ${shown.join(", ")}${all.length > MOST_REASONS ? ", …" : ""}`;
+}
+
+const STATES: Readonly<Record<string, string>> = {
+  queued: "the campaign is queued; campaign_stats counts its messages",
+  sending: "the campaign is being sent; campaign_stats counts its messages",
+  scheduled: "the campaign is scheduled; nothing has been sent yet",
+};
+
+function campaignPart({ status }: Structured): string {
+  return `${STATES[String(status)] ?? `the campaign is ${status}`}.`;
+}
+
+function factsOf(structured: Structured): string {
+  const facts = Object.entries(structured).flatMap(([name, value]) => {
+    if (UNSAID.has(name)) return [];
+    const isPlain = typeof value === "number" || typeof value === "boolean";
+    return isPlain || (ENUMS.has(name) && typeof value === "string") ? [`${name} ${value}`] : [];
+  });
+  return facts.slice(0, MOST_FACTS).join(", ");
+}
+
+function isRecord(value: unknown): value is Structured {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
