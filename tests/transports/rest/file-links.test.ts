@@ -31,7 +31,8 @@ test("an agent gets the count, the first rows and a link to the whole file, whic
   const rows = Array.from({ length: 900 }, (_, n) => ({
     ...{ player_id: `L${n}`, first_name: "x".repeat(50), tier: n % 2 ? "Gold" : "Silver" },
   }));
-  await service.post("/api/players", rows);
+  await service.call("create_import_job", { rows }, service.tenant.id);
+  await service.idle();
   const conditions = [{ field: "tier", operator: "eq", value: "Gold" }];
   const { data, content } = await ask("export_players", { conditions });
   expect(data).toMatchObject({ has_more: true, rows: 450, expires_at: expect.any(String) });

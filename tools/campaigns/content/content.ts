@@ -20,6 +20,8 @@ export interface Content<C extends SendingChannel = SendingChannel> {
   channel: C;
   /** The ids of the campaign's variants, if it has some: the possible values of a recipient's `variant_id`. */
   variants?: readonly string[];
+  /** The paths of all variables in its texts. */
+  variables: readonly string[];
   /** The message to one recipient. Throws `invalid`, with the field, when it cannot be rendered. */
   messageTo(recipient: Recipient, unsubscribeUrl: string): Messages[C];
   /** The content as delivery sends it, with tracked links. Absent where a preview shows the same. */

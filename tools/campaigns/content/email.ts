@@ -47,6 +47,7 @@ export const emailContent: Compile<"email"> = async (context, campaign) => {
   const senders = new WeakMap<SenderSource, Mail["from"]>();
   const contentOf = (sent: Mail): Content<"email"> => ({
     channel: "email",
+    variables: compiled.compiled.variables,
     messageTo: (recipient, link) => messageFor(sent, recipient, link),
     sentBy: (provider, message) => {
       const sender = senders.get(provider) ?? senderOf(context, campaign, provider) ?? from;

@@ -34,6 +34,7 @@ export const inboxContent: Compile<"inbox"> = async (context, campaign) => {
   if (Array.isArray(compiled)) return compiled;
   return {
     channel: "inbox",
+    variables: compiled.variables,
     sentBy: (_, message) => message,
     messageTo: (recipient) => {
       const message = compiled.render(playerVariables(recipient, property));

@@ -31,6 +31,7 @@ export const smsContent: Compile<"sms"> = async (context, campaign) => {
   if (Array.isArray(tried)) return tried;
   return {
     channel: "sms",
+    variables: parsed.variables,
     messageTo: (recipient) => {
       const text = render(recipient);
       return { id: recipient.send_id, to: recipient.address, text, segments: segmentsOf(text).count };

@@ -59,6 +59,7 @@ function byVariant<C extends SendingChannel>(contents: ReadonlyMap<string, Conte
   return {
     channel: first!.channel,
     variants: [...contents.keys()],
+    variables: [...new Set([...contents.values()].flatMap(({ variables }) => variables))],
     messageTo: (recipient, link) => {
       const content = contents.get(String(recipient.variant_id));
       if (!content) throw invalid("variant_id", `the campaign has no variant ${recipient.variant_id}`);

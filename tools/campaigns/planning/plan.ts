@@ -1,8 +1,10 @@
 import { adHoc, cast, cte, type Fragment, identifier, join, raw, sql } from "#db/sql.ts";
 import { NIL_UUID } from "#db/types.ts";
+import type { SendingChannel } from "#runtime/channels/provider/channel.ts";
 import type { Tenant } from "#runtime/operation/context.ts";
 import { drawnVariant } from "#tools/campaigns/campaign/ab-test.ts";
 import { type Campaign, sendingChannel } from "#tools/campaigns/campaign/campaign.ts";
+import { capsCtes } from "#tools/compliance/frequency.ts";
 import { gateReasons } from "#tools/compliance/gate.ts";
 import { hoursCtes, nextOpening } from "#tools/compliance/hours.ts";
 import { ADDRESS_COLUMNS } from "#tools/people/address.ts";
@@ -21,7 +23,7 @@ export async function judgedCte(
   campaign: Campaign,
   cursor: string | null,
   limit: number,
-  options: { plan?: boolean; planned?: Referred | undefined } = {},
+  options: { plan?: boolean; planned?: Referred | undefined; count?: boolean } = {},
 ): Promise<Fragment> {
   const { property } = context;
   const channel = sendingChannel(campaign);
@@ -31,23 +33,31 @@ export async function judgedCte(
     select p.* from players p
     where p.property_id = ${property.id}::uuid and p.id > ${cursor ?? NIL_UUID}::uuid and ${audience}
     order by p.id limit ${limit}::int`;
+  const cause = options.count ? sql`, ${causeOf(channel, hash)} as cause` : raw("");
+  const passed = options.count ? sql`, cause` : raw("");
   const gated = sql`
-    select p.id, ${address} as address, ${hash} as hash, p.zones, p.region,
+    select p.id, ${address} as address, ${hash} as hash, p.zones, p.region${cause},
       ${gateReasons({ property, channel })} as reasons
     from (${page}) p`;
   // The review of a text may release its player before the claim, which asks the gate again.
   const inReview = options.plan ? sql`when reasons = '{needs_review}' then '{}'` : raw("");
   // Lists know addresses by their hash, so a player without a hash cannot be checked.
   const addressed = sql`
-    select id, address, hash, zones, region,
+    select id, address, hash, zones, region${passed},
       case when reasons = '{}' and hash is null then '{invalid_address}' ${inReview} else reasons end as reasons
     from (${gated}) g`;
   const judged = sql`
-    select id, address, hash, zones, region,
+    select id, address, hash, zones, region${passed},
       case when reasons = '{}' and ${heldOut(campaign)} then '{holdout}' else reasons end as reasons
     from (${addressed}) a`;
   // Planned for its values: a generic plan would take a tenth of the players for a page.
   return adHoc(cte("judged", judged, "materialized"));
+}
+
+/** Why a player has no consent for the channel. */
+function causeOf(channel: SendingChannel, hash: Fragment): Fragment {
+  return sql`case when p.consents ->> ${channel}::text = 'false' then 'refused'
+    when ${hash} is null then 'no_address' else 'never_asked' end`;
 }
 
 /** Whether chance keeps an address out of this campaign: always the same, for all players who share the address. */
@@ -162,7 +172,9 @@ function localTimes(property: Tenant["property"], campaign: Campaign): Fragment 
 export interface Judgement {
   count: number;
   last: string | null;
-  blocked: { reasons: string[]; count: number }[];
+  blocked: { reasons: string[]; cause: "refused" | "never_asked" | "no_address"; count: number }[];
+  /** The allowed who wait, each once. */
+  deferred: { reason: string; count: number; first_at: string; last_at: string }[];
   /** The first `ADDRESS_BYTES` of the hash of each allowed address. */
   addresses: Buffer;
 }
@@ -177,16 +189,40 @@ export async function judgePage(
   cursor: string | null,
   limit: number,
 ): Promise<Judgement> {
-  const judged = await judgedCte(context, campaign, cursor, limit);
+  const judged = await judgedCte(context, campaign, cursor, limit, { count: true });
   const [judgement] = await context.sql<[Judgement]>`
     with ${judged}, grouped as (
-      select reasons, count(*)::int as count from judged where reasons <> '{}' group by reasons
-    )
+      select reasons, cause, count(*)::int as count from judged where reasons <> '{}' group by reasons, cause
+    ), ${deferredCtes(context, campaign)}
     select count(*)::int as count, (array_agg(id order by id))[count(*)::int] as last,
       coalesce((select json_agg(g) from grouped g), '[]') as blocked,
+      coalesce((select json_agg(d) from deferred d), '[]') as deferred,
       coalesce(string_agg(substr(hash, 1, ${raw(String(ADDRESS_BYTES))}), '') filter (where reasons = '{}'), '') as addresses
     from judged`;
   return judgement;
+}
+
+/** CTEs that end in `deferred`: the allowed who wait, by reason, with the first and last time. */
+function deferredCtes(context: Tenant, campaign: Campaign): Fragment {
+  const { property } = context;
+  const isExempt = campaign.is_transactional || campaign.ignore_frequency_cap;
+  const options = { property, channel: sendingChannel(campaign), tags: campaign.tags };
+  const allowed = sql`select id, zones, region from judged where reasons = '{}'`;
+  const caps = isExempt
+    ? cte("caps", sql`select null::uuid as id, null::timestamptz as free_at where false`)
+    : capsCtes(options, "allowed");
+  const deferred = sql`
+    select case when c.free_at > coalesce(w.until, '-infinity') then 'frequency_capped' else w.waits[1] end as reason,
+      count(*)::int as count, min(greatest(c.free_at, w.until)) as first_at, max(greatest(c.free_at, w.until)) as last_at
+    from allowed a left join waiting w using (zones, region) left join caps c using (id)
+    where w.until is not null or c.free_at is not null
+    group by 1`;
+  return join([
+    cte("allowed", allowed, "materialized"),
+    waitingCtes(context, campaign),
+    caps,
+    cte("deferred", deferred),
+  ]);
 }
 
 /** The first allowed players of the audience, with these fields. */

@@ -1,16 +1,16 @@
 import { z } from "zod";
 import { type FaultDetail, toFault } from "#runtime/faults.ts";
+import { timestamp } from "#runtime/operation/columns.ts";
 import type { Context } from "#runtime/operation/context.ts";
 import { type Campaign, sendingChannelOf } from "#tools/campaigns/campaign/campaign.ts";
 import { checkStatus } from "#tools/campaigns/campaign/states.ts";
 import { findPause, pauseWords } from "#tools/campaigns/pause/property-pause.ts";
 import { hasAudience } from "#tools/campaigns/planning/audience.ts";
 import { ADDRESS_BYTES, type Judgement, judgePage } from "#tools/campaigns/planning/plan.ts";
-import { firstReason } from "#tools/campaigns/stats/stats.ts";
-import { configuredProvider, ownProviders } from "#tools/providers/choose.ts";
-import { lettersBeyondGsm } from "#tools/sms/segments.ts";
+import { firstReason, NoConsent } from "#tools/campaigns/stats/stats.ts";
 import { allSegments, Cost, estimatedCost } from "./cost.ts";
 import { checkReadiness, Sample } from "./readiness.ts";
+import { costlyLetters, missingFields, missingWarnings, providerWarnings, smallTest } from "./warnings.ts";
 
 const PAGE = 20_000;
 // Sending and scheduling have fifteen seconds in all, and count once more for an agent's confirmation.
@@ -35,9 +35,16 @@ export const Preflight = z.object({
   warnings: z.array(z.string()),
   audience: z.int(),
   blocked: z.record(z.string(), z.int()).describe("Each blocked player once, under the first reason"),
+  no_consent: NoConsent,
   allowed: z
     .int()
     .describe("Messages: players that would get one; players who share an address get one message"),
+  deferred: z
+    .record(z.string(), z.object({ count: z.int(), first_at: timestamp(), last_at: timestamp() }))
+    .describe("Of the allowed: those that wait, by reason, and the first and last time of their messages"),
+  missing_fields: z
+    .record(z.string(), z.int())
+    .describe("Fields of the message, with the number of players in the whole audience who lack them"),
   segments: z.int().nullable().describe("Of text messages: the segments of all, estimated by the samples"),
   estimated_cost: Cost.nullable().describe("For all allowed players; null if nothing can be sent"),
   sample_renders: z.array(Sample),
@@ -50,7 +57,8 @@ export async function preflight(
   campaign: Campaign,
   countForMs = COUNT_FOR_MS,
 ): Promise<Preflight> {
-  const { problems, partial, samples } = await checkReadiness(context, campaign);
+  const { problems, partial, samples, variables } = await checkReadiness(context, campaign);
+  const missing = await missingFields(context, campaign, variables);
   const counted = await countAudience(context, campaign, countForMs);
   const { audience, allowed, blocked, isEmpty } = counted;
   const errors = [
@@ -67,7 +75,9 @@ export async function preflight(
   });
   const warnings = [
     ...counted.warnings,
-    ...(await gamingTraffic(context, campaign)),
+    ...(await providerWarnings(context, campaign)),
+    ...missingWarnings(missing, audience),
+    ...smallTest(campaign, allowed),
     ...costlyLetters(samples),
     ...lostDesign(campaign),
     ...unpriced,
@@ -78,7 +88,10 @@ export async function preflight(
     warnings,
     audience,
     blocked,
+    no_consent: counted.noConsent,
     allowed,
+    deferred: counted.deferred,
+    missing_fields: missing,
     segments,
     estimated_cost: cost,
     sample_renders: samples,
@@ -115,39 +128,12 @@ function statusProblem(campaign: Campaign): FaultDetail[] {
   }
 }
 
-/** Warns of the rules that vendors and carriers have for gambling, unless a record says that the contract allows it. */
-async function gamingTraffic(context: Context, campaign: Campaign): Promise<string[]> {
-  const channel = sendingChannelOf(campaign.channel);
-  if (!channel) return [];
-  const { providers, problems } = await ownProviders(context, channel, campaign.provider_id);
-  const configured = configuredProvider(context.config, channel).name;
-  const own = providers.map(({ kind }) => kind);
-  const kinds = own.length > 0 || problems.length > 0 ? own : [configured];
-  const vendors = [...new Set(kinds)].filter((kind) => kind !== "mailbox").join(", ");
-  if (vendors === "") return [];
-  if (channel === "sms") {
-    return [
-      `${vendors}: most US carriers, and Twilio's own policy, forbid gambling content in texts; without their agreement texts are filtered and the account may be closed`,
-    ];
-  }
-  return own.length > 0
-    ? []
-    : [`${vendors}: nothing says that the provider's contract allows gaming content`];
-}
-
-/** One letter outside GSM-7 more than halves the length of a segment. */
-function costlyLetters(samples: readonly Sample[]): string[] {
-  const letters = new Set(
-    samples.flatMap(({ text, encoding }) => (encoding === "UCS-2" ? lettersBeyondGsm(text) : [])),
-  );
-  if (letters.size === 0) return [];
-  return [`the text needs UCS-2, 70 characters a segment, because of: ${[...letters].join(" ")}`];
-}
-
 interface Counted {
   audience: number;
   allowed: number;
   blocked: Record<string, number>;
+  noConsent: z.output<typeof NoConsent>;
+  deferred: Preflight["deferred"];
   /** The count has reached the whole audience. */
   isWhole: boolean;
   /** The audience is empty. */
@@ -160,6 +146,8 @@ async function countAudience(context: Context, campaign: Campaign, countForMs: n
     audience: 0,
     allowed: 0,
     blocked: {},
+    noConsent: { refused: 0, never_asked: 0, no_address: 0 },
+    deferred: {},
     isWhole: false,
     isEmpty: false,
     warnings: [],
@@ -171,7 +159,12 @@ async function countAudience(context: Context, campaign: Campaign, countForMs: n
     const page: Judgement | null = await judgePage(context, campaign, cursor, PAGE).catch(nullIfRefused);
     if (!page) return counted;
     counted.audience += page.count;
-    for (const { reasons, count } of page.blocked) addBlocked(counted, firstReason(reasons), count);
+    for (const { reasons, cause, count } of page.blocked) {
+      const reason = firstReason(reasons);
+      addBlocked(counted, reason, count);
+      if (reason === "no_consent") counted.noConsent[cause] += count;
+    }
+    for (const one of page.deferred) addDeferred(counted, one);
     addBlocked(counted, "duplicate_address", addNew(addresses, page.addresses));
     counted.allowed = addresses.size;
     counted.isWhole = page.count < PAGE;
@@ -189,6 +182,18 @@ async function countAudience(context: Context, campaign: Campaign, countForMs: n
 
 function addBlocked({ blocked }: Counted, reason: string, count: number): void {
   if (count > 0) blocked[reason] = (blocked[reason] ?? 0) + count;
+}
+
+function addDeferred({ deferred }: Counted, { reason, ...more }: Judgement["deferred"][number]): void {
+  const all = deferred[reason] ? [deferred[reason], more] : [more];
+  deferred[reason] = {
+    count: all.reduce((sum, { count }) => sum + count, 0),
+    first_at: all.map(({ first_at }) => first_at).sort()[0]!,
+    last_at: all
+      .map(({ last_at }) => last_at)
+      .sort()
+      .at(-1)!,
+  };
 }
 
 /** Answers the number of the page's addresses that earlier pages had: planning skips these. */

@@ -44,6 +44,8 @@ interface Readiness {
   /** Some recipients get no message because of these. */
   partial: FaultDetail[];
   samples: Sample[];
+  /** The variables of the messages. */
+  variables: readonly string[];
 }
 
 /**
@@ -60,7 +62,7 @@ export async function checkReadiness(context: Context, campaign: Campaign): Prom
     ...metricProblems(context, campaign),
     ...(await audienceProblems(context, campaign)),
   ];
-  if (!content || problems.length > 0) return { problems, partial: [], samples: [] };
+  if (!content || problems.length > 0) return { problems, partial: [], samples: [], variables: [] };
   const { samples, broken } = await renderSamples(context, campaign, content);
   const plain = samples.flatMap((sample) => plainLinks(bodiesOf(sample), context.config.baseUrl));
   // Compiling the content has refused the plain links of the text itself.
@@ -75,6 +77,7 @@ export async function checkReadiness(context: Context, campaign: Campaign): Prom
     problems: [...detailsOf(unrendered), ...links],
     partial: detailsOf(broken.filter(isRendered)),
     samples: campaign.ab_test ? firstOfEach(samples) : samples,
+    variables: content.variables,
   };
 }
 

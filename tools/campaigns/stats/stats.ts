@@ -13,6 +13,12 @@ export const LinkStats = z.object({
   clicks_human: count.describe("Recipients whose click seems to come from a person"),
 });
 
+/** `no_consent` by its cause. */
+export const NoConsent = z
+  .object({ refused: count, never_asked: count, no_address: count })
+  .describe("Players without consent: they refused, were never asked, or have no address either");
+type NoConsent = z.output<typeof NoConsent>;
+
 const rate = () => z.number().nullable().describe("Of sent and delivered; null without any");
 
 /** audience = skipped + pending + sent + delivered + bounced + failed + unknown + cancelled. */
@@ -43,6 +49,9 @@ export const VariantStats = z.object({
 export const CampaignStats = z.object({
   audience: count.describe("All recipients, the skipped included"),
   skipped: z.record(z.string(), count).describe("Each skipped recipient once, under the first reason"),
+  no_consent: NoConsent.nullable().describe(
+    "Of skipped.no_consent, by the consents of today. null for a large campaign's earlier count",
+  ),
   pending: count.describe("Not handed over yet, or on the way"),
   deferred: count.describe("Of the pending: those that wait for opening hours, a cap or their own time"),
   sent: count.describe("Accepted by the provider, delivery not confirmed yet"),
@@ -158,13 +167,35 @@ export async function countSends(
   const summed = Object.fromEntries(
     Object.keys(FIGURES).map((name) => [name, sumOf(groups, name as Figure)]),
   );
+  const skipped = skippedByReason(groups);
   return {
     ...statesOf(groups, campaign.status),
-    skipped: skippedByReason(groups),
+    skipped,
+    no_consent: skipped.no_consent ? await withoutConsent(context, campaign.id, period) : NOBODY,
     ...(summed as Record<Figure, number>),
     by_variant: byVariant(groups, campaign.status),
     by_link,
   };
+}
+
+const NOBODY: NoConsent = { refused: 0, never_asked: 0, no_address: 0 };
+/** Reasons that count before `no_consent`. */
+const BEFORE_CONSENT = REASONS.slice(0, REASONS.indexOf("no_consent"));
+
+async function withoutConsent(
+  { sql, property }: Tenant,
+  campaignId: string,
+  period: Period,
+): Promise<NoConsent> {
+  const groups = await sql<{ cause: keyof NoConsent; count: number }[]>`
+    select case when p.consents ->> s.channel = 'false' then 'refused'
+        when s.address_hash is null then 'no_address' else 'never_asked' end as cause, count(*)::int as count
+    from campaign_sends s
+    left join players p on p.property_id = ${property.id} and p.id = s.player_id
+    where s.property_id = ${property.id} and s.campaign_id = ${campaignId} and s.status = 'skipped'
+      and 'no_consent' = any(s.skip_reasons) and not s.skip_reasons && ${BEFORE_CONSENT}::text[] ${within(sql, period)}
+    group by 1`;
+  return { ...NOBODY, ...Object.fromEntries(groups.map(({ cause, count }) => [cause, count])) };
 }
 
 /** Up to so many recipients, a count takes some 50 ms, and each reader gets a new one. */
@@ -175,9 +206,9 @@ export async function keptStats(
   { sql, property }: Tenant,
   id: string,
 ): Promise<(CampaignStats & { as_of: string }) | null> {
-  // An older version did not count by variant.
+  // An older version did not count by variant, or the causes of missing consent.
   const [row] = await sql<{ stats: CampaignStats; as_of: string }[]>`
-    select '{"by_variant": {}}'::jsonb || stats as stats, to_json(stats_at) #>> '{}' as as_of from campaigns
+    select '{"by_variant": {}, "no_consent": null}'::jsonb || stats as stats, to_json(stats_at) #>> '{}' as as_of from campaigns
     where property_id = ${property.id} and id = ${id} and audience_count > ${COUNTED_ANEW}
       and stats_at is not null`;
   return row ? { as_of: row.as_of, ...row.stats } : null;

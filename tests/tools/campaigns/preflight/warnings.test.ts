@@ -1,0 +1,85 @@
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { startService, type TestService } from "../../../support/service.ts";
+
+let service: TestService;
+beforeAll(async () => {
+  service = await startService();
+});
+afterAll(() => service.stop());
+
+async function preflightOf(fields: object, propertyId: string) {
+  const content = { name: "News", channel: "email", subject: "Hi", body_text: "Hello", audience: "all" };
+  const { id } = await service.call("create_campaign", { ...content, ...fields }, propertyId);
+  return service.call("preflight_campaign", { campaignId: id, propertyId }, propertyId);
+}
+
+/** Five players: two agreed, one refused, one was never asked, one has no address. */
+async function openProperty() {
+  const { id } = await service.newTenant();
+  const player = (input: object) => service.call("create_player", input, id);
+  const consent = (playerId: string, given: boolean) =>
+    service.call("consent_record", {
+      ...{ propertyId: id, playerId, channel: "email", consentGiven: given },
+      ...{ consentSource: "desk", consentText: "I agree" },
+    });
+  const yes = await player({ email: "w1@example.com", first_name: "Ann" });
+  const also = await player({ email: "w2@example.com" });
+  const no = await player({ email: "w3@example.com" });
+  await player({ email: "w4@example.com" });
+  await player({ player_id: "w5" });
+  await consent(yes.id, true);
+  await consent(also.id, true);
+  await consent(no.id, false);
+  return id;
+}
+
+test("a preflight warns of mail that nobody receives, of local links, and of fields that players lack", async () => {
+  const property = await openProperty();
+  const told = await preflightOf({ body_text: "Hello {{ player.first_name | default: 'you' }}" }, property);
+  expect(told.warnings).toEqual([
+    expect.stringContaining("built-in mailbox, and no player receives"),
+    expect.stringMatching(/links in the message point to http:\/\/127/),
+    expect.stringMatching(/^4 of 5 players have no first_name/),
+  ]);
+  expect(told).toMatchObject({
+    ...{ audience: 5, allowed: 2, missing_fields: { first_name: 4 } },
+    ...{ blocked: { no_consent: 3 }, no_consent: { refused: 1, never_asked: 1, no_address: 1 } },
+  });
+});
+
+test("a test that cannot reach its sample is told", async () => {
+  const property = await openProperty();
+  const ab_test = {
+    variants: [
+      { id: "a", subject: "A" },
+      { id: "b", subject: "B" },
+    ],
+    ...{ metric: "click", test_percent: 100 },
+  };
+  const { warnings } = await preflightOf({ ab_test }, property);
+  expect(warnings).toContainEqual(expect.stringMatching(/smallest variant gets about 1 messages.*is 100/));
+  const small = await preflightOf({ ab_test: { ...ab_test, min_sample: 1 } }, property);
+  expect(small.warnings).not.toContainEqual(expect.stringContaining("smallest variant"));
+});
+
+test("the allowed who wait are counted by reason, with the first and last time", async () => {
+  const property = await openProperty();
+  const told = () => preflightOf({}, property);
+  expect((await told()).deferred).toEqual({});
+  await service.call("create_frequency_rule", { max_sends: 1, channel: "email" }, property);
+  const { id } = await service.call(
+    "create_campaign",
+    { name: "First", channel: "email", subject: "Hi", body_text: "Hello", audience: "all" },
+    property,
+  );
+  await service.call("send_campaign", { campaignId: id, propertyId: property }, property);
+  await service.idle();
+  const stats = await service.call("campaign_stats", { campaignId: id, propertyId: property }, property);
+  expect(stats.no_consent).toEqual({ refused: 1, never_asked: 1, no_address: 1 });
+  const { allowed, deferred } = await told();
+  expect([allowed, deferred]).toEqual([
+    2,
+    { frequency_capped: { count: 2, first_at: expect.any(String), last_at: expect.any(String) } },
+  ]);
+  expect(Date.parse(deferred.frequency_capped.first_at)).toBeGreaterThan(Date.now());
+});
