@@ -30,7 +30,7 @@ export default tool({
     const upload_id = randomUUIDv7();
     const payload: UploadLink = { property: property.id, upload: upload_id, filename, actor: call.actor };
     const { token, expires_at } = timedToken(config, UPLOAD_LINK, now(), payload);
-    const url = `${config.baseUrl}/api/uploads/${token}`;
+    const url = `${config.baseUrl}/uploads/${token}`;
     audit({ entity: "uploads", entityId: upload_id });
     return { upload_id, url, command: `curl -T players.csv '${url}'`, expires_at, max_bytes: MOST_FILE };
   },

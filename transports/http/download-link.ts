@@ -28,7 +28,7 @@ export function downloadLink(
   };
   const { token, expires_at } = timedToken(config, PURPOSE, directory.now(), download);
   if (token.length > MOST_CHARACTERS) return {};
-  return { url: `${config.baseUrl}/api/downloads/${token}`, expires_at };
+  return { url: `${config.baseUrl}/downloads/${token}`, expires_at };
 }
 
 /** The download of a link; null for a link that is not ours, or has expired. */

@@ -22,11 +22,11 @@ export function mountFileLinks(
   catalog: Catalog,
 ): void {
   app.get(
-    "/api/downloads/:token",
+    "/downloads/:token",
     admitted(control, (request) => download(service, catalog, request)),
   );
   app.put(
-    "/api/uploads/:token",
+    "/uploads/:token",
     admitted(control, (request) => upload(service, request)),
   );
 }

@@ -34,6 +34,7 @@ export function masked(said: Said): Said {
       /"(actor_type|actor_id|requested_by|client|ip|ip_address|user_agent)":(?:null|"[^"]*")/g,
       '"$1":"<who>"',
     )
+    .replace(/\/uploads\/[\w-]+/g, "/uploads/<token>")
     .replace(/whsec_[\w+/=-]+/g, "<secret>")
     .replace(/\b[0-9a-f]{64}\b/g, "<hash>")
     .replace(/\b[0-9a-f]{12}\.example\b/g, "<host>")

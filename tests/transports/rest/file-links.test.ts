@@ -36,7 +36,7 @@ test("an agent gets the count, the first rows and a link to the whole file, whic
   const conditions = [{ field: "tier", operator: "eq", value: "Gold" }];
   const { data, content } = await ask("export_players", { conditions });
   expect(data).toMatchObject({ has_more: true, rows: 450, expires_at: expect.any(String) });
-  expect(content[0].text).toMatch(/the first \d+ of 450 rows.*\/api\/downloads\//s);
+  expect(content[0].text).toMatch(/the first \d+ of 450 rows.*\/downloads\//s);
   expect(pathOf(data.url)).not.toContain("Gold");
   const { text, status } = await service.get(pathOf(data.url), NOBODY);
   expect(status).toBe(200);
