@@ -83,7 +83,10 @@ function rows(list: Record<string, unknown>[], { width, order, mayLeaveOut, head
   const rule = line(widths.map((one) => "─".repeat(one)));
   const body = list.map((_, index) => line(shown.map(({ cells }) => cells[index]!)));
   const left = names.length - shown.length;
-  const more = left > 0 ? [`(${left} more ${left === 1 ? "column" : "columns"}: a wider window, --select, or -o json)`] : [];
+  const more =
+    left > 0
+      ? [`(${left} more ${left === 1 ? "column" : "columns"}: a wider window, --select, or -o json)`]
+      : [];
   return [heading?.(head) ?? head, rule, ...body, ...more].join("\n");
 }
 

@@ -53,7 +53,9 @@ export function resultOf(operation: Operation, outcome: Outcome, options: Result
     content: [
       {
         type: "text",
-        text: [sentenceOf(operation, structured), ...facts(structured), ...(outcome.warnings ?? [])].join("\n"),
+        text: [sentenceOf(operation, structured), ...facts(structured), ...(outcome.warnings ?? [])].join(
+          "\n",
+        ),
       },
     ],
   };
