@@ -14,6 +14,7 @@ test("while messages take long to render, the process answers others between the
   };
   const content: Content<"sms"> = {
     channel: "sms",
+    variables: [],
     messageTo: ({ send_id, address }) => ({ id: send_id, to: address, text: render({}).text, segments: 1 }),
     sentBy: (_, message) => message,
   };
