@@ -66,7 +66,11 @@ test("the allowed who wait are counted by reason, with the first and last time",
   const property = await openProperty();
   const told = () => preflightOf({}, property);
   expect((await told()).deferred).toEqual({});
-  await service.call("create_frequency_rule", { max_sends: 1, channel: "email" }, property);
+  await service.call(
+    "create_frequency_rule",
+    { max_sends: 1, channel: "email", window_unit: "day" },
+    property,
+  );
   const { id } = await service.call(
     "create_campaign",
     { name: "First", channel: "email", subject: "Hi", body_text: "Hello", audience: "all" },
