@@ -4,6 +4,7 @@ import { isStorable } from "#db/text.ts";
 import { Fault, type FaultDetail } from "#runtime/faults.ts";
 import { pathText } from "#runtime/plain-words.ts";
 import { columnsOf } from "./columns.ts";
+import { kindOf } from "./field-kind.ts";
 import type { Operation } from "./operation.ts";
 
 const MOST_NESTING = 64;
@@ -73,7 +74,7 @@ export function checkKey(key: string, path = ""): void {
 
 /**
  * The input as the operation's schema gives it, with each wrong field named. An empty text stands for null where
- * the field takes null and no empty text, as forms send it. Throws `invalid`.
+ * the field is a text that takes null, as forms send it. Throws `invalid`.
  */
 export function parseInput(operation: Operation, folded: Record<string, unknown>): Record<string, unknown> {
   const [given, echoed] = operation.crud?.verb === "update" ? parted(operation, folded) : [folded, null];
@@ -101,11 +102,14 @@ function withoutEmpty({ input }: Operation, given: Record<string, unknown>): Rec
   if (!Object.values(given).some(isEmptyText)) return given;
   const entries = Object.entries(given).map(([name, value]) => {
     const schema: z.ZodType | undefined = Object.hasOwn(input.shape, name) ? input.shape[name] : undefined;
-    const clears =
-      isEmptyText(value) && schema && !schema.safeParse("").success && schema.safeParse(null).success;
-    return [name, clears ? null : value];
+    return [name, schema && isEmptyText(value) && isCleared(schema) ? null : value];
   });
   return Object.fromEntries(entries);
+}
+
+/** Whether an empty text means null for the field: it takes texts and null, and no empty text. */
+export function isCleared(schema: z.ZodType): boolean {
+  return kindOf(schema) === "text" && !schema.safeParse("").success && schema.safeParse(null).success;
 }
 
 function isEmptyText(value: unknown): boolean {

@@ -95,6 +95,7 @@ export const WIDE_ROOMS: Readonly<Record<string, readonly string[]>> = {
     "operation.ts",
     "paging.ts",
     "property.ts",
+    "record-words.ts",
     "rest-paths.ts",
     "rows.ts",
     "table.ts",

@@ -79,7 +79,7 @@ describe("a fragment", () => {
   });
 
   test("refuses a list of fragments, which would go to PostgreSQL as a value", () => {
-    expect(() => sql`select ${[sql`a`, sql`b`]}`).toThrow("put together by join");
+    expect(() => sql`select ${[sql`a`, sql`b`]}`).toThrow("joined by join");
     expect(() => sql`select ${[sql`a`]}`).toThrow(TypeError);
   });
 

@@ -1,3 +1,5 @@
+import type { ZodType } from "zod";
+import { isCleared } from "#runtime/operation/input.ts";
 import type { Operation } from "#runtime/operation/operation.ts";
 import type { Table } from "#runtime/operation/table.ts";
 import { NOWHERE, schemaOf } from "../../support/operation-calls.ts";
@@ -59,9 +61,17 @@ export function badBodies(operation: Operation, good: Record<string, unknown>): 
       const text = JSON.stringify(rest);
       const body = `${text.slice(0, -1)}${text === "{}" ? "" : ","}${JSON.stringify(field)}:${value}}`;
       if (NEVER.test(value)) return [body];
+      if (isTakenAsNone(operation, field, value)) return [];
       return operation.input.safeParse({ ...whole, [field]: JSON.parse(value) }).success ? [] : [body];
     }),
   );
+}
+
+/** No property named means the credential's own; an empty text clears a text of a record. */
+function isTakenAsNone({ crud, input, property }: Operation, field: string, value: string): boolean {
+  if (field === property) return value === "null";
+  const schema: ZodType | undefined = input.shape[field];
+  return crud !== undefined && /^"\s*"$/.test(value) && schema !== undefined && isCleared(schema);
 }
 
 /** Queries of a list, a wrong one for each column and each way to be wrong. */

@@ -350,6 +350,6 @@ test("input that the job's schema refuses is a failure with its reason", async (
   await worker.idle();
   expect((await fixture.rows())[0]).toMatchObject({
     state: "dead",
-    last_error: expect.stringContaining("expected number"),
+    last_error: expect.stringContaining("must be a number"),
   });
 });

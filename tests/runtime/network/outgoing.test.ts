@@ -216,16 +216,16 @@ describe("a receiver that is slow", () => {
     await expect(client(LOCAL).post({ url, ...post, signal: stop.signal })).rejects.toThrow("stopping");
   });
 
-  test("holds 16 connections at most", async () => {
+  test("holds 128 connections at most", async () => {
     const waiting: (() => void)[] = [];
     const { port, hits } = await receiver((_, response) => {
       waiting.push(() => response.end());
-      if (waiting.length >= 16) for (const answer of waiting) answer();
+      if (waiting.length >= 128) for (const answer of waiting) answer();
     });
     const target = client(LOCAL);
     const url = `http://127.0.0.1:${port}/`;
-    await Promise.all(Array.from({ length: 40 }, () => target.post({ url, ...post })));
-    expect(hits()).toBe(16);
+    await Promise.all(Array.from({ length: 200 }, () => target.post({ url, ...post })));
+    expect(hits()).toBe(128);
   });
 });
 

@@ -159,11 +159,14 @@ test("what makes a message wait is named with the rule that does, and until when
   const closed = await scenario.call("create_quiet_hours_rule", {
     channel: ["sms"],
     days: [(new Date().getUTCDay() + 3) % 7],
+    open_local: "08:00",
+    close_local: "21:00",
     effective_from: "2020-01-01",
   });
   const cap = await scenario.call("create_frequency_rule", {
     channel: "sms",
     max_sends: 1,
+    window_unit: "day",
   });
   expect((await explain()).step("frequency_capped")).toMatchObject({ result: "passes", records: [] });
   await scenario.query(

@@ -107,7 +107,13 @@ test("who enters and who exits is told once to those who ask, and who was there 
   const [endpoint] = (await service.get("/api/webhook_endpoints")).body;
   await service.request("DELETE", `/api/webhook_endpoints/${endpoint.id}`);
   await refreshed();
-  expect((await service.get(`/api/segment_members?segment_id=eq.${id}`)).body).toEqual([]);
+  const { db } = service.database;
+  const [stored] = await db.asProperty(
+    service.tenant.id,
+    (sql) => sql<[{ rows: number }]>`
+      select count(*)::int as rows from segment_members where property_id = ${service.tenant.id} and segment_id = ${id}`,
+  );
+  expect(stored.rows).toBe(0);
 });
 
 test("a player who is put on a list has entered it, by hand or by an import", async () => {

@@ -299,6 +299,7 @@ const AT_ONCE = {
   create_social_share: "data",
   create_suppression: "it stops messages",
   create_template: "no campaign has it yet",
+  create_upload_link: "a file that no import has taken yet",
   create_user: "an operator's",
   create_validation_job: "data",
   duplicate_campaign: "a draft",

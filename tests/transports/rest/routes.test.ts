@@ -83,9 +83,9 @@ test("what an address says beside its arguments is refused, and nothing is done"
   }
   const { body: kept } = await player({ player_id: "address-1" });
   for (const [method, path, input] of [
-    ["POST", "/api/players?dry_run=true", {}],
+    ["POST", "/api/players?dry_run=maybe", {}],
     ["POST", "/api/players?select=id&select=email", {}],
-    ["PATCH", `/api/players/${kept.id}?dry_run=true`, { tier: "X" }],
+    ["PATCH", `/api/players/${kept.id}?dry_run=yes`, { tier: "X" }],
     ["DELETE", `/api/players/${kept.id}?dryrun=true`, undefined],
     ["GET", `/api/players/${kept.id}?limit=1`, undefined],
     ["PATCH", "/api/players?player_id=eq.address-1&select=id&select=tier", { tier: "X" }],

@@ -73,7 +73,7 @@ export function templatesOf({
   const named = [
     { field: "template_id", id: template_id },
     ...(ab_test?.variants ?? []).map((variant, index) => {
-      return { field: `ab_test.variants.${index}.template_id`, id: variant.template_id };
+      return { field: `ab_test.variants[${index}].template_id`, id: variant.template_id };
     }),
   ];
   return named.flatMap(({ field, id }) => (id ? [{ field, id }] : []));

@@ -51,7 +51,7 @@ function mergedProblems(problems: FaultDetail[][]): FaultDetail[] {
 
 /** A field of a variant's message, as problems name it. */
 export function variantField(index: number, field: string): string {
-  return `ab_test.variants.${index}.${field}`;
+  return `ab_test.variants[${index}].${field}`;
 }
 
 function byVariant<C extends SendingChannel>(contents: ReadonlyMap<string, Content<C>>): Content<C> {

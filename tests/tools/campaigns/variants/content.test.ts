@@ -25,14 +25,14 @@ describe("a test is refused", () => {
 
   test.each<[string, string, object, object?]>([
     ["with one variant", "ab_test.variants", { variants: VARIANTS.slice(1) }],
-    ["with two variants of one id", "ab_test.variants.1.id", { variants: [VARIANTS[0], VARIANTS[0]] }],
+    ["with two variants of one id", "ab_test.variants[1].id", { variants: [VARIANTS[0], VARIANTS[0]] }],
     [
       "with a weight of nothing",
-      "ab_test.variants.0.weight",
+      "ab_test.variants[0].weight",
       { variants: [{ id: "a", weight: 0 }, VARIANTS[1]] },
     ],
     ["with a fallback that is none of them", "ab_test.fallback_variant_id", { fallback_variant_id: "c" }],
-    ["with an id that is none", "ab_test.variants.0.id", { variants: [{ id: "__proto__" }, VARIANTS[1]] }],
+    ["with an id that is none", "ab_test.variants[0].id", { variants: [{ id: "__proto__" }, VARIANTS[1]] }],
     ["by redemptions, which nobody counts", "ab_test.metric", { metric: "redeem" }],
     ["by conversions without a goal", "ab_test.metric", { metric: "conversion" }],
     [
@@ -43,7 +43,7 @@ describe("a test is refused", () => {
     ],
     [
       "with a subject for a text",
-      "ab_test.variants.0.subject",
+      "ab_test.variants[0].subject",
       { metric: "conversion" },
       { channel: "sms", subject: null, body_html: null, body_text: "Hi", goal: { event: "deposit" } },
     ],
@@ -55,7 +55,7 @@ describe("a test is refused", () => {
     ],
     [
       "with Liquid that does not parse",
-      "ab_test.variants.0.subject",
+      "ab_test.variants[0].subject",
       { variants: [{ id: "a", subject: "{{ x" }, VARIANTS[1]] },
     ],
     ["with a part that is none", "ab_test.variant", { variant: "a" }],
@@ -71,8 +71,8 @@ describe("a test is refused", () => {
         ab_test: { ...TEST, variants: [VARIANTS[0], { id: "b", template_id }] },
         ...fields,
       });
-    await expect(using(scenario.id)).rejects.toThrow("ab_test.variants.1.template_id");
-    await expect(using(await template("sms"))).rejects.toThrow("ab_test.variants.1.template_id");
+    await expect(using(scenario.id)).rejects.toThrow("ab_test.variants[1].template_id");
+    await expect(using(await template("sms"))).rejects.toThrow("ab_test.variants[1].template_id");
     await expect(using(await template(), {})).rejects.toThrow("a body of its own");
     const made = await using(await template());
     await expect(
@@ -146,10 +146,10 @@ test("the preflight shows a message of each variant, and tells which lacks a var
   const lacking = await scenario.preflight(id);
   expect(lacking.ok).toBe(false);
   expect(lacking.errors[0]).toMatchObject({
-    field: "ab_test.variants.1.subject",
+    field: "ab_test.variants[1].subject",
     message: expect.stringContaining("player.custom.nick"),
   });
-  await expect(scenario.send(id)).rejects.toThrow("ab_test.variants.1.subject");
+  await expect(scenario.send(id)).rejects.toThrow("ab_test.variants[1].subject");
   await scenario.call("update_campaign", { id, ab_test: TEST });
   const { ok, sample_renders } = await scenario.preflight(id);
   expect(ok).toBe(true);
@@ -163,7 +163,7 @@ test("the preflight shows a message of each variant, and tells which lacks a var
   });
   expect((await scenario.preflight(id)).errors).toEqual([
     {
-      field: "ab_test.variants.1.subject",
+      field: "ab_test.variants[1].subject",
       message: expect.stringContaining("shoe_size"),
       stops_sending: true,
     },

@@ -128,7 +128,7 @@ describe("refused is", () => {
     expect(streams.map(({ status }) => status)).toEqual(Array.from({ length: 10 }, () => 200));
     const refused = await open();
     expect(refused).toMatchObject({ status: 429, error: { id: 7, error: { code: -32_000 } } });
-    expect(refused.error?.error.message).toContain("10 streams");
+    expect(refused.error?.error.message).toContain("10 open streams");
     expect((await listen(service, { toolsListChanged: true })).status).toBe(200);
     streams[0]!.leave();
     await expect.poll(async () => (await open()).status).toBe(200);
