@@ -119,7 +119,7 @@ create table directory_version (
 );
 insert into directory_version default values;
 
--- What this installation is. Sending is open where `identity` is that of the database which answers: a restored
+-- The identity of this installation. Sending is open where `identity` is that of the database which answers: a restored
 -- dump or a clone has another one, and nothing is sent from it until an operator releases it.
 create table installation (
   singleton boolean primary key default true check (singleton),

@@ -21,7 +21,7 @@ create table queue (
   lease uuid,
   leased_until timestamptz,
   last_error text,
-  -- What it knew of persons was removed when it failed for good: a retry finds records by their ids alone.
+  -- The data of persons was removed when the job failed for good: a retry finds records by their ids alone.
   is_impersonal boolean not null default false,
   created_at timestamptz not null default now()
 );

@@ -87,7 +87,7 @@ create table campaigns (
   expires_from timestamptz,
   -- The order in which a property's campaigns send at the same time.
   priority int not null default 0,
-  -- What people have approved, and hashes of all of it, which are compared before anything is sent.
+  -- The state that people have approved, with hashes of all of it. Each start compares them before it sends.
   approved jsonb,
   approved_state jsonb,
   primary key (property_id, id),

@@ -16,7 +16,7 @@ export type ColumnType =
 export interface Form {
   /** A value as somebody writes it in that form; null for one that no record can have. `home`: the property's country. */
   fit(text: string, home: string): string | null;
-  /** What the values are, in words. */
+  /** The rule for the values, in words. */
   wants: string;
 }
 

@@ -38,7 +38,7 @@ export function quote(text: string): string {
   return JSON.stringify(text.length > 60 ? `${text.slice(0, 60).toWellFormed()}…` : text);
 }
 
-/** What to say of a column that the table does not have. */
+/** The refusal of a column that the table does not have. */
 export function unknownColumn({ columns }: ReadableTable, name: string): string {
   return `unknown column ${quote(name)}${didYouMean(name, Object.keys(columns))}`;
 }

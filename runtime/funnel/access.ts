@@ -38,7 +38,7 @@ function roleFault(access: keyof typeof PERMITTED): Fault {
   });
 }
 
-/** What the specification declares for a signed-in user: an API key is no credential there, whatever it may do. */
+/** Whether the specification declares the operation for signed-in users alone: no API key is a credential there. */
 export function isPersonal({ access, realm, core }: Operation): boolean {
   return realm === "system" && (access === "user" || (access === "manager" && core));
 }

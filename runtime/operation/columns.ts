@@ -170,7 +170,7 @@ export function afterChange<C extends Columns>(columns: C, { input, current }: C
 
 const readables = new WeakMap<Table, ReadableTable>();
 
-/** What the generic reader may read of a table. */
+/** The part of a table that the generic reader may read. */
 export function readableOf(table: Table): ReadableTable {
   let readable = readables.get(table);
   if (!readable) {

@@ -96,11 +96,11 @@ export interface Insertion {
   explain(error: unknown): unknown;
 }
 
-/** What a person agrees to. */
+/** A question to the person for whom an agent acts. */
 export interface Question {
-  /** What it is about: a confirmation holds while this is the same. Default: the sentences. */
+  /** The subject: a confirmation holds while this is the same. Default: the sentences. */
   state?: string;
-  /** What the person is told, made only where somebody is asked. No sentence of it is a player's. */
+  /** The text for the person, made only where somebody is asked. Players write no sentence of it. */
   sentences(): Promise<string[]> | string[];
 }
 

@@ -147,7 +147,7 @@ export async function whyEmpty(
   return [...new Set((await Promise.all(said)).flat())];
 }
 
-/** What to say of a value that no record has. */
+/** The warning about a value that no record has. */
 export function nobodyHas(column: string, value: string, known: readonly string[]): string {
   const there = known.length > 0 ? `there are ${known.join(", ")}` : "none has a value";
   return `${column}: nothing here has ${JSON.stringify(value)}; ${there}.`;

@@ -140,7 +140,7 @@ interface Described<C extends Columns> {
   beforeWrite?(context: Context, change: Change<C>): Promise<Values>;
   /** Runs in the same transaction once the row is written. */
   afterWrite?(context: Context, change: Change<C> & { row: RowOf<C> }): Promise<void>;
-  /** What a person is told who is asked about a removal. Default: the record, and that nothing brings it back. */
+  /** The text of the question about a removal. Default: the record, and that nothing brings it back. */
   removalWords?(context: Context, row: RowOf<C>): Promise<string[]>;
   /** Whether `afterWrite` has something to do for a new row of these values. Default: always. */
   needsAfterWrite?(values: Values): boolean;

@@ -7,7 +7,7 @@ import type { Context } from "#runtime/operation/context.ts";
 export const PARTS = ["content", "audience", "channel", "time", "flags", "provider", "variants"] as const;
 type Part = (typeof PARTS)[number];
 
-/** What is to be approved: the fields of each part, each with the words that name it. */
+/** A state to approve: the fields of each part, each with the words that name it. */
 export type Approvable = Readonly<Record<Part, Readonly<Record<string, { words: string; value: unknown }>>>>;
 
 /** As a record keeps it: hashes alone, so that nobody's data stays behind in it. */

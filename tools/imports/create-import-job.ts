@@ -119,7 +119,7 @@ async function withDryRun(
   const changed = Object.entries(given).filter(
     ([name, value]) => !isDeepStrictEqual(value, DEFAULTS[name as keyof ImportParams]),
   );
-  // Who imports is this call's own.
+  // The importer is this call's own.
   const { by_agent: _, ...kept } = dry.params as ImportParams & { by_agent?: boolean };
   return { ...kept, dry_run: given.dry_run, ...Object.fromEntries(changed) };
 }

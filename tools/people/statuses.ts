@@ -12,5 +12,5 @@ export type PlayerStatus = (typeof PLAYER_STATUSES)[number];
 /** The statuses that callers may set and leave. */
 export const FREE_STATUSES: readonly PlayerStatus[] = ["active", "inactive", "vip_hold"];
 
-/** What is known of an email address. */
+/** The knowledge about an email address. */
 export const EMAIL_STATUSES = ["unknown", "deliverable", "risky", "undeliverable"] as const;

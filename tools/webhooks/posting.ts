@@ -12,7 +12,7 @@ const HANGS_IN_A_ROW = 8;
 /** Milliseconds between two visits while requests are open: new events and outcomes wait no longer. */
 const VISIT_EVERY_MS = 250;
 
-/** What a visit learns from the requests. */
+/** The results of the requests, for the visit. */
 export interface Progress {
   /** Outcomes since the last visit. */
   outcomes: Outcome[];

@@ -5,7 +5,7 @@ import { operationHelp, overview } from "./help.ts";
 import { commandOf, programOf, versionText } from "./program.ts";
 import type { CommandProcess } from "./screen.ts";
 
-/** What a command says instead of running an operation: help, the version, a completion, or that there is none. */
+/** The answer of a command that runs no operation: help, the version, a completion, or that there is none. */
 export function guideFor(
   args: readonly string[],
   { catalog, host }: { catalog: Catalog; host: CommandProcess },

@@ -8,7 +8,7 @@ import { commandOf, inCommands } from "./program.ts";
 import { wrapped } from "./result/table.ts";
 import { canWait } from "./wait.ts";
 
-/** What help is made for. */
+/** The subject of a help text. */
 export interface About {
   catalog: Catalog;
   program: string;
@@ -105,7 +105,7 @@ const FORMATS: Readonly<Record<string, string>> = {
 };
 const MOST_CHOICES = 34;
 
-/** What stands behind a flag, and whether it names all choices. */
+/** The placeholder behind a flag, and whether it names all choices. */
 function placeholder(kind: FieldKind, choices: string[], format: string | undefined): [string, boolean] {
   const all = choices.join(kind === "list" ? "," : "|");
   const isShort =

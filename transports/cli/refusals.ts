@@ -7,7 +7,7 @@ import { inCommands } from "./program.ts";
 /** A message of which the field is the subject. */
 const PREDICATE = /^(is|are|must|needs?|has|have|holds?|names|takes|cannot|belongs|contains|contradicts) /;
 
-/** What a refusal says to people: with flags in place of fields, and commands in place of tools. */
+/** A refusal for people: with flags in place of fields, and commands in place of tools. */
 export function refusalText(fault: Fault, operation: Operation, catalog: Catalog): string {
   const { code, message, details = [] } = fault;
   const first = details[0];

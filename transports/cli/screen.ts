@@ -16,7 +16,7 @@ export interface CommandProcess {
 
 type Style = Parameters<typeof styleText>[0];
 
-/** What a command prints results and complaints with. Both return the exit code. */
+/** The printers of results and of complaints. Both return the exit code. */
 export interface Screen {
   print(text: string): Promise<number>;
   complain(text: string, code: number): Promise<number>;

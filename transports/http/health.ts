@@ -38,7 +38,7 @@ interface Watched {
   log: Log;
 }
 
-/** What probes and Prometheus are told of this process. */
+/** The answers to probes and to Prometheus about this process. */
 export function openHealth({ db, config, worker, log }: Watched): Health {
   const ready = async (): Promise<Readiness> => {
     const state = await databaseState(db).catch((error: unknown) => {

@@ -29,7 +29,7 @@ function nullIfRefused(error: unknown): null {
   return null;
 }
 
-/** What a confirmation of this state is about. */
+/** The subject of a confirmation of this state. */
 export function stateOf({ id }: Pick<Campaign, "id">, present: Present): string {
   return canonicalHash({ id, ...present }).toString("hex");
 }

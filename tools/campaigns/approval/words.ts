@@ -11,7 +11,7 @@ const MOST_NAME = 100;
 
 const quoted = (text: string, most = MOST_NAME) => JSON.stringify(text.slice(0, most).toWellFormed());
 
-/** What a person must know who agrees to send or to schedule a campaign. */
+/** The facts for a person's consent to send or to schedule a campaign. */
 export async function sendingWords(
   context: Context,
   campaign: Campaign,
@@ -29,7 +29,7 @@ export async function sendingWords(
   ];
 }
 
-/** What a person must know who agrees that a paused campaign goes on. */
+/** The facts for a person's consent to resume a campaign. */
 export async function resumingWords(
   context: Context,
   campaign: Campaign,
@@ -47,7 +47,7 @@ export async function resumingWords(
   ];
 }
 
-/** What a person must know who agrees to change what other people have approved. */
+/** The facts for a person's consent to change an approved campaign. */
 export async function changeWords(
   context: Context,
   campaign: Campaign,

@@ -125,7 +125,7 @@ function columnFinder(names: readonly string[]): (column: string) => string[] {
   };
 }
 
-/** What the file lost by the names of its columns, in words. */
+/** The losses by the names of the file's columns, in words. */
 export function columnWarnings({ header, missing, ignored }: Layout): string[] {
   const shown = (names: readonly string[]) =>
     `${names

@@ -83,14 +83,14 @@ function brief(name: string, record: Record<string, unknown>, catalog: Catalog):
   });
 }
 
-/** What is told of a record beside its columns. */
+/** The facts about a record beside its columns. */
 interface Extras {
   dry_run?: true;
   summary?: { warnings?: string[] } | null;
   stats?: { skipped?: object };
 }
 
-/** What is shown this once. */
+/** The values that are shown only once. */
 function secretsOf({ secrets }: Table, record: Record<string, unknown>): Record<string, unknown> {
   return Object.fromEntries(Object.keys(secrets).map((name) => [name, record[name]]));
 }

@@ -1,7 +1,7 @@
 /** A column of a table, in columns of the terminal. */
 export interface Measured {
   name: string;
-  /** What its longest cell takes. */
+  /** The width of its longest cell. */
   wanted: number;
   /** Its cells are never cut: ids, times and messages. */
   isWhole: boolean;

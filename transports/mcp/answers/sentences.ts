@@ -17,7 +17,7 @@ const ENUMS = new Set(["status", "channel", "type", "action"]);
 /** Plain facts that no sentence needs. */
 const UNSAID = new Set(["success", "dry_run", "has_more", "replayed"]);
 
-/** What became of a call, in words that are true without its data. */
+/** The outcome of a call, in words that are true without its data. */
 export function sentenceOf(operation: Operation, structured: Structured): string {
   const { title } = operation;
   if (structured.dry_run === true && !("status_url" in structured)) {
