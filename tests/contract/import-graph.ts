@@ -1,7 +1,7 @@
 import { dirname, join } from "node:path";
 import { importsOf, sourcesIn } from "../support/source-files.ts";
 
-/** Whom each node imports. */
+/** The imports of each node. */
 export type Graph = ReadonlyMap<string, ReadonlySet<string>>;
 
 /** The files of a folder, and which of each other's they import, types included. */

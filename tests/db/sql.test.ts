@@ -178,7 +178,7 @@ describe("a statement with its values as literals", () => {
     )
     .filter((one) => !one.includes("\0"));
 
-  /** What COPY prints of each expression, as the tenant. */
+  /** The text that COPY prints of each expression, as the tenant. */
   async function copied(cells: readonly Fragment[]): Promise<unknown[]> {
     const rows = cells.map(
       (cell, place) => sql`select ${place}::int as place, to_json(${cell})::text as cell`,
@@ -219,7 +219,7 @@ describe("a statement with its values as literals", () => {
 });
 
 test("however many texts there are, a connection keeps no more than so many of them prepared", async () => {
-  // What is kept is counted by process, and other tests have run in this one.
+  // The kept ones are counted by process, and other tests have run in this one.
   vi.resetModules();
   const { connect: connectAnew } = await import("#db/database.ts");
   const { raw: rawAnew } = await import("#db/sql.ts");

@@ -22,7 +22,7 @@ export function wordsOf(operation: Operation, input: Record<string, unknown>): s
   return [operation.name.replaceAll("_", "-"), ...flags];
 }
 
-/** What a command prints: JSON, or a file as every face has it. */
+/** The output of a command: JSON, or a file as every face has it. */
 export async function compared(
   service: TestService,
   operation: Operation,
@@ -76,7 +76,7 @@ export async function overUrl(
   return { code: exit > 0 ? JSON.parse(stdout).code : null, text: stdout };
 }
 
-/** What a command over the service's database needs to be told. */
+/** The environment of a command over the service's database. */
 export function environment(
   { database, internals }: TestService,
   databaseUrl = database.url,

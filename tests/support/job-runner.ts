@@ -107,7 +107,7 @@ export async function runNext(
   return true;
 }
 
-/** What happens to the jobs of a worker that is lost: they are ready again. */
+/** Makes the jobs of a lost worker ready again. */
 export async function loseWorker(service: TestService, propertyId: string): Promise<void> {
   await service.internals.db.asSystem(
     (sql) => sql`

@@ -119,7 +119,7 @@ function openFlow() {
     open: () => begun.size,
     ids: () => begun.keys(),
     hangs: () => vain.hangs,
-    /** Whether further requests are useless for now. */
+    /** Whether further requests of this visit are useless. */
     isInVain: () => vain.hangs || vain.rests,
     began: (id: string) => {
       begun.set(id, performance.now());

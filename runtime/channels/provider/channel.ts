@@ -54,7 +54,7 @@ interface Trouble {
 /**
  * The outcome of one message. `failed`: refused for good. `retry`: certainly not sent, may be tried again. `unknown`:
  * the vendor may have taken it. `fatal`: the vendor refuses the sender, so every message fails until the settings are
- * repaired. `busy`: the vendor takes no message for now. `optedOut`: the vendor keeps the recipient's STOP.
+ * repaired. `busy`: the vendor takes no message at the moment. `optedOut`: the vendor keeps the recipient's STOP.
  */
 export type SendOutcome =
   | { id: string; status: "sent"; providerMessageId: string }
@@ -136,7 +136,7 @@ export type Notice =
 
 /** Verifies and reads a vendor's callbacks. */
 export interface Callbacks<Settings> {
-  /** Whether the vendor sent the request. Rejects when that is unknown for now. */
+  /** Whether the vendor sent the request. Rejects when that is not known yet. */
   verify(settings: Settings, request: CallbackRequest): boolean | Promise<boolean>;
   /** The notices in a verified request, without the irrelevant ones. */
   parse(settings: Settings, request: CallbackRequest): Notice[];

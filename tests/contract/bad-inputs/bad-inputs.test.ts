@@ -131,7 +131,7 @@ test(
     const bad = OPERATIONS.flatMap((operation) =>
       writesOf(operation).flatMap((place) => [
         ...BODIES.map((body) => ({ operation, ...place, body })),
-        // What is about the platform or a user asks for no property.
+        // An operation about the platform or a user asks for no property.
         ...HEADERS.filter((headers) => operation.realm === "property" || !("X-Property-Id" in headers)).map(
           (headers) => ({ operation, ...place, body: JSON.stringify(goodInput(operation)), headers }),
         ),

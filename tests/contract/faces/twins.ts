@@ -54,7 +54,7 @@ export function apart(one: Said, other: Said): [string, string] {
   return differing(JSON.stringify(sorted(one)), JSON.stringify(sorted(other)));
 }
 
-/** What agents must give beside the least input. */
+/** The fields that agents must give beside the least input. */
 const BY_AGENTS: Record<string, Record<string, unknown>> = {
   consent_record: { consentSource: "form", consentVersion: "1" },
 };

@@ -68,7 +68,7 @@ function endpoints({ paths }: Document): [string, string, Described][] {
   );
 }
 
-/** What the viewer sends: each parameter's example or default, and the body's example. */
+/** The request of the viewer: each parameter's example or default, and the body's example. */
 function execute(
   { paths, components }: Document,
   path: string,

@@ -7,7 +7,7 @@ const TELLING =
   /(^|_)(player|email|phone|address|addresses|recipient|ip|user_agent|first_name|last_name|birth_date|anon_id)($|_)/;
 
 /**
- * What the registry of traces (tools/privacy/traces/all.ts) does not know of the schema: each a sentence. A table is
+ * The gaps in the registry of traces (tools/privacy/traces/all.ts) against the schema: each a sentence. A table is
  * in TRACES, or in IMPERSONAL with the reason; a column of a row that outlives its person is in `set` or `kept`.
  */
 export function untraced(columns: readonly Column[]): string[] {

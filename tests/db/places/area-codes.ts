@@ -3,7 +3,7 @@ import { createRequire } from "node:module";
 import { join } from "node:path";
 import { parsePhoneNumberFromString } from "libphonenumber-js/max";
 
-/** What Google's libphonenumber knows of an area code of +1. */
+/** The facts of Google's libphonenumber about an area code of +1. */
 export interface AreaCode {
   country: string;
   /** Of the United States or Canada, such as `TX`; one, but for the north and the east of Canada. */

@@ -19,7 +19,7 @@ export type Rule = keyof typeof RULES;
 
 export interface Breach {
   rule: Rule;
-  /** What broke it: a function, or a table. */
+  /** The cause: a function, or a table. */
   by: string;
 }
 
