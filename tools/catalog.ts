@@ -60,6 +60,7 @@ import importPlayers from "./imports/import-players.job.ts";
 import listImportErrors from "./imports/list-import-errors.ts";
 import sweepImports from "./imports/sweep-imports.job.ts";
 import inboxMessages from "./inbox/inbox-messages.table.ts";
+import { journeys } from "./journeys/domain.ts";
 import createApiKey from "./keys/create-api-key.ts";
 import listApiKeys from "./keys/list-api-keys.ts";
 import revokeApiKey from "./keys/revoke-api-key.ts";
@@ -187,6 +188,7 @@ export const CATALOG = catalog([
       settleSends,
     ],
   },
+  journeys,
   { name: "providers", title: "Message providers", tables: [messageProviders], jobs: [receiveNotices] },
   { name: "inbox", title: "Branded inbox", tables: [inboxMessages] },
   {

@@ -30,7 +30,7 @@ create table segment_members (
   id uuid not null default uuid_v7(),
   segment_id uuid not null,
   player_id uuid not null,
-  source text not null default 'manual' check (source in ('manual', 'import', 'rule')),
+  source text not null default 'manual' check (source in ('manual', 'import', 'rule', 'journey')),
   added_at timestamptz not null default now(),
   created_at timestamptz not null default now(),
   updated_at timestamptz not null default now(),

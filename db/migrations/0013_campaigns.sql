@@ -90,12 +90,16 @@ create table campaigns (
   -- The state that people have approved, with hashes of all of it. Each start compares them before it sends.
   approved jsonb,
   approved_state jsonb,
+  -- The journey and its node whose messages these are. Such a campaign has no end of its own.
+  journey_id uuid,
+  journey_node text,
   primary key (property_id, id),
   foreign key (property_id, template_id) references templates,
   foreign key (property_id, segment_id) references segments,
   foreign key (property_id, provider_id) references message_providers
 );
 create index campaigns_created on campaigns (property_id, created_at, id);
+create index campaigns_journey on campaigns (property_id, journey_id) where journey_id is not null;
 
 -- Recent claims of a throttled campaign: one row per claim, counted by all processes.
 create table campaign_claims (
@@ -129,5 +133,5 @@ call isolate_tenants('templates', 'campaigns', 'campaign_claims', 'sending_pause
 
 -- An operator is shown what would be sent before sending is released. A campaign whose job is gone gets another one.
 create policy platform on campaigns for select to app_system using (true);
-grant select (property_id, id, name, channel, status, scheduled_at, fires_at, planned_at, deleted_at) on campaigns
-  to app_system;
+grant select (property_id, id, name, channel, status, scheduled_at, fires_at, planned_at, deleted_at, journey_id)
+  on campaigns to app_system;

@@ -47,6 +47,8 @@ create table campaign_sends (
   first_human_click_at timestamptz,
   converted_at timestamptz,
   variant_id text,
+  -- The entry into a journey that the message belongs to.
+  enrollment_id uuid,
   primary key (property_id, id),
   unique (property_id, dedupe_key),
   foreign key (property_id, campaign_id) references campaigns,

@@ -40,6 +40,7 @@ export const EVENTS = {
     "journey_entered",
     "journey_goal_reached",
     "journey_exited",
+    "journey_webhook",
     "shared",
   ],
   consent: ["granted", "denied", "revoked", "expired"],
@@ -69,9 +70,6 @@ export const EVENT_NAMES = Object.entries(EVENTS).flatMap(([category, actions]) 
 const NOT_YET: ReadonlySet<string> = new Set([
   "player.merged",
   "player.inbox_read",
-  "player.journey_entered",
-  "player.journey_goal_reached",
-  "player.journey_exited",
   ...EVENTS.game.map((action) => `game.${action}`),
   "game.*",
 ]);

@@ -3,6 +3,7 @@ import type { SendingChannel } from "#runtime/channels/provider/channel.ts";
 import type { Context, Tenant } from "#runtime/operation/context.ts";
 import { type JobContext, job } from "#runtime/operation/job.ts";
 import { update } from "#runtime/operation/rows.ts";
+import { stepSoon } from "#tools/enrollments/jobs.ts";
 import { type Campaign, findCampaign, sendingChannel } from "./campaign/campaign.ts";
 import { orFail } from "./campaign/states.ts";
 import campaigns from "./campaigns.table.ts";
@@ -92,9 +93,11 @@ async function conclude(
   }
   if (after || delivery?.reached) {
     const next = delivery?.reached ? { campaignId, after: delivery.reached } : { campaignId };
+    if (campaign.journey_id) stepSoon(context, campaign.journey_id);
     return enqueue(deliverCampaign, next, { dedupe: campaignId, runAt: resumeIn });
   }
-  if (await finishIfDone(context, campaignId)) return;
+  if (campaign.journey_id) stepSoon(context, campaign.journey_id);
+  else if (await finishIfDone(context, campaignId)) return;
   const wait = await secondsToNextClaim(context, campaign);
   // Sends that another job has claimed are that job's to conclude.
   if (wait === null) return;

@@ -1,6 +1,7 @@
 import { arrayLiteral } from "#db/types.ts";
 import type { Context } from "#runtime/operation/context.ts";
 import type { Row } from "#runtime/operation/table.ts";
+import { endFor } from "#tools/enrollments/end.ts";
 import { identityHash } from "#tools/people/identity.ts";
 import { CHANNELS } from "./channels.ts";
 import { stopSends } from "./sends-under-way.ts";
@@ -36,6 +37,7 @@ export async function applySelfExclusion(context: Context, exclusion: Exclusion)
   const ids = players.map((player) => player.id);
   await suppressAddressesOf(context, [...named, ...ids], endsAt);
   await stopSends(context, ids, CHANNELS, "self_excluded");
+  await endFor(context, ids, "self_excluded");
   for (const player of players) emit("player.self_excluded", player);
   return ids;
 }

@@ -9,6 +9,7 @@ import {
   type WrittenSuppression,
 } from "#tools/compliance/suppression-events.ts";
 import type { SuppressionReason } from "#tools/compliance/suppressions.table.ts";
+import { endWithout } from "#tools/enrollments/end.ts";
 import { addressHash } from "#tools/people/address.ts";
 import { type LedgerRow, record } from "./ledger.ts";
 
@@ -70,6 +71,7 @@ export async function revoke(context: Context, revocation: Revocation): Promise<
   });
   await suppress(context, revocation, rows);
   await stopSends(context, playerIds, channels, "suppressed");
+  await endWithout(context, playerIds, channels);
   announce(context, revocation, rows);
   return { revoked: channels, playerIds, ...times };
 }

@@ -6,6 +6,7 @@ import { Fault, type FaultDetail } from "#runtime/faults.ts";
 import { columnNames } from "#runtime/operation/columns.ts";
 import type { Context } from "#runtime/operation/context.ts";
 import type { NewOf, RowOf } from "#runtime/operation/table.ts";
+import { enrollByEvents } from "#tools/enrollments/enroll.ts";
 import playerEvents from "./player-events.table.ts";
 
 /** An event as callers report it: `player_id` is the player's id, or the operator's own. */
@@ -32,6 +33,7 @@ export async function recordEvents(context: Context, events: readonly NewEvent[]
     player_id: players[index]!,
   }));
   const added = await insertNew(context, rows);
+  await enrollByEvents(context, [...added.values()]);
   const known = rows.filter(({ id }) => !added.has(id)).map(({ external_id }) => external_id!);
   const before = known.length > 0 ? await recorded(context, known) : new Map<string, PlayerEvent>();
   return rows.map((row, index) => {

@@ -4,6 +4,7 @@ import type { Context } from "#runtime/operation/context.ts";
 import { tool } from "#runtime/operation/operation.ts";
 import { CHANNELS } from "#tools/compliance/channels.ts";
 import { stopSends } from "#tools/compliance/sends-under-way.ts";
+import { endFor } from "#tools/enrollments/end.ts";
 import { lockImports, lockPlayerWrites } from "#tools/people/locks.ts";
 import { playerWords } from "#tools/people/words.ts";
 import { eraseTraces } from "./erase.ts";
@@ -64,6 +65,7 @@ export default tool({
     const person = await personOf(context, player);
     const name = await playerWords(context, player.id);
     const requestId = await openRequest(context, "deletion", player.id, requestedBy ?? call.actor.id);
+    await endFor(context, [person.id], "erased");
     const { blanked, ...erased } = await eraseTraces(context, person, requestId);
     // Locked last, because it keeps others from storing players. A player stored before is found by now. A later writer
     // waits, and finds the address barred.

@@ -25,7 +25,7 @@ export default table({
   columns: {
     segment_id: createOnly(z.uuid().describe("A static segment, from list_segments")),
     player_id: createOnly(z.uuid().describe("The player's id, from list_players")),
-    source: readable(z.enum(["manual", "import", "rule"])),
+    source: readable(z.enum(["manual", "import", "rule", "journey"])),
     added_at: readable(timestamp().nullable().describe("null for a member that follows from the rules now")),
   },
   computed,

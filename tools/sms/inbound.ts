@@ -4,6 +4,7 @@ import type { Notice } from "#runtime/channels/provider/channel.ts";
 import type { Context } from "#runtime/operation/context.ts";
 import type { ListedAddress } from "#tools/compliance/listed-address.ts";
 import { revoke, revokedWith, suppressRevoked } from "#tools/consent/revoke.ts";
+import { enrollByText } from "#tools/enrollments/enroll.ts";
 import { addressHash, normalizePhone } from "#tools/people/address.ts";
 import { keywordsOf, type Reading, readText } from "./keywords.ts";
 import { hold, settleReviews, UNREAD } from "./reviews.ts";
@@ -20,6 +21,8 @@ export interface Source {
 export interface Inbound {
   id: string;
   action: Reading["action"];
+  /** The player who has the number, if there is one. */
+  playerId: string | null;
   /** In the database's output format. */
   received_at: string;
 }
@@ -50,6 +53,10 @@ export async function receiveInbound(
   const inbound = await store(context, { notice, source, sender, reading });
   if (!inbound) return null;
   const wantsReply = await act(asPlayer(context), inbound, sender);
+  // A text that asks for something of the service itself opens no journey.
+  if (inbound.playerId && inbound.action === "none") {
+    await enrollByText(context, { messageId: inbound.id, playerId: inbound.playerId, text: notice.text });
+  }
   if (wantsReply && notice.optOut === undefined && (await mayReply(context, sender))) {
     await context.sql`
       update inbound_messages set reply_status = 'queued'
@@ -119,7 +126,8 @@ async function store(
     select id, player_id, action, needs_review, to_json(received_at) #>> '{}' as received_at from stored`;
   if (!row) return null;
   emit("player.message_received", { ...row, channel: "sms" });
-  return { id: row.id, action: row.action, received_at: row.received_at };
+  const { id, action, received_at, player_id } = row;
+  return { id, action, received_at, playerId: player_id };
 }
 
 /** The ledger names the player as the actor, not the job. */

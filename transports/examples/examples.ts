@@ -1,5 +1,6 @@
 import type { Operation } from "#runtime/operation/operation.ts";
 import { CAMPAIGN_EXAMPLES } from "./campaigns.ts";
+import { JOURNEY_EXAMPLES } from "./journeys.ts";
 import { PLATFORM_EXAMPLES } from "./platform.ts";
 import { PLAYER_EXAMPLES } from "./players.ts";
 import { exampleId } from "./record-ids.ts";
@@ -7,6 +8,7 @@ import { exampleId } from "./record-ids.ts";
 const EXAMPLES: Readonly<Record<string, object>> = {
   ...PLAYER_EXAMPLES,
   ...CAMPAIGN_EXAMPLES,
+  ...JOURNEY_EXAMPLES,
   ...PLATFORM_EXAMPLES,
 };
 

@@ -104,6 +104,7 @@ async function createDemo(service: Service, catalog: Catalog, idle: () => Promis
   await idle();
   await blockSome(service, property.id, inProperty);
   const campaignId = await createCampaigns(inProperty);
+  await createJourney(service, property.id, inProperty);
   const password = randomBytes(12).toString("base64url");
   const admin = (await run("create_user", {
     email: ADMIN,
@@ -173,6 +174,23 @@ async function createCampaigns(run: Run): Promise<string> {
     body_text: 'Demo Casino: {{ first_name | default: "hello" }}, double points this Friday to Sunday. 21+.',
   });
   return String(id);
+}
+
+/** A published welcome journey with some players in it. */
+async function createJourney({ db }: Service, propertyId: string, run: Run): Promise<void> {
+  const made = await run("create_journey_from_recipe", {
+    propertyId,
+    settings: { recipe: "welcome" },
+    name: "Welcome",
+  });
+  const { id: journeyId } = made.journey as { id: string };
+  await run("publish_journey", { journeyId, propertyId });
+  const newcomers = await db.asProperty(
+    propertyId,
+    (sql) => sql<{ id: string }[]>`
+      select id from players where property_id = ${propertyId} and deleted_at is null order by player_id desc limit 12`,
+  );
+  for (const { id } of newcomers) await run("create_player_event", { player_id: id, name: "signup" });
 }
 
 function runner(service: Service, catalog: Catalog, propertyId?: string): Run {

@@ -189,6 +189,13 @@ export const columns = {
     pastTime().nullish().describe("A time archives the campaign, null restores it. Nothing else changes"),
     { concise: true, while: ["draft", "sent", "cancelled", "failed"] },
   ),
+  journey_id: readable(
+    z
+      .uuid()
+      .nullable()
+      .describe("The journey whose messages these are: its node sends them, and it has no end of its own"),
+  ),
+  journey_node: readable(z.string().nullable()),
   approved: readable(
     Approval.nullable().describe("The state that was approved last; a campaign that differs from it pauses"),
     { omitFromEvents: true },

@@ -136,7 +136,8 @@ function liveCampaign(caps: CapOptions, { campaign }: ClaimRequest): Fragment {
   return sql`
     select status, version, ${hoursApply(caps)} as has_hours,
       ${isExempt ? sql`false` : capsApply(caps)} as has_caps,
-      coalesce(greatest(started_at, expires_from) <= now() - make_interval(hours => ${EXPIRES_AFTER_HOURS}), false) as is_late
+      coalesce(greatest(started_at, expires_from) <= now() - make_interval(hours => ${EXPIRES_AFTER_HOURS}), false)
+        and journey_id is null as is_late
     from campaigns
     where property_id = ${caps.property.id} and id = ${campaign.id} and deleted_at is null
     for share`;

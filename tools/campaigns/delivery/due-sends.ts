@@ -30,7 +30,7 @@ export function dueSends({ property }: Tenant, { campaign, provider, after }: Du
       and (not s.repeats or ${recognizes(provider, REMEMBERED_SINCE)})
       and (s.scheduled_for is null or s.scheduled_for <= now() or exists (
         select from campaigns c where c.property_id = ${property.id} and c.id = ${campaign.id}
-          and greatest(c.started_at, c.expires_from) <= now() - make_interval(hours => ${EXPIRES_AFTER_HOURS})))
+          and c.journey_id is null and greatest(c.started_at, c.expires_from) <= now() - make_interval(hours => ${EXPIRES_AFTER_HOURS})))
       ${hasVariant}`;
 }
 

@@ -8,11 +8,11 @@ import { audienceBy, type Referred, referredBy } from "#tools/segments/rules/ref
 type AudienceColumns = Pick<
   Campaign,
   "segment_id" | "exclude_segment_ids" | "audience" | "conditions" | "logic"
->;
+> & { journey_id?: string | null };
 
-/** Whether the campaign names its audience. Without one nobody is mailed, and never everyone. */
-export function hasAudience({ segment_id, conditions, audience }: AudienceColumns): boolean {
-  return segment_id !== null || conditions !== null || audience !== null;
+/** Whether the campaign has an audience, or gets its people from a journey. Without one nobody is mailed, and never everyone. */
+export function hasAudience({ segment_id, conditions, audience, journey_id }: AudienceColumns): boolean {
+  return segment_id !== null || conditions !== null || audience !== null || Boolean(journey_id);
 }
 
 /** Refuses two audiences in one campaign: the service cannot tell the intended one. */

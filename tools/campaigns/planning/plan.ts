@@ -11,32 +11,62 @@ import { ADDRESS_COLUMNS } from "#tools/people/address.ts";
 import type { Referred } from "#tools/segments/rules/references.ts";
 import { audienceSql } from "./audience.ts";
 
-// The number of the round. A campaign is sent once; a recurring campaign will count its rounds here.
-const OCCURRENCE = "1";
+/** A campaign is sent to an audience once. */
+const ONCE = "1";
 
-/**
- * The CTE `judged`: the next players of an audience in the order of their ids. Its columns are `id, address, hash,
- * zones, region` and all `reasons` against a message to them.
- */
+/** The recipients of a plan. */
+export interface People {
+  /** Rows of players, with the columns `carried`. */
+  page: Fragment;
+  /** Names of further columns of `page`. */
+  carried: readonly string[];
+  /** The message's number for an address: a text, or SQL over `judged`. An address gets one copy of each number. */
+  round: Fragment | string;
+}
+
+/** The next players of the campaign's audience in the order of their ids. */
+async function audiencePage(
+  context: Tenant,
+  campaign: Campaign,
+  { cursor, limit, planned }: { cursor: string | null; limit: number; planned?: Referred | undefined },
+): Promise<People> {
+  const audience = await audienceSql(context, campaign, planned);
+  const page = sql`
+    select p.* from players p
+    where p.property_id = ${context.property.id}::uuid and p.id > ${cursor ?? NIL_UUID}::uuid and ${audience}
+    order by p.id limit ${limit}::int`;
+  return { page, carried: [], round: ONCE };
+}
+
+/** The CTE `judged` for the next players of the campaign's audience. */
 export async function judgedCte(
   context: Tenant,
   campaign: Campaign,
   cursor: string | null,
   limit: number,
-  options: { plan?: boolean; planned?: Referred | undefined; count?: boolean } = {},
+  options: { count?: boolean } = {},
 ): Promise<Fragment> {
-  const { property } = context;
+  return judgedPeople(context, campaign, await audiencePage(context, campaign, { cursor, limit }), options);
+}
+
+/**
+ * The CTE `judged`: people with `id, address, hash, zones, region`, their carried columns, and all `reasons` against a
+ * message to them.
+ */
+function judgedPeople(
+  { property }: Tenant,
+  campaign: Campaign,
+  { page, carried }: People,
+  options: { plan?: boolean; count?: boolean } = {},
+): Fragment {
   const channel = sendingChannel(campaign);
   const { address, hash } = ADDRESS_COLUMNS[channel];
-  const audience = await audienceSql(context, campaign, options.planned);
-  const page = sql`
-    select p.* from players p
-    where p.property_id = ${property.id}::uuid and p.id > ${cursor ?? NIL_UUID}::uuid and ${audience}
-    order by p.id limit ${limit}::int`;
   const cause = options.count ? sql`, ${causeOf(channel, hash)} as cause` : raw("");
-  const passed = options.count ? sql`, cause` : raw("");
+  const more = options.count ? [...carried, "cause"] : carried;
+  const passed = raw(more.map((name) => `, ${name}`).join(""));
+  const kept = raw(carried.map((name) => `, p.${name}`).join(""));
   const gated = sql`
-    select p.id, ${address} as address, ${hash} as hash, p.zones, p.region${cause},
+    select p.id, ${address} as address, ${hash} as hash, p.zones, p.region${kept}${cause},
       ${gateReasons({ property, channel })} as reasons
     from (${page}) p`;
   // The review of a text may release its player before the claim, which asks the gate again.
@@ -46,12 +76,12 @@ export async function judgedCte(
     select id, address, hash, zones, region${passed},
       case when reasons = '{}' and hash is null then '{invalid_address}' ${inReview} else reasons end as reasons
     from (${gated}) g`;
-  const judged = sql`
+  const drawn = sql`
     select id, address, hash, zones, region${passed},
       case when reasons = '{}' and ${heldOut(campaign)} then '{holdout}' else reasons end as reasons
     from (${addressed}) a`;
   // Planned for its values: a generic plan would take a tenth of the players for a page.
-  return adHoc(cte("judged", judged, "materialized"));
+  return adHoc(cte("judged", drawn, "materialized"));
 }
 
 /** Why a player has no consent for the channel. */
@@ -84,24 +114,41 @@ export async function planPage(
   limit: number,
   planned?: Referred,
 ): Promise<PlannedPage> {
-  const { sql: transaction } = context;
-  const judged = await judgedCte(context, campaign, campaign.plan_cursor, limit, { plan: true, planned });
-  const [page] = await transaction<[PlannedPage]>`
-    with ${judged}, ${waitingCtes(context, campaign)}, ${sendCtes(context, campaign)}
+  const people = await audiencePage(context, campaign, { cursor: campaign.plan_cursor, limit, planned });
+  const [page] = await context.sql<[PlannedPage]>`
+    with ${plannedCtes(context, campaign, people)}
     select count(*)::int as count, (array_agg(id order by id))[count(*)::int] as last from judged`;
   return page;
 }
 
-/** CTEs that write a send for each player among `judged`. */
-function sendCtes({ property }: Tenant, campaign: Campaign): Fragment {
+/**
+ * CTEs that write a send for each of the people, beginning with `judged`. They end in `planned (key, send_id)` and
+ * `doubled (key, send_id)`: the people who get a message of their own, and those whose address another one has.
+ */
+export function plannedCtes(context: Tenant, campaign: Campaign, people: People): Fragment {
+  return join([
+    judgedPeople(context, campaign, people, { plan: true }),
+    waitingCtes(context, campaign),
+    sendCtes(context, campaign, people),
+  ]);
+}
+
+function sendCtes({ property }: Tenant, campaign: Campaign, { carried, round }: People): Fragment {
   const channel = sendingChannel(campaign);
   const { masked } = ADDRESS_COLUMNS[channel];
   const drawn = drawnSql(campaign);
-  const columns = raw(`property_id, id, campaign_id, player_id, channel, status, skip_reasons, address_hash,
-    address_masked, dedupe_key`);
-  const own = sql`${property.id}::uuid, uuid_v7(), ${campaign.id}::uuid, id, ${raw(`'${channel}'`)}`;
-  const addressKey = sql`sha256(convert_to(${`${campaign.id}|${OCCURRENCE}|${channel}|`}::text, 'UTF8') || hash)`;
-  const playerKey = sql`sha256(convert_to(${`${campaign.id}|${OCCURRENCE}|player|`}::text, 'UTF8') || uuid_send(id))`;
+  const isEnrolled = carried.includes("enrollment_id");
+  const enrollment = isEnrolled ? raw("enrollment_id") : sql`null::uuid`;
+  const key = raw(isEnrolled ? "enrollment_id" : "player_id");
+  const columns = raw(`property_id, id, campaign_id, player_id, enrollment_id, channel, status, skip_reasons,
+    address_hash, address_masked, dedupe_key`);
+  const own = sql`${property.id}::uuid, uuid_v7(), ${campaign.id}::uuid, id, ${enrollment}, ${raw(`'${channel}'`)}`;
+  const prefix = (what: string) =>
+    typeof round === "string"
+      ? sql`${`${campaign.id}|${round}|${what}|`}::text`
+      : sql`(${`${campaign.id}|`}::text || ${round} || ${`|${what}|`}::text)`;
+  const addressKey = sql`sha256(convert_to(${prefix(channel)}, 'UTF8') || hash)`;
+  const playerKey = sql`sha256(convert_to(${prefix("player")}, 'UTF8') || uuid_send(id))`;
   // One send a player; an allowed player's is keyed by the address.
   const planned = sql`
     insert into campaign_sends (${columns}, scheduled_for${drawn.column})
@@ -112,13 +159,14 @@ function sendCtes({ property }: Tenant, campaign: Campaign): Fragment {
       case when ${drawn.waits} then ${drawn.until} when reasons = '{}' then until end${drawn.column}
     from ${drawn.source} left join waiting using (zones, region) order by id
     on conflict (property_id, dedupe_key) do nothing
-    returning player_id`;
+    returning ${key} as key, id as send_id`;
   // Players whose address has its send by another player.
   const doubled = sql`
     insert into campaign_sends (${columns})
     select ${own}, 'skipped', '{duplicate_address}', hash, ${masked}, ${playerKey}
-    from judged where reasons = '{}' and id not in (select player_id from planned)
-    on conflict (property_id, dedupe_key) do nothing`;
+    from judged where reasons = '{}' and ${raw(isEnrolled ? "enrollment_id" : "id")} not in (select key from planned)
+    on conflict (property_id, dedupe_key) do nothing
+    returning ${key} as key, id as send_id`;
   return join([cte("planned", planned), cte("doubled", doubled)]);
 }
 

@@ -3,7 +3,27 @@ import { mentions, namedAfter } from "./matching-person.ts";
 import { MESSAGE_TRACES } from "./messages.ts";
 import { STANDING_TRACES } from "./standing.ts";
 import { TEXT_TRACES } from "./texts.ts";
-import { type About, blanked, byPlayer, type Trace } from "./trace.ts";
+import { type About, anonymousId, blanked, byPlayer, type Trace } from "./trace.ts";
+
+/** The figures of a journey count these. */
+const ENROLLMENT_KEPT = [
+  "journey_id",
+  "version",
+  "entry",
+  "status",
+  "node",
+  "visit",
+  "phase",
+  "send_id",
+  "entered_at",
+  "arrived_at",
+  "wake_at",
+  "ended_at",
+  "exit_reason",
+  "goal_reached_at",
+  "path",
+  "path_at",
+];
 
 /**
  * Every table with personal data, in the order of erasure. Tables that are found through other rows come first, and
@@ -24,6 +44,16 @@ export const TRACES: readonly Trace[] = [
       kept: [],
       basis: "Accountability: who did what, without what it said",
     }),
+  },
+  {
+    table: "journey_enrollments",
+    rows: byPlayer,
+    exported: "journey_enrollments",
+    erasure: {
+      // The step that comes next finds nobody to move: the caller has ended what was open.
+      set: { player_id: "null", anon_id: anonymousId, context: "'{}'", entry_key: "''" },
+      kept: ENROLLMENT_KEPT,
+    },
   },
   ...MESSAGE_TRACES,
   ...STANDING_TRACES,

@@ -55,6 +55,7 @@ const SEND_KEPT = [
   "unsubscribed_at",
   "converted_at",
   "variant_id",
+  "enrollment_id",
 ] as const;
 /** The columns of a send that its anonymization changes. */
 const SEND_FREED = [

@@ -59,6 +59,8 @@ export interface Context {
   tiers?: readonly string[];
   /** The property's country, where the rules name a phone. */
   home?: string | undefined;
+  /** The ISO time for which the rules are judged. Default: the transaction's time. */
+  at?: string | undefined;
 }
 
 /**
@@ -68,7 +70,7 @@ export interface Context {
  */
 export function compileConditions(rules: Partial<Group>, context: Context): Fragment {
   const compilation = {
-    scope: scopeOf(context.property, context.home),
+    scope: scopeOf(context.property, context),
     segments: context.segments ?? new Map(),
     customs: context.customs ?? new Map(),
     tiers: context.tiers ?? [],
@@ -76,6 +78,24 @@ export function compileConditions(rules: Partial<Group>, context: Context): Frag
     trail: [],
   };
   return adHoc(sql`(p.deleted_at is null and ${rulesSql(rules, "", compilation)})`);
+}
+
+/**
+ * A date or time of players, as SQL over `players p`. Throws `invalid` for a field
+ * that is none.
+ */
+export function compileDate(name: string, context: Context): { sql: Fragment; type: "date" | "timestamp" } {
+  const { property, home, at, customs = new Map(), tiers = [] } = context;
+  const wrong = (message: string) => invalid("field", `${quoted(name)} ${message}`);
+  const field = fieldOf(name, {
+    scope: scopeOf(property, { home, at }),
+    customs,
+    tiers,
+    segment: () => sql`false`,
+    wrong,
+  });
+  if (field?.type === "date" || field?.type === "timestamp") return { sql: field.sql, type: field.type };
+  throw wrong("is not a date of players; use birth_date, last_visit_at, or custom.<key> of a date");
 }
 
 /** The catalog of fields and operators, for documentation and for agents. */

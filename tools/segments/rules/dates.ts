@@ -15,7 +15,7 @@ const inLastDays: Operator = {
   sql(field, value, at) {
     const n = days(value, at, field);
     if (field.type === "timestamp") {
-      return sql`${field.sql} between now() - ${n} * interval '24 hours' and now()`;
+      return sql`${field.sql} between ${at.scope.now} - ${n} * interval '24 hours' and ${at.scope.now}`;
     }
     return sql`${dayOf(field, at)} between ${at.scope.today} - ${n} and ${at.scope.today}`;
   },
@@ -35,7 +35,7 @@ export const DATE_OPERATORS = {
     sql(field, value, at) {
       const n = days(value, at, field);
       if (field.type === "timestamp") {
-        return sql`${field.sql} between now() and now() + ${n} * interval '24 hours'`;
+        return sql`${field.sql} between ${at.scope.now} and ${at.scope.now} + ${n} * interval '24 hours'`;
       }
       return sql`${dayOf(field, at)} between ${at.scope.today} and ${at.scope.today} + ${n}`;
     },

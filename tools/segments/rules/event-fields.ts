@@ -48,7 +48,7 @@ export function occurred(
   const window =
     within === null
       ? raw("")
-      : sql` and e.occurred_at between now() - ${within} * interval '24 hours' and now()`;
+      : sql` and e.occurred_at between ${at.scope.now} - ${within} * interval '24 hours' and ${at.scope.now}`;
   const groups = (having: Fragment) => sql`exists (
     select 1 from (
       select e.player_id from player_events e

@@ -221,10 +221,10 @@ const HASHES: Record<string, Fragment[]> = {
 };
 
 /** One `exists` a key, not one with `or`: each can then be hashed or answered by its index. */
-function suppressed(channel: string, { property }: Scope): Fragment {
+function suppressed(channel: string, { property, now }: Scope): Fragment {
   const channels = raw(channel === "all" ? "'all'" : `'all', '${channel}'`);
   const live = sql`s.property_id = ${property} and s.channel in (${channels}) and s.lifted_at is null
-    and (s.expires_at is null or s.expires_at > now())`;
+    and (s.expires_at is null or s.expires_at > ${now})`;
   const keys = [sql`s.player_id = p.id`, ...HASHES[channel]!.map((hash) => sql`s.address_hash = ${hash}`)];
   return join(
     keys.map((key) => sql`exists (select 1 from suppressions s where ${live} and ${key})`),

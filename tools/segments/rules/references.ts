@@ -1,7 +1,7 @@
 import type { Fragment, Sql } from "#db/sql.ts";
 import { Fault, invalid } from "#runtime/faults.ts";
 import { type CustomField, customFields } from "#tools/custom-fields/values.ts";
-import { type Audience, compileConditions, Group, MAX_NESTING } from "./compile.ts";
+import { type Audience, compileConditions, compileDate, Group, MAX_NESTING } from "./compile.ts";
 import { campaignNamed, customNamed, segmentNamed } from "./fields.ts";
 
 const MAX_SEGMENTS = 500;
@@ -50,11 +50,22 @@ export async function referredBy(sql: Sql, property: string, rules: Partial<Grou
   return { segments, customs: [...customs.values()], tiers: [], ...named };
 }
 
-/** As `audienceMatching`, by the stored references of that moment. */
+/** A date or time of players, as SQL over `players p`, by the stored references. Throws `invalid` for another field. */
+export function dateField(name: string, property: string, { customs, home }: Referred, at?: string) {
+  return compileDate(name, {
+    property,
+    customs: new Map(customs.map((field) => [field.key, field])),
+    home,
+    at,
+  });
+}
+
+/** As `audienceMatching`, by the stored references of that moment, for the ISO time `at` or now. */
 export function audienceBy(
   property: string,
   rules: Partial<Group>,
   { segments, customs, tiers, home }: Referred,
+  at?: string,
 ): Fragment {
   return compileConditions(rules, {
     property,
@@ -62,6 +73,7 @@ export function audienceBy(
     customs: new Map(customs.map((field) => [field.key, field])),
     tiers,
     home,
+    at,
   });
 }
 

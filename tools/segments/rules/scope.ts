@@ -7,16 +7,24 @@ export interface Scope {
   property: Fragment;
   /** The property's time zone. */
   zone: Fragment;
-  /** Today's date in the property's time zone, computed once a statement. */
+  /** The moment for which the rules are judged. */
+  now: Fragment;
+  /** The date of that moment in the property's time zone, computed once a statement. */
   today: Fragment;
 }
 
-export function scopeOf(propertyId: string, home = "US"): Scope {
+/** `at`: the ISO time for which the rules are judged. Default: the transaction's time. */
+export function scopeOf(
+  propertyId: string,
+  { home = "US", at }: { home?: string | undefined; at?: string | undefined } = {},
+): Scope {
   const property = cast(propertyId, "uuid");
+  const now = at === undefined ? sql`now()` : cast(at, "timestamptz");
   return {
     home,
     property,
     zone: sql`(select z.timezone from properties z where z.id = ${property})`,
-    today: sql`(select (now() at time zone z.timezone)::date from properties z where z.id = ${property})`,
+    now,
+    today: sql`(select (${now} at time zone z.timezone)::date from properties z where z.id = ${property})`,
   };
 }

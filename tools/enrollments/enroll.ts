@@ -1,0 +1,125 @@
+import { cte, type Fragment, join, sql } from "#db/sql.ts";
+import type { Context } from "#runtime/operation/context.ts";
+import { stepSoon } from "./jobs.ts";
+
+/** What became of the people who were to enter a journey. */
+export interface Entries {
+  entered: number;
+  /** They are inside already. */
+  ignored_inside: number;
+  /** They were inside, and the journey's re-entry rule keeps them out. */
+  ignored_reentry: number;
+  /** Deleted, erased, banned, deceased or self-excluded. */
+  barred: number;
+}
+
+const NOBODY: Entries = { entered: 0, ignored_inside: 0, ignored_reentry: 0, barred: 0 };
+
+/**
+ * Enrolls people in their journeys. `entrants`: rows of `journey_id, version, node, reentry, player_id, entry_key,
+ * context`, a player and key once a journey. They stand at their trigger until the next step. Twice the same call enrolls
+ * nobody twice.
+ */
+export async function enroll(context: Context, entrants: Fragment): Promise<Entries> {
+  const { property } = context;
+  const own = sql`${property.id}::uuid`;
+  const judged = sql`
+    select x.*, coalesce(e.entries, 0) as entries, p.id is null as is_barred, coalesce(e.is_inside, false) as is_inside,
+      coalesce(x.reentry ->> 'mode' = 'never' and e.entries > 0
+        or e.entries >= (x.reentry ->> 'max_entries')::int
+        or x.reentry ->> 'mode' = 'after_exit'
+          and e.ended_at > now() - make_interval(hours => (x.reentry ->> 'cooldown_hours')::int), false) as is_kept_out
+    from entrants x
+      left join players p on p.property_id = ${own} and p.id = x.player_id and p.deleted_at is null
+        and p.status not in ('erased', 'self_excluded', 'banned', 'deceased')
+      left join lateral (
+        select max(d.entry) as entries, max(d.ended_at) as ended_at, bool_or(d.status = 'active') as is_inside
+        from journey_enrollments d
+        where d.property_id = ${own} and d.journey_id = x.journey_id and d.player_id = x.player_id
+          and d.entry_key = x.entry_key
+      ) e on true`;
+  const entered = sql`
+    insert into journey_enrollments (property_id, id, journey_id, version, player_id, entry_key, entry, node, context,
+      path, path_at, entered_at, arrived_at, wake_at)
+    select ${own}, uuid_v7(), journey_id, version, player_id, entry_key, entries + 1, node, context, array[node],
+      array[c.moment], c.moment, c.moment, c.moment
+    from judged cross join (select now() as moment) c
+    where not is_barred and not is_inside and not is_kept_out
+    order by journey_id, player_id
+    on conflict do nothing
+    returning journey_id`;
+  const [counted] = await context.sql<[Entries & { wanted: number; journeys: string[] }]>`
+    with ${join([
+      cte("entrants", entrants, "materialized"),
+      cte("judged", judged, "materialized"),
+      cte("enrolled", entered),
+    ])}
+    select (select count(*)::int from enrolled) as entered, count(*)::int as wanted,
+      count(*) filter (where is_barred)::int as barred,
+      count(*) filter (where not is_barred and is_inside)::int as ignored_inside,
+      count(*) filter (where not is_barred and not is_inside and is_kept_out)::int as ignored_reentry,
+      array(select distinct journey_id from enrolled) as journeys
+    from judged`;
+  const { wanted, journeys, ...entries } = counted;
+  for (const journeyId of journeys) stepSoon(context, journeyId);
+  // Others have enrolled these in the meantime.
+  const missed = wanted - entries.entered - entries.barred - entries.ignored_inside - entries.ignored_reentry;
+  return { ...NOBODY, ...entries, ignored_inside: entries.ignored_inside + missed };
+}
+
+/**
+ * Enrolls the players of stored events in the active journeys that these events open. In the same transaction: an event
+ * is stored if and only if its player has entered. Locks the journeys, so that no pause comes between.
+ */
+export async function enrollByEvents(
+  context: Context,
+  events: readonly { id: string; name: string }[],
+): Promise<void> {
+  if (events.length === 0) return;
+  const { sql: transaction, property } = context;
+  const names = [...new Set(events.map(({ name }) => name))];
+  const triggers = await transaction<{ id: string }[]>`
+    select t.id from journey_triggers t
+      join journeys j on j.property_id = ${property.id} and j.id = t.journey_id
+    where t.property_id = ${property.id} and t.kind = 'event' and t.name = any(${names}::text[])
+      and j.status = 'active' and j.deleted_at is null
+    order by j.id for share of j`;
+  if (triggers.length === 0) return;
+  const entrants = sql`
+    select distinct on (t.journey_id, e.player_id, key) t.journey_id, t.version, t.node, t.reentry, e.player_id,
+      coalesce(left(e.properties ->> t.key_property, 200), '') as entry_key,
+      jsonb_build_object('event', e.name, 'event_id', e.id, 'properties', e.properties) as context
+    from journey_triggers t
+      join player_events e on e.property_id = ${property.id}::uuid and e.name = t.name
+        and e.id = any(${events.map(({ id }) => id)}::uuid[])
+      cross join lateral (select coalesce(left(e.properties ->> t.key_property, 200), '') as key) k
+    where t.property_id = ${property.id}::uuid and t.id = any(${triggers.map(({ id }) => id)}::uuid[])
+      and (t.filter is null or e.properties @@ t.filter::jsonpath)
+    order by t.journey_id, e.player_id, key, e.occurred_at`;
+  await enroll(context, entrants);
+}
+
+/** Enrolls the sender of a stored text, as `enrollByEvents`. */
+export async function enrollByText(
+  context: Context,
+  { messageId, playerId, text }: { messageId: string; playerId: string; text: string },
+): Promise<void> {
+  const { sql: transaction, property } = context;
+  const triggers = await transaction<{ id: string; filter: string | null }[]>`
+    select t.id, t.filter from journey_triggers t
+      join journeys j on j.property_id = ${property.id} and j.id = t.journey_id
+    where t.property_id = ${property.id} and t.kind = 'inbound_sms' and j.status = 'active' and j.deleted_at is null
+    order by j.id for share of j`;
+  const said = text.toLowerCase();
+  const meant = triggers.filter(({ filter }) => filter === null || said.includes(filter.toLowerCase()));
+  if (meant.length === 0) return;
+  await enroll(
+    context,
+    sql`
+      select distinct on (t.journey_id) t.journey_id, t.version, t.node, t.reentry, ${playerId}::uuid as player_id,
+        '' as entry_key, jsonb_build_object('message_id', ${messageId}::text) as context
+      from journey_triggers t
+      where t.property_id = ${property.id}::uuid and t.id = any(${meant.map(({ id }) => id)}::uuid[])
+      order by t.journey_id, t.node`,
+  );
+}

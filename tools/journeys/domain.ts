@@ -1,0 +1,43 @@
+import type { Domain } from "#runtime/operation/catalog.ts";
+import archiveJourney from "./archive-journey.ts";
+import createJourneyEnrollment from "./create-journey-enrollment.ts";
+import createJourneyFromRecipe from "./create-journey-from-recipe.ts";
+import deleteJourneyEnrollment from "./delete-journey-enrollment.ts";
+import enrollPlayers from "./enroll-players.ts";
+import enterJourney from "./enter-journey.job.ts";
+import exitPlayers from "./exit-players.ts";
+import explainEnrollment from "./explain-enrollment.ts";
+import journeyEnrollments from "./journey-enrollments.table.ts";
+import journeyReport from "./journey-report.ts";
+import journeyVersions from "./journey-versions.table.ts";
+import journeysTable from "./journeys.table.ts";
+import pauseJourney from "./pause-journey.ts";
+import publishJourney from "./publish-journey.ts";
+import resumeJourney from "./resume-journey.ts";
+import stepJourney from "./step-journey.job.ts";
+import sweepJourneys from "./sweep-journeys.job.ts";
+import validateJourney from "./validate-journey.ts";
+import verifyJourney from "./verify-journey.ts";
+
+/** The journeys in the table of contents. */
+export const journeys: Domain = {
+  name: "journeys",
+  title: "Journeys",
+  tables: [journeyEnrollments, journeyVersions, journeysTable],
+  tools: [
+    archiveJourney,
+    createJourneyEnrollment,
+    createJourneyFromRecipe,
+    deleteJourneyEnrollment,
+    enrollPlayers,
+    exitPlayers,
+    explainEnrollment,
+    journeyReport,
+    pauseJourney,
+    publishJourney,
+    resumeJourney,
+    validateJourney,
+    verifyJourney,
+  ],
+  jobs: [enterJourney, stepJourney, sweepJourneys],
+};

@@ -1,0 +1,101 @@
+import type { z } from "zod";
+import { adHoc, type Fragment, sql } from "#db/sql.ts";
+import { NIL_UUID } from "#db/types.ts";
+import { toFault } from "#runtime/faults.ts";
+import type { Context } from "#runtime/operation/context.ts";
+import { job } from "#runtime/operation/job.ts";
+import { enroll } from "#tools/enrollments/enroll.ts";
+import { audienceBy, dateField, type Referred } from "#tools/segments/rules/references.ts";
+import type { Definition, NodeOf } from "./definition/definition.ts";
+import { findJourney, type Journey } from "./journey/journey.ts";
+import { ENTER_JOURNEY, enterLater } from "./publishing/entering.ts";
+
+/** Players of one transaction. */
+const CHUNK = 10_000;
+
+type Input = z.output<typeof ENTER_JOURNEY.input>;
+
+/** Enrolls all players who fit a trigger at its time, in pages by their ids. Each page enqueues the next one. */
+export default job({
+  ...ENTER_JOURNEY,
+  sends: true,
+  handler: (job, input) => job.transact((context) => enterPage(context, input)),
+});
+
+async function enterPage(context: Context, input: Input): Promise<void> {
+  const { journeyId, node: nodeId, version, after = NIL_UUID } = input;
+  const journey = await findJourney(context, journeyId, { lock: "share" }).catch(nullIfDeleted);
+  if (!journey || journey.current_version !== version) return;
+  const found = await triggerOf(context, journey, nodeId);
+  if (!found) return;
+  // A time at which the journey was paused passes without anybody.
+  if (journey.status === "active") {
+    const last = await enrollPage(context, journey, { ...found, after });
+    if (last) return context.enqueue(ENTER_JOURNEY, { ...input, after: last });
+  }
+  if (!input.backfill) enterLater(context, journeyId, { version, node: found.node });
+}
+
+function nullIfDeleted(error: unknown): null {
+  if (toFault(error).code === "not_found") return null;
+  throw error;
+}
+
+interface Found {
+  node: NodeOf<"trigger">;
+  referred: Referred;
+  reentry: object;
+}
+
+async function triggerOf(
+  { sql: transaction, property }: Context,
+  { id, current_version }: Journey,
+  nodeId: string,
+) {
+  const [version] = await transaction<{ definition: Definition; referred: Referred; reentry: object }[]>`
+    select definition, referred, reentry from journey_versions
+    where property_id = ${property.id} and journey_id = ${id} and version = ${current_version}`;
+  const node = version?.definition.nodes.find((one) => one.id === nodeId);
+  if (!version || node?.type !== "trigger") return null;
+  return { node, referred: version.referred, reentry: version.reentry };
+}
+
+/** Enrolls the next page. Answers its last player; null behind the last page. */
+async function enrollPage(
+  context: Context,
+  { id, current_version }: Journey,
+  { node, referred, reentry, after }: Found & { after: string },
+): Promise<string | null> {
+  const { property } = context;
+  const fits = fitting(context, node, referred);
+  const page = sql`
+    select p.id from players p
+    where p.property_id = ${property.id}::uuid and p.id > ${after}::uuid and ${fits} order by p.id limit ${CHUNK}::int`;
+  const [counted] = await context.sql<[{ last: string | null }]>`
+    ${adHoc(sql`select (array_agg(id order by id))[${CHUNK}::int] as last from (${page}) p`)}`;
+  await enroll(
+    context,
+    adHoc(sql`
+      select ${id}::uuid as journey_id, ${current_version}::int as version, ${node.id}::text as node,
+        ${reentry}::jsonb as reentry, p.id as player_id, ''::text as entry_key, '{}'::jsonb as context
+      from (${page}) p`),
+  );
+  return counted.last;
+}
+
+/** Whether a player fits the trigger now, as SQL over `players p`. */
+function fitting({ property }: Context, { config }: NodeOf<"trigger">, referred: Referred): Fragment {
+  const inSegment = (id: string) =>
+    audienceBy(property.id, { conditions: [{ field: `segment.${id}`, operator: "in_segment" }] }, referred);
+  if (config.on === "date_field") {
+    const segment = config.segment_id ? inSegment(config.segment_id) : sql`p.deleted_at is null`;
+    const { sql: value, type } = dateField(config.field, property.id, referred);
+    const date = type === "date" ? value : sql`(${value} at time zone ${property.timezone}::text)::date`;
+    const day = sql`((now() at time zone ${property.timezone}::text)::date - ${config.offset_days}::int)`;
+    // Years added to February 29 give 28 where there is no 29.
+    const years = sql`(extract(year from ${day}) - extract(year from ${date}))::int`;
+    return sql`(${segment} and case when isfinite(${date}) then
+      (${date} + make_interval(years => ${years}))::date = ${day} end)`;
+  }
+  return "segment_id" in config && config.segment_id ? inSegment(config.segment_id) : sql`false`;
+}

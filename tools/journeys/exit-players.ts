@@ -1,0 +1,32 @@
+import { z } from "zod";
+import { sql } from "#db/sql.ts";
+import { tool } from "#runtime/operation/operation.ts";
+import { endEnrollments } from "#tools/enrollments/end.ts";
+import { findJourney } from "./journey/journey.ts";
+
+export default tool({
+  name: "exit_players",
+  title: "Take players out of a journey",
+  description:
+    "Ends a journey for players, or for all who are inside. Their messages that have not left are cancelled.",
+  scope: "write",
+  effect: "change",
+  bulk: true,
+  asks: true,
+  property: "propertyId",
+  input: {
+    journeyId: z.uuid().describe("From list_journeys"),
+    propertyId: z.uuid(),
+    playerIds: z.array(z.uuid()).min(1).max(10_000).optional().describe("Default: everybody inside"),
+  },
+  output: z.object({ success: z.literal(true), exited: z.int() }),
+  faults: ["not_found"],
+  async handler(context, { journeyId, playerIds }) {
+    const { name } = await findJourney(context, journeyId);
+    const who = playerIds ? sql`and d.player_id = any(${playerIds}::uuid[])` : sql``;
+    const exited = await endEnrollments(context, sql`d.journey_id = ${journeyId}::uuid ${who}`, "manual");
+    context.ask?.({ sentences: () => [`${exited} players leave the journey ${JSON.stringify(name)}.`] });
+    context.audit({ entity: "journeys", entityId: journeyId });
+    return { success: true as const, exited };
+  },
+});

@@ -1,0 +1,51 @@
+import { z } from "zod";
+import { createOnly, readable, timestamp } from "#runtime/operation/columns.ts";
+import { table } from "#runtime/operation/table.ts";
+
+export const ENROLLMENT_STATUSES = ["active", "completed", "exited", "failed"] as const;
+
+const EntryKey = z
+  .string()
+  .trim()
+  .max(200)
+  .default("")
+  .describe("Tells apart what may run at once for one player, such as a booking. Default: one at a time");
+
+export default table({
+  name: "journey_enrollments",
+  noun: "journey_enrollment",
+  description:
+    "An enrollment is one entry of a player into a journey: where the player is, since when, until when, and the path so far. POST enrolls, DELETE takes the player out.",
+  verbs: ["list", "get", "create", "delete"],
+  own: ["create", "delete"],
+  columns: {
+    journey_id: createOnly(z.uuid().describe("From list_journeys"), { concise: true }),
+    version: readable(z.int(), { concise: true }),
+    player_id: createOnly(z.uuid().nullable().describe("From list_players"), { concise: true }),
+    entry_key: createOnly(EntryKey),
+    entry: readable(z.int().describe("The number of the player's entry")),
+    status: readable(z.enum(ENROLLMENT_STATUSES), { concise: true }),
+    node: readable(z.string().describe("Where the player is, or was last"), { concise: true }),
+    visit: readable(z.int()),
+    phase: readable(
+      z
+        .enum(["ready", "waiting", "sending"])
+        .describe(
+          "ready: the node acts next. waiting: until wake_at. sending: until the message has an outcome",
+        ),
+      { concise: true },
+    ),
+    send_id: readable(z.uuid().nullable().describe("The message under way, in campaign_sends")),
+    entered_at: readable(timestamp(), { concise: true }),
+    arrived_at: readable(timestamp()),
+    wake_at: readable(timestamp().nullable(), { concise: true }),
+    ended_at: readable(timestamp().nullable(), { concise: true }),
+    exit_reason: readable(z.string().nullable(), { concise: true }),
+    goal_reached_at: readable(timestamp().nullable()),
+    context: readable(
+      z.record(z.string(), z.unknown()).describe("The event or call that opened the journey"),
+    ),
+    path: readable(z.array(z.string()).describe("The nodes so far")),
+    path_at: readable(z.array(timestamp()).describe("When each of them was reached")),
+  },
+});

@@ -1,0 +1,64 @@
+import { z } from "zod";
+import { Fault } from "#runtime/faults.ts";
+import type { Tenant } from "#runtime/operation/context.ts";
+import { tool } from "#runtime/operation/operation.ts";
+import type { Definition } from "./definition/definition.ts";
+import { findJourney } from "./journey/journey.ts";
+import { Figures, figuresOf, NodeFigures, nodeFigures } from "./report/figures.ts";
+
+/** Seconds by which a person may be late. */
+const LATE_SECONDS = 60;
+
+export default tool({
+  name: "journey_report",
+  title: "Report on a journey",
+  description:
+    "The figures of a journey's version: entries, who is inside, who left and why, and each node with its edges. They add up at any moment; verify_journey recounts them.",
+  scope: "read",
+  effect: "read",
+  property: "propertyId",
+  input: {
+    journeyId: z.uuid().describe("From list_journeys"),
+    propertyId: z.uuid(),
+    version: z.int().min(1).optional().describe("Default: the current one"),
+  },
+  output: z.object({
+    journey_id: z.uuid(),
+    version: z.int(),
+    all_versions: Figures,
+    figures: Figures.describe("Of this version"),
+    nodes: z.array(NodeFigures),
+    overdue: z.int().describe("Players whose time came more than a minute ago; 0 while the journey keeps up"),
+  }),
+  faults: ["not_found"],
+  async handler(context, { journeyId, version: wanted }) {
+    const journey = await findJourney(context, journeyId);
+    const { version, definition } = await versionOf(context, journeyId, wanted ?? journey.current_version);
+    return {
+      journey_id: journeyId,
+      version,
+      all_versions: await figuresOf(context, journeyId, null),
+      figures: await figuresOf(context, journeyId, version),
+      nodes: await nodeFigures(context, { journeyId, version, definition }),
+      overdue: await overdue(context, journeyId),
+    };
+  },
+});
+
+/** The version of a journey. Throws `not_found` for one that was never published. */
+async function versionOf({ sql, property }: Tenant, journeyId: string, version: number | null) {
+  const [found] = await sql<{ version: number; definition: Definition }[]>`
+    select version, definition from journey_versions
+    where property_id = ${property.id} and journey_id = ${journeyId} and version = ${version}`;
+  if (found) return found;
+  const which = version === null ? "It has not been published yet." : `It has no version ${version}.`;
+  throw new Fault("not_found", { message: `The journey has no figures. ${which}` });
+}
+
+async function overdue({ sql, property }: Tenant, journeyId: string): Promise<number> {
+  const [counted] = await sql<[{ count: number }]>`
+    select count(*)::int as count from journey_enrollments
+    where property_id = ${property.id} and journey_id = ${journeyId} and status = 'active'
+      and wake_at < now() - make_interval(secs => ${LATE_SECONDS})`;
+  return counted.count;
+}

@@ -1,0 +1,24 @@
+import { z } from "zod";
+import { readable } from "#runtime/operation/columns.ts";
+import { table } from "#runtime/operation/table.ts";
+import { Definition, ExitConditions, JourneyGoal, Reentry } from "./definition/definition.ts";
+
+export default table({
+  name: "journey_versions",
+  noun: "journey_version",
+  description:
+    "A version is a published definition of a journey with the texts, segments and fields as they were then. It never changes; people stay in the version that they entered.",
+  verbs: ["list", "get"],
+  columns: {
+    journey_id: readable(z.uuid(), { concise: true }),
+    version: readable(z.int(), { concise: true }),
+    definition: readable(Definition),
+    definition_hash: readable(z.string().describe("SHA-256 of the definition"), { concise: true }),
+    reentry: readable(Reentry),
+    goal: readable(JourneyGoal.nullable()),
+    exit_conditions: readable(ExitConditions.nullable()),
+    channels: readable(z.array(z.string()).describe("The channels of its messages"), { concise: true }),
+    published_by_type: readable(z.string(), { concise: true }),
+    published_by: readable(z.uuid().nullable(), { concise: true }),
+  },
+});

@@ -1,0 +1,45 @@
+import { z } from "zod";
+import { readable, timestamp, writable } from "#runtime/operation/columns.ts";
+import { Definition, ExitConditions, JourneyGoal, Reentry } from "#tools/journeys/definition/definition.ts";
+
+export const STATUSES = ["draft", "active", "paused", "archived"] as const;
+export type Status = (typeof STATUSES)[number];
+
+const EDITABLE = ["draft", "active", "paused"] as const satisfies Status[];
+
+/** A part of the draft. People follow it from the next publishing on. */
+const drafted = <S extends z.ZodType>(schema: S) => writable(schema, { while: EDITABLE, copied: true });
+
+/** The columns of a journey, in the order of answers. */
+export const columns = {
+  name: writable(z.string().trim().min(1).max(150), { concise: true, while: EDITABLE }),
+  description: writable(z.string().max(2000).nullable().optional(), { while: EDITABLE, copied: true }),
+  status: readable(z.enum(STATUSES), { concise: true }),
+  status_reason: readable(z.string().nullable(), { concise: true }),
+  draft_definition: drafted(
+    Definition.default({ nodes: [], edges: [] }).describe(
+      "Nodes and edges. The resource schema://journeys has the types with an example",
+    ),
+  ),
+  reentry: drafted(Reentry),
+  goal: drafted(JourneyGoal.nullable().optional().describe("The purpose: an event or conditions")),
+  exit_conditions: drafted(
+    ExitConditions.nullable().optional().describe("Players who fit these leave before the next node acts"),
+  ),
+  priority: drafted(
+    z
+      .int()
+      .min(-1000)
+      .max(1000)
+      .default(0)
+      .describe("Of its messages among campaigns that send at the same time"),
+  ),
+  ends_at: drafted(timestamp().nullable().optional().describe("When it ends for everybody")),
+  current_version: readable(z.int().nullable().describe("The published version that people enter"), {
+    concise: true,
+  }),
+  version: readable(z.int().describe("Of the record: each change counts it up")),
+  published_at: readable(timestamp().nullable(), { concise: true }),
+  paused_at: readable(timestamp().nullable()),
+  archived_at: readable(timestamp().nullable()),
+};

@@ -1,0 +1,26 @@
+import { z } from "zod";
+import { sql } from "#db/sql.ts";
+import { Clock, isWithin, nextLocal, Weekdays } from "./local-time.ts";
+import { NEXT, type NodeKind } from "./node.ts";
+
+export const WindowConfig = z.strictObject({
+  from: Clock.describe("By the player's own clock"),
+  to: Clock.describe("Later the same day; 00:00 is its end"),
+  weekdays: Weekdays,
+});
+export type WindowConfig = z.output<typeof WindowConfig>;
+
+export const timeWindow: NodeKind<WindowConfig> = {
+  type: "time_window",
+  meaning: "Lets players on only between two times of their own clock; the others wait for the next opening.",
+  config: WindowConfig,
+  labels: () => [NEXT],
+  problems: ({ from, to }) =>
+    to === "00:00" || from < to ? [] : [{ field: "to", message: "must be later than from, on the same day" }],
+  arrival: ({ config: { from, to, weekdays } }, moment) => ({
+    phase: "waiting",
+    wakeAt: sql`case when ${isWithin(moment, from, to, weekdays)} then ${moment.now}
+      else ${nextLocal(moment, from, weekdays)} end`,
+  }),
+  next: () => sql`${NEXT}::text`,
+};

@@ -1,0 +1,71 @@
+import { z } from "zod";
+import { tool } from "#runtime/operation/operation.ts";
+import { update } from "#runtime/operation/rows.ts";
+import { lockPause, refusePaused } from "#tools/campaigns/pause/property-pause.ts";
+import { stepSoon } from "#tools/enrollments/jobs.ts";
+import { Problem } from "./definition/structure.ts";
+import { checkStatus, findJourney, JourneyView } from "./journey/journey.ts";
+import journeys from "./journeys.table.ts";
+import { countInside, ON_PUBLISH } from "./publishing/people-inside.ts";
+import { draftProblems, unpublishable } from "./publishing/problems.ts";
+import { publishDraft } from "./publishing/publish.ts";
+import { publishingWords } from "./publishing/words.ts";
+
+const Inside = z.object({
+  finish: z.int().describe("Stay in the version that they entered"),
+  move: z.int().describe("Go on in the new version"),
+  exit: z.int().describe("Leave the journey"),
+});
+
+export default tool({
+  name: "publish_journey",
+  title: "Publish a journey",
+  description:
+    "Makes a version of the draft, and lets players enter it. The texts of its templates and the rules of its segments are kept as they are now. Refused with every problem at once; validate_journey names them before. Players who already fit a segment do not enter, unless backfill is true.",
+  scope: "write",
+  effect: "contact",
+  property: "propertyId",
+  input: {
+    journeyId: z.uuid().describe("From list_journeys"),
+    propertyId: z.uuid(),
+    onPublish: z
+      .enum(ON_PUBLISH)
+      .default("finish_old")
+      .describe(
+        "The players inside: finish the old version; move to the node of the same id and type, or leave; or all leave",
+      ),
+    backfill: z
+      .boolean()
+      .default(false)
+      .describe("Players who fit a segment_enter trigger already enter too"),
+    dry_run: z.boolean().default(false).describe("Only check, and answer what would happen"),
+  },
+  output: z.object({
+    success: z.literal(true),
+    journey: JourneyView,
+    version: z.int(),
+    inside: Inside.describe("What becomes of the players inside"),
+    warnings: z.array(Problem),
+  }),
+  faults: ["invalid", "not_found", "conflict"],
+  async handler(context, { journeyId, onPublish, backfill, dry_run }) {
+    const pause = dry_run ? null : await lockPause(context, "shared");
+    const journey = await findJourney(context, journeyId, { lock: "change" });
+    checkStatus(journey, ["draft", "active", "paused"], "be published");
+    refusePaused(pause);
+    const { errors, warnings } = await draftProblems(context, journey);
+    if (errors.length > 0) throw unpublishable(errors);
+    const inside = await countInside(context, journey, onPublish);
+    context.ask?.({
+      state: JSON.stringify([journey.id, journey.version, onPublish, backfill, inside]),
+      sentences: () => publishingWords(journey, { inside, onPublish, backfill }),
+    });
+    const version = await publishDraft(context, journey, { onPublish, backfill });
+    const status = journey.status === "paused" ? "paused" : "active";
+    const values = { status, current_version: version, published_at: "now" };
+    const row = await update(context, journeys, journeyId, values);
+    stepSoon(context, journeyId);
+    context.audit({ entity: "journeys", entityId: journeyId });
+    return { success: true as const, journey: row, version, inside, warnings };
+  },
+});

@@ -1,0 +1,55 @@
+import { Fault } from "#runtime/faults.ts";
+import type { Context } from "#runtime/operation/context.ts";
+import { type Problem, type Problems, structureProblems } from "#tools/journeys/definition/structure.ts";
+import type { Journey } from "#tools/journeys/journey/journey.ts";
+import { messageProblems } from "./messages.ts";
+import { referenceProblems } from "./references.ts";
+
+type Draft = Pick<
+  Journey,
+  "id" | "name" | "priority" | "draft_definition" | "goal" | "exit_conditions" | "ends_at"
+>;
+
+/** Every problem of a journey's draft at once. */
+export async function draftProblems(context: Context, draft: Draft): Promise<Problems> {
+  const { draft_definition: definition, goal, exit_conditions } = draft;
+  const { errors, warnings } = structureProblems(definition);
+  const messages: Problem[] = [];
+  for (const node of definition.nodes) {
+    if (node.type === "message") messages.push(...(await messageProblems(context, draft, node)));
+  }
+  return {
+    errors: [
+      ...errors,
+      ...goalProblems(context, draft),
+      ...(await referenceProblems(context, { definition, goal, exit_conditions })),
+      ...messages,
+    ],
+    warnings,
+  };
+}
+
+function goalProblems({ now }: Context, { goal, ends_at }: Draft): Problem[] {
+  const rules = goal ? goal.conditions.length + (goal.groups?.length ?? 0) : 0;
+  const isUnclear = goal !== null && (goal.event !== undefined) === rules > 0;
+  return [
+    ...(isUnclear
+      ? [{ node: null, field: "goal", message: "Give the goal either an event or conditions." }]
+      : []),
+    ...(ends_at !== null && Date.parse(ends_at) <= now()
+      ? [{ node: null, field: "ends_at", message: "The end has passed. Give a later time, or null." }]
+      : []),
+  ];
+}
+
+/** One fault of all errors. */
+export function unpublishable(errors: Problem[]): Fault {
+  const message = errors
+    .map(({ node, message }) => (node === null ? message : `${node}: ${message}`))
+    .join(" ");
+  const details = errors.map(({ node, field, message }) => ({
+    field: node === null ? field : `${node}.${field}`,
+    message,
+  }));
+  return new Fault("invalid", { message, details });
+}

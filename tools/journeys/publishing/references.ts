@@ -1,0 +1,140 @@
+import { isDeepStrictEqual } from "node:util";
+import { Cron } from "croner";
+import { Fault, toFault } from "#runtime/faults.ts";
+import type { Tenant } from "#runtime/operation/context.ts";
+import { customFields, fitCustom } from "#tools/custom-fields/values.ts";
+import type { Definition, ExitConditions, JourneyGoal, Node } from "#tools/journeys/definition/definition.ts";
+import type { Problem } from "#tools/journeys/definition/structure.ts";
+import { kindOf } from "#tools/journeys/nodes/all.ts";
+import type { Group } from "#tools/segments/rules/compile.ts";
+import { audienceBy, dateField, type Referred, referredBy } from "#tools/segments/rules/references.ts";
+
+/** The parts of a journey that refer to other records. */
+export interface Referring {
+  definition: Definition;
+  goal: JourneyGoal | null;
+  exit_conditions: ExitConditions | null;
+}
+
+/** The records that all conditions of a journey refer to now. Throws `not_found` or `invalid`. */
+export async function journeyReferences({ sql, property }: Tenant, journey: Referring): Promise<Referred> {
+  const groups = [
+    ...journey.definition.nodes.flatMap(conditionsOf),
+    ...(journey.goal && !journey.goal.event ? [journey.goal] : []),
+    ...(journey.exit_conditions ? [journey.exit_conditions] : []),
+  ];
+  return referredBy(sql, property.id, { logic: "and", conditions: [], groups: groups.map(asGroup) });
+}
+
+function asGroup({ logic = "and", conditions = [], groups = [] }: Partial<Group>): Group {
+  return { logic, conditions, groups };
+}
+
+/** The conditions on players that a node names. A segment that people enter by is one of them. */
+function conditionsOf(node: Node): Partial<Group>[] {
+  if (node.type === "trigger") {
+    const { config } = node;
+    if ("segment_id" in config && config.segment_id) return [inSegment(config.segment_id)];
+    return [];
+  }
+  return kindOf(node.type).conditions?.(node.config) ?? [];
+}
+
+const inSegment = (id: string): Group => ({
+  logic: "and",
+  conditions: [{ field: `segment.${id}`, operator: "in_segment" }],
+});
+
+/** What the nodes name that is not there, or does not fit. */
+export async function referenceProblems(tenant: Tenant, journey: Referring): Promise<Problem[]> {
+  const problems: Problem[] = [];
+  const check = async (node: string | null, field: string, work: () => Promise<void>) => {
+    try {
+      await work();
+    } catch (error) {
+      const fault = toFault(error);
+      if (fault.status >= 500) throw error;
+      problems.push({ node, field: fault.details?.[0]?.field ?? field, message: fault.message });
+    }
+  };
+  for (const node of journey.definition.nodes) {
+    await check(node.id, "conditions", () => checkConditions(tenant, conditionsOf(node)));
+    await check(node.id, "config", () => checkNode(tenant, node));
+  }
+  const { goal, exit_conditions } = journey;
+  if (goal && !goal.event) await check(null, "goal", () => checkConditions(tenant, [goal]));
+  if (exit_conditions) await check(null, "exit_conditions", () => checkConditions(tenant, [exit_conditions]));
+  return problems;
+}
+
+/** Compiles the conditions: wrong fields, operators and values throw. */
+async function checkConditions({ sql, property }: Tenant, groups: Partial<Group>[]): Promise<void> {
+  for (const group of groups) audienceBy(property.id, group, await referredBy(sql, property.id, group));
+}
+
+async function checkNode(tenant: Tenant, node: Node): Promise<void> {
+  const { sql, property } = tenant;
+  if (node.type === "delay" && node.config.by === "date_field") await checkDate(tenant, node.config.field);
+  if (node.type === "add_to_segment") await checkList(tenant, node.config.segment_id);
+  if (node.type === "update_player") await checkUpdate(tenant, node.config);
+  if (node.type !== "trigger") return;
+  const { config } = node;
+  if (config.on === "date_field") await checkDate(tenant, config.field);
+  if (config.on === "schedule") checkCron(config.cron, property.timezone);
+  if (config.on === "segment_enter" || config.on === "segment_exit") {
+    const [segment] = await sql<{ type: string }[]>`
+      select type from segments
+      where property_id = ${property.id} and id = ${config.segment_id} and deleted_at is null`;
+    if (segment?.type === "static") {
+      throw wrong(
+        "segment_id",
+        "is a static list, which nobody enters by rules; use a dynamic segment, or enroll_players",
+      );
+    }
+  }
+}
+
+async function checkDate({ sql, property }: Tenant, field: string): Promise<void> {
+  const rules: Group = { logic: "and", conditions: [{ field, operator: "is_set" }] };
+  dateField(field, property.id, await referredBy(sql, property.id, rules));
+}
+
+async function checkList({ sql, property }: Tenant, id: string): Promise<void> {
+  const [segment] = await sql<{ type: string }[]>`
+    select type from segments where property_id = ${property.id} and id = ${id} and deleted_at is null`;
+  if (!segment) throw new Fault("not_found", { message: `segment ${id} is not in this property.` });
+  if (segment.type !== "static")
+    throw wrong("segment_id", "is a dynamic segment; only a static one has a list");
+}
+
+async function checkUpdate(
+  tenant: Tenant,
+  config: { tier?: string | undefined; custom?: object | undefined },
+) {
+  const { sql, property } = tenant;
+  const [settings] = await sql<{ tiers: string[] }[]>`select tiers from properties where id = ${property.id}`;
+  const tiers = settings?.tiers ?? [];
+  if (config.tier !== undefined && tiers.length > 0 && !tiers.includes(config.tier)) {
+    throw wrong("tier", `is none of the property's tiers: ${tiers.join(", ")}`);
+  }
+  const fields = await customFields(tenant);
+  for (const [key, value] of Object.entries(config.custom ?? {})) {
+    const fitted = fitCustom(fields, key, value);
+    if ("wrong" in fitted) throw wrong(`custom.${key}`, fitted.wrong);
+    if (isDeepStrictEqual(fitted.value, value)) continue;
+    throw wrong(`custom.${key}`, `must be written as ${JSON.stringify(fitted.value)}`);
+  }
+}
+
+function checkCron(pattern: string, timezone: string): void {
+  try {
+    const next = new Cron(pattern, { timezone, paused: true }).nextRuns(2);
+    if (next.length === 0) throw new Error("it names no time to come");
+  } catch (error) {
+    throw wrong("cron", `is not a schedule: ${error instanceof Error ? error.message : String(error)}`);
+  }
+}
+
+function wrong(field: string, message: string): Fault {
+  return new Fault("invalid", { message: `${field} ${message}.`, details: [{ field, message }] });
+}

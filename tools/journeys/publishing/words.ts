@@ -1,0 +1,74 @@
+import type { NodeOf } from "#tools/journeys/definition/definition.ts";
+import type { Journey } from "#tools/journeys/journey/journey.ts";
+import type { Inside, OnPublish } from "./people-inside.ts";
+
+const quoted = (text: string) => JSON.stringify(text.slice(0, 100).toWellFormed());
+
+/** The facts for a person's consent to publish a journey. */
+export function publishingWords(
+  { name, status, draft_definition: { nodes }, reentry }: Journey,
+  { inside, onPublish, backfill }: { inside: Inside; onPublish: OnPublish; backfill: boolean },
+): string[] {
+  const messages = nodes.flatMap((node) => (node.type === "message" ? [messageWords(node)] : []));
+  const triggers = nodes.flatMap((node) => (node.type === "trigger" ? [triggerWords(node)] : []));
+  return [
+    `The journey ${quoted(name)} ${status === "paused" ? "stays paused until resume_journey" : "goes live now"}.`,
+    ...triggers,
+    backfill
+      ? "Players who fit its segments already enter at once."
+      : "Nobody enters who fits its segments already.",
+    reentryWords(reentry.mode),
+    messages.length === 0 ? "It sends no message." : `It sends ${messages.join(", ")}.`,
+    ...nodes.flatMap((node) => (node.type === "message" ? switchedOff(node) : [])),
+    ...insideWords(inside, onPublish),
+  ];
+}
+
+function messageWords({ id, config }: NodeOf<"message">): string {
+  const subject = config.subject ? ` ${quoted(config.subject)}` : "";
+  return `the ${config.channel} ${id}${subject}`;
+}
+
+function switchedOff({ id, config }: NodeOf<"message">): string[] {
+  return [
+    ...(config.ignore_frequency_cap
+      ? [`Frequency rules do not hold back ${id} (ignore_frequency_cap).`]
+      : []),
+    ...(config.is_transactional
+      ? [`Frequency rules neither hold back nor count ${id} (is_transactional).`]
+      : []),
+  ];
+}
+
+function triggerWords({ config }: NodeOf<"trigger">): string {
+  switch (config.on) {
+    case "event":
+      return `A player enters with the event ${quoted(config.event)}.`;
+    case "segment_enter":
+      return "A player enters who comes into its segment.";
+    case "segment_exit":
+      return "A player enters who leaves its segment.";
+    case "schedule":
+      return `The players of its segment enter at ${config.cron}.`;
+    case "date_field":
+      return `A player enters each year by ${config.field}, at ${config.time}.`;
+    case "inbound_sms":
+      return "A player enters who sends a text.";
+    case "api":
+      return "Players enter by enroll_players.";
+  }
+}
+
+function reentryWords(mode: Journey["reentry"]["mode"]): string {
+  if (mode === "never") return "Nobody enters twice.";
+  return mode === "always"
+    ? "A player who has left may enter again at once."
+    : "A player who has left may enter again.";
+}
+
+function insideWords({ finish, move, exit }: Inside, onPublish: OnPublish): string[] {
+  if (finish + move + exit === 0) return [];
+  if (onPublish === "finish_old") return [`${finish} players inside finish the version that they entered.`];
+  if (onPublish === "exit_old") return [`${exit} players inside leave the journey.`];
+  return [`Of the players inside, ${move} go on in the new version and ${exit} leave the journey.`];
+}

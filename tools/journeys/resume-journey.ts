@@ -1,0 +1,93 @@
+import { z } from "zod";
+import type { Context } from "#runtime/operation/context.ts";
+import { tool } from "#runtime/operation/operation.ts";
+import { update } from "#runtime/operation/rows.ts";
+import deliverCampaign from "#tools/campaigns/deliver-campaign.job.ts";
+import { lockPause, refusePaused } from "#tools/campaigns/pause/property-pause.ts";
+import { stepSoon } from "#tools/enrollments/jobs.ts";
+import { checkStatus, findJourney, JourneyView } from "./journey/journey.ts";
+import journeys from "./journeys.table.ts";
+
+export default tool({
+  name: "resume_journey",
+  title: "Resume a journey",
+  description:
+    "Lets a paused journey go on. Players whose wait ended during the pause move on at once, or with shift all waits become longer by the pause.",
+  scope: "write",
+  effect: "contact",
+  property: "propertyId",
+  input: {
+    journeyId: z.uuid().describe("From list_journeys"),
+    propertyId: z.uuid(),
+    shift: z.boolean().default(false).describe("Move all waits by the length of the pause"),
+  },
+  output: z.object({
+    success: z.literal(true),
+    journey: JourneyView,
+    late: z.int().describe("Players whose wait ended during the pause"),
+    waiting_messages: z.int().describe("Messages that go on, each to be checked again"),
+  }),
+  faults: ["not_found", "conflict"],
+  async handler(context, { journeyId, shift }) {
+    const pause = await lockPause(context, "shared");
+    const journey = await findJourney(context, journeyId, { lock: "change" });
+    checkStatus(journey, ["paused"], "be resumed");
+    refusePaused(pause);
+    const late = await countLate(context, journeyId);
+    const waiting = await countWaiting(context, journeyId);
+    context.ask?.({
+      sentences: () => [
+        `The journey ${JSON.stringify(journey.name)} goes on now.`,
+        shift
+          ? "All waits become longer by the pause."
+          : `${late} players whose wait ended during the pause move on at once.`,
+        `${waiting} messages wait to be sent.`,
+      ],
+    });
+    if (shift) await shiftWaits(context, journeyId);
+    const values = { status: "active", status_reason: null, paused_at: null };
+    const row = await update(context, journeys, journeyId, values);
+    await resumeMessages(context, journeyId);
+    stepSoon(context, journeyId);
+    context.audit({ entity: "journeys", entityId: journeyId });
+    return { success: true as const, journey: row, late, waiting_messages: waiting };
+  },
+});
+
+async function countLate({ sql: transaction, property }: Context, journeyId: string): Promise<number> {
+  const [counted] = await transaction<[{ count: number }]>`
+    select count(*)::int as count from journey_enrollments d
+    where d.property_id = ${property.id} and d.journey_id = ${journeyId} and d.status = 'active'
+      and d.wake_at <= now()`;
+  return counted.count;
+}
+
+async function countWaiting({ sql: transaction, property }: Context, journeyId: string): Promise<number> {
+  const [counted] = await transaction<[{ count: number }]>`
+    select count(*)::int as count from campaigns c
+      join campaign_sends s on s.property_id = ${property.id} and s.campaign_id = c.id
+    where c.property_id = ${property.id} and c.journey_id = ${journeyId} and s.status in ('pending', 'deferred')`;
+  return counted.count;
+}
+
+/** Waits that had ended before the pause keep their time. */
+async function shiftWaits({ sql: transaction, property }: Context, journeyId: string): Promise<void> {
+  await transaction`
+    with pause as materialized (
+      select now() as moment, paused_at from journeys where property_id = ${property.id} and id = ${journeyId}
+    )
+    update journey_enrollments d
+    set wake_at = d.wake_at + (p.moment - p.paused_at), updated_at = p.moment
+    from pause p
+    where d.property_id = ${property.id} and d.journey_id = ${journeyId} and d.status = 'active'
+      and d.phase = 'waiting' and d.wake_at > p.paused_at`;
+}
+
+async function resumeMessages(context: Context, journeyId: string): Promise<void> {
+  const resumed = await context.sql<{ id: string }[]>`
+    update campaigns set status = 'sending', status_reason = null, updated_at = now()
+    where property_id = ${context.property.id} and journey_id = ${journeyId} and status in ('paused', 'failed')
+      and deleted_at is null
+    returning id`;
+  for (const { id } of resumed) context.enqueue(deliverCampaign, { campaignId: id }, { dedupe: id });
+}

@@ -1,0 +1,40 @@
+import { adHoc, sql } from "#db/sql.ts";
+import type { Tenant } from "#runtime/operation/context.ts";
+import type { NodeOf } from "#tools/journeys/definition/definition.ts";
+import type { Moment } from "#tools/journeys/nodes/node.ts";
+import { spacing } from "#tools/journeys/nodes/rate-limit.ts";
+import { BATCH } from "./move.ts";
+import type { Version } from "./version.ts";
+
+/** Gives the people who have come to a rate limit their times, behind those who wait already. Answers their number. */
+export async function giveSlots(
+  { sql: transaction, property }: Tenant,
+  { now }: Moment,
+  { journeyId, version }: Version,
+  node: NodeOf<"rate_limit">,
+): Promise<number> {
+  const apart = sql`make_interval(secs => ${spacing(node.config)}::double precision)`;
+  const [given] = await transaction<[{ count: number }]>`
+    ${adHoc(sql`with state as materialized (
+      select greatest(${now}, last_slot + ${apart}) as first from journey_nodes
+      where property_id = ${property.id}::uuid and journey_id = ${journeyId}::uuid and version = ${version}::int
+        and node = ${node.id}::text
+      for no key update
+    ), due as materialized (
+      select d.id, d.wake_at from journey_enrollments d
+      where d.property_id = ${property.id}::uuid and d.journey_id = ${journeyId}::uuid and d.version = ${version}::int
+        and d.node = ${node.id}::text and d.status = 'active' and d.phase = 'ready' and d.wake_at <= ${now}
+      order by d.wake_at, d.id limit ${BATCH}::int for no key update of d skip locked
+    ), slots as materialized (
+      select d.id, s.first + (row_number() over (order by d.wake_at, d.id) - 1) * ${apart} as slot from due d, state s
+    ), given as (
+      update journey_enrollments e set phase = 'waiting', wake_at = s.slot, updated_at = ${now}
+      from slots s where e.property_id = ${property.id}::uuid and e.id = s.id
+    ), kept as (
+      update journey_nodes n set last_slot = s.slot from (select max(slot) as slot from slots) s
+      where n.property_id = ${property.id}::uuid and n.journey_id = ${journeyId}::uuid and n.version = ${version}::int
+        and n.node = ${node.id}::text and s.slot is not null
+    )
+    select count(*)::int as count from slots`)}`;
+  return given.count;
+}

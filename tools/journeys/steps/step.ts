@@ -1,0 +1,165 @@
+import { cast } from "#db/sql.ts";
+import type { Context } from "#runtime/operation/context.ts";
+import { announceEnrollments } from "#tools/enrollments/end.ts";
+import type { Node } from "#tools/journeys/definition/definition.ts";
+import { kindOf } from "#tools/journeys/nodes/all.ts";
+import type { Moment } from "#tools/journeys/nodes/node.ts";
+import { act } from "./act.ts";
+import { isLookDue, LOOK_EVERY, look } from "./look.ts";
+import { type Moved, move } from "./move.ts";
+import { plan, settle } from "./send.ts";
+import { giveSlots } from "./slots.ts";
+import { liveVersions, type Version } from "./version.ts";
+
+/** More moves than this are left to the next transaction. */
+const MOST_MOVES = 20_000;
+
+/** An error of one node's step. */
+export class StepFailure extends Error {
+  readonly node: string;
+
+  constructor(node: string, cause: unknown) {
+    super(`step of node ${node}`, { cause });
+    this.name = "StepFailure";
+    this.node = node;
+  }
+}
+
+interface Place {
+  version: number;
+  node: string;
+  phase: "ready" | "waiting" | "sending";
+}
+
+/**
+ * Moves everybody who is due at this time, node by node in the order of the edges, so that one step carries a person to
+ * the next wait. Answers the number of moves: after 0 nobody is due any more.
+ */
+export async function step(context: Context, journeyId: string, at: string): Promise<number> {
+  await context.sql`set local jit = off`;
+  let moves = 0;
+  for (const version of await liveVersions(context, journeyId)) {
+    moves += await stepVersion(context, version, at, MOST_MOVES - moves);
+    if (moves >= MOST_MOVES) break;
+  }
+  return moves;
+}
+
+async function stepVersion(context: Context, version: Version, at: string, most: number): Promise<number> {
+  const { journeyId, referred } = version;
+  const moment: Moment = {
+    property: context.property,
+    journeyId,
+    at,
+    now: cast(at, "timestamptz"),
+    referred,
+  };
+  const places = await occupied(context, version, at);
+  const campaigns = await campaignsOf(context, version);
+  const arrived = new Set<string>();
+  let moves = 0;
+  for (const node of version.order) {
+    const has = (phase: Place["phase"]) =>
+      places.some((place) => place.node === node.id && place.phase === phase) ||
+      (phase !== "sending" && arrived.has(node.id));
+    for (const moved of await stepNode(context, moment, {
+      version,
+      node,
+      has,
+      campaignId: campaigns.get(node.id),
+    })) {
+      moves += moved.seen;
+      for (const target of moved.targets) arrived.add(target);
+      if (node.type === "trigger") await announceEnrollments(context, "player.journey_entered", moved.passed);
+      await act(context, moment, node, moved.passed);
+      await announceEnrollments(context, "player.journey_goal_reached", moved.reached);
+      await announceEnrollments(context, "player.journey_exited", moved.ended);
+    }
+    if (moves >= most) break;
+  }
+  return moves;
+}
+
+const NOBODY: Moved = { seen: 0, targets: [], staying: [], passed: [], ended: [], reached: [] };
+
+interface NodeStep {
+  version: Version;
+  node: Node;
+  /** Whether people may be due at the node in this phase. */
+  has(phase: Place["phase"]): boolean;
+  campaignId: string | undefined;
+}
+
+async function stepNode(
+  context: Context,
+  moment: Moment,
+  { version, node, has, campaignId }: NodeStep,
+): Promise<Moved[]> {
+  const results: Moved[] = [];
+  if (node.type === "message") {
+    if (has("ready") && campaignId) results.push(await plan(context, moment, { version, node }, campaignId));
+    const planned = results.some(({ staying }) => staying.length > 0);
+    if (has("sending") || planned) results.push(await settle(context, moment, { version, node }));
+    return results;
+  }
+  if (node.type === "rate_limit" && has("ready")) {
+    results.push({ ...NOBODY, seen: await giveSlots(context, moment, version, node) });
+  }
+  if (node.type === "wait_until" && (await isLookDue(context, moment, version, node.id))) {
+    results.push(await look(context, moment, { version, node }));
+  }
+  const { next, arrival } = kindOf(node.type);
+  const phase = arrival || node.type === "rate_limit" ? "waiting" : "ready";
+  if (next && (has(phase) || node.type === "rate_limit")) {
+    results.push(await move(context, moment, { version, node, phase, next: next(node, moment) }));
+  }
+  return results;
+}
+
+/** The nodes and phases in which somebody is due, or has a message under way. */
+function occupied({ sql, property }: Context, version: Version, at: string): Promise<Place[]> {
+  const phases = ["ready", "waiting", "sending"] as const;
+  const places = version.order.flatMap(({ id }) => phases.map((phase) => ({ node: id, phase })));
+  return sql<Place[]>`
+    select n.node, n.phase from json_to_recordset(${places}::json) n(node text, phase text)
+    where exists (
+      select from journey_enrollments d
+      where d.property_id = ${property.id} and d.journey_id = ${version.journeyId} and d.version = ${version.version}
+        and d.node = n.node and d.status = 'active' and d.phase = n.phase
+        and (d.wake_at <= ${at}::timestamptz or d.phase = 'sending'))`;
+}
+
+async function campaignsOf(
+  { sql, property }: Context,
+  { journeyId, version }: Version,
+): Promise<Map<string, string>> {
+  const rows = await sql<{ node: string; campaign_id: string }[]>`
+    select node, campaign_id from journey_nodes
+    where property_id = ${property.id} and journey_id = ${journeyId} and version = ${version}
+      and campaign_id is not null`;
+  return new Map(rows.map(({ node, campaign_id }) => [node, campaign_id]));
+}
+
+/** Seconds until the next person's time comes, or the next look; null where nobody is inside. */
+export async function secondsToNext(context: Context, journeyId: string): Promise<number | null> {
+  const { sql, property } = context;
+  let wait: number | null = null;
+  for (const { version, order } of await liveVersions(context, journeyId)) {
+    const places = order.flatMap(({ id, type }) => [
+      { node: id, phase: "ready", looks: false },
+      { node: id, phase: "waiting", looks: type === "wait_until" },
+      { node: id, phase: "sending", looks: true },
+    ]);
+    const [next] = await sql<{ wait: number | null }[]>`
+      select extract(epoch from min(case when n.looks then least(first.wake_at, now() + make_interval(secs => ${LOOK_EVERY}))
+        else first.wake_at end) - now())::double precision as wait
+      from json_to_recordset(${places}::json) n(node text, phase text, looks boolean)
+        cross join lateral (
+          select d.wake_at from journey_enrollments d
+          where d.property_id = ${property.id} and d.journey_id = ${journeyId} and d.version = ${version}
+            and d.node = n.node and d.status = 'active' and d.phase = n.phase
+          order by d.wake_at limit 1) first`;
+    if (next && next.wait !== null) wait = Math.min(wait ?? next.wait, next.wait);
+  }
+  return wait === null ? null : Math.max(0, wait);
+}

@@ -1,0 +1,34 @@
+import type { Tenant } from "#runtime/operation/context.ts";
+import type { Definition, ExitConditions, JourneyGoal, Node } from "#tools/journeys/definition/definition.ts";
+import { inOrder } from "#tools/journeys/definition/graph.ts";
+import type { Referred } from "#tools/segments/rules/references.ts";
+
+/** A published version, as the steps need it. */
+export interface Version {
+  journeyId: string;
+  version: number;
+  definition: Definition;
+  referred: Referred;
+  goal: JourneyGoal | null;
+  exitConditions: ExitConditions | null;
+  /** ISO time at which the journey ends for everybody. */
+  endsAt: string | null;
+  /** In the order of the edges. */
+  order: Node[];
+}
+
+interface Row extends Omit<Version, "order"> {}
+
+/** The versions in which somebody is, the oldest first. */
+export async function liveVersions({ sql, property }: Tenant, journeyId: string): Promise<Version[]> {
+  const rows = await sql<Row[]>`
+    select v.journey_id as "journeyId", v.version, v.definition, v.referred, v.goal,
+      v.exit_conditions as "exitConditions", to_json(j.ends_at) #>> '{}' as "endsAt"
+    from journey_versions v join journeys j on j.property_id = ${property.id} and j.id = v.journey_id
+    where v.property_id = ${property.id} and v.journey_id = ${journeyId} and exists (
+      select from journey_enrollments e
+      where e.property_id = ${property.id} and e.journey_id = v.journey_id and e.version = v.version
+        and e.status = 'active')
+    order by v.version`;
+  return rows.map((row) => ({ ...row, order: inOrder(row.definition) }));
+}

@@ -1,0 +1,47 @@
+import { exampleId } from "./record-ids.ts";
+
+const journey = { journeyId: exampleId("journeys") };
+
+/** Inputs about journeys. */
+export const JOURNEY_EXAMPLES = {
+  create_journey: {
+    name: "Thanks after a visit",
+    draft_definition: {
+      nodes: [
+        { id: "visit", type: "trigger", config: { on: "event", event: "visit" } },
+        { id: "rest", type: "delay", config: { by: "local_time", time: "10:00" } },
+        {
+          id: "thanks",
+          type: "message",
+          config: {
+            channel: "email",
+            subject: "Thank you for your visit",
+            body_html: "<p>It was good to see you.</p>",
+          },
+        },
+      ],
+      edges: [
+        { from: "visit", to: "rest" },
+        { from: "rest", to: "thanks" },
+      ],
+    },
+    reentry: { mode: "after_exit", cooldown_hours: 336 },
+  },
+  update_journey: { id: exampleId("journeys"), description: "For everybody who has just joined" },
+  create_journey_from_recipe: { settings: { recipe: "visit_thanks" }, name: "Thanks after each visit" },
+  validate_journey: journey,
+  publish_journey: { ...journey, dry_run: true },
+  pause_journey: journey,
+  resume_journey: { ...journey, dry_run: true },
+  archive_journey: { ...journey, dry_run: true },
+  enroll_players: { ...journey, playerIds: [exampleId("players")], dry_run: true },
+  exit_players: { ...journey, playerIds: [exampleId("players")], dry_run: true },
+  create_journey_enrollment: {
+    journey_id: exampleId("journeys"),
+    player_id: exampleId("players"),
+    dry_run: true,
+  },
+  explain_enrollment: { enrollmentId: exampleId("journey_enrollments") },
+  journey_report: journey,
+  verify_journey: journey,
+};
