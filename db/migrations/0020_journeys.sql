@@ -79,8 +79,8 @@ create table journey_triggers (
   journey_id uuid not null,
   version int not null,
   node text not null,
-  kind text not null check (kind in ('event', 'inbound_sms')),
-  -- The event's name. An inbound text has none.
+  kind text not null check (kind in ('event', 'segment_enter', 'segment_exit', 'inbound_sms')),
+  -- The event's name, or the segment's id. An inbound text has none.
   name text,
   -- A jsonpath predicate over the event's properties.
   filter text,

@@ -8,12 +8,15 @@ export function kindOf(schema: z.ZodType): FieldKind {
   if (schema instanceof z.ZodOptional || schema instanceof z.ZodNullable || schema instanceof z.ZodDefault) {
     return kindOf(schema.unwrap() as z.ZodType);
   }
+  if (schema instanceof z.ZodPrefault) return kindOf(schema.unwrap() as z.ZodType);
   if (schema instanceof z.ZodPipe) return kindOf(schema.in as z.ZodType);
   if (schema instanceof z.ZodBoolean) return "boolean";
   if (schema instanceof z.ZodUnion && schema.options.some((option) => option instanceof z.ZodBoolean))
     return "choice";
   if (schema instanceof z.ZodUnion && schema.options.some((option) => option instanceof z.ZodNumber))
     return "number";
+  if (schema instanceof z.ZodUnion && schema.options.every((option) => option instanceof z.ZodObject))
+    return "json";
   if (schema instanceof z.ZodNumber) return "number";
   if (schema instanceof z.ZodArray) return kindOf(schema.element as z.ZodType) === "json" ? "json" : "list";
   if (schema instanceof z.ZodObject || schema instanceof z.ZodRecord || schema instanceof z.ZodUnknown)

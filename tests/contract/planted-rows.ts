@@ -25,7 +25,12 @@ export async function plantRows(admin: Admin, property: string): Promise<Planted
     if (planted.has(table)) return;
     const own = columns.filter((one) => one.table === table);
     const references = keys.filter(
-      (key) => key.table === table && tables.has(key.target ?? "") && key.target !== table,
+      (key) =>
+        key.table === table &&
+        tables.has(key.target ?? "") &&
+        key.target !== table &&
+        // The campaign of a journey takes no changes.
+        !(table === "campaigns" && key.target === "journeys"),
     );
     for (const { target } of references) await plant(target!);
     const row: Record<string, unknown> = {};
@@ -49,6 +54,13 @@ export async function plantRows(admin: Admin, property: string): Promise<Planted
   return planted;
 }
 
+/** Documents of a form of their own, by their columns. */
+const DOCUMENTS: Readonly<Record<string, object>> = {
+  definition: { nodes: [], edges: [] },
+  draft_definition: { nodes: [], edges: [] },
+  reentry: { mode: "never", cooldown_hours: 0 },
+};
+
 /** A value that the column takes, the first of its list where it has one. */
 function valueFor({ table, column, type }: Column, constraints: Constraint[]): unknown {
   const check = constraints.find(
@@ -59,7 +71,7 @@ function valueFor({ table, column, type }: Column, constraints: Constraint[]): u
   if (type.endsWith("[]")) return column === "events" ? ["*"] : [];
   if (type === "uuid") return randomUUID();
   if (type === "bytea") return randomBytes(32);
-  if (type === "jsonb" || type === "json") return {};
+  if (type === "jsonb" || type === "json") return DOCUMENTS[column] ?? {};
   if (type === "boolean") return true;
   if (type === "date") return "2026-01-01";
   if (type.startsWith("timestamp")) return "2026-01-01T00:00:00Z";

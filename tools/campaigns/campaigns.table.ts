@@ -1,13 +1,24 @@
+import type { Query } from "#db/query/parse.ts";
+import type { ReadableTable } from "#db/query/readable-table.ts";
 import { Fault, invalid } from "#runtime/faults.ts";
 import { afterChange, isChecked } from "#runtime/operation/columns.ts";
 import type { Context, Tenant } from "#runtime/operation/context.ts";
 import { changedFields } from "#runtime/operation/crud.ts";
-import { type Change, type NextOf, type RowOf, table, type Values } from "#runtime/operation/table.ts";
+import type { Property } from "#runtime/operation/property.ts";
+import {
+  type Change,
+  type NextOf,
+  type RowOf,
+  type Tenants,
+  table,
+  type Values,
+} from "#runtime/operation/table.ts";
 import { checkSendable } from "#tools/templates/channels.ts";
 import { mjmlChange } from "#tools/templates/mjml/render.ts";
 import { checkSyntax } from "#tools/templates/rendering/liquid.ts";
 import { eventFields } from "./campaign/campaign.ts";
 import { columns } from "./campaign/columns.ts";
+import { refuseJourneys } from "./campaign/states.ts";
 import cancelSends from "./cancel-sends.job.ts";
 import { templatesOf } from "./content/content.ts";
 import { checkAbTest, checkSameTest } from "./content/variants.ts";
@@ -27,11 +38,25 @@ export default table({
   asks: ["create"],
   shapesMessages: true,
   columns,
+  computed: withoutJourneys,
   beforeWrite,
   afterWrite,
 });
+
+/** A list leaves the campaigns of journeys out, unless it asks for them. */
+async function withoutJourneys(
+  _: Tenants,
+  __: Property,
+  { where }: Query,
+  stored: ReadableTable,
+): Promise<ReadableTable | undefined> {
+  const asks = where.some((one) => !("logic" in one) && (one.column === "journey_id" || one.column === "id"));
+  return asks ? undefined : { ...stored, visible: `${stored.visible} and journey_id is null` };
+}
+
 async function beforeWrite(context: Context, change: Change<typeof columns>): Promise<Values> {
   const { verb, current } = change;
+  if (current) refuseJourneys(current);
   if (verb === "delete") return beforeDelete(context, current);
   const input = withoutSameTime(change.input, current);
   if (input.channel !== current?.channel) checkSendable(input.channel);

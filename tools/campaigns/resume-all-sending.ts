@@ -60,7 +60,9 @@ function pausedBy({ sql, property }: Context, { campaign_ids }: PropertyPause): 
       where s.property_id = ${property.id} and s.campaign_id = c.id and s.status in ('pending', 'deferred')) as messages
     from campaigns c
     where c.property_id = ${property.id} and c.id = any(${campaign_ids}::uuid[]) and c.status = 'paused'
-      and c.deleted_at is null
+      and c.deleted_at is null and (c.journey_id is null or exists (
+        select from journeys j
+        where j.property_id = ${property.id} and j.id = c.journey_id and j.status = 'active'))
     order by c.id`;
 }
 

@@ -37,8 +37,10 @@ export default job({
 /** The campaigns first: one whose job ends meanwhile has moved on, and another job does nothing. */
 async function stranded(sql: Sql): Promise<Stranded[]> {
   const open = await sql<Stranded[]>`
-    select property_id, id, status from campaigns
-    where deleted_at is null and (status in ('queued', 'sending')
+    select property_id, id, status from campaigns c
+    where deleted_at is null and (status in ('queued', 'sending') and (journey_id is null or exists (
+        select from campaign_sends s
+        where s.property_id = c.property_id and s.campaign_id = c.id and s.status in ('pending', 'deferred')))
       or status = 'scheduled' and coalesce(fires_at, scheduled_at) < now() - interval '1 minute')`;
   if (open.length === 0) return [];
   const alive = await sql<{ id: string }[]>`

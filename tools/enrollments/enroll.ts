@@ -99,6 +99,31 @@ export async function enrollByEvents(
   await enroll(context, entrants);
 }
 
+/** Enrolls players who come into a segment or leave it, as `enrollByEvents`. `players`: rows of `player_id`. */
+export async function enrollBySegment(
+  context: Context,
+  { kind, segmentId }: { kind: "segment_enter" | "segment_exit"; segmentId: string },
+  players: Fragment,
+): Promise<void> {
+  const { sql: transaction, property } = context;
+  const triggers = await transaction<{ id: string }[]>`
+    select t.id from journey_triggers t
+      join journeys j on j.property_id = ${property.id} and j.id = t.journey_id
+    where t.property_id = ${property.id} and t.kind = ${kind} and t.name = ${segmentId}::text
+      and j.status = 'active' and j.deleted_at is null
+    order by j.id for share of j`;
+  if (triggers.length === 0) return;
+  await enroll(
+    context,
+    sql`
+      select distinct on (t.journey_id, e.player_id) t.journey_id, t.version, t.node, t.reentry, e.player_id,
+        ''::text as entry_key, jsonb_build_object('segment_id', ${segmentId}::text) as context
+      from journey_triggers t cross join (${players}) e
+      where t.property_id = ${property.id}::uuid and t.id = any(${triggers.map(({ id }) => id)}::uuid[])
+      order by t.journey_id, e.player_id, t.node`,
+  );
+}
+
 /** Enrolls the sender of a stored text, as `enrollByEvents`. */
 export async function enrollByText(
   context: Context,

@@ -3,6 +3,7 @@ import archiveJourney from "./archive-journey.ts";
 import createJourneyEnrollment from "./create-journey-enrollment.ts";
 import createJourneyFromRecipe from "./create-journey-from-recipe.ts";
 import deleteJourneyEnrollment from "./delete-journey-enrollment.ts";
+import drawJourney from "./draw-journey.ts";
 import enrollPlayers from "./enroll-players.ts";
 import enterJourney from "./enter-journey.job.ts";
 import exitPlayers from "./exit-players.ts";
@@ -29,6 +30,7 @@ export const journeys: Domain = {
     createJourneyEnrollment,
     createJourneyFromRecipe,
     deleteJourneyEnrollment,
+    drawJourney,
     enrollPlayers,
     exitPlayers,
     explainEnrollment,

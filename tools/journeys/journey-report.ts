@@ -1,9 +1,8 @@
 import { z } from "zod";
-import { Fault } from "#runtime/faults.ts";
 import type { Tenant } from "#runtime/operation/context.ts";
 import { tool } from "#runtime/operation/operation.ts";
-import type { Definition } from "./definition/definition.ts";
 import { findJourney } from "./journey/journey.ts";
+import { findVersion } from "./journey/version.ts";
 import { Figures, figuresOf, NodeFigures, nodeFigures } from "./report/figures.ts";
 
 /** Seconds by which a person may be late. */
@@ -33,7 +32,7 @@ export default tool({
   faults: ["not_found"],
   async handler(context, { journeyId, version: wanted }) {
     const journey = await findJourney(context, journeyId);
-    const { version, definition } = await versionOf(context, journeyId, wanted ?? journey.current_version);
+    const { version, definition } = await findVersion(context, journeyId, wanted ?? journey.current_version);
     return {
       journey_id: journeyId,
       version,
@@ -44,16 +43,6 @@ export default tool({
     };
   },
 });
-
-/** The version of a journey. Throws `not_found` for one that was never published. */
-async function versionOf({ sql, property }: Tenant, journeyId: string, version: number | null) {
-  const [found] = await sql<{ version: number; definition: Definition }[]>`
-    select version, definition from journey_versions
-    where property_id = ${property.id} and journey_id = ${journeyId} and version = ${version}`;
-  if (found) return found;
-  const which = version === null ? "It has not been published yet." : `It has no version ${version}.`;
-  throw new Fault("not_found", { message: `The journey has no figures. ${which}` });
-}
 
 async function overdue({ sql, property }: Tenant, journeyId: string): Promise<number> {
   const [counted] = await sql<[{ count: number }]>`

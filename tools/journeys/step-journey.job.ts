@@ -1,6 +1,7 @@
 import { toFault } from "#runtime/faults.ts";
 import type { Context } from "#runtime/operation/context.ts";
 import { type JobContext, job } from "#runtime/operation/job.ts";
+import { findPause } from "#tools/campaigns/pause/property-pause.ts";
 import { STEP_JOURNEY, stepSoon } from "#tools/enrollments/jobs.ts";
 import { findJourney } from "./journey/journey.ts";
 import { pauseJourney } from "./pausing.ts";
@@ -17,6 +18,8 @@ export default job({
       return await orPause(job, journeyId, error);
     }
     await job.transact(async (context) => {
+      // Resuming enqueues the job of a paused journey.
+      if (!(await findActive(context, journeyId))) return;
       const wait = await secondsToNext(context, journeyId);
       if (wait !== null) stepSoon(context, journeyId, wait);
     });
@@ -27,8 +30,25 @@ async function stepOnce(context: Context, journeyId: string): Promise<number> {
   const { sql } = context;
   const journey = await findActive(context, journeyId);
   if (!journey) return 0;
+  const stopped = await stoppedMessage(context, journeyId);
+  if (stopped) {
+    await pauseJourney(context, journey, stopped);
+    return 0;
+  }
   const [clock] = await sql<[{ at: string }]>`select to_json(now()) #>> '{}' as at`;
   return step(context, journeyId, clock.at);
+}
+
+/** Why a message of the journey does not go out any more, although nobody has paused all sending. */
+async function stoppedMessage(context: Context, journeyId: string): Promise<string | null> {
+  const { sql, property } = context;
+  const [stopped] = await sql<{ node: string; reason: string | null }[]>`
+    select journey_node as node, status_reason as reason from campaigns
+    where property_id = ${property.id} and journey_id = ${journeyId} and status in ('paused', 'failed')
+      and deleted_at is null
+    order by id limit 1`;
+  if (!stopped || (await findPause(context))) return null;
+  return `The message ${stopped.node} has stopped: ${stopped.reason ?? "it was paused"}`.slice(0, 1000);
 }
 
 /** Locked against a pause: behind its answer nobody moves. */

@@ -5,6 +5,7 @@ import { emitMany } from "#runtime/funnel/outbox.ts";
 import type { Context } from "#runtime/operation/context.ts";
 import { subscriptionsFor } from "#runtime/operation/events.ts";
 import { type JobContext, job } from "#runtime/operation/job.ts";
+import { enrollBySegment } from "#tools/enrollments/enroll.ts";
 import { audienceOf } from "./rules/references.ts";
 
 /** The least seconds between two counts of a segment, and of a segment whose entries and exits go to endpoints. */
@@ -20,7 +21,7 @@ interface Segment {
   version: number;
   /** The last count kept the members. */
   kept: boolean;
-  /** An endpoint has subscribed to its entries and exits. */
+  /** An endpoint has subscribed to its entries and exits, or a journey begins with them. */
   notifies: boolean;
 }
 
@@ -51,13 +52,17 @@ const refreshSegment = job({
 });
 export default refreshSegment;
 
-/** The segment, or null when it is deleted. Deletes members that no endpoint subscribes to any more. */
+/** The segment, or null when it is deleted. Deletes members whose entries and exits concern nobody any more. */
 async function begin({ sql, property }: Context, id: string): Promise<Segment | null> {
   const types = [...subscriptionsFor("player.segment_entered"), "player.segment_exited"];
   const [segment] = await sql<Segment[]>`
     select type, version, members_since is not null as kept, exists (
       select from webhook_endpoints w
-      where w.property_id = ${property.id} and w.is_active and w.events && ${types}::text[]) as notifies
+      where w.property_id = ${property.id} and w.is_active and w.events && ${types}::text[]
+    ) or exists (
+      select from journey_triggers t
+      where t.property_id = ${property.id} and t.kind in ('segment_enter', 'segment_exit') and t.name = ${id}::text
+    ) as notifies
     from segments where property_id = ${property.id} and id = ${id} and deleted_at is null for no key update`;
   if (!segment) return null;
   if (segment.kept && !(segment.notifies && segment.type === "dynamic")) {
@@ -108,6 +113,12 @@ async function addMembers(context: Context, id: string, emits: boolean): Promise
       where m.property_id = ${property.id} and m.segment_id = ${id}::uuid and m.player_id = p.id)
     limit ${BATCH} on conflict (property_id, segment_id, player_id) do nothing`;
   if (emits && entered.count > 0) {
+    await enrollBySegment(
+      context,
+      { kind: "segment_enter", segmentId: id },
+      sql`select m.player_id from segment_members m
+        where m.property_id = ${property.id}::uuid and m.segment_id = ${id}::uuid and m.added_at = now()`,
+    );
     // now() is the start of the transaction, so these are the rows that it added.
     await emitMany(
       sql,
@@ -132,6 +143,11 @@ async function removeMembers(context: Context, id: string, emits: boolean): Prom
   if (exited.length === 0) return 0;
   const gone = sql`select id from json_to_recordset(${exited}::json) as e(id uuid)`;
   if (emits) {
+    await enrollBySegment(
+      context,
+      { kind: "segment_exit", segmentId: id },
+      sql`select m.player_id from segment_members m where m.property_id = ${property.id}::uuid and m.id in (${gone})`,
+    );
     await emitMany(
       sql,
       property.id,

@@ -42,6 +42,7 @@ export const JOURNEY_EXAMPLES = {
     dry_run: true,
   },
   explain_enrollment: { enrollmentId: exampleId("journey_enrollments") },
+  draw_journey: { ...journey, format: "svg" },
   journey_report: journey,
   verify_journey: journey,
 };

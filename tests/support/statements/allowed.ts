@@ -20,9 +20,10 @@ export const ALLOWED: readonly Allowance[] = [
   { rule: "G", words: 'select property_id, id from "validation_jobs" where status in', reason: SWEPT },
   {
     rule: "G",
-    words: "select property_id, id, status from campaigns where deleted_at is null and",
+    words: "select property_id, id, status from campaigns c where deleted_at is null and",
     reason: SWEPT,
   },
+  { rule: "G", words: "select j.property_id, j.id from journeys j where j.status =", reason: SWEPT },
   { rule: "G", words: "delete from idempotency_records where (property_id, key) in", reason: SCOPED },
   { rule: "G", words: "delete from agent_confirmations where (property_id, id) in", reason: SCOPED },
   {

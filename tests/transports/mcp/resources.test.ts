@@ -26,6 +26,7 @@ describe("resources", () => {
     expect(resources.map(({ uri }) => uri)).toEqual([
       "docs://guide",
       "schema://segments",
+      "schema://journeys",
       "schema://events",
       "policy://compliance",
       ...guides().map(({ name }) => `docs://guides/${name}`),
@@ -98,6 +99,7 @@ describe("prompts", () => {
     const { prompts } = await agent.listPrompts();
     expect(prompts.map(({ name }) => name)).toEqual([
       "plan_campaign",
+      "design_journey",
       "explain_no_contact",
       "audit_consent",
       "build_segment",
@@ -151,10 +153,10 @@ test("arguments are completed by the values there are, and ids by the property's
 
 test("yesterday's agents read and are prompted too", async () => {
   const client = await service.yesterdays(service.key);
-  expect((await client.listResources()).resources.length).toBe(4 + guides().length);
+  expect((await client.listResources()).resources.length).toBe(5 + guides().length);
   expect((await client.readResource({ uri: `player://${player}` })).contents).toHaveLength(1);
   await expect(client.readResource({ uri: "docs://nothing" })).rejects.toThrow(/not found/i);
-  expect((await client.listPrompts()).prompts.length).toBe(5);
+  expect((await client.listPrompts()).prompts.length).toBe(6);
 });
 
 test("a connection that asks for it is shown no address, name or birth date, by whichever way", async () => {

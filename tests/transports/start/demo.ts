@@ -21,6 +21,8 @@ export const REFUSED: Readonly<Record<string, [number, string]>> = {
   resume_campaign: [409, "as to cancel"],
   unschedule_campaign: [409, "as to cancel"],
   get_inbox_message: [404, "the demo has no campaign for the inbox"],
+  delete_journey: [409, "the demo's journey is published"],
+  delete_journey_matching: [409, "the demo's journey is published"],
   delete_import_job: [409, "the demo's import has ended"],
   delete_import_job_matching: [409, "the demo's import has ended"],
   delete_validation_job: [409, "the check has ended"],

@@ -46,6 +46,8 @@ export function approving(context: Context, campaign: Campaign, { prints, count 
 
 /** In words, how the campaign differs from what was approved: nothing may be sent then. */
 export async function unapproved(context: Context, campaign: Campaign): Promise<string[]> {
+  // A journey's publishing was approved, and its messages never change.
+  if (campaign.journey_id) return [];
   const { time: _, ...prints } = await campaignPrints(context, campaign);
   // Not the time: it has come, and schedule_campaign alone writes it, which asks.
   const changes = changesSince(campaign.approved_state, prints);

@@ -56,8 +56,20 @@ export type Action = keyof typeof ACTIONS;
 /** The campaign, locked. Throws `conflict`, naming its status, when the status forbids the action. */
 export async function lockFor(context: Context, id: string, action: Action): Promise<Campaign> {
   const campaign = await findCampaign(context, id, { lock: true });
+  refuseJourneys(campaign);
   checkStatus(campaign, action);
   return campaign;
+}
+
+/** Throws `conflict` for a campaign that carries the messages of a journey. */
+export function refuseJourneys({
+  journey_id,
+  journey_node,
+}: Pick<Campaign, "journey_id" | "journey_node">): void {
+  if (journey_id === null) return;
+  throw new Fault("conflict", {
+    message: `The campaign sends the messages of the node ${journey_node} of a journey. Change the journey ${journey_id}: publish_journey, pause_journey or archive_journey.`,
+  });
 }
 
 /** Throws `conflict`, naming the status, when the status forbids the action. */

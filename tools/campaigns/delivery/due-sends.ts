@@ -68,12 +68,12 @@ export async function secondsToNextClaim(
 ): Promise<number | null> {
   const { sql, property } = context;
   const [next] = await sql<{ wait: number | null }[]>`
-    select greatest(0, extract(epoch from min(${DUE_AT}) - now()))::double precision as wait
+    select extract(epoch from min(${DUE_AT}) - now())::double precision as wait
     from campaign_sends s join campaigns c on c.property_id = ${property.id} and c.id = s.campaign_id
     where s.property_id = ${property.id} and s.campaign_id = ${id} and s.status in ('pending', 'deferred')`;
   if (next?.wait === null || next?.wait === undefined) return null;
   const room = throttle === null ? 0 : await secondsToRoom(context, { campaignId: id, throttle });
-  return Math.max(next.wait, room);
+  return Math.max(0, next.wait, room);
 }
 
 // A send that waits for a winner is due when the choice is; a send that waits too long is due when it expires.

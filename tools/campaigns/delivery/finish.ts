@@ -4,10 +4,15 @@ import { changeStatus } from "#tools/campaigns/campaign/states.ts";
 import { countSends, keepStats } from "#tools/campaigns/stats/stats.ts";
 import { REFRESH_EVERY, REFRESH_STATS } from "#tools/tracking/stats-refresh.ts";
 
-/** Ends a locked, planned campaign that is sending and has nothing left to send. Answers whether it did. */
+/**
+ * Ends a locked, planned campaign that is sending and has nothing left to send. Answers whether it did. A journey's
+ * campaign has no end of its own.
+ */
 export async function finishIfDone(context: Context, id: string): Promise<boolean> {
   const { sql, property } = context;
   const [left] = await sql`
+    select 1 from campaigns where property_id = ${property.id} and id = ${id} and journey_id is not null
+    union all
     select 1 from campaign_sends
     where property_id = ${property.id} and campaign_id = ${id} and status in ('pending', 'deferred', 'sending')
     limit 1`;

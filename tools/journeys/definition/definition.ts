@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { briefly } from "#runtime/brief.ts";
 import { AddConfig, UpdateConfig, WebhookConfig } from "#tools/journeys/nodes/actions.ts";
 import { KINDS } from "#tools/journeys/nodes/all.ts";
 import { BranchConfig, Label } from "#tools/journeys/nodes/branch.ts";
@@ -52,10 +53,42 @@ export const Edge = z.strictObject({
 });
 export type Edge = z.output<typeof Edge>;
 
+const text = { type: "string" };
+
 /** The nodes and edges of a journey. */
-export const Definition = z
-  .strictObject({ nodes: z.array(Node).max(MOST_NODES), edges: z.array(Edge).max(MOST_EDGES) })
-  .meta({ id: "JourneyDefinition" });
+export const Definition = briefly(
+  z
+    .strictObject({ nodes: z.array(Node).max(MOST_NODES), edges: z.array(Edge).max(MOST_EDGES) })
+    .meta({ id: "JourneyDefinition" }),
+  {
+    type: "object",
+    description: "Nodes and edges. The resource schema://journeys has each node's config, with an example",
+    required: ["nodes", "edges"],
+    properties: {
+      nodes: {
+        type: "array",
+        items: {
+          type: "object",
+          required: ["id", "type"],
+          properties: {
+            id: text,
+            type: { enum: Object.keys(KINDS) },
+            name: text,
+            config: { type: "object" },
+          },
+        },
+      },
+      edges: {
+        type: "array",
+        items: {
+          type: "object",
+          required: ["from", "to"],
+          properties: { from: text, to: text, label: text },
+        },
+      },
+    },
+  },
+);
 export type Definition = z.output<typeof Definition>;
 
 export const Reentry = z

@@ -1,5 +1,5 @@
 import { Fault, one } from "#runtime/faults.ts";
-import { forEvents, storedNames, viewOf } from "#runtime/operation/columns.ts";
+import { storedNames, viewOf } from "#runtime/operation/columns.ts";
 import type { Tenant } from "#runtime/operation/context.ts";
 import type { StoredOf } from "#runtime/operation/table.ts";
 import { columns, type Status } from "./columns.ts";
@@ -33,9 +33,4 @@ export function checkStatus(
   throw new Fault("conflict", {
     message: `The journey is ${status}; it can ${verb} while it is ${from.join(" or ")}.`,
   });
-}
-
-/** The fields of a journey that its events carry. */
-export function eventFields(record: Record<string, unknown>): Record<string, unknown> {
-  return forEvents(columns, record);
 }

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { columns } from "#tools/campaigns/campaign/columns.ts";
-import type { NodeKind, PlacedNode } from "./node.ts";
+import type { NodeKind } from "./node.ts";
 
 /** The parts of a campaign that a message node has. */
 const own = {
@@ -24,7 +24,6 @@ const own = {
 
 export const MessageConfig = z.strictObject({ channel: columns.channel.schema, ...own });
 export type MessageConfig = z.output<typeof MessageConfig>;
-export type MessageNode = PlacedNode<MessageConfig> & { type: "message" };
 
 export const SENT = "sent";
 export const NOT_SENT = "not_sent";

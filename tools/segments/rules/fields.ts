@@ -80,7 +80,7 @@ export interface Sources {
   wrong(message: string): Fault;
 }
 
-type Read = Pick<Field, "type" | "sql" | "events"> & { cast?: string };
+type Read = Pick<Field, "type" | "sql" | "events" | "form"> & { cast?: string };
 
 interface Family {
   form: string;
@@ -90,6 +90,8 @@ interface Family {
   meaning: string;
   read(parts: string[], sources: Sources): Read;
 }
+
+const JOURNEY_FORM = "journey.<id>.status";
 
 /** The fields whose names carry a key, a channel or an id. */
 export const FAMILIES: readonly Family[] = [
@@ -149,6 +151,20 @@ export const FAMILIES: readonly Family[] = [
     },
   },
   {
+    form: JOURNEY_FORM,
+    pattern: new RegExp(`^journey\\.((?i:${UUID}))\\.status$`),
+    types: ["text"],
+    meaning:
+      "The state of the player's last entry into the journey: active, completed, exited or failed; missing for a player who was never in it.",
+    read: ([id], { scope }) => ({
+      type: "text",
+      sql: sql`select j.status from journey_enrollments j
+        where j.property_id = ${scope.property} and j.journey_id = ${id}::uuid and j.player_id = p.id
+        order by j.entered_at desc, j.id desc limit 1`,
+      form: formOfValues(["active", "completed", "exited", "failed"]),
+    }),
+  },
+  {
     form: "segment.<id>",
     pattern: new RegExp(`^segment\\.((?i:${UUID}))$`),
     types: ["segment"],
@@ -187,8 +203,8 @@ export function fieldOf(name: string, sources: Sources): Field | undefined {
   for (const family of FAMILIES) {
     const match = family.pattern.exec(name);
     if (!match) continue;
-    const { type, sql: expression, cast = CASTS[type], events } = family.read(match.slice(1), sources);
-    return { name, type, sql: sql`(${expression})`, cast, ...(events && { events }) };
+    const { type, sql: expression, cast = CASTS[type], events, form } = family.read(match.slice(1), sources);
+    return { name, type, sql: sql`(${expression})`, cast, ...(events && { events }), ...(form && { form }) };
   }
   return undefined;
 }
@@ -201,6 +217,11 @@ export function segmentNamed(field: string): string | undefined {
 /** The id of the campaign that a field names, in lower case. */
 export function campaignNamed(field: string): string | undefined {
   return partOf("campaign.<id>.<sent|opened|clicked>", field)?.toLowerCase();
+}
+
+/** The id of the journey that a field names, in lower case. */
+export function journeyNamed(field: string): string | undefined {
+  return partOf(JOURNEY_FORM, field)?.toLowerCase();
 }
 
 /** The key of the custom field that a field names. */

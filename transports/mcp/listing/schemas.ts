@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { briefOf } from "#runtime/brief.ts";
 import { mayAsk, type Operation, recordsAnswer } from "#runtime/operation/operation.ts";
 import { isList } from "#runtime/operation/paging.ts";
 import { DETAILS, hasColumns } from "./columns.ts";
@@ -143,12 +144,19 @@ function converted(schema: z.ZodType, adapt: (schema: JsonSchema) => void = () =
     target: "draft-2020-12",
     io: "input",
     unrepresentable: "any",
-    override: ({ jsonSchema }) => {
+    override: ({ zodSchema, jsonSchema }) => {
+      const brief = briefOf(zodSchema);
+      if (brief) replace(jsonSchema as JsonSchema, brief);
       adapt(jsonSchema as JsonSchema);
       trim(jsonSchema as JsonSchema);
     },
   });
   return json as Partial<ObjectSchema>;
+}
+
+function replace(schema: JsonSchema, brief: JsonSchema): void {
+  for (const key of Object.keys(schema)) delete schema[key];
+  Object.assign(schema, structuredClone(brief));
 }
 
 /** Keywords that cost an agent tokens and tell it nothing. */

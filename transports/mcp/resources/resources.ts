@@ -11,6 +11,7 @@ import type { Call } from "#runtime/operation/context.ts";
 import { EVENTS } from "#runtime/operation/events.ts";
 import type { Operation } from "#runtime/operation/operation.ts";
 import { BLOCK_REASONS } from "#tools/compliance/gate.ts";
+import { describeJourneys } from "#tools/journeys/definition/describe.ts";
 import { describeFields } from "#tools/segments/rules/compile.ts";
 import { type Guide, guides, relinked } from "#transports/docs/guides.ts";
 import { MOST_STRUCTURED, shorten, sizeOf } from "#transports/mcp/answers/fit-to-tokens.ts";
@@ -52,6 +53,15 @@ const PAGES: readonly Page[] = [
     mimeType: "application/json",
     needs: ["segment_preview"],
     text: () => JSON.stringify(describeFields()),
+  },
+  {
+    uri: "schema://journeys",
+    name: "journeys",
+    title: "Nodes of journeys",
+    description: "The types of a journey's nodes, the config of each, and a worked example.",
+    mimeType: "application/json",
+    needs: ["create_journey"],
+    text: () => JSON.stringify(describeJourneys()),
   },
   {
     uri: "schema://events",
