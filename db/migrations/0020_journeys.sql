@@ -126,7 +126,9 @@ create table journey_enrollments (
   updated_at timestamptz not null default now(),
   primary key (property_id, id),
   foreign key (property_id, journey_id) references journeys,
-  foreign key (property_id, player_id) references players
+  foreign key (property_id, player_id) references players,
+  -- Nobody waits without an end.
+  check (status <> 'active' or phase = 'sending' or wake_at is not null)
 ) with (fillfactor = 70);
 -- A person is in a journey once at a time, and each entry has its number once.
 create unique index journey_enrollments_live on journey_enrollments (property_id, journey_id, player_id, entry_key)

@@ -8,9 +8,10 @@ export const WEEKDAYS = ["mon", "tue", "wed", "thu", "fri", "sat", "sun"] as con
 export const Clock = z.string().regex(/^([01]\d|2[0-3]):[0-5]\d$/, "must be a time such as 09:30");
 export const Weekdays = z.array(z.enum(WEEKDAYS)).min(1).max(7).optional().describe("Default: every day");
 
-/** The player's time zone, as SQL over `players p`. */
+/** The player's time zone, else the property's, as SQL over `players p`. */
 export function zoneOf({ property }: Moment): Fragment {
-  return sql`known_zone(coalesce(p.timezone, p.zones[1]), ${property.timezone}::text)`;
+  const home = cast(property.timezone, "text");
+  return sql`known_zone(coalesce(p.timezone, p.zones[1], ${home}), ${home})`;
 }
 
 /** The next moment after now at which the player's clock shows the time, on one of the weekdays. */

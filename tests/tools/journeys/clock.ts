@@ -1,0 +1,101 @@
+import { writeAsService } from "#runtime/funnel/system-work.ts";
+import type { Context } from "#runtime/operation/context.ts";
+import { step } from "#tools/journeys/steps/step.ts";
+import { newScenario, type Scenario } from "../../support/scenario.ts";
+import type { TestService } from "../../support/service.ts";
+
+/** An enrollment as the database has it. */
+export interface Entry {
+  player: string;
+  status: string;
+  node: string;
+  phase: string;
+  wake_at: string | null;
+  exit_reason: string | null;
+  version: number;
+  path: string[];
+  goal: boolean;
+}
+
+interface Draft {
+  nodes: object[];
+  edges: object[];
+}
+
+/** A property whose journeys are stepped by the test's own clock; the service must run no worker. */
+export async function journeyClock(service: TestService, settings: object = {}) {
+  const scenario = await newScenario(service, settings);
+  const start = Date.now();
+  let minutes = 0;
+  const clock = {
+    scenario,
+    /** The clock's time, in ISO. */
+    at: () => new Date(start + minutes * 60_000).toISOString(),
+    /** Puts the clock forward and moves everybody who is due then. */
+    async pass(amount: number, journeyId: string): Promise<void> {
+      minutes += amount;
+      while ((await clock.work((context) => step(context, journeyId, clock.at()))) > 0) {}
+    },
+    async work<T>(work: (context: Context) => Promise<T>): Promise<T> {
+      const property = await service.internals.directory.property(scenario.id);
+      return writeAsService(service.internals, property!, work);
+    },
+    /** A published journey. */
+    async published(definition: Draft, more: object = {}): Promise<string> {
+      const journey = await scenario.call("create_journey", {
+        name: "J",
+        draft_definition: definition,
+        ...more,
+      });
+      await scenario.call("publish_journey", { journeyId: journey.id, propertyId: scenario.id });
+      return journey.id;
+    },
+    /** Publishes another draft of it. */
+    republish: async (journeyId: string, definition: Draft, more: object = {}) => {
+      await scenario.call("update_journey", { id: journeyId, draft_definition: definition });
+      return scenario.call("publish_journey", { journeyId, propertyId: scenario.id, ...more });
+    },
+    enroll: (journeyId: string, playerIds: string[], more: object = {}) =>
+      scenario.call("enroll_players", { journeyId, propertyId: scenario.id, playerIds, ...more }),
+    /** Something that a player does at the clock's time, which the API refuses in the future. */
+    happens: (playerId: string, name: string, properties: object = {}) =>
+      scenario.query(
+        (sql) => sql`
+          insert into player_events (property_id, player_id, name, occurred_at, properties)
+          values (${scenario.id}, ${playerId}, ${name}, ${clock.at()}, ${properties}::jsonb)`,
+      ),
+    /** The entries of a journey, in the order of the players' player_id. */
+    entries: (journeyId: string): Promise<Entry[]> =>
+      scenario.query(
+        (sql) => sql<Entry[]>`
+          select p.player_id as player, e.status, e.node, e.phase, to_json(e.wake_at) #>> '{}' as wake_at, e.exit_reason,
+            e.version, e.path, e.goal_reached_at is not null as goal
+          from journey_enrollments e left join players p on p.property_id = ${scenario.id} and p.id = e.player_id
+          where e.property_id = ${scenario.id} and e.journey_id = ${journeyId} order by p.player_id, e.entered_at`,
+      ),
+    report: (journeyId: string) => scenario.call("journey_report", { journeyId, propertyId: scenario.id }),
+    verify: (journeyId: string) => scenario.call("verify_journey", { journeyId, propertyId: scenario.id }),
+  };
+  return clock;
+}
+
+export type JourneyClock = Awaited<ReturnType<typeof journeyClock>>;
+export type { Scenario };
+
+const API = { id: "in", type: "trigger", config: { on: "api" } };
+
+/** A definition that players enter by a call: these nodes, each leading to the next, and further edges. */
+export function chain(nodes: PlainNode[], edges: { from: string; to: string; label?: string }[] = []): Draft {
+  const all = [API, ...nodes];
+  const ends = all.filter(({ type }) => type === "goal" || type === "exit").map(({ id }) => id);
+  const led = new Set([...ends, ...edges.map(({ from }) => from)]);
+  const next = nodes.map(({ id }, index) => ({ from: all[index]!.id, to: id }));
+  return { nodes: all, edges: [...next.filter(({ from }) => !led.has(from)), ...edges] };
+}
+
+/** A node as a caller writes it. */
+export interface PlainNode {
+  id: string;
+  type: string;
+  config: object;
+}

@@ -1,0 +1,423 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { startService, type TestService } from "../../support/service.ts";
+import { chain, type JourneyClock, journeyClock, type PlainNode } from "./clock.ts";
+
+let service: TestService;
+beforeAll(async () => {
+  service = await startService({ role: "web" });
+});
+afterAll(() => service?.stop());
+
+const DAY = 24 * 60;
+const delay = (id: string, amount: number, unit = "hours") => ({
+  id,
+  type: "delay",
+  config: { by: "duration", duration: { amount, unit } },
+});
+const goal = { id: "goal", type: "goal", config: {} };
+const end = (id = "end", reason = "completed") => ({ id, type: "exit", config: { reason } });
+
+async function crowd(clock: JourneyClock, players: object[]): Promise<string[]> {
+  const ids: string[] = [];
+  for (const [index, fields] of players.entries()) {
+    const { id } = await clock.scenario.call("create_player", {
+      player_id: `P${String(index).padStart(3, "0")}`,
+      email: `p${index}@example.com`,
+      ...fields,
+    });
+    ids.push(id);
+  }
+  return ids;
+}
+
+describe("a delay", () => {
+  test("lasts its span: nobody moves before, everybody at its end", async () => {
+    const clock = await journeyClock(service);
+    const ids = await crowd(clock, [{}, {}]);
+    const journey = await clock.published(chain([delay("rest", 2), end()]));
+    await clock.enroll(journey, ids);
+    await clock.pass(1, journey);
+    await clock.pass(119, journey);
+    expect((await clock.entries(journey)).map(({ node }) => node)).toEqual(["rest", "rest"]);
+    await clock.pass(1, journey);
+    expect(await clock.entries(journey)).toEqual([
+      expect.objectContaining({ status: "completed", path: ["in", "rest", "end"] }),
+      expect.objectContaining({ status: "completed", path: ["in", "rest", "end"] }),
+    ]);
+  });
+
+  test("until an hour follows each player's own clock", async () => {
+    const clock = await journeyClock(service);
+    const ids = await crowd(clock, [{ timezone: "Asia/Tokyo" }, { timezone: "America/New_York" }]);
+    const journey = await clock.published(
+      chain([{ id: "ten", type: "delay", config: { by: "local_time", time: "10:00" } }, end()]),
+    );
+    await clock.enroll(journey, ids);
+    await clock.pass(1, journey);
+    const hourIn = (zone: string, at: string) =>
+      new Date(at).toLocaleTimeString("en-GB", { timeZone: zone, hour: "2-digit", minute: "2-digit" });
+    const [tokyo, york] = await clock.entries(journey);
+    expect(hourIn("Asia/Tokyo", tokyo!.wake_at!)).toBe("10:00");
+    expect(hourIn("America/New_York", york!.wake_at!)).toBe("10:00");
+    await clock.pass(DAY, journey);
+    expect((await clock.entries(journey)).map(({ status }) => status)).toEqual(["completed", "completed"]);
+  });
+
+  test("until a missing date ends the journey, or is skipped, and a past date delays nobody", async () => {
+    const clock = await journeyClock(service);
+    await clock.scenario.call("create_custom_field", { key: "stay", label: "Stay", type: "date" });
+    const ids = await crowd(clock, [
+      {},
+      { custom: { stay: "2020-01-01" } },
+      { custom: { stay: "2099-01-01" } },
+    ]);
+    const until = (if_missing: string) => ({
+      id: "stay",
+      type: "delay",
+      config: { by: "date_field", field: "custom.stay", if_missing },
+    });
+    const strict = await clock.published(chain([until("exit"), end()]), { name: "strict" });
+    await clock.enroll(strict, ids);
+    await clock.pass(1, strict);
+    expect((await clock.entries(strict)).map(({ status, exit_reason }) => [status, exit_reason])).toEqual([
+      ["exited", "missing_date"],
+      ["completed", "completed"],
+      ["active", null],
+    ]);
+    const lenient = await clock.published(chain([until("skip"), end()]), { name: "lenient" });
+    await clock.enroll(lenient, ids.slice(0, 1));
+    await clock.pass(1, lenient);
+    expect((await clock.entries(lenient))[0]).toMatchObject({ status: "completed" });
+  });
+});
+
+describe("a wait", () => {
+  const wait = (config: object) => ({ id: "wait", type: "wait_until", config });
+  const ways = [
+    { from: "wait", to: "goal", label: "yes" },
+    { from: "wait", to: "end", label: "timed_out" },
+  ];
+
+  test("ends with the event, and with its time; an event after the deadline changes nothing", async () => {
+    const clock = await journeyClock(service);
+    const ids = await crowd(clock, [{}, {}, {}]);
+    const journey = await clock.published(
+      chain(
+        [
+          wait({
+            event: { name: "visit", properties: [{ property: "spend", operator: "gte", value: 100 }] },
+            timeout: { amount: 2, unit: "hours" },
+          }),
+          goal,
+          end("end", "not_seen"),
+        ],
+        ways,
+      ),
+    );
+    await clock.enroll(journey, ids);
+    await clock.pass(1, journey);
+    await clock.happens(ids[0]!, "visit", { spend: 250 });
+    await clock.happens(ids[1]!, "visit", { spend: 20 });
+    await clock.pass(30, journey);
+    expect((await clock.entries(journey)).map(({ status, exit_reason }) => [status, exit_reason])).toEqual([
+      ["completed", "goal_reached"],
+      ["active", null],
+      ["active", null],
+    ]);
+    await clock.pass(90, journey);
+    await clock.happens(ids[2]!, "visit", { spend: 500 });
+    await clock.pass(5, journey);
+    expect((await clock.entries(journey)).map(({ exit_reason }) => exit_reason)).toEqual([
+      "goal_reached",
+      "not_seen",
+      "not_seen",
+    ]);
+    expect(await clock.verify(journey)).toMatchObject({ ok: true, enrollments: 3 });
+  });
+
+  test("counts an event before its deadline also where the step comes late", async () => {
+    const clock = await journeyClock(service);
+    const [id] = await crowd(clock, [{}]);
+    const journey = await clock.published(
+      chain([wait({ event: { name: "visit" }, timeout: { amount: 1, unit: "hours" } }), goal, end()], ways),
+    );
+    await clock.enroll(journey, [id!]);
+    await clock.pass(1, journey);
+    // Nobody steps for a day.
+    await clock.scenario.query(
+      (sql) => sql`
+        insert into player_events (property_id, player_id, name, occurred_at)
+        values (${clock.scenario.id}, ${id!}, 'visit', ${clock.at()}::timestamptz + interval '59 minutes')`,
+    );
+    await clock.pass(DAY, journey);
+    expect((await clock.entries(journey))[0]).toMatchObject({ exit_reason: "goal_reached" });
+  });
+
+  test("for conditions looks at all who wait", async () => {
+    const clock = await journeyClock(service);
+    const ids = await crowd(clock, [{ tier: "Silver" }, { tier: "Silver" }]);
+    const conditions = [{ field: "tier", operator: "eq", value: "Gold" }];
+    const journey = await clock.published(
+      chain([wait({ conditions, timeout: { amount: 5, unit: "days" } }), goal, end()], ways),
+    );
+    await clock.enroll(journey, ids);
+    await clock.pass(1, journey);
+    await clock.scenario.call("update_player", { id: ids[1], tier: "Gold" });
+    await clock.pass(2, journey);
+    expect((await clock.entries(journey)).map(({ node }) => node)).toEqual(["wait", "goal"]);
+  });
+});
+
+/** A node whose ways each end the journey, with the way as the reason. */
+function fork(node: PlainNode, ways: readonly string[]) {
+  const API = { id: "in", type: "trigger", config: { on: "api" } };
+  return {
+    nodes: [API, node, ...ways.map((way) => end(way, way))],
+    edges: [{ from: "in", to: node.id }, ...ways.map((way) => ({ from: node.id, to: way, label: way }))],
+  };
+}
+
+describe("ways that part", () => {
+  test("a branch takes the first that holds, else otherwise", async () => {
+    const clock = await journeyClock(service);
+    const ids = await crowd(clock, [
+      { tier: "Gold", adt: 500 },
+      { tier: "Gold", adt: 5 },
+      { tier: "Silver" },
+      {},
+    ]);
+    const branches = [
+      { label: "rich", conditions: [{ field: "adt", operator: "gt", value: 100 }] },
+      { label: "gold", conditions: [{ field: "tier", operator: "eq", value: "Gold" }] },
+    ];
+    const by = { id: "by", type: "branch", config: { branches } };
+    const journey = await clock.published(fork(by, ["rich", "gold", "otherwise"]));
+    await clock.enroll(journey, ids);
+    await clock.pass(1, journey);
+    const reasons = (await clock.entries(journey)).map(({ exit_reason }) => exit_reason);
+    expect(reasons).toEqual(["rich", "gold", "otherwise", "otherwise"]);
+  });
+
+  test("a split is by share, and the same for a player at every entry", async () => {
+    const clock = await journeyClock(service);
+    await clock.scenario.crowd(400);
+    const ids = (
+      await clock.scenario.query(
+        (sql) =>
+          sql<{ id: string }[]>`select id from players where property_id = ${clock.scenario.id} order by id`,
+      )
+    ).map(({ id }) => id);
+    const splits = [
+      { label: "a", percent: 75 },
+      { label: "b", percent: 25 },
+    ];
+    const journey = await clock.published(
+      fork({ id: "by", type: "random_split", config: { splits } }, ["a", "b"]),
+      {
+        reentry: { mode: "always" },
+      },
+    );
+    await clock.enroll(journey, ids);
+    await clock.pass(1, journey);
+    const first = (await clock.entries(journey)).map(({ exit_reason }) => exit_reason);
+    const taken = first.filter((reason) => reason === "b").length;
+    // Four standard deviations to either side of 100.
+    expect(taken).toBeGreaterThan(65);
+    expect(taken).toBeLessThan(135);
+    await clock.enroll(journey, ids);
+    await clock.pass(1, journey);
+    const both = await clock.entries(journey);
+    expect(both.filter((_, index) => index % 2 === 1).map(({ exit_reason }) => exit_reason)).toEqual(first);
+    expect(await clock.report(journey)).toMatchObject({
+      figures: { entered: 800, people: 400, completed: 800 },
+    });
+  });
+});
+
+describe("actions", () => {
+  test("change tags, tier and fields of the players who pass, once", async () => {
+    const clock = await journeyClock(service, { tiers: ["Silver", "Gold"] });
+    await clock.scenario.call("create_custom_field", { key: "stage", label: "Stage", type: "text" });
+    const ids = await crowd(clock, [
+      { tier: "Silver", tags: ["old", "kept"] },
+      { tier: "Gold", tags: ["new"] },
+    ]);
+    const change = {
+      id: "change",
+      type: "update_player",
+      config: { tier: "Gold", add_tags: ["new"], remove_tags: ["old"], custom: { stage: "second" } },
+    };
+    const journey = await clock.published(chain([change, end()]));
+    await clock.enroll(journey, ids);
+    await clock.pass(1, journey);
+    for (const [index, tags] of [["kept", "new"], ["new"]].entries()) {
+      expect(await clock.scenario.call("get_player", { id: ids[index] })).toMatchObject({
+        tier: "Gold",
+        tags,
+        custom: { stage: "second" },
+      });
+    }
+  });
+
+  test("put players on a static list, and refuse a dynamic one", async () => {
+    const clock = await journeyClock(service);
+    const ids = await crowd(clock, [{}, {}]);
+    const list = await clock.scenario.call("create_segment", { name: "Guests", type: "static" });
+    const rules = await clock.scenario.call("create_segment", {
+      name: "Rules",
+      conditions: [{ field: "tier", operator: "eq", value: "Gold" }],
+    });
+    const add = (segment_id: string) => ({ id: "add", type: "add_to_segment", config: { segment_id } });
+    await expect(clock.published(chain([add(rules.id), end()]), { name: "wrong" })).rejects.toThrow(
+      "only a static one has a list",
+    );
+    const journey = await clock.published(chain([add(list.id), end()]));
+    await clock.enroll(journey, ids);
+    await clock.pass(1, journey);
+    const members = await clock.scenario.query(
+      (sql) =>
+        sql`select source from segment_members where property_id = ${clock.scenario.id} and segment_id = ${list.id}`,
+    );
+    expect(members).toEqual([{ source: "journey" }, { source: "journey" }]);
+  });
+
+  test("emit an event to the property's endpoints", async () => {
+    const clock = await journeyClock(service);
+    const ids = await crowd(clock, [{}]);
+    await clock.scenario.call("create_webhook_endpoint", {
+      url: "https://example.com/hook",
+      events: ["player.journey_webhook", "player.journey_entered", "player.journey_exited"],
+    });
+    const journey = await clock.published(
+      chain([{ id: "tell", type: "webhook", config: { name: "host" } }, end()]),
+    );
+    await clock.enroll(journey, ids, { context: { booking: 7 } });
+    await clock.pass(1, journey);
+    const events = await clock.scenario.query(
+      (sql) => sql`select type, data -> 'object' ->> 'name' as name, data -> 'object' -> 'context' as context,
+        data -> 'object' ->> 'exit_reason' as reason from outbox where property_id = ${clock.scenario.id} order by id`,
+    );
+    expect(events).toEqual([
+      { type: "player.journey_entered", name: null, context: null, reason: null },
+      { type: "player.journey_webhook", name: "host", context: { booking: 7 }, reason: null },
+      { type: "player.journey_exited", name: null, context: null, reason: "completed" },
+    ]);
+  });
+});
+
+describe("limits", () => {
+  test("a rate limit lets people through evenly, in the order of their coming", async () => {
+    const clock = await journeyClock(service);
+    const ids = await crowd(clock, [{}, {}, {}, {}]);
+    const limit = { id: "slow", type: "rate_limit", config: { most: 2, per: "hour" } };
+    const journey = await clock.published(chain([limit, end()]));
+    await clock.enroll(journey, ids.slice(0, 3));
+    await clock.pass(1, journey);
+    const through = async () =>
+      (await clock.entries(journey)).filter(({ status }) => status === "completed").length;
+    expect(await through()).toBe(1);
+    await clock.enroll(journey, ids.slice(3));
+    for (const expected of [2, 3, 4]) {
+      await clock.pass(30, journey);
+      expect(await through()).toBe(expected);
+    }
+  });
+
+  test("a window lets people on only while it is open by their clock", async () => {
+    const clock = await journeyClock(service);
+    const ids = await crowd(clock, [{ timezone: "UTC" }]);
+    // It opens in an hour and closes an hour later, or at midnight.
+    const hour = (ahead: number) => new Date(Date.now() + ahead * 3_600_000).toISOString().slice(11, 13);
+    const [from, to] = [`${hour(1)}:00`, `${hour(2)}:00`];
+    const open = { id: "open", type: "time_window", config: { from, to } };
+    const journey = await clock.published(chain([open, end()]));
+    await clock.enroll(journey, ids);
+    await clock.pass(1, journey);
+    const [waiting] = await clock.entries(journey);
+    expect(waiting).toMatchObject({ node: "open", phase: "waiting" });
+    expect(waiting!.wake_at!.slice(11, 16)).toBe(from);
+    await clock.pass(60, journey);
+    expect((await clock.entries(journey))[0]).toMatchObject({ status: "completed" });
+  });
+
+  test("a person who comes to one node a hundred times leaves", async () => {
+    const clock = await journeyClock(service);
+    const ids = await crowd(clock, [{}]);
+    const rest = delay("rest", 1, "minutes");
+    const journey = await clock.published({
+      nodes: [{ id: "in", type: "trigger", config: { on: "api" } }, rest, delay("more", 1, "minutes")],
+      edges: [
+        { from: "in", to: "rest" },
+        { from: "rest", to: "more" },
+        { from: "more", to: "rest" },
+      ],
+    });
+    await clock.enroll(journey, ids);
+    for (let minute = 0; minute < 202; minute += 1) await clock.pass(1, journey);
+    expect((await clock.entries(journey))[0]).toMatchObject({ status: "failed", exit_reason: "loop_limit" });
+    expect(await clock.verify(journey)).toMatchObject({ ok: true });
+  });
+});
+
+describe("leaving early", () => {
+  test("by goal, by condition, by status, each before the next node acts", async () => {
+    const clock = await journeyClock(service);
+    const ids = await crowd(clock, [{}, {}, {}, {}, {}]);
+    const journey = await clock.published(
+      chain([delay("rest", 1), { id: "tag", type: "update_player", config: { add_tags: ["late"] } }, end()]),
+      {
+        goal: { event: { name: "deposit" } },
+        exit_conditions: { conditions: [{ field: "tags", operator: "has_any", value: ["vip"] }] },
+      },
+    );
+    await clock.enroll(journey, ids);
+    await clock.pass(1, journey);
+    await clock.happens(ids[0]!, "deposit");
+    await clock.scenario.call("update_player", { id: ids[1], tags: ["vip"] });
+    await clock.scenario.call("set_player_status", {
+      playerId: ids[2],
+      propertyId: clock.scenario.id,
+      status: "banned",
+    });
+    await clock.scenario.call("delete_player", { id: ids[3] });
+    await clock.pass(60, journey);
+    const left = await clock.entries(journey);
+    expect(left.map(({ exit_reason }) => exit_reason).toSorted()).toEqual([
+      "banned",
+      "completed",
+      "deleted",
+      "exit_condition",
+      "goal_reached",
+    ]);
+    expect(left.filter(({ goal }) => goal).length).toBe(1);
+    expect((await clock.scenario.call("get_player", { id: ids[1] })).tags).toEqual(["vip"]);
+    expect((await clock.report(journey)).figures).toMatchObject({
+      entered: 5,
+      inside: 0,
+      completed: 2,
+      exited: 3,
+      goal_reached: 1,
+    });
+    expect(await clock.verify(journey)).toMatchObject({ ok: true });
+  });
+
+  test("self-exclusion and erasure end it in their own transaction", async () => {
+    const clock = await journeyClock(service);
+    const ids = await crowd(clock, [{}, {}]);
+    const journey = await clock.published(chain([delay("rest", 1), end()]));
+    await clock.enroll(journey, ids);
+    await clock.pass(1, journey);
+    await clock.scenario.call("create_self_exclusion", { player_id: ids[0] });
+    await clock.scenario.call("data_deletion", { playerId: ids[1], propertyId: clock.scenario.id });
+    const left = await clock.scenario.query(
+      (sql) => sql`
+        select player_id is null as anonymous, exit_reason from journey_enrollments
+        where property_id = ${clock.scenario.id} order by exit_reason`,
+    );
+    expect(left).toEqual([
+      { anonymous: true, exit_reason: "erased" },
+      { anonymous: false, exit_reason: "self_excluded" },
+    ]);
+    expect(await clock.verify(journey)).toMatchObject({ ok: true });
+  });
+});
