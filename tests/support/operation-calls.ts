@@ -11,6 +11,7 @@ type Schema = {
   enum?: unknown[];
   const?: unknown;
   anyOf?: Schema[];
+  oneOf?: Schema[];
   items?: Schema;
   minItems?: number;
   minLength?: number;
@@ -108,7 +109,8 @@ export async function onceOverMcp(
 function sample(schema: Schema, name: string): unknown {
   if (schema.const !== undefined) return schema.const;
   if (schema.enum) return schema.enum[0];
-  if (schema.anyOf) return sample(schema.anyOf[0]!, name);
+  const union = schema.anyOf ?? schema.oneOf;
+  if (union) return sample(union[0]!, name);
   const type = Array.isArray(schema.type) ? schema.type[0] : schema.type;
   if (type === "object") {
     const { properties = {}, required = [] } = schema;
