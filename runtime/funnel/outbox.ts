@@ -58,15 +58,18 @@ export function effectParts(property: string | null, events: PendingEvent[], job
   ];
 }
 
+/** Of several jobs with one dedupe value, the earliest. */
 function queued(property: string | null, jobs: PendingJob[]): Fragment {
   return cte(
     "queued",
     sql`
       insert into queue (id, name, property_id, input, dedupe, merge_key, max_attempts, trace, run_at)
-      select uuid_v7(), name, ${property}::uuid, input, dedupe, merge_key, attempts, ${traceparent()}::text,
-        coalesce(run_at, now() + make_interval(secs => delay))
+      select distinct on (name, once) uuid_v7(), name, ${property}::uuid, input, dedupe, merge_key, attempts,
+        ${traceparent()}::text, coalesce(run_at, now() + make_interval(secs => delay)) as due
       from jsonb_to_recordset(${jobs.map(jobRow)}::jsonb)
-        as j(name text, input jsonb, dedupe text, merge_key text, attempts int, delay double precision, run_at timestamptz)
+        as j(name text, once text, input jsonb, dedupe text, merge_key text, attempts int, delay double precision,
+          run_at timestamptz)
+      order by name, once, due
       on conflict (name, dedupe) where state = 'ready' and dedupe is not null
         do update set run_at = least(queue.run_at, excluded.run_at)`,
   );
@@ -88,9 +91,10 @@ function called(property: string | null, endpoints: Fragment): Fragment {
   );
 }
 
-function jobRow(job: PendingJob) {
+function jobRow(job: PendingJob, index: number) {
   return {
     name: job.name,
+    once: job.dedupe === undefined ? `#${index}` : `=${job.dedupe}`,
     input: job.input,
     dedupe: job.dedupe ?? null,
     merge_key: job.mergeKey ?? null,

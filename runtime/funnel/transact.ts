@@ -23,8 +23,8 @@ export function transact<T>(
   opening: Pick<TransactionOptions, "before" | "group"> = {},
 ): Promise<T> {
   const tenant = operation.realm === "property";
-  const { deadline } = operation;
-  const options = { readOnly: !writesRows(operation), ...(deadline && { deadline }), ...opening };
+  const { deadline, discarded } = operation;
+  const options = { readOnly: !writesRows(operation) && !discarded, ...(deadline && { deadline }), ...opening };
   return tenant ? service.db.asProperty(property!.id, work, options) : service.db.asSystem(work, options);
 }
 

@@ -96,6 +96,7 @@ async function answer(running: Running): Promise<Outcome> {
     throw new Undone({ ...dryOutcome(operation, result), ...(asked && { asked }) });
   }
   const outcome = finish(running, audited, result);
+  if (operation.discarded) throw new Undone(outcome);
   if (asked) outcome.asked = asked;
   return outcome;
 }

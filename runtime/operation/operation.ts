@@ -58,6 +58,8 @@ export interface Operation {
   readonly confirmedBy?: string;
   /** Personal data leaves the service by this operation: the audit log records it, although it changes nothing. */
   readonly recorded: boolean;
+  /** Its transaction is always rolled back: it writes what it computes with, and its answer is all that stays. */
+  readonly discarded: boolean;
   /** Milliseconds for a call that has much to look through. Default: as any request. */
   readonly deadline?: number;
   /** The largest body over REST in bytes, where the usual megabyte is too small. */
@@ -117,6 +119,7 @@ interface ToolDefinition<I extends Shape, O extends z.ZodType> {
   shapesMessages?: boolean;
   confirmedBy?: string;
   recorded?: boolean;
+  discarded?: boolean;
   deadline?: number;
   mostBytes?: number;
   core?: boolean;
@@ -141,6 +144,7 @@ export function tool<I extends Shape, O extends z.ZodType>(definition: ToolDefin
     shapesMessages: false,
     core: false,
     recorded: false,
+    discarded: false,
     ...definition,
     kind: "tool",
     input: z.strictObject(definition.input),

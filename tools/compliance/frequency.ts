@@ -1,6 +1,6 @@
 import { cast, type Fragment, join, raw, sql } from "#db/sql.ts";
 import { CHANNELS, type Channel } from "./channels.ts";
-import type { WaitOptions } from "./hours.ts";
+import { clockAt, type WaitOptions } from "./hours.ts";
 
 /** The channels that a rule's `channel` counts together. No rule counts the inbox: it disturbs nobody. */
 export const CAPPED_CHANNELS = {
@@ -62,7 +62,7 @@ function applicable({ property, channel, tags }: CapOptions): Fragment {
  */
 export function capsCtes(options: CapOptions, source: string): Fragment {
   const { property, at } = options;
-  const now = at === undefined ? sql`statement_timestamp()` : cast(at, "timestamptz");
+  const now = clockAt(at);
   const own = cast(property.id, "uuid");
   const others = options.campaignId
     ? sql`and s.campaign_id is distinct from ${options.campaignId}::uuid`

@@ -19,6 +19,11 @@ export interface WaitOptions {
 
 export type DeferReason = keyof typeof DEFER_REASONS;
 
+/** The ISO time as SQL. Default: the statement's time. */
+export function clockAt(at: string | undefined): Fragment {
+  return at === undefined ? sql`statement_timestamp()` : cast(at, "timestamptz");
+}
+
 // Rules are by weekday, so eight days contain the next opening of every rule.
 const DAYS_AHEAD = 8;
 
@@ -43,7 +48,7 @@ export function hoursCtes(options: WaitOptions, source: string): Fragment {
   const { property, at, lead } = options;
   const isOpen = (instants: Fragment) =>
     sql`${instants} @> tstzrange(${now}, ${now}${raw(lead ? ` + ${lead}` : "")}, '[]')`;
-  const now = at === undefined ? sql`statement_timestamp()` : cast(at, "timestamptz");
+  const now = clockAt(at);
   return sql`hour_rules as materialized (
       select id, country, state, days, open_local::time as opens, close_local::time as closes, action,
         coalesce(effective_from, '-infinity') as since
@@ -105,7 +110,7 @@ const OPENING = sql`case
  * since)`.
  */
 export function closingCte({ at }: WaitOptions): Fragment {
-  const now = at === undefined ? sql`statement_timestamp()` : cast(at, "timestamptz");
+  const now = clockAt(at);
   return sql`closing as (
       select distinct d.zones, d.region, r.id as rule, r.action, nullif(r.since, '-infinity') as since
       from ${DAYS}

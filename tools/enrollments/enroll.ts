@@ -1,4 +1,4 @@
-import { cte, type Fragment, join, sql } from "#db/sql.ts";
+import { cast, cte, type Fragment, join, sql } from "#db/sql.ts";
 import type { Context } from "#runtime/operation/context.ts";
 import { stepSoon } from "./jobs.ts";
 
@@ -18,9 +18,10 @@ const NOBODY: Entries = { entered: 0, ignored_inside: 0, ignored_reentry: 0, bar
 /**
  * Enrolls people in their journeys. `entrants`: rows of `journey_id, version, node, reentry, player_id, entry_key,
  * context`, a player and key once a journey. They stand at their trigger until the next step. Twice the same call enrolls
- * nobody twice.
+ * nobody twice. `at`: ISO time of the entry; default: now.
  */
-export async function enroll(context: Context, entrants: Fragment): Promise<Entries> {
+export async function enroll(context: Context, entrants: Fragment, at?: string): Promise<Entries> {
+  const now = at === undefined ? sql`now()` : cast(at, "timestamptz");
   const { property } = context;
   const own = sql`${property.id}::uuid`;
   const judged = sql`
@@ -28,7 +29,7 @@ export async function enroll(context: Context, entrants: Fragment): Promise<Entr
       coalesce(x.reentry ->> 'mode' = 'never' and e.entries > 0
         or e.entries >= (x.reentry ->> 'max_entries')::int
         or x.reentry ->> 'mode' = 'after_exit'
-          and e.ended_at > now() - make_interval(hours => (x.reentry ->> 'cooldown_hours')::int), false) as is_kept_out
+          and e.ended_at > ${now} - make_interval(hours => (x.reentry ->> 'cooldown_hours')::int), false) as is_kept_out
     from entrants x
       left join players p on p.property_id = ${own} and p.id = x.player_id and p.deleted_at is null
         and p.status not in ('erased', 'self_excluded', 'banned', 'deceased')
@@ -43,7 +44,7 @@ export async function enroll(context: Context, entrants: Fragment): Promise<Entr
       path, path_at, entered_at, arrived_at, wake_at)
     select ${own}, uuid_v7(), journey_id, version, player_id, entry_key, entries + 1, node, context, array[node],
       array[c.moment], c.moment, c.moment, c.moment
-    from judged cross join (select now() as moment) c
+    from judged cross join (select ${now} as moment) c
     where not is_barred and not is_inside and not is_kept_out
     order by journey_id, player_id
     on conflict do nothing

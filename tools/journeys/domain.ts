@@ -15,6 +15,7 @@ import journeysTable from "./journeys.table.ts";
 import pauseJourney from "./pause-journey.ts";
 import publishJourney from "./publish-journey.ts";
 import resumeJourney from "./resume-journey.ts";
+import simulateJourney from "./simulate-journey.ts";
 import stepJourney from "./step-journey.job.ts";
 import sweepJourneys from "./sweep-journeys.job.ts";
 import validateJourney from "./validate-journey.ts";
@@ -38,6 +39,7 @@ export const journeys: Domain = {
     pauseJourney,
     publishJourney,
     resumeJourney,
+    simulateJourney,
     validateJourney,
     verifyJourney,
   ],

@@ -1,4 +1,5 @@
-import { writeAsService } from "#runtime/funnel/system-work.ts";
+import { randomUUID } from "node:crypto";
+import { workAsSystem } from "#runtime/funnel/system-work.ts";
 import type { Context } from "#runtime/operation/context.ts";
 import { step } from "#tools/journeys/steps/step.ts";
 import { newScenario, type Scenario } from "../../support/scenario.ts";
@@ -38,7 +39,8 @@ export async function journeyClock(service: TestService, settings: object = {}) 
     },
     async work<T>(work: (context: Context) => Promise<T>): Promise<T> {
       const property = await service.internals.directory.property(scenario.id);
-      return writeAsService(service.internals, property!, work);
+      const about = { property: property!, transport: "job", requestId: randomUUID() } as const;
+      return workAsSystem(service.internals, about, work, { deadline: 25_000 });
     },
     /** A published journey. */
     async published(definition: Draft, more: object = {}): Promise<string> {

@@ -7,11 +7,10 @@ import { settleLater } from "#tools/campaigns/campaign/jobs.ts";
 import type { Recipient } from "#tools/campaigns/content/content.ts";
 import { type CapOptions, capsApply, capsCtes } from "#tools/compliance/frequency.ts";
 import { gateReasons } from "#tools/compliance/gate.ts";
-import { hoursApply, hoursCtes, nextOpening } from "#tools/compliance/hours.ts";
+import { clockAt, hoursApply, hoursCtes, nextOpening } from "#tools/compliance/hours.ts";
 import { ADDRESS_COLUMNS } from "#tools/people/address.ts";
 import { PLAYER_FIELDS } from "#tools/templates/rendering/player-fields.ts";
-import { dueSends, EXPIRES_AFTER_HOURS, lockWithPlayers } from "./due-sends.ts";
-
+import { dueSends, isExpired, lockWithPlayers } from "./due-sends.ts";
 import { noteClaim, roomToClaim } from "./pace.ts";
 import type { ProviderIdentity } from "./repeats.ts";
 import { emitSendEvents, withIds } from "./send-events.ts";
@@ -26,6 +25,7 @@ export interface ClaimRequest {
     | "ab_test"
     | "is_transactional"
     | "ignore_frequency_cap"
+    | "journey_id"
   >;
   channel: SendingChannel;
   provider: ProviderIdentity;
@@ -33,6 +33,8 @@ export interface ClaimRequest {
   /** Claims sends after this one. */
   after: string | null;
   limit: number;
+  /** ISO time to claim at. Default: now. */
+  at?: string;
 }
 
 /** The rules that make messages of a campaign wait. Most campaigns have neither, and a shorter statement claims them. */
@@ -104,7 +106,7 @@ async function claimUpTo(context: Context, jobId: string, request: ClaimRequest)
       "materialized",
     ),
     waitingCtes(caps, rules),
-    cte("decided", DECIDED, "materialized"),
+    cte("decided", decidedSends(request), "materialized"),
     cte("claimed", claimedSends(context, jobId, request)),
   ]);
   const names = ["send_id", "address", ...(campaign.ab_test ? ["variant_id"] : []), ...PLAYER_FIELDS];
@@ -126,8 +128,8 @@ async function claimUpTo(context: Context, jobId: string, request: ClaimRequest)
   return claimOf(summary, recipients);
 }
 
-function capOptions({ property }: Context, { campaign, channel }: ClaimRequest): CapOptions {
-  return { property, channel, tags: campaign.tags, campaignId: campaign.id };
+function capOptions({ property }: Context, { campaign, channel, at }: ClaimRequest): CapOptions {
+  return { property, channel, tags: campaign.tags, campaignId: campaign.id, at };
 }
 
 /** One row: the campaign, locked against changes. */
@@ -135,9 +137,7 @@ function liveCampaign(caps: CapOptions, { campaign }: ClaimRequest): Fragment {
   const isExempt = campaign.is_transactional || campaign.ignore_frequency_cap;
   return sql`
     select status, version, ${hoursApply(caps)} as has_hours,
-      ${isExempt ? sql`false` : capsApply(caps)} as has_caps,
-      coalesce(greatest(started_at, expires_from) <= now() - make_interval(hours => ${EXPIRES_AFTER_HOURS}), false)
-        and journey_id is null as is_late
+      ${isExempt ? sql`false` : capsApply(caps)} as has_caps, greatest(started_at, expires_from) as started
     from campaigns
     where property_id = ${caps.property.id} and id = ${campaign.id} and deleted_at is null
     for share`;
@@ -147,7 +147,7 @@ function liveCampaign(caps: CapOptions, { campaign }: ClaimRequest): Fragment {
 function pickedSends(context: Context, request: ClaimRequest, locked: string[] | null): Fragment {
   const { property } = context;
   const { campaign, rules, limit } = request;
-  const columns = sql`s.id, s.player_id, s.address_hash, s.repeats${campaign.ab_test ? sql`, s.variant_id` : sql``}`;
+  const columns = sql`s.id, s.player_id, s.address_hash, s.repeats, s.created_at${campaign.ab_test ? sql`, s.variant_id` : sql``}`;
   const isLive = sql`exists (select 1 from live where status = 'sending' and version = ${campaign.version}
     and (not has_hours or ${rules.hours}) and (not has_caps or ${rules.caps}))`;
   return locked
@@ -158,18 +158,18 @@ function pickedSends(context: Context, request: ClaimRequest, locked: string[] |
 }
 
 /** The picked sends with their players as they are now, and all reasons against a message to them. */
-function judgedSends({ property }: Context, { campaign, channel }: ClaimRequest): Fragment {
+function judgedSends({ property }: Context, { campaign, channel, at }: ClaimRequest): Fragment {
   const { address, hash } = ADDRESS_COLUMNS[channel];
   const fields = raw(PLAYER_FIELDS.map((field) => `p."${field}"`).join(", "));
   return sql`
-    select k.id as send_id, k.repeats, ${campaign.ab_test ? sql`k.variant_id,` : sql``} ${address} as address, ${fields},
+    select s.id as send_id, s.repeats, ${campaign.ab_test ? sql`s.variant_id,` : sql``} ${address} as address, ${fields},
       p.id as player, p.zones, p.region, case
-        when (select is_late from live) then '{expired}'
+        when ${isExpired(campaign, sql`(select started from live)`, clockAt(at))} then '{expired}'
         when p.id is null then '{erased}'
-        when ${hash} is distinct from k.address_hash then '{address_changed}'
-        else ${gateReasons({ property, channel })}
+        when ${hash} is distinct from s.address_hash then '{address_changed}'
+        else ${gateReasons({ property, channel, at })}
       end as verdict
-    from picked k left join players p on p.property_id = ${property.id} and p.id = k.player_id`;
+    from picked s left join players p on p.property_id = ${property.id} and p.id = s.player_id`;
 }
 
 /** CTEs that end in `waiting`: the passed sends that must wait, until when and why, or that a rule skips instead. */
@@ -182,16 +182,17 @@ function waitingCtes(caps: CapOptions, rules: WaitingRules): Fragment {
   const capped = rules.caps
     ? capsCtes(caps, "passed")
     : sql`caps as (select null::uuid as id, null::timestamptz as free_at)`;
+  const now = clockAt(caps.at);
   const waiting = sql`
     select w.send_id, w.skips,
-      coalesce(${nextOpening(sql`w.open`, sql`w.from_at`)}, statement_timestamp() + interval '8 days') as until,
+      coalesce(${nextOpening(sql`w.open`, sql`w.from_at`)}, ${now} + interval '8 days') as until,
       array_remove(array[case when w.is_capped then 'frequency_capped' end,
         case when not w.is_open then 'quiet_hours' end], null) as reasons
     from (
       select p.send_id, h.open, coalesce(h.is_open, true) as is_open, coalesce(h.skips, false) as skips,
         c.free_at is not null as is_capped,
-        greatest(date_trunc('minute', c.free_at) + interval '1 minute', statement_timestamp()
-          + case when h.open @> statement_timestamp() then ${raw(LEAD)} else interval '0' end) as from_at
+        greatest(date_trunc('minute', c.free_at) + interval '1 minute', ${now}
+          + case when h.open @> ${now} then ${raw(LEAD)} else interval '0' end) as from_at
       from passed p
         left join hours h on h.zones = p.zones and h.region = p.region
         left join caps c on c.id = p.id
@@ -205,14 +206,17 @@ function waitingCtes(caps: CapOptions, rules: WaitingRules): Fragment {
 }
 
 /** The judged sends with their next status, its reasons, and the time of a deferred one. */
-const DECIDED = sql`
+function decidedSends({ at }: ClaimRequest): Fragment {
+  const now = clockAt(at);
+  return sql`
   select j.*, case when j.verdict = '{needs_review}' then 'deferred'
       when j.verdict <> '{}' or w.skips then case when j.repeats then 'unknown' else 'skipped' end
       when w.send_id is not null then 'deferred' else 'sending' end as next,
     coalesce(w.reasons, j.verdict) as reasons,
-    case when j.verdict = '{needs_review}' then statement_timestamp() + ${REVIEW_AGAIN}::interval else w.until end as until,
-    statement_timestamp() as moment
+    case when j.verdict = '{needs_review}' then ${now} + ${REVIEW_AGAIN}::interval else w.until end as until,
+    ${now} as moment
   from judged j left join waiting w on w.send_id = j.send_id`;
+}
 
 /** Writes the decisions. A repeated send keeps the time of its first claim. */
 function claimedSends({ property }: Context, jobId: string, { provider }: ClaimRequest): Fragment {
@@ -220,7 +224,7 @@ function claimedSends({ property }: Context, jobId: string, { provider }: ClaimR
     update campaign_sends s
     set status = d.next, skip_reasons = case when d.next = 'unknown' then '{}' else d.reasons end,
       scheduled_for = coalesce(d.until, s.scheduled_for), claimed_by = ${jobId},
-      claimed_at = case when s.repeats then s.claimed_at else d.moment end, updated_at = now(),
+      claimed_at = case when s.repeats then s.claimed_at else d.moment end, updated_at = d.moment,
       error_code = case when d.next = 'unknown' then 'interrupted' else s.error_code end,
       provider = ${provider.name}, provider_id = ${provider.id}
     from decided d

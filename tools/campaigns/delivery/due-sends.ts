@@ -3,6 +3,7 @@ import { NIL_UUID } from "#db/types.ts";
 import type { SendingChannel } from "#runtime/channels/provider/channel.ts";
 import type { Tenant } from "#runtime/operation/context.ts";
 import type { Campaign } from "#tools/campaigns/campaign/campaign.ts";
+import { clockAt } from "#tools/compliance/hours.ts";
 import { ADDRESS_COLUMNS } from "#tools/people/address.ts";
 import { secondsToRoom } from "./pace.ts";
 import { type ProviderIdentity, REMEMBERED_SINCE, recognizes } from "./repeats.ts";
@@ -13,25 +14,42 @@ const CHOICE_SECONDS = 10;
 export const EXPIRES_AFTER_HOURS = 72;
 
 interface DueRequest {
-  campaign: Pick<Campaign, "id" | "ab_test">;
+  campaign: Pick<Campaign, "id" | "ab_test" | "journey_id">;
   channel: SendingChannel;
   provider: ProviderIdentity;
   after: string | null;
   limit: number;
+  /** ISO time of the claim. Default: now. */
+  at?: string | undefined;
 }
 
 /** The campaign's due sends after the last claim, as the rest of a select over `campaign_sends s`. */
-export function dueSends({ property }: Tenant, { campaign, provider, after }: DueRequest): Fragment {
+export function dueSends({ property }: Tenant, request: DueRequest): Fragment {
+  const { campaign, provider, after, at } = request;
+  const now = clockAt(at);
+  const started = sql`(
+    select greatest(c.started_at, c.expires_from) from campaigns c where c.property_id = ${property.id} and c.id = ${campaign.id})`;
   // A send without a variant waits for the winner of the test.
   const hasVariant = campaign.ab_test ? sql`and s.variant_id is not null` : sql``;
   return sql`from campaign_sends s
     where s.property_id = ${property.id} and s.campaign_id = ${campaign.id} and s.id > ${after ?? NIL_UUID}
       and s.status in ('pending', 'deferred')
       and (not s.repeats or ${recognizes(provider, REMEMBERED_SINCE)})
-      and (s.scheduled_for is null or s.scheduled_for <= now() or exists (
-        select from campaigns c where c.property_id = ${property.id} and c.id = ${campaign.id}
-          and c.journey_id is null and greatest(c.started_at, c.expires_from) <= now() - make_interval(hours => ${EXPIRES_AFTER_HOURS})))
+      and (s.scheduled_for is null or s.scheduled_for <= ${now} or ${isExpired(campaign, started, now)})
       ${hasVariant}`;
+}
+
+/**
+ * Whether a send `s` of a campaign that started then has expired at a time. A journey's campaign has no end, so its
+ * sends expire by their own age.
+ */
+export function isExpired(
+  { journey_id }: Pick<Campaign, "journey_id">,
+  started: Fragment,
+  now: Fragment,
+): Fragment {
+  const since = journey_id ? sql`greatest(${started}, s.created_at)` : started;
+  return sql`coalesce(${since} <= ${now} - make_interval(hours => ${EXPIRES_AFTER_HOURS}), false)`;
 }
 
 /**
@@ -79,5 +97,6 @@ export async function secondsToNextClaim(
 // A send that waits for a winner is due when the choice is; a send that waits too long is due when it expires.
 const DUE_AT = sql`case when c.ab_test is null or s.variant_id is not null
     then least(coalesce(s.scheduled_for, now()),
-      greatest(c.started_at, c.expires_from) + make_interval(hours => ${EXPIRES_AFTER_HOURS}))
+      greatest(c.started_at, c.expires_from, case when c.journey_id is not null then s.created_at end)
+        + make_interval(hours => ${EXPIRES_AFTER_HOURS}))
   else greatest(c.ab_ends_at, now() + make_interval(secs => ${CHOICE_SECONDS})) end`;

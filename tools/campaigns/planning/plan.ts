@@ -6,7 +6,7 @@ import { drawnVariant } from "#tools/campaigns/campaign/ab-test.ts";
 import { type Campaign, sendingChannel } from "#tools/campaigns/campaign/campaign.ts";
 import { capsCtes } from "#tools/compliance/frequency.ts";
 import { gateReasons } from "#tools/compliance/gate.ts";
-import { hoursCtes, nextOpening } from "#tools/compliance/hours.ts";
+import { clockAt, hoursCtes, nextOpening } from "#tools/compliance/hours.ts";
 import { ADDRESS_COLUMNS } from "#tools/people/address.ts";
 import type { Referred } from "#tools/segments/rules/references.ts";
 import { audienceSql } from "./audience.ts";
@@ -22,6 +22,8 @@ export interface People {
   carried: readonly string[];
   /** The message's number for an address: a text, or SQL over `judged`. An address gets one copy of each number. */
   round: Fragment | string;
+  /** ISO time to plan for. Default: now. */
+  at?: string;
 }
 
 /** The next players of the campaign's audience in the order of their ids. */
@@ -56,7 +58,7 @@ export async function judgedCte(
 function judgedPeople(
   { property }: Tenant,
   campaign: Campaign,
-  { page, carried }: People,
+  { page, carried, at }: People,
   options: { plan?: boolean; count?: boolean } = {},
 ): Fragment {
   const channel = sendingChannel(campaign);
@@ -67,7 +69,7 @@ function judgedPeople(
   const kept = raw(carried.map((name) => `, p.${name}`).join(""));
   const gated = sql`
     select p.id, ${address} as address, ${hash} as hash, p.zones, p.region${kept}${cause},
-      ${gateReasons({ property, channel })} as reasons
+      ${gateReasons({ property, channel, at })} as reasons
     from (${page}) p`;
   // The review of a text may release its player before the claim, which asks the gate again.
   const inReview = options.plan ? sql`when reasons = '{needs_review}' then '{}'` : raw("");
@@ -128,12 +130,12 @@ export async function planPage(
 export function plannedCtes(context: Tenant, campaign: Campaign, people: People): Fragment {
   return join([
     judgedPeople(context, campaign, people, { plan: true }),
-    waitingCtes(context, campaign),
+    waitingCtes(context, campaign, people.at),
     sendCtes(context, campaign, people),
   ]);
 }
 
-function sendCtes({ property }: Tenant, campaign: Campaign, { carried, round }: People): Fragment {
+function sendCtes({ property }: Tenant, campaign: Campaign, { carried, round, at }: People): Fragment {
   const channel = sendingChannel(campaign);
   const { masked } = ADDRESS_COLUMNS[channel];
   const drawn = drawnSql(campaign);
@@ -141,7 +143,8 @@ function sendCtes({ property }: Tenant, campaign: Campaign, { carried, round }: 
   const enrollment = isEnrolled ? raw("enrollment_id") : sql`null::uuid`;
   const key = raw(isEnrolled ? "enrollment_id" : "player_id");
   const columns = raw(`property_id, id, campaign_id, player_id, enrollment_id, channel, status, skip_reasons,
-    address_hash, address_masked, dedupe_key`);
+    address_hash, address_masked, dedupe_key, created_at, updated_at`);
+  const written = at === undefined ? sql`now(), now()` : sql`${clockAt(at)}, ${clockAt(at)}`;
   const own = sql`${property.id}::uuid, uuid_v7(), ${campaign.id}::uuid, id, ${enrollment}, ${raw(`'${channel}'`)}`;
   const prefix = (what: string) =>
     typeof round === "string"
@@ -155,7 +158,7 @@ function sendCtes({ property }: Tenant, campaign: Campaign, { carried, round }: 
     select ${own},
       case when reasons <> '{}' then 'skipped' when until is not null or ${drawn.waits} then 'deferred' else 'pending' end,
       case when reasons <> '{}' then reasons when ${drawn.waits} then '{ab_test}' else coalesce(waits, '{}') end, hash, ${masked},
-      case when reasons = '{}' then ${addressKey} else ${playerKey} end,
+      case when reasons = '{}' then ${addressKey} else ${playerKey} end, ${written},
       case when ${drawn.waits} then ${drawn.until} when reasons = '{}' then until end${drawn.column}
     from ${drawn.source} left join waiting using (zones, region) order by id
     on conflict (property_id, dedupe_key) do nothing
@@ -163,7 +166,7 @@ function sendCtes({ property }: Tenant, campaign: Campaign, { carried, round }: 
   // Players whose address has its send by another player.
   const doubled = sql`
     insert into campaign_sends (${columns})
-    select ${own}, 'skipped', '{duplicate_address}', hash, ${masked}, ${playerKey}
+    select ${own}, 'skipped', '{duplicate_address}', hash, ${masked}, ${playerKey}, ${written}
     from judged where reasons = '{}' and ${raw(isEnrolled ? "enrollment_id" : "id")} not in (select key from planned)
     on conflict (property_id, dedupe_key) do nothing
     returning ${key} as key, id as send_id`;
@@ -188,18 +191,19 @@ function drawnSql({ id, ab_test, ab_ends_at }: Campaign) {
  * CTEs that end in `waiting (zones, region, until, waits)`: the places whose players must wait, until when and why. A
  * rule that skips players is left to the claim.
  */
-function waitingCtes({ property }: Tenant, campaign: Campaign): Fragment {
-  const hours = hoursCtes({ property, channel: sendingChannel(campaign) }, "judged");
+function waitingCtes({ property }: Tenant, campaign: Campaign, at?: string): Fragment {
+  const now = clockAt(at);
+  const hours = hoursCtes({ property, channel: sendingChannel(campaign), at }, "judged");
   const local = cte("local_times", localTimes(property, campaign), "materialized");
   const waiting = sql`
     select zones, region, coalesce(${nextOpening(sql`open`, sql`from_at`)}, from_at) as until,
-      case when local_at > statement_timestamp() then '{player_timezone}'::text[] else '{quiet_hours}' end as waits
+      case when local_at > ${now} then '{player_timezone}'::text[] else '{quiet_hours}' end as waits
     from (
       select zones, region, h.open, l.local_at, h.is_open, h.skips,
-        greatest(statement_timestamp(), l.local_at) as from_at
+        greatest(${now}, l.local_at) as from_at
       from hours h full join local_times l using (zones, region)
     ) w
-    where local_at > statement_timestamp() or not is_open and not skips`;
+    where local_at > ${now} or not is_open and not skips`;
   return join([hours, local, cte("waiting", waiting, "materialized")]);
 }
 

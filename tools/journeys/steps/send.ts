@@ -25,7 +25,7 @@ export async function plan(
   return moved;
 }
 
-async function planFor(context: Context, { now }: Moment, campaignId: string, enrollments: string[]) {
+async function planFor(context: Context, { now, at }: Moment, campaignId: string, enrollments: string[]) {
   const { property } = context;
   const campaign = await findCampaign(context, campaignId, { lock: true });
   const page = sql`
@@ -34,7 +34,7 @@ async function planFor(context: Context, { now }: Moment, campaignId: string, en
       join journey_enrollments d on d.property_id = ${property.id}::uuid and d.id = w.id
       join players p on p.property_id = ${property.id}::uuid and p.id = d.player_id
     order by d.id`;
-  const people = { page, carried: ["enrollment_id", "round"], round: sql`round` };
+  const people = { page, carried: ["enrollment_id", "round"], round: sql`round`, at };
   const parts = join([
     plannedCtes(context, campaign, people),
     cte("given", sql`select key, send_id from planned union all select key, send_id from doubled`),

@@ -36,7 +36,6 @@ interface Place {
  * the next wait. Answers the number of moves: after 0 nobody is due any more.
  */
 export async function step(context: Context, journeyId: string, at: string): Promise<number> {
-  await context.sql`set local jit = off`;
   let moves = 0;
   for (const version of await liveVersions(context, journeyId)) {
     moves += await stepVersion(context, version, at, MOST_MOVES - moves);
@@ -55,29 +54,33 @@ async function stepVersion(context: Context, version: Version, at: string, most:
     referred,
   };
   const places = await occupied(context, version, at);
-  const campaigns = await campaignsOf(context, version);
   const arrived = new Set<string>();
   let moves = 0;
   for (const node of version.order) {
     const has = (phase: Place["phase"]) =>
       places.some((place) => place.node === node.id && place.phase === phase) ||
       (phase !== "sending" && arrived.has(node.id));
-    for (const moved of await stepNode(context, moment, {
-      version,
-      node,
-      has,
-      campaignId: campaigns.get(node.id),
-    })) {
-      moves += moved.seen;
-      for (const target of moved.targets) arrived.add(target);
-      if (node.type === "trigger") await announceEnrollments(context, "player.journey_entered", moved.passed);
-      await act(context, moment, node, moved.passed);
-      await announceEnrollments(context, "player.journey_goal_reached", moved.reached);
-      await announceEnrollments(context, "player.journey_exited", moved.ended);
+    const campaignId = version.campaigns[node.id];
+    try {
+      for (const moved of await stepNode(context, moment, { version, node, has, campaignId })) {
+        moves += moved.seen;
+        for (const target of moved.targets) arrived.add(target);
+        await follow(context, moment, node, moved);
+      }
+    } catch (error) {
+      throw new StepFailure(node.id, error);
     }
     if (moves >= most) break;
   }
   return moves;
+}
+
+/** The effects of a move: the node's own, and the events. */
+async function follow(context: Context, moment: Moment, node: Node, moved: Moved): Promise<void> {
+  if (node.type === "trigger") await announceEnrollments(context, "player.journey_entered", moved.passed);
+  await act(context, moment, node, moved.passed);
+  await announceEnrollments(context, "player.journey_goal_reached", moved.reached);
+  await announceEnrollments(context, "player.journey_exited", moved.ended);
 }
 
 const NOBODY: Moved = { seen: 0, targets: [], staying: [], passed: [], ended: [], reached: [] };
@@ -127,17 +130,6 @@ function occupied({ sql, property }: Context, version: Version, at: string): Pro
       where d.property_id = ${property.id} and d.journey_id = ${version.journeyId} and d.version = ${version.version}
         and d.node = n.node and d.status = 'active' and d.phase = n.phase
         and (d.wake_at <= ${at}::timestamptz or d.phase = 'sending'))`;
-}
-
-async function campaignsOf(
-  { sql, property }: Context,
-  { journeyId, version }: Version,
-): Promise<Map<string, string>> {
-  const rows = await sql<{ node: string; campaign_id: string }[]>`
-    select node, campaign_id from journey_nodes
-    where property_id = ${property.id} and journey_id = ${journeyId} and version = ${version}
-      and campaign_id is not null`;
-  return new Map(rows.map(({ node, campaign_id }) => [node, campaign_id]));
 }
 
 /** Seconds until the next person's time comes, or the next look; null where nobody is inside. */

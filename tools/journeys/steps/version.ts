@@ -15,6 +15,8 @@ export interface Version {
   endsAt: string | null;
   /** In the order of the edges. */
   order: Node[];
+  /** By the node of a message, the campaign that carries it. */
+  campaigns: Readonly<Record<string, string>>;
 }
 
 interface Row extends Omit<Version, "order"> {}
@@ -23,7 +25,11 @@ interface Row extends Omit<Version, "order"> {}
 export async function liveVersions({ sql, property }: Tenant, journeyId: string): Promise<Version[]> {
   const rows = await sql<Row[]>`
     select v.journey_id as "journeyId", v.version, v.definition, v.referred, v.goal,
-      v.exit_conditions as "exitConditions", to_json(j.ends_at) #>> '{}' as "endsAt"
+      v.exit_conditions as "exitConditions", to_json(j.ends_at) #>> '{}' as "endsAt",
+      coalesce((
+        select json_object_agg(n.node, n.campaign_id) from journey_nodes n
+        where n.property_id = ${property.id} and n.journey_id = ${journeyId} and n.version = v.version
+          and n.campaign_id is not null), '{}') as campaigns
     from journey_versions v join journeys j on j.property_id = ${property.id} and j.id = v.journey_id
     where v.property_id = ${property.id} and v.journey_id = ${journeyId} and exists (
       select from journey_enrollments e

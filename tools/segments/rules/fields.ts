@@ -141,7 +141,7 @@ export const FAMILIES: readonly Family[] = [
     ),
     types: ["number", "timestamp"],
     meaning:
-      'How often, when last and when first the player did it, and the sum of a number among the events\' properties. Count and sum are 0 where there are no events. The operator is with {op, n, within_days} looks at the last days alone: {"op": "gte", "n": 3, "within_days": 30}.',
+      'How often, when last and when first the player did it, and the sum of a number among the events\' properties. Count and sum are 0 where there are no events. With the operator `is`, {op, n, within_days} counts the last days alone: {"op": "gte", "n": 3, "within_days": 30}.',
     read([name, what]) {
       const aggregate = eventAggregate(what!);
       return {

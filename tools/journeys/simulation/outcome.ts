@@ -1,0 +1,113 @@
+import { z } from "zod";
+import { type Fragment, sql } from "#db/sql.ts";
+import type { Context, Tenant } from "#runtime/operation/context.ts";
+import { Cost } from "#tools/campaigns/preflight/cost.ts";
+import { collisions, costs, peaks } from "./load.ts";
+
+const People = z.int().describe("Players");
+const Day = z.string().describe("By the property's clock");
+
+export const Outcome = z.object({
+  moves: z
+    .array(z.object({ day: Day, from: z.string(), to: z.string(), people: People }))
+    .describe("Arrivals at each node by day and the node before; an entry comes from an empty text"),
+  ends: z
+    .array(z.object({ day: Day, node: z.string(), reason: z.string(), people: People }))
+    .describe("Players for whom the journey ended, by day"),
+  sends: z.array(z.object({ day: Day, node: z.string(), channel: z.string(), messages: z.int() })),
+  not_sent: z
+    .array(z.object({ node: z.string(), reason: z.string(), messages: z.int() }))
+    .describe("Messages that the gate or a rule kept back, by reason"),
+  deferred: z
+    .array(z.object({ node: z.string(), reason: z.string(), messages: z.int() }))
+    .describe("Messages that waited for open hours or for a frequency rule"),
+  cost: z.array(Cost.extend({ node: z.string() })).describe("Of each message node"),
+  peaks: z
+    .array(
+      z.object({
+        channel: z.string(),
+        at: z.string(),
+        messages: z.int().describe("In these 15 minutes"),
+        a_minute: z.int(),
+        provider_a_minute: z.number().nullable().describe("The provider's rate; null: unlimited"),
+      }),
+    )
+    .describe("The busiest quarter of an hour of each channel"),
+  collisions: z
+    .array(z.object({ campaign_id: z.uuid(), name: z.string(), at: z.string(), people: People }))
+    .describe("Scheduled campaigns on the same channel, on the day of a message to the same players"),
+  timelines: z
+    .array(
+      z.object({
+        player_id: z.uuid(),
+        status: z.string(),
+        exit_reason: z.string().nullable(),
+        steps: z.array(z.object({ node: z.string(), at: z.string() })),
+      }),
+    )
+    .describe("Three players with different ways"),
+});
+export type Outcome = z.output<typeof Outcome>;
+
+/** The table of `noteDeferred`. Made before the transaction forbids other writes. */
+export async function prepareNotes({ sql: transaction }: Tenant): Promise<void> {
+  await transaction`
+    create temporary table deferred_sends (send_id uuid, reason text, primary key (send_id, reason)) on commit drop`;
+}
+
+/** Notes the messages that were put off at this time, each once a reason. */
+export async function noteDeferred({ sql: transaction, property }: Tenant, at: string): Promise<void> {
+  await transaction`
+    insert into deferred_sends (send_id, reason)
+    select s.id, reason from campaign_sends s cross join unnest(s.skip_reasons) reason
+    where s.property_id = ${property.id} and s.status = 'deferred' and s.updated_at = ${at}
+      and s.enrollment_id is not null
+    on conflict do nothing`;
+}
+
+/** All that has become of the people of a simulated journey. */
+export async function outcomeOf(context: Context, journeyId: string): Promise<Outcome> {
+  const { sql: transaction, property } = context;
+  const own = sql`${property.id}::uuid`;
+  const dayOf = (time: Fragment) =>
+    sql`to_char(${time} at time zone ${property.timezone}::text, 'YYYY-MM-DD')`;
+  const entries = sql`journey_enrollments e where e.property_id = ${own} and e.journey_id = ${journeyId}::uuid`;
+  const messages = sql`campaign_sends s
+    join journey_nodes n on n.property_id = ${own} and n.campaign_id = s.campaign_id
+    where s.property_id = ${own}`;
+  return {
+    moves: await transaction<Outcome["moves"]>`
+      select ${dayOf(sql`a.at`)} as day, a.before as "from", a.node as "to", count(*)::int as people
+      from (
+        select p.node, p.at, coalesce(lag(p.node) over (partition by e.id order by p.position), '') as before
+        from (select * from ${entries}) e
+          cross join unnest(e.path, e.path_at) with ordinality p(node, at, position)) a
+      group by 1, 2, 3 order by 1, 2, 3`,
+    ends: await transaction<Outcome["ends"]>`
+      select ${dayOf(sql`e.ended_at`)} as day, e.node, e.exit_reason as reason, count(*)::int as people
+      from ${entries} and e.status <> 'active' group by 1, 2, 3 order by 1, 2, 3`,
+    sends: await transaction<Outcome["sends"]>`
+      select ${dayOf(sql`s.sent_at`)} as day, n.node, s.channel, count(*)::int as messages
+      from ${messages} and s.status = 'sent' group by 1, 2, 3 order by 1, 2, 3`,
+    not_sent: await transaction<Outcome["not_sent"]>`
+      select k.node, reason, count(*)::int as messages
+      from (select n.node, s.skip_reasons from ${messages} and s.status in ('skipped', 'cancelled')) k
+        cross join unnest(k.skip_reasons) reason
+      group by 1, 2 order by 1, 3 desc, 2`,
+    deferred: await transaction<Outcome["deferred"]>`
+      select n.node, w.reason, count(*)::int as messages
+      from deferred_sends w
+        join campaign_sends s on s.property_id = ${own} and s.id = w.send_id
+        join journey_nodes n on n.property_id = ${own} and n.campaign_id = s.campaign_id
+      group by 1, 2 order by 1, 2`,
+    cost: await costs(context, journeyId),
+    peaks: await peaks(context),
+    collisions: await collisions(context),
+    timelines: await transaction<Outcome["timelines"]>`
+      select t.player_id, t.status, t.exit_reason, (
+          select json_agg(json_build_object('node', p.node, 'at', p.at) order by p.position)
+          from unnest(t.path, t.path_at) with ordinality p(node, at, position)) as steps
+      from (select distinct on (e.path) e.* from ${entries} order by e.path, e.id) t
+      order by cardinality(t.path) desc, t.id limit 3`,
+  };
+}

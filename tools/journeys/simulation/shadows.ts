@@ -1,0 +1,91 @@
+import { type Fragment, identifier, join, raw, sql } from "#db/sql.ts";
+import type { Tenant } from "#runtime/operation/context.ts";
+
+/** The simulated people, and the players who share an address with one of them: the gate looks at both. */
+const PEOPLE = "simulated_people";
+
+/** Tables that a journey writes, each with the rows of the simulated people as SQL; null: none. */
+type Shadows = Record<string, Fragment | null>;
+
+/**
+ * Lays temporary tables and rows of these players over all tables that a journey writes, and then forbids the
+ * transaction every other write. Names of tables mean the temporary ones from here on. `players`: rows of `id`.
+ */
+export async function shadowTables(
+  { sql: transaction, property }: Tenant,
+  players: Fragment,
+  journeyId: string,
+): Promise<void> {
+  const own = sql`${property.id}::uuid`;
+  await transaction`set local search_path = pg_temp, public`;
+  await transaction`create temporary table ${raw(PEOPLE)} (id uuid primary key) on commit drop`;
+  await transaction`
+    with chosen as materialized (
+      select p.id, p.email_hash, p.phone_hash from public.players p
+      where p.property_id = ${own} and p.id in (${players})
+    )
+    insert into ${raw(PEOPLE)} (id)
+    select id from chosen
+    union select p.id from chosen c join public.players p on p.property_id = ${own} and p.email_hash = c.email_hash
+    union select p.id from chosen c join public.players p on p.property_id = ${own} and p.phone_hash = c.phone_hash
+    returning 1`;
+  const tables = shadows(own, journeyId);
+  for (const [table, rows] of Object.entries(tables)) await shadow({ sql: transaction, property }, table, rows);
+  await shadowEvents({ sql: transaction, property });
+  await transaction`analyze ${raw([PEOPLE, "players", "campaign_sends", "segment_members"].join(", "))}`;
+  // PostgreSQL itself refuses every write but those to temporary tables from here on.
+  await transaction`set transaction read only`;
+}
+
+function shadows(own: Fragment, journeyId: string): Shadows {
+  const people = raw(PEOPLE);
+  const ofPeople = (column: string) => sql`t.property_id = ${own} and t.${identifier(column)} in (select id from ${people})`;
+  const empty = null;
+  return {
+    players: ofPeople("id"),
+    segment_members: ofPeople("player_id"),
+    // Frequency rules count messages to an address, for whichever player they were.
+    campaign_sends: sql`t.property_id = ${own} and t.id in (
+      select s.id from ${people} w join public.campaign_sends s on s.property_id = ${own} and s.player_id = w.id
+      union select s.id from ${people} w join players p on p.property_id = ${own} and p.id = w.id
+        join public.campaign_sends s on s.property_id = ${own} and s.address_hash in (p.email_hash, p.phone_hash))`,
+    campaigns: sql`t.property_id = ${own} and t.id in (select s.campaign_id from campaign_sends s where s.property_id = ${own})`,
+    journeys: sql`t.property_id = ${own} and t.id <> ${journeyId}::uuid`,
+    journey_enrollments: sql`${ofPeople("player_id")} and t.journey_id <> ${journeyId}::uuid`,
+    journey_versions: empty,
+    journey_nodes: empty,
+    journey_counts: empty,
+    journey_triggers: empty,
+    campaign_claims: empty,
+    // Nobody hears of what is simulated.
+    webhook_endpoints: empty,
+  };
+}
+
+/** A temporary table of the same name, columns and indexes. */
+async function shadow({ sql: transaction }: Tenant, table: string, rows: Fragment | null): Promise<void> {
+  const name = identifier(table);
+  await transaction`
+    create temporary table ${name} (like public.${name} including defaults including generated including indexes)
+    on commit drop`;
+  if (rows === null) return;
+  const stored = await transaction<{ name: string }[]>`
+    select attname as name from pg_attribute
+    where attrelid = ${`public.${table}`}::regclass and attnum > 0 and not attisdropped and attgenerated = ''
+    order by attnum`;
+  const columns = join(stored.map((column) => identifier(column.name)));
+  await transaction`
+    insert into ${name} (${columns}) select ${columns} from public.${name} t where ${rows} returning 1`;
+}
+
+/** The players' events with the assumed ones, which happen when the clock comes to them. */
+async function shadowEvents({ sql: transaction }: Tenant): Promise<void> {
+  await transaction`
+    create temporary table assumed_events (like public.player_events including defaults) on commit drop`;
+  await transaction`create index on assumed_events (player_id, name, occurred_at)`;
+  await transaction`
+    create temporary view player_events as
+    select * from public.player_events
+    union all
+    select * from assumed_events where occurred_at <= current_setting('app.simulated_at')::timestamptz`;
+}
