@@ -67,6 +67,9 @@ export async function openCampaigns(players: number) {
     async planInChunks(): Promise<number> {
       const campaignId = await newCampaign(owner, id);
       const seconds = await timed(() => run(planCampaign, () => null as never, { campaignId }));
+      const [row] = await owner<{ count: number }[]>`
+        select audience_count as count from campaigns where id = ${campaignId}`;
+      if (row!.count !== players) throw new Error(`the control moved: ${row!.count} of ${players} are planned`);
       await clear(owner, campaignId);
       return seconds;
     },
@@ -173,9 +176,9 @@ async function bareBatches(
 
 async function newCampaign(owner: postgres.Sql, property: string): Promise<string> {
   const [row] = await owner<{ id: string }[]>`
-    insert into campaigns (property_id, name, audience, subject, body_html, status)
+    insert into campaigns (property_id, name, audience, subject, body_html, status, started_at)
     values (${property}, 'Bench', 'all', 'Hello {{ first_name }}',
-      '<html><body><h1>Hello {{ first_name }}</h1><p>{{ tier }} players get double points.</p></body></html>', 'queued')
+      '<html><body><h1>Hello {{ first_name }}</h1><p>{{ tier }} players get double points.</p></body></html>', 'sending', now())
     returning id`;
   return row!.id;
 }

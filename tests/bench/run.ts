@@ -24,6 +24,11 @@ const FIGURES: Record<string, string> = {
   S18: "mcp",
   S19: "segments",
   S20: "start",
+  S21: "journeys",
+  S22: "journeys",
+  S23: "journeys",
+  S24: "journeys",
+  S25: "journeys",
 };
 
 /** `npm run bench` runs all benchmarks, `npm run bench -- list S8` those. One line a figure. */

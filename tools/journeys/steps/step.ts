@@ -113,7 +113,7 @@ async function stepNode(
   }
   const { next, arrival } = kindOf(node.type);
   const phase = arrival || node.type === "rate_limit" ? "waiting" : "ready";
-  if (next && (has(phase) || node.type === "rate_limit")) {
+  if (next && (has(phase) || (node.type === "rate_limit" && has("ready")))) {
     results.push(await move(context, moment, { version, node, phase, next: next(node, moment) }));
   }
   return results;
