@@ -49,12 +49,17 @@ create table campaign_sends (
   variant_id text,
   -- The entry into a journey that the message belongs to.
   enrollment_id uuid,
+  -- Of a journey's message without an outcome. Null of all others, so that most updates change no index.
+  is_open boolean generated always as (
+    case when enrollment_id is not null and status in ('pending', 'deferred', 'sending', 'unknown') then true end) stored,
   primary key (property_id, id),
   unique (property_id, dedupe_key),
   foreign key (property_id, campaign_id) references campaigns,
   foreign key (property_id, player_id) references players
 ) with (fillfactor = 50);
 create index campaign_sends_campaign on campaign_sends (property_id, campaign_id, id);
+-- A journey's campaign has no end: its open sends are found among all that it has ever sent.
+create index campaign_sends_open on campaign_sends (property_id, campaign_id, id) where is_open;
 create index campaign_sends_player on campaign_sends (property_id, player_id);
 create index campaign_sends_created on campaign_sends (property_id, created_at, id);
 -- The sends of an address, whichever player had it then: vendors report by it, and rules count by it.

@@ -24,7 +24,11 @@ export function transact<T>(
 ): Promise<T> {
   const tenant = operation.realm === "property";
   const { deadline, discarded } = operation;
-  const options = { readOnly: !writesRows(operation) && !discarded, ...(deadline && { deadline }), ...opening };
+  const options = {
+    readOnly: !writesRows(operation) && !discarded,
+    ...(deadline && { deadline }),
+    ...opening,
+  };
   return tenant ? service.db.asProperty(property!.id, work, options) : service.db.asSystem(work, options);
 }
 

@@ -69,7 +69,8 @@ export async function openCampaigns(players: number) {
       const seconds = await timed(() => run(planCampaign, () => null as never, { campaignId }));
       const [row] = await owner<{ count: number }[]>`
         select audience_count as count from campaigns where id = ${campaignId}`;
-      if (row!.count !== players) throw new Error(`the control moved: ${row!.count} of ${players} are planned`);
+      if (row!.count !== players)
+        throw new Error(`the control moved: ${row!.count} of ${players} are planned`);
       await clear(owner, campaignId);
       return seconds;
     },

@@ -36,7 +36,11 @@ export async function openJourneys(players: number) {
   const directory = await openDirectory(db, log);
   const sessions = { issue: async () => "", signDetached: async () => "" };
   const work = async <T>(handler: (context: Context) => Promise<T>): Promise<T> => {
-    const about = { property: (await directory.property(id))!, transport: "job", requestId: randomUUID() } as const;
+    const about = {
+      property: (await directory.property(id))!,
+      transport: "job",
+      requestId: randomUUID(),
+    } as const;
     const around = { db, config, directory, sessions, log, wake: () => {} };
     return workAsSystem(around, about, handler, { deadline: 600_000 });
   };
@@ -60,7 +64,12 @@ export async function openJourneys(players: number) {
         return journeyId;
       }),
     /** The players of these numbers stand at a node, whose time has come. */
-    async stand(journeyId: string, node: string, [from, to]: [number, number], phase = "ready"): Promise<void> {
+    async stand(
+      journeyId: string,
+      node: string,
+      [from, to]: [number, number],
+      phase = "ready",
+    ): Promise<void> {
       const wake = phase === "ready" ? "0 days" : "30 days";
       await owner`
         insert into journey_enrollments (property_id, id, journey_id, version, player_id, node, phase, path, path_at, wake_at)
@@ -72,7 +81,8 @@ export async function openJourneys(players: number) {
     /** Steps until nobody is due, as the job does. Answers the moves. */
     async stepAll(journeyId: string, at = new Date().toISOString()): Promise<number> {
       let moves = 0;
-      for (let more = 1; more > 0; moves += more) more = await work((context) => step(context, journeyId, at));
+      for (let more = 1; more > 0; moves += more)
+        more = await work((context) => step(context, journeyId, at));
       return moves;
     },
     async close(): Promise<void> {

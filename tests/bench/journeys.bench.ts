@@ -127,7 +127,10 @@ async function looks(place: BenchJourneys, report: Report): Promise<void> {
       {
         id: "wait",
         type: "wait_until",
-        config: { conditions: [{ field: "adt", operator: "gte", value: 499 }], timeout: { amount: 60, unit: "days" } },
+        config: {
+          conditions: [{ field: "adt", operator: "gte", value: 499 }],
+          timeout: { amount: 60, unit: "days" },
+        },
       } as { id: string },
     ]),
   );
@@ -158,7 +161,7 @@ async function looks(place: BenchJourneys, report: Report): Promise<void> {
 }
 
 /** Twenty nodes: messages, waits, splits and branches, over 30 days. */
-export function month() {
+function month() {
   const days = (id: string, amount: number) => ({
     id,
     type: "delay",
@@ -213,7 +216,12 @@ async function simulations(place: BenchJourneys, report: Report): Promise<void> 
       place
         .work(async (context) => {
           const period = { from: new Date().toISOString(), days: 30, seed: "1" };
-          const { entries } = await simulate(context, { draft, players, period, assume: Assume.parse(undefined) });
+          const { entries } = await simulate(context, {
+            draft,
+            players,
+            period,
+            assume: Assume.parse(undefined),
+          });
           if (entries.entered !== people) throw new Error(`the control moved: ${entries.entered} entered`);
           throw new Undone();
         })
@@ -274,7 +282,7 @@ async function entry(report: Report): Promise<void> {
     const definition = chain([message("hello")]);
     definition.nodes[0] = { id: "in", type: "trigger", config: { on: "event", event: "signup" } } as never;
     const { id } = await post("journeys", { name: "Entry", draft_definition: definition });
-    await post("publish-journey", { journeyId: id, propertyId: scenario.id });
+    await post("functions/publish-journey", { journeyId: id, propertyId: scenario.id });
     const delays: number[] = [];
     for (let turn = 0; turn < 100; turn += 1) {
       const player = await post("players", { player_id: `E${turn}`, email: `e${turn}@example.com` });

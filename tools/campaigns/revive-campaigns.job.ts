@@ -40,7 +40,7 @@ async function stranded(sql: Sql): Promise<Stranded[]> {
     select property_id, id, status from campaigns c
     where deleted_at is null and (status in ('queued', 'sending') and (journey_id is null or exists (
         select from campaign_sends s
-        where s.property_id = c.property_id and s.campaign_id = c.id and s.status in ('pending', 'deferred')))
+        where s.property_id = c.property_id and s.campaign_id = c.id and s.is_open and s.status in ('pending', 'deferred')))
       or status = 'scheduled' and coalesce(fires_at, scheduled_at) < now() - interval '1 minute')`;
   if (open.length === 0) return [];
   const alive = await sql<{ id: string }[]>`

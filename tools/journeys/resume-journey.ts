@@ -65,7 +65,7 @@ async function countLate({ sql: transaction, property }: Context, journeyId: str
 async function countWaiting({ sql: transaction, property }: Context, journeyId: string): Promise<number> {
   const [counted] = await transaction<[{ count: number }]>`
     select count(*)::int as count from campaigns c
-      join campaign_sends s on s.property_id = ${property.id} and s.campaign_id = c.id
+      join campaign_sends s on s.property_id = ${property.id} and s.campaign_id = c.id and s.is_open
     where c.property_id = ${property.id} and c.journey_id = ${journeyId} and s.status in ('pending', 'deferred')`;
   return counted.count;
 }

@@ -11,8 +11,8 @@ import { pictureOf } from "./drawing/picture.ts";
 import { findJourney } from "./journey/journey.ts";
 import { draftProblems, unpublishable } from "./publishing/problems.ts";
 import { Figures, figuresOf, NodeFigures, nodeFigures } from "./report/figures.ts";
+import { Outcome } from "./simulation/answer.ts";
 import { Assume } from "./simulation/assumptions.ts";
-import { Outcome } from "./simulation/outcome.ts";
 import { type Simulation, simulate, unsaved } from "./simulation/simulate.ts";
 
 const MOST_PLAYERS = 10_000;
@@ -38,13 +38,14 @@ export default tool({
     goal: JourneyGoal.optional().describe("With definition"),
     exit_conditions: ExitConditions.optional().describe("With definition"),
     playerIds: z.array(z.uuid()).min(1).max(MOST_PLAYERS).optional().describe("From list_players"),
-    segmentId: z
-      .uuid()
-      .optional()
-      .describe("From list_segments: its first 10,000 players enter"),
+    segmentId: z.uuid().optional().describe("From list_segments: its first 10,000 players enter"),
     from: timestamp().optional().describe("When everybody enters. Default: now"),
-    days: z.int().min(1).max(MOST_DAYS).default(30),
-    seed: z.string().max(100).default("1").describe("Decides the chances of assume; the same seed, the same answer"),
+    days: z.int().min(1).max(MOST_DAYS).default(30).describe("How long the clock runs"),
+    seed: z
+      .string()
+      .max(100)
+      .default("1")
+      .describe("Decides the chances of assume; the same seed, the same answer"),
     assume: Assume,
   },
   output: z.object({
@@ -71,7 +72,9 @@ export default tool({
     const simulated = await simulate(context, { draft, players, period: { from, days, seed }, assume });
     const { journeyId, version, entries, events, outcome } = simulated;
     const definition = draft.draft_definition;
-    const nodes = await nodeFigures(context, { journeyId, version, definition });
+    const found = await nodeFigures(context, { journeyId, version, definition });
+    // The campaigns are gone with the answer.
+    const nodes = found.map((node) => ({ ...node, campaign_id: null }));
     return {
       from,
       to: new Date(Date.parse(from) + days * 86_400_000).toISOString(),

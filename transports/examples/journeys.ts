@@ -30,6 +30,12 @@ export const JOURNEY_EXAMPLES = {
   update_journey: { id: exampleId("journeys"), description: "For everybody who has just joined" },
   create_journey_from_recipe: { settings: { recipe: "visit_thanks" }, name: "Thanks after each visit" },
   validate_journey: journey,
+  simulate_journey: {
+    ...journey,
+    playerIds: [exampleId("players")],
+    days: 30,
+    assume: { by: "chances", events: [{ name: "visit", per_day: 0.1 }] },
+  },
   publish_journey: { ...journey, dry_run: true },
   pause_journey: journey,
   resume_journey: { ...journey, dry_run: true },

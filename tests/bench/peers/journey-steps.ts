@@ -12,7 +12,8 @@ export async function transactionEach(url: string, steps: number): Promise<numbe
   const startedAt = performance.now();
   const walk = async (from: number, to: number) => {
     for (let person = from; person < to; person += 1) {
-      for (let step = 0; step < steps; step += 1) await sql.begin((transaction) => advance(transaction, person));
+      for (let step = 0; step < steps; step += 1)
+        await sql.begin((transaction) => advance(transaction, person));
     }
   };
   await Promise.all([walk(0, PEOPLE / 2), walk(PEOPLE / 2, PEOPLE)]);

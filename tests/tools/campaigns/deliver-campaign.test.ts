@@ -101,7 +101,10 @@ test("a property that the statistics do not know is looked through once, and not
   const read = await scenario.query(async (sql) => {
     const property = (await service.internals.directory.property(scenario.id))!;
     const context = { sql, property, enqueue: () => {} } as unknown as Context;
-    await recoverSends(context, scenario.id, { campaignId, repeatable: null });
+    await recoverSends(context, scenario.id, {
+      campaign: { id: campaignId, journey_id: null },
+      repeatable: null,
+    });
     const [row] = await sql<[{ rows: number }]>`
       select (idx_tup_fetch + seq_tup_read)::int as rows from pg_stat_xact_user_tables where relname = 'campaign_sends'`;
     return row.rows;

@@ -326,8 +326,9 @@ describe("limits", () => {
   test("a window lets people on only while it is open by their clock", async () => {
     const clock = await journeyClock(service);
     const ids = await crowd(clock, [{ timezone: "UTC" }]);
-    // It opens in an hour and closes an hour later, or at midnight.
-    const hour = (ahead: number) => new Date(Date.now() + ahead * 3_600_000).toISOString().slice(11, 13);
+    // The clock moves a minute before the player comes to the window, so that it opens 61 to 120 minutes later.
+    const hour = (ahead: number) =>
+      new Date(Date.now() + (ahead * 60 + 1) * 60_000).toISOString().slice(11, 13);
     const [from, to] = [`${hour(1)}:00`, `${hour(2)}:00`];
     const open = { id: "open", type: "time_window", config: { from, to } };
     const journey = await clock.published(chain([open, end()]));

@@ -55,7 +55,8 @@ const duration = (random: Random) =>
     { amount: below(random, 4), unit: "days" },
   ]);
 
-const weekdays = (random: Random) => (random() < 0.5 ? {} : { weekdays: DAYS.filter(() => random() < 0.5).concat("sun") });
+const weekdays = (random: Random) =>
+  random() < 0.5 ? {} : { weekdays: DAYS.filter(() => random() < 0.5).concat("sun") };
 
 const clock = (random: Random) =>
   `${String(Math.floor(random() * 24)).padStart(2, "0")}:${pick(random, ["00", "15", "30"])}`;
@@ -63,7 +64,10 @@ const clock = (random: Random) =>
 const unique = <T>(values: T[]) => [...new Set(values)];
 
 /** The configs of a node's types, each with the labels of its ways out. */
-const KINDS: Record<string, (random: Random, segmentId: string) => { config: Record<string, unknown>; labels: string[] }> = {
+const KINDS: Record<
+  string,
+  (random: Random, segmentId: string) => { config: Record<string, unknown>; labels: string[] }
+> = {
   message: (random) => ({
     config: {
       channel: "email",
@@ -107,14 +111,30 @@ const KINDS: Record<string, (random: Random, segmentId: string) => { config: Rec
     labels: ["next"],
   }),
   branch: (random) => ({
-    config: { branches: [{ label: "a", conditions: [condition(random)] }, { label: "b", conditions: [condition(random)] }] },
+    config: {
+      branches: [
+        { label: "a", conditions: [condition(random)] },
+        { label: "b", conditions: [condition(random)] },
+      ],
+    },
     labels: ["a", "b", "otherwise"],
   }),
   random_split: (random) => {
     const first = below(random, 98);
-    return { config: { splits: [{ label: "a", percent: first }, { label: "b", percent: 100 - first }] }, labels: ["a", "b"] };
+    return {
+      config: {
+        splits: [
+          { label: "a", percent: first },
+          { label: "b", percent: 100 - first },
+        ],
+      },
+      labels: ["a", "b"],
+    };
   },
-  rate_limit: (random) => ({ config: { most: below(random, 20), per: pick(random, ["hour", "day"]) }, labels: ["next"] }),
+  rate_limit: (random) => ({
+    config: { most: below(random, 20), per: pick(random, ["hour", "day"]) },
+    labels: ["next"],
+  }),
   update_player: (random) => ({
     config: pick(random, [
       { add_tags: ["seen"] },
@@ -135,7 +155,10 @@ function spread({ weekdays: days }: { weekdays?: string[] }) {
  * A valid journey by chance: a chain of nodes of every type with shortcuts, ends and loops. A loop leads back from a
  * delay by duration alone, so that each round takes time.
  */
-export function randomDraft(random: Random, { segmentId, size }: { segmentId: string; size: number }): RandomDraft {
+export function randomDraft(
+  random: Random,
+  { segmentId, size }: { segmentId: string; size: number },
+): RandomDraft {
   const nodes: RandomNode[] = [{ id: "in", type: "trigger", config: { on: "api" } }];
   const edges: RandomEdge[] = [{ from: "in", to: "n0" }];
   for (let index = 0; index < size; index += 1) {
@@ -149,9 +172,21 @@ export function randomDraft(random: Random, { segmentId, size }: { segmentId: st
     for (const label of others) edges.push({ from: id, label, to: farther(random, index, size) });
     if (config.by === "duration" && random() < 0.25 && index > 0) {
       const turn = `t${index}`;
-      nodes.push({ id: turn, type: "random_split", config: { splits: [{ label: "a", percent: 50 }, { label: "b", percent: 50 }] } });
+      nodes.push({
+        id: turn,
+        type: "random_split",
+        config: {
+          splits: [
+            { label: "a", percent: 50 },
+            { label: "b", percent: 50 },
+          ],
+        },
+      });
       edges.find(({ from }) => from === id)!.to = turn;
-      edges.push({ from: turn, label: "a", to: next }, { from: turn, label: "b", to: `n${Math.floor(random() * index)}` });
+      edges.push(
+        { from: turn, label: "a", to: next },
+        { from: turn, label: "b", to: `n${Math.floor(random() * index)}` },
+      );
     }
   }
   const ends = [

@@ -71,7 +71,8 @@ describe("the answer", () => {
       ],
       peaks: [{ channel: "email", messages: 4, a_minute: 1, provider_a_minute: null }],
     });
-    for (const { node, entered, left, here } of answer.nodes) expect({ node, entered }).toEqual({ node, entered: left + here });
+    for (const { node, entered, left, here } of answer.nodes)
+      expect({ node, entered }).toEqual({ node, entered: left + here });
     expect(answer.timelines[0].steps.map(({ node }: { node: string }) => node)).toEqual([
       "in",
       "hello",
@@ -84,7 +85,11 @@ describe("the answer", () => {
 
   test("counts messages that wait for open hours, or for a frequency rule", async () => {
     const { scenario } = clock;
-    await scenario.call("create_quiet_hours_rule", { channel: ["email"], open_local: "10:00", close_local: "20:00" });
+    await scenario.call("create_quiet_hours_rule", {
+      channel: ["email"],
+      open_local: "10:00",
+      close_local: "20:00",
+    });
     await scenario.call("create_frequency_rule", {
       channel: "email",
       max_sends: 1,
@@ -136,7 +141,10 @@ describe("assumed events", () => {
   const edges = async (fields: object) => {
     const { nodes, events } = await simulated({ definition: waiting, days: 8, ...fields });
     const { edges: ways } = nodes.find(({ node }: { node: string }) => node === "visit");
-    return { events, ways: Object.fromEntries(ways.map((way: { label: string; people: number }) => [way.label, way.people])) };
+    return {
+      events,
+      ways: Object.fromEntries(ways.map((way: { label: string; people: number }) => [way.label, way.people])),
+    };
   };
 
   test("by default there are none, and every wait times out", async () => {
@@ -218,7 +226,10 @@ describe("a simulation", () => {
     const journey = await clock.published(WELCOME);
     await clock.enroll(journey, ids);
     await clock.pass(1, journey);
-    await clock.scenario.call("update_journey", { id: journey, draft_definition: chain([days("rest", 1), END]) });
+    await clock.scenario.call("update_journey", {
+      id: journey,
+      draft_definition: chain([days("rest", 1), END]),
+    });
     const answer = await simulated({ definition: undefined, journeyId: journey });
     expect(answer.nodes.map(({ node }: { node: string }) => node)).toEqual(["in", "rest", "end"]);
     expect(answer.figures).toMatchObject({ entered: 6, completed: 6 });
@@ -232,14 +243,21 @@ describe("a simulation", () => {
       type: "dynamic",
       conditions: [{ field: "player_id", operator: "in", value: ["P1", "P2"] }],
     });
-    expect(await simulated({ playerIds: undefined, segmentId: id })).toMatchObject({ entered: 2, left_out: 0 });
+    expect(await simulated({ playerIds: undefined, segmentId: id })).toMatchObject({
+      entered: 2,
+      left_out: 0,
+    });
   });
 
   test.each([
     ["without players", { playerIds: undefined }, "playerIds: or segmentId: give one of them"],
     ["without a definition", { definition: undefined }, "journeyId: or definition: give one of them"],
     ["in the past", { from: "2020-01-01T00:00:00Z" }, "from: has passed; give a time to come"],
-    ["of a broken draft", { definition: chain([{ ...HELLO, config: { channel: "email" } }, END]) }, "hello: subject"],
+    [
+      "of a broken draft",
+      { definition: chain([{ ...HELLO, config: { channel: "email" } }, END]) },
+      "hello: subject",
+    ],
   ])("%s is refused in words", async (_, fields, words) => {
     await expect(simulated(fields)).rejects.toThrow(words);
   });

@@ -48,7 +48,11 @@ type Town = Awaited<ReturnType<typeof town>>;
 class RolledBack extends Error {}
 
 /** The rows of a simulation before it is rolled back. */
-async function simulatedRows({ clock, scenario, players }: Town, journeyId: string, from: string): Promise<Rows> {
+async function simulatedRows(
+  { clock, scenario, players }: Town,
+  journeyId: string,
+  from: string,
+): Promise<Rows> {
   let rows: Rows | undefined;
   const work = async (context: Context) => {
     await simulate(context, {
@@ -112,7 +116,12 @@ test.each(Array.from({ length: TOWNS }, (_, index) => index + 1))(
         (transaction) => transaction`
           delete from player_events where property_id = ${scenario.id} and source = 'again' returning 1`,
       );
-      expect({ seed, turn, draft_definition, ...simulated }).toEqual({ seed, turn, draft_definition, ...real });
+      expect({ seed, turn, draft_definition, ...simulated }).toEqual({
+        seed,
+        turn,
+        draft_definition,
+        ...real,
+      });
       expect(real.entries.length).toBeGreaterThan(PLAYERS / 2);
     }
   },

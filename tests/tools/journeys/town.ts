@@ -37,7 +37,10 @@ export async function town(service: TestService, random: Random, size: number) {
       timezone: random() < 0.8 ? pick(random, ZONES) : null,
       tier: pick(random, TIERS),
       tags: random() < 0.3 ? ["vip"] : [],
-      custom: { ...(random() < 0.6 && { points: Math.floor(random() * 100) }), ...(random() < 0.6 && { stay }) },
+      custom: {
+        ...(random() < 0.6 && { points: Math.floor(random() * 100) }),
+        ...(random() < 0.6 && { stay }),
+      },
       status: random() < 0.05 ? "banned" : "active",
       consents: random() < 0.85 ? { email: true } : {},
     };
@@ -67,7 +70,8 @@ export async function town(service: TestService, random: Random, size: number) {
       returning 1`,
   );
   const players = await scenario.query(
-    (sql) => sql<{ id: string }[]>`select id from players where property_id = ${scenario.id} order by player_id`,
+    (sql) =>
+      sql<{ id: string }[]>`select id from players where property_id = ${scenario.id} order by player_id`,
   );
   return { clock, scenario, segmentId: String(segmentId), players: players.map(({ id }) => id) };
 }

@@ -65,7 +65,7 @@ export async function openDelivery<C extends SendingChannel>(
   const [first, other] = routes.all;
   const repeatable = first?.sender.repeatable && !other ? first.candidate : null;
   // Only the first and the last shift look at all sends.
-  if (after === null) await recoverSends(context, job.jobId, { campaignId: campaign.id, repeatable });
+  if (after === null) await recoverSends(context, job.jobId, { campaign, repeatable });
   if (campaign.status !== "sending") return null;
   const { content, problems } = await compileContent(channel, context, campaign);
   if (!content) throw notReady(problems);

@@ -5,6 +5,7 @@ import type { Tenant } from "#runtime/operation/context.ts";
 import type { Campaign } from "#tools/campaigns/campaign/campaign.ts";
 import { clockAt } from "#tools/compliance/hours.ts";
 import { ADDRESS_COLUMNS } from "#tools/people/address.ts";
+import { openOnly } from "./open.ts";
 import { secondsToRoom } from "./pace.ts";
 import { type ProviderIdentity, REMEMBERED_SINCE, recognizes } from "./repeats.ts";
 
@@ -33,7 +34,7 @@ export function dueSends({ property }: Tenant, request: DueRequest): Fragment {
   const hasVariant = campaign.ab_test ? sql`and s.variant_id is not null` : sql``;
   return sql`from campaign_sends s
     where s.property_id = ${property.id} and s.campaign_id = ${campaign.id} and s.id > ${after ?? NIL_UUID}
-      and s.status in ('pending', 'deferred')
+      and s.status in ('pending', 'deferred') ${openOnly(campaign)}
       and (not s.repeats or ${recognizes(provider, REMEMBERED_SINCE)})
       and (s.scheduled_for is null or s.scheduled_for <= ${now} or ${isExpired(campaign, started, now)})
       ${hasVariant}`;
@@ -82,13 +83,15 @@ export async function lockWithPlayers(context: Tenant, request: DueRequest): Pro
 /** Seconds until a waiting send can be claimed; null when none waits. */
 export async function secondsToNextClaim(
   context: Tenant,
-  { id, throttle_per_minute: throttle }: Pick<Campaign, "id" | "throttle_per_minute">,
+  campaign: Pick<Campaign, "id" | "throttle_per_minute" | "journey_id">,
 ): Promise<number | null> {
   const { sql, property } = context;
+  const { id, throttle_per_minute: throttle } = campaign;
   const [next] = await sql<{ wait: number | null }[]>`
     select extract(epoch from min(${DUE_AT}) - now())::double precision as wait
     from campaign_sends s join campaigns c on c.property_id = ${property.id} and c.id = s.campaign_id
-    where s.property_id = ${property.id} and s.campaign_id = ${id} and s.status in ('pending', 'deferred')`;
+    where s.property_id = ${property.id} and s.campaign_id = ${id} and s.status in ('pending', 'deferred')
+      ${openOnly(campaign)}`;
   if (next?.wait === null || next?.wait === undefined) return null;
   const room = throttle === null ? 0 : await secondsToRoom(context, { campaignId: id, throttle });
   return Math.max(0, next.wait, room);

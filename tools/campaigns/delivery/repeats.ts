@@ -1,6 +1,8 @@
 import { type Fragment, sql } from "#db/sql.ts";
 import type { Context, Tenant } from "#runtime/operation/context.ts";
+import type { Campaign } from "#tools/campaigns/campaign/campaign.ts";
 import { settleLater } from "#tools/campaigns/campaign/jobs.ts";
+import { openOnly } from "./open.ts";
 
 // Resend forgets an Idempotency-Key after a day; the mailbox forgets none.
 const KNOWN_FOR_HOURS = 23;
@@ -10,6 +12,8 @@ export interface ProviderIdentity {
   id: string | null;
   name: string;
 }
+
+type CampaignOf = Pick<Campaign, "id" | "journey_id">;
 
 /** The earliest claim that a vendor still remembers, as SQL. */
 export const REMEMBERED_SINCE = sql`(now() - make_interval(hours => ${KNOWN_FOR_HOURS}))`;
@@ -30,10 +34,11 @@ export function recognizes({ name, id }: ProviderIdentity, since: Fragment): Fra
 export async function recoverSends(
   context: Context,
   jobId: string,
-  { campaignId, repeatable }: { campaignId: string; repeatable: ProviderIdentity | null },
+  { campaign, repeatable }: { campaign: CampaignOf; repeatable: ProviderIdentity | null },
 ): Promise<void> {
   const { sql, property } = context;
-  const open = await openSends(context, campaignId);
+  const { id: campaignId } = campaign;
+  const open = await openSends(context, campaign);
   if (open.length === 0) return;
   const gone = await goneJobs(
     context,
@@ -59,10 +64,10 @@ export async function recoverSends(
 }
 
 /** The sends that a vendor may have: claimed ones, and ones that wait to be repeated. */
-async function openSends({ sql, property }: Tenant, campaignId: string) {
+async function openSends({ sql, property }: Tenant, campaign: CampaignOf) {
   return sql<{ id: string; claimed_by: string | null }[]>`
-    select id, case when status = 'sending' then claimed_by end as claimed_by from campaign_sends
-    where property_id = ${property.id} and campaign_id = ${campaignId}
+    select id, case when status = 'sending' then claimed_by end as claimed_by from campaign_sends s
+    where property_id = ${property.id} and campaign_id = ${campaign.id} ${openOnly(campaign)}
       and (status = 'sending' or status in ('pending', 'deferred') and repeats)`;
 }
 

@@ -16,13 +16,23 @@ export function zoneOf({ property }: Moment): Fragment {
 
 /** The next moment after now at which the player's clock shows the time, on one of the weekdays. */
 export function nextLocal(moment: Moment, time: string, weekdays: readonly string[] = WEEKDAYS): Fragment {
-  const zone = zoneOf(moment);
+  const { now } = moment;
+  const clock = cast(time, "time");
   return sql`(
-    select min(t) from (
-      select (((${moment.now} at time zone ${zone})::date + n) + ${time}::time) at time zone ${zone} as t,
-        extract(isodow from (${moment.now} at time zone ${zone})::date + n)::int as weekday
-      from generate_series(0, 8) n
-    ) days where t > ${moment.now} and weekday = any(${numbers(weekdays)}))`;
+    select (first + (${cast(daysUntil(weekdays), "int[]")})[extract(isodow from first)::int] + ${clock}) at time zone zone
+    from (
+      select zone, today + case when (today + ${clock}) at time zone zone > ${now} then 0 else 1 end as first
+      from (
+        select zone, (${now} at time zone zone)::date as today from (select ${zoneOf(moment)} as zone offset 0) z
+      ) t
+    ) f)`;
+}
+
+/** For each weekday the days until the next of these, 0 for one of them. */
+function daysUntil(weekdays: readonly string[]): number[] {
+  return WEEKDAYS.map((_, from) =>
+    WEEKDAYS.findIndex((__, ahead) => weekdays.includes(WEEKDAYS[(from + ahead) % WEEKDAYS.length]!)),
+  );
 }
 
 /** Whether the player's clock is between two times on one of the weekdays; `to` at midnight is 00:00. */

@@ -9,7 +9,9 @@ const MOST_EVENTS = 1_000_000;
 /** The events that players are assumed to cause during the simulation. */
 export const Assume = z
   .discriminatedUnion("by", [
-    z.strictObject({ by: z.literal("nothing") }).describe("Players do nothing: every wait for an event times out"),
+    z
+      .strictObject({ by: z.literal("nothing") })
+      .describe("Players do nothing: every wait for an event times out"),
     z
       .strictObject({ by: z.literal("as_before"), days: z.int().min(1).max(MOST_DAYS).default(30) })
       .describe("Each player does again the events of the days before, so many days later"),

@@ -52,7 +52,8 @@ export async function drive(context: Context, run: Run): Promise<void> {
     let moved = 0;
     for (let more = 1; more > 0; moved += more) {
       more = await step(context, run.journeyId, time);
-      for (const mailer of await dueMailers(context, mailers, time)) more += await deliver(context, mailer, time);
+      for (const mailer of await dueMailers(context, mailers, time))
+        more += await deliver(context, mailer, time);
     }
     if (moved > 0) await run.onTick?.(time);
     at = await nextTick(context, run, { at, looks, mailers });
@@ -73,14 +74,18 @@ async function mailersOf(context: Context, journeyId: string): Promise<Mailer[]>
 }
 
 /** The nodes with a message that is due. */
-async function dueMailers({ sql: transaction, property }: Context, mailers: Mailer[], at: string): Promise<Mailer[]> {
+async function dueMailers(
+  { sql: transaction, property }: Context,
+  mailers: Mailer[],
+  at: string,
+): Promise<Mailer[]> {
   if (mailers.length === 0) return [];
   const ids = mailers.map(({ campaign }) => campaign.id);
   const due = await transaction<{ id: string }[]>`
     select c.id from unnest(${ids}::uuid[]) c(id)
     where exists (
       select from campaign_sends s
-      where s.property_id = ${property.id} and s.campaign_id = c.id and s.status in ('pending', 'deferred')
+      where s.property_id = ${property.id} and s.campaign_id = c.id and s.is_open
         and ${dueAt} <= ${at}::timestamptz)`;
   return mailers.filter(({ campaign }) => due.some(({ id }) => id === campaign.id));
 }
@@ -141,7 +146,7 @@ async function nextTick(
           where e.property_id = ${property.id} and e.journey_id = ${journeyId} and e.status = 'active'),
         (select min(${dueAt}) from campaign_sends s
           where s.property_id = ${property.id} and s.campaign_id = any(${campaigns}::uuid[])
-            and s.status in ('pending', 'deferred'))
+            and s.is_open)
       ))::double precision * 1000 as due,
       exists (
         select from journey_enrollments e

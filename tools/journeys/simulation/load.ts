@@ -5,7 +5,7 @@ import { audienceSql } from "#tools/campaigns/planning/audience.ts";
 import { allSegments, estimatedCost } from "#tools/campaigns/preflight/cost.ts";
 import { checkReadiness } from "#tools/campaigns/preflight/readiness.ts";
 import { ownProviders } from "#tools/providers/choose.ts";
-import type { Outcome } from "./outcome.ts";
+import type { Outcome } from "./answer.ts";
 
 /** Minutes that a peak covers. */
 const PEAK_MINUTES = 15;

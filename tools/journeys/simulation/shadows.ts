@@ -4,8 +4,13 @@ import type { Tenant } from "#runtime/operation/context.ts";
 /** The simulated people, and the players who share an address with one of them: the gate looks at both. */
 const PEOPLE = "simulated_people";
 
-/** Tables that a journey writes, each with the rows of the simulated people as SQL; null: none. */
-type Shadows = Record<string, Fragment | null>;
+/** A table that a journey writes. */
+interface Shadow {
+  /** The rows of the simulated people as SQL over `t`. Default: none. */
+  rows?: Fragment;
+  /** The columns of its indexes, where a journey's steps use one. */
+  indexes?: readonly string[];
+}
 
 /**
  * Lays temporary tables and rows of these players over all tables that a journey writes, and then forbids the
@@ -18,6 +23,7 @@ export async function shadowTables(
 ): Promise<void> {
   const own = sql`${property.id}::uuid`;
   await transaction`set local search_path = pg_temp, public`;
+  await transaction`set local temp_buffers = '128MB'`;
   await transaction`create temporary table ${raw(PEOPLE)} (id uuid primary key) on commit drop`;
   await transaction`
     with chosen as materialized (
@@ -29,53 +35,89 @@ export async function shadowTables(
     union select p.id from chosen c join public.players p on p.property_id = ${own} and p.email_hash = c.email_hash
     union select p.id from chosen c join public.players p on p.property_id = ${own} and p.phone_hash = c.phone_hash
     returning 1`;
-  const tables = shadows(own, journeyId);
-  for (const [table, rows] of Object.entries(tables)) await shadow({ sql: transaction, property }, table, rows);
+  for (const [table, how] of Object.entries(shadows(own, journeyId))) {
+    await shadow({ sql: transaction, property }, table, how);
+  }
   await shadowEvents({ sql: transaction, property });
   await transaction`analyze ${raw([PEOPLE, "players", "campaign_sends", "segment_members"].join(", "))}`;
   // PostgreSQL itself refuses every write but those to temporary tables from here on.
   await transaction`set transaction read only`;
 }
 
-function shadows(own: Fragment, journeyId: string): Shadows {
+function shadows(own: Fragment, journeyId: string): Record<string, Shadow> {
   const people = raw(PEOPLE);
-  const ofPeople = (column: string) => sql`t.property_id = ${own} and t.${identifier(column)} in (select id from ${people})`;
-  const empty = null;
+  const ofPeople = (column: string) =>
+    sql`t.property_id = ${own} and t.${identifier(column)} in (select id from ${people})`;
   return {
-    players: ofPeople("id"),
-    segment_members: ofPeople("player_id"),
-    // Frequency rules count messages to an address, for whichever player they were.
-    campaign_sends: sql`t.property_id = ${own} and t.id in (
-      select s.id from ${people} w join public.campaign_sends s on s.property_id = ${own} and s.player_id = w.id
-      union select s.id from ${people} w join players p on p.property_id = ${own} and p.id = w.id
-        join public.campaign_sends s on s.property_id = ${own} and s.address_hash in (p.email_hash, p.phone_hash))`,
-    campaigns: sql`t.property_id = ${own} and t.id in (select s.campaign_id from campaign_sends s where s.property_id = ${own})`,
-    journeys: sql`t.property_id = ${own} and t.id <> ${journeyId}::uuid`,
-    journey_enrollments: sql`${ofPeople("player_id")} and t.journey_id <> ${journeyId}::uuid`,
-    journey_versions: empty,
-    journey_nodes: empty,
-    journey_counts: empty,
-    journey_triggers: empty,
-    campaign_claims: empty,
+    players: {
+      rows: ofPeople("id"),
+      indexes: ["unique (property_id, id)", "(property_id, email_hash)", "(property_id, phone_hash)"],
+    },
+    segment_members: {
+      rows: ofPeople("player_id"),
+      indexes: ["unique (property_id, segment_id, player_id)"],
+    },
+    campaign_sends: {
+      // Frequency rules count messages to an address, for whichever player they were.
+      rows: sql`t.property_id = ${own} and t.id in (
+        select s.id from ${people} w join public.campaign_sends s on s.property_id = ${own} and s.player_id = w.id
+        union select s.id from ${people} w join players p on p.property_id = ${own} and p.id = w.id
+          join public.campaign_sends s on s.property_id = ${own} and s.address_hash in (p.email_hash, p.phone_hash))`,
+      indexes: [
+        "unique (property_id, id)",
+        "unique (property_id, dedupe_key)",
+        "(property_id, campaign_id, id) where is_open",
+        "(property_id, player_id)",
+        "(property_id, address_hash)",
+      ],
+    },
+    campaigns: {
+      rows: sql`t.property_id = ${own} and t.id in (
+        select s.campaign_id from campaign_sends s where s.property_id = ${own})`,
+      indexes: ["unique (property_id, id)"],
+    },
+    journeys: { rows: sql`t.property_id = ${own} and t.id <> ${journeyId}::uuid` },
+    journey_enrollments: {
+      rows: sql`${ofPeople("player_id")} and t.journey_id <> ${journeyId}::uuid`,
+      indexes: [
+        "unique (property_id, id)",
+        "(property_id, journey_id, version, node, phase, wake_at, id) where status = 'active'",
+      ],
+    },
+    journey_counts: {
+      indexes: ["unique (property_id, journey_id, version, from_node, edge, to_node, status)"],
+    },
+    journey_versions: {},
+    journey_nodes: {},
+    journey_triggers: {},
+    campaign_claims: {},
     // Nobody hears of what is simulated.
-    webhook_endpoints: empty,
+    webhook_endpoints: {},
   };
 }
 
-/** A temporary table of the same name, columns and indexes. */
-async function shadow({ sql: transaction }: Tenant, table: string, rows: Fragment | null): Promise<void> {
+/** A temporary table of the same name and columns. */
+async function shadow(
+  { sql: transaction }: Tenant,
+  table: string,
+  { rows, indexes = [] }: Shadow,
+): Promise<void> {
   const name = identifier(table);
   await transaction`
-    create temporary table ${name} (like public.${name} including defaults including generated including indexes)
-    on commit drop`;
-  if (rows === null) return;
-  const stored = await transaction<{ name: string }[]>`
-    select attname as name from pg_attribute
-    where attrelid = ${`public.${table}`}::regclass and attnum > 0 and not attisdropped and attgenerated = ''
-    order by attnum`;
-  const columns = join(stored.map((column) => identifier(column.name)));
-  await transaction`
-    insert into ${name} (${columns}) select ${columns} from public.${name} t where ${rows} returning 1`;
+    create temporary table ${name} (like public.${name} including defaults including generated) on commit drop`;
+  if (rows !== undefined) {
+    const stored = await transaction<{ name: string }[]>`
+      select attname as name from pg_attribute
+      where attrelid = ${`public.${table}`}::regclass and attnum > 0 and not attisdropped and attgenerated = ''
+      order by attnum`;
+    const columns = join(stored.map((column) => identifier(column.name)));
+    await transaction`
+      insert into ${name} (${columns}) select ${columns} from public.${name} t where ${rows} returning 1`;
+  }
+  for (const index of indexes) {
+    const [unique, columns] = index.startsWith("unique ") ? ["unique", index.slice(7)] : ["", index];
+    await transaction`create ${raw(unique)} index on ${name} ${raw(columns)}`;
+  }
 }
 
 /** The players' events with the assumed ones, which happen when the clock comes to them. */

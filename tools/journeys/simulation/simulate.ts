@@ -9,16 +9,20 @@ import journeys from "#tools/journeys/journeys.table.ts";
 import { journeyReferences } from "#tools/journeys/publishing/references.ts";
 import { writeVersion } from "#tools/journeys/publishing/version.ts";
 import { StepFailure } from "#tools/journeys/steps/step.ts";
+import type { Outcome } from "./answer.ts";
 import { type Assume, assumeEvents, type Period } from "./assumptions.ts";
 import { drive } from "./drive.ts";
-import { noteDeferred, type Outcome, outcomeOf, prepareNotes } from "./outcome.ts";
+import { noteDeferred, outcomeOf, prepareNotes } from "./outcome.ts";
 import { shadowTables } from "./shadows.ts";
 
 const DAY = 24 * 3_600_000;
 
 export interface Simulation {
   /** A draft without problems. */
-  draft: Pick<Journey, "id" | "name" | "draft_definition" | "goal" | "exit_conditions" | "priority" | "ends_at">;
+  draft: Pick<
+    Journey,
+    "id" | "name" | "draft_definition" | "goal" | "exit_conditions" | "priority" | "ends_at"
+  >;
   /** Rows of `id`. */
   players: Fragment;
   period: Period;
@@ -38,7 +42,10 @@ export interface Simulated {
  * Lets the players walk through the draft by the real steps, over temporary tables and by a clock of its own. The
  * transaction can write nothing else, and is to be rolled back. Throws `invalid` where a rule of a node fails.
  */
-export async function simulate(context: Context, { draft, players, period, assume }: Simulation): Promise<Simulated> {
+export async function simulate(
+  context: Context,
+  { draft, players, period, assume }: Simulation,
+): Promise<Simulated> {
   const silent: Context = { ...context, emit: () => {}, enqueue: () => {}, audit: () => {} };
   await prepareNotes(context);
   await shadowTables(context, players, draft.id);
@@ -75,7 +82,12 @@ export async function simulate(context: Context, { draft, players, period, assum
 async function saved(context: Context, draft: Simulation["draft"]): Promise<Journey> {
   const { id, name, draft_definition, goal, exit_conditions, priority, ends_at } = draft;
   const parts = { id, name, draft_definition, goal, exit_conditions, priority, ends_at };
-  await insert(context, journeys, { ...parts, reentry: { mode: "never" }, status: "active", current_version: 1 });
+  await insert(context, journeys, {
+    ...parts,
+    reentry: { mode: "never" },
+    status: "active",
+    current_version: 1,
+  });
   return findJourney(context, id);
 }
 

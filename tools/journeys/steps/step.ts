@@ -125,11 +125,12 @@ function occupied({ sql, property }: Context, version: Version, at: string): Pro
   const places = version.order.flatMap(({ id }) => phases.map((phase) => ({ node: id, phase })));
   return sql<Place[]>`
     select n.node, n.phase from json_to_recordset(${places}::json) n(node text, phase text)
-    where exists (
-      select from journey_enrollments d
-      where d.property_id = ${property.id} and d.journey_id = ${version.journeyId} and d.version = ${version.version}
-        and d.node = n.node and d.status = 'active' and d.phase = n.phase
-        and (d.wake_at <= ${at}::timestamptz or d.phase = 'sending'))`;
+      cross join lateral (
+        select d.wake_at from journey_enrollments d
+        where d.property_id = ${property.id} and d.journey_id = ${version.journeyId} and d.version = ${version.version}
+          and d.node = n.node and d.status = 'active' and d.phase = n.phase
+        order by d.wake_at limit 1) first
+    where n.phase = 'sending' or first.wake_at <= ${at}::timestamptz`;
 }
 
 /** Seconds until the next person's time comes, or the next look; null where nobody is inside. */
