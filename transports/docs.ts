@@ -1,8 +1,9 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { CATALOG } from "#tools/catalog.ts";
-import { firstDifference, generatedParts, mcpJson, withPart } from "./documents.ts";
+import { firstDifference, generatedParts, journeyPicture, mcpJson, withPart } from "./documents.ts";
 import { say } from "./start/report.ts";
 
+const PICTURE = "transports/docs/pictures/win-back.svg";
 const ROOT = new URL("..", import.meta.url);
 
 process.exitCode = main(process.argv.slice(2));
@@ -15,6 +16,7 @@ function main(args: string[]): number {
     return [part.file, before, withPart(before, part)];
   });
   documents.push(["mcp.json", read("mcp.json"), mcpJson()]);
+  documents.push([PICTURE, read(PICTURE), journeyPicture()]);
   const differences = documents.flatMap(
     ([file, before, after]) => firstDifference(file, before, after) ?? [],
   );

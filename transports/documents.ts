@@ -1,7 +1,12 @@
+import { NIL_UUID } from "#db/types.ts";
 import { settings } from "#runtime/config.ts";
 import type { Catalog } from "#runtime/operation/catalog.ts";
 import type { Operation } from "#runtime/operation/operation.ts";
 import { routesOf } from "#runtime/operation/rest-paths.ts";
+import { Definition } from "#tools/journeys/definition/definition.ts";
+import { pictureOf } from "#tools/journeys/drawing/picture.ts";
+import { svgOf } from "#tools/journeys/drawing/svg.ts";
+import { draftOf } from "#tools/journeys/recipes/recipes.ts";
 import { guides } from "./docs/guides.ts";
 import { mcpClientConfig } from "./mcp/discovery.ts";
 
@@ -46,6 +51,17 @@ function configurationPart(): string {
 export function mcpJson(): string {
   const address = "$" + "{BASE_URL:-http://127.0.0.1:8787}";
   return `${JSON.stringify(mcpClientConfig(address, "$" + "{API_KEY}"), null, 2)}\n`;
+}
+
+/** The picture of a usual journey, as `draw_journey` draws it. */
+export function journeyPicture(): string {
+  const { draft_definition } = draftOf({
+    recipe: "win_back",
+    segment_id: NIL_UUID,
+    visit: "visit",
+    holdout_percent: 10,
+  });
+  return `${svgOf(pictureOf("Win-back", Definition.parse(draft_definition), null))}\n`;
 }
 
 /** A document with a new generated part between `<!-- name -->` and `<!-- /name -->`. Throws without these marks. */

@@ -1,5 +1,5 @@
 import type { z } from "zod";
-import { adHoc, type Fragment, sql } from "#db/sql.ts";
+import { adHoc, cast, type Fragment, sql } from "#db/sql.ts";
 import { NIL_UUID } from "#db/types.ts";
 import { toFault } from "#runtime/faults.ts";
 import type { Context } from "#runtime/operation/context.ts";
@@ -30,10 +30,10 @@ async function enterPage(context: Context, input: Input): Promise<void> {
   if (!found) return;
   // A time at which the journey was paused passes without anybody.
   if (journey.status === "active") {
-    const last = await enrollPage(context, journey, { ...found, after });
+    const last = await enrollPage(context, journey, { ...found, after, at: input.at });
     if (last) return context.enqueue(ENTER_JOURNEY, { ...input, after: last });
   }
-  if (!input.backfill) enterLater(context, journeyId, { version, node: found.node });
+  if (!input.backfill) enterLater(context, journeyId, { version, node: found.node, last: input.at });
 }
 
 function nullIfDeleted(error: unknown): null {
@@ -64,10 +64,10 @@ async function triggerOf(
 async function enrollPage(
   context: Context,
   { id, current_version }: Journey,
-  { node, referred, reentry, after }: Found & { after: string },
+  { node, referred, reentry, after, at }: Found & { after: string; at: string | undefined },
 ): Promise<string | null> {
   const { property } = context;
-  const fits = fitting(context, node, referred);
+  const fits = fitting(context, node, referred, at === undefined ? sql`now()` : cast(at, "timestamptz"));
   const page = sql`
     select p.id from players p
     where p.property_id = ${property.id}::uuid and p.id > ${after}::uuid and ${fits} order by p.id limit ${CHUNK}::int`;
@@ -83,15 +83,20 @@ async function enrollPage(
   return counted.last;
 }
 
-/** Whether a player fits the trigger now, as SQL over `players p`. */
-function fitting({ property }: Context, { config }: NodeOf<"trigger">, referred: Referred): Fragment {
+/** Whether a player fits the trigger at its time, as SQL over `players p`. */
+function fitting(
+  { property }: Context,
+  { config }: NodeOf<"trigger">,
+  referred: Referred,
+  time: Fragment,
+): Fragment {
   const inSegment = (id: string) =>
     audienceBy(property.id, { conditions: [{ field: `segment.${id}`, operator: "in_segment" }] }, referred);
   if (config.on === "date_field") {
     const segment = config.segment_id ? inSegment(config.segment_id) : sql`p.deleted_at is null`;
     const { sql: value, type } = dateField(config.field, property.id, referred);
     const date = type === "date" ? value : sql`(${value} at time zone ${property.timezone}::text)::date`;
-    const day = sql`((now() at time zone ${property.timezone}::text)::date - ${config.offset_days}::int)`;
+    const day = sql`((${time} at time zone ${property.timezone}::text)::date - ${config.offset_days}::int)`;
     // Years added to February 29 give 28 where there is no 29.
     const years = sql`(extract(year from ${day}) - extract(year from ${date}))::int`;
     return sql`(${segment} and case when isfinite(${date}) then

@@ -17,6 +17,7 @@ const NAMES = [
   "consent-and-compliance",
   "campaigns",
   "texts",
+  "journeys",
   "providers",
   "tracking",
   "agents",
@@ -42,11 +43,19 @@ export function fileOf(name: string): URL {
   return new URL(`./guides/${name}.md`, import.meta.url);
 }
 
+/** The file of a picture in a guide. */
+export function pictureFile(name: string): URL {
+  return new URL(`./pictures/${name}.svg`, import.meta.url);
+}
+
 /** The text of a guide, its links to other guides replaced by `toAddress` of their names. */
 export function relinked(markdown: string, toAddress: (name: string) => string): string {
-  return markdown.replace(/\]\(([a-z-]+)\.md(#[\w-]+)?\)/g, (_, name: string, anchor = "") => {
-    return `](${toAddress(name)}${anchor})`;
-  });
+  return markdown
+    .replace(
+      /\]\(([a-z-]+)\.md(#[\w-]+)?\)/g,
+      (_, name: string, anchor = "") => `](${toAddress(name)}${anchor})`,
+    )
+    .replace(/\]\(\.\.\/(pictures\/[a-z-]+\.svg)\)/g, (_, path: string) => `](${toAddress(path)})`);
 }
 
 /** Throws if the guide does not begin with a title and one sentence. */

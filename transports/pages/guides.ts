@@ -1,11 +1,17 @@
+import { readFileSync } from "node:fs";
 import { Marked, type Tokens } from "marked";
-import { type Guide, guides, relinked } from "#transports/docs/guides.ts";
+import { type Guide, guides, pictureFile, relinked } from "#transports/docs/guides.ts";
 import type { Http } from "#transports/http/handlers.ts";
 import { escapeHtml, widePage } from "./page.ts";
 
 /** Mounts the guides: the list at /docs, and each guide as a page and as its Markdown. */
 export function mountGuides(app: Http): void {
   app.get("/docs", () => widePage("Guides", listOf(guides())));
+  for (const name of PICTURES) {
+    app.get(`/docs/pictures/${name}.svg`, () => {
+      return new Response(readFileSync(pictureFile(name), "utf8"), { headers: PICTURE_HEADERS });
+    });
+  }
   for (const guide of guides()) {
     let html: string | undefined;
     app.get(`/docs/${guide.name}`, () => {
@@ -15,6 +21,14 @@ export function mountGuides(app: Http): void {
     app.get(`/docs/${guide.name}.md`, () => new Response(guide.markdown, { headers: MARKDOWN_HEADERS }));
   }
 }
+
+const PICTURES = ["win-back"];
+const PICTURE_HEADERS = {
+  "content-type": "image/svg+xml",
+  "cache-control": "public, max-age=300",
+  "content-security-policy": "default-src 'none'; style-src 'unsafe-inline'",
+  "x-content-type-options": "nosniff",
+};
 
 const MARKDOWN_HEADERS = {
   "content-type": "text/markdown; charset=utf-8",

@@ -67,7 +67,7 @@ const PROMPTS: Readonly<Record<string, Written>> = {
   design_journey: {
     title: "Design a journey",
     description: "From a goal in words to a checked draft; nobody enters it.",
-    needs: ["create_journey", "validate_journey", "draw_journey"],
+    needs: ["create_journey", "validate_journey", "simulate_journey", "draw_journey"],
     arguments: { goal: { description: "The players, and where they are to get", required: true } },
     text: ({ goal }) => `Design a journey for this goal: ${quoted(goal)}
 
@@ -75,8 +75,9 @@ const PROMPTS: Readonly<Record<string, Written>> = {
 2. Find the players with segment_preview, and save them with create_segment. Show me the count.
 3. Write the draft with create_journey: a trigger, messages with pauses between them, a way out for players who have done what you want, an end for the others. Annoy nobody: three messages at the most, and no second one to a player who came.
 4. validate_journey names every problem with its remedy. Correct all errors.
-5. Show me draw_journey, and say in three sentences who enters, what they get, and how they leave.
-6. Stop there. publish_journey is my decision: pass no confirm_token on before I have said yes.`,
+5. simulate_journey with a segment of the players who would enter: look at blocked messages, waits and collisions.
+6. Show me draw_journey, and say in three sentences who enters, what they get, and how they leave.
+7. Stop there. publish_journey is my decision: pass no confirm_token on before I have said yes.`,
   },
   explain_no_contact: {
     title: "Explain why a player was not contacted",
