@@ -142,6 +142,12 @@ test("the guides name every provider, every reason of the gate, and every operat
 
 /** Names of settings, fields and events that begin as an operation does. */
 const NO_OPERATIONS = [
+  "segment_enter",
+  "segment_exit",
+  "exit_old",
+  "exit_on_goal",
+  "exit_conditions",
+  "journey_archived",
   "retry_after",
   "create_only",
   "update_only",

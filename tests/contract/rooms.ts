@@ -167,6 +167,7 @@ export const WIDE_ROOMS: Readonly<Record<string, readonly string[]>> = {
   ],
   "tools/journeys/publishing": [
     "entering.ts",
+    "entrants.ts",
     "people-inside.ts",
     "problems.ts",
     "publish.ts",

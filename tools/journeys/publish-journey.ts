@@ -6,6 +6,7 @@ import { stepSoon } from "#tools/enrollments/jobs.ts";
 import { Problem } from "./definition/structure.ts";
 import { checkStatus, findJourney, JourneyView } from "./journey/journey.ts";
 import journeys from "./journeys.table.ts";
+import { entrantWords } from "./publishing/entrants.ts";
 import { countInside, ON_PUBLISH } from "./publishing/people-inside.ts";
 import { draftProblems, unpublishable } from "./publishing/problems.ts";
 import { publishDraft } from "./publishing/publish.ts";
@@ -58,7 +59,10 @@ export default tool({
     const inside = await countInside(context, journey, onPublish);
     context.ask?.({
       state: JSON.stringify([journey.id, journey.version, onPublish, backfill, inside]),
-      sentences: () => publishingWords(journey, { inside, onPublish, backfill }),
+      sentences: async () => [
+        ...publishingWords(journey, { inside, onPublish, backfill }),
+        ...(await entrantWords(context, journey)),
+      ],
     });
     const version = await publishDraft(context, journey, { onPublish, backfill });
     const status = journey.status === "paused" ? "paused" : "active";

@@ -86,7 +86,7 @@ export async function messageProblems(
 }
 
 /** A campaign of these values as it would be stored. */
-async function asCampaign({ sql }: Tenant, values: Record<string, unknown>): Promise<Campaign> {
+export async function asCampaign({ sql }: Tenant, values: Record<string, unknown>): Promise<Campaign> {
   const stored = {
     id: NIL_UUID,
     status: "sending",

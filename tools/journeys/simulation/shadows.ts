@@ -23,7 +23,6 @@ export async function shadowTables(
 ): Promise<void> {
   const own = sql`${property.id}::uuid`;
   await transaction`set local search_path = pg_temp, public`;
-  await transaction`set local temp_buffers = '128MB'`;
   await transaction`create temporary table ${raw(PEOPLE)} (id uuid primary key) on commit drop`;
   await transaction`
     with chosen as materialized (

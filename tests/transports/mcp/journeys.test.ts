@@ -1,0 +1,111 @@
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { CATALOG } from "#tools/catalog.ts";
+import { onceOverMcp } from "../../support/operation-calls.ts";
+import { newScenario, type Scenario } from "../../support/scenario.ts";
+import { startService, type TestService } from "../../support/service.ts";
+
+let service: TestService;
+let scenario: Scenario;
+let key: string;
+let journeyId: string;
+let playerIds: string[];
+
+const message = { channel: "email", subject: "Come back", body_html: "<p>Dinner is on us.</p>" };
+
+beforeAll(async () => {
+  service = await startService({ role: "web" });
+  scenario = await newScenario(service);
+  ({ api_key: key } = await service.call("create_api_key", { property_id: scenario.id, name: "agent" }));
+  playerIds = [];
+  for (let index = 0; index < 3; index += 1) {
+    playerIds.push(
+      await scenario.player({ player_id: `P${index}`, email: `p${index}@example.com` }, index > 0),
+    );
+  }
+  const { id: segment_id } = await scenario.call("create_segment", {
+    name: "Lapsed",
+    type: "dynamic",
+    conditions: [{ field: "email", operator: "is_set" }],
+  });
+  const journey = await scenario.call("create_journey", {
+    name: "Win back",
+    draft_definition: {
+      nodes: [
+        { id: "lapsed", type: "trigger", config: { on: "segment_enter", segment_id } },
+        { id: "call", type: "trigger", config: { on: "api" } },
+        { id: "invitation", type: "message", config: message },
+        { id: "end", type: "exit" },
+      ],
+      edges: [
+        { from: "lapsed", to: "invitation" },
+        { from: "call", to: "invitation" },
+        { from: "invitation", to: "end" },
+      ],
+    },
+  });
+  journeyId = journey.id;
+});
+afterAll(() => service?.stop());
+
+const ask = (name: string, fields: object) =>
+  onceOverMcp(
+    service,
+    CATALOG.operations.get(name)!,
+    { journeyId, propertyId: scenario.id, ...fields },
+    { "X-Api-Key": key },
+  );
+
+async function confirmed(
+  name: string,
+  fields: object = {},
+): Promise<{ preview: string; data: Record<string, unknown> }> {
+  const { data: preview } = await ask(name, fields);
+  expect(preview).toMatchObject({ confirmation_required: true });
+  const { data, isError } = await ask(name, { ...fields, confirm_token: preview.confirm_token });
+  expect(isError).toBe(false);
+  return { preview: JSON.stringify(preview), data };
+}
+
+test("publishing is confirmed with who enters, who is left out, the messages, the cost and the people inside", async () => {
+  const { preview } = await confirmed("publish_journey");
+  expect(preview).toContain("A player enters who comes into its segment.");
+  expect(preview).toContain("3 players are in the segment of lapsed now.");
+  expect(preview).toContain("Of these 2 could get invitation; excluded are 1 no_consent; it costs 0.");
+  expect(preview).toContain('It sends the email invitation \\"Come back\\".');
+  expect(preview).toContain("Nobody enters twice.");
+});
+
+test("enrolling many is confirmed with the number who enter, and a token is good for that number", async () => {
+  const { data: preview } = await ask("enroll_players", { playerIds });
+  expect(JSON.stringify(preview)).toContain("3 players enter the journey");
+  await scenario.call("enroll_players", {
+    journeyId,
+    propertyId: scenario.id,
+    playerIds: playerIds.slice(0, 1),
+  });
+  const { data: stale } = await ask("enroll_players", { playerIds, confirm_token: preview.confirm_token });
+  expect(stale).not.toMatchObject({ success: true });
+  const { data } = await confirmed("enroll_players", { playerIds });
+  expect(data).toMatchObject({ entered: 2, ignored_inside: 1 });
+});
+
+test("publishing another draft is confirmed with what becomes of the people inside", async () => {
+  const { preview, data } = await confirmed("publish_journey", { onPublish: "exit_old" });
+  expect(preview).toContain("3 players inside leave the journey.");
+  expect(data).toMatchObject({ version: 2, inside: { finish: 0, move: 0, exit: 3 } });
+});
+
+test("resuming is confirmed with the people who go on; pausing is done at once", async () => {
+  const { data: paused } = await ask("pause_journey", {});
+  expect(paused).toMatchObject({ success: true });
+  const { preview } = await confirmed("resume_journey");
+  expect(preview).toContain('The journey \\"Win back\\" goes on now.');
+});
+
+test("a simulation asks nothing: it changes nothing", async () => {
+  const { data } = await ask("simulate_journey", { playerIds, days: 2 });
+  expect(data).toMatchObject({
+    entered: 3,
+    not_sent: [{ node: "invitation", reason: "no_consent", messages: 1 }],
+  });
+});
