@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import { cast, cte, type Fragment, join, sql } from "#db/sql.ts";
 import type { Context } from "#runtime/operation/context.ts";
 import { stepSoon } from "./jobs.ts";
@@ -54,6 +55,7 @@ export async function enroll(context: Context, entrants: Fragment, at?: string):
       cte("entrants", entrants, "materialized"),
       cte("judged", judged, "materialized"),
       cte("enrolled", entered),
+      cte("ignored", ignoredCounts(context)),
     ])}
     select (select count(*)::int from enrolled) as entered, count(*)::int as wanted,
       count(*) filter (where is_barred)::int as barred,
@@ -66,6 +68,24 @@ export async function enroll(context: Context, entrants: Fragment, at?: string):
   // Others have enrolled these in the meantime.
   const missed = wanted - entries.entered - entries.barred - entries.ignored_inside - entries.ignored_reentry;
   return { ...NOBODY, ...entries, ignored_inside: entries.ignored_inside + missed };
+}
+
+/** Rows of `journey_counts` among which the writers of ignored entries divide, so that events do not queue up. */
+const SHARDS = 16;
+
+/** Counts those of `judged` whom the journey does not take, in rows without a node. */
+function ignoredCounts({ property, call }: Context): Fragment {
+  const shard = createHash("sha256").update(call.requestId).digest()[0]! % SHARDS;
+  return sql`
+    insert into journey_counts (property_id, journey_id, version, from_node, edge, to_node, status, people)
+    select ${property.id}::uuid, journey_id, version, '', edge, ${String(shard)}::text, 'ignored', people
+    from (
+      select journey_id, version, case when is_inside then 'ignored_inside' else 'ignored_reentry' end as edge,
+        count(*) as people
+      from judged where not is_barred and (is_inside or is_kept_out) group by 1, 2, 3
+    ) c order by journey_id, version, edge
+    on conflict (property_id, journey_id, version, from_node, edge, to_node, status)
+      do update set people = journey_counts.people + excluded.people`;
 }
 
 /**

@@ -1,7 +1,12 @@
 import { randomUUID } from "node:crypto";
+import type { Sql } from "#db/database.ts";
+import { invoke } from "#runtime/funnel/invoke.ts";
 import { workAsSystem } from "#runtime/funnel/system-work.ts";
-import type { Context } from "#runtime/operation/context.ts";
+import type { Call, Context } from "#runtime/operation/context.ts";
+import { CATALOG } from "#tools/catalog.ts";
 import { step } from "#tools/journeys/steps/step.ts";
+import refreshSegment from "#tools/segments/refresh-segment.job.ts";
+import { runNext } from "../../support/job-runner.ts";
 import { newScenario, type Scenario } from "../../support/scenario.ts";
 import type { TestService } from "../../support/service.ts";
 
@@ -75,6 +80,61 @@ export async function journeyClock(service: TestService, settings: object = {}) 
           from journey_enrollments e left join players p on p.property_id = ${scenario.id} and p.id = e.player_id
           where e.property_id = ${scenario.id} and e.journey_id = ${journeyId} order by p.player_id, e.entered_at`,
       ),
+    /** Several records in one request. */
+    many: async (operation: string, records: object[]) => {
+      const call: Call = {
+        actor: { type: "system", id: null },
+        transport: "rest",
+        requestId: randomUUID(),
+        propertyId: scenario.id,
+      };
+      return invoke(service.internals, CATALOG.operations.get(operation)!, call, records, { many: true });
+    },
+    /** Runs the property's jobs that are due now, those that move people apart. */
+    jobs: async () => {
+      for (const only of ["refresh_segment", "enter_journey"]) {
+        while (await runNext(service, scenario.id, { only })) {}
+      }
+    },
+    /** Brings a segment's members up to date. */
+    refresh: async (segmentId: string) => {
+      await clock.work(async (context) =>
+        context.enqueue(refreshSegment, { segmentId }, { dedupe: segmentId }),
+      );
+      await clock.jobs();
+    },
+    /** The times at which triggers of time are on the queue. */
+    nextEntries: (): Promise<string[]> =>
+      clock.queue(
+        (sql) => sql<{ at: string }[]>`
+          select to_char(run_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"') as at from queue
+          where name = 'enter_journey' and property_id = ${scenario.id} order by 1`,
+      ),
+    /** Runs the trigger of time as if its time had come. */
+    enterAt: async (at: string, node = "in1") => {
+      await clock.queue(
+        (sql) => sql`
+          update queue set run_at = now(), input = input || ${{ at }}::jsonb
+          where name = 'enter_journey' and property_id = ${scenario.id} and input ->> 'node' = ${node}`,
+      );
+      await runNext(service, scenario.id, { only: "enter_journey" });
+    },
+    queue: async (work: (sql: Sql) => Promise<{ at?: string }[]>): Promise<string[]> =>
+      (await service.internals.db.asSystem(work)).map(({ at }) => String(at)),
+    /** Everybody rests and leaves, where a rest takes less than two days. */
+    leave: async (journeyId: string) => {
+      await clock.pass(1, journeyId);
+      await clock.pass(2 * 24 * 60, journeyId);
+    },
+    /** The same, and it was so many hours ago. */
+    leaveAgo: async (journeyId: string, hours: number) => {
+      await clock.leave(journeyId);
+      await scenario.query(
+        (sql) => sql`
+          update journey_enrollments set ended_at = now() - make_interval(hours => ${hours}::int)
+          where property_id = ${scenario.id} and journey_id = ${journeyId}`,
+      );
+    },
     report: (journeyId: string) => scenario.call("journey_report", { journeyId, propertyId: scenario.id }),
     verify: (journeyId: string) => scenario.call("verify_journey", { journeyId, propertyId: scenario.id }),
   };

@@ -27,6 +27,8 @@ export const Figures = z.object({
   failed: z.int(),
   goal_reached: z.int(),
   reasons: Reasons.describe("Of all who are not inside any more"),
+  ignored_inside: z.int().describe("Events and calls for players who were inside already"),
+  ignored_reentry: z.int().describe("Events and calls for players whom the re-entry rule keeps out"),
 });
 export type Figures = z.output<typeof Figures>;
 
@@ -43,6 +45,10 @@ export async function figuresOf(
       where property_id = ${property.id} and journey_id = ${journeyId}
         and (${version}::int is null or version = ${version}::int)
       group by status, exit_reason
+    ), ignored as materialized (
+      select edge, people from journey_counts
+      where property_id = ${property.id} and journey_id = ${journeyId} and status = 'ignored'
+        and (${version}::int is null or version = ${version}::int)
     )
     select coalesce(sum(entries), 0)::int as entered,
       coalesce(sum(entries) filter (where status = 'active'), 0)::int as inside,
@@ -51,6 +57,8 @@ export async function figuresOf(
       coalesce(sum(entries) filter (where status = 'failed'), 0)::int as failed,
       coalesce(sum(goals), 0)::int as goal_reached,
       coalesce(jsonb_object_agg(exit_reason, total) filter (where exit_reason is not null), '{}') as reasons,
+      coalesce((select sum(people) from ignored where edge = 'ignored_inside'), 0)::int as ignored_inside,
+      coalesce((select sum(people) from ignored where edge = 'ignored_reentry'), 0)::int as ignored_reentry,
       (select count(distinct coalesce(player_id, anon_id))::int from journey_enrollments
         where property_id = ${property.id} and journey_id = ${journeyId}
           and (${version}::int is null or version = ${version}::int)) as people
@@ -74,6 +82,7 @@ export async function nodeFigures(
   const counts = await sql<Counted[]>`
     select from_node, edge, to_node, status, people::int as people from journey_counts
     where property_id = ${property.id} and journey_id = ${journeyId} and version = ${version}
+      and status <> 'ignored'
     order by from_node, edge, to_node, status`;
   const here = await sql<{ node: string; people: number }[]>`
     select node, count(*)::int as people from journey_enrollments

@@ -33,7 +33,7 @@ export async function differences(
       select from_node, to_node, count(*)::int as people from taken group by 1, 2
     ), counted as (
       select from_node, to_node, sum(people)::int as people from journey_counts
-      where property_id = ${property.id} and journey_id = ${journeyId} and status <> 'moved'
+      where property_id = ${property.id} and journey_id = ${journeyId} and status not in ('moved', 'ignored')
       group by 1, 2
     )
     select (select count(*)::int from entries) as enrollments,
