@@ -4,6 +4,9 @@ import { tool } from "#runtime/operation/operation.ts";
 import { endEnrollments } from "#tools/enrollments/end.ts";
 import { findJourney } from "./journey/journey.ts";
 
+/** A million people inside take their time. */
+const DEADLINE_MS = 60_000;
+
 export default tool({
   name: "exit_players",
   title: "Take players out of a journey",
@@ -14,6 +17,7 @@ export default tool({
   bulk: true,
   asks: true,
   property: "propertyId",
+  deadline: DEADLINE_MS,
   input: {
     journeyId: z.uuid().describe("From list_journeys"),
     propertyId: z.uuid(),

@@ -18,6 +18,9 @@ const Inside = z.object({
   exit: z.int().describe("Leave the journey"),
 });
 
+/** A million people inside take their time. */
+const DEADLINE_MS = 60_000;
+
 export default tool({
   name: "publish_journey",
   title: "Publish a journey",
@@ -26,6 +29,7 @@ export default tool({
   scope: "write",
   effect: "contact",
   property: "propertyId",
+  deadline: DEADLINE_MS,
   input: {
     journeyId: z.uuid().describe("From list_journeys"),
     propertyId: z.uuid(),

@@ -8,6 +8,9 @@ import { stepSoon } from "#tools/enrollments/jobs.ts";
 import { checkStatus, findJourney, JourneyView } from "./journey/journey.ts";
 import journeys from "./journeys.table.ts";
 
+/** A million people inside take their time. */
+const DEADLINE_MS = 60_000;
+
 export default tool({
   name: "resume_journey",
   title: "Resume a journey",
@@ -16,6 +19,7 @@ export default tool({
   scope: "write",
   effect: "contact",
   property: "propertyId",
+  deadline: DEADLINE_MS,
   input: {
     journeyId: z.uuid().describe("From list_journeys"),
     propertyId: z.uuid(),

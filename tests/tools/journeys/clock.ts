@@ -1,12 +1,15 @@
 import { randomUUID } from "node:crypto";
 import type { Sql } from "#db/database.ts";
+import type { StoreMessages } from "#runtime/channels/provider/channel.ts";
 import { invoke } from "#runtime/funnel/invoke.ts";
 import { workAsSystem } from "#runtime/funnel/system-work.ts";
 import type { Call, Context } from "#runtime/operation/context.ts";
 import { CATALOG } from "#tools/catalog.ts";
+import { stepSoon } from "#tools/enrollments/jobs.ts";
 import { step } from "#tools/journeys/steps/step.ts";
 import refreshSegment from "#tools/segments/refresh-segment.job.ts";
 import { runNext } from "../../support/job-runner.ts";
+import { openProvider } from "../../support/provider.ts";
 import { newScenario, type Scenario } from "../../support/scenario.ts";
 import type { TestService } from "../../support/service.ts";
 
@@ -94,6 +97,18 @@ export async function journeyClock(service: TestService, settings: object = {}) 
     jobs: async () => {
       for (const only of ["refresh_segment", "enter_journey"]) {
         while (await runNext(service, scenario.id, { only })) {}
+      }
+    },
+    /** Runs the journey's job, as a worker does now, by the real clock. */
+    job: async (journeyId: string) => {
+      await clock.work(async (context) => stepSoon(context, journeyId));
+      while (await runNext(service, scenario.id, { only: "step_journey" })) {}
+    },
+    /** Hands out the messages that are due now, into the mailbox. */
+    deliver: async () => {
+      const open = (store: StoreMessages) => openProvider("email", "mailbox", {}, store);
+      for (const only of ["deliver_campaign", "cancel_sends"]) {
+        while (await runNext(service, scenario.id, { only, open })) {}
       }
     },
     /** Brings a segment's members up to date. */
