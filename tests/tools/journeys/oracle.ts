@@ -1,0 +1,334 @@
+import { createHash } from "node:crypto";
+import type { RandomDraft, RandomNode } from "./random.ts";
+
+const MINUTE = 60_000;
+const HOUR = 60 * MINUTE;
+const DAY = 24 * HOUR;
+const MOST_VISITS = 100;
+const UNITS: Record<string, number> = {
+  minutes: MINUTE,
+  hours: HOUR,
+  days: DAY,
+  minute: MINUTE,
+  hour: HOUR,
+  day: DAY,
+};
+const WEEKDAYS = ["sun", "mon", "tue", "wed", "thu", "fri", "sat"];
+
+/** A player as the oracle reads the documentation: plain values, changed by the nodes. */
+export interface Person {
+  id: string;
+  enrollment: string;
+  zone: string;
+  tier: string;
+  tags: string[];
+  custom: { points?: number; stay?: string };
+  events: { name: string; at: number; amount: number }[];
+}
+
+/** When a message of a person got its outcome, and which. */
+export interface MessageOutcome {
+  at: number;
+  label: "sent" | "not_sent";
+}
+
+interface State extends Person {
+  status: string;
+  reason: string | null;
+  node: string;
+  phase: "ready" | "waiting" | "sending";
+  wake: number;
+  arrived: number;
+  path: string[];
+  times: number[];
+}
+
+/** What a person's entry must have become. */
+export interface Expected {
+  id: string;
+  status: string;
+  reason: string | null;
+  node: string;
+  path: string[];
+  times: number[];
+}
+
+// biome-ignore lint/suspicious/noExplicitAny: configs of all types of nodes
+type Config = any;
+
+/**
+ * Walks people through a journey one by one, in plain code that follows the guide and not the SQL: nodes act in the
+ * order of the edges, a wait is looked at once a tick, and a rate limit gives its times in the order of arrival.
+ */
+export function walk(
+  draft: RandomDraft,
+  people: readonly Person[],
+  options: {
+    journeyId: string;
+    order: readonly string[];
+    ticks: readonly number[];
+    outcomeOf(enrollment: string, node: string, visit: number): MessageOutcome | null;
+  },
+): Expected[] {
+  const { journeyId, order, ticks, outcomeOf } = options;
+  const nodes = new Map(draft.nodes.map((node) => [node.id, node]));
+  const lastSlots = new Map<string, number>();
+  const states = people.map(
+    (person): State => ({
+      ...person,
+      tags: [...person.tags],
+      custom: { ...person.custom },
+      status: "active",
+      reason: null,
+      node: "in",
+      phase: "ready",
+      wake: ticks[0]!,
+      arrived: ticks[0]!,
+      path: ["in"],
+      times: [ticks[0]!],
+    }),
+  );
+
+  function go(state: State, label: string, now: number): void {
+    const own = draft.edges.filter(({ from }) => from === state.node);
+    const target = (own.find((edge) => edge.label === label) ?? own.find((edge) => edge.label === undefined))
+      ?.to;
+    if (target === undefined) {
+      leave(state, "completed", "completed");
+      return;
+    }
+    const node = nodes.get(target)!;
+    const visits = state.path.filter((id) => id === target).length;
+    if (node.type !== "exit" && node.type !== "goal" && visits >= MOST_VISITS) {
+      leave(state, "failed", "loop_limit");
+      return;
+    }
+    state.node = target;
+    state.path.push(target);
+    state.times.push(now);
+    state.arrived = now;
+    state.phase = "ready";
+    state.wake = now;
+    if (node.type === "goal") leave(state, "completed", "goal_reached");
+    else if (node.type === "exit") leave(state, "completed", "completed");
+    else arrive(state, node, now);
+  }
+
+  function act(node: RandomNode, now: number, looked: Set<string>): number {
+    const here = () => states.filter((state) => state.status === "active" && state.node === node.id);
+    let moves = 0;
+    const move = (state: State, label: string) => {
+      moves += 1;
+      go(state, label, now);
+    };
+    const config: Config = node.config;
+    if (node.type === "message") {
+      for (const state of here()) if (state.phase === "ready" && state.wake <= now) state.phase = "sending";
+      for (const state of here()) {
+        if (state.phase !== "sending") continue;
+        const visit = state.path.filter((id) => id === node.id).length;
+        const outcome = outcomeOf(state.enrollment, node.id, visit);
+        if (outcome && outcome.at <= now) move(state, outcome.label);
+      }
+      return moves;
+    }
+    if (node.type === "rate_limit") {
+      const apart = UNITS[config.per]! / config.most;
+      const waiting = here().filter(({ phase, wake }) => phase === "ready" && wake <= now);
+      waiting.sort((a, b) => a.wake - b.wake || (a.enrollment < b.enrollment ? -1 : 1));
+      const last = lastSlots.get(node.id);
+      const first = last === undefined ? now : Math.max(now, last + apart);
+      for (const [index, state] of waiting.entries()) {
+        state.phase = "waiting";
+        state.wake = first + index * apart;
+        lastSlots.set(node.id, state.wake);
+      }
+    }
+    if (node.type === "wait_until" && !looked.has(node.id)) {
+      looked.add(node.id);
+      for (const state of here()) if (state.wake > now && holds(state, config, now)) move(state, "yes");
+    }
+    for (const state of here()) {
+      const isDue = state.phase !== "sending" && state.wake <= now;
+      if (!isDue) continue;
+      switch (node.type) {
+        case "wait_until":
+          move(state, config.event && holds(state, config, now) ? "yes" : "timed_out");
+          break;
+        case "delay":
+          if (config.by === "date_field" && config.if_missing === "exit" && !state.custom.stay) {
+            moves += 1;
+            leave(state, "exited", "missing_date");
+          } else move(state, "next");
+          break;
+        case "branch": {
+          const branch = config.branches.find((one: Config) =>
+            one.conditions.every((rule: Config) => fits(state, rule, now)),
+          );
+          move(state, branch?.label ?? "otherwise");
+          break;
+        }
+        case "random_split":
+          move(state, drawn(journeyId, node, state.id));
+          break;
+        case "update_player":
+          change(state, config);
+          move(state, "next");
+          break;
+        default:
+          move(state, "next");
+      }
+    }
+    return moves;
+  }
+
+  for (const now of ticks) {
+    const looked = new Set<string>();
+    for (let moves = 1; moves > 0; ) {
+      moves = 0;
+      for (const id of order) moves += act(nodes.get(id)!, now, looked);
+    }
+  }
+  return states.map(({ id, status, reason, node, path, times }) => ({
+    id,
+    status,
+    reason,
+    node,
+    path,
+    times,
+  }));
+}
+
+function leave(state: State, status: string, reason: string): void {
+  state.status = status;
+  state.reason = reason;
+}
+
+function change(state: State, { tier, add_tags = [], remove_tags = [], custom = {} }: Config): void {
+  if (tier) state.tier = tier;
+  state.tags = [...state.tags.filter((tag) => ![...add_tags, ...remove_tags].includes(tag)), ...add_tags];
+  Object.assign(state.custom, custom);
+}
+
+/** A person comes to a node that makes people wait. */
+function arrive(state: State, { type, config }: { type: string; config: Config }, now: number): void {
+  if (type === "wait_until") {
+    state.phase = "waiting";
+    state.wake = now + config.timeout.amount * UNITS[config.timeout.unit]!;
+  }
+  if (type === "time_window") {
+    state.phase = "waiting";
+    const { date, minutes } = localOf(now, state.zone);
+    const to = config.to === "00:00" ? 24 * 60 : minutesOf(config.to);
+    const isOpen =
+      minutes >= minutesOf(config.from) &&
+      minutes < to &&
+      (config.weekdays ?? WEEKDAYS).includes(weekdayOf(date));
+    state.wake = isOpen ? now : nextLocal(now, config.from, config.weekdays, state.zone);
+  }
+  if (type === "delay") {
+    state.phase = "waiting";
+    if (config.by === "duration") state.wake = now + config.duration.amount * UNITS[config.duration.unit]!;
+    if (config.by === "local_time") state.wake = nextLocal(now, config.time, config.weekdays, state.zone);
+    if (config.by === "date_field" && state.custom.stay) {
+      const day = addDays(state.custom.stay, config.offset_days);
+      state.wake = Math.max(now, utcOf(day, "09:00", state.zone));
+    }
+  }
+}
+
+/** Whether a wait for an event or for conditions is over. */
+function holds(state: State, config: Config, now: number): boolean {
+  if (config.event) {
+    const { name, properties } = config.event;
+    return state.events.some(
+      (event) =>
+        event.name === name &&
+        event.at >= state.arrived &&
+        event.at < state.wake &&
+        event.at <= now &&
+        properties.every((rule: Config) => event.amount >= rule.value),
+    );
+  }
+  return config.conditions.every((rule: Config) => fits(state, rule, now));
+}
+
+function fits(state: State, { field, value }: Config, now: number): boolean {
+  switch (field) {
+    case "tier":
+      return state.tier === value;
+    case "tags":
+      return value.some((tag: string) => state.tags.includes(tag));
+    case "custom.points":
+      return state.custom.points !== undefined && state.custom.points >= value;
+    default: {
+      const { n, within_days } = value;
+      const visits = state.events.filter(
+        ({ name, at }) => name === "visit" && at <= now && at >= now - within_days * DAY,
+      );
+      return visits.length >= n;
+    }
+  }
+}
+
+function drawn(journeyId: string, { id, config }: RandomNode, playerId: string): string {
+  const { splits } = config as Config;
+  const bytes = Buffer.from(playerId.replaceAll("-", ""), "hex");
+  const hash = createHash("sha256").update(`${journeyId}|${id}|`).update(bytes).digest();
+  const share = (hash.readUInt16BE(0) / 65_536) * 100;
+  let below = 0;
+  for (const { label, percent } of splits) {
+    below += percent;
+    if (share < below) return label;
+  }
+  return splits.at(-1).label;
+}
+
+const minutesOf = (clock: string) => Number(clock.slice(0, 2)) * 60 + Number(clock.slice(3));
+const weekdayOf = (date: string) => WEEKDAYS[new Date(`${date}T00:00:00Z`).getUTCDay()]!;
+const addDays = (date: string, days: number) =>
+  new Date(Date.parse(`${date}T00:00:00Z`) + days * DAY).toISOString().slice(0, 10);
+
+/** The date, and the minutes since midnight with their fraction, that a clock shows. */
+function localOf(at: number, zone: string): { date: string; minutes: number } {
+  const local = new Date(at + offsetOf(at, zone)).toISOString();
+  return {
+    date: local.slice(0, 10),
+    minutes: minutesOf(local.slice(11, 16)) + Number(local.slice(17, 23)) / 60,
+  };
+}
+
+function nextLocal(now: number, clock: string, weekdays: string[] | undefined, zone: string): number {
+  const today = localOf(now, zone).date;
+  for (let days = 0; ; days += 1) {
+    const date = addDays(today, days);
+    const at = utcOf(date, clock, zone);
+    if (at > now && (weekdays ?? WEEKDAYS).includes(weekdayOf(date))) return at;
+  }
+}
+
+const formats = new Map<string, Intl.DateTimeFormat>();
+
+/** Milliseconds that a zone's clock is ahead of UTC. */
+function offsetOf(at: number, zone: string): number {
+  let format = formats.get(zone);
+  if (!format) {
+    format = new Intl.DateTimeFormat("en-US", { timeZone: zone, timeZoneName: "longOffset" });
+    formats.set(zone, format);
+  }
+  const name = format.formatToParts(at).find(({ type }) => type === "timeZoneName")!.value;
+  const [, sign, hours = "0", minutes = "0"] = /GMT(?:([+-])(\d{2}):(\d{2}))?/.exec(name)!;
+  return (sign === "-" ? -1 : 1) * (Number(hours) * HOUR + Number(minutes) * MINUTE);
+}
+
+/** The instant of a local time. A skipped time counts by the clock before the change, a repeated one by that after it. */
+function utcOf(date: string, clock: string, zone: string): number {
+  const local = Date.parse(`${date}T${clock}:00Z`);
+  const [before, after] = [offsetOf(local - DAY, zone), offsetOf(local + DAY, zone)];
+  if (before === after) return local - before;
+  const [early, late] = [local - Math.max(before, after), local - Math.min(before, after)];
+  const isChanged = (at: number) => offsetOf(at, zone) === after;
+  if (!isChanged(early) && !isChanged(late)) return local - before;
+  if (isChanged(early) && isChanged(late)) return local - after;
+  return after > before ? local - before : local - after;
+}
