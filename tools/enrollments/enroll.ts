@@ -34,12 +34,14 @@ export async function enroll(context: Context, entrants: Fragment, at?: string):
     from entrants x
       left join players p on p.property_id = ${own} and p.id = x.player_id and p.deleted_at is null
         and p.status not in ('erased', 'self_excluded', 'banned', 'deceased')
-      left join lateral (
-        select max(d.entry) as entries, max(d.ended_at) as ended_at, bool_or(d.status = 'active') as is_inside
-        from journey_enrollments d
-        where d.property_id = ${own} and d.journey_id = x.journey_id and d.player_id = x.player_id
-          and d.entry_key = x.entry_key
-      ) e on true`;
+      left join past e on e.journey_id = x.journey_id and e.player_id = x.player_id and e.entry_key = x.entry_key`;
+  // Read whole before the first row is written: a look for each entrant would pass over all rows written so far.
+  const past = sql`
+    select d.journey_id, d.player_id, d.entry_key, max(d.entry) as entries, max(d.ended_at) as ended_at,
+      bool_or(d.status = 'active') as is_inside
+    from entrants x join journey_enrollments d on d.property_id = ${own} and d.journey_id = x.journey_id
+      and d.player_id = x.player_id and d.entry_key = x.entry_key
+    group by d.journey_id, d.player_id, d.entry_key`;
   const entered = sql`
     insert into journey_enrollments (property_id, id, journey_id, version, player_id, entry_key, entry, node, context,
       path, path_at, entered_at, arrived_at, wake_at)
@@ -49,10 +51,11 @@ export async function enroll(context: Context, entrants: Fragment, at?: string):
     where not is_barred and not is_inside and not is_kept_out
     order by journey_id, player_id
     on conflict do nothing
-    returning journey_id`;
+    returning journey_id, player_id, entry_key`;
   const [counted] = await context.sql<[Entries & { wanted: number; journeys: string[] }]>`
     with ${join([
       cte("entrants", entrants, "materialized"),
+      cte("past", past, "materialized"),
       cte("judged", judged, "materialized"),
       cte("enrolled", entered),
       cte("ignored", ignoredCounts(context)),
@@ -73,16 +76,21 @@ export async function enroll(context: Context, entrants: Fragment, at?: string):
 /** Rows of `journey_counts` among which the writers of ignored entries divide, so that events do not queue up. */
 const SHARDS = 16;
 
-/** Counts those of `judged` whom the journey does not take, in rows without a node. */
+/**
+ * Counts those of `judged` whom the journey does not take, in rows without a node. Another transaction may have enrolled
+ * a person in the meantime.
+ */
 function ignoredCounts({ property, call }: Context): Fragment {
   const shard = createHash("sha256").update(call.requestId).digest()[0]! % SHARDS;
   return sql`
     insert into journey_counts (property_id, journey_id, version, from_node, edge, to_node, status, people)
     select ${property.id}::uuid, journey_id, version, '', edge, ${String(shard)}::text, 'ignored', people
     from (
-      select journey_id, version, case when is_inside then 'ignored_inside' else 'ignored_reentry' end as edge,
-        count(*) as people
-      from judged where not is_barred and (is_inside or is_kept_out) group by 1, 2, 3
+      select j.journey_id, j.version, case when j.is_kept_out and not j.is_inside then 'ignored_reentry'
+          else 'ignored_inside' end as edge, count(*) as people
+      from judged j left join enrolled n on n.journey_id = j.journey_id and n.player_id = j.player_id
+        and n.entry_key = j.entry_key
+      where not j.is_barred and n.journey_id is null group by 1, 2, 3
     ) c order by journey_id, version, edge
     on conflict (property_id, journey_id, version, from_node, edge, to_node, status)
       do update set people = journey_counts.people + excluded.people`;
