@@ -1,17 +1,55 @@
-import { defineConfig } from "vitest/config";
+import { globSync, readFileSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+import { defineConfig, type TestProjectInlineConfiguration } from "vitest/config";
+import { BaseSequencer, type TestSpecification } from "vitest/node";
+
+const root = fileURLToPath(new URL("..", import.meta.url));
+
+/** Files that replace how their process reaches the network: each runs in a process of its own. */
+const ALONE = globSync("tests/**/*.test.ts", { cwd: root }).filter((file) =>
+  readFileSync(`${root}${file}`, "utf8").includes('from "msw/node"'),
+);
+
+/** Tests that start clusters and services. Begun last, they would leave a processor idle at the end of the run. */
+const LONG = ["tests/faults/", "tests/db/embedded/", "tests/db/backup/", "tests/transports/start/"];
+
+class LongFirst extends BaseSequencer {
+  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
+    const sorted = await super.sort(files);
+    const isLong = ({ moduleId }: TestSpecification) =>
+      LONG.some((folder) => moduleId.startsWith(`${root}${folder}`));
+    return [...sorted.filter(isLong), ...sorted.filter((file) => !isLong(file))];
+  }
+}
+
+/** The others share their processes. To read all modules again for each file was half of the run's work. */
+const PROJECTS = [
+  { name: "together", include: ["tests/**/*.test.ts"], exclude: ALONE, isolate: false },
+  { name: "alone", include: ALONE, isolate: true },
+];
 
 export default defineConfig({
-  root: new URL("..", import.meta.url).pathname,
+  root,
   test: {
-    include: ["tests/**/*.test.ts"],
+    // Once for both projects: a project that extends this configuration would start a server of its own.
     globalSetup: ["tests/support/postgres.ts"],
-    pool: "forks",
-    maxWorkers: 2,
-    // A test that needs more has its own, with the reason.
-    testTimeout: 30_000,
-    hookTimeout: 30_000,
+    // For two processors: while one waits for the database, another works.
+    maxWorkers: 3,
+    sequence: { sequencer: LongFirst },
     // The run ends by judging its statements. A busy machine takes longer than 10 s, and vitest would leave it green.
     teardownTimeout: 120_000,
-    expect: { poll: { timeout: 20_000 } },
+    projects: PROJECTS.map(
+      (project): TestProjectInlineConfiguration => ({
+        root,
+        test: {
+          ...project,
+          pool: "forks",
+          // A test that needs more has its own, with the reason.
+          testTimeout: 30_000,
+          hookTimeout: 30_000,
+          expect: { poll: { timeout: 20_000 } },
+        },
+      }),
+    ),
   },
 });

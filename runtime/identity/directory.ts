@@ -48,7 +48,7 @@ export async function openDirectory(db: Database, log: Log) {
     for (const hear of listeners) hear();
   };
   let version = -1;
-  let clockOffset = 0;
+  const clock = openClock();
 
   const check = async () => {
     const startedAt = performance.now();
@@ -59,7 +59,7 @@ export async function openDirectory(db: Database, log: Log) {
     if (!row) return;
     if (row.version !== version) forget();
     version = row.version;
-    clockOffset = row.now - performance.now();
+    clock.heard(row.now, { askedAt: startedAt, answeredAt: performance.now() });
     memory.checkedAt(startedAt);
   };
   const flushUsed = async () => {
@@ -93,7 +93,7 @@ export async function openDirectory(db: Database, log: Log) {
       (await memory.recall("all properties", () => db.asSystem(loadPropertyIds)))?.ids ?? [],
     user: (id: string) => memory.recall(`u${id}`, () => db.asSystem((sql) => loadUser(sql, id))),
     /** The database's clock, in milliseconds since 1970. */
-    now: () => performance.now() + clockOffset,
+    now: clock.now,
     /** Records that a key was used; written in batches. */
     markUsed: (keyId: string) => void used.add(keyId),
     /**
@@ -110,6 +110,20 @@ export async function openDirectory(db: Database, log: Log) {
         log.warn({ err: error }, "the last uses of API keys are not written"),
       );
     },
+  };
+}
+
+/**
+ * The database's clock. An answer names a time between the question and its arrival, which a busy process sees late.
+ * So each answer only narrows the earlier estimate: alone it would set this clock back by its delay.
+ */
+function openClock() {
+  let offset = Number.NEGATIVE_INFINITY;
+  return {
+    heard: (now: number, { askedAt, answeredAt }: { askedAt: number; answeredAt: number }) => {
+      offset = Math.min(Math.max(offset, now - answeredAt), now - askedAt);
+    },
+    now: () => performance.now() + offset,
   };
 }
 

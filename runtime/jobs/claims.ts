@@ -66,6 +66,8 @@ export function openClaims(db: Database, log: Log, leaseMs: number) {
     },
     /** Whether reports about ended jobs are still on their way to the queue. */
     isOpen: () => held.size > 0 || completions.isOpen(),
+    /** Resolves when the queue has taken the reports about finished jobs. */
+    completed: completions.done,
   };
 }
 
@@ -99,9 +101,8 @@ function claimer(db: Database, leaseMs: number) {
 function openCompletions(db: Database, retry: Retry) {
   let waiting: ClaimedJob[] = [];
   let callbacks: (() => void)[] = [];
-  let completing = false;
+  let completing: Promise<void> | null = null;
   const completeAll = async () => {
-    completing = true;
     while (waiting.length > 0) {
       await setImmediate();
       const [jobs, done] = [waiting, callbacks];
@@ -109,15 +110,16 @@ function openCompletions(db: Database, retry: Retry) {
       await retry.untilDone(() => queue.complete(db, jobs));
       for (const call of done) call();
     }
-    completing = false;
+    completing = null;
   };
   return {
     add: (job: ClaimedJob, done?: () => void) => {
       waiting.push(job);
       if (done) callbacks.push(done);
-      if (!completing) void completeAll();
+      completing ??= completeAll();
     },
-    isOpen: () => completing,
+    isOpen: () => completing !== null,
+    done: async () => completing,
   };
 }
 

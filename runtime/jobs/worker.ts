@@ -233,7 +233,8 @@ async function stop(graceMs: number, claims: Claims, loop: Loop, log: Log): Prom
   if (rest.length > 0) {
     log.warn({ jobs: rest.map((job) => job.id) }, "stopping; unfinished jobs are given back to the queue");
   }
-  const released = Promise.all([claimed, back, claims.giveBack(rest)]).then(claims.releaseUnanswered);
+  const ended = Promise.all([claimed, back, claims.giveBack(rest), claims.completed()]);
+  const released = ended.then(claims.releaseUnanswered);
   const late = sleep(GIVING_BACK, undefined, { ref: false });
   await Promise.race([released.catch(claims.retry.failed), late]);
   claims.retry.close();

@@ -1,4 +1,4 @@
-import { mkdtemp, rm } from "node:fs/promises";
+import { mkdtemp, readFile, rm, statfs } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import postgres from "postgres";
@@ -15,7 +15,7 @@ const TEMPLATE = "marketing_template";
  */
 export default async function setup(project: TestProject) {
   const given = process.env.TEST_DATABASE_URL;
-  const folder = given ? null : await mkdtemp(join(tmpdir(), "marketing-"));
+  const folder = given ? null : await mkdtemp(join(await parentFolder(), "marketing-"));
   const embedded = folder ? await startKeeping(folder) : null;
   const server = given ?? embedded!.url;
   const admin = postgres(server, { max: 1, onnotice: () => {} });
@@ -35,6 +35,22 @@ export default async function setup(project: TestProject) {
     if (folder) await rm(folder, { recursive: true, force: true });
     if (verdict[0].status === "rejected") throw verdict[0].reason;
   };
+}
+
+const MEMORY = "/dev/shm";
+/** The server's log of changes alone grows to two. */
+const ROOM = 6 * 1024 ** 3;
+
+/**
+ * In memory, where there is room and programs may run: the server's own may be copied there. A clone of the template
+ * takes a third of the time that it takes on a disk.
+ */
+async function parentFolder(): Promise<string> {
+  const mounts = await readFile("/proc/self/mounts", "utf8").catch(() => "");
+  const memory = mounts.split("\n").find((line) => line.split(" ")[1] === MEMORY);
+  if (!memory || memory.includes("noexec")) return tmpdir();
+  const { bavail, bsize } = await statfs(MEMORY);
+  return bavail * bsize > ROOM ? MEMORY : tmpdir();
 }
 
 /** A server of our own that keeps the statements it runs. Its settings are read when it starts. */

@@ -32,7 +32,9 @@ export default tool({
   faults: ["invalid"],
   async handler(context, { from, to, text, messageId }) {
     const id = messageId ?? context.call.requestId;
-    const base = { eventId: id, at: new Date(context.now()).toISOString(), kind: "inbound" as const };
+    // The clock of the ledger: a text that follows a consent is later than that.
+    const [clock] = await context.sql<{ at: string }[]>`select to_json(now()) #>> '{}' as at`;
+    const base = { eventId: id, at: clock!.at, kind: "inbound" as const };
     const source = { provider: "manual", providerId: null };
     const inbound = await receiveInbound(context, { ...base, from, to, text }, source);
     context.audit({ entity: "inbound_messages", entityId: inbound?.id ?? null });

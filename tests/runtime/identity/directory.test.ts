@@ -106,3 +106,24 @@ test("a key that there is not is asked for again, so that it is there once it is
   expect(again).toBe(found);
   expect(directory.hasSeenKey(hash)).toBe(true);
 });
+
+test("an answer that a busy process reads late does not set the database's clock back", async () => {
+  const busy = { for: 0, seen: 0 };
+  const asSystem: Database["asSystem"] = async (work, options) => {
+    const answer = await connected.asSystem(work, options);
+    if (busy.for > 0) {
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, busy.for);
+      busy.seen++;
+    }
+    return answer;
+  };
+  const late = await openDirectory({ ...connected, asSystem, listen: async () => {} }, createLog("silent"));
+  busy.for = 1_000;
+  await expect.poll(() => busy.seen).toBeGreaterThan(0);
+  busy.for = 0;
+  const [clock] = await connected.asSystem(
+    (sql) => sql<{ now: number }[]>`select extract(epoch from clock_timestamp())::float8 * 1000 as now`,
+  );
+  expect(late.now()).toBeGreaterThan(clock!.now - 500);
+  await late.close();
+});

@@ -1,9 +1,11 @@
 import { randomUUID } from "node:crypto";
+import postgres from "postgres";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test, vi } from "vitest";
 import type { Database } from "#db/database.ts";
 import { claim, queueNotifier, reap } from "#runtime/jobs/queue.ts";
 import type { Worker } from "#runtime/jobs/worker.ts";
 import type { JobContext } from "#runtime/operation/job.ts";
+import { lockWaits, openTransaction } from "../../support/blocking.ts";
 import { openWorkers, testJob } from "./worker-processes.ts";
 
 let fixture: Awaited<ReturnType<typeof openWorkers>>;
@@ -273,6 +275,36 @@ test("a stopping worker finishes what runs, and gives back what does not end, un
   resolve();
   await promise;
   expect(await fixture.rows()).toHaveLength(4);
+});
+
+test("a stopping worker waits until the queue knows which jobs have ended, also when its patience is over", async () => {
+  const { promise, resolve } = gate();
+  const send = testJob("send", async ({ signal }, { n }) => {
+    if (n === 1) await new Promise((abort) => signal.addEventListener("abort", abort));
+    if (n === 2) await promise;
+  });
+  for (const n of [1, 2]) await fixture.put(send, n);
+  const worker = await start([send]);
+  const states = async () => (await fixture.rows()).map(({ state }) => state);
+  await vi.waitFor(async () => expect(await states()).toEqual(["running", "running"]), 20_000);
+  const admin = postgres(fixture.url, { max: 3 });
+  const hold = (n: number) =>
+    openTransaction(admin, (sql) => sql`select from queue where input ->> 'n' = ${String(n)} for update`);
+  const [finished, unfinished] = [await hold(1), await hold(2)];
+  const order: string[] = [];
+  const stopping = worker.stop({ graceMs: 50 }).then(() => order.push("stopped"));
+  // The report about the one job, and the other that is given back.
+  await lockWaits(admin, 2);
+  await unfinished();
+  await vi.waitFor(async () => expect(await states()).toEqual(["running", "ready"]), 20_000);
+  await fixture.rows();
+  order.push("the queue can be written");
+  await finished();
+  await stopping;
+  expect(order).toEqual(["the queue can be written", "stopped"]);
+  expect(await states()).toEqual(["ready"]);
+  resolve();
+  await admin.end();
 });
 
 test("the long jobs of one property leave a slot for another's", async () => {
