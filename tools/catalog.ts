@@ -156,7 +156,7 @@ export const CATALOG = catalog([
   {
     name: "campaigns",
     title: "Campaigns and templates",
-    keepApprovals,
+    afterShaping: keepApprovals,
     tables: [campaignSends, campaigns, templates],
     tools: [
       campaignStats,

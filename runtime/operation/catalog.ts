@@ -5,6 +5,8 @@ import type { Job } from "./job.ts";
 import type { Operation } from "./operation.ts";
 import type { Table } from "./table.ts";
 
+type Afterwards = NonNullable<Operation["afterwards"]>;
+
 /** One domain of the service; to agents it is a toolset. */
 export interface Domain {
   name: string;
@@ -13,7 +15,7 @@ export interface Domain {
   tables?: readonly Table[];
   jobs?: readonly Job<unknown>[];
   /** Runs behind each operation of the catalog that shapes messages. */
-  keepApprovals?: NonNullable<Operation["afterwards"]>;
+  afterShaping?: Afterwards;
 }
 
 export interface Catalog {
@@ -36,7 +38,10 @@ export function catalog(
   const tables = new Map<string, Table>();
   const jobs = new Map<string, Job<unknown>>();
   const names = new Set<string>();
-  const keepApprovals = domains.find((domain) => domain.keepApprovals)?.keepApprovals;
+  const hooks = domains.flatMap(({ afterShaping }) => afterShaping ?? []);
+  const afterwards: Afterwards = async (context, ids) => {
+    for (const hook of hooks) await hook(context, ids);
+  };
   for (const domain of domains) {
     once(names, "domain", domain.name);
     for (const table of domain.tables ?? []) add(tables, "table", table);
@@ -44,8 +49,8 @@ export function catalog(
     for (const operation of [...(domain.tables ?? []).flatMap(operationsOf), ...(domain.tools ?? [])]) {
       const old = deprecations.filter((one) => one.operation === operation.name);
       const known = old.length > 0 ? deprecated(operation, old) : operation;
-      const isKept = keepApprovals && operation.shapesMessages;
-      add(operations, "operation", isKept ? { ...known, afterwards: keepApprovals } : known);
+      const hasHooks = hooks.length > 0 && operation.shapesMessages;
+      add(operations, "operation", hasHooks ? { ...known, afterwards } : known);
       domainOf.set(operation.name, domain.name);
     }
   }

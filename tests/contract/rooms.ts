@@ -168,6 +168,7 @@ export const WIDE_ROOMS: Readonly<Record<string, readonly string[]>> = {
   "tools/journeys/publishing": [
     "entering.ts",
     "entrants.ts",
+    "entry-segments.ts",
     "people-inside.ts",
     "problems.ts",
     "publish.ts",

@@ -340,3 +340,25 @@ test("a rule that fails pauses the journey with its node; nobody moves, and nobo
     ["1/rest", "active"],
   ]);
 });
+
+test("validating warns of messages that come at an hour that is closed", async () => {
+  const { scenario } = clock;
+  await scenario.call("create_quiet_hours_rule", {
+    country: "US",
+    channel: ["email"],
+    open_local: "09:00",
+    close_local: "20:00",
+    action: "skip",
+  });
+  const night = { id: "night", type: "delay", config: { by: "local_time", time: "21:00" } };
+  const noon = { id: "noon", type: "delay", config: { by: "local_time", time: "12:00" } };
+  const { id } = await scenario.call("create_journey", {
+    name: "Late",
+    draft_definition: chain([night, message("late"), noon, message("early"), end]),
+  });
+  const { ok, warnings } = await scenario.call("validate_journey", about(id));
+  expect(ok).toBe(true);
+  expect(warnings).toEqual([
+    expect.objectContaining({ node: "late", message: expect.stringContaining("the message is not sent") }),
+  ]);
+});

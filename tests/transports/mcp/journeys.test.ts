@@ -102,6 +102,19 @@ test("resuming is confirmed with the people who go on; pausing is done at once",
   expect(preview).toContain('The journey \\"Win back\\" goes on now.');
 });
 
+test("another rule of the segment by which players enter is confirmed", async () => {
+  const {
+    body: [segment],
+  } = await service.request("GET", "/api/segments", { headers: { "X-Api-Key": key } });
+  const change = { id: segment.id, conditions: [{ field: "phone", operator: "is_set" }] };
+  const { data: preview } = await onceOverMcp(service, CATALOG.operations.get("update_segment")!, change, {
+    "X-Api-Key": key,
+  });
+  expect(JSON.stringify(preview)).toContain(
+    'This changes who enters the journey \\"Win back\\" from now on.',
+  );
+});
+
 test("a simulation asks nothing: it changes nothing", async () => {
   const { data } = await ask("simulate_journey", { playerIds, days: 2 });
   expect(data).toMatchObject({
