@@ -87,10 +87,12 @@ async function announce(context: Context, mark: Mark, before: readonly Before[])
   if (!opens) return;
   const opened = before.filter(({ seen, read }) => (mark === "seen" ? !seen : !read));
   const clicked = mark === "clicked" ? before : [];
-  await recordEngagement(context, [
-    ...opened.map(({ id }) => ({ kind: "opened" as const, sendId: id, machine: false, proved: true })),
-    ...clicked.map(({ id }) => ({ kind: "clicked" as const, sendId: id, machine: false, proved: true })),
-  ]);
+  if (context.property.tracking === "on") {
+    await recordEngagement(context, [
+      ...opened.map(({ id }) => ({ kind: "opened" as const, sendId: id, machine: false, proved: true })),
+      ...clicked.map(({ id }) => ({ kind: "clicked" as const, sendId: id, machine: false, proved: true })),
+    ]);
+  }
   if (mark === "seen") return;
   for (const { id, player_id, campaign_id, title, read } of before) {
     if (!read) context.emit("player.inbox_read", { id, player_id, campaign_id, title });

@@ -17,6 +17,7 @@ const NAMES = [
   "consent-and-compliance",
   "campaigns",
   "texts",
+  "inbox",
   "providers",
   "tracking",
   "agents",

@@ -273,7 +273,8 @@ describe("a stranger", () => {
     const { config, directory } = service.internals;
     const about = { propertyId: service.tenant.id, playerId: await newPlayer("slow") };
     const now = Math.floor(directory.now() / 1000);
-    const linkUntil = (until: number) => `${service.baseUrl}/inbox/${playerToken(config, "inbox", { ...about, until })}`;
+    const linkUntil = (until: number) =>
+      `${service.baseUrl}/inbox/${playerToken(config, "inbox", { ...about, until })}`;
     expect((await visit(linkUntil(now + 60))).status).toBe(200);
     expect((await visit(linkUntil(now - 1))).status).toBe(404);
   });

@@ -85,7 +85,10 @@ function pages({ speech: { say }, here }: PageVisit, more: boolean, { folder, pa
 }
 
 function teaserOf(body: string): string {
-  const line = body.replace(/\s+/g, " ").trim();
+  const line = body
+    .replace(/https?:\/\/\S+/g, "…")
+    .replace(/\s+/g, " ")
+    .trim();
   return line.length > TEASER_CHARACTERS
     ? `${line.slice(0, TEASER_CHARACTERS).toWellFormed().trimEnd()} …`
     : line;
