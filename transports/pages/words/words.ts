@@ -19,7 +19,7 @@ export interface Speech {
 /** The first of these that is a language of the pages: a tag, or an Accept-Language header. */
 export function speechOf(...wishes: readonly (string | null | undefined)[]): Speech {
   for (const wish of wishes) {
-    const language = tagsOf(wish ?? "").find((tag) => tag in WORDS);
+    const language = tagsOf(wish ?? "").find((tag) => Object.hasOwn(WORDS, tag));
     if (language) return speech(language as Language);
   }
   return speech("en");
