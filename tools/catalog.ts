@@ -60,6 +60,8 @@ import importPlayers from "./imports/import-players.job.ts";
 import listImportErrors from "./imports/list-import-errors.ts";
 import sweepImports from "./imports/sweep-imports.job.ts";
 import inboxMessages from "./inbox/inbox-messages.table.ts";
+import markInboxMessages from "./inbox/mark-inbox-messages.ts";
+import showInbox from "./inbox/show-inbox.ts";
 import { journeys } from "./journeys/domain.ts";
 import createApiKey from "./keys/create-api-key.ts";
 import listApiKeys from "./keys/list-api-keys.ts";
@@ -73,6 +75,8 @@ import forgetExpired from "./platform/forget-expired.job.ts";
 import listJobs from "./platform/list-jobs.ts";
 import releaseSending from "./platform/release-sending.ts";
 import retryJob from "./platform/retry-job.ts";
+import createPlayerLink from "./player-links/create-player-link.ts";
+import createSubjectToken from "./player-links/create-subject-token.ts";
 import exportPlayers from "./players/export-players.ts";
 import players from "./players/players.table.ts";
 import restorePlayer from "./players/restore-player.ts";
@@ -104,6 +108,8 @@ import resolveSmsReview from "./sms/resolve-sms-review.ts";
 import smsKeywords from "./sms/sms-keywords.table.ts";
 import sendSmsReply from "./sms-replies/send-sms-reply.job.ts";
 import templates from "./templates/templates.table.ts";
+import getPropertyTheme from "./themes/get-property-theme.ts";
+import setPropertyTheme from "./themes/set-property-theme.ts";
 import createUser from "./users/create-user.ts";
 import grantMembership from "./users/grant-membership.ts";
 import listUsers from "./users/list-users.ts";
@@ -190,7 +196,19 @@ export const CATALOG = catalog([
   },
   journeys,
   { name: "providers", title: "Message providers", tables: [messageProviders], jobs: [receiveNotices] },
-  { name: "inbox", title: "Branded inbox", tables: [inboxMessages] },
+  {
+    name: "inbox",
+    title: "Branded inbox and players' pages",
+    tables: [inboxMessages],
+    tools: [
+      createPlayerLink,
+      createSubjectToken,
+      getPropertyTheme,
+      markInboxMessages,
+      setPropertyTheme,
+      showInbox,
+    ],
+  },
   {
     name: "sms",
     title: "Inbound text messages",

@@ -66,6 +66,8 @@ create table campaigns (
   -- The start: before scheduled_at where the first players' clocks reach that time earlier.
   fires_at timestamptz,
   utm jsonb,
+  -- The parts of a message that only the branded inbox shows.
+  inbox jsonb,
   stats jsonb not null default '{}',
   -- The campaign's goal: an event of the player within some hours of the message.
   goal jsonb,

@@ -69,7 +69,6 @@ export const EVENT_NAMES = Object.entries(EVENTS).flatMap(([category, actions]) 
 /** Names whose events nothing emits yet. */
 const NOT_YET: ReadonlySet<string> = new Set([
   "player.merged",
-  "player.inbox_read",
   ...EVENTS.game.map((action) => `game.${action}`),
   "game.*",
 ]);

@@ -11,7 +11,7 @@ import { OPERATOR_NAMES } from "#tools/segments/rules/operators.ts";
 import { flagOf, GENERAL } from "#transports/cli/arguments.ts";
 import { guides } from "#transports/docs/guides.ts";
 import { openApi } from "#transports/openapi/document.ts";
-import { anchorOf } from "#transports/pages/guides.ts";
+import { anchorOf } from "#transports/pages/service/guides.ts";
 import { ROOT, textOf } from "../support/source-files.ts";
 
 const FOLDER = "transports/docs/guides/";

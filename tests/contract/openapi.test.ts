@@ -9,7 +9,8 @@ import type { AdmissionControl } from "#transports/http/admission.ts";
 import type { Health } from "#transports/http/health.ts";
 import type { McpFace } from "#transports/mcp/endpoint.ts";
 import { openApi } from "#transports/openapi/document.ts";
-import type { OpenCounter } from "#transports/pages/opens.ts";
+import type { Badges } from "#transports/pages/inbox/badges.ts";
+import type { OpenCounter } from "#transports/pages/message/opens.ts";
 import { undescribed } from "../support/openapi-check.ts";
 import { startService } from "../support/service.ts";
 
@@ -124,6 +125,7 @@ test("every route under /api is described, and nothing is described that is not 
   try {
     const app = createApp(service.internals, CATALOG, {} as AdmissionControl, {
       opens: {} as OpenCounter,
+      badges: {} as Badges,
       mcp: {} as McpFace,
       health: {} as Health,
     });

@@ -1,4 +1,5 @@
 import { randomBytes, randomUUID } from "node:crypto";
+import { DEFAULT_THEME } from "#tools/themes/theme.ts";
 import {
   type Admin,
   type Column,
@@ -58,6 +59,8 @@ export async function plantRows(admin: Admin, property: string): Promise<Planted
 const DOCUMENTS: Readonly<Record<string, object>> = {
   definition: { nodes: [], edges: [] },
   draft_definition: { nodes: [], edges: [] },
+  light: DEFAULT_THEME.light,
+  dark: DEFAULT_THEME.dark,
   reentry: { mode: "never", cooldown_hours: 0 },
 };
 

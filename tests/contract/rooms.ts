@@ -20,7 +20,7 @@ export const ROOMS: Readonly<Record<string, readonly string[]>> = {
   "tools/imports": ["create-import-job.ts", "upload.ts"],
   "tools/imports/job": ["choices.ts", "import-job.ts", "row-error.ts"],
   "tools/imports/write": ["batch.ts", "verdicts.ts"],
-  "tools/inbox": ["store-messages.ts"],
+  "tools/inbox": ["inbox.ts", "parts.ts", "store-messages.ts"],
   "tools/jobs": ["async-job.ts", "positions.ts", "versions.ts"],
   "tools/journeys/drawing": ["mermaid.ts", "picture.ts", "svg.ts"],
   "tools/journeys/recipes": ["recipes.ts"],
@@ -28,6 +28,7 @@ export const ROOMS: Readonly<Record<string, readonly string[]>> = {
   "tools/journeys/simulation": ["answer.ts", "assumptions.ts", "simulate.ts"],
   "tools/journeys/steps": ["step.ts"],
   "tools/mailbox": ["platform-mail.ts", "store-messages.ts"],
+  "tools/player-links": ["links.ts", "visitor.ts"],
   "tools/players": ["players.table.ts", "rules.ts"],
   "tools/preferences": ["links.ts", "preferences.ts", "unsubscribe.ts"],
   "tools/privacy/traces": ["all.ts", "person.ts", "trace.ts"],
@@ -38,6 +39,7 @@ export const ROOMS: Readonly<Record<string, readonly string[]>> = {
   "tools/templates": ["channels.ts"],
   "tools/templates/mjml": ["render.ts"],
   "tools/templates/rendering": ["email-template.ts", "liquid.ts", "player-fields.ts"],
+  "tools/themes": ["theme.ts"],
   "tools/users": ["user.ts"],
   "transports/app": ["app.ts"],
   "transports/cli": ["run.ts"],
@@ -49,7 +51,11 @@ export const ROOMS: Readonly<Record<string, readonly string[]>> = {
   "transports/mcp/resources": ["prompts.ts", "resources.ts"],
   "transports/mcp/subscriptions": ["streams.ts", "tasks.ts", "watch.ts"],
   "transports/openapi": ["document.ts"],
-  "transports/pages": ["opens.ts", "pages.ts"],
+  "transports/pages": ["pages.ts"],
+  "transports/pages/inbox": ["badges.ts", "inbox.ts"],
+  "transports/pages/service": ["api-reference.ts", "guides.ts", "password-reset.ts"],
+  "transports/pages/player": ["player-link.ts", "visit.ts"],
+  "transports/pages/words": ["en.ts", "words.ts"],
 };
 
 /** Rooms that need more. */
@@ -201,4 +207,6 @@ export const WIDE_ROOMS: Readonly<Record<string, readonly string[]>> = {
   ],
   "transports/rest": ["file-links.ts", "job-rows.ts", "prefer-header.ts", "routes.ts", "upload.ts"],
   "transports/start": ["address.ts", "report.ts", "serve.ts", "service.ts", "stored-database.ts"],
+  "transports/pages/frame": ["assets.ts", "form.ts", "page.ts", "player-page.ts", "theme.ts"],
+  "transports/pages/message": ["opens.ts", "preferences.ts", "tracking.ts", "unsubscribe.ts"],
 };

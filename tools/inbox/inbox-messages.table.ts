@@ -2,6 +2,8 @@ import { z } from "zod";
 import { readable, timestamp } from "#runtime/operation/columns.ts";
 import { table } from "#runtime/operation/table.ts";
 
+const moment = (meaning: string) => readable(timestamp().nullable().describe(meaning));
+
 export default table({
   name: "inbox_messages",
   noun: "inbox_message",
@@ -11,8 +13,23 @@ export default table({
   columns: {
     player_id: readable(z.uuid()),
     campaign_id: readable(z.uuid().nullable()),
+    journey_id: readable(z.uuid().nullable()),
     title: readable(z.string()),
     body: readable(z.string()),
+    category: readable(z.string().nullable()),
+    image_url: readable(z.string().nullable()),
+    cta_label: readable(z.string().nullable()),
+    cta_url: readable(z.string().nullable()),
+    priority: readable(z.int()),
+    offer: readable(
+      z.record(z.string(), z.unknown()).nullable().describe("Its type, value, code and expires_at"),
+    ),
+    pinned: readable(z.boolean()),
     delivered_at: readable(timestamp()),
+    seen_at: moment("The player had it in view for a second"),
+    read_at: moment("The player opened it"),
+    clicked_at: moment("The player followed its button"),
+    archived_at: moment("The player put it away"),
+    expires_at: moment("The inbox shows it no longer"),
   },
 });

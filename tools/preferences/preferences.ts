@@ -1,6 +1,6 @@
 import { z } from "zod";
-import { identifier, join } from "#db/sql.ts";
-import { one } from "#runtime/faults.ts";
+import { type Fragment, sql as fragment, identifier, join } from "#db/sql.ts";
+import { invalid, one } from "#runtime/faults.ts";
 import type { Tenant } from "#runtime/operation/context.ts";
 import { CHANNELS, type Channel } from "#tools/compliance/channels.ts";
 import { gateReasons } from "#tools/compliance/gate.ts";
@@ -31,20 +31,38 @@ export interface RecipientPreferences {
 // The suppressions that the player requested, and may lift.
 const WISHES = ["no_consent", "consent_expired", "suppressed"];
 
+/** The holder of a link: the recipient of a send, or a player. */
+export type Holder = { sendId: string } | { playerId: string };
+
+/** The holder that an input names. Throws `invalid` unless it names one. */
+export function holderOf({
+  sendId,
+  playerId,
+}: {
+  sendId?: string | undefined;
+  playerId?: string | undefined;
+}): Holder {
+  if (sendId !== undefined && playerId === undefined) return { sendId };
+  if (playerId !== undefined && sendId === undefined) return { playerId };
+  throw invalid("sendId", "give sendId or playerId, and not both");
+}
+
 /**
  * Says for each channel of the recipient's addresses whether the gate lets messages pass now. Without a player, it is
  * the send's channel alone: on while another player has the address and has not refused. Throws `not_found`.
  */
-export async function preferencesOf(context: Tenant, sendId: string): Promise<RecipientPreferences> {
-  const send = await findSend(context, sendId);
+export async function preferencesOf(context: Tenant, holder: Holder): Promise<RecipientPreferences> {
+  const send =
+    "sendId" in holder ? await findSend(context, holder.sendId) : await findPlayer(context, holder.playerId);
   if (send.player_id === null) {
     return {
       player_id: null,
       proved: null,
-      preferences: [{ channel: send.sent_by, on: send.passed_on, can_turn_on: false }],
+      preferences: [{ channel: send.sent_by!, on: send.passed_on, can_turn_on: false }],
     };
   }
-  const proved = send.is_theirs && send.sent_by in CONSENT_TEXTS ? send.sent_by : null;
+  const proved =
+    send.is_theirs && send.sent_by !== null && send.sent_by in CONSENT_TEXTS ? send.sent_by : null;
   const known = {
     email: send.email_known,
     sms: send.phone_known,
@@ -65,7 +83,8 @@ export async function preferencesOf(context: Tenant, sendId: string): Promise<Re
 
 /** A send with its player, and the gate's reasons by channel. */
 interface SendRow extends Record<Channel, string[] | null> {
-  sent_by: Channel;
+  /** Null for a player who came by no message. */
+  sent_by: Channel | null;
   /** Another player has the address now, and has not refused. */
   passed_on: boolean;
   player_id: string | null;
@@ -78,9 +97,6 @@ interface SendRow extends Record<Channel, string[] | null> {
 }
 
 async function findSend({ sql, property }: Tenant, sendId: string): Promise<SendRow> {
-  const gates = CHANNELS.map(
-    (channel) => sql`, ${gateReasons({ property, channel })} as ${identifier(channel)}`,
-  );
   const sends = await sql<SendRow[]>`
     select s.channel as sent_by,
       exists (select 1 from players h where h.property_id = ${property.id} and h.email_hash = s.address_hash
@@ -92,10 +108,29 @@ async function findSend({ sql, property }: Tenant, sendId: string): Promise<Send
         and x.reason not in ('unsubscribed', 'stop_keyword') and x.channel in (s.channel, 'all')
         and (x.address_hash = s.address_hash
           or x.player_id = p.id and x.reason not in ('hard_bounce', 'soft_bounce_limit', 'invalid'))) as is_barred
-      ${join(gates, "")}
+      ${gatesOf(property)}
     from campaign_sends s
     left join players p on p.property_id = ${property.id} and p.id = s.player_id and p.deleted_at is null
       and p.status <> 'erased'
     where s.property_id = ${property.id} and s.id = ${sendId}`;
   return one(sends, "campaign send", sendId);
+}
+
+/** A player's own link proves no address, so it turns nothing on. */
+async function findPlayer({ sql, property }: Tenant, playerId: string): Promise<SendRow> {
+  const players = await sql<SendRow[]>`
+    select null as sent_by, false as passed_on, p.id as player_id, p.email is not null as email_known,
+      p.phone is not null as phone_known, coalesce(p.consents ? 'push', false) as push_known, null as is_theirs,
+      false as is_barred ${gatesOf(property)}
+    from players p
+    where p.property_id = ${property.id} and p.id = ${playerId} and p.deleted_at is null and p.status <> 'erased'`;
+  return one(players, "player", playerId);
+}
+
+/** The gate's reasons of each channel, over `players p`. */
+function gatesOf(property: Tenant["property"]): Fragment {
+  const gates = CHANNELS.map(
+    (channel) => fragment`, ${gateReasons({ property, channel })} as ${identifier(channel)}`,
+  );
+  return join(gates, "");
 }

@@ -9,6 +9,8 @@ import { revoke } from "#tools/consent/revoke.ts";
 import {
   CONSENT_TEXTS,
   CONSENT_VERSION,
+  type Holder,
+  holderOf,
   Preference,
   preferencesOf,
   type RecipientPreferences,
@@ -29,30 +31,36 @@ export default tool({
   name: "save_preferences",
   title: "Save a recipient's preferences",
   description:
-    "Turns channels off for the recipient of one message, or on again by a link that was sent to that very address. Off is always allowed. Safe to repeat.",
+    "Turns channels off for the recipient of one message or for one player, or on again by a link that was sent to that very address. Off is always allowed. Safe to repeat.",
   scope: "write",
   effect: "change",
   asks: true,
   access: "operator",
   input: {
-    sendId: z.uuid().describe("From list_campaign_sends"),
+    sendId: z.uuid().optional().describe("From list_campaign_sends"),
+    playerId: z.uuid().optional().describe("Or a player, from list_players; this turns nothing on"),
     off: channels.describe("Revokes consent, suppresses the address and cancels open sends"),
     on: channels.describe("The player agrees anew to the text that the page shows"),
   },
   output: z.object({ preferences: z.array(Preference) }),
-  faults: ["not_found", "conflict", "rate_limited"],
-  async handler(context, { sendId, off, on }) {
+  faults: ["invalid", "not_found", "conflict", "rate_limited"],
+  async handler(context, { off, on, ...input }) {
     const player = asPlayer(context);
-    const before = await preferencesOf(context, sendId);
+    const holder = holderOf(input);
+    const before = await preferencesOf(context, holder);
     const consents = on.filter((channel) => !off.includes(channel));
     if (consents.length > 0) {
       const sentence = `This writes a consent in the name of a message's recipient: ${consents.join(", ")}. Only the person themselves can give it.`;
       context.ask?.({ sentences: () => [sentence] });
     }
-    for (const channel of new Set(off)) await turnOff(player, sendId, before, channel);
+    for (const channel of new Set(off)) await turnOff(player, holder, before, channel);
     for (const channel of new Set(consents)) await turnOn(player, before, channel);
-    context.audit({ entity: "campaign_sends", entityId: sendId, diff: { off, on } });
-    const { preferences } = await preferencesOf(context, sendId);
+    const subject =
+      "sendId" in holder
+        ? { entity: "campaign_sends", entityId: holder.sendId }
+        : { entity: "players", entityId: holder.playerId };
+    context.audit({ ...subject, diff: { off, on } });
+    const { preferences } = await preferencesOf(context, holder);
     return { preferences };
   },
 });
@@ -64,12 +72,13 @@ function asPlayer(context: Context): Context {
 
 async function turnOff(
   context: Context,
-  sendId: string,
+  holder: Holder,
   recipient: RecipientPreferences,
   channel: Channel,
 ): Promise<void> {
   // By the address, for every player who has it.
-  if (channel === "email") await unsubscribe(context, { sendId, method: SOURCE });
+  if (channel === "email" && "sendId" in holder)
+    await unsubscribe(context, { sendId: holder.sendId, method: SOURCE });
   else if (recipient.player_id !== null)
     await revoke(context, {
       playerId: recipient.player_id,

@@ -9,6 +9,8 @@ export interface Engagement {
   sendId: string;
   /** Its request showed that it came from a machine. */
   machine: boolean;
+  /** A person did it, however soon after the message: the inbox is no mail that filters open. */
+  proved?: boolean;
   /** The clicked link, if it is one of ours. */
   linkId?: string | undefined;
   /** ISO time. Default: now. */
@@ -162,22 +164,29 @@ async function recordLinks({ sql, property }: Tenant, linked: Engagement[]): Pro
     where c.property_id = ${property.id} and c.send_id = f.send_id and c.link_id = f.link_id`;
 }
 
-function asRow({ sendId, linkId, machine, at, times = 1 }: Engagement) {
-  return { send_id: sendId, link_id: linkId ?? null, machine, at: at ?? null, times };
+function asRow({ sendId, linkId, machine, proved, at, times = 1 }: Engagement) {
+  return {
+    send_id: sendId,
+    link_id: linkId ?? null,
+    machine,
+    proved: proved ?? false,
+    at: at ?? null,
+    times,
+  };
 }
 
 /** `hit`: the engagements as rows. */
 function hits(engagements: Engagement[]): Fragment {
   const rows = sql`
-    select send_id, link_id, machine, coalesce(at, now()) as at, times
+    select send_id, link_id, machine, proved, coalesce(at, now()) as at, times
     from json_to_recordset(${engagements.map(asRow)}::json)
-      as h(send_id uuid, link_id uuid, machine boolean, at timestamptz, times int)`;
+      as h(send_id uuid, link_id uuid, machine boolean, proved boolean, at timestamptz, times int)`;
   return cte("hit", rows, "materialized");
 }
 
 /** Over `hit h` and `campaign_sends s`. */
-const BY_PERSON = sql`not h.machine and h.at > coalesce(s.sent_at, s.claimed_at, s.created_at)
-  + make_interval(secs => ${TOO_SOON_SECONDS})`;
+const BY_PERSON = sql`(h.proved or not h.machine and h.at > coalesce(s.sent_at, s.claimed_at, s.created_at)
+  + make_interval(secs => ${TOO_SOON_SECONDS}))`;
 
 function emitFirsts({ emit }: Context, kind: Engagement["kind"], firsts: First[]): void {
   for (const { first, first_human, at, ...send } of firsts) {

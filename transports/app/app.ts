@@ -10,7 +10,8 @@ import { admitted, type Http } from "#transports/http/handlers.ts";
 import { type Health, mountHealth } from "#transports/http/health.ts";
 import type { McpFace } from "#transports/mcp/endpoint.ts";
 import { PATH } from "#transports/mcp/identity.ts";
-import type { OpenCounter } from "#transports/pages/opens.ts";
+import type { Badges } from "#transports/pages/inbox/badges.ts";
+import type { OpenCounter } from "#transports/pages/message/opens.ts";
 import { mountPages } from "#transports/pages/pages.ts";
 import { mountFileLinks } from "#transports/rest/file-links.ts";
 import { mountJobRows } from "#transports/rest/job-rows.ts";
@@ -24,7 +25,7 @@ export function createApp(
   service: Service,
   catalog: Catalog,
   control: AdmissionControl,
-  { opens, mcp, health }: { opens: OpenCounter; mcp: McpFace; health: Health },
+  { opens, badges, mcp, health }: { opens: OpenCounter; badges: Badges; mcp: McpFace; health: Health },
 ): Http {
   // A path with a slash behind it is the same path.
   const app: Http = new Hono({ strict: false });
@@ -45,7 +46,7 @@ export function createApp(
     }),
   );
   mountDiscovery(app, control, service, catalog);
-  mountPages({ app, control, service, catalog }, opens);
+  mountPages({ app, control, service, catalog }, { opens, badges });
   app.notFound(admitted(control, async ({ c }) => refuseUnknown(app, c.req.path)));
   app.onError(async (error, c) => {
     const { frame } = await admit(control, c.env.incoming);

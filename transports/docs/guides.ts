@@ -18,6 +18,7 @@ const NAMES = [
   "campaigns",
   "texts",
   "journeys",
+  "inbox",
   "providers",
   "tracking",
   "agents",

@@ -15,6 +15,8 @@ function chosen(propertyId: string): Record<string, Fragment> {
     campaigns: sql`campaigns where channel = 'email' and status = 'draft'`,
     "sms campaigns": sql`campaigns where channel = 'sms' and status = 'draft'`,
     journey_enrollments: sql`journey_enrollments where status = 'active'`,
+    "inbox readers": sql`players where id = (
+      select player_id from inbox_messages where property_id = ${propertyId}::uuid order by id limit 1)`,
     "static segments": sql`segments where type = 'static'`,
   };
 }

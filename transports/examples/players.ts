@@ -82,4 +82,13 @@ export const PLAYER_EXAMPLES = {
   data_export: { playerId: player },
   data_deletion: { playerId: player, reason: "The player asked for it", dry_run: true },
   set_legal_hold: { playerId: player, legalHold: true, reason: "Case 2026-114" },
+  create_player_link: { playerId: player, to: "inbox", ttl: 86_400 },
+  create_subject_token: { playerId: player, to: "inbox" },
+  show_inbox: { playerId: exampleId("inbox readers") },
+  mark_inbox_messages: {
+    playerId: exampleId("inbox readers"),
+    ids: [exampleId("inbox_messages")],
+    mark: "seen",
+  },
+  set_property_theme: { name: "River Casino", light: { brand: "#0b4f8a" }, dark: { brand: "#7cc0ff" } },
 };

@@ -1,31 +1,42 @@
-import { mountApiReference } from "./api-reference.ts";
-import { mountGuides } from "./guides.ts";
-import type { Mounting } from "./message-link.ts";
-import type { OpenCounter } from "./opens.ts";
-import { page } from "./page.ts";
-import { mountPasswordReset } from "./password-reset.ts";
-import { mountPreferences } from "./preferences.ts";
-import { mountTracking } from "./tracking.ts";
-import { mountUnsubscribe } from "./unsubscribe.ts";
+import { html } from "hono/html";
+import { mountAssets } from "./frame/assets.ts";
+import { servicePage } from "./frame/page.ts";
+import { mountThemes } from "./frame/theme.ts";
+import type { Badges } from "./inbox/badges.ts";
+import { mountInbox } from "./inbox/inbox.ts";
+import type { OpenCounter } from "./message/opens.ts";
+import { mountPreferences } from "./message/preferences.ts";
+import { mountTracking } from "./message/tracking.ts";
+import { mountUnsubscribe } from "./message/unsubscribe.ts";
+import type { Mounting } from "./player/visit.ts";
+import { mountApiReference } from "./service/api-reference.ts";
+import { mountGuides } from "./service/guides.ts";
+import { mountPasswordReset } from "./service/password-reset.ts";
 
-/** Mounts all pages: behind the links of messages, for accounts, and for readers of the documentation. */
-export function mountPages(mounting: Mounting, opens: OpenCounter): void {
-  const { app } = mounting;
+/** Mounts all pages: of players, behind the links of messages, for accounts, and for readers of the documentation. */
+export function mountPages(
+  mounting: Mounting,
+  { opens, badges }: { opens: OpenCounter; badges: Badges },
+): void {
+  const { app, service } = mounting;
+  mountAssets(app);
+  mountThemes(app, service);
   mountUnsubscribe(mounting);
   mountPreferences(mounting);
   mountTracking(mounting, opens);
+  mountInbox(mounting, badges);
   mountPasswordReset(mounting);
   mountGuides(app);
   mountApiReference(app);
   app.get("/", homePage);
 }
 
-function homePage(): Response {
-  return page(
-    "Player Marketing Service",
-    `<p class="from">Player Marketing Service</p><h1>It runs</h1>
-<p>AI agents connect by MCP at <b>/api/mcp</b>, programs by REST under <b>/api</b>, with the API key that the first start printed.</p>
+function homePage(): Promise<Response> {
+  return servicePage({
+    title: "Player Marketing Service",
+    heading: "It runs",
+    content: html`<p>AI agents connect by MCP at <b>/api/mcp</b>, programs by REST under <b>/api</b>, with the API key that the first start printed.</p>
 <p><a href="/docs">Guides</a><br><a href="/docs/api">API reference, with requests to try</a><br><a href="/api/openapi.json">OpenAPI description</a><br><a href="/llms.txt">The operations in plain text</a><br><a href="/.well-known/mcp.json">MCP discovery</a></p>
 <p class="soft">The README leads to the first campaign in five minutes.</p>`,
-  );
+  });
 }

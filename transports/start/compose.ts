@@ -16,7 +16,8 @@ import type { ConnectionLimits } from "#transports/http/connections.ts";
 import { listenHealth, openHealth } from "#transports/http/health.ts";
 import { type Listening, listen } from "#transports/http/server.ts";
 import { mcpFace } from "#transports/mcp/endpoint.ts";
-import { openCounter } from "#transports/pages/opens.ts";
+import { openBadges } from "#transports/pages/inbox/badges.ts";
+import { openCounter } from "#transports/pages/message/opens.ts";
 import { type OpenedService, openService } from "./service.ts";
 
 export interface Running {
@@ -59,10 +60,11 @@ export async function compose(options: {
     trustProxy: config.trustProxy,
   };
   const opens = openCounter(service);
+  const badges = openBadges(service);
   const mcp = config.role === "worker" ? null : face(service, catalog);
   watchProcess();
   const health = openHealth({ db, config, worker: background?.worker ?? null, log });
-  const app = mcp && createApp(service, catalog, control, { opens, mcp, health });
+  const app = mcp && createApp(service, catalog, control, { opens, badges, mcp, health });
   const { metricsPort } = config;
   const healthListening = metricsPort === null ? null : await listenHealth(health, config.host, metricsPort);
   const listening = app && (await listen(app, control, config.host, config.port, options.connections));
@@ -76,6 +78,7 @@ export async function compose(options: {
     stop: async () => {
       // The server waits for open connections, so the streams of MCP close first.
       await mcp?.close();
+      badges.close();
       await listening?.close();
       await opens.close();
       await background?.stop();

@@ -3,6 +3,7 @@ import { invoke } from "#runtime/funnel/invoke.ts";
 import type { Service } from "#runtime/funnel/service.ts";
 import type { Catalog } from "#runtime/operation/catalog.ts";
 import type { Call } from "#runtime/operation/context.ts";
+import { fillInboxes, inboxUrl, type Run } from "./demo-inbox.ts";
 import { demoPlayers } from "./demo-players.ts";
 
 const SLUG = "demo";
@@ -17,6 +18,8 @@ export interface Demo {
   /** Null after it was shown. */
   apiKey: string | null;
   admin: { email: string; password: string | null };
+  /** The inbox of a player; null where no player has a message. */
+  inboxUrl: string | null;
 }
 
 /**
@@ -35,7 +38,7 @@ export async function prepareDemo(
   );
   if (!found) return createDemo(service, catalog, idle);
   if (found.slug !== SLUG) return null;
-  if (found.finished) return findDemo(service, found);
+  if (found.finished) return findDemo(service, catalog, found);
   await service.db.asSystem(async (sql) => {
     const [slug, name] = [`${SLUG}-${found.id}`, `${found.name} (interrupted)`];
     await sql`update properties set slug = ${slug}, name = ${name} where id = ${found.id}`;
@@ -52,7 +55,11 @@ interface FoundProperty {
   finished: boolean;
 }
 
-async function findDemo(service: Service, property: { id: string; name: string }): Promise<Demo> {
+async function findDemo(
+  service: Service,
+  catalog: Catalog,
+  property: { id: string; name: string },
+): Promise<Demo> {
   const [campaign] = await service.db.asProperty(
     property.id,
     (sql) => sql<{ id: string; status: string }[]>`
@@ -65,6 +72,7 @@ async function findDemo(service: Service, property: { id: string; name: string }
     campaignId: campaign?.status === "draft" ? campaign.id : null,
     apiKey: null,
     admin: { email: ADMIN, password: null },
+    inboxUrl: await inboxUrl(service, property.id, runner(service, catalog, property.id)),
   };
 }
 
@@ -76,8 +84,6 @@ async function countPlayers({ db }: Service, propertyId: string): Promise<number
   );
   return row!.players;
 }
-
-type Run = (name: string, input: object) => Promise<Record<string, unknown>>;
 
 async function createDemo(service: Service, catalog: Catalog, idle: () => Promise<void>): Promise<Demo> {
   const run = runner(service, catalog);
@@ -105,6 +111,8 @@ async function createDemo(service: Service, catalog: Catalog, idle: () => Promis
   await blockSome(service, property.id, inProperty);
   const campaignId = await createCampaigns(inProperty);
   await createJourney(service, property.id, inProperty);
+  await fillInboxes(property.id, inProperty);
+  await idle();
   const password = randomBytes(12).toString("base64url");
   const admin = (await run("create_user", {
     email: ADMIN,
@@ -122,6 +130,7 @@ async function createDemo(service: Service, catalog: Catalog, idle: () => Promis
     campaignId,
     apiKey: String(key.api_key),
     admin: { email: ADMIN, password },
+    inboxUrl: await inboxUrl(service, property.id, inProperty),
   };
 }
 

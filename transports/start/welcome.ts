@@ -60,6 +60,7 @@ function sayDemo(baseUrl: string, demo: Demo): void {
     say("  API key    shown at the first start. Make another one:");
     say("             npm run -s tool -- create-api-key --property demo --name mine --json");
   }
+  if (demo.inboxUrl) say(`  Inbox      ${demo.inboxUrl}   (a player's, for 30 days)`);
   say("");
   say("  Try it:");
   say(`    curl -H 'X-Api-Key: ${key}' '${baseUrl}/api/players?limit=3&order=adt.desc.nullslast'`);

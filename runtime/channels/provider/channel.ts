@@ -33,6 +33,8 @@ export interface InboxMessage {
   to: string;
   title: string;
   text: string;
+  /** Its further columns as the inbox stores them, such as the offer. */
+  parts?: object;
 }
 
 /** The channels of messages, and the message type of each. */

@@ -58,6 +58,7 @@ function input(operation: Operation, place: Place): Record<string, unknown> {
     list_platform_audit_logs: { limit: 5 },
     revoke_api_key: { key_id: place.key },
     revoke_membership: { user_id: place.user },
+    set_property_theme: { name: "Another name" },
     update_property: { name: "Another name" },
     update_user: { user_id: place.user, name: "Ann" },
   };

@@ -35,6 +35,7 @@ export function masked(said: Said): Said {
       '"$1":"<who>"',
     )
     .replace(/\/uploads\/[\w-]+/g, "/uploads/<token>")
+    .replace(/"etag":"[\w-]{22}"/g, '"etag":"<hash>"')
     .replace(/whsec_[\w+/=-]+/g, "<secret>")
     .replace(/\b[0-9a-f]{64}\b/g, "<hash>")
     .replace(/\b[0-9a-f]{12}\.example\b/g, "<host>")

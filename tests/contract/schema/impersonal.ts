@@ -23,6 +23,7 @@ export const IMPERSONAL: Readonly<Record<string, string>> = {
   platform_messages: "Mail to staff, kept for a day",
   installation: "Which database this is, and whether it may send",
   properties: "The operator's settings",
+  property_theme: "The look of the pages",
   provider_notices: "A vendor's own ids",
   provider_usage: "Counts",
   quiet_hours_rules: "The operator's rules",

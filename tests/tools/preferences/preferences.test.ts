@@ -168,7 +168,7 @@ describe("the preference page", () => {
   test("shows what the player gets by each channel, in the property's name", async () => {
     const { status, html } = await visit(preferences);
     expect(status).toBe(200);
-    expect(html).toContain("Lucky &#60;Star&#62;");
+    expect(html).toContain("Lucky &lt;Star&gt;");
     expect(shown(html)).toEqual({ sms: "on", email: "on", voice: "fixed" });
     expect((await visit(`${preferences.slice(0, -2)}AA`)).status).toBe(404);
   });
@@ -209,7 +209,7 @@ describe("the preference page", () => {
       actor_type: "player",
       consent_version: "preference-page-1",
     });
-    expect(html).toContain(granted!.consent_text.replace("<", "&#60;").replace(">", "&#62;"));
+    expect(html).toContain(granted!.consent_text.replace("<", "&lt;").replace(">", "&gt;"));
   });
 
   test("takes an old page that is sent again for no new consent", async () => {

@@ -20,7 +20,6 @@ export const REFUSED: Readonly<Record<string, [number, string]>> = {
   pause_campaign: [409, "as to cancel"],
   resume_campaign: [409, "as to cancel"],
   unschedule_campaign: [409, "as to cancel"],
-  get_inbox_message: [404, "the demo has no campaign for the inbox"],
   delete_journey: [409, "the demo's journey is published"],
   delete_journey_matching: [409, "the demo's journey is published"],
   delete_import_job: [409, "the demo's import has ended"],

@@ -21,6 +21,7 @@ export const APPROVED_COLUMNS = {
     body_text: "the text",
     template_id: "the template",
     utm: "the parameters of its links",
+    inbox: "the offer and the button in the inbox",
   },
   audience: {
     segment_id: "the segment",

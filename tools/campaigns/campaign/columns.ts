@@ -8,6 +8,7 @@ import {
   writable,
 } from "#runtime/operation/columns.ts";
 import { Approval, Prints } from "#tools/approvals/approval.ts";
+import { InboxParts } from "#tools/inbox/parts.ts";
 import { Condition } from "#tools/segments/rules/compile.ts";
 import { MESSAGE_CHANNELS } from "#tools/templates/channels.ts";
 import { Utm } from "#tools/tracking/utm.ts";
@@ -163,6 +164,11 @@ export const columns = {
       .describe(
         "Added to every link of the HTML: source becomes utm_source. Parameters that a link already has stay",
       ),
+  ),
+  inbox: content(
+    InboxParts.nullable()
+      .optional()
+      .describe("Of a message in the branded inbox: category, button, offer with code and expiry, pin"),
   ),
   goal: setting(Goal.nullable().optional().describe("Recipients who reach it are counted as converted"), {
     checks: ["test"],

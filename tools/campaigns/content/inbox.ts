@@ -1,3 +1,4 @@
+import { compileParts, problemsOf } from "#tools/inbox/parts.ts";
 import { compileEmail, playerVariables } from "#tools/templates/rendering/email-template.ts";
 import { completePlayer } from "#tools/templates/rendering/player-fields.ts";
 import { type Compile, checkLinks, compiledOr, propertyVariables, templateOf } from "./content.ts";
@@ -14,12 +15,17 @@ export const inboxContent: Compile<"inbox"> = async (context, campaign) => {
   if (!html && !text) {
     return [{ field: "body_text", message: "the campaign has no text; give body_text or template_id" }];
   }
+  const wrong = problemsOf(campaign.inbox);
+  if (wrong.length > 0) return wrong;
   const property = propertyVariables(context.property);
   const compiled = compiledOr(
     () => {
       const email = compileEmail({ subject, html, text });
+      const parts = compileParts(campaign.inbox, context.config.baseUrl);
       // Finds a variable that no player has. The preflight finds values that single players lack.
-      const tried = email.render(playerVariables(completePlayer(email.variables), property));
+      const player = playerVariables(completePlayer([...email.variables, ...parts.variables]), property);
+      const tried = email.render(player);
+      parts.render(player);
       checkLinks(
         [
           { html, text },
@@ -27,18 +33,21 @@ export const inboxContent: Compile<"inbox"> = async (context, campaign) => {
         ],
         context.config.baseUrl,
       );
-      return email;
+      return { email, parts };
     },
     own ? { html: "body_html", text: "body_text" } : {},
   );
   if (Array.isArray(compiled)) return compiled;
+  const { email, parts } = compiled;
   return {
     channel: "inbox",
-    variables: compiled.variables,
+    variables: [...new Set([...email.variables, ...parts.variables])],
     sentBy: (_, message) => message,
     messageTo: (recipient) => {
-      const message = compiled.render(playerVariables(recipient, property));
-      return { id: recipient.send_id, to: recipient.address, title: message.subject, text: message.text };
+      const variables = playerVariables(recipient, property);
+      const { subject: title, text: body } = email.render(variables);
+      const { send_id: id, address: to } = recipient;
+      return { id, to, title, text: body, ...(campaign.inbox && { parts: parts.render(variables) }) };
     },
   };
 };

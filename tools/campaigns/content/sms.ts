@@ -1,6 +1,8 @@
+import { NIL_UUID } from "#db/types.ts";
 import { type FaultDetail, invalid } from "#runtime/faults.ts";
 import type { Tenant } from "#runtime/operation/context.ts";
 import type { Campaign } from "#tools/campaigns/campaign/campaign.ts";
+import { messageLinks } from "#tools/player-links/links.ts";
 import { withOptOut } from "#tools/sms/opt-out-words.ts";
 import { segmentsOf } from "#tools/sms/segments.ts";
 import { playerVariables } from "#tools/templates/rendering/email-template.ts";
@@ -18,8 +20,10 @@ export const smsContent: Compile<"sms"> = async (context, campaign) => {
   const { parsed, source } = compiled;
   const optOut = await optOutText(context);
   const property = propertyVariables(context.property);
-  const render = (player: Record<string, unknown>) =>
-    rendered(parsed, playerVariables(player, property), optOut);
+  const inboxUrl = messageLinks(context.config, "inbox", context.property.id);
+  const names = parsed.variables.includes("inbox_url");
+  const render = (player: Record<string, unknown>, sendId = NIL_UUID) =>
+    rendered(parsed, playerVariables(player, property, names ? { inbox_url: inboxUrl(sendId) } : {}), optOut);
   // Finds a variable that no player has. The preflight finds values that single players lack.
   const tried = compiledOr(
     () => {
@@ -33,7 +37,7 @@ export const smsContent: Compile<"sms"> = async (context, campaign) => {
     channel: "sms",
     variables: parsed.variables,
     messageTo: (recipient) => {
-      const text = render(recipient);
+      const text = render(recipient, recipient.send_id);
       return { id: recipient.send_id, to: recipient.address, text, segments: segmentsOf(text).count };
     },
     sentBy: ({ fromAddress }, message) => ({

@@ -19,6 +19,7 @@ const own = {
   is_transactional: columns.is_transactional.schema,
   tags: columns.tags.schema,
   utm: columns.utm.schema,
+  inbox: columns.inbox.schema,
   goal: columns.goal.schema,
 };
 

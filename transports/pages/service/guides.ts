@@ -1,22 +1,23 @@
 import { readFileSync } from "node:fs";
+import { html, raw } from "hono/html";
 import { Marked, type Tokens } from "marked";
 import { type Guide, guides, pictureFile, relinked } from "#transports/docs/guides.ts";
 import type { Http } from "#transports/http/handlers.ts";
-import { escapeHtml, widePage } from "./page.ts";
+import { type Html, respond } from "#transports/pages/frame/page.ts";
 
 /** Mounts the guides: the list at /docs, and each guide as a page and as its Markdown. */
 export function mountGuides(app: Http): void {
-  app.get("/docs", () => widePage("Guides", listOf(guides())));
   for (const name of PICTURES) {
     app.get(`/docs/pictures/${name}.svg`, () => {
       return new Response(readFileSync(pictureFile(name), "utf8"), { headers: PICTURE_HEADERS });
     });
   }
+  app.get("/docs", () => guidePage("Guides", listOf(guides())));
   for (const guide of guides()) {
-    let html: string | undefined;
+    let article: Html | undefined;
     app.get(`/docs/${guide.name}`, () => {
-      html ??= `${navigation(guide)}<article>${guideHtml(guide.markdown)}</article>`;
-      return widePage(guide.title, html);
+      article ??= html`${navigation(guide)}<article>${raw(guideHtml(guide.markdown))}</article>`;
+      return guidePage(guide.title, article);
     });
     app.get(`/docs/${guide.name}.md`, () => new Response(guide.markdown, { headers: MARKDOWN_HEADERS }));
   }
@@ -29,6 +30,10 @@ const PICTURE_HEADERS = {
   "content-security-policy": "default-src 'none'; style-src 'unsafe-inline'",
   "x-content-type-options": "nosniff",
 };
+function guidePage(title: string, content: Html): Promise<Response> {
+  const body = html`<main class="guide">${content}</main>`;
+  return respond({ title, body, styles: ["guide.css"], headers: { "cache-control": "no-cache" } });
+}
 
 const MARKDOWN_HEADERS = {
   "content-type": "text/markdown; charset=utf-8",
@@ -36,21 +41,20 @@ const MARKDOWN_HEADERS = {
   "x-content-type-options": "nosniff",
 };
 
-function listOf(all: readonly Guide[]): string {
+function listOf(all: readonly Guide[]): Html {
   const items = all.map(
-    ({ name, title, summary }) =>
-      `<li><a href="/docs/${name}">${escapeHtml(title)}</a><br>${escapeHtml(summary)}</li>`,
+    ({ name, title, summary }) => html`<li><a href="/docs/${name}">${title}</a><br>${summary}</li>`,
   );
-  return `<article class="all"><p class="from">Player Marketing Service</p><h1>Guides</h1>
-<p><a href="/docs/api">API reference, with requests to try</a></p><ul class="guides">${items.join("")}</ul></article>`;
+  return html`<article class="all"><p class="from">Player Marketing Service</p><h1>Guides</h1>
+<p><a href="/docs/api">API reference, with requests to try</a></p><ul class="guides">${items}</ul></article>`;
 }
 
-function navigation(current: Guide): string {
+function navigation(current: Guide): Html {
   const links = guides().map(({ name, title }) => {
-    const here = name === current.name ? ' aria-current="page"' : "";
-    return `<a href="/docs/${name}"${here}>${escapeHtml(title)}</a>`;
+    const here = name === current.name ? html`aria-current="page"` : "";
+    return html`<a href="/docs/${name}" ${here}>${title}</a>`;
   });
-  return `<nav aria-label="Guides"><a href="/docs">All guides</a>${links.join("")}<a href="/docs/api">API reference</a></nav>`;
+  return html`<nav aria-label="Guides"><a href="/docs">All guides</a>${links}<a href="/docs/api">API reference</a></nav>`;
 }
 
 const markdown = new Marked({
@@ -89,4 +93,8 @@ export function anchorOf(heading: string): string {
     .toLowerCase()
     .replace(/[^\p{Letter}\p{Number}\s_-]/gu, "")
     .replace(/\s/g, "-");
+}
+
+function escapeHtml(text: string): string {
+  return text.replace(/[&<>"']/g, (mark) => `&#${mark.charCodeAt(0)};`);
 }

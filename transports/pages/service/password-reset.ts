@@ -1,11 +1,12 @@
 import { randomUUID } from "node:crypto";
+import { html } from "hono/html";
 import { type Fault, toFault } from "#runtime/faults.ts";
 import { invoke } from "#runtime/funnel/invoke.ts";
 import { addressOf } from "#transports/http/admission.ts";
 import type { HttpContext } from "#transports/http/handlers.ts";
-import { readForm } from "./form.ts";
-import type { Mounting } from "./message-link.ts";
-import { escapeHtml, page } from "./page.ts";
+import { readForm } from "#transports/pages/frame/form.ts";
+import { type Html, servicePage } from "#transports/pages/frame/page.ts";
+import type { Mounting } from "#transports/pages/player/visit.ts";
 
 /** Mounts the pages of a forgotten password: the request for a link, and the page of the link. GET changes nothing. */
 export function mountPasswordReset({ app, control, service, catalog }: Mounting): void {
@@ -35,38 +36,38 @@ export function mountPasswordReset({ app, control, service, catalog }: Mounting)
   });
 }
 
-function askPage(fault?: Fault): Response {
+function askPage(fault?: Fault): Promise<Response> {
   return show(
     "Forgot your password?",
-    `<p>Tell us the email of your account. If there is one, you get a link to set a new password.</p>${faultNote(fault, "Write a whole email address, such as you@example.com.")}<form method="post"><label for="email">Email</label><input id="email" name="email" type="email" autocomplete="username" required maxlength="320"><button type="submit">Send the link</button></form>`,
+    html`<p>Tell us the email of your account. If there is one, you get a link to set a new password.</p>${faultNote(fault, "Write a whole email address, such as you@example.com.")}<form method="post"><label for="email">Email</label><input id="email" name="email" type="email" autocomplete="username" required maxlength="320"><button type="submit">Send the link</button></form>`,
     fault,
   );
 }
 
-function sentPage(): Response {
+function sentPage(): Promise<Response> {
   return show(
     "Check your mail",
-    `<p>If there is an account with this email, a link is on its way. It works once, within 30 minutes.</p><p class="soft">Nothing there? Check the spam folder, or ask again in a few minutes.</p>`,
+    html`<p>If there is an account with this email, a link is on its way. It works once, within 30 minutes.</p><p class="soft">Nothing there? Check the spam folder, or ask again in a few minutes.</p>`,
   );
 }
 
-function setPage(fault?: Fault): Response {
+function setPage(fault?: Fault): Promise<Response> {
   return show(
     "Set a new password",
-    `<p>It ends every session of your account. Use 12 characters or more.</p>${faultNote(fault)}<form method="post"><label for="password">New password</label><input id="password" name="password" type="password" autocomplete="new-password" required minlength="12" maxlength="256"><button type="submit">Set the password</button></form><p class="soft"><a href="/password-reset">Ask for a new link</a></p>`,
+    html`<p>It ends every session of your account. Use 12 characters or more.</p>${faultNote(fault)}<form method="post"><label for="password">New password</label><input id="password" name="password" type="password" autocomplete="new-password" required minlength="12" maxlength="256"><button type="submit">Set the password</button></form><p class="soft"><a href="/password-reset">Ask for a new link</a></p>`,
     fault,
   );
 }
 
-function donePage(): Response {
+function donePage(): Promise<Response> {
   return show(
     "Your password is set",
-    "<p>Sign in with it from now on. All other sessions of your account have ended.</p>",
+    html`<p>Sign in with it from now on. All other sessions of your account have ended.</p>`,
   );
 }
 
 /** The fault as a note for people, without the field's name. `instead` replaces its message. */
-function faultNote(fault: Fault | undefined, instead?: string): string {
+function faultNote(fault: Fault | undefined, instead?: string): Html | "" {
   if (!fault) return "";
   if (fault.code === "rate_limited") return note("Too many tries. Come back in a quarter of an hour.");
   if (fault.status >= 500) return note("That did not work. Please try again in a minute.");
@@ -74,16 +75,11 @@ function faultNote(fault: Fault | undefined, instead?: string): string {
   return note(`${message[0]?.toUpperCase()}${message.slice(1).replace(/\.?$/, ".")}`);
 }
 
-function note(text: string): string {
-  return `<p class="wrong" role="alert">${escapeHtml(text)}</p>`;
+function note(text: string): Html {
+  return html`<p class="wrong" role="alert">${text}</p>`;
 }
 
-function show(title: string, body: string, fault?: Fault): Response {
+function show(heading: string, content: Html, fault?: Fault): Promise<Response> {
   const headers = fault?.retryAfter === undefined ? {} : { "Retry-After": String(fault.retryAfter) };
-  return page(
-    title,
-    `<p class="from">Player marketing</p><h1>${escapeHtml(title)}</h1>${body}`,
-    fault?.status ?? 200,
-    headers,
-  );
+  return servicePage({ heading, content, status: fault?.status ?? 200, headers });
 }

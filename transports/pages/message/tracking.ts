@@ -7,9 +7,11 @@ import { type ClickToken, readClickToken, readOpenToken } from "#tools/tracking/
 import { linkAddress } from "#tools/tracking/track-mail.ts";
 import { ADDRESS_LIMIT, addressOf } from "#transports/http/admission.ts";
 import type { HttpContext } from "#transports/http/handlers.ts";
-import { type Mounting, tokenOf } from "./message-link.ts";
+import { strangerPage } from "#transports/pages/frame/player-page.ts";
+import { failedPage, tokenOf } from "#transports/pages/player/player-link.ts";
+import type { Mounting } from "#transports/pages/player/visit.ts";
+import { speechOf } from "#transports/pages/words/words.ts";
 import type { OpenCounter } from "./opens.ts";
-import { page } from "./page.ts";
 
 /** Addresses of links that are kept in memory, before all are dropped. */
 const MAX_KNOWN = 20_000;
@@ -27,7 +29,7 @@ export function mountTracking({ app, control, service }: Mounting, opens: OpenCo
   app.get("/c/:token", async (c) => {
     const token = readClickToken(service.config, tokenOf(c));
     const property = token && (await service.directory.property(token.propertyId));
-    if (!token || !property) return noLink();
+    if (!token || !property) return noLink(c);
     const address = networkOf(addressOf(control, c.env.incoming) ?? "unknown");
     // A program may follow links without end: above the limit of its address they are not counted.
     const counted =
@@ -35,8 +37,8 @@ export function mountTracking({ app, control, service }: Mounting, opens: OpenCo
     const key = `${token.propertyId}${token.linkId}`;
     const target = token.url ?? known.get(key) ?? null;
     const url = await follow(service, property, token, { target, counted, machine: machineOf(c) });
-    if (url === null) return noLink();
-    if (url === undefined) return later();
+    if (url === null) return noLink(c);
+    if (url === undefined) return failedPage(speechOf(c.req.header("accept-language")), 503);
     if (token.url === null) {
       if (known.size >= MAX_KNOWN) known.clear();
       known.set(key, url);
@@ -94,14 +96,8 @@ function redirect(url: string): Response {
   return new Response(null, { status: 302, headers: { ...UNSEEN, location: new URL(url).href } });
 }
 
-function noLink(): Response {
-  return page(
-    "Link not valid",
-    "<h1>This link leads nowhere</h1><p>It may have been cut off on its way. Open it from the message itself once more.</p>",
-    404,
-  );
-}
-
-function later(): Response {
-  return page("Try again", "<h1>That did not work</h1><p>Please try the link again in a minute.</p>", 503);
+function noLink(c: HttpContext): Promise<Response> {
+  const speech = speechOf(c.req.header("accept-language"));
+  const { say } = speech;
+  return strangerPage(speech, { heading: say("link_nowhere"), text: say("link_nowhere_help"), status: 404 });
 }

@@ -1,0 +1,64 @@
+import { existsSync } from "node:fs";
+import axe from "axe-core";
+import { type Browser, type BrowserContext, chromium, type Page } from "playwright-core";
+
+/** Debian's Chromium, or another one that CHROMIUM names. */
+const BINARY = [process.env.CHROMIUM, "/usr/bin/chromium", "/usr/bin/chromium-browser"].find(
+  (path) => path && existsSync(path),
+);
+
+/** The browser of the machine. Null, with a line that says so, where there is none. */
+export async function openBrowser(): Promise<Browser | null> {
+  if (!BINARY) {
+    console.warn(
+      "no Chromium on this machine: the pages are tested without a browser (apt-get install chromium)",
+    );
+    return null;
+  }
+  return chromium.launch({ executablePath: BINARY, args: ["--no-sandbox"] });
+}
+
+export interface Screen {
+  width: number;
+  height: number;
+  dark: boolean;
+  scripts?: boolean;
+}
+
+/** A tab that keeps what a good page never has: messages of the console, failed requests, and those to other hosts. */
+export async function openTab(
+  browser: Browser,
+  { width, height, dark, scripts = true }: Screen,
+  home: string,
+): Promise<{ page: Page; complaints: string[]; close(): Promise<void> }> {
+  const context: BrowserContext = await browser.newContext({
+    viewport: { width, height },
+    colorScheme: dark ? "dark" : "light",
+    javaScriptEnabled: scripts,
+    deviceScaleFactor: width < 500 ? 2 : 1,
+  });
+  const page = await context.newPage();
+  const complaints: string[] = [];
+  page.on("console", (message) => {
+    if (["error", "warning"].includes(message.type())) complaints.push(`console: ${message.text()}`);
+  });
+  page.on("pageerror", (error) => complaints.push(`error: ${error.message}`));
+  page.on("requestfailed", (request) => {
+    // The browser drops what a left page still waits for.
+    if (request.failure()?.errorText !== "net::ERR_ABORTED") complaints.push(`failed: ${request.url()}`);
+  });
+  page.on("request", (request) => {
+    if (!request.url().startsWith(home)) complaints.push(`foreign: ${request.url()}`);
+  });
+  return { page, complaints, close: () => context.close() };
+}
+
+/** The violations of WCAG 2.2 AA and good practice that axe-core finds on the page, with the elements. */
+export async function violations(page: Page): Promise<string[]> {
+  // The page's policy lets no script in. The debugger evaluates this one beside it.
+  await page.evaluate(`${axe.source}; undefined`);
+  return page.evaluate(`axe.run(document, { runOnly: ${JSON.stringify(RULES)} }).then(({ violations }) =>
+    violations.map(({ id, nodes }) => id + ": " + nodes.map((one) => one.html + " " + one.failureSummary).join(" | ")))`);
+}
+
+const RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"];

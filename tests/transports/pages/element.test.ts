@@ -1,0 +1,77 @@
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { startService, type TestService } from "../../support/service.ts";
+import { openBrowser, openTab, violations } from "./browser.ts";
+import { FREE_PLAY } from "./casino.ts";
+
+const browser = await openBrowser();
+let service: TestService;
+let token: string;
+
+/** The casino's own site, which is another origin than ours and has a strict policy of its own. */
+const site = createServer((_, response) => {
+  const ours = service.baseUrl;
+  response.setHeader("content-type", "text/html; charset=utf-8");
+  response.setHeader(
+    "content-security-policy",
+    `default-src 'none'; script-src ${ours}; connect-src ${ours}; style-src 'self'; img-src data:; require-trusted-types-for 'script'`,
+  );
+  response.end(`<!doctype html><html lang="de"><head><title>Casino</title><link rel="icon" href="data:,"><meta name="viewport" content="width=device-width">
+<script type="module" src="${ours}/player-inbox.js"></script></head>
+<body><main><h1>Casino</h1><player-inbox token="${token}" lang="de"></player-inbox></main></body></html>`);
+});
+
+beforeAll(async () => {
+  if (!browser) return;
+  await new Promise<void>((resolve) => site.listen(0, "127.0.0.1", resolve));
+  const origin = `http://127.0.0.1:${(site.address() as AddressInfo).port}`;
+  service = await startService({ corsOrigins: [origin] });
+  const propertyId = service.tenant.id;
+  const call = (name: string, input: object) => service.call(name, input, propertyId);
+  const { id: playerId } = await call("create_player", { player_id: "ana", first_name: "Ana", tier: "Gold" });
+  const { id } = await call("create_campaign", {
+    ...{ name: "Free play", channel: "loyaltyvip", audience: "all" },
+    ...FREE_PLAY,
+  });
+  await call("send_campaign", { campaignId: id, propertyId });
+  await service.idle();
+  ({ token } = await call("create_subject_token", { propertyId, playerId, to: "inbox" }));
+});
+afterAll(async () => {
+  await browser?.close();
+  site.closeAllConnections();
+  site.close();
+  await service?.stop();
+});
+
+test.runIf(browser)(
+  "<player-inbox> shows, opens and archives messages on the casino's own site",
+  async () => {
+    const home = `http://127.0.0.1:`;
+    const { page, complaints, close } = await openTab(
+      browser!,
+      { width: 360, height: 780, dark: false },
+      home,
+    );
+    try {
+      await page.goto(`${home}${(site.address() as AddressInfo).port}/`);
+      const inbox = page.locator("player-inbox");
+      await inbox.locator("li").waitFor();
+      expect(await violations(page)).toEqual([]);
+      if (process.env.PICTURES) await page.screenshot({ path: `${process.env.PICTURES}/element-list.png` });
+      await inbox.getByRole("button", { name: "Ana, $25 free play is yours" }).click();
+      await inbox.locator("code").waitFor();
+      expect(await inbox.locator("code").textContent()).toBe("GOLD-7731");
+      expect(await inbox.locator("article").textContent()).toContain("Gültig bis");
+      expect(await violations(page)).toEqual([]);
+      if (process.env.PICTURES)
+        await page.screenshot({ path: `${process.env.PICTURES}/element-message.png` });
+      await inbox.getByRole("button", { name: "Archivieren" }).click();
+      await inbox.getByText("Noch keine Nachrichten").waitFor();
+      expect(complaints).toEqual([]);
+    } finally {
+      await close();
+    }
+  },
+);

@@ -1,0 +1,197 @@
+import { mkdirSync } from "node:fs";
+import { join } from "node:path";
+import type { Browser, Page } from "playwright-core";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { openBrowser, openTab, type Screen, violations } from "./browser.ts";
+import { type Casino, FREE_PLAY, openCasino, THEMES } from "./casino.ts";
+
+/** Where pictures go that someone looks at, if the variable names a folder. */
+const PICTURES = process.env.PICTURES;
+
+const browser: Browser | null = await openBrowser();
+let casino: Casino;
+let messages: string[];
+const pages: Record<string, string> = {};
+
+beforeAll(async () => {
+  if (!browser) return;
+  casino = await openCasino();
+  const { service, playerId } = casino;
+  await service.call(
+    "update_property",
+    {
+      propertyId: service.tenant.id,
+      privacy_policy_url: "https://demo-casino.example/privacy",
+      responsible_gaming_footer: "Must be 21 or older. Gambling problem? Call 1-800-GAMBLER.",
+    },
+    service.tenant.id,
+  );
+  await casino.send({
+    subject: "Your Sunday brunch for two",
+    body_text: "Brunch is on us this Sunday, from 10 to 2, at the Terrace. Bring someone you like.",
+    inbox: { category: "Dining", offer: { type: "Brunch for two", value: "On the house", valid_days: 3 } },
+  });
+  await casino.send({
+    subject: "New: the Lucky Dragon tables are open",
+    body_text: "Twelve new tables on the first floor, every day from noon.",
+  });
+  await casino.send({
+    subject: "Last month's bonus",
+    body_text: "Thank you for playing with us.",
+    inbox: {
+      category: "Rewards",
+      offer: { type: "Bonus points", value: "500", code: "OLD-1", valid_days: 1 },
+    },
+  });
+  await service.database.db.asProperty(service.tenant.id, async (sql) => {
+    await sql`
+      update inbox_messages set offer = offer || '{"expires_at": "2026-01-05T20:00:00Z"}', read_at = now(), seen_at = now()
+      where property_id = ${service.tenant.id} and title like 'Last%'`;
+  });
+  await casino.send({ ...FREE_PLAY, inbox: { ...FREE_PLAY.inbox, pinned: true } });
+  const { items } = await service.call("show_inbox", { playerId }, service.tenant.id);
+  messages = items.map(({ id }: { id: string }) => id);
+  const empty = await service.call(
+    "create_player",
+    { player_id: "new", email: "new@example.com", phone: "+17025550111" },
+    service.tenant.id,
+  );
+  Object.assign(pages, {
+    inbox: casino.inbox,
+    message: `${casino.inbox}/${messages[0]}`,
+    empty: await casino.link("inbox", empty.id),
+    preferences: await casino.link("preferences", empty.id),
+    home: service.baseUrl,
+    reset: `${service.baseUrl}/password-reset`,
+    guide: `${service.baseUrl}/docs/inbox`,
+  });
+});
+afterAll(async () => {
+  await browser?.close();
+  await casino?.service.stop();
+});
+
+const SIZES = { phone: { width: 360, height: 780 }, desktop: { width: 1280, height: 900 } };
+
+const setTheme = (theme: object) =>
+  casino.service.call(
+    "set_property_theme",
+    { responsible_gaming_url: "https://demo-casino.example/break", ...theme },
+    casino.service.tenant.id,
+  );
+
+const visiting = async (screen: Screen, work: (page: Page) => Promise<void>): Promise<void> => {
+  const { page, complaints, close } = await openTab(browser!, screen, casino.service.baseUrl);
+  try {
+    await work(page);
+    expect(complaints).toEqual([]);
+  } finally {
+    await close();
+  }
+};
+
+const picture = async (page: Page, name: string): Promise<void> => {
+  if (!PICTURES) return;
+  mkdirSync(PICTURES, { recursive: true });
+  await page.screenshot({ path: join(PICTURES, `${name}.png`), fullPage: true });
+};
+
+const withBrowser = describe.runIf(browser);
+
+withBrowser("every page, by day and at night, on a phone and a desk", () => {
+  for (const [theme, colors] of Object.entries(THEMES)) {
+    for (const dark of [false, true]) {
+      test(`in the theme ${theme}, ${dark ? "dark" : "light"}: no violation, no complaint, nothing cut off`, async () => {
+        await setTheme(colors);
+        for (const [size, viewport] of Object.entries(SIZES)) {
+          await visiting({ ...viewport, dark }, async (page) => {
+            for (const [name, url] of Object.entries(pages)) {
+              const isOurs = theme === "default" || !["home", "reset", "guide"].includes(name);
+              if (!isOurs) continue;
+              await page.goto(url);
+              expect(await violations(page), name).toEqual([]);
+              const overflow = await page.evaluate("document.documentElement.scrollWidth - innerWidth");
+              expect(overflow, `${name} is wider than the screen`).toBeLessThanOrEqual(0);
+              await picture(page, `${theme}-${name}-${size}-${dark ? "dark" : "light"}`);
+            }
+          });
+        }
+      });
+    }
+  }
+});
+
+withBrowser("the inbox in a browser", () => {
+  test("can be used with the keyboard alone", async () => {
+    await visiting({ ...SIZES.phone, dark: false }, async (page) => {
+      await page.goto(casino.inbox);
+      await page.keyboard.press("Tab");
+      expect(await page.evaluate("document.activeElement.textContent")).toBe("Skip to the content");
+      const focusOn = async (text: string) => {
+        for (let count = 0; count < 30; count += 1) {
+          const focused = await page.evaluate(
+            "document.activeElement.closest('a, button')?.textContent ?? ''",
+          );
+          if (String(focused).includes(text)) return;
+          await page.keyboard.press("Tab");
+        }
+        throw new Error(`the keyboard does not reach ${text}`);
+      };
+      await focusOn("Sunday brunch");
+      await page.keyboard.press("Enter");
+      await page.waitForURL(/\/inbox\/[^/]+\/[0-9a-f-]{36}$/);
+      expect(await page.textContent("h1")).toBe("Your Sunday brunch for two");
+      await focusOn("Archive");
+      await page.keyboard.press("Enter");
+      await page.waitForURL(casino.inbox);
+      expect(await page.textContent("main")).not.toContain("Sunday brunch");
+      await page.goto(`${casino.inbox}?folder=archive`);
+      await focusOn("Move to inbox");
+      await page.keyboard.press("Enter");
+      await page.waitForURL(/folder=archive/);
+      expect(await page.textContent("main")).toContain("Nothing is archived");
+    });
+  });
+
+  test("works with scripts off", async () => {
+    await visiting({ ...SIZES.phone, dark: false, scripts: false }, async (page) => {
+      await page.goto(casino.inbox);
+      await page.click("text=Lucky Dragon");
+      expect(await page.textContent("h1")).toContain("Lucky Dragon");
+      await page.click("button:has-text('Pin')");
+      expect(await page.textContent("article")).toContain("Unpin");
+      await page.click("button:has-text('Unpin')");
+      await page.goto(pages.preferences!);
+      expect(await page.textContent("h1")).toBe("Your preferences");
+    });
+  });
+
+  test("marks a message as seen after a second in view, and lowers the badge by the server's count", async () => {
+    const { service } = casino;
+    const { id } = await service.call("create_player", { player_id: "watcher" }, service.tenant.id);
+    await casino.send({ subject: "Look at me" });
+    await visiting({ ...SIZES.phone, dark: false }, async (page) => {
+      await page.goto(await casino.link("inbox", id));
+      const marked = await page.waitForResponse((answer) => answer.url().endsWith("/player/inbox/mark"));
+      expect(await marked.json()).toMatchObject({ unseen: 0, unread: 1 });
+    });
+  });
+
+  test("has targets of at least 24 px, and stands at 200 % without scrolling sideways", async () => {
+    await visiting({ width: 640, height: 480, dark: false }, async (page) => {
+      await page.goto(casino.inbox);
+      await page.evaluate('document.documentElement.style.fontSize = "200%"; document.body.style.zoom = "2"');
+      expect(await page.evaluate("document.documentElement.scrollWidth - innerWidth")).toBeLessThanOrEqual(0);
+    });
+    await visiting({ ...SIZES.phone, dark: false }, async (page) => {
+      for (const url of [casino.inbox, pages.message!, pages.preferences!]) {
+        await page.goto(url);
+        const small =
+          await page.evaluate(`[...document.querySelectorAll("button, main a.button, nav a, input:not([type=hidden])")]
+          .map((one) => ({ text: one.textContent, box: one.getBoundingClientRect() }))
+          .filter(({ box }) => box.height < 24 || box.width < 24).map(({ text }) => text)`);
+        expect(small).toEqual([]);
+      }
+    });
+  });
+});

@@ -1,0 +1,45 @@
+import { z } from "zod";
+import { tool } from "#runtime/operation/operation.ts";
+import { PageName, PLAYER_PAGES, playerToken } from "./links.ts";
+import { assertVisitor } from "./visitor.ts";
+
+const HOUR = 3_600;
+const MOST_HOURS = 30 * 24;
+
+export default tool({
+  name: "create_player_link",
+  title: "Make a link to a player's page",
+  description:
+    "Makes a signed link that opens one page for one player without sign-in, such as their inbox. Its holder sees what the player sees. It ends by itself, and with erasure or self-exclusion.",
+  scope: "write",
+  effect: "create",
+  property: "propertyId",
+  input: {
+    propertyId: z.uuid().optional().describe("Default: the credential's property"),
+    playerId: z.uuid().describe("From list_players"),
+    to: PageName.describe("The page that the link opens"),
+    ttl: z
+      .int()
+      .min(60)
+      .max(MOST_HOURS * HOUR)
+      .default(24 * HOUR)
+      .describe("Seconds until the link ends, at most 30 days"),
+  },
+  output: z.object({ url: z.url(), player_id: z.uuid(), to: PageName, expires_at: z.iso.datetime() }),
+  status: 201,
+  secrets: ["url"],
+  faults: ["not_found"],
+  async handler(context, { playerId, to, ttl }) {
+    const { property, config, audit, now } = context;
+    const { id } = await assertVisitor(context, to, playerId);
+    const until = Math.floor(now() / 1000) + ttl;
+    const token = playerToken(config, to, { propertyId: property.id, playerId: id, until });
+    audit({ entity: "players", entityId: id, diff: { to, ttl } });
+    return {
+      url: `${config.baseUrl}${PLAYER_PAGES[to].path}/${token}`,
+      player_id: id,
+      to,
+      expires_at: new Date(until * 1000).toISOString(),
+    };
+  },
+});

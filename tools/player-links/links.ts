@@ -1,0 +1,68 @@
+import { createSecretKey, type KeyObject } from "node:crypto";
+import { z } from "zod";
+import type { Config } from "#runtime/config.ts";
+import { packId, readLink, signLink, unpackId } from "#runtime/secrets/links.ts";
+import { readTimedToken, timedToken } from "#runtime/secrets/timed-links.ts";
+
+/** The pages that a player's link opens: the path of each, and whether it opens for players who are barred. */
+export const PLAYER_PAGES = {
+  inbox: { path: "/inbox", forBarred: false },
+  // The law wants a way to stop messages, also for a player who has excluded themselves.
+  preferences: { path: "/preferences", forBarred: true },
+} as const;
+export type PlayerPage = keyof typeof PLAYER_PAGES;
+export const PageName = z.enum(Object.keys(PLAYER_PAGES) as [PlayerPage, ...PlayerPage[]]);
+
+/** A message's link opens its page for so many days after the message was sent. */
+export const MESSAGE_LINK_DAYS = 30;
+
+type Signing = Pick<Config, "appSecret">;
+
+/** The player of a link, by their id, or as the recipient of a send. */
+export type Subject = { propertyId: string } & ({ playerId: string } | { sendId: string });
+
+/** The token of a link for one player, property and page, until a time (Unix seconds). */
+export function playerToken(
+  config: Signing,
+  to: PlayerPage,
+  { propertyId, playerId, until }: { propertyId: string; playerId: string; until: number },
+): string {
+  const payload = { p: packId(propertyId), u: packId(playerId), e: until };
+  return signLink(keyOf(config), purposeOf(to), payload);
+}
+
+/** Makes the links of messages to a page. They name the send: it knows its player and its time. */
+export function messageLinks(config: Signing & Pick<Config, "baseUrl">, to: PlayerPage, propertyId: string) {
+  const secret = keyOf(config);
+  const p = packId(propertyId);
+  return (sendId: string): string =>
+    `${config.baseUrl}${PLAYER_PAGES[to].path}/${signLink(secret, purposeOf(to), { p, s: packId(sendId) })}`;
+}
+
+/** A token for the casino's own app, which acts for the player on one page for minutes. */
+export function subjectToken(
+  config: Signing,
+  to: PlayerPage,
+  now: number,
+  { propertyId, playerId }: { propertyId: string; playerId: string },
+): { token: string; expires_at: string } {
+  return timedToken(config, `subject ${to}`, now, { propertyId, playerId });
+}
+
+/** The player whom a link or a subject token names for this page; null for any other token. `now` in milliseconds. */
+export function readPlayerToken(config: Signing, to: PlayerPage, now: number, token: string): Subject | null {
+  const payload = readLink(keyOf(config), purposeOf(to), token);
+  if (!payload) return readTimedToken<Subject>(config, `subject ${to}`, now, token);
+  const propertyId = unpackId(String(payload.p));
+  if (typeof payload.s === "string") return { propertyId, sendId: unpackId(payload.s) };
+  if (typeof payload.e !== "number" || payload.e * 1000 <= now) return null;
+  return { propertyId, playerId: unpackId(String(payload.u)) };
+}
+
+function purposeOf(to: PlayerPage): string {
+  return `player ${to}`;
+}
+
+function keyOf({ appSecret }: Signing): KeyObject {
+  return createSecretKey(Buffer.from(appSecret));
+}

@@ -1,0 +1,15 @@
+import { tool } from "#runtime/operation/operation.ts";
+import { Theme, themeOf } from "./theme.ts";
+
+export default tool({
+  name: "get_property_theme",
+  title: "Get the look of players' pages",
+  description:
+    "Returns the theme of the pages that players see: colours by day and in dark mode, logo, name, language. A property without one has the default.",
+  scope: "read",
+  effect: "read",
+  input: {},
+  output: Theme,
+  faults: [],
+  handler: themeOf,
+});

@@ -1,0 +1,106 @@
+import { z } from "zod";
+import type { Tenant } from "#runtime/operation/context.ts";
+
+/** The colours of a theme: the custom properties of players' pages, and the use of each. */
+export const COLORS = {
+  ground: "Behind everything",
+  paper: "Cards and fields",
+  ink: "Text",
+  soft: "Small text, such as dates",
+  line: "The border of fields and quiet buttons",
+  brand: "Buttons, links and the bar at the top",
+  on_brand: "Text on the brand's colour",
+  accent: "Offers, codes and the mark of a new message",
+} as const;
+export type ColorName = keyof typeof COLORS;
+const NAMES = Object.keys(COLORS) as ColorName[];
+
+export const LANGUAGES = ["en", "es", "fr", "de", "zh"] as const;
+export type Language = (typeof LANGUAGES)[number];
+
+const Color = z
+  .string()
+  .regex(/^#[0-9a-f]{6}$/i, "must be a colour such as #7a1f2b")
+  .overwrite((text) => text.toLowerCase());
+
+const Colors = z.strictObject(
+  Object.fromEntries(NAMES.map((name) => [name, Color.describe(COLORS[name])])) as Record<
+    ColorName,
+    typeof Color
+  >,
+);
+export type Colors = z.output<typeof Colors>;
+
+const MOST_LOGO_CHARACTERS = 44_000;
+
+/** Magic bytes, in the base64 that the data begin with. */
+const LOGO =
+  /^data:image\/(?:png;base64,iVBORw0KGgo|jpeg;base64,\/9j\/|webp;base64,UklGR)[A-Za-z0-9+/]*={0,2}$/;
+
+/** The settings of a theme, all to be given or left as they are. */
+export const settings = {
+  name: z
+    .string()
+    .trim()
+    .min(1)
+    .max(80)
+    .nullable()
+    .describe("The name at the top of the pages. null: the property's"),
+  logo: z
+    .string()
+    .max(MOST_LOGO_CHARACTERS)
+    .regex(LOGO, "must be a data URL of a PNG, JPEG or WebP image of at most 32 kB")
+    .nullable()
+    .describe("Beside the name: data:image/png;base64,… of at most 32 kB. null: none"),
+  language: z.enum(LANGUAGES).describe("For players whose own language is unknown or not among these"),
+  responsible_gaming_url: z
+    .url({ protocol: /^https$/ })
+    .max(2000)
+    .nullable()
+    .describe(
+      "The page on which a player takes a break or excludes themselves, linked on every player's page",
+    ),
+};
+
+export const Theme = z.object({
+  ...settings,
+  light: Colors.describe("The colours by day"),
+  dark: Colors.describe("The colours where the player's device is in dark mode"),
+});
+export type Theme = z.output<typeof Theme>;
+
+/** The theme of a property that has set none. */
+export const DEFAULT_THEME: Theme = {
+  name: null,
+  logo: null,
+  language: "en",
+  responsible_gaming_url: null,
+  light: {
+    ground: "#f3f1ec",
+    paper: "#ffffff",
+    ink: "#1b1f24",
+    soft: "#5a6472",
+    line: "#8a8578",
+    brand: "#7a1f2b",
+    on_brand: "#ffffff",
+    accent: "#8a5a00",
+  },
+  dark: {
+    ground: "#131519",
+    paper: "#1d2025",
+    ink: "#eceae6",
+    soft: "#a9adb5",
+    line: "#757b85",
+    brand: "#e2838f",
+    on_brand: "#1b1013",
+    accent: "#e5b64e",
+  },
+};
+
+/** The property's theme; the default where it has set none. */
+export async function themeOf({ sql, property }: Tenant): Promise<Theme> {
+  const [row] = await sql<Theme[]>`
+    select name, logo, language, responsible_gaming_url, light, dark from property_theme
+    where property_id = ${property.id}`;
+  return row ?? DEFAULT_THEME;
+}

@@ -1,0 +1,272 @@
+// <player-inbox>: a player's inbox inside the casino's own page or app. The service's guide "Inbox" says how to embed it.
+// Attributes: token (from create_subject_token), src (the service; default: where this file came from), lang.
+// It fires `token-needed` when the token has ended, and `badge` with the counts whenever they change.
+// The service puts WORDS, the texts by language, in front of this file.
+const HOME = new URL(import.meta.url).origin;
+
+const STYLE = `
+:host{display:block;color:var(--player-inbox-ink,light-dark(#1b1f24,#eceae6));font-size:16px;line-height:1.5;--paper:var(--player-inbox-paper,light-dark(#fff,#1d2025));--soft:var(--player-inbox-soft,light-dark(#5a6472,#a9adb5));--brand:var(--player-inbox-brand,light-dark(#7a1f2b,#e2838f));--on-brand:var(--player-inbox-on-brand,light-dark(#fff,#1b1013));--accent:var(--player-inbox-accent,light-dark(#8a5a00,#e5b64e));--hair:color-mix(in srgb,currentColor 16%,transparent)}
+*{box-sizing:border-box}ul{display:grid;gap:10px;margin:0;padding:0;list-style:none}
+li,article{background:var(--paper);border:1px solid var(--hair);border-radius:14px;padding:14px 16px}
+li.new{border-left:5px solid var(--accent);padding-left:12px}
+.meta{display:flex;gap:10px;color:var(--soft);font-size:13px}.meta time{margin-left:auto}
+h2{margin:2px 0 4px;font-size:17px;line-height:1.3}h2 button{padding:0;min-height:24px;color:inherit;font-size:inherit;text-align:left}
+p{margin:0 0 8px;white-space:pre-line;overflow-wrap:anywhere}.soft{color:var(--soft)}
+img{display:block;max-width:100%;border-radius:10px;margin:8px 0}
+.offer{padding:10px 12px;border:2px dashed var(--accent);border-radius:10px}.offer b{display:block;font-size:24px}.offer code{font-size:18px;letter-spacing:.05em;user-select:all}.over{opacity:.75}
+button{border:0;background:none;color:var(--brand);font:inherit;font-weight:600;min-height:32px;padding:4px 8px;border-radius:8px;cursor:pointer}
+a.cta{display:block;padding:12px;border-radius:10px;background:var(--brand);color:var(--on-brand);font-weight:650;text-align:center;text-decoration:none}
+:focus-visible{outline:3px solid var(--brand);outline-offset:2px}
+.unseen{position:absolute;width:1px;height:1px;overflow:hidden;clip-path:inset(50%)}`;
+
+class PlayerInbox extends HTMLElement {
+  static observedAttributes = ["token", "lang"];
+  #root = this.attachShadow({ mode: "open" });
+  #inbox = { items: [], unseen: 0, unread: 0, more: false, etag: "" };
+  #page = 1;
+  #open = null;
+  #stop = new AbortController();
+  #timers = new Map();
+  #observer = new IntersectionObserver((entries) => this.#watch(entries), { threshold: 0.6 });
+
+  connectedCallback() {
+    const sheet = new CSSStyleSheet();
+    sheet.replaceSync(STYLE);
+    this.#root.adoptedStyleSheets = [sheet];
+    this.#begin();
+  }
+
+  disconnectedCallback() {
+    this.#stop.abort();
+    this.#forget();
+  }
+
+  attributeChangedCallback() {
+    if (this.isConnected) this.#begin();
+  }
+
+  get #words() {
+    return WORDS[(this.lang || document.documentElement.lang || "en").slice(0, 2)] ?? WORDS.en;
+  }
+
+  #begin() {
+    this.#stop.abort();
+    this.#stop = new AbortController();
+    if (!this.getAttribute("token")) return;
+    void this.#load();
+    void this.#listen(this.#stop.signal);
+  }
+
+  async #request(path, options = {}) {
+    const headers = { ...options.headers, authorization: `Bearer ${this.getAttribute("token")}` };
+    const src = this.getAttribute("src") ?? HOME;
+    const answer = await fetch(`${src}/player/inbox${path}`, {
+      ...options,
+      headers,
+      signal: this.#stop.signal,
+    });
+    if (answer.status === 401) this.dispatchEvent(new CustomEvent("token-needed"));
+    return answer;
+  }
+
+  async #load() {
+    const headers = { "if-none-match": `"${this.#inbox.etag}"` };
+    const answer = await this.#request(`?page=${this.#page}`, { headers }).catch(() => null);
+    if (answer?.ok) this.#take(await answer.json());
+  }
+
+  // EventSource sends no Authorization, and a token does not belong in an address.
+  async #listen(signal) {
+    while (!signal.aborted) {
+      try {
+        const answer = await this.#request("/badge");
+        if (answer.status === 401) return;
+        const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();
+        for (let part = await reader.read(); !part.done; part = await reader.read()) {
+          if (part.value.includes("event: badge")) await this.#load();
+        }
+      } catch {
+        if (signal.aborted) return;
+      }
+      await new Promise((resolve) => setTimeout(resolve, 15_000));
+      await this.#load();
+    }
+  }
+
+  #take(inbox) {
+    this.#inbox = inbox;
+    this.dispatchEvent(new CustomEvent("badge", { detail: { unseen: inbox.unseen, unread: inbox.unread } }));
+    this.#show();
+  }
+
+  async mark(ids, mark) {
+    const answer = await this.#request("/mark", {
+      method: "POST",
+      headers: { "content-type": "application/json" },
+      body: JSON.stringify({ ids, mark, page: this.#page }),
+      keepalive: true,
+    }).catch(() => null);
+    if (answer?.ok) this.#take(await answer.json());
+  }
+
+  #watch(entries) {
+    for (const { target, isIntersecting } of entries) {
+      clearTimeout(this.#timers.get(target.dataset.id));
+      if (isIntersecting && !document.hidden) {
+        const seen = () => void this.mark([target.dataset.id], "seen");
+        this.#timers.set(target.dataset.id, setTimeout(seen, 1000));
+      }
+    }
+  }
+
+  #forget() {
+    this.#observer.disconnect();
+    for (const timer of this.#timers.values()) clearTimeout(timer);
+    this.#timers.clear();
+  }
+
+  #show() {
+    const focused = this.#root.activeElement?.dataset.key;
+    this.#forget();
+    const open = this.#open && this.#inbox.items.find(({ id }) => id === this.#open);
+    this.#root.replaceChildren(open ? this.#message(open) : this.#list());
+    if (focused) this.#root.querySelector(`[data-key="${focused}"]`)?.focus();
+    for (const one of this.#root.querySelectorAll("li[data-unseen]")) this.#observer.observe(one);
+  }
+
+  #list() {
+    const words = this.#words;
+    const { items, more } = this.#inbox;
+    if (items.length === 0 && this.#page === 1) return make("p", { class: "soft" }, words.inbox_empty);
+    const list = make("ul", { "aria-label": words.inbox }, ...items.map((item) => this.#row(item)));
+    const older = button(words.more, "more", () => {
+      this.#page += 1;
+      void this.#load();
+    });
+    const newer = button(words.newer, "newer", () => {
+      this.#page -= 1;
+      void this.#load();
+    });
+    return make("div", {}, list, ...(this.#page > 1 ? [newer] : []), ...(more ? [older] : []));
+  }
+
+  #row(item) {
+    const isNew = item.read_at === null;
+    const open = button(item.title, `open-${item.id}`, () => {
+      this.#open = item.id;
+      if (isNew) void this.mark([item.id], "read");
+      this.#show();
+      this.#root.querySelector("[data-key=back]")?.focus();
+    });
+    const title = make(
+      "h2",
+      {},
+      ...(isNew ? [make("span", { class: "unseen" }, `${this.#words.unread}: `)] : []),
+      open,
+    );
+    const attributes = {
+      class: isNew ? "new" : "",
+      "data-id": item.id,
+      ...(item.seen_at === null && { "data-unseen": "" }),
+    };
+    const text = item.body.replace(/\s+/g, " ").slice(0, 140);
+    const offer = item.offer ? [make("p", {}, make("b", {}, item.offer.value), ` ${item.offer.type}`)] : [];
+    return make(
+      "li",
+      attributes,
+      this.#meta(item),
+      title,
+      ...offer,
+      make("p", { class: "soft" }, text),
+      this.#actions(item),
+    );
+  }
+
+  #message(item) {
+    const words = this.#words;
+    const back = button(words.back, "back", () => {
+      this.#open = null;
+      this.#show();
+      this.#root.querySelector(`[data-key="open-${item.id}"]`)?.focus();
+    });
+    const link =
+      item.cta_url &&
+      make("a", { class: "cta", href: item.cta_url, rel: "noreferrer" }, item.cta_label ?? words.open_offer);
+    link?.addEventListener("click", () => void this.mark([item.id], "clicked"));
+    const image = item.image_url && make("img", { src: item.image_url, alt: "", loading: "lazy" });
+    const parts = [
+      this.#meta(item),
+      make("h2", {}, item.title),
+      image,
+      this.#offer(item),
+      make("p", {}, item.body),
+      link,
+      this.#actions(item),
+    ];
+    return make("article", {}, back, ...parts.filter(Boolean));
+  }
+
+  #offer({ offer }) {
+    if (!offer) return null;
+    const words = this.#words;
+    const code = offer.code ? [make("p", {}, `${words.code}: `, make("code", {}, offer.code))] : [];
+    const date = offer.expires_at && this.#day(offer.expires_at);
+    const text = (offer.expired ? words.expired : words.expires).replace("{date}", date);
+    const until = date ? [make("p", { class: "soft" }, text)] : [];
+    return make(
+      "div",
+      { class: offer.expired ? "offer over" : "offer" },
+      make("b", {}, offer.value),
+      make("p", {}, offer.type),
+      ...code,
+      ...until,
+    );
+  }
+
+  #meta(item) {
+    const parts = [item.pinned && this.#words.pinned, item.category]
+      .filter(Boolean)
+      .map((text) => make("span", {}, text));
+    return make(
+      "div",
+      { class: "meta" },
+      ...parts,
+      make("time", { datetime: item.delivered_at }, this.#day(item.delivered_at)),
+    );
+  }
+
+  #actions(item) {
+    const words = this.#words;
+    const pin = button(
+      item.pinned ? words.unpin : words.pin,
+      `pin-${item.id}`,
+      () => void this.mark([item.id], item.pinned ? "unpinned" : "pinned"),
+    );
+    const archive = button(words.archive, `archive-${item.id}`, () => {
+      this.#open = null;
+      void this.mark([item.id], "archived");
+    });
+    return make("div", {}, pin, archive);
+  }
+
+  #day(iso) {
+    return new Intl.DateTimeFormat(this.lang || document.documentElement.lang || "en", {
+      dateStyle: "medium",
+    }).format(new Date(iso));
+  }
+}
+
+function make(name, attributes, ...children) {
+  const element = document.createElement(name);
+  for (const [key, value] of Object.entries(attributes)) element.setAttribute(key, value);
+  element.append(...children);
+  return element;
+}
+
+function button(text, key, act) {
+  const element = make("button", { type: "button", "data-key": key }, text);
+  element.addEventListener("click", act);
+  return element;
+}
+
+customElements.define("player-inbox", PlayerInbox);

@@ -1,0 +1,53 @@
+import { html } from "hono/html";
+import type { Preference } from "#tools/preferences/preferences.ts";
+import { isErased, isUnsubscribed } from "#tools/preferences/unsubscribe.ts";
+import { playerPage } from "#transports/pages/frame/player-page.ts";
+import type { Mounting } from "#transports/pages/player/visit.ts";
+import { type MessageLink, mountMessageLink } from "./message-link.ts";
+
+/**
+ * Mounts the page of unsubscribe links. GET changes nothing; POST acts at once, whatever its body is
+ * (RFC 8058: no redirect, no cookie).
+ */
+export function mountUnsubscribe(mounting: Mounting): void {
+  mountMessageLink(mounting, "/u", {
+    async get(link) {
+      if (await link.read((tenant) => isErased(tenant, link.sendId))) return erasedPage(link);
+      const { preferences } = await link.run<{ preferences: Preference[] }>("get_preferences");
+      const email = preferences.find(({ channel }) => channel === "email");
+      return email?.on ? askPage(link) : donePage(link);
+    },
+    async post(link) {
+      if (await link.read((tenant) => isErased(tenant, link.sendId))) return erasedPage(link);
+      // A message can be forwarded, and its link used again and again: a repeat adds nothing to the ledgers.
+      if (!(await link.read((tenant) => isUnsubscribed(tenant, link.sendId)))) await link.run("unsubscribe");
+      return donePage(link);
+    },
+  });
+}
+
+/** Records nothing: the erasure barred the address, and the link no longer knows it. */
+function erasedPage(link: MessageLink): Promise<Response> {
+  const { say } = link.speech;
+  const { name } = link.property;
+  return playerPage(link, {
+    heading: say("erased"),
+    content: html`<p>${say("erased_help", { name })}</p><p class="soft">${say("erased_more", { name })}</p>`,
+  });
+}
+
+function askPage(link: MessageLink): Promise<Response> {
+  const { say } = link.speech;
+  return playerPage(link, {
+    heading: say("unsubscribe_ask"),
+    content: html`<p>${say("unsubscribe_ask_help", { name: link.property.name })}</p><form method="post"><button type="submit">${say("unsubscribe")}</button></form><p class="soft"><a href="/preferences/${link.token}">${say("unsubscribe_choose")}</a></p>`,
+  });
+}
+
+function donePage(link: MessageLink): Promise<Response> {
+  const { say } = link.speech;
+  return playerPage(link, {
+    heading: say("unsubscribed"),
+    content: html`<p>${say("unsubscribed_help", { name: link.property.name })}</p><p class="soft">${say("unsubscribed_more")} <a href="/preferences/${link.token}">${say("unsubscribed_preferences")}</a></p>`,
+  });
+}

@@ -1,0 +1,64 @@
+import { randomUUID } from "node:crypto";
+import { loggedFault } from "#runtime/faults.ts";
+import { PLAYER_PAGES, type PlayerPage } from "#tools/player-links/links.ts";
+import type { HttpContext } from "#transports/http/handlers.ts";
+import { type House, strangerPage } from "#transports/pages/frame/player-page.ts";
+import { type Speech, speechOf } from "#transports/pages/words/words.ts";
+import { type Mounting, type Visit, visitBy } from "./visit.ts";
+
+/** A player on a page of theirs. */
+export interface PageVisit extends Visit, House {
+  c: HttpContext;
+  /** The address of the page, with its token. */
+  here: string;
+}
+
+/** The token in a link's address, without a bracket, full stop or slash that a mail program added. */
+export function tokenOf(c: HttpContext): string {
+  return /^[\w-]+\.[\w-]+/.exec(c.req.param("token") ?? "")?.[0] ?? "";
+}
+
+/**
+ * Mounts an address below a player's page, such as "" or "/:id". A link that is not ours, has ended, or whose player is
+ * gone gets one and the same page.
+ */
+export function mountPlayerLink(
+  mounting: Mounting,
+  to: PlayerPage,
+  method: "get" | "post",
+  below: string,
+  answer: (visit: PageVisit) => Promise<Response>,
+): void {
+  const { path } = PLAYER_PAGES[to];
+  mounting.app[method](`${path}/:token${below}`, (c) => answerVisit(mounting, to, c, answer));
+}
+
+/** Answers the request of a link's holder. */
+export async function answerVisit(
+  mounting: Mounting,
+  to: PlayerPage,
+  c: HttpContext,
+  answer: (visit: PageVisit) => Promise<Response>,
+): Promise<Response> {
+  const accepted = c.req.header("accept-language");
+  const token = tokenOf(c);
+  try {
+    const visit = await visitBy(mounting, to, c, token);
+    if (!visit) return unknownLink(speechOf(accepted));
+    const speech = speechOf(visit.player.language, accepted, visit.theme.language);
+    return await answer({ ...visit, speech, c, here: `${PLAYER_PAGES[to].path}/${token}` });
+  } catch (error) {
+    const { status } = loggedFault(mounting.service.log, error, { path: to, requestId: randomUUID() });
+    return status === 404 ? unknownLink(speechOf(accepted)) : failedPage(speechOf(accepted), status);
+  }
+}
+
+export function unknownLink({ say, ...rest }: Speech): Promise<Response> {
+  const page = { heading: say("link_invalid"), text: say("link_invalid_help"), status: 404 };
+  return strangerPage({ say, ...rest }, page);
+}
+
+export function failedPage({ say, ...rest }: Speech, status: number): Promise<Response> {
+  const text = say(status === 429 ? "failed_tomorrow" : "failed_minute");
+  return strangerPage({ say, ...rest }, { heading: say("failed"), text, status });
+}

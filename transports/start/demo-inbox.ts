@@ -1,0 +1,66 @@
+import type { Service } from "#runtime/funnel/service.ts";
+
+export type Run = (name: string, input: object) => Promise<Record<string, unknown>>;
+
+const THIRTY_DAYS = 30 * 24 * 3_600;
+
+const MESSAGES = [
+  {
+    name: "Inbox: the Terrace",
+    subject: "Brunch for two at the Terrace",
+    body_text:
+      "This Sunday from 10 to 2, brunch is on us. Bring someone you like.\n\nA table by the window is kept for our members until noon.",
+    inbox: { category: "Dining", offer: { type: "Brunch for two", value: "On the house", valid_days: 10 } },
+  },
+  {
+    name: "Inbox: new tables",
+    subject: "Twelve new tables on the first floor",
+    body_text: "The Lucky Dragon room is open every day from noon. Our hosts show you the new games.",
+    inbox: { category: "News" },
+  },
+  {
+    name: "Inbox: weekend free play",
+    subject: '{{ first_name | default: "Hello" }}, $25 free play is yours',
+    body_text:
+      'As a {{ tier | default: "valued" }} member you have $25 free play this weekend.\n\nInsert your card at any slot machine and pick it up there.',
+    inbox: {
+      category: "Rewards",
+      pinned: true,
+      cta_label: "Reserve a seat",
+      cta_url: "https://demo-casino.example/seats",
+      offer: { type: "Free play", value: "$25", code: "WEEKEND-25", valid_days: 14 },
+    },
+  },
+];
+
+/** A theme, and three campaigns into the inboxes of the highest tiers. */
+export async function fillInboxes(propertyId: string, run: Run): Promise<void> {
+  await run("set_property_theme", {
+    responsible_gaming_url: "https://demo-casino.example/take-a-break",
+    light: { ground: "#f4efe6", brand: "#12463c", accent: "#8a5a00" },
+    dark: { ground: "#0d1513", paper: "#16211e", brand: "#7fd1b9", on_brand: "#06201a", accent: "#e8c06a" },
+  });
+  for (const message of MESSAGES) {
+    const { id } = await run("create_campaign", {
+      ...message,
+      channel: "loyaltyvip",
+      conditions: [{ field: "tier", operator: "in", value: ["Platinum", "Diamond"] }],
+    });
+    await run("send_campaign", { campaignId: id, propertyId });
+  }
+}
+
+/** A link to the inbox of the first player who has messages. */
+export async function inboxUrl({ db }: Service, propertyId: string, run: Run): Promise<string | null> {
+  const [player] = await db.asProperty(
+    propertyId,
+    (sql) => sql<{ id: string }[]>`
+      select p.id from players p
+      where p.property_id = ${propertyId} and p.deleted_at is null and p.status = 'active' and exists (
+        select from inbox_messages m where m.property_id = ${propertyId} and m.player_id = p.id)
+      order by p.player_id limit 1`,
+  );
+  if (!player) return null;
+  const { url } = await run("create_player_link", { playerId: player.id, to: "inbox", ttl: THIRTY_DAYS });
+  return String(url);
+}
