@@ -10,15 +10,19 @@ const ALONE = globSync("tests/**/*.test.ts", { cwd: root }).filter((file) =>
   readFileSync(`${root}${file}`, "utf8").includes('from "msw/node"'),
 );
 
-/** Tests that start clusters and services. Begun last, they would leave a processor idle at the end of the run. */
+/** Tests that start clusters and services: up to a minute a file, and more than one processor. */
 const LONG = ["tests/faults/", "tests/db/embedded/", "tests/db/backup/", "tests/transports/start/"];
+const SHORT_BETWEEN = 10;
 
-class LongFirst extends BaseSequencer {
+/** One long file at a time, and none at the end, when a processor would be idle beside it. */
+class LongApart extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
     const sorted = await super.sort(files);
     const isLong = ({ moduleId }: TestSpecification) =>
       LONG.some((folder) => moduleId.startsWith(`${root}${folder}`));
-    return [...sorted.filter(isLong), ...sorted.filter((file) => !isLong(file))];
+    const short = sorted.filter((file) => !isLong(file));
+    const mixed = sorted.filter(isLong).flatMap((file) => [file, ...short.splice(0, SHORT_BETWEEN)]);
+    return [...mixed, ...short];
   }
 }
 
@@ -35,7 +39,7 @@ export default defineConfig({
     globalSetup: ["tests/support/postgres.ts"],
     // For two processors: while one waits for the database, another works.
     maxWorkers: 3,
-    sequence: { sequencer: LongFirst },
+    sequence: { sequencer: LongApart },
     // The run ends by judging its statements. A busy machine takes longer than 10 s, and vitest would leave it green.
     teardownTimeout: 120_000,
     projects: PROJECTS.map(

@@ -19,14 +19,19 @@ const NOBODY: Entries = { entered: 0, ignored_inside: 0, ignored_reentry: 0, bar
 /**
  * Enrolls people in their journeys. `entrants`: rows of `journey_id, version, node, reentry, player_id, entry_key,
  * context`, a player and key once a journey. They stand at their trigger until the next step. Twice the same call enrolls
- * nobody twice. `at`: ISO time of the entry; default: now.
+ * nobody twice. `at`: ISO time of the entry; default: now. `offers`: the records that a row `x` stands for, all counted.
  */
-export async function enroll(context: Context, entrants: Fragment, at?: string): Promise<Entries> {
+export async function enroll(
+  context: Context,
+  entrants: Fragment,
+  at?: string,
+  offers: Fragment = sql`1`,
+): Promise<Entries> {
   const now = at === undefined ? sql`now()` : cast(at, "timestamptz");
   const { property } = context;
   const own = sql`${property.id}::uuid`;
   const judged = sql`
-    select x.*, coalesce(e.entries, 0) as entries, p.id is null as is_barred, coalesce(e.is_inside, false) as is_inside,
+    select x.*, ${offers} as offered, coalesce(e.entries, 0) as entries, p.id is null as is_barred, coalesce(e.is_inside, false) as is_inside,
       coalesce(x.reentry ->> 'mode' = 'never' and e.entries > 0
         or e.entries >= (x.reentry ->> 'max_entries')::int
         or x.reentry ->> 'mode' = 'after_exit'
@@ -87,10 +92,11 @@ function ignoredCounts({ property, call }: Context): Fragment {
     select ${property.id}::uuid, journey_id, version, '', edge, ${String(shard)}::text, 'ignored', people
     from (
       select j.journey_id, j.version, case when j.is_kept_out and not j.is_inside then 'ignored_reentry'
-          else 'ignored_inside' end as edge, count(*) as people
+          else 'ignored_inside' end as edge,
+        sum(case when n.journey_id is null then j.offered else j.offered - 1 end) as people
       from judged j left join enrolled n on n.journey_id = j.journey_id and n.player_id = j.player_id
         and n.entry_key = j.entry_key
-      where not j.is_barred and n.journey_id is null group by 1, 2, 3
+      where not j.is_barred and (n.journey_id is null or j.offered > 1) group by 1, 2, 3
     ) c order by journey_id, version, edge
     on conflict (property_id, journey_id, version, from_node, edge, to_node, status)
       do update set people = journey_counts.people + excluded.people`;
@@ -117,7 +123,8 @@ export async function enrollByEvents(
   const entrants = sql`
     select distinct on (t.journey_id, e.player_id, key) t.journey_id, t.version, t.node, t.reentry, e.player_id,
       coalesce(left(e.properties ->> t.key_property, 200), '') as entry_key,
-      jsonb_build_object('event', e.name, 'event_id', e.id, 'properties', e.properties) as context
+      jsonb_build_object('event', e.name, 'event_id', e.id, 'properties', e.properties) as context,
+      count(*) over (partition by t.journey_id, e.player_id, key) as events
     from journey_triggers t
       join player_events e on e.property_id = ${property.id}::uuid and e.name = t.name
         and e.id = any(${events.map(({ id }) => id)}::uuid[])
@@ -125,7 +132,7 @@ export async function enrollByEvents(
     where t.property_id = ${property.id}::uuid and t.id = any(${triggers.map(({ id }) => id)}::uuid[])
       and (t.filter is null or e.properties @@ t.filter::jsonpath)
     order by t.journey_id, e.player_id, key, e.occurred_at`;
-  await enroll(context, entrants);
+  await enroll(context, entrants, undefined, sql`x.events`);
 }
 
 /** Enrolls players who come into a segment or leave it, as `enrollByEvents`. `players`: rows of `player_id`. */

@@ -94,6 +94,23 @@ async function updateMembers(job: JobContext, id: string, emits: boolean): Promi
   );
 }
 
+/**
+ * Keeps the members of now in this transaction, where none are kept yet: a player who fits the rules later has entered.
+ */
+export async function keepMembers({ sql, property }: Context, id: string): Promise<void> {
+  const [segment] = await sql<{ kept: boolean }[]>`
+    select members_since is not null as kept from segments
+    where property_id = ${property.id} and id = ${id} and type = 'dynamic' for no key update`;
+  if (!segment || segment.kept) return;
+  const audience = await audienceOf(sql, property.id, id);
+  await sql`
+    insert into segment_members (property_id, segment_id, player_id, source)
+    select p.property_id, ${id}::uuid, p.id, 'rule' from players p
+    where p.property_id = ${property.id} and ${audience}
+    on conflict (property_id, segment_id, player_id) do nothing`;
+  await sql`update segments set members_since = now() where property_id = ${property.id} and id = ${id}`;
+}
+
 /** Locks the segment. False when it has become static or has no rules any more. */
 async function lockDynamic({ sql, property }: Context, id: string): Promise<boolean> {
   const [segment] = await sql<{ type: string }[]>`

@@ -126,6 +126,16 @@ describe("a segment", () => {
     expect(await figures(journey)).toMatchObject({ entered: 2, people: 1 });
   });
 
+  test("lets in who comes right after the publishing, before its members were ever counted", async () => {
+    await player("ana", { tier: "Gold" });
+    const ben = await player("ben", { tier: "Silver" });
+    const segment_id = await gold();
+    const journey = await clock.published(behind({ on: "segment_enter", segment_id }));
+    await tier(ben, "Gold");
+    await clock.refresh(segment_id);
+    expect(await players(journey)).toEqual(["ben"]);
+  });
+
   test("lets in who leaves it; one refresh may open both ways of one journey", async () => {
     const [ana, ben] = [await player("ana", { tier: "Gold" }), await player("ben", { tier: "Silver" })];
     const segment_id = await gold();
