@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { tool } from "#runtime/operation/operation.ts";
 import { PageName, PLAYER_PAGES, playerToken } from "./links.ts";
-import { assertVisitor } from "./visitor.ts";
+import { assertVisitor, refuseMasked } from "./visitor.ts";
 
 const HOUR = 3_600;
 const MOST_HOURS = 30 * 24;
@@ -28,9 +28,10 @@ export default tool({
   output: z.object({ url: z.url(), player_id: z.uuid(), to: PageName, expires_at: z.iso.datetime() }),
   status: 201,
   secrets: ["url"],
-  faults: ["not_found"],
+  faults: ["forbidden", "not_found"],
   async handler(context, { playerId, to, ttl }) {
-    const { property, config, audit, now } = context;
+    const { property, config, call, audit, now } = context;
+    refuseMasked(call);
     const { id } = await assertVisitor(context, to, playerId);
     const until = Math.floor(now() / 1000) + ttl;
     const token = playerToken(config, to, { propertyId: property.id, playerId: id, until });

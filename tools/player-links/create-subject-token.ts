@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { tool } from "#runtime/operation/operation.ts";
 import { PageName, subjectToken } from "./links.ts";
-import { assertVisitor } from "./visitor.ts";
+import { assertVisitor, refuseMasked } from "./visitor.ts";
 
 export default tool({
   name: "create_subject_token",
@@ -19,9 +19,10 @@ export default tool({
   output: z.object({ token: z.string(), player_id: z.uuid(), to: PageName, expires_at: z.iso.datetime() }),
   status: 201,
   secrets: ["token"],
-  faults: ["not_found"],
+  faults: ["forbidden", "not_found"],
   async handler(context, { playerId, to }) {
-    const { property, config, audit, now } = context;
+    const { property, config, call, audit, now } = context;
+    refuseMasked(call);
     const { id } = await assertVisitor(context, to, playerId);
     audit({ entity: "players", entityId: id, diff: { to } });
     return {

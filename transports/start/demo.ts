@@ -92,6 +92,7 @@ async function createDemo(service: Service, catalog: Catalog, idle: () => Promis
     slug: SLUG,
     legal_name: "Demo Casino Resort LLC",
     postal_address: "1 Boardwalk, Atlantic City, NJ 08401",
+    privacy_policy_url: "https://demo-casino.example/privacy",
     responsible_gaming_footer: "Must be 21 or older. Gambling problem? Call 1-800-GAMBLER.",
     from_email: "offers@demo-casino.example",
     from_name: "Demo Casino Resort",

@@ -298,7 +298,9 @@ const AT_ONCE = {
   create_privacy_request: "data",
   create_property: "a property of its own",
   create_segment: "no campaign has it yet",
+  create_player_link: "it opens what the key reads anyway, and no masked key may",
   create_social_share: "data",
+  create_subject_token: "as create_player_link",
   create_suppression: "it stops messages",
   create_template: "no campaign has it yet",
   create_upload_link: "a file that no import has taken yet",
@@ -323,6 +325,7 @@ const AT_ONCE = {
   update_player: "data",
   update_privacy_request: "data",
   update_social_share: "data",
+  mark_inbox_messages: "an operator's",
   update_user: "an operator's",
 } satisfies Record<string, string>;
 

@@ -268,6 +268,15 @@ describe("a stranger", () => {
     expect((await api(`/${theirs}`, body.token)).status).toBe(404);
   });
 
+  test("with a key that sees no names gets no link to a page that shows them", async () => {
+    const propertyId = casino.service.tenant.id;
+    for (const operation of ["create_player_link", "create_subject_token"]) {
+      const input = { playerId: casino.playerId, to: "inbox", propertyId };
+      const refused = casino.service.call(operation, input, propertyId, { masked: true });
+      await expect(refused).rejects.toMatchObject({ code: "forbidden" });
+    }
+  });
+
   test("gets no page by a link whose time is over", async () => {
     const { service } = casino;
     const { config, directory } = service.internals;

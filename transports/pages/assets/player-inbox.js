@@ -13,7 +13,7 @@ li.new{border-left:5px solid var(--accent);padding-left:12px}
 h2{margin:2px 0 4px;font-size:17px;line-height:1.3}h2 button{padding:0;min-height:24px;color:inherit;font-size:inherit;text-align:left}
 p{margin:0 0 8px;white-space:pre-line;overflow-wrap:anywhere}.soft{color:var(--soft)}
 img{display:block;max-width:100%;border-radius:10px;margin:8px 0}
-.offer{padding:10px 12px;border:2px dashed var(--accent);border-radius:10px}.offer b{display:block;font-size:24px}.offer code{font-size:18px;letter-spacing:.05em;user-select:all}.over{opacity:.75}
+.offer{margin:0 0 12px;padding:10px 12px;border:2px dashed var(--accent);border-radius:10px}.offer b{display:block;font-size:24px}.offer code{font-size:18px;letter-spacing:.05em;user-select:all}.over{opacity:.75}
 button{border:0;background:none;color:var(--brand);font:inherit;font-weight:600;min-height:32px;padding:4px 8px;border-radius:8px;cursor:pointer}
 a.cta{display:block;padding:12px;border-radius:10px;background:var(--brand);color:var(--on-brand);font-weight:650;text-align:center;text-decoration:none}
 :focus-visible{outline:3px solid var(--brand);outline-offset:2px}
