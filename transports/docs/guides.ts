@@ -18,6 +18,7 @@ const NAMES = [
   "campaigns",
   "texts",
   "journeys",
+  "games",
   "providers",
   "tracking",
   "agents",

@@ -15,6 +15,11 @@ function chosen(propertyId: string): Record<string, Fragment> {
     campaigns: sql`campaigns where channel = 'email' and status = 'draft'`,
     "sms campaigns": sql`campaigns where channel = 'sms' and status = 'draft'`,
     journey_enrollments: sql`journey_enrollments where status = 'active'`,
+    games: sql`games where status = 'draft' and deleted_at is null`,
+    "live games": sql`games where status = 'active' and draw = 'independent'`,
+    "deck games": sql`games where draw = 'deck'`,
+    game_prizes: sql`game_prizes where game_id = (
+      select id from games where status = 'draft' and property_id = ${propertyId}::uuid order by id limit 1)`,
     "static segments": sql`segments where type = 'static'`,
   };
 }

@@ -5,6 +5,7 @@ import type { OpenCounter } from "./opens.ts";
 import { page } from "./page.ts";
 import { mountPasswordReset } from "./password-reset.ts";
 import { mountPreferences } from "./preferences.ts";
+import { mountShares } from "./share.ts";
 import { mountTracking } from "./tracking.ts";
 import { mountUnsubscribe } from "./unsubscribe.ts";
 
@@ -14,6 +15,7 @@ export function mountPages(mounting: Mounting, opens: OpenCounter): void {
   mountUnsubscribe(mounting);
   mountPreferences(mounting);
   mountTracking(mounting, opens);
+  mountShares(mounting);
   mountPasswordReset(mounting);
   mountGuides(app);
   mountApiReference(app);
