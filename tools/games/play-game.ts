@@ -13,7 +13,7 @@ import { Proof, proofOf } from "./play/proof.ts";
 import { playsLeft, type Standing, standingOf, wayIn } from "./play/standing.ts";
 import { type Drawn, drawPrize } from "./play/stock.ts";
 import { KINDS } from "./prize/columns.ts";
-import type { Prize } from "./prize/prize.ts";
+import { type Prize, prizesOf } from "./prize/prize.ts";
 import { grantTickets } from "./tickets/grant.ts";
 
 const Won = z.object({
@@ -55,11 +55,12 @@ export default tool({
   core: true,
   async handler(context, { gameId, playerId, clientSeed = ownSeed(context.call.requestId) }) {
     // One round trip: the statements run in this order, and each sees what was committed before the lock was its own.
-    const [player, game, standing, sealed] = await Promise.all([
+    const [player, game, standing, sealed, prizes] = await Promise.all([
       lockEntrant(context, playerId),
       findGame(context, gameId, { lock: "share" }),
       standingOf(context, gameId, playerId),
       sealedMaster(context, gameId),
+      prizesOf(context, gameId),
     ]);
     await checkEligible(context, game, player);
     checkActive(game, standing.moment);
@@ -71,13 +72,13 @@ export default tool({
     const n = standing.nonce + 1;
     const seed = playSeed(master, { gameId, playerId, n });
     const { moment } = standing;
-    const draw = { master, seed, message: `${clientSeed}:${n}`, playerId, moment };
+    const draw = { prizes, master, seed, message: `${clientSeed}:${n}`, playerId, moment };
     const drawn = await drawPrize(context, game, draw);
     const play = playOf({ playId, game, playerId, ticket, clientSeed, n, seed, moment, drawn });
-    await context.sql`
+    const stored = context.sql`
       insert into game_plays ${insertedValues({ property_id: context.property.id, ...play })} returning 1`;
+    await Promise.all([stored, announce(context, play, drawn.prize)]);
     const free = drawn.prize?.kind === "free_play" ? await grantFreePlay(context, game, playerId, playId) : 0;
-    await announce(context, play, drawn.prize);
     const after = {
       ...standing,
       plays: standing.plays + (ticket && game.cost.type === "free" ? 0 : 1),

@@ -20,6 +20,7 @@ export interface Drawn {
 
 /** The inputs of one draw. */
 export interface Draw {
+  prizes: readonly Prize[];
   master: Buffer;
   seed: Buffer;
   /** `client_seed:n`, before the cursor. */
@@ -41,7 +42,7 @@ async function drawTicket(context: Context, game: Game, draw: Draw): Promise<Dra
     where property_id = ${property.id} and game_id = ${game.id} and next_ticket < ${odds.denominator}
     returning next_ticket - 1 as position`;
   if (!next) throw new Fault("game_not_active", { message: "All tickets of the game are drawn." });
-  const named = await findPrize(context, ticketAt(draw.master, game.id, odds, next.position));
+  const named = prizeOf(draw, ticketAt(draw.master, game.id, odds, next.position));
   const prize = named.kind === "no_prize" || !(await take(context, game, named, draw)) ? null : named;
   return { roll: next.position, named, prize, deckTicket: next.position + 1, snapshot: null };
 }
@@ -52,7 +53,7 @@ async function drawNumber(context: Context, game: Game, draw: Draw): Promise<Dra
   for (let tries = 0; ; tries += 1) {
     const message = tries === 0 ? draw.message : `${draw.message}:${tries}`;
     const roll = numberBelow(draw.seed, message, odds.denominator);
-    const named = await findPrize(context, prizeAt(odds, roll));
+    const named = prizeOf(draw, prizeAt(odds, roll));
     const snapshot = tries === 0 ? null : odds;
     const drawn = { roll, named, deckTicket: null, snapshot };
     if (named.kind === "no_prize") return { ...drawn, prize: null };
@@ -70,10 +71,8 @@ export function without({ prizes }: Odds, prizeId: string): Odds | null {
   return { denominator: left.reduce((sum, { weight }) => sum + weight, 0), prizes: left };
 }
 
-async function findPrize({ sql, property }: Context, id: string): Promise<Prize> {
-  const [prize] = await sql<[Prize]>`
-    select * from game_prizes where property_id = ${property.id} and id = ${id}`;
-  return prize;
+function prizeOf({ prizes }: Draw, prizeId: string): Prize {
+  return prizes.find(({ id }) => id === prizeId)!;
 }
 
 /** Takes one of a prize; false where none is left, or a limit keeps the player from it. */
