@@ -12,6 +12,7 @@ export const FAULTS = {
   insufficient_scope: { status: 403, message: "insufficient_scope" },
   wrong_property: { status: 403, message: "wrong_property" },
   forbidden: { status: 403, message: "This credential may not do that. Use one with the required role." },
+  not_eligible: { status: 403, message: "The player may not play this game." },
   not_found: { status: 404, message: "No such record in this property. Check the id and the property." },
   method_not_allowed: {
     status: 405,
@@ -30,6 +31,8 @@ export const FAULTS = {
     status: 409,
     message: "A request with this Idempotency-Key is still running. Retry in a second.",
   },
+  play_limit_reached: { status: 409, message: "The player has no play left in this game." },
+  game_not_active: { status: 409, message: "The game takes no plays now." },
   legal_hold: {
     status: 409,
     message: "The player's data is under legal hold and must not be erased. Release the hold first.",

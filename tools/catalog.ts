@@ -51,6 +51,7 @@ import customFields from "./custom-fields/custom-fields.table.ts";
 import explainEligibility from "./eligibility/explain-eligibility.ts";
 import createPlayerEvent from "./events/create-player-event.ts";
 import playerEvents from "./events/player-events.table.ts";
+import { games } from "./games/domain.ts";
 import createImportJob from "./imports/create-import-job.ts";
 import createUploadLink from "./imports/create-upload-link.ts";
 import deleteImportJob from "./imports/delete-import-job.ts";
@@ -81,7 +82,6 @@ import exportPlayers from "./players/export-players.ts";
 import players from "./players/players.table.ts";
 import restorePlayer from "./players/restore-player.ts";
 import setPlayerStatus from "./players/set-player-status.ts";
-import socialShares from "./players/social-shares.table.ts";
 import getPreferences from "./preferences/get-preferences.ts";
 import savePreferences from "./preferences/save-preferences.ts";
 import unsubscribe from "./preferences/unsubscribe.ts";
@@ -100,6 +100,9 @@ import refreshSegment from "./segments/refresh-segment.job.ts";
 import segmentMembers from "./segments/segment-members.table.ts";
 import segmentPreview from "./segments/segment-preview.ts";
 import segments from "./segments/segments.table.ts";
+import createShareLink from "./shares/create-share-link.ts";
+import recordReferral from "./shares/record-referral.ts";
+import socialShares from "./shares/social-shares.table.ts";
 import inboundMessages from "./sms/inbound-messages.table.ts";
 import listSmsKeywordsInForce from "./sms/list-sms-keywords-in-force.ts";
 import readSmsText from "./sms/read-sms-text.ts";
@@ -137,7 +140,14 @@ export const CATALOG = catalog([
     name: "players",
     title: "Players",
     tables: [customFields, playerEvents, players, socialShares],
-    tools: [createPlayerEvent, exportPlayers, restorePlayer, setPlayerStatus],
+    tools: [
+      createPlayerEvent,
+      createShareLink,
+      exportPlayers,
+      recordReferral,
+      restorePlayer,
+      setPlayerStatus,
+    ],
   },
   {
     name: "consent",
@@ -195,6 +205,7 @@ export const CATALOG = catalog([
     ],
   },
   journeys,
+  games,
   { name: "providers", title: "Message providers", tables: [messageProviders], jobs: [receiveNotices] },
   {
     name: "inbox",

@@ -123,6 +123,8 @@ create table social_shares (
   content_id text,
   share_url text,
   clicks int not null default 0 check (clicks >= 0),
+  -- Of programs that look at links.
+  machine_clicks int not null default 0,
   created_at timestamptz not null default now(),
   updated_at timestamptz not null default now(),
   primary key (property_id, id),

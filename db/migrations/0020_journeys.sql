@@ -79,10 +79,10 @@ create table journey_triggers (
   journey_id uuid not null,
   version int not null,
   node text not null,
-  kind text not null check (kind in ('event', 'segment_enter', 'segment_exit', 'inbound_sms')),
-  -- The event's name, or the segment's id. An inbound text has none.
+  kind text not null check (kind in ('event', 'segment_enter', 'segment_exit', 'inbound_sms', 'game_play')),
+  -- The event's name, or the id of the segment or game. An inbound text has none.
   name text,
-  -- A jsonpath predicate over the event's properties.
+  -- A jsonpath predicate over the event's properties, a text, or a play's outcome.
   filter text,
   -- The event's property whose value tells two live enrollments of one player apart.
   key_property text,

@@ -42,6 +42,7 @@ export const EVENTS = {
     "journey_exited",
     "journey_webhook",
     "shared",
+    "referred",
   ],
   consent: ["granted", "denied", "revoked", "expired"],
   game: [
@@ -67,11 +68,7 @@ export const EVENT_NAMES = Object.entries(EVENTS).flatMap(([category, actions]) 
 ) as EventName[];
 
 /** Names whose events nothing emits yet. */
-const NOT_YET: ReadonlySet<string> = new Set([
-  "player.merged",
-  ...EVENTS.game.map((action) => `game.${action}`),
-  "game.*",
-]);
+const NOT_YET: ReadonlySet<string> = new Set(["player.merged"]);
 
 /** The names of the events that occur. */
 export const OCCURRING = EVENT_NAMES.filter((name) => !NOT_YET.has(name));

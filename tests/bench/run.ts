@@ -29,6 +29,7 @@ const FIGURES: Record<string, string> = {
   S23: "journeys",
   S24: "journeys",
   S25: "journeys",
+  S26: "games",
 };
 
 /** `npm run bench` runs all benchmarks, `npm run bench -- list S8` those. One line a figure. */

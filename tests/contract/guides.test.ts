@@ -142,6 +142,14 @@ test("the guides name every provider, every reason of the gate, and every operat
 
 /** Names of settings, fields and events that begin as an operation does. */
 const NO_OPERATIONS = [
+  "add_to_segment",
+  "play_limits",
+  "grant_game_play",
+  "game_play",
+  "play_limit_reached",
+  "game_not_active",
+  "redeem_within_days",
+  "void_in",
   "segment_enter",
   "segment_exit",
   "exit_old",

@@ -184,3 +184,33 @@ export async function enrollByText(
       order by t.journey_id, t.node`,
   );
 }
+
+/** Enrolls the player of a play, as `enrollByEvents`. */
+export async function enrollByPlay(
+  context: Context,
+  {
+    playId,
+    gameId,
+    playerId,
+    outcome,
+  }: { playId: string; gameId: string; playerId: string; outcome: string },
+): Promise<void> {
+  const { sql: transaction, property } = context;
+  const triggers = await transaction<{ id: string }[]>`
+    select t.id from journey_triggers t
+      join journeys j on j.property_id = ${property.id} and j.id = t.journey_id
+    where t.property_id = ${property.id} and t.kind = 'game_play' and (t.name is null or t.name = ${gameId}::text)
+      and (t.filter is null or t.filter = ${outcome}) and j.status = 'active' and j.deleted_at is null
+    order by j.id for share of j`;
+  if (triggers.length === 0) return;
+  await enroll(
+    context,
+    sql`
+      select distinct on (t.journey_id) t.journey_id, t.version, t.node, t.reentry, ${playerId}::uuid as player_id,
+        '' as entry_key, jsonb_build_object('play_id', ${playId}::text, 'game_id', ${gameId}::text,
+          'outcome', ${outcome}::text) as context
+      from journey_triggers t
+      where t.property_id = ${property.id}::uuid and t.id = any(${triggers.map(({ id }) => id)}::uuid[])
+      order by t.journey_id, t.node`,
+  );
+}

@@ -26,7 +26,7 @@ const NAMED = [
 ];
 
 /** Our own bookkeeping means nothing to the person. */
-const INTERNAL = /(_hash|_hashes|^salt|^dedupe_key|^claimed_(by|at)|^erased_by|^property_id)$/;
+const INTERNAL = /(_hash|_hashes|_sealed|^salt|^dedupe_key|^claimed_(by|at)|^erased_by|^property_id)$/;
 
 export default tool({
   name: "data_export",

@@ -19,6 +19,7 @@ const NAMES = [
   "texts",
   "journeys",
   "inbox",
+  "games",
   "providers",
   "tracking",
   "agents",

@@ -1,5 +1,6 @@
 import type { Operation } from "#runtime/operation/operation.ts";
 import { CAMPAIGN_EXAMPLES } from "./campaigns.ts";
+import { GAME_EXAMPLES } from "./games.ts";
 import { JOURNEY_EXAMPLES } from "./journeys.ts";
 import { PLATFORM_EXAMPLES } from "./platform.ts";
 import { PLAYER_EXAMPLES } from "./players.ts";
@@ -9,6 +10,7 @@ const EXAMPLES: Readonly<Record<string, object>> = {
   ...PLAYER_EXAMPLES,
   ...CAMPAIGN_EXAMPLES,
   ...JOURNEY_EXAMPLES,
+  ...GAME_EXAMPLES,
   ...PLATFORM_EXAMPLES,
 };
 

@@ -12,6 +12,7 @@ import type { Mounting } from "./player/visit.ts";
 import { mountApiReference } from "./service/api-reference.ts";
 import { mountGuides } from "./service/guides.ts";
 import { mountPasswordReset } from "./service/password-reset.ts";
+import { mountShares } from "./share/share.ts";
 
 /** Mounts all pages: of players, behind the links of messages, for accounts, and for readers of the documentation. */
 export function mountPages(
@@ -25,6 +26,7 @@ export function mountPages(
   mountPreferences(mounting);
   mountTracking(mounting, opens);
   mountInbox(mounting, badges);
+  mountShares(mounting);
   mountPasswordReset(mounting);
   mountGuides(app);
   mountApiReference(app);

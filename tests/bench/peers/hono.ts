@@ -45,6 +45,25 @@ app.post("/players", async (c) => {
   return c.json(row, 201);
 });
 
+app.post("/plays", async (c) => {
+  const { gameId, playerId, clientSeed } = await c.req.json();
+  const [last] = await sql`
+    select coalesce(max(nonce), 0) + 1 as nonce from game_plays
+    where property_id = ${property} and game_id = ${gameId} and player_id = ${playerId}`;
+  const play = {
+    property_id: property,
+    game_id: gameId,
+    player_id: playerId,
+    outcome: "lose",
+    client_seed: clientSeed,
+    server_seed_hash: "0".repeat(64),
+    nonce: last!.nonce,
+    roll: 1,
+  };
+  const [row] = await sql`insert into game_plays ${sql(play)} returning id, outcome, nonce, roll`;
+  return c.json(row, 201);
+});
+
 app.post("/naive", async (c) => {
   const { row, status } = await naiveCreate(
     sql,

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { briefly } from "#runtime/brief.ts";
-import { AddConfig, UpdateConfig, WebhookConfig } from "#tools/journeys/nodes/actions.ts";
+import { AddConfig, GrantConfig, UpdateConfig, WebhookConfig } from "#tools/journeys/nodes/actions.ts";
 import { KINDS } from "#tools/journeys/nodes/all.ts";
 import { BranchConfig, Label } from "#tools/journeys/nodes/branch.ts";
 import { DelayConfig } from "#tools/journeys/nodes/delay.ts";
@@ -36,6 +36,7 @@ export const Node = z.discriminatedUnion("type", [
   node("rate_limit", RateConfig),
   node("update_player", UpdateConfig),
   node("add_to_segment", AddConfig),
+  node("grant_game_play", GrantConfig),
   node("webhook", WebhookConfig),
   node("goal", GoalConfig.default({})),
   node("exit", ExitConfig.default({ reason: "completed" })),

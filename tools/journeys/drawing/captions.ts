@@ -30,6 +30,8 @@ function detailOf(node: Node): string {
       return updateDetail(node.config);
     case "add_to_segment":
       return "add to a segment";
+    case "grant_game_play":
+      return "grant a play of a game";
     case "webhook":
       return `webhook ${node.config.name}`;
     case "goal":
@@ -51,6 +53,8 @@ function triggerDetail(config: Extract<Node, { type: "trigger" }>["config"]): st
       return `at ${config.cron}`;
     case "date_field":
       return `yearly by ${config.field}`;
+    case "game_play":
+      return `on a play of ${config.game_id ? "a game" : "any game"}${config.outcome ? `: ${config.outcome}` : ""}`;
     case "inbound_sms":
       return config.contains ? `on a text with ${config.contains}` : "on a text";
     case "api":

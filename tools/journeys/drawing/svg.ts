@@ -23,6 +23,7 @@ const COLOURS: Readonly<Record<PictureNode["type"], string>> = {
   random_split: "#b45309",
   update_player: "#7c3aed",
   add_to_segment: "#7c3aed",
+  grant_game_play: "#7c3aed",
   webhook: "#7c3aed",
   goal: "#15803d",
   exit: "#374151",

@@ -41,6 +41,26 @@ export const addToSegment: NodeKind<AddConfig> = {
   next: () => sql`${NEXT}::text`,
 };
 
+export const GrantConfig = z.strictObject({
+  game_id: z.uuid().describe("From list_games"),
+  expires_in_days: z
+    .int()
+    .min(1)
+    .max(365)
+    .optional()
+    .describe("Default: the ticket lasts as long as the game"),
+});
+export type GrantConfig = z.output<typeof GrantConfig>;
+
+export const grantGamePlay: NodeKind<GrantConfig> = {
+  type: "grant_game_play",
+  meaning:
+    "Gives the player a ticket for a game: one play. A player whom a status or an exclusion bars gets none.",
+  config: GrantConfig,
+  labels: () => [NEXT],
+  next: () => sql`${NEXT}::text`,
+};
+
 export const WebhookConfig = z.strictObject({
   name: z.string().trim().min(1).max(100).describe("Tells the receiver which step this is"),
 });

@@ -1,4 +1,4 @@
-import { addToSegment, updatePlayer, webhook } from "./actions.ts";
+import { addToSegment, grantGamePlay, updatePlayer, webhook } from "./actions.ts";
 import { branch } from "./branch.ts";
 import { delay } from "./delay.ts";
 import { exit, goal } from "./ends.ts";
@@ -22,6 +22,7 @@ export const KINDS = {
   rate_limit: rateLimit,
   update_player: updatePlayer,
   add_to_segment: addToSegment,
+  grant_game_play: grantGamePlay,
   webhook,
   goal,
   exit,

@@ -48,6 +48,11 @@ export const TriggerConfig = z.discriminatedUnion("on", [
   }),
   z.strictObject({ on: z.literal("api") }),
   z.strictObject({
+    on: z.literal("game_play"),
+    game_id: z.uuid().optional().describe("From list_games. Default: any game"),
+    outcome: z.enum(["win", "lose"]).optional().describe("Default: either"),
+  }),
+  z.strictObject({
     on: z.literal("inbound_sms"),
     contains: z
       .string()
@@ -64,7 +69,7 @@ export type TriggerConfig = z.output<typeof TriggerConfig>;
 export const trigger: NodeKind<TriggerConfig> = {
   type: "trigger",
   meaning:
-    "A way in: an event, a segment that is entered or left, a schedule, a yearly date, enroll_players (api), or a text from the player. A journey has at least one.",
+    "A way in: an event, a segment that is entered or left, a schedule, a yearly date, enroll_players (api), a play of a game, or a text from the player. A journey has at least one.",
   config: TriggerConfig,
   labels: () => [NEXT],
   problems(config) {

@@ -77,8 +77,10 @@ async function checkNode(tenant: Tenant, node: Node): Promise<void> {
   if (node.type === "delay" && node.config.by === "date_field") await checkDate(tenant, node.config.field);
   if (node.type === "add_to_segment") await checkList(tenant, node.config.segment_id);
   if (node.type === "update_player") await checkUpdate(tenant, node.config);
+  if (node.type === "grant_game_play") await checkGame(tenant, node.config.game_id);
   if (node.type !== "trigger") return;
   const { config } = node;
+  if (config.on === "game_play" && config.game_id) await checkGame(tenant, config.game_id);
   if (config.on === "date_field") await checkDate(tenant, config.field);
   if (config.on === "schedule") checkCron(config.cron, property.timezone);
   if (config.on === "segment_enter" || config.on === "segment_exit") {
@@ -105,6 +107,14 @@ async function checkList({ sql, property }: Tenant, id: string): Promise<void> {
   if (!segment) throw new Fault("not_found", { message: `segment ${id} is not in this property.` });
   if (segment.type !== "static")
     throw wrong("segment_id", "is a dynamic segment; only a static one has a list");
+}
+
+async function checkGame({ sql, property }: Tenant, id: string): Promise<void> {
+  const [game] = await sql<{ status: string }[]>`
+    select status from games where property_id = ${property.id} and id = ${id} and deleted_at is null`;
+  if (!game) throw new Fault("not_found", { message: `game ${id} is not in this property.` });
+  if (game.status === "ended" || game.status === "archived")
+    throw wrong("game_id", `names a game that is ${game.status}`);
 }
 
 async function checkUpdate(

@@ -95,6 +95,8 @@ function triggerRow(node: Node): TriggerRow | null {
     case "segment_enter":
     case "segment_exit":
       return { ...row, name: config.segment_id };
+    case "game_play":
+      return { ...row, name: config.game_id ?? null, filter: config.outcome ?? null };
     case "inbound_sms":
       return { ...row, filter: config.contains ?? null };
     default:

@@ -52,6 +52,8 @@ function triggerWords({ config }: NodeOf<"trigger">): string {
       return `The players of its segment enter at ${config.cron}.`;
     case "date_field":
       return `A player enters each year by ${config.field}, at ${config.time}.`;
+    case "game_play":
+      return `A player enters who plays ${config.game_id ? "its game" : "a game"}${config.outcome ? ` and ${config.outcome === "win" ? "wins" : "wins nothing"}` : ""}.`;
     case "inbound_sms":
       return "A player enters who sends a text.";
     case "api":

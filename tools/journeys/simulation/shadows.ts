@@ -75,6 +75,7 @@ function shadows(own: Fragment, journeyId: string): Record<string, Shadow> {
         select s.campaign_id from campaign_sends s where s.property_id = ${own})`,
       indexes: ["unique (property_id, id)"],
     },
+    game_tickets: { indexes: ["unique (property_id, game_id, player_id, key)"] },
     journeys: { rows: sql`t.property_id = ${own} and t.id <> ${journeyId}::uuid` },
     journey_enrollments: {
       rows: sql`${ofPeople("player_id")} and t.journey_id <> ${journeyId}::uuid`,

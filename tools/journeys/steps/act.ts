@@ -1,6 +1,7 @@
 import { cast, type Fragment, identifier, join, sql } from "#db/sql.ts";
 import { emitMany } from "#runtime/funnel/outbox.ts";
 import type { Context } from "#runtime/operation/context.ts";
+import { grantTickets } from "#tools/games/tickets/grant.ts";
 import type { Node, NodeOf } from "#tools/journeys/definition/definition.ts";
 import type { Moment } from "#tools/journeys/nodes/node.ts";
 import { MOST_TAGS } from "#tools/players/rules.ts";
@@ -15,6 +16,7 @@ export async function act(
   if (enrollments.length === 0) return;
   if (node.type === "update_player") return change(context, moment, node, enrollments);
   if (node.type === "add_to_segment") return add(context, node, enrollments);
+  if (node.type === "grant_game_play") return grant(context, moment, node, enrollments);
   if (node.type === "webhook") await notify(context, moment, node, enrollments);
 }
 
@@ -111,6 +113,29 @@ async function add(
         and s.deleted_at is null
     order by p.id
     on conflict (property_id, segment_id, player_id) do nothing`;
+}
+
+const DAY_MS = 86_400_000;
+
+/** A ticket for each visit of a person, however often this step is repeated. */
+async function grant(
+  context: Context,
+  { journeyId, at }: Moment,
+  node: NodeOf<"grant_game_play">,
+  enrollments: string[],
+): Promise<void> {
+  const { game_id: gameId, expires_in_days: days } = node.config;
+  const expiresAt = days === undefined ? null : new Date(Date.parse(at) + days * DAY_MS).toISOString();
+  await grantTickets(
+    context,
+    { gameId, source: "journey", sourceId: journeyId, expiresAt },
+    sql`
+      select d.player_id, 'journey:' || d.id || ':' || ${node.id}::text || ':'
+        || cardinality(array_positions(d.path, ${node.id}::text)) as key
+      from unnest(${enrollments}::uuid[]) w(id)
+        join journey_enrollments d on d.property_id = ${context.property.id}::uuid and d.id = w.id
+      where d.player_id is not null`,
+  );
 }
 
 async function notify(

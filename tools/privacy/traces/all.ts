@@ -1,4 +1,5 @@
 import { type Fragment, identifier, join } from "#db/sql.ts";
+import { GAME_TRACES } from "./games.ts";
 import { mentions, namedAfter } from "./matching-person.ts";
 import { MESSAGE_TRACES } from "./messages.ts";
 import { STANDING_TRACES } from "./standing.ts";
@@ -55,6 +56,7 @@ export const TRACES: readonly Trace[] = [
       kept: ENROLLMENT_KEPT,
     },
   },
+  ...GAME_TRACES,
   ...MESSAGE_TRACES,
   ...STANDING_TRACES,
   ...TEXT_TRACES,

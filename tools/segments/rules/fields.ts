@@ -92,6 +92,7 @@ interface Family {
 }
 
 const JOURNEY_FORM = "journey.<id>.status";
+const GAME_FORM = "game.<id>.<plays|won>";
 
 /** The fields whose names carry a key, a channel or an id. */
 export const FAMILIES: readonly Family[] = [
@@ -165,6 +166,17 @@ export const FAMILIES: readonly Family[] = [
     }),
   },
   {
+    form: GAME_FORM,
+    pattern: new RegExp(`^game\\.((?i:${UUID}))\\.(plays|won)$`),
+    types: ["number"],
+    meaning: "How often the player has played the game, and how often the player has won; 0 without a play.",
+    read: ([id, what], { scope }) => ({
+      type: "number",
+      sql: sql`select count(*) from game_plays g where g.property_id = ${scope.property}
+        and g.game_id = ${id}::uuid and g.player_id = p.id and g.status <> 'voided'${raw(what === "won" ? " and g.outcome = 'win'" : "")}`,
+    }),
+  },
+  {
     form: "segment.<id>",
     pattern: new RegExp(`^segment\\.((?i:${UUID}))$`),
     types: ["segment"],
@@ -222,6 +234,11 @@ export function campaignNamed(field: string): string | undefined {
 /** The id of the journey that a field names, in lower case. */
 export function journeyNamed(field: string): string | undefined {
   return partOf(JOURNEY_FORM, field)?.toLowerCase();
+}
+
+/** The id of the game that a field names, in lower case. */
+export function gameNamed(field: string): string | undefined {
+  return partOf(GAME_FORM, field)?.toLowerCase();
 }
 
 /** The key of the custom field that a field names. */

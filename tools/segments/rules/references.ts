@@ -2,7 +2,7 @@ import type { Fragment, Sql } from "#db/sql.ts";
 import { Fault, invalid } from "#runtime/faults.ts";
 import { type CustomField, customFields } from "#tools/custom-fields/values.ts";
 import { type Audience, compileConditions, compileDate, Group, MAX_NESTING } from "./compile.ts";
-import { campaignNamed, customNamed, journeyNamed, segmentNamed } from "./fields.ts";
+import { campaignNamed, customNamed, gameNamed, journeyNamed, segmentNamed } from "./fields.ts";
 
 const MAX_SEGMENTS = 500;
 
@@ -44,6 +44,7 @@ export async function referredBy(sql: Sql, property: string, rules: Partial<Grou
   const fields = [rules, ...segments].flatMap(fieldsIn);
   await checkCampaigns(sql, property, [...new Set(fields.flatMap((field) => campaignNamed(field) ?? []))]);
   await checkJourneys(sql, property, [...new Set(fields.flatMap((field) => journeyNamed(field) ?? []))]);
+  await checkGames(sql, property, [...new Set(fields.flatMap((field) => gameNamed(field) ?? []))]);
   const customs = fields.some(customNamed) ? await customFields({ sql, property: { id: property } }) : [];
   const named = fields.some((field) => OF_THE_PROPERTY.has(field))
     ? await settingsOf(sql, property)
@@ -94,6 +95,15 @@ async function checkJourneys(sql: Sql, property: string, ids: string[]): Promise
     select id from journeys where property_id = ${property} and id = any(${ids}::uuid[])`;
   const missing = ids.find((id) => !rows.some((row) => row.id === id));
   if (missing) throw new Fault("not_found", { message: `journey ${missing} is not in this property.` });
+}
+
+/** As a missing campaign: nobody has played a missing game. */
+async function checkGames(sql: Sql, property: string, ids: string[]): Promise<void> {
+  if (ids.length === 0) return;
+  const rows = await sql<{ id: string }[]>`
+    select id from games where property_id = ${property} and id = any(${ids}::uuid[])`;
+  const missing = ids.find((id) => !rows.some((row) => row.id === id));
+  if (missing) throw new Fault("not_found", { message: `game ${missing} is not in this property.` });
 }
 
 /** Fields whose values are read by the property's settings. */

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { Fault } from "#runtime/faults.ts";
-import { createOnly, writable } from "#runtime/operation/columns.ts";
+import { createOnly, readable, writable } from "#runtime/operation/columns.ts";
 import { table } from "#runtime/operation/table.ts";
 
 export default table({
@@ -22,7 +22,10 @@ export default table({
         .nullish()
         .describe("The shared link"),
     ),
-    clicks: writable(z.int().min(0).max(2_147_483_647).default(0).describe("Clicks on the link so far")),
+    clicks: writable(
+      z.int().min(0).max(2_147_483_647).default(0).describe("Clicks of people on the link so far"),
+    ),
+    machine_clicks: readable(z.int().describe("Clicks of programs that look at links")),
   },
   async beforeWrite({ sql, property }, { verb, input }) {
     if (verb !== "create") return input;

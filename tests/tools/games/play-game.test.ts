@@ -1,0 +1,316 @@
+import { randomUUID } from "node:crypto";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { startService, type TestService } from "../../support/service.ts";
+import { type Arcade, arcade, HALF, SURE } from "./arcade.ts";
+
+let service: TestService;
+let place: Arcade;
+beforeAll(async () => {
+  service = await startService({ role: "web" });
+  place = await arcade(service);
+});
+afterAll(() => service?.stop());
+
+const isoIn = (ms: number) => new Date(Date.now() + ms).toISOString();
+const DAY = 86_400_000;
+
+describe("a play", () => {
+  test("answers its prize with the proof, and keeps the commitment that was shown before", async () => {
+    const game = await place.game(HALF);
+    const player = await place.player();
+    const before = await place.check(game, player);
+    expect(before).toMatchObject({ allowed: true, nonce: 1, plays_remaining: null });
+    const first = await place.play(game, player, { clientSeed: "mine" });
+    expect(first.proof).toMatchObject({
+      model: "independent",
+      seed_hash: before.next_seed_hash,
+      client_seed: "mine",
+      nonce: 1,
+      denominator: 2,
+    });
+    const second = await place.play(game, player);
+    expect(second.proof.seed_hash).toBe(first.proof.next_seed_hash);
+    expect(await place.verify(first.play_id)).toMatchObject({
+      valid: true,
+      proof: first.proof,
+      master_seed: null,
+    });
+  });
+
+  test("is refused where somebody has changed its row", async () => {
+    const game = await place.game(HALF);
+    const { play_id } = await place.play(game, await place.player());
+    await place.query(
+      (sql) => sql`
+        update game_plays set roll = 1 - roll where property_id = ${place.id} and id = ${play_id}`,
+    );
+    expect(await place.verify(play_id)).toMatchObject({
+      valid: false,
+      checks: { master_seed: true, play_seed: true, number: false },
+    });
+  });
+
+  test("of the same Idempotency-Key has the same prize, also when ten arrive at once", async () => {
+    const { id: propertyId, key } = await service.newTenant();
+    const own = await arcade(service, {});
+    const headers = { "X-Api-Key": key };
+    const post = (path: string, body: object, more = {}) =>
+      service.post(`/api/${path}`, body, { ...headers, ...more });
+    const game = (await post("games", { name: "Wheel", type: "instant_win" })).body.id;
+    for (const label of ["A", "B", "C", "D"]) {
+      await post("game_prizes", { game_id: game, label, kind: "comp", weight: 1 });
+    }
+    await post("functions/activate-game", { gameId: game, propertyId });
+    const player = (await post("players", { player_id: "P1" })).body.id;
+    const once = { "Idempotency-Key": randomUUID() };
+    const answers = await Promise.all(
+      Array.from({ length: 10 }, () =>
+        post("functions/play-game", { gameId: game, playerId: player, propertyId }, once),
+      ),
+    );
+    expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200]));
+    expect(new Set(answers.map(({ text }) => text)).size).toBe(1);
+    expect(own.id).not.toBe(propertyId);
+    const plays = await post("functions/game-report", { gameId: game, propertyId });
+    expect(plays.body).toMatchObject({ plays: 1, players: 1, wins: 1 });
+  });
+
+  test("emits its events in its own transaction", async () => {
+    await place.call("create_webhook_endpoint", { url: "https://example.com/hook", events: ["game.*"] });
+    const game = await place.game([{ label: "Last", value: 5, inventory_total: 1 }]);
+    const { play_id } = await place.play(game, await place.player());
+    const events = await place.query(
+      (sql) => sql<{ type: string; data: { object: Record<string, unknown> } }[]>`
+        select type, data from outbox where property_id = ${place.id} and type like 'game.%' order by type`,
+    );
+    expect(events.map(({ type }) => type)).toEqual([
+      "game.activated",
+      "game.created",
+      "game.played",
+      "game.prize_depleted",
+      "game.prize_won",
+    ]);
+    expect(events[4]!.data.object).toMatchObject({ id: play_id, label: "Last", value: 5 });
+  });
+});
+
+describe("limits", () => {
+  test("of a player, a day, a pause and a game each stop the next play", async () => {
+    const player = await place.player();
+    const total = await place.game(HALF, { play_limits: { per_player_total: 2 } });
+    expect((await place.play(total, player)).plays_remaining).toBe(1);
+    expect((await place.play(total, player)).plays_remaining).toBe(0);
+    await expect(place.play(total, player)).rejects.toMatchObject({
+      code: "play_limit_reached",
+      status: 409,
+    });
+    const daily = await place.game(HALF, { play_limits: { per_player_per_day: 1 } });
+    const { play_id } = await place.play(daily, player);
+    await expect(place.play(daily, player)).rejects.toMatchObject({ code: "play_limit_reached" });
+    await place.query(
+      (sql) => sql`
+        update game_plays set played_at = played_at - interval '1 day'
+        where property_id = ${place.id} and id = ${play_id}`,
+    );
+    await place.play(daily, player);
+    const pausing = await place.game(HALF, { play_limits: { cooldown_seconds: 60 } });
+    await place.play(pausing, player);
+    await expect(place.play(pausing, player)).rejects.toMatchObject({ code: "play_limit_reached" });
+    const few = await place.game(HALF, { play_limits: { game_total: 1 } });
+    await place.play(few, player);
+    await expect(place.play(few, await place.player())).rejects.toMatchObject({ code: "game_not_active" });
+  });
+
+  test("of a day are those of the game's own zone", async () => {
+    const player = await place.player();
+    const zone = "Pacific/Kiritimati";
+    const game = await place.game(HALF, { play_limits: { per_player_per_day: 1 }, reset_timezone: zone });
+    const { play_id } = await place.play(game, player);
+    const put = (edge: string) =>
+      place.query(
+        (sql) => sql`
+          update game_plays set played_at = date_trunc('day', now() at time zone ${zone}) at time zone ${zone}
+            + ${edge}::interval
+          where property_id = ${place.id} and id = ${play_id}`,
+      );
+    await put("0 seconds");
+    await expect(place.play(game, player)).rejects.toMatchObject({ code: "play_limit_reached" });
+    await put("-1 seconds");
+    await place.play(game, player);
+  });
+
+  test("hold where twenty plays of one player come at once", async () => {
+    const player = await place.player();
+    const game = await place.game(HALF, { play_limits: { per_player_total: 3 } });
+    const plays = await Promise.allSettled(Array.from({ length: 20 }, () => place.play(game, player)));
+    expect(plays.filter(({ status }) => status === "fulfilled")).toHaveLength(3);
+  });
+
+  test("are those of a game that runs", async () => {
+    const player = await place.player();
+    const draft = await place.draft(HALF);
+    const early = await place.game(HALF, { starts_at: isoIn(DAY) });
+    const paused = await place.game(HALF);
+    await place.on("pause_game", paused);
+    for (const game of [draft, early, paused]) {
+      await expect(place.play(game, player)).rejects.toMatchObject({ code: "game_not_active", status: 409 });
+    }
+    await place.on("resume_game", paused);
+    await place.play(paused, player);
+  });
+});
+
+describe("tickets", () => {
+  test("are one play each, and a race for the last one has one winner", async () => {
+    const player = await place.player();
+    const game = await place.game(HALF, { cost: { type: "ticket" }, own_free_entry: true });
+    await expect(place.play(game, player)).rejects.toMatchObject({ code: "play_limit_reached" });
+    expect(await place.grant(game, [player])).toMatchObject({ granted: 1, left_out: 0 });
+    expect(await place.grant(game, [player])).toMatchObject({ granted: 0, left_out: 1 });
+    const plays = await Promise.allSettled(Array.from({ length: 8 }, () => place.play(game, player)));
+    expect(plays.filter(({ status }) => status === "fulfilled")).toHaveLength(1);
+    const [ticket] = await place.call("list_game_tickets", { filters: { "game_id.eq": game } });
+    expect(ticket.used_play_id).not.toBeNull();
+  });
+
+  test("of a free game are plays beyond its limits", async () => {
+    const player = await place.player();
+    const game = await place.game(HALF, { play_limits: { per_player_per_day: 1 } });
+    await place.grant(game, [player]);
+    expect((await place.play(game, player)).plays_remaining).toBe(1);
+    expect((await place.play(game, player)).plays_remaining).toBe(0);
+    await expect(place.play(game, player)).rejects.toMatchObject({ code: "play_limit_reached" });
+  });
+
+  test("of the free entry come once a day, and their plays are counted apart", async () => {
+    const player = await place.player();
+    const game = await place.game(HALF, { cost: { type: "credit", amount: 5 }, own_free_entry: true });
+    const enter = () => place.on("enter_game_free", game, { playerId: player });
+    expect(await enter()).toMatchObject({ granted: true });
+    expect(await enter()).toMatchObject({ granted: false });
+    await place.play(game, player);
+    await place.grant(game, [player]);
+    await place.play(game, player);
+    const { by_entry, tickets } = await place.on("game_report", game);
+    expect(by_entry).toMatchObject({ free_entry: { plays: 1 }, manual: { plays: 1 } });
+    expect(tickets).toEqual({ granted: 2, used: 2 });
+  });
+
+  test("are won too: a free play gives one at once", async () => {
+    const player = await place.player();
+    const game = await place.game([{ label: "Again", kind: "free_play" }], {
+      play_limits: { per_player_total: 1 },
+    });
+    expect(await place.play(game, player)).toMatchObject({
+      prize: { kind: "free_play" },
+      plays_remaining: 1,
+    });
+    expect(await place.play(game, player)).toMatchObject({ plays_remaining: 1 });
+  });
+});
+
+describe("a player who is barred", () => {
+  const young = new Date(Date.now() - 20 * 365 * DAY).toISOString().slice(0, 10);
+
+  test.each<[string, object]>([
+    ["underage", { birth_date: young }],
+    ["void_in_state", { state: "FL", country: "US" }],
+    ["not_in_segment", { tier: "Silver" }],
+  ])("by %s plays nothing", async (reason, fields) => {
+    const segment = await place.call("create_segment", {
+      name: randomUUID(),
+      conditions: [{ field: "tier", operator: "neq", value: "Silver" }],
+    });
+    const game = await place.game(HALF, { void_in: ["FL"], segment_id: segment.id });
+    const player = await place.player(fields);
+    await expect(place.play(game, player)).rejects.toMatchObject({
+      code: "not_eligible",
+      status: 403,
+      details: [{ message: reason }],
+    });
+    expect(await place.check(game, player)).toMatchObject({ allowed: false, code: "not_eligible" });
+    await place.play(game, await place.player({ state: "NV", country: "US", tier: "Gold" }));
+  });
+
+  test("by a self-exclusion has no way in at all: no play, ticket, free entry, claim or prize", async () => {
+    const email = `${randomUUID()}@example.com`;
+    const player = await place.player({ email });
+    const game = await place.game(SURE, { own_free_entry: true });
+    const plays = [await place.play(game, player), await place.play(game, player)];
+    const { redemption_code } = await place.claim(plays[0].play_id, player);
+    await place.call("create_self_exclusion", { player_id: player, program: "state", jurisdiction: "US-NV" });
+    const refused = { code: "not_eligible" };
+    await expect(place.play(game, player)).rejects.toMatchObject(refused);
+    await expect(place.on("enter_game_free", game, { playerId: player })).rejects.toMatchObject(refused);
+    expect(await place.grant(game, [player])).toMatchObject({ granted: 0 });
+    await expect(place.claim(plays[1].play_id, player)).rejects.toMatchObject(refused);
+    await expect(place.redeem(redemption_code)).rejects.toMatchObject(refused);
+  });
+
+  test.each(["banned", "deceased"])("by the status %s plays nothing", async (status) => {
+    const player = await place.player();
+    const game = await place.game(SURE);
+    await place.query(
+      (sql) => sql`update players set status = ${status} where property_id = ${place.id} and id = ${player}`,
+    );
+    await expect(place.play(game, player)).rejects.toMatchObject({ code: "not_eligible" });
+  });
+});
+
+describe("stock", () => {
+  test("of one prize has one winner among 200 at once", async () => {
+    const ids = await Promise.all(Array.from({ length: 200 }, () => place.player()));
+    const game = await place.game([{ label: "Car", value: 100, inventory_total: 1 }]);
+    const plays = await Promise.all(ids.map((id) => place.play(game, id)));
+    expect(plays.filter(({ outcome }) => outcome === "win")).toHaveLength(1);
+    const [prize] = await place.call("list_game_prizes", { filters: { "game_id.eq": game } });
+    expect(prize.inventory_remaining).toBe(0);
+    expect(await place.on("game_report", game)).toMatchObject({
+      plays: 200,
+      wins: 1,
+      prizes: [{ drawn: 200, won: 1 }],
+    });
+  });
+
+  test("that is gone leaves the others their odds, or is shared out", async () => {
+    const prizes = [
+      { label: "Rare", weight: 1_000_000, inventory_total: 1 },
+      { label: "Common", weight: 1 },
+    ];
+    const player = await place.player();
+    const strict = await place.game(prizes);
+    const shared = await place.game(prizes, { out_of_stock: "redistribute" });
+    for (const game of [strict, shared]) expect((await place.play(game, player)).prize.label).toBe("Rare");
+    expect(await place.play(strict, player)).toMatchObject({ outcome: "lose", prize: null });
+    const other = await place.play(shared, player);
+    expect(other).toMatchObject({ outcome: "win", prize: { label: "Common" } });
+    expect(await place.verify(other.play_id)).toMatchObject({ valid: true });
+  });
+
+  test("of a player and of a day is not exceeded by a race", async () => {
+    const ids = await Promise.all(Array.from({ length: 20 }, () => place.player()));
+    const game = await place.game([{ label: "Ten", value: 10, daily_limit: 3, per_player_limit: 1 }]);
+    const plays = await Promise.all(ids.flatMap((id) => [place.play(game, id), place.play(game, id)]));
+    expect(plays.filter(({ outcome }) => outcome === "win")).toHaveLength(3);
+  });
+});
+
+describe("a deck", () => {
+  test("gives each ticket once, and exactly the prizes that it has", async () => {
+    const ids = await Promise.all(Array.from({ length: 12 }, () => place.player()));
+    const game = await place.game(
+      [
+        { label: "Big", value: 100, weight: 1 },
+        { label: "Small", value: 5, weight: 3 },
+        { label: "None", kind: "no_prize", weight: 8 },
+      ],
+      { type: "scratch_card", draw: "deck" },
+    );
+    const plays = await Promise.all(ids.map((id) => place.play(game, id)));
+    const wins = plays.flatMap(({ prize }) => prize?.label ?? []).sort();
+    expect(wins).toEqual(["Big", "Small", "Small", "Small"]);
+    expect(new Set(plays.map(({ proof }) => proof.number)).size).toBe(12);
+    await expect(place.play(game, ids[0]!)).rejects.toMatchObject({ code: "game_not_active" });
+    for (const { play_id } of plays) expect(await place.verify(play_id)).toMatchObject({ valid: true });
+  });
+});

@@ -1,0 +1,36 @@
+import { z } from "zod";
+import { Fault } from "#runtime/faults.ts";
+import { tool } from "#runtime/operation/operation.ts";
+import { activate } from "./activation/activate.ts";
+import { factsOf } from "./activation/facts.ts";
+import { activationWords } from "./activation/words.ts";
+import { checkStatus, findGame, GameView, gameEvent } from "./game/game.ts";
+
+export default tool({
+  name: "activate_game",
+  title: "Activate a game",
+  description:
+    "Lets players into a draft: fixes its seed, odds, rules and stock, and publishes SHA-256 of the seed. Refused with every problem at once; preview_game names them before.",
+  scope: "write",
+  effect: "contact",
+  property: "propertyId",
+  input: { gameId: z.uuid().describe("From list_games"), propertyId: z.uuid() },
+  output: z.object({ success: z.literal(true), game: GameView, warnings: z.array(z.string()) }),
+  faults: ["invalid", "not_found", "conflict"],
+  async handler(context, { gameId }) {
+    const game = await findGame(context, gameId, { lock: "change" });
+    checkStatus(game, ["draft"], "be activated");
+    const { facts, prizes } = await factsOf(context, game);
+    if (facts.errors.length > 0) {
+      const details = facts.errors.map((message) => ({ field: "gameId", message }));
+      throw new Fault("invalid", { message: facts.errors.join(" "), details });
+    }
+    context.ask?.({
+      state: JSON.stringify([game.id, game.version, facts]),
+      sentences: () => activationWords(game, facts),
+    });
+    const row = await activate(context, game, facts, prizes);
+    context.emit("game.activated", gameEvent(row));
+    return { success: true as const, game: row, warnings: facts.warnings };
+  },
+});

@@ -1,0 +1,83 @@
+import type { Context } from "#runtime/operation/context.ts";
+import type { Game } from "#tools/games/game/game.ts";
+
+/** A prize with its odds in words. */
+export interface PrizeOdds {
+  prize_id: string;
+  label: string;
+  kind: string;
+  value: number;
+  weight: number;
+  odds: string;
+  inventory_total: number | null;
+}
+
+const TYPE_NAMES: Record<Game["type"], string> = {
+  spin_wheel: "a wheel",
+  scratch_card: "a scratch card",
+  mystery_box: "a mystery box",
+  instant_win: "an instant win game",
+};
+
+/** The rules of a game for players, made from its own row. */
+export function rulesOf(
+  { property }: Context,
+  game: Game,
+  prizes: readonly PrizeOdds[],
+  worth: number | null,
+): string {
+  const age = Math.max(game.min_age ?? 0, property.min_age);
+  const sponsor = game.sponsor ?? property.legal_name ?? property.name;
+  return [
+    `Rules of ${game.name}, ${TYPE_NAMES[game.type]}`,
+    `Sponsor: ${sponsor}${property.postal_address ? `, ${property.postal_address}` : ""}.`,
+    `Dates: from ${game.starts_at ?? "the activation"} to ${game.ends_at ?? "the sponsor's end of the game"}.`,
+    `Who may play: players of ${property.name} who are ${age} or older${game.segment_id ? " and whom the sponsor has invited" : ""}. Players who have excluded themselves cannot play, claim or win.`,
+    ...(game.void_in.length > 0 ? [`Void in ${game.void_in.join(", ")} and where the law forbids it.`] : []),
+    `Entry: ${entryOf(game)}`,
+    `Limits: ${limitsOf(game, property.timezone)}`,
+    `Prizes${worth === null ? "" : `, ${worth} dollars in all`}:`,
+    ...prizes.map(prizeLine(game)),
+    ...(game.out_of_stock === "redistribute"
+      ? ["Where a drawn prize is gone, another one is drawn by the weights that are left."]
+      : ["Where a drawn prize is gone, the play wins nothing, so that the odds of the others stay true."]),
+    `The draw: ${drawOf(game)}`,
+    "A prize is claimed by its winner and redeemed once, with its code. It is not exchanged. Taxes are the winner's own.",
+  ].join("\n");
+}
+
+function entryOf({ cost, free_entry_url, own_free_entry }: Game): string {
+  const free = free_entry_url
+    ? ` Free entry with the same odds: ${free_entry_url}`
+    : own_free_entry
+      ? " Free entry with the same odds: one ticket a day by the form on the game's page."
+      : "";
+  if (cost.type === "free") return `each play is free. A ticket is one play more.${free}`;
+  const price = cost.type === "credit" ? ` A ticket costs ${cost.amount} of the player's credit.` : "";
+  return `each play takes a ticket.${price}${free}`;
+}
+
+function limitsOf({ play_limits: limits, reset_timezone }: Game, zone: string): string {
+  const named = [
+    limits.per_player_total && `${limits.per_player_total} plays a player`,
+    limits.per_player_per_day &&
+      `${limits.per_player_per_day} plays a player and day (${reset_timezone ?? zone})`,
+    limits.cooldown_seconds && `${limits.cooldown_seconds} seconds between two plays`,
+    limits.game_total && `${limits.game_total} plays in all`,
+  ].filter(Boolean);
+  return named.length > 0 ? `${named.join(", ")}.` : "none.";
+}
+
+const prizeLine =
+  ({ odds_published }: Game) =>
+  ({ label, kind, value, odds, inventory_total }: PrizeOdds) => {
+    const worth = kind === "no_prize" ? "" : `, worth ${value} dollars`;
+    const stock = kind === "no_prize" || inventory_total === null ? "" : `, ${inventory_total} of them`;
+    return `- ${label}${worth}${stock}${odds_published ? `. Odds: ${odds}` : ""}.`;
+  };
+
+function drawOf({ draw }: Game): string {
+  return draw === "deck"
+    ? "the tickets were shuffled before the first play. SHA-256 of the seed of that order is published now, and the seed at the end, so that everybody can shuffle them again."
+    : "each play has a number from HMAC-SHA256 of the play's own seed, the player's words and the play's number. SHA-256 of the seed is shown before the play and the seed after it.";
+}

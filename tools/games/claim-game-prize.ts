@@ -1,0 +1,52 @@
+import { z } from "zod";
+import { Fault } from "#runtime/faults.ts";
+import { tool } from "#runtime/operation/operation.ts";
+import { update } from "#runtime/operation/rows.ts";
+import { codeOf, needsTaxForm, withCode } from "./claims/claim.ts";
+import { checkStands, checkWinner, lockPlay, PlayView, playEvent } from "./claims/play.ts";
+import gamePlays from "./game-plays.table.ts";
+
+export default tool({
+  name: "claim_game_prize",
+  title: "Claim a prize",
+  description:
+    "A player claims the prize of a play, and gets the code for the cashier. Claiming again shows the same code. A claim that brings the player's year to the reporting amount waits in needs_tax_form, and shows no code.",
+  scope: "write",
+  effect: "change",
+  property: "propertyId",
+  input: {
+    playId: z.uuid().describe("From play_game"),
+    playerId: z.uuid().describe("The winner: nobody else's claim counts"),
+    propertyId: z.uuid(),
+  },
+  output: z.object({
+    success: z.literal(true),
+    play: PlayView,
+    redemption_code: z.string().nullable().describe("Null while it needs a tax form"),
+  }),
+  secrets: ["redemption_code"],
+  faults: ["not_found", "not_eligible", "conflict"],
+  async handler(context, { playId, playerId }) {
+    await checkWinner(context, { player_id: playerId });
+    const play = await lockPlay(context, playId);
+    if (play.player_id !== playerId) {
+      throw new Fault("not_found", { message: `No game play with the id ${playId} of this player.` });
+    }
+    checkStands(play, ["revealed", "claimed", "needs_tax_form"], context.now(), "claim");
+    context.audit({ entity: "game_plays", entityId: playId });
+    const { code_hash: _, code_sealed, ...shown } = play;
+    if (play.status !== "revealed") {
+      const code = code_sealed === null ? null : codeOf(context, play);
+      return { success: true as const, play: shown, redemption_code: code };
+    }
+    const waits = await needsTaxForm(context, play);
+    const given = waits ? null : await withCode(context, play);
+    const row = await update(context, gamePlays, playId, {
+      status: waits ? "needs_tax_form" : "claimed",
+      claimed_at: "now",
+      ...given?.values,
+    });
+    context.emit("game.prize_claimed", playEvent({ ...play, ...row }));
+    return { success: true as const, play: row, redemption_code: given?.code ?? null };
+  },
+});

@@ -1,0 +1,38 @@
+import { createHash, createHmac, randomBytes } from "node:crypto";
+import type { Config } from "#runtime/config.ts";
+import { locationOf, seal, unseal } from "#runtime/secrets/sealing.ts";
+
+const SEED_BYTES = 32;
+
+/** A play of one game. `n` counts the player's plays of it from 1. */
+export interface PlayNumber {
+  gameId: string;
+  playerId: string;
+  n: number;
+}
+
+type Sealing = Pick<Config, "appSecret">;
+
+const located = (propertyId: string, gameId: string) =>
+  locationOf("game_seeds", "master", propertyId, gameId);
+
+/** A new master seed, and the same as it is stored. */
+export function newMaster(config: Sealing, propertyId: string, gameId: string) {
+  const master = randomBytes(SEED_BYTES);
+  return { master, sealed: seal(config, located(propertyId, gameId), master.toString("hex")) };
+}
+
+/** The master seed again. */
+export function openMaster(config: Sealing, propertyId: string, gameId: string, sealed: string): Buffer {
+  return Buffer.from(unseal(config, located(propertyId, gameId), sealed), "hex");
+}
+
+/** The seed of one play: HMAC-SHA256(master, `game:player:n`). Nobody chooses it, and nobody without the master knows it. */
+export function playSeed(master: Uint8Array, { gameId, playerId, n }: PlayNumber): Buffer {
+  return createHmac("sha256", master).update(`${gameId}:${playerId}:${n}`).digest();
+}
+
+/** The commitment to a seed: its SHA-256 in hex. */
+export function commitmentOf(seed: Uint8Array): string {
+  return createHash("sha256").update(seed).digest("hex");
+}

@@ -1,0 +1,71 @@
+import { z } from "zod";
+import { adHoc, sql } from "#db/sql.ts";
+import { invalid } from "#runtime/faults.ts";
+import { timestamp } from "#runtime/operation/columns.ts";
+import { tool } from "#runtime/operation/operation.ts";
+import { audienceOf } from "#tools/segments/rules/references.ts";
+import { checkStatus, findGame } from "./game/game.ts";
+import { grantTickets } from "./tickets/grant.ts";
+
+const MOST_PLAYERS = 10_000;
+const DEADLINE_MS = 30_000;
+
+export default tool({
+  name: "grant_game_tickets",
+  title: "Grant tickets for a game",
+  description:
+    "Gives each of the players a ticket: one play of the game. By their ids, or by a segment. Players whom a status or an exclusion bars get none. The same key never gives a player a second one.",
+  scope: "write",
+  effect: "change",
+  asks: true,
+  property: "propertyId",
+  deadline: DEADLINE_MS,
+  input: {
+    gameId: z.uuid().describe("From list_games"),
+    propertyId: z.uuid(),
+    playerIds: z.array(z.uuid()).min(1).max(MOST_PLAYERS).optional().describe("From list_players"),
+    segmentId: z.uuid().optional().describe("From list_segments: all its players of now"),
+    key: z.string().trim().min(1).max(200).describe("Names the grant, such as weekend-2026-48"),
+    expiresAt: timestamp().optional().describe("Default: with the game"),
+    campaignId: z.uuid().optional().describe("The campaign that the tickets come with"),
+  },
+  output: z.object({
+    success: z.literal(true),
+    granted: z.int(),
+    left_out: z.int().describe("Barred, or they have the ticket already"),
+  }),
+  bulk: true,
+  faults: ["invalid", "not_found", "conflict"],
+  async handler(context, { gameId, playerIds, segmentId, key, expiresAt, campaignId }) {
+    if ((playerIds === undefined) === (segmentId === undefined)) {
+      throw invalid("playerIds", "or segmentId: give one of them");
+    }
+    const game = await findGame(context, gameId, { lock: "share" });
+    checkStatus(game, ["draft", "active", "paused"], "get tickets");
+    const { property } = context;
+    const people = playerIds
+      ? sql`select unnest(${[...new Set(playerIds)]}::uuid[]) as id`
+      : adHoc(sql`
+          select p.id from players p where p.property_id = ${property.id}::uuid
+            and ${await audienceOf(context.sql, property.id, segmentId!)}`);
+    const [counted] = await context.sql<
+      [{ people: number }]
+    >`${sql`select count(*)::int as people from (${people}) w`}`;
+    const grant = {
+      gameId,
+      source: campaignId ? ("campaign" as const) : ("manual" as const),
+      sourceId: campaignId ?? null,
+      expiresAt: expiresAt ?? null,
+    };
+    const wanted = sql`select w.id as player_id, ${key}::text as key from (${people}) w`;
+    const granted = await grantTickets(context, grant, wanted);
+    context.ask?.({
+      sentences: () => [
+        `${granted} players get a ticket for the game ${JSON.stringify(game.name)}: one play each.`,
+        `${counted.people - granted} are left out: they are barred, or have the ticket ${JSON.stringify(key)} already.`,
+      ],
+    });
+    context.audit({ entity: "games", entityId: gameId, diff: { granted } });
+    return { success: true as const, granted, left_out: counted.people - granted };
+  },
+});

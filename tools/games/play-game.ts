@@ -1,0 +1,187 @@
+import { randomUUIDv7 } from "node:crypto";
+import { z } from "zod";
+import { insertedValues, sql } from "#db/sql.ts";
+import { timestamp } from "#runtime/operation/columns.ts";
+import type { Context } from "#runtime/operation/context.ts";
+import { tool } from "#runtime/operation/operation.ts";
+import { enrollByPlay } from "#tools/enrollments/enroll.ts";
+import { commitmentOf, openMaster, playSeed } from "./draw/seeds.ts";
+import { findGame, type Game } from "./game/game.ts";
+import { checkEligible, lockEntrant } from "./play/entrant.ts";
+import { checkActive, countPlay, sealedMaster } from "./play/game-now.ts";
+import { Proof, proofOf } from "./play/proof.ts";
+import { playsLeft, type Standing, standingOf, wayIn } from "./play/standing.ts";
+import { type Drawn, drawPrize } from "./play/stock.ts";
+import { KINDS } from "./prize/columns.ts";
+import { type Prize, prizesOf } from "./prize/prize.ts";
+import { grantTickets } from "./tickets/grant.ts";
+
+const Won = z.object({
+  id: z.uuid(),
+  label: z.string(),
+  kind: z.enum(KINDS),
+  value: z.number().describe("In dollars"),
+  slice_index: z.int().nullable(),
+  redeem_by: timestamp().nullable(),
+});
+
+export default tool({
+  name: "play_game",
+  title: "Play a game",
+  description:
+    "Plays a game once for a player. The service draws the prize, and answers it with the proof. claim_game_prize comes next. The same Idempotency-Key gives the same prize.",
+  scope: "write",
+  effect: "create",
+  property: "propertyId",
+  input: {
+    gameId: z.uuid().describe("From list_games"),
+    playerId: z.uuid().describe("From list_players"),
+    propertyId: z.uuid(),
+    clientSeed: z
+      .string()
+      .regex(/^[\x21-\x39\x3b-\x7e]{1,100}$/, "must be up to 100 visible ASCII characters, no colon")
+      .optional()
+      .describe("The player's own part of the draw. Default: the request's id"),
+  },
+  output: z.object({
+    play_id: z.uuid(),
+    outcome: z.enum(["win", "lose"]),
+    prize: Won.nullable(),
+    slice_index: z.int().nullable().describe("Where the wheel stops"),
+    plays_remaining: z.int().nullable().describe("Null where nothing limits the plays"),
+    proof: Proof,
+  }),
+  faults: ["invalid", "not_found", "not_eligible", "play_limit_reached", "game_not_active"],
+  core: true,
+  async handler(context, { gameId, playerId, clientSeed = ownSeed(context.call.requestId) }) {
+    // One round trip: the statements run in this order, and each sees what was committed before the lock was its own.
+    const [player, game, standing, sealed, prizes] = await Promise.all([
+      lockEntrant(context, playerId),
+      findGame(context, gameId, { lock: "share" }),
+      standingOf(context, gameId, playerId),
+      sealedMaster(context, gameId),
+      prizesOf(context, gameId),
+    ]);
+    await checkEligible(context, game, player);
+    checkActive(game, standing.moment);
+    const entry = wayIn(game, standing);
+    const playId = randomUUIDv7();
+    const ticket = entry === "ticket" ? await useTicket(context, standing, playId) : null;
+    await countPlay(context, game);
+    const master = openMaster(context.config, context.property.id, gameId, sealed!);
+    const n = standing.nonce + 1;
+    const seed = playSeed(master, { gameId, playerId, n });
+    const { moment } = standing;
+    const draw = { prizes, master, seed, message: `${clientSeed}:${n}`, playerId, moment };
+    const drawn = await drawPrize(context, game, draw);
+    const play = playOf({ playId, game, playerId, ticket, clientSeed, n, seed, moment, drawn });
+    const stored = context.sql`
+      insert into game_plays ${insertedValues({ property_id: context.property.id, ...play })} returning 1`;
+    await Promise.all([stored, announce(context, play, drawn.prize)]);
+    const free = drawn.prize?.kind === "free_play" ? await grantFreePlay(context, game, playerId, playId) : 0;
+    const after = {
+      ...standing,
+      plays: standing.plays + (ticket && game.cost.type === "free" ? 0 : 1),
+      today: standing.today + (ticket && game.cost.type === "free" ? 0 : 1),
+      tickets: standing.tickets - (ticket ? 1 : 0) + free,
+    };
+    const denominator = (drawn.snapshot ?? game.odds!).denominator;
+    return {
+      play_id: playId,
+      outcome: play.outcome,
+      prize: drawn.prize && wonPrize(drawn.prize, play.expires_at),
+      slice_index: drawn.prize === null && drawn.named.kind !== "no_prize" ? null : drawn.named.slice_index,
+      plays_remaining: playsLeft(game, after),
+      proof: proofOf(
+        game,
+        { seed, clientSeed, number: drawn.roll, denominator },
+        { master, number: { gameId, playerId, n: n + 1 } },
+      ),
+    };
+  },
+});
+
+const ownSeed = (requestId: string) => requestId.replace(/[^\x21-\x39\x3b-\x7e]/g, "-").slice(0, 100);
+
+type Ticket = NonNullable<Standing["next"]>;
+
+/** The player is locked, so nobody else takes the ticket. */
+async function useTicket(
+  { sql: transaction, property }: Context,
+  { next }: Standing,
+  playId: string,
+): Promise<Ticket> {
+  await transaction`
+    update game_tickets set used_play_id = ${playId}, updated_at = now()
+    where property_id = ${property.id} and id = ${next!.id} returning 1`;
+  return next!;
+}
+
+interface Played {
+  playId: string;
+  game: Game;
+  playerId: string;
+  ticket: Ticket | null;
+  clientSeed: string;
+  n: number;
+  seed: Buffer;
+  moment: string;
+  drawn: Drawn;
+}
+
+const DAY_MS = 86_400_000;
+
+function playOf({ playId, game, playerId, ticket, clientSeed, n, seed, moment, drawn }: Played) {
+  const { prize, named } = drawn;
+  const days = prize?.redeem_within_days ?? null;
+  const isGiven = prize?.kind === "free_play";
+  return {
+    id: playId,
+    game_id: game.id,
+    player_id: playerId,
+    prize_id: prize?.id ?? null,
+    outcome: prize ? ("win" as const) : ("lose" as const),
+    status: isGiven ? "redeemed" : "revealed",
+    entry: ticket?.source ?? "open",
+    ticket_id: ticket?.id ?? null,
+    campaign_id: ticket?.source === "campaign" ? ticket.source_id : null,
+    journey_id: ticket?.source === "journey" ? ticket.source_id : null,
+    odds_snapshot: drawn.snapshot,
+    drawn_prize_id: named.id,
+    server_seed_hash: commitmentOf(seed),
+    client_seed: clientSeed,
+    nonce: n,
+    roll: drawn.roll,
+    deck_ticket: drawn.deckTicket,
+    value: prize?.value ?? 0,
+    expires_at: days === null || isGiven ? null : new Date(Date.parse(moment) + days * DAY_MS).toISOString(),
+    redeemed_at: isGiven ? moment : null,
+    played_at: moment,
+  };
+}
+
+/** A free play is a ticket, which the player has at once. */
+function grantFreePlay(context: Context, game: Game, playerId: string, playId: string): Promise<number> {
+  return grantTickets(
+    context,
+    { gameId: game.id, source: "prize", sourceId: playId, expiresAt: null },
+    sql`select ${playerId}::uuid as player_id, ${`prize:${playId}`}::text as key`,
+  );
+}
+
+async function announce(
+  context: Context,
+  play: ReturnType<typeof playOf>,
+  prize: Prize | null,
+): Promise<void> {
+  const { id, game_id, player_id, prize_id, outcome, entry, value, played_at } = play;
+  const event = { id, game_id, player_id, prize_id, outcome, entry, played_at };
+  context.emit("game.played", event);
+  if (prize) context.emit("game.prize_won", { ...event, label: prize.label, kind: prize.kind, value });
+  await enrollByPlay(context, { playId: id, gameId: game_id, playerId: player_id, outcome });
+  context.audit({ entity: "game_plays", entityId: id });
+}
+
+function wonPrize({ id, label, kind, value, slice_index }: Prize, redeem_by: string | null) {
+  return { id, label, kind, value, slice_index, redeem_by };
+}

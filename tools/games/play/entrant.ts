@@ -1,0 +1,71 @@
+import { type Fragment, sql } from "#db/sql.ts";
+import { Fault } from "#runtime/faults.ts";
+import type { Context } from "#runtime/operation/context.ts";
+import type { Game } from "#tools/games/game/game.ts";
+import { BARRED, mayPlay } from "#tools/games/tickets/grant.ts";
+import { audienceOf } from "#tools/segments/rules/references.ts";
+
+/** A player before a play. */
+export interface Entrant {
+  id: string;
+  status: string;
+  may_play: boolean;
+  birth_date: string | null;
+  region: string;
+}
+
+/** Locks the player: one play of a player at a time. Throws `not_found`. */
+export function lockEntrant(context: Context, playerId: string): Promise<Entrant> {
+  return readEntrant(context, playerId, sql`for no key update of p`);
+}
+
+/** The same without the lock. */
+export function findEntrant(context: Context, playerId: string): Promise<Entrant> {
+  return readEntrant(context, playerId, sql``);
+}
+
+async function readEntrant(context: Context, playerId: string, lock: Fragment): Promise<Entrant> {
+  const { sql: transaction, property } = context;
+  const [player] = await transaction<Entrant[]>`
+    select p.id, p.status, ${mayPlay(property.id)} as may_play, p.birth_date::text as birth_date, p.region
+    from players p
+    where p.property_id = ${property.id} and p.id = ${playerId} and (p.deleted_at is null or p.status = 'erased')
+    ${lock}`;
+  if (player) return player;
+  throw new Fault("not_found", { message: `playerId: no player ${playerId} in this property.` });
+}
+
+/** Throws `not_eligible` for a player whom a status, an exclusion, the age, the state or the segment bars. */
+export async function checkEligible(context: Context, game: Game, player: Entrant): Promise<void> {
+  const barrier = barrierOf(context, game, player) ?? (await outsideSegment(context, game, player));
+  if (barrier === null) return;
+  throw new Fault("not_eligible", {
+    message: `The player may not play this game: ${barrier}.`,
+    details: [{ field: "playerId", message: barrier }],
+  });
+}
+
+function barrierOf({ property, now }: Context, game: Game, player: Entrant): string | null {
+  if (BARRED.some((status) => status === player.status)) return player.status;
+  if (!player.may_play) return "self_excluded";
+  const age = Math.max(game.min_age ?? 0, property.min_age);
+  if (player.birth_date !== null && ageOf(player.birth_date, now(), property.timezone) < age)
+    return "underage";
+  return game.void_in.some((state) => player.region === `US-${state}`) ? "void_in_state" : null;
+}
+
+/** Whole years at a moment by the zone's calendar. */
+export function ageOf(birthDate: string, now: number, zone: string): number {
+  const today = new Date(now).toLocaleDateString("sv-SE", { timeZone: zone });
+  const years = Number(today.slice(0, 4)) - Number(birthDate.slice(0, 4));
+  return today.slice(5) < birthDate.slice(5) ? years - 1 : years;
+}
+
+async function outsideSegment(context: Context, game: Game, { id }: Entrant): Promise<string | null> {
+  if (game.segment_id === null) return null;
+  const { sql: transaction, property } = context;
+  const audience = await audienceOf(transaction, property.id, game.segment_id);
+  const inside = await transaction`${sql`
+    select from players p where p.property_id = ${property.id}::uuid and p.id = ${id}::uuid and ${audience}`}`;
+  return inside.length > 0 ? null : "not_in_segment";
+}

@@ -1,0 +1,51 @@
+import { type About, anonymousId, byPlayer, type Trace } from "./trace.ts";
+
+/** The figures and the stock of a game count these. */
+const PLAY_KEPT = [
+  "game_id",
+  "prize_id",
+  "outcome",
+  "status",
+  "entry",
+  "campaign_id",
+  "journey_id",
+  "odds_snapshot",
+  "drawn_prize_id",
+  "server_seed_hash",
+  "nonce",
+  "roll",
+  "deck_ticket",
+  "value",
+  "expires_at",
+  "claimed_at",
+  "redeemed_at",
+  "played_at",
+];
+
+const eitherSide = ({ sql, person }: About) =>
+  sql`(t.player_id = ${person.id} or t.referred_id = ${person.id})`;
+
+/** The person's plays, tickets and referrals. Referrals stand before the shares that they refer to. */
+export const GAME_TRACES: readonly Trace[] = [
+  {
+    table: "game_plays",
+    rows: byPlayer,
+    exported: "game_plays",
+    erasure: {
+      set: {
+        player_id: "null",
+        anon_id: anonymousId,
+        ticket_id: "null",
+        client_seed: "''",
+        code_hash: "null",
+        code_sealed: "null",
+        redeemed_by: "null",
+        redeemed_where: "null",
+        void_reason: "null",
+      },
+      kept: PLAY_KEPT,
+    },
+  },
+  { table: "game_tickets", rows: byPlayer, exported: "game_tickets", erasure: "delete" },
+  { table: "share_referrals", rows: eitherSide, exported: "referrals", erasure: "delete" },
+];
