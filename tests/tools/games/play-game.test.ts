@@ -13,6 +13,10 @@ afterAll(() => service?.stop());
 
 const isoIn = (ms: number) => new Date(Date.now() + ms).toISOString();
 const DAY = 86_400_000;
+/** The codes of the refused plays, each once. */
+const refusals = (plays: PromiseSettledResult<unknown>[]) => [
+  ...new Set(plays.flatMap((play) => (play.status === "rejected" ? [play.reason.code] : []))),
+];
 
 describe("a play", () => {
   test("answers its prize with the proof, and keeps the commitment that was shown before", async () => {
@@ -144,6 +148,7 @@ describe("limits", () => {
     const game = await place.game(HALF, { play_limits: { per_player_total: 3 } });
     const plays = await Promise.allSettled(Array.from({ length: 20 }, () => place.play(game, player)));
     expect(plays.filter(({ status }) => status === "fulfilled")).toHaveLength(3);
+    expect(refusals(plays)).toEqual(["play_limit_reached"]);
   });
 
   test("are those of a game that runs", async () => {
@@ -169,6 +174,7 @@ describe("tickets", () => {
     expect(await place.grant(game, [player])).toMatchObject({ granted: 0, left_out: 1 });
     const plays = await Promise.allSettled(Array.from({ length: 8 }, () => place.play(game, player)));
     expect(plays.filter(({ status }) => status === "fulfilled")).toHaveLength(1);
+    expect(refusals(plays)).toEqual(["play_limit_reached"]);
     const [ticket] = await place.call("list_game_tickets", { filters: { "game_id.eq": game } });
     expect(ticket.used_play_id).not.toBeNull();
   });
