@@ -166,7 +166,12 @@ export const columns = {
       ),
   ),
   inbox: content(
-    InboxParts.nullable().optional().describe("In the branded inbox alone. See docs://guides/inbox"),
+    z
+      .record(z.string(), z.unknown())
+      .pipe(InboxParts)
+      .nullable()
+      .optional()
+      .describe("In the branded inbox alone. See docs://guides/inbox"),
   ),
   goal: setting(Goal.nullable().optional().describe("Recipients who reach it are counted as converted"), {
     checks: ["test"],
