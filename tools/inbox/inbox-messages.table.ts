@@ -2,7 +2,7 @@ import { z } from "zod";
 import { readable, timestamp } from "#runtime/operation/columns.ts";
 import { table } from "#runtime/operation/table.ts";
 
-const moment = (meaning: string) => readable(timestamp().nullable().describe(meaning));
+const moment = (meaning: string) => readable(timestamp().nullable().describe(meaning), { concise: true });
 
 export default table({
   name: "inbox_messages",
@@ -11,10 +11,10 @@ export default table({
     "A message in a player's branded inbox, from a campaign of the channel loyaltyvip. The id is the campaign send's.",
   verbs: ["list", "get"],
   columns: {
-    player_id: readable(z.uuid()),
-    campaign_id: readable(z.uuid().nullable()),
+    player_id: readable(z.uuid(), { concise: true }),
+    campaign_id: readable(z.uuid().nullable(), { concise: true }),
     journey_id: readable(z.uuid().nullable()),
-    title: readable(z.string()),
+    title: readable(z.string(), { concise: true }),
     body: readable(z.string()),
     category: readable(z.string().nullable()),
     image_url: readable(z.string().nullable()),
@@ -25,7 +25,7 @@ export default table({
       z.record(z.string(), z.unknown()).nullable().describe("Its type, value, code and expires_at"),
     ),
     pinned: readable(z.boolean()),
-    delivered_at: readable(timestamp()),
+    delivered_at: readable(timestamp(), { concise: true }),
     seen_at: moment("The player had it in view for a second"),
     read_at: moment("The player opened it"),
     clicked_at: moment("The player followed its button"),

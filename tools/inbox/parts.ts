@@ -3,32 +3,45 @@ import { type FaultDetail, invalid } from "#runtime/faults.ts";
 import { timestamp } from "#runtime/operation/columns.ts";
 import { type ParsedField, parseField } from "#tools/templates/rendering/liquid.ts";
 
-const text = (most: number) => z.string().trim().min(1).max(most);
-const days = () => z.int().min(1).max(365);
+// Refinements stay out of the JSON Schema: every agent reads this one before it begins.
+const text = (most: number) =>
+  z
+    .string()
+    .trim()
+    .refine((value) => value.length > 0 && value.length <= most, `must have 1 to ${most} characters`);
+const whole = (least: number, most: number) =>
+  z
+    .number()
+    .refine(
+      (value) => Number.isInteger(value) && value >= least && value <= most,
+      `must be a whole number from ${least} to ${most}`,
+    );
+const days = () => whole(1, 365);
+const time = () =>
+  z.string().refine((value) => timestamp().safeParse(value).success, "must be a time with its offset");
 
 const Offer = z.strictObject({
-  type: text(60).describe("The kind of offer, as players read it: Free play"),
-  value: text(200).describe("Liquid. What it is worth, as players read it: $25"),
-  code: text(200).optional().describe("Liquid. The code that redeems it"),
-  expires_at: timestamp().optional().describe("The end of the offer; its code is hidden then"),
-  valid_days: days().optional().describe("Or: its days from delivery"),
+  type: text(60),
+  value: text(200),
+  code: text(200).optional(),
+  expires_at: time().optional(),
+  valid_days: days().optional(),
 });
 
 /** The parts of a campaign's message that only the branded inbox shows. */
 export const InboxParts = z.strictObject({
-  category: text(60).optional().describe("Above the title, such as Dining"),
+  category: text(60).optional(),
   image_url: z
     .url({ protocol: /^https$/ })
     .max(2000)
-    .optional()
-    .describe("For the casino's own app; our pages load nothing from elsewhere"),
-  cta_label: text(60).optional().describe("Liquid. The button's text"),
-  cta_url: text(2000).optional().describe("Liquid. The page that the button opens: https"),
-  priority: z.int().min(-1000).max(1000).optional().describe("The higher stands first, below the pinned"),
-  pinned: z.boolean().optional().describe("Stands at the top until the player unpins it"),
+    .optional(),
+  cta_label: text(60).optional(),
+  cta_url: text(2000).optional(),
+  priority: whole(-1000, 1000).optional(),
+  pinned: z.boolean().optional(),
   offer: Offer.optional(),
-  expires_at: timestamp().optional().describe("The message is gone then"),
-  expires_after_days: days().optional().describe("Or: its days from delivery"),
+  expires_at: time().optional(),
+  expires_after_days: days().optional(),
 });
 export type InboxParts = z.output<typeof InboxParts>;
 

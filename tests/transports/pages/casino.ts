@@ -1,7 +1,5 @@
 import { startService, type TestService } from "../../support/service.ts";
 
-export const NOBODY = { "X-Api-Key": null };
-
 /** A casino with a theme, a player, and messages in the player's inbox. */
 export interface Casino {
   service: TestService;

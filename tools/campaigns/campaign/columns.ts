@@ -166,9 +166,12 @@ export const columns = {
       ),
   ),
   inbox: content(
-    InboxParts.nullable()
+    z
+      .record(z.string(), z.unknown())
+      .pipe(InboxParts)
+      .nullable()
       .optional()
-      .describe("Of a message in the branded inbox: category, button, offer with code and expiry, pin"),
+      .describe("In the branded inbox alone. See docs://guides/inbox"),
   ),
   goal: setting(Goal.nullable().optional().describe("Recipients who reach it are counted as converted"), {
     checks: ["test"],
