@@ -64,6 +64,7 @@ export const ROOMS: Readonly<Record<string, readonly string[]>> = {
   "transports/pages/inbox": ["badges.ts", "inbox.ts"],
   "transports/pages/service": ["api-reference.ts", "guides.ts", "password-reset.ts"],
   "transports/pages/player": ["player-link.ts", "visit.ts"],
+  "transports/pages/share": ["share.ts"],
   "transports/pages/words": ["en.ts", "words.ts"],
 };
 

@@ -10,7 +10,7 @@ import { step } from "#tools/journeys/steps/step.ts";
 import refreshSegment from "#tools/segments/refresh-segment.job.ts";
 import { runNext } from "../../support/job-runner.ts";
 import { openProvider } from "../../support/provider.ts";
-import { newScenario, type Scenario } from "../../support/scenario.ts";
+import { newScenario } from "../../support/scenario.ts";
 import type { TestService } from "../../support/service.ts";
 
 /** An enrollment as the database has it. */
@@ -161,7 +161,6 @@ export async function journeyClock(service: TestService, settings: object = {}) 
 }
 
 export type JourneyClock = Awaited<ReturnType<typeof journeyClock>>;
-export type { Scenario };
 
 const API = { id: "in", type: "trigger", config: { on: "api" } };
 
