@@ -24,7 +24,10 @@ test("/docs lists every guide, and each is a page that asks nothing of another h
     expect(policy).toContain("default-src 'none'");
     expect(policy).not.toContain("script-src");
     expect(text, name).toContain(`<h1 id=`);
-    expect(text.match(/<(script|iframe)\b|\bsrc="(?!\/docs\/pictures\/)|<!-- |<link [^>]*href="[^/]/), name).toBeNull();
+    expect(
+      text.match(/<(script|iframe)\b|\bsrc="(?!\/docs\/pictures\/)|<!-- |<link [^>]*href="[^/]/),
+      name,
+    ).toBeNull();
   }
   expect((await get("/docs/no-such-guide")).status).toBe(404);
 });
