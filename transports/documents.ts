@@ -7,6 +7,7 @@ import { Definition } from "#tools/journeys/definition/definition.ts";
 import { pictureOf } from "#tools/journeys/drawing/picture.ts";
 import { svgOf } from "#tools/journeys/drawing/svg.ts";
 import { draftOf } from "#tools/journeys/recipes/recipes.ts";
+import { DEFAULT_THEME } from "#tools/themes/theme.ts";
 import { guides } from "./docs/guides.ts";
 import { mcpClientConfig } from "./mcp/discovery.ts";
 
@@ -61,7 +62,7 @@ export function journeyPicture(): string {
     visit: "visit",
     holdout_percent: 10,
   });
-  return `${svgOf(pictureOf("Win-back", Definition.parse(draft_definition), null))}\n`;
+  return `${svgOf(pictureOf("Win-back", Definition.parse(draft_definition), null), DEFAULT_THEME)}\n`;
 }
 
 /** A document with a new generated part between `<!-- name -->` and `<!-- /name -->`. Throws without these marks. */

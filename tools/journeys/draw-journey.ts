@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { tool } from "#runtime/operation/operation.ts";
+import { themeOf } from "#tools/themes/theme.ts";
 import { mermaidOf } from "./drawing/mermaid.ts";
 import { edgeWords, pictureOf } from "./drawing/picture.ts";
 import { svgOf } from "./drawing/svg.ts";
@@ -48,7 +49,7 @@ export default tool({
       journey_id: journeyId,
       version: published?.version ?? null,
       ...(format !== "svg" && { mermaid: mermaidOf(picture) }),
-      ...(format !== "mermaid" && { svg: svgOf(picture) }),
+      ...(format !== "mermaid" && { svg: svgOf(picture, await themeOf(context)) }),
       table: picture.edges.map((edge) => ({
         from: edge.from,
         to: edge.to,

@@ -1,4 +1,5 @@
 import { Graph, layout } from "@dagrejs/dagre";
+import type { ColorName, Theme } from "#tools/themes/theme.ts";
 import { edgeWords, type Picture, type PictureEdge, type PictureNode } from "./picture.ts";
 
 const WIDTH = 236;
@@ -11,41 +12,51 @@ interface Point {
   y: number;
 }
 
-/** Fill and line of each kind of node. */
-const COLOURS: Readonly<Record<PictureNode["type"], string>> = {
-  trigger: "#0f766e",
-  message: "#1d4ed8",
-  delay: "#6b7280",
-  wait_until: "#6b7280",
-  time_window: "#6b7280",
-  rate_limit: "#6b7280",
-  branch: "#b45309",
-  random_split: "#b45309",
-  update_player: "#7c3aed",
-  add_to_segment: "#7c3aed",
-  grant_game_play: "#7c3aed",
-  webhook: "#7c3aed",
-  goal: "#15803d",
-  exit: "#374151",
+/** The colour of each kind of node: the property's brand for messages, its accent for ends that were wished for. */
+const COLOURS: Readonly<Record<PictureNode["type"], ColorName>> = {
+  trigger: "ink",
+  message: "brand",
+  delay: "line",
+  wait_until: "line",
+  time_window: "line",
+  rate_limit: "line",
+  branch: "soft",
+  random_split: "soft",
+  update_player: "soft",
+  add_to_segment: "soft",
+  grant_game_play: "soft",
+  webhook: "soft",
+  goal: "accent",
+  exit: "ink",
 };
 
 const STYLE = `
-  text { font: 13px system-ui, "Segoe UI", sans-serif; fill: #111827 }
+  text { font: 13px system-ui, "Segoe UI", sans-serif; fill: var(--ink) }
   .title { font-size: 18px; font-weight: 600 }
   .name { font-weight: 600 }
-  .detail, .words { font-size: 12px; fill: #4b5563 }
-  .box { fill: #ffffff; stroke: #d1d5db }
-  .edge { fill: none; stroke: #9ca3af; stroke-width: 1.5 }
-  .tag { fill: #f9fafb }
-  .here { font-size: 12px; font-weight: 600; fill: #ffffff }
-  .page { fill: #f9fafb }
-  @media (prefers-color-scheme: dark) {
-    text { fill: #f9fafb } .detail, .words { fill: #d1d5db } .box { fill: #1f2937; stroke: #4b5563 }
-    .tag, .page { fill: #111827 } .edge { stroke: #6b7280 }
-  }`;
+  .detail, .words { font-size: 12px; fill: var(--soft) }
+  .box { fill: var(--paper); stroke: var(--line); stroke-opacity: .5 }
+  .edge { fill: none; stroke: var(--line); stroke-width: 1.5 }
+  .arrow { fill: var(--line) }
+  .tag, .page { fill: var(--ground) }
+  .here { font-size: 12px; font-weight: 600; fill: var(--paper) }`;
 
-/** The picture as an SVG, laid out from top to bottom. The title and a description are for screen readers. */
-export function svgOf(picture: Picture): string {
+/** The colours as custom properties, those of the dark mode too. */
+function styleOf({ light, dark }: Pick<Theme, "light" | "dark">): string {
+  const properties = (colors: Theme["light"]) =>
+    `svg { ${Object.entries(colors)
+      .map(([name, value]) => `--${name}: ${value}`)
+      .join("; ")} }`;
+  return `
+  ${properties(light)}
+  @media (prefers-color-scheme: dark) { ${properties(dark)} }${STYLE}`;
+}
+
+/**
+ * The picture as an SVG in a theme's colours, laid out from top to bottom. The title and a description are for screen
+ * readers.
+ */
+export function svgOf(picture: Picture, theme: Pick<Theme, "light" | "dark">): string {
   const graph = placed(picture);
   const { width = 0, height = 0 } = graph.graph();
   const whole = { width: Math.max(width, 320) + 2 * MARGIN, height: height + 2 * MARGIN + TITLE };
@@ -56,8 +67,8 @@ export function svgOf(picture: Picture): string {
   return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${round(whole.width)} ${round(whole.height)}" width="${round(whole.width)}" height="${round(whole.height)}" role="img" aria-labelledby="title desc">
 <title id="title">${escaped(picture.title)}</title>
 <desc id="desc">${escaped(inWords(picture))}</desc>
-<style>${STYLE}</style>
-<defs><marker id="arrow" viewBox="0 0 10 10" refX="9" refY="5" markerWidth="7" markerHeight="7" orient="auto-start-reverse"><path d="M0 0L10 5L0 10z" fill="#9ca3af"/></marker></defs>
+<style>${styleOf(theme)}</style>
+<defs><marker id="arrow" viewBox="0 0 10 10" refX="9" refY="5" markerWidth="7" markerHeight="7" orient="auto-start-reverse"><path class="arrow" d="M0 0L10 5L0 10z"/></marker></defs>
 <rect class="page" width="100%" height="100%"/>
 <text class="title" x="${MARGIN}" y="${MARGIN + 12}">${escaped(picture.title)}</text>
 <g transform="translate(${MARGIN} ${MARGIN + TITLE})">
@@ -81,9 +92,9 @@ function placed({ nodes, edges }: Picture) {
 function nodeSvg({ title, detail, type, here }: PictureNode, { x, y }: Point): string {
   const [left, top] = [round(x - WIDTH / 2), round(y - HEIGHT / 2)];
   const badge = here
-    ? `<rect x="${WIDTH - 40}" y="-10" width="48" height="20" rx="10" fill="${COLOURS[type]}"/><text class="here" x="${WIDTH - 16}" y="4" text-anchor="middle">${here}</text>`
+    ? `<rect x="${WIDTH - 40}" y="-10" width="48" height="20" rx="10" fill="var(--${COLOURS[type]})"/><text class="here" x="${WIDTH - 16}" y="4" text-anchor="middle">${here}</text>`
     : "";
-  return `<g transform="translate(${left} ${top})"><rect class="box" width="${WIDTH}" height="${HEIGHT}" rx="8"/><rect width="6" height="${HEIGHT}" rx="3" fill="${COLOURS[type]}"/><text class="name" x="18" y="24">${escaped(cut(title, 30))}</text><text class="detail" x="18" y="43">${escaped(detail)}</text>${badge}</g>`;
+  return `<g transform="translate(${left} ${top})"><rect class="box" width="${WIDTH}" height="${HEIGHT}" rx="8"/><rect width="6" height="${HEIGHT}" rx="3" fill="var(--${COLOURS[type]})"/><text class="name" x="18" y="24">${escaped(cut(title, 30))}</text><text class="detail" x="18" y="43">${escaped(detail)}</text>${badge}</g>`;
 }
 
 function edgeSvg(edge: PictureEdge, { points, x, y }: { points: Point[] } & Partial<Point>): string {
