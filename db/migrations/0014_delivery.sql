@@ -156,7 +156,7 @@ create index inbox_messages_created on inbox_messages (property_id, created_at, 
 call isolate_tenants('campaign_sends', 'campaign_links', 'campaign_clicks', 'mailbox_messages', 'inbox_messages');
 -- As campaigns: what still waits is counted.
 create policy platform on campaign_sends for select to app_system using (true);
-grant select (property_id, campaign_id, status) on campaign_sends to app_system;
+grant select (property_id, campaign_id, status, is_open) on campaign_sends to app_system;
 
 -- A campaign is planned faster than autovacuum looks at its sends. For a property without statistics the planner
 -- expects one row, and then all indexes look equally good. As analyze_members.

@@ -18,7 +18,7 @@ create table games (
   play_limits jsonb not null default '{}',
   -- The zone of a day's limits. Null: the property's.
   reset_timezone text,
-  cost jsonb not null default '{"type": "free"}',
+  cost jsonb not null default '{"type": "free", "amount": 0}',
   out_of_stock text not null default 'no_prize' check (out_of_stock in ('no_prize', 'redistribute')),
   sponsor text,
   rules_url text,

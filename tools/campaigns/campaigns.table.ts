@@ -32,7 +32,7 @@ export default table({
   noun: "campaign",
   called: "name",
   description:
-    "A campaign is one message to an audience: a segment, conditions, or all players by audience: all. Content can be edited in draft, scheduled and paused. send_campaign or schedule_campaign sends it.",
+    "A campaign is one message to an audience. Content can be edited in draft, scheduled and paused. send_campaign or schedule_campaign sends it.",
   softDelete: true,
   core: ["list", "create"],
   asks: ["create"],

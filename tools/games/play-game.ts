@@ -52,7 +52,6 @@ export default tool({
     proof: Proof,
   }),
   faults: ["invalid", "not_found", "not_eligible", "play_limit_reached", "game_not_active"],
-  core: true,
   async handler(context, { gameId, playerId, clientSeed = ownSeed(context.call.requestId) }) {
     // One round trip: the statements run in this order, and each sees what was committed before the lock was its own.
     const [player, game, standing, sealed, prizes] = await Promise.all([

@@ -39,6 +39,7 @@ export default tool({
       throw new Fault("conflict", { message: "The player was erased, and with the player the play's seed." });
     }
     const game = await findGame(context, play.game_id);
+    if (game.odds === null) throw new Fault("conflict", { message: "The game has not been activated." });
     const master = await masterOf(context, game.id);
     const { checks, proof, odds } = recomputed(game, play, master);
     const valid = Object.values(checks).every(Boolean);

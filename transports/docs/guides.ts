@@ -50,14 +50,23 @@ export function pictureFile(name: string): URL {
   return new URL(`./pictures/${name}.svg`, import.meta.url);
 }
 
-/** The text of a guide, its links to other guides replaced by `toAddress` of their names. */
-export function relinked(markdown: string, toAddress: (name: string) => string): string {
+/**
+ * The text of a guide, its links to other guides replaced by `toAddress` of their names, and its pictures by `toPicture`
+ * of theirs. Without that a picture is its words alone.
+ */
+export function relinked(
+  markdown: string,
+  toAddress: (name: string) => string,
+  toPicture?: (name: string) => string,
+): string {
   return markdown
+    .replace(/!\[([^\]]+)\]\(\.\.\/pictures\/([a-z-]+)\.svg\)/g, (_, words: string, name: string) =>
+      toPicture ? `![${words}](${toPicture(name)})` : words,
+    )
     .replace(
       /\]\(([a-z-]+)\.md(#[\w-]+)?\)/g,
       (_, name: string, anchor = "") => `](${toAddress(name)}${anchor})`,
-    )
-    .replace(/\]\(\.\.\/(pictures\/[a-z-]+\.svg)\)/g, (_, path: string) => `](${toAddress(path)})`);
+    );
 }
 
 /** Throws if the guide does not begin with a title and one sentence. */

@@ -63,6 +63,8 @@ const BY_AGENTS: Record<string, Record<string, unknown>> = {
 /** The least input, with the tenant's own records where it names some. */
 export function inputOn(operation: Operation, { tenant, planted }: Twin): Record<string, unknown> {
   const input = inputFor(operation, BY_AGENTS[operation.name]);
+  // No more than an agent gets in one answer.
+  if (operation.crud?.verb === "list") input.limit = 20;
   for (const { field, many } of idFields(operation)) {
     if (field === operation.property) input[field] = tenant.id;
     else if (field in input) {

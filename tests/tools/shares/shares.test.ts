@@ -32,7 +32,7 @@ describe("a link", () => {
     expect((await link(player, game)).share.id).toBe(share.id);
     const page = await open(share.share_url, PERSON);
     expect(page.status).toBe(200);
-    expect(page.text).toContain("Win &#60;b&#62;dinner");
+    expect(page.text).toContain("Win &lt;b&gt;dinner");
     await open(share.share_url, PERSON);
     await open(share.share_url, "facebookexternalhit/1.1");
     expect(await place.call("get_social_share", { id: share.id })).toMatchObject({

@@ -81,7 +81,7 @@ describe("an endpoint", () => {
       { events: ["player.craeted"] },
       /"player\.craeted".*Allowed: \*, campaign\.\*.*player\.created/,
     ],
-    ["an event that cannot occur yet", { events: ["game.played"] }, /"game\.played" cannot occur yet/],
+    ["an event that cannot occur yet", { events: ["player.merged"] }, /"player\.merged" cannot occur yet/],
     ["a category that does not exist", { events: ["wallet.*"] }, /"wallet\.\*"/],
     ["no events", { events: [] }, /events/],
     ["more than 100 events", { events: Array.from({ length: 101 }, () => "*") }, /events/],

@@ -82,7 +82,11 @@ const markdown = new Marked({
 /** A guide as HTML, with its links to others as /docs/<name>. */
 export function guideHtml(text: string): string {
   return markdown.parse(
-    relinked(text, (name) => `/docs/${name}`),
+    relinked(
+      text,
+      (name) => `/docs/${name}`,
+      (name) => `/docs/pictures/${name}.svg`,
+    ),
     { async: false },
   );
 }
