@@ -168,3 +168,17 @@ create policy platform on journeys for select to app_system using (true);
 grant select (property_id, id, status, current_version, deleted_at) on journeys to app_system;
 create policy platform on journey_enrollments for select to app_system using (true);
 grant select (property_id, journey_id, status, wake_at) on journey_enrollments to app_system;
+
+-- People come and move faster than autovacuum looks at them. As analyze_sends.
+create function analyze_enrollments() returns void language plpgsql security definer
+  set search_path = public, pg_temp
+  as $$
+begin
+  if is_distributed() then
+    return;
+  end if;
+  analyze journey_enrollments (property_id, id, journey_id, version, player_id, node, phase, status, wake_at);
+exception when lock_not_available then null;
+end $$;
+revoke execute on function analyze_enrollments() from public;
+grant execute on function analyze_enrollments() to app_property;

@@ -30,11 +30,14 @@ export async function liveVersions({ sql, property }: Tenant, journeyId: string)
         select json_object_agg(n.node, n.campaign_id) from journey_nodes n
         where n.property_id = ${property.id} and n.journey_id = ${journeyId} and n.version = v.version
           and n.campaign_id is not null), '{}') as campaigns
-    from journey_versions v join journeys j on j.property_id = ${property.id} and j.id = v.journey_id
-    where v.property_id = ${property.id} and v.journey_id = ${journeyId} and exists (
-      select from journey_enrollments e
-      where e.property_id = ${property.id} and e.journey_id = v.journey_id and e.version = v.version
-        and e.status = 'active')
+    from journey_versions v
+      join journeys j on j.property_id = ${property.id} and j.id = v.journey_id
+      cross join lateral (
+        select from journey_enrollments e
+        where e.property_id = ${property.id} and e.journey_id = v.journey_id and e.version = v.version
+          and e.status = 'active'
+        order by e.node limit 1) live
+    where v.property_id = ${property.id} and v.journey_id = ${journeyId}
     order by v.version`;
   return rows.map((row) => ({ ...row, order: inOrder(row.definition) }));
 }
