@@ -43,7 +43,7 @@ interface State extends Person {
   times: number[];
 }
 
-/** What a person's entry must have become. */
+/** The entry of a person as it must be in the end. */
 export interface Expected {
   id: string;
   status: string;

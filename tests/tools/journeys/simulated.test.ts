@@ -97,7 +97,7 @@ test.each(Array.from({ length: TOWNS }, (_, index) => index + 1))(
     const place = await town(service, random, PLAYERS);
     const { scenario, segmentId } = place;
     const from = new Date(Date.now() + 60_000).toISOString();
-    // What the players will do again. Simulations see the copies in time, so they must not be there yet.
+    // The events that the players will repeat. Simulations see the copies in time, so they must not be there yet.
     const again = sql`
       select v.property_id, v.player_id, v.name, v.occurred_at + make_interval(days => ${DAYS}::int) as at, v.properties
       from player_events v where v.property_id = ${scenario.id} and v.source is null

@@ -11,7 +11,7 @@ const MOST_MESSAGES = 5;
 /** Milliseconds for counting one message's audience. */
 const COUNT_FOR = 1_000;
 
-/** What the messages of a draft would be to the players of its triggers' segments: who gets them, who not, at which cost. */
+/** For each message of a draft, how many players of its triggers' segments get it, why others do not, and its cost. */
 export async function entrantWords(context: Context, journey: Journey): Promise<string[]> {
   const { nodes } = journey.draft_definition;
   const segments = nodes.flatMap((node) =>
