@@ -6,7 +6,8 @@ import { type Campaign, findCampaign, sendingChannel } from "#tools/campaigns/ca
 import { claimSends, type WaitingRules } from "#tools/campaigns/delivery/claim.ts";
 import { EXPIRES_AFTER_HOURS } from "#tools/campaigns/delivery/due-sends.ts";
 import type { Definition } from "#tools/journeys/definition/definition.ts";
-import { step } from "#tools/journeys/steps/step.ts";
+import { stepVersion } from "#tools/journeys/steps/step.ts";
+import { liveVersions } from "#tools/journeys/steps/version.ts";
 import { audienceBy, type Referred } from "#tools/segments/rules/references.ts";
 
 const MINUTE = 60_000;
@@ -46,12 +47,14 @@ interface Mailer {
 export async function drive(context: Context, run: Run): Promise<void> {
   const mailers = await mailersOf(context, run.journeyId);
   const looks = waitsByClock(context, run);
+  const [version] = await liveVersions(context, run.journeyId);
+  if (!version) return;
   for (let at: number | null = run.from; at !== null && at < run.until; ) {
     const time = new Date(at).toISOString();
     await context.sql`select set_config('app.simulated_at', ${time}, true)`;
     let moved = 0;
     for (let more = 1; more > 0; moved += more) {
-      more = await step(context, run.journeyId, time);
+      more = await stepVersion(context, version, time, Number.POSITIVE_INFINITY);
       for (const mailer of await dueMailers(context, mailers, time))
         more += await deliver(context, mailer, time);
     }

@@ -44,7 +44,13 @@ export async function step(context: Context, journeyId: string, at: string): Pro
   return moves;
 }
 
-async function stepVersion(context: Context, version: Version, at: string, most: number): Promise<number> {
+/** The same for the people of one version, until so many have moved. */
+export async function stepVersion(
+  context: Context,
+  version: Version,
+  at: string,
+  most: number,
+): Promise<number> {
   const { journeyId, referred } = version;
   const moment: Moment = {
     property: context.property,
