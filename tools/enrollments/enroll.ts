@@ -2,6 +2,7 @@ import { createHash } from "node:crypto";
 import { cast, cte, type Fragment, join, sql } from "#db/sql.ts";
 import type { Context } from "#runtime/operation/context.ts";
 import { stepSoon } from "./jobs.ts";
+import { endWaits } from "./waits.ts";
 
 /** What became of the people who were to enter a journey. */
 export interface Entries {
@@ -102,8 +103,10 @@ function ignoredCounts({ property, call }: Context): Fragment {
       do update set people = journey_counts.people + excluded.people`;
 }
 
+const ids = (rows: readonly { id: string }[]) => rows.map(({ id }) => id);
+
 /**
- * Enrolls the players of stored events in the active journeys that these events open. In the same transaction: an event
+ * Enrolls the players of stored events in the active journeys that these events open, and ends the waits for them. In the same transaction: an event
  * is stored if and only if its player has entered. Locks the journeys, so that no pause comes between.
  */
 export async function enrollByEvents(
@@ -113,13 +116,17 @@ export async function enrollByEvents(
   if (events.length === 0) return;
   const { sql: transaction, property } = context;
   const names = [...new Set(events.map(({ name }) => name))];
-  const triggers = await transaction<{ id: string }[]>`
-    select t.id from journey_triggers t
+  const opened = await transaction<{ id: string; kind: "event" | "wait" }[]>`
+    select t.id, t.kind from journey_triggers t
       join journeys j on j.property_id = ${property.id} and j.id = t.journey_id
-    where t.property_id = ${property.id} and t.kind = 'event' and t.name = any(${names}::text[])
+    where t.property_id = ${property.id} and t.kind in ('event', 'wait') and t.name = any(${names}::text[])
       and j.status = 'active' and j.deleted_at is null
     order by j.id for share of j`;
-  if (triggers.length === 0) return;
+  const [triggers, waits] = (["event", "wait"] as const).map((kind) =>
+    opened.filter((row) => row.kind === kind),
+  );
+  if (waits!.length > 0) await endWaits(context, ids(waits!), ids(events));
+  if (triggers!.length === 0) return;
   const entrants = sql`
     select distinct on (t.journey_id, e.player_id, key) t.journey_id, t.version, t.node, t.reentry, e.player_id,
       coalesce(left(e.properties ->> t.key_property, 200), '') as entry_key,
@@ -127,9 +134,9 @@ export async function enrollByEvents(
       count(*) over (partition by t.journey_id, e.player_id, key) as events
     from journey_triggers t
       join player_events e on e.property_id = ${property.id}::uuid and e.name = t.name
-        and e.id = any(${events.map(({ id }) => id)}::uuid[])
+        and e.id = any(${ids(events)}::uuid[])
       cross join lateral (select coalesce(left(e.properties ->> t.key_property, 200), '') as key) k
-    where t.property_id = ${property.id}::uuid and t.id = any(${triggers.map(({ id }) => id)}::uuid[])
+    where t.property_id = ${property.id}::uuid and t.id = any(${ids(triggers!)}::uuid[])
       and (t.filter is null or e.properties @@ t.filter::jsonpath)
     order by t.journey_id, e.player_id, key, e.occurred_at`;
   await enroll(context, entrants, undefined, sql`x.events`);

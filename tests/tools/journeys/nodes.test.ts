@@ -135,6 +135,39 @@ describe("a wait", () => {
     expect(await clock.verify(journey)).toMatchObject({ ok: true, enrollments: 3 });
   });
 
+  test("ends in the event's own transaction, also in a version that is not published any more", async () => {
+    const clock = await journeyClock(service);
+    const ids = await crowd(clock, [{}, {}]);
+    const rich = { name: "visit", properties: [{ property: "spend", operator: "gte", value: 100 }] };
+    const waiting = (event: object) =>
+      chain([wait({ event, timeout: { amount: 2, unit: "hours" } }), goal, end("end", "not_seen")], ways);
+    const journey = await clock.published(waiting(rich));
+    await clock.enroll(journey, ids);
+    // The job has just looked at those who wait; the next look is a minute away.
+    await clock.job(journey);
+    await clock.republish(journey, waiting({ name: "deposit" }));
+    await clock.republish(journey, waiting({ name: "call" }));
+    const visits = (spend: number) =>
+      clock.scenario.call("create_player_event", { player_id: ids[0], name: "visit", properties: { spend } });
+    const states = async () => (await clock.entries(journey)).map(({ node, phase }) => `${node} ${phase}`);
+    await visits(20);
+    expect(await states()).toEqual(["wait waiting", "wait waiting"]);
+    await visits(250);
+    await visits(300);
+    expect(await states()).toEqual(["wait ready", "wait waiting"]);
+    await clock.job(journey);
+    expect(await states()).toEqual(["goal ready", "wait waiting"]);
+    const triggers = await clock.scenario.query(
+      (sql) => sql`
+        select version, name from journey_triggers where property_id = ${clock.scenario.id} order by version`,
+    );
+    expect(triggers).toEqual([
+      { version: 1, name: "visit" },
+      { version: 3, name: "call" },
+    ]);
+    expect(await clock.verify(journey)).toMatchObject({ ok: true, enrollments: 2 });
+  });
+
   test("counts an event before its deadline also where the step comes late", async () => {
     const clock = await journeyClock(service);
     const [id] = await crowd(clock, [{}]);

@@ -36,7 +36,7 @@ const TIMED_OUT = "timed_out";
 export const waitUntil: NodeKind<WaitConfig> = {
   type: "wait_until",
   meaning:
-    "Waits until the player does something (event) or fits conditions, at most until the timeout. Edges: yes and timed_out. All who wait are looked at once a minute.",
+    "Waits until the player does something (event) or fits conditions, at most until the timeout. Edges: yes and timed_out. An event ends the wait at once; conditions are looked at once a minute.",
   config: WaitConfig,
   labels: () => [YES, TIMED_OUT],
   waits: () => false,

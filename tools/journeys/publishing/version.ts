@@ -67,11 +67,16 @@ interface TriggerRow {
   key_property: string | null;
 }
 
-/** The new version's ways in take the place of the old one's. */
+/** The new version's ways in take the place of the old one's. The waits of versions with people inside stay. */
 async function writeTriggers(context: Context, { id, draft_definition, reentry }: Journey, version: number) {
   const { sql, property } = context;
   const rows = draft_definition.nodes.flatMap((node) => triggerRow(node) ?? []);
-  await sql`delete from journey_triggers where property_id = ${property.id} and journey_id = ${id}`;
+  await sql`
+    delete from journey_triggers t where t.property_id = ${property.id} and t.journey_id = ${id}
+      and not (t.kind = 'wait' and exists (
+        select from journey_enrollments e
+        where e.property_id = ${property.id} and e.journey_id = ${id} and e.version = t.version
+          and e.status = 'active'))`;
   await sql`
     insert into journey_triggers (property_id, journey_id, version, node, kind, name, filter, key_property, reentry)
     select ${property.id}, ${id}, ${version}, node, kind, name, filter, key_property, ${reentry}::jsonb
@@ -79,8 +84,12 @@ async function writeTriggers(context: Context, { id, draft_definition, reentry }
     returning 1`;
 }
 
-/** Null for a way in that no other record opens. */
+/** Null for a node that no other record opens. */
 function triggerRow(node: Node): TriggerRow | null {
+  if (node.type === "wait_until" && node.config.event) {
+    const { name, properties } = node.config.event;
+    return { node: node.id, kind: "wait", name, filter: filterPath(properties), key_property: null };
+  }
   if (node.type !== "trigger") return null;
   const { id, config } = node;
   const row = { node: id, kind: config.on, name: null, filter: null, key_property: null };

@@ -1,4 +1,4 @@
-import { cast } from "#db/sql.ts";
+import { cast, sql } from "#db/sql.ts";
 import type { Context } from "#runtime/operation/context.ts";
 import { announceEnrollments } from "#tools/enrollments/end.ts";
 import type { Node } from "#tools/journeys/definition/definition.ts";
@@ -63,9 +63,10 @@ export async function stepVersion(
   const arrived = new Set<string>();
   let moves = 0;
   for (const node of version.order) {
+    const arrival = kindOf(node.type).arrival ? "waiting" : "ready";
     const has = (phase: Place["phase"]) =>
       places.some((place) => place.node === node.id && place.phase === phase) ||
-      (phase !== "sending" && arrived.has(node.id));
+      (phase === arrival && arrived.has(node.id));
     const campaignId = version.campaigns[node.id];
     try {
       for (const moved of await stepNode(context, moment, { version, node, has, campaignId })) {
@@ -114,8 +115,12 @@ async function stepNode(
   if (node.type === "rate_limit" && has("ready")) {
     results.push({ ...NOBODY, seen: await giveSlots(context, moment, version, node) });
   }
-  if (node.type === "wait_until" && (await isLookDue(context, moment, version, node.id))) {
-    results.push(await look(context, moment, { version, node }));
+  if (node.type === "wait_until") {
+    // The event that they waited for has come.
+    if (has("ready"))
+      results.push(await move(context, moment, { version, node, phase: "ready", next: sql`'yes'` }));
+    if (await isLookDue(context, moment, version, node.id))
+      results.push(await look(context, moment, { version, node }));
   }
   const { next, arrival } = kindOf(node.type);
   const phase = arrival || node.type === "rate_limit" ? "waiting" : "ready";
