@@ -51,6 +51,8 @@ import customFields from "./custom-fields/custom-fields.table.ts";
 import explainEligibility from "./eligibility/explain-eligibility.ts";
 import createPlayerEvent from "./events/create-player-event.ts";
 import playerEvents from "./events/player-events.table.ts";
+import showGamePlay from "./game-pages/show-game-play.ts";
+import showGames from "./game-pages/show-games.ts";
 import { games } from "./games/domain.ts";
 import createImportJob from "./imports/create-import-job.ts";
 import createUploadLink from "./imports/create-upload-link.ts";
@@ -206,6 +208,7 @@ export const CATALOG = catalog([
   },
   journeys,
   games,
+  { name: "game_pages", title: "Games' pages", tools: [showGamePlay, showGames] },
   { name: "providers", title: "Message providers", tables: [messageProviders], jobs: [receiveNotices] },
   {
     name: "inbox",

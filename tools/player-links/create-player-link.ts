@@ -1,5 +1,7 @@
 import { z } from "zod";
+import { invalid } from "#runtime/faults.ts";
 import { tool } from "#runtime/operation/operation.ts";
+import { findGame } from "#tools/games/game/game.ts";
 import { PageName, PLAYER_PAGES, playerToken } from "./links.ts";
 import { assertVisitor, refuseMasked } from "./visitor.ts";
 
@@ -18,6 +20,7 @@ export default tool({
     propertyId: z.uuid().optional().describe("Default: the credential's property"),
     playerId: z.uuid().describe("From list_players"),
     to: PageName.describe("The page that the link opens"),
+    gameId: z.uuid().optional().describe("With to=game: only this game's page. Default: the list of games"),
     ttl: z
       .int()
       .min(60)
@@ -28,16 +31,18 @@ export default tool({
   output: z.object({ url: z.url(), player_id: z.uuid(), to: PageName, expires_at: z.iso.datetime() }),
   status: 201,
   secrets: ["url"],
-  faults: ["forbidden", "not_found"],
-  async handler(context, { playerId, to, ttl }) {
+  faults: ["invalid", "forbidden", "not_found"],
+  async handler(context, { playerId, to, gameId, ttl }) {
     const { property, config, call, audit, now } = context;
     refuseMasked(call);
+    if (gameId !== undefined && to !== "game") throw invalid("gameId", "goes with to=game only");
+    if (gameId !== undefined) await findGame(context, gameId);
     const { id } = await assertVisitor(context, to, playerId);
     const until = Math.floor(now() / 1000) + ttl;
     const token = playerToken(config, to, { propertyId: property.id, playerId: id, until });
     audit({ entity: "players", entityId: id, diff: { to, ttl } });
     return {
-      url: `${config.baseUrl}${PLAYER_PAGES[to].path}/${token}`,
+      url: `${config.baseUrl}${PLAYER_PAGES[to].path}/${token}${gameId === undefined ? "" : `/${gameId}`}`,
       player_id: id,
       to,
       expires_at: new Date(until * 1000).toISOString(),

@@ -7,6 +7,7 @@ import { readTimedToken, timedToken } from "#runtime/secrets/timed-links.ts";
 /** The pages that a player's link opens: the path of each, and whether it opens for players who are barred. */
 export const PLAYER_PAGES = {
   inbox: { path: "/inbox", forBarred: false },
+  game: { path: "/games", forBarred: false },
   // The law wants a way to stop messages, also for a player who has excluded themselves.
   preferences: { path: "/preferences", forBarred: true },
 } as const;

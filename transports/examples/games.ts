@@ -7,6 +7,8 @@ const play = { playId: exampleId("game_plays") };
 
 /** Inputs about games, their prizes and shares. */
 export const GAME_EXAMPLES = {
+  show_games: { ...player, gameId: game.gameId },
+  show_game_play: { ...player, ...play },
   create_game: {
     name: "Autumn scratch card",
     type: "scratch_card",

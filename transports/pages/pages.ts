@@ -2,6 +2,7 @@ import { html } from "hono/html";
 import { mountAssets } from "./frame/assets.ts";
 import { servicePage } from "./frame/page.ts";
 import { mountThemes } from "./frame/theme.ts";
+import { mountGames } from "./games/games.ts";
 import type { Badges } from "./inbox/badges.ts";
 import { mountInbox } from "./inbox/inbox.ts";
 import type { OpenCounter } from "./message/opens.ts";
@@ -26,6 +27,7 @@ export function mountPages(
   mountPreferences(mounting);
   mountTracking(mounting, opens);
   mountInbox(mounting, badges);
+  mountGames(mounting);
   mountShares(mounting);
   mountPasswordReset(mounting);
   mountGuides(app);

@@ -1,0 +1,91 @@
+import { html } from "hono/html";
+import { toFault } from "#runtime/faults.ts";
+import type { Place } from "#tools/game-pages/show-games.ts";
+import { readForm } from "#transports/pages/frame/form.ts";
+import type { Html } from "#transports/pages/frame/page.ts";
+import { playerPage } from "#transports/pages/frame/player-page.ts";
+import type { PageVisit } from "#transports/pages/player/player-link.ts";
+import type { Word } from "#transports/pages/words/en.ts";
+import { leftOf } from "./list.ts";
+import { outcomeOf } from "./play.ts";
+import { stageOf } from "./stage.ts";
+
+const BUTTONS: Readonly<Record<Place["game"]["type"], Word>> = {
+  spin_wheel: "spin",
+  scratch_card: "scratch",
+  mystery_box: "open_box",
+  instant_win: "play_now",
+};
+
+/** The page of a game: what it looks like, its button, and the player's last plays. */
+export function showPlace(visit: PageVisit, place: Place): Promise<Response> {
+  const { game, check } = place;
+  const { say, day } = visit.speech;
+  const date = game.ends_at && day(game.ends_at, visit.property.timezone);
+  const home = `${visit.here}/${game.id}`;
+  const content = html`<p class="back"><a href="${visit.here}">${say("all_games")}</a></p><article class="game"><h1>${game.name}</h1>${
+    game.description ? html`<p class="lead">${game.description}</p>` : ""
+  }${stageOf(game)}<p class="result" role="status" tabindex="-1" data-result></p>${
+    check.allowed ? form(visit, place, home) : closed(visit, place)
+  }<p class="soft">${check.allowed ? leftOf(check, say) : ""}${check.allowed && date ? " · " : ""}${date ? say("ends_on", { date }) : ""}</p><nav class="links" aria-label="${say("rules")}"><a href="${home}/rules">${say("rules")}</a>${
+    game.own_free_entry || game.free_entry_url ? html`<a href="${home}/free">${say("free_entry")}</a>` : ""
+  }</nav>${history(visit, place, home)}</article>`;
+  return playerPage(visit, {
+    heading: game.name,
+    content,
+    form: "list",
+    styles: ["games.css"],
+    scripts: ["game.js"],
+  });
+}
+
+function form({ speech: { say } }: PageVisit, { game, check }: Place, home: string): Html {
+  return html`<form method="post" action="${home}" data-play><input type="hidden" name="play" value="${check.nonce}"><button>${say(BUTTONS[game.type])}</button><button type="button" class="quiet" data-reveal hidden>${say("reveal")}</button><details class="fair"><summary>${say("fair")}</summary><p>${say("fair_help")}</p><p class="hash"><code>${check.next_seed_hash ?? ""}</code></p><label for="seed">${say("fair_word")}</label><input id="seed" name="seed" maxlength="60" autocomplete="off"></details></form><a class="button" data-next hidden href="${home}">${say("see_result")}</a>`;
+}
+
+function closed({ speech: { say } }: PageVisit, { check }: Place): Html {
+  const word = check.code === "play_limit_reached" ? "no_plays" : "game_over";
+  return html`<div class="notice"><h2>${say(word)}</h2><p>${say(`${word}_help`)}</p></div>`;
+}
+
+function history({ speech, property }: PageVisit, { plays }: Place, home: string): Html | "" {
+  if (plays.length === 0) return "";
+  const { say, day } = speech;
+  return html`<section class="plays"><h2>${say("my_plays")}</h2><ul>${plays.map(
+    ({ id, label, played_at }) =>
+      html`<li><a href="${home}/plays/${id}">${label ?? say("lost")}</a> <time datetime="${played_at}">${day(played_at, property.timezone)}</time></li>`,
+  )}</ul></section>`;
+}
+
+/**
+ * Plays once. The form names the number of the play: a second press, a reload and a race give the play that was played,
+ * and never one more.
+ */
+export async function play(visit: PageVisit, { game, check, plays }: Place): Promise<Response> {
+  const { c, run, here } = visit;
+  const fields = await readForm(c);
+  const number = Number(fields?.get("play"));
+  const asksData = (c.req.header("accept") ?? "").includes("application/json");
+  const home = `${here}/${game.id}`;
+  const word = (fields?.get("seed") ?? "").trim().replace(/[^\x21-\x39\x3b-\x7e]/g, "-");
+  try {
+    const input = { gameId: game.id, ...(word !== "" && { clientSeed: word.slice(0, 60) }) };
+    const playId =
+      number === check.nonce
+        ? (await run<{ play_id: string }>("play_game", input, `${game.id}:${number}`)).play_id
+        : plays.find(({ nonce }) => nonce === number)?.id;
+    const next = playId === undefined ? home : `${home}/plays/${playId}`;
+    if (!asksData || playId === undefined) return seeOther(next);
+    return Response.json({ ...(await outcomeOf(visit, playId)), url: next }, { headers: UNSEEN });
+  } catch (error) {
+    if (toFault(error).status >= 500 || toFault(error).status === 429) throw error;
+    // The game's page says why.
+    return asksData ? Response.json({ url: home }, { status: 409, headers: UNSEEN }) : seeOther(home);
+  }
+}
+
+const UNSEEN = { "cache-control": "no-store", "referrer-policy": "no-referrer", "x-robots-tag": "noindex" };
+
+function seeOther(location: string): Response {
+  return new Response(null, { status: 303, headers: { ...UNSEEN, location } });
+}
