@@ -32,12 +32,30 @@ export function playerToken(
   return signLink(keyOf(config), purposeOf(to), payload);
 }
 
-/** Makes the links of messages to a page. They name the send: it knows its player and its time. */
-export function messageLinks(config: Signing & Pick<Config, "baseUrl">, to: PlayerPage, propertyId: string) {
+/** The variables of messages that are links to a player's own page. */
+export const PAGE_VARIABLES = { inbox_url: "inbox", game_url: "game" } as const;
+type PageVariable = keyof typeof PAGE_VARIABLES;
+export type PageLinks = Partial<Record<PageVariable, string>>;
+
+/**
+ * Makes those links of a message that its template names, among them `{{ game_url }}`. They name the send: it knows its
+ * player and its time.
+ */
+export function messageLinks(
+  config: Signing & Pick<Config, "baseUrl">,
+  propertyId: string,
+  named: readonly string[],
+): (sendId: string) => PageLinks {
   const secret = keyOf(config);
   const p = packId(propertyId);
-  return (sendId: string): string =>
-    `${config.baseUrl}${PLAYER_PAGES[to].path}/${signLink(secret, purposeOf(to), { p, s: packId(sendId) })}`;
+  const wanted = Object.entries(PAGE_VARIABLES).filter(([name]) => named.includes(name));
+  return (sendId) =>
+    Object.fromEntries(
+      wanted.map(([name, to]) => {
+        const token = signLink(secret, purposeOf(to), { p, s: packId(sendId) });
+        return [name, `${config.baseUrl}${PLAYER_PAGES[to].path}/${token}`];
+      }),
+    );
 }
 
 /** A token for the casino's own app, which acts for the player on one page for minutes. */

@@ -19,6 +19,12 @@ const MESSAGES = [
     inbox: { category: "News" },
   },
   {
+    name: "Inbox: the lucky wheel",
+    subject: "Three spins a day are yours",
+    body_text: "The lucky wheel turns until the end of the season. The first prize is a dinner for two.",
+    inbox: { category: "Games", cta_label: "Spin the wheel", cta_url: "{{ game_url }}" },
+  },
+  {
     name: "Inbox: weekend free play",
     subject: '{{ first_name | default: "Hello" }}, $25 free play is yours',
     body_text:
@@ -33,7 +39,7 @@ const MESSAGES = [
   },
 ];
 
-/** A theme, and three campaigns into the inboxes of the highest tiers. */
+/** A theme, and four campaigns into the inboxes of the highest tiers. */
 export async function fillInboxes(propertyId: string, run: Run): Promise<void> {
   await run("set_property_theme", {
     responsible_gaming_url: "https://demo-casino.example/take-a-break",
@@ -50,8 +56,14 @@ export async function fillInboxes(propertyId: string, run: Run): Promise<void> {
   }
 }
 
-/** A link to the inbox of the first player who has messages. */
-export async function inboxUrl({ db }: Service, propertyId: string, run: Run): Promise<string | null> {
+/** The links to the pages of one player. */
+export interface PlayerUrls {
+  inbox: string;
+  games: string;
+}
+
+/** The links of the first player who has messages; null where nobody has any. */
+export async function playerUrls({ db }: Service, propertyId: string, run: Run): Promise<PlayerUrls | null> {
   const [player] = await db.asProperty(
     propertyId,
     (sql) => sql<{ id: string }[]>`
@@ -61,6 +73,9 @@ export async function inboxUrl({ db }: Service, propertyId: string, run: Run): P
       order by p.player_id limit 1`,
   );
   if (!player) return null;
-  const { url } = await run("create_player_link", { playerId: player.id, to: "inbox", ttl: THIRTY_DAYS });
-  return String(url);
+  const linkTo = async (to: string) => {
+    const { url } = await run("create_player_link", { playerId: player.id, to, ttl: THIRTY_DAYS });
+    return String(url);
+  };
+  return { inbox: await linkTo("inbox"), games: await linkTo("game") };
 }

@@ -3,7 +3,7 @@ import { invoke } from "#runtime/funnel/invoke.ts";
 import type { Service } from "#runtime/funnel/service.ts";
 import type { Catalog } from "#runtime/operation/catalog.ts";
 import type { Call } from "#runtime/operation/context.ts";
-import { fillInboxes, inboxUrl, type Run } from "./demo-inbox.ts";
+import { fillInboxes, type PlayerUrls, playerUrls, type Run } from "./demo-inbox.ts";
 import { demoPlayers } from "./demo-players.ts";
 
 const SLUG = "demo";
@@ -18,8 +18,8 @@ export interface Demo {
   /** Null after it was shown. */
   apiKey: string | null;
   admin: { email: string; password: string | null };
-  /** The inbox of a player; null where no player has a message. */
-  inboxUrl: string | null;
+  /** The pages of one player; null where no player has a message. */
+  playerUrls: PlayerUrls | null;
 }
 
 /**
@@ -72,7 +72,7 @@ async function findDemo(
     campaignId: campaign?.status === "draft" ? campaign.id : null,
     apiKey: null,
     admin: { email: ADMIN, password: null },
-    inboxUrl: await inboxUrl(service, property.id, runner(service, catalog, property.id)),
+    playerUrls: await playerUrls(service, property.id, runner(service, catalog, property.id)),
   };
 }
 
@@ -132,7 +132,7 @@ async function createDemo(service: Service, catalog: Catalog, idle: () => Promis
     campaignId,
     apiKey: String(key.api_key),
     admin: { email: ADMIN, password },
-    inboxUrl: await inboxUrl(service, property.id, inProperty),
+    playerUrls: await playerUrls(service, property.id, inProperty),
   };
 }
 

@@ -60,7 +60,10 @@ function sayDemo(baseUrl: string, demo: Demo): void {
     say("  API key    shown at the first start. Make another one:");
     say("             npm run -s tool -- create-api-key --property demo --name mine --json");
   }
-  if (demo.inboxUrl) say(`  Inbox      ${demo.inboxUrl}   (a player's, for 30 days)`);
+  if (demo.playerUrls) {
+    say(`  Inbox      ${demo.playerUrls.inbox}   (a player's, for 30 days)`);
+    say(`  Games      ${demo.playerUrls.games}   (the same player's)`);
+  }
   say("");
   say("  Try it:");
   say(`    curl -H 'X-Api-Key: ${key}' '${baseUrl}/api/players?limit=3&order=adt.desc.nullslast'`);

@@ -314,7 +314,7 @@ describe("a message's own link", () => {
         "create_campaign",
         {
           ...{ name, channel: "email", subject: "Your inbox", from_email: "a@example.com" },
-          body_html: '<p><a href="{{ inbox_url }}">Open your inbox</a> <b>{{ inbox_url }}</b></p>',
+          body_html: '<p><a href="{{ inbox_url }}">Open your inbox</a> <b>{{ inbox_url }}</b> <i>{{ game_url }}</i></p>',
           conditions: [{ field: "player_id", operator: "eq", value: name }],
         },
         propertyId,
@@ -329,7 +329,11 @@ describe("a message's own link", () => {
           >`select html from mailbox_messages where property_id = ${propertyId} and recipient = ${`${name}@example.com`}`,
       );
       const written = /<b>([^<]+)<\/b>/.exec(mail!.html)![1]!;
-      const links = [service.baseUrl + new URL(written).pathname, await casino.link("inbox", id)];
+      const game = /<i>([^<]+)<\/i>/.exec(mail!.html)![1]!;
+      const links = [
+        ...[written, game].map((url) => service.baseUrl + new URL(url).pathname),
+        ...[await casino.link("inbox", id), await casino.link("game", id)],
+      ];
       const stopping = await casino.link("preferences", id);
       const token = await casino.token(id);
       for (const link of links) expect((await visit(link)).status, name).toBe(200);

@@ -1,7 +1,7 @@
 import type { EmailMessage } from "#runtime/channels/provider/channel.ts";
 import type { FaultDetail } from "#runtime/faults.ts";
 import type { Campaign } from "#tools/campaigns/campaign/campaign.ts";
-import { messageLinks } from "#tools/player-links/links.ts";
+import { messageLinks, type PageLinks } from "#tools/player-links/links.ts";
 import { preferencesUrl } from "#tools/preferences/links.ts";
 import { configuredProvider, ownProviders } from "#tools/providers/choose.ts";
 import {
@@ -44,8 +44,8 @@ export const emailContent: Compile<"email"> = async (context, campaign) => {
   ];
   if (problems.length > 0 || !from || Array.isArray(compiled)) return problems;
   const property = propertyVariables(context.property);
-  const inboxUrl = messageLinks(context.config, "inbox", context.property.id);
-  const mail = { ...compiled, property, from, replyTo: campaign.reply_to, inboxUrl };
+  const pageLinks = messageLinks(context.config, context.property.id, compiled.compiled.variables);
+  const mail = { ...compiled, property, from, replyTo: campaign.reply_to, pageLinks };
   const senders = new WeakMap<SenderSource, Mail["from"]>();
   const contentOf = (sent: Mail): Content<"email"> => ({
     channel: "email",
@@ -87,15 +87,15 @@ interface Mail {
   property: PropertyVariables;
   from: { email: string; name?: string };
   replyTo: string | null;
-  /** The link to the inbox in the message of a send. */
-  inboxUrl(sendId: string): string;
+  /** The links to the player's pages in the message of a send. */
+  pageLinks(sendId: string): PageLinks;
 }
 
 function messageFor(mail: Mail, recipient: Recipient, link: string): EmailMessage {
   const variables = playerVariables(recipient, mail.property, {
     unsubscribe_url: link,
     preferences_url: preferencesUrl(link),
-    ...(mail.compiled.variables.includes("inbox_url") && { inbox_url: mail.inboxUrl(recipient.send_id) }),
+    ...mail.pageLinks(recipient.send_id),
   });
   const { html, ...rendered } = mail.compiled.render(variables);
   const name = [recipient.first_name, recipient.last_name].filter(Boolean).join(" ");
@@ -163,6 +163,7 @@ async function compile(
       unsubscribe_url: "https://example.com/u",
       preferences_url: "https://example.com/preferences",
       inbox_url: "https://example.com/inbox",
+      game_url: "https://example.com/games",
     };
     const player = completePlayer(compiled.variables);
     // A missing address is a problem of its own.

@@ -1,4 +1,6 @@
+import { NIL_UUID } from "#db/types.ts";
 import { compileParts, problemsOf } from "#tools/inbox/parts.ts";
+import { messageLinks } from "#tools/player-links/links.ts";
 import { compileEmail, playerVariables } from "#tools/templates/rendering/email-template.ts";
 import { completePlayer } from "#tools/templates/rendering/player-fields.ts";
 import { type Compile, checkLinks, compiledOr, propertyVariables, templateOf } from "./content.ts";
@@ -22,8 +24,10 @@ export const inboxContent: Compile<"inbox"> = async (context, campaign) => {
     () => {
       const email = compileEmail({ subject, html, text });
       const parts = compileParts(campaign.inbox, context.config.baseUrl);
+      const names = [...email.variables, ...parts.variables];
+      const pageLinks = messageLinks(context.config, context.property.id, names);
       // Finds a variable that no player has. The preflight finds values that single players lack.
-      const player = playerVariables(completePlayer([...email.variables, ...parts.variables]), property);
+      const player = playerVariables(completePlayer(names), property, pageLinks(NIL_UUID));
       const tried = email.render(player);
       parts.render(player);
       checkLinks(
@@ -33,18 +37,18 @@ export const inboxContent: Compile<"inbox"> = async (context, campaign) => {
         ],
         context.config.baseUrl,
       );
-      return { email, parts };
+      return { email, parts, names, pageLinks };
     },
     own ? { html: "body_html", text: "body_text" } : {},
   );
   if (Array.isArray(compiled)) return compiled;
-  const { email, parts } = compiled;
+  const { email, parts, names, pageLinks } = compiled;
   return {
     channel: "inbox",
-    variables: [...new Set([...email.variables, ...parts.variables])],
+    variables: [...new Set(names)],
     sentBy: (_, message) => message,
     messageTo: (recipient) => {
-      const variables = playerVariables(recipient, property);
+      const variables = playerVariables(recipient, property, pageLinks(recipient.send_id));
       const { subject: title, text: body } = email.render(variables);
       const { send_id: id, address: to } = recipient;
       return { id, to, title, text: body, ...(campaign.inbox && { parts: parts.render(variables) }) };

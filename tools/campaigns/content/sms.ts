@@ -20,10 +20,9 @@ export const smsContent: Compile<"sms"> = async (context, campaign) => {
   const { parsed, source } = compiled;
   const optOut = await optOutText(context);
   const property = propertyVariables(context.property);
-  const inboxUrl = messageLinks(context.config, "inbox", context.property.id);
-  const names = parsed.variables.includes("inbox_url");
+  const pageLinks = messageLinks(context.config, context.property.id, parsed.variables);
   const render = (player: Record<string, unknown>, sendId = NIL_UUID) =>
-    rendered(parsed, playerVariables(player, property, names ? { inbox_url: inboxUrl(sendId) } : {}), optOut);
+    rendered(parsed, playerVariables(player, property, pageLinks(sendId)), optOut);
   // Finds a variable that no player has. The preflight finds values that single players lack.
   const tried = compiledOr(
     () => {

@@ -84,7 +84,7 @@ export function withFooter(template: EmailTemplate, property: PropertyVariables)
 export function playerVariables(
   player: Record<string, unknown>,
   property: PropertyVariables,
-  links: { unsubscribe_url?: string; preferences_url?: string; inbox_url?: string } = {},
+  links: Readonly<Record<string, string>> = {},
 ): Record<string, unknown> {
   const known = withValues(player);
   const custom = player.custom;

@@ -165,7 +165,8 @@ function guard<T>(field: string, work: () => T): T {
   }
 }
 
-const KNOWN_BARE: readonly string[] = [...BARE_FIELDS, "unsubscribe_url", "preferences_url", "inbox_url"];
+const LINKS = ["unsubscribe_url", "preferences_url", "inbox_url", "game_url"];
+const KNOWN_BARE: readonly string[] = [...BARE_FIELDS, ...LINKS];
 const UNDER_PLAYER: readonly string[] = PLAYER_FIELDS;
 
 /** Adds the right name to the error of a bare one. */

@@ -30,6 +30,8 @@ export interface Page {
   /** Further style sheets and modules of ours. */
   styles?: readonly AssetName[];
   scripts?: readonly AssetName[];
+  /** The words of the card that a network shows for a shared link (Open Graph). */
+  card?: { title: string; text: string; site: string };
   body: Html;
   status?: number;
   headers?: Record<string, string>;
@@ -40,7 +42,7 @@ export async function respond(page: Page): Promise<Response> {
   const { title, language = "en", theme = DEFAULT_STYLE, styles = [], scripts = [] } = page;
   const links = [theme, ...["page.css" as const, ...styles].map(assetPath)];
   const text = await html`<!doctype html>
-<html lang="${language}"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width,initial-scale=1"><meta name="robots" content="noindex"><title>${title}</title>${links.map((href) => html`<link rel="stylesheet" href="${href}">`)}<link rel="icon" href="${assetPath("icon.svg")}" type="image/svg+xml">${scripts.map((name) => html`<script type="module" src="${assetPath(name)}"></script>`)}</head><body>${page.body}</body></html>`;
+<html lang="${language}"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width,initial-scale=1"><meta name="robots" content="noindex"><title>${title}</title>${page.card ? cardOf(page.card) : ""}${links.map((href) => html`<link rel="stylesheet" href="${href}">`)}<link rel="icon" href="${assetPath("icon.svg")}" type="image/svg+xml">${scripts.map((name) => html`<script type="module" src="${assetPath(name)}"></script>`)}</head><body>${page.body}</body></html>`;
   return new Response(String(text), {
     status: page.status ?? 200,
     headers: {
@@ -52,6 +54,11 @@ export async function respond(page: Page): Promise<Response> {
       ...page.headers,
     },
   });
+}
+
+function cardOf({ title, text, site }: NonNullable<Page["card"]>): Html {
+  const values = { title, description: text, site_name: site, type: "website" };
+  return html`${Object.entries(values).map(([name, value]) => html`<meta property="og:${name}" content="${value}">`)}`;
 }
 
 /** A page of the service itself: no player sees it. */

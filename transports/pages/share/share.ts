@@ -30,7 +30,12 @@ export function mountShares({ app, control, service }: Mounting): void {
     const speech = speechOf(accepted, theme.language);
     return playerPage(
       { property, theme, speech },
-      { heading: thing.title, content: html`<p>${thing.text}</p>`, headers: { "x-robots-tag": "noindex" } },
+      {
+        heading: thing.title,
+        content: html`<p>${thing.text}</p>`,
+        card: { ...thing, site: theme.name ?? property.name },
+        headers: { "x-robots-tag": "noindex" },
+      },
     );
   });
 }
