@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
-import type { Sql } from "#db/sql.ts";
 import { step } from "#tools/journeys/steps/step.ts";
+import { dying } from "../../support/dying.ts";
 import { Killed, loseWorker, runNext, vendor } from "../../support/job-runner.ts";
 import { startService, type TestService } from "../../support/service.ts";
 import { type JourneyClock, journeyClock } from "./clock.ts";
@@ -75,25 +75,6 @@ async function everything() {
     { from: "rest", to: "end" },
   ];
   return clock.published({ nodes, edges }, { name: `J ${Math.random()}` });
-}
-
-const AWAITED = "then";
-
-/** The statements of a transaction, numbered; the one of this number, and all behind it, fail. */
-function dying(sql: Sql, last: number): Sql {
-  let number = 0;
-  const counted = (texts: TemplateStringsArray, ...values: unknown[]) => {
-    const statement = sql(texts, ...values);
-    const run = statement.then.bind(statement);
-    // A statement runs when it is awaited; as a piece of another one it does not.
-    return Object.defineProperty(statement, AWAITED, {
-      value: (...args: Parameters<typeof run>) => {
-        number += 1;
-        return number > last ? Promise.reject(new Killed(`statement ${number}`)).then(...args) : run(...args);
-      },
-    });
-  };
-  return Object.assign(counted, sql) as unknown as Sql;
 }
 
 /** Everything that a step writes, without ids and times of its own. */

@@ -33,6 +33,7 @@ describe("a link", () => {
     const page = await open(share.share_url, PERSON);
     expect(page.status).toBe(200);
     expect(page.text).toContain("Win &lt;b&gt;dinner");
+    expect(page.text).toContain('<meta property="og:description" content="Win &lt;b&gt;dinner');
     await open(share.share_url, PERSON);
     await open(share.share_url, "facebookexternalhit/1.1");
     expect(await place.call("get_social_share", { id: share.id })).toMatchObject({

@@ -314,7 +314,8 @@ describe("a message's own link", () => {
         "create_campaign",
         {
           ...{ name, channel: "email", subject: "Your inbox", from_email: "a@example.com" },
-          body_html: '<p><a href="{{ inbox_url }}">Open your inbox</a> <b>{{ inbox_url }}</b> <i>{{ game_url }}</i></p>',
+          body_html:
+            '<p><a href="{{ inbox_url }}">Open your inbox</a> <b>{{ inbox_url }}</b> <i>{{ game_url }}</i></p>',
           conditions: [{ field: "player_id", operator: "eq", value: name }],
         },
         propertyId,

@@ -1,0 +1,29 @@
+import type { Sql } from "#db/sql.ts";
+import { Killed } from "./job-runner.ts";
+
+const AWAITED = "then";
+
+const lost = (_: Sql, number: number): Promise<never> => Promise.reject(new Killed(`statement ${number}`));
+
+/** Fails in the server, which then commits nothing. */
+export async function refused(sql: Sql): Promise<never> {
+  await sql`select 1 / 0`;
+  throw new Error("the server has refused nothing");
+}
+
+/** The statements of a transaction, numbered; those behind this number fail. */
+export function dying(sql: Sql, last: number, fail: typeof lost = lost): Sql {
+  let number = 0;
+  const counted = (texts: TemplateStringsArray, ...values: unknown[]) => {
+    const statement = sql(texts, ...values);
+    const run = statement.then.bind(statement);
+    // A statement runs when it is awaited; as a piece of another one it does not.
+    return Object.defineProperty(statement, AWAITED, {
+      value: (...args: Parameters<typeof run>) => {
+        number += 1;
+        return number > last ? fail(sql, number).then(...args) : run(...args);
+      },
+    });
+  };
+  return Object.assign(counted, sql) as unknown as Sql;
+}
