@@ -1,7 +1,9 @@
-import { takeBackup } from "#db/backup/take.ts";
-import { readConfig } from "#runtime/config.ts";
-import { errorText, say } from "./start/report.ts";
-import { withDatabase } from "./start/stored-database.ts";
+import "./compile-cache.ts";
+
+const { takeBackup } = await import("#db/backup/take.ts");
+const { readConfig } = await import("#runtime/config.ts");
+const { errorText, say } = await import("./start/report.ts");
+const { withDatabase } = await import("./start/stored-database.ts");
 
 try {
   const [path] = process.argv.slice(2);

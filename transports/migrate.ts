@@ -1,6 +1,8 @@
-import { migrate } from "#db/migrate.ts";
-import { readConfig } from "#runtime/config.ts";
-import { databaseError, errorText, say } from "./start/report.ts";
+import "./compile-cache.ts";
+
+const { migrate } = await import("#db/migrate.ts");
+const { readConfig } = await import("#runtime/config.ts");
+const { databaseError, errorText, say } = await import("./start/report.ts");
 
 try {
   const { databaseUrl } = readConfig(process.env);

@@ -1,9 +1,11 @@
-import { restoreBackup } from "#db/backup/restore.ts";
-import { readConfig } from "#runtime/config.ts";
-import { fingerprintOf } from "#runtime/installation.ts";
-import { storedSecret } from "#runtime/secrets/app-secret.ts";
-import { errorText, say } from "./start/report.ts";
-import { withStoppedDatabase } from "./start/stored-database.ts";
+import "./compile-cache.ts";
+
+const { restoreBackup } = await import("#db/backup/restore.ts");
+const { readConfig } = await import("#runtime/config.ts");
+const { fingerprintOf } = await import("#runtime/installation.ts");
+const { storedSecret } = await import("#runtime/secrets/app-secret.ts");
+const { errorText, say } = await import("./start/report.ts");
+const { withStoppedDatabase } = await import("./start/stored-database.ts");
 
 try {
   const [path] = process.argv.slice(2);

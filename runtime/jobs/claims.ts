@@ -2,6 +2,7 @@ import { randomUUID } from "node:crypto";
 import { setImmediate, setTimeout } from "node:timers/promises";
 import type { Database } from "#db/database.ts";
 import type { Log } from "#runtime/log.ts";
+import * as leases from "./leases.ts";
 import * as queue from "./queue.ts";
 
 /** A job that this process has claimed. */
@@ -45,22 +46,22 @@ export function openClaims(db: Database, log: Log, leaseMs: number) {
     fail: async (job: ClaimedJob, reason: { error: string; interrupted: boolean }): Promise<string> => {
       let outcome = "unknown";
       await retry.untilDone(async () => {
-        outcome = await queue.fail(db, job, reason);
+        outcome = await leases.fail(db, job, reason);
       });
       forget(job);
       return outcome;
     },
     /** Gives jobs back to the queue as if they had not been claimed. */
     giveBack: async (jobs: readonly ClaimedJob[]) => {
-      if (jobs.length > 0) await retry.untilDone(() => queue.release(db, jobs));
+      if (jobs.length > 0) await retry.untilDone(() => leases.release(db, jobs));
       forget(...jobs);
     },
     /** Prolongs the leases. A job without its lease is told to stop. */
     heartbeat: async () => {
       const jobs = [...held];
       if (jobs.length === 0) return;
-      const standing = await queue.heartbeat(db, jobs, leaseMs);
-      const lost = jobs.filter((job) => held.has(job) && !standing.has(queue.leaseKey(job)));
+      const standing = await leases.heartbeat(db, jobs, leaseMs);
+      const lost = jobs.filter((job) => held.has(job) && !standing.has(leases.leaseKey(job)));
       for (const job of lost) job.stop.abort();
       forget(...lost);
     },
@@ -78,9 +79,9 @@ function claimer(db: Database, leaseMs: number) {
   const unanswered = new Set<string>();
   const releaseUnanswered = async () => {
     if (unanswered.size === 0) return;
-    const leases = [...unanswered];
-    await queue.releaseClaims(db, leases);
-    for (const lease of leases) unanswered.delete(lease);
+    const tokens = [...unanswered];
+    await leases.releaseClaims(db, tokens);
+    for (const token of tokens) unanswered.delete(token);
   };
   return {
     releaseUnanswered,
@@ -107,7 +108,7 @@ function openCompletions(db: Database, retry: Retry) {
       await setImmediate();
       const [jobs, done] = [waiting, callbacks];
       [waiting, callbacks] = [[], []];
-      await retry.untilDone(() => queue.complete(db, jobs));
+      await retry.untilDone(() => leases.complete(db, jobs));
       for (const call of done) call();
     }
     completing = null;

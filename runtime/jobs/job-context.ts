@@ -6,7 +6,7 @@ import type { Context } from "#runtime/operation/context.ts";
 import type { JobContext, JobRuntime } from "#runtime/operation/job.ts";
 import { currentActivity } from "#runtime/telemetry/activity.ts";
 import type { ClaimedJob } from "./claims.ts";
-import { fence } from "./queue.ts";
+import { fence } from "./leases.ts";
 
 /** The dependencies of jobs, from the composition root. */
 export interface JobDependencies extends Omit<SystemWork, "wake"> {

@@ -6,7 +6,8 @@ import { activityOf, currentActivity, withActivity } from "#runtime/telemetry/ac
 import { jobRuns } from "#runtime/telemetry/metrics.ts";
 import { type ClaimedJob, type Claims, openClaims } from "./claims.ts";
 import { type JobDependencies, jobContexts } from "./job-context.ts";
-import { LEASE_LOST, pending, QUEUE_CHANNEL, queueNotifier, reap, untilNext } from "./queue.ts";
+import { LEASE_LOST } from "./leases.ts";
+import { pending, QUEUE_CHANNEL, queueNotifier, reap, untilNext } from "./queue.ts";
 import { openSlots } from "./slots.ts";
 
 export interface WorkerOptions extends JobDependencies {

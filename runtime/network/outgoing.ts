@@ -1,15 +1,8 @@
-import { isIP, type LookupFunction } from "node:net";
-import ipaddr from "ipaddr.js";
 import { Agent, type Dispatcher } from "undici";
 import { traceparent } from "#runtime/telemetry/activity.ts";
 import { webhookCalls } from "#runtime/telemetry/metrics.ts";
-import { openNames, type Resolve } from "./dns-lookup.ts";
-
-export interface OutgoingOptions {
-  /** Also reaches loopback and private addresses: for development and tests only. */
-  allowPrivate: boolean;
-  allowHttp: boolean;
-}
+import type { Resolve } from "./dns-lookup.ts";
+import { AddressRefused, guardedLookup, type OutgoingOptions, readReceiver } from "./public-address.ts";
 
 export interface OutgoingRequest {
   url: string;
@@ -34,25 +27,15 @@ export interface Outgoing {
   close(): Promise<void>;
 }
 
-/** The receiver has an address that the service does not call. */
-export class AddressRefused extends Error {
-  constructor(message: string) {
-    super(message);
-    this.name = "AddressRefused";
-  }
-}
-
-const resolveAll = openNames();
 const TIMEOUT_MS = 15_000;
 // Requests that hang keep their connections; the other endpoints of the origin need some too.
 const CONNECTIONS_PER_ORIGIN = 128;
-const MAX_URL = 2048;
 const SNIPPET_BYTES = 1024;
 // A longer body costs its connection, because reading it to the end would cost more than a new one.
 const DRAIN_BYTES = 16 * 1024;
 
 /** Posts to customers' addresses. Follows no redirect; throws `AddressRefused`, or undici's error. */
-export function outgoing(options: OutgoingOptions, resolve: Resolve = resolveAll): Outgoing {
+export function outgoing(options: OutgoingOptions, resolve?: Resolve): Outgoing {
   const agent = new Agent({
     // HTTP/2 would put every request to an origin on one connection, and one stall would hold them all.
     allowH2: false,
@@ -66,12 +49,6 @@ export function outgoing(options: OutgoingOptions, resolve: Resolve = resolveAll
     post: (request) => post(agent, request, options),
     close: () => agent.destroy(),
   };
-}
-
-/** The reason why a URL may not be a receiver, found without a network call; null when it may be one. */
-export function refuseUrl(url: string, options: OutgoingOptions): string | null {
-  const receiver = readReceiver(url, options);
-  return receiver instanceof URL ? null : receiver;
 }
 
 async function post(
@@ -116,67 +93,6 @@ async function exchange(
     snippet: await readSnippet(response.body),
     durationMs: Math.round(performance.now() - started),
   };
-}
-
-function readReceiver(text: string, options: OutgoingOptions): URL | string {
-  if (text.length > MAX_URL) return `The URL is longer than ${MAX_URL} characters.`;
-  const url = URL.parse(text);
-  if (!url) return "This is not a complete URL.";
-  if (url.protocol !== "https:" && !(options.allowHttp && url.protocol === "http:")) {
-    return `The URL must start with ${options.allowHttp ? "http:// or https://" : "https://"}.`;
-  }
-  if (url.username || url.password) return "The URL must not carry a user name or a password.";
-  if (options.allowPrivate) return url;
-  return refuseHost(url.hostname) ?? url;
-}
-
-/** The reason why a host is not on the public internet, found without a network call; null when it may be. */
-export function refuseHost(hostname: string): string | null {
-  // The parser reads 0x7f.1, 2130706433 and full-width digits as the IPv4 address they mean.
-  const read = URL.parse(`http://${isIP(hostname) === 6 ? `[${hostname}]` : hostname}/`)?.hostname;
-  const host = (read ?? "").replace(/^\[|\]$|\.+$/g, "");
-  const open = isIP(host) ? isPublic(host) : isPublicName(host);
-  return open ? null : `The host ${hostname} is not on the public internet.`;
-}
-
-/** A lookup that answers only public addresses. */
-export function publicLookup(resolve: Resolve = resolveAll): LookupFunction {
-  return guardedLookup({ allowPrivate: false }, resolve);
-}
-
-// A literal address never gets here: net.connect takes it as it is, and readReceiver has checked it.
-function guardedLookup(options: Pick<OutgoingOptions, "allowPrivate">, resolve: Resolve): LookupFunction {
-  return (hostname, { all }, callback) => {
-    resolve(hostname)
-      .then((addresses) => {
-        const open = options.allowPrivate ? addresses : addresses.filter((found) => isPublic(found.address));
-        // The message names no address: it would reveal to a customer the answers of our own name servers.
-        if (!open[0]) throw new AddressRefused(`The host ${hostname} has no address on the public internet.`);
-        return [open, open[0]] as const;
-      })
-      .then(
-        ([open, first]) => (all ? callback(null, open) : callback(null, first.address, first.family)),
-        (error: Error) => callback(error, []),
-      );
-  };
-}
-
-// Only 2000::/3 is assigned to the internet; `range` calls every unnamed range unicast.
-const OPEN_IPV6 = ipaddr.IPv6.parseCIDR("2000::/3");
-// Azure's metadata service, at an address that looks public.
-const METADATA = "168.63.129.16";
-
-/** Whether the address is assigned to the internet: none of IANA's special registries names it. */
-function isPublic(address: string): boolean {
-  const parsed = ipaddr.parse(address);
-  if (parsed.range() !== "unicast") return false;
-  return parsed instanceof ipaddr.IPv6 ? parsed.match(OPEN_IPV6) : parsed.toString() !== METADATA;
-}
-
-const CLOSED_NAMES = /(^|\.)(localhost|local|internal|intranet|home\.arpa|onion)$/;
-
-function isPublicName(host: string): boolean {
-  return host.includes(".") && !CLOSED_NAMES.test(host);
 }
 
 interface Clock extends Disposable {

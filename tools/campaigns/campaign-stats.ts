@@ -4,7 +4,8 @@ import { timestamp } from "#runtime/operation/columns.ts";
 import { tool } from "#runtime/operation/operation.ts";
 import { findCampaign } from "./campaign/campaign.ts";
 import { STATUSES } from "./campaign/columns.ts";
-import { CampaignStats, countSends, keptStats } from "./stats/stats.ts";
+import { CampaignStats } from "./stats/answer.ts";
+import { countSends, keptStats } from "./stats/stats.ts";
 
 export default tool({
   name: "campaign_stats",

@@ -2,7 +2,7 @@ import { z } from "zod";
 import { checkSettings } from "#runtime/channels/index.ts";
 import type { SendingChannel } from "#runtime/channels/provider/channel.ts";
 import { Fault, invalid } from "#runtime/faults.ts";
-import { refuseHost } from "#runtime/network/outgoing.ts";
+import { refuseHost } from "#runtime/network/public-address.ts";
 import { afterChange } from "#runtime/operation/columns.ts";
 import type { Context } from "#runtime/operation/context.ts";
 import { type Change, type RowOf, table, type Values } from "#runtime/operation/table.ts";

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { didYouMean } from "#db/nearest.ts";
 import { invalid } from "#runtime/faults.ts";
-import { refuseUrl } from "#runtime/network/outgoing.ts";
+import { refuseUrl } from "#runtime/network/public-address.ts";
 import { readable, timestamp, writable } from "#runtime/operation/columns.ts";
 import type { Context } from "#runtime/operation/context.ts";
 import { EVENTS, isNotYet, isSubscribable, OCCURRING } from "#runtime/operation/events.ts";

@@ -15,7 +15,7 @@ import { callLocal, type Opened, openConfigured } from "./local.ts";
 import { nextLine } from "./next.ts";
 import { programOf } from "./program.ts";
 import { refusalText } from "./refusals.ts";
-import { type CommandResult, callRemote } from "./remote.ts";
+import type { CommandResult } from "./remote.ts";
 import { forPeople, shownColumns } from "./result/people.ts";
 import { type CommandProcess, READER_GONE, type Screen, screenOf } from "./screen.ts";
 import { canWait, waitFor } from "./wait.ts";
@@ -102,8 +102,12 @@ async function answer(command: Command, service: Opened | null, destination: Des
   const { operation, given, catalog, host, screen } = command;
   const rows = operation.file && given.format === "json" ? jsonRows(destination.stream) : null;
   const out = rows?.stream ?? destination.stream;
-  const call = (asked: Operation, args: Arguments): Promise<CommandResult> =>
-    service ? callLocal(asked, args, out, service) : callRemote(asked, args, out);
+  const call = async (asked: Operation, args: Arguments): Promise<CommandResult> => {
+    if (service) return callLocal(asked, args, out, service);
+    // Its HTTP client takes a tenth of a command's start, and most commands need none.
+    const { callRemote } = await import("./remote.ts");
+    return callRemote(asked, args, out);
+  };
   const result = await call(operation, given);
   await rows?.end();
   if (operation.file) return kept(destination, screen);

@@ -3,7 +3,7 @@ import type { Readable } from "node:stream";
 import { createTransport } from "nodemailer";
 import { z } from "zod";
 import { semaphore } from "#db/semaphore.ts";
-import { AddressRefused, publicLookup, refuseHost } from "#runtime/network/outgoing.ts";
+import { AddressRefused, publicLookup, refuseHost } from "#runtime/network/public-address.ts";
 import {
   type EmailMessage,
   each,

@@ -8,7 +8,7 @@ import { createInterface } from "node:readline";
 import { text } from "node:stream/consumers";
 import { fileURLToPath } from "node:url";
 import postgres from "postgres";
-import { expect, onTestFinished, test, vi } from "vitest";
+import { afterAll, beforeAll, expect, onTestFinished, test, vi } from "vitest";
 import { type EmbeddedDatabase, findEmbedded, startEmbedded } from "#db/embedded/start.ts";
 
 // A test creates a cluster and starts its server up to four times, each in two seconds of a free processor.
@@ -23,6 +23,17 @@ async function newFolder(mode = 0o755): Promise<string> {
   onTestFinished(() => fs.rm(folder, { recursive: true }));
   return folder;
 }
+
+/** One folder with a cluster, for the tests that are not about how it is made. Each leaves its server stopped. */
+let used: string;
+
+beforeAll(async () => {
+  used = await fs.mkdtemp(join(tmpdir(), "embedded-"));
+  await fs.chmod(used, 0o755);
+  await (await startEmbedded({ dataDir: used, durable: false })).stop();
+});
+
+afterAll(() => fs.rm(used, { recursive: true }));
 
 async function start(dataDir: string, log?: (line: string) => void): Promise<EmbeddedDatabase> {
   const embedded = await startEmbedded({
@@ -120,7 +131,7 @@ test("the server asks this machine's programs for a password and keeps what it h
 });
 
 test("text sorts by its bytes, and case and trigrams know every alphabet", async () => {
-  const sql = connect((await start(await newFolder())).url);
+  const sql = connect((await start(used)).url);
   await sql`create extension pg_trgm`;
   const [row] = await sql`
     select string_agg(letter, '' order by letter) as sorted, lower('ÄЖ') as lower,
@@ -129,7 +140,7 @@ test("text sorts by its bytes, and case and trigrams know every alphabet", async
 });
 
 test("a port that another program has taken is replaced, and the new one is kept", async () => {
-  const dataDir = await newFolder();
+  const dataDir = used;
   const first = await start(dataDir);
   await first.stop();
   const intruder = createServer().listen(Number(new URL(first.url).port), "127.0.0.1");
@@ -146,7 +157,7 @@ test("a port that another program has taken is replaced, and the new one is kept
 });
 
 test("a server that a killed service has left running is replaced without losing a row", async () => {
-  const dataDir = await newFolder();
+  const dataDir = used;
   const killed = service(dataDir);
   const url = await killed.nextLine();
   await connect(url)`create table note as select 'kept' as text`;
@@ -161,22 +172,22 @@ test("a server that a killed service has left running is replaced without losing
 });
 
 test("a server that is killed alone is started again at its address, and nothing acknowledged is lost", async () => {
-  const dataDir = await newFolder();
+  const dataDir = used;
   const lines: string[] = [];
   const log = { info: () => undefined, error: (line: string) => void lines.push(line) };
   const embedded = await startEmbedded({ dataDir, log });
   onTestFinished(() => embedded.stop());
   const sql = connect(embedded.url);
-  await sql`create table note as select 'kept' as text`;
+  await sql`create table kept as select 'kept' as text`;
   const first = await postmaster(dataDir);
   process.kill(first, "SIGKILL");
   await vi.waitFor(async () => expect(await postmaster(dataDir)).not.toBe(first), 30_000);
-  await vi.waitFor(async () => expect(await sql`select text from note`).toEqual([{ text: "kept" }]), 30_000);
+  await vi.waitFor(async () => expect(await sql`select text from kept`).toEqual([{ text: "kept" }]), 30_000);
   expect(lines).toEqual(["the database server has ended by itself (SIGKILL); it is started again"]);
 });
 
 test("a killed server's statement that still runs does not prevent the next start", async () => {
-  const dataDir = await newFolder();
+  const dataDir = used;
   const killed = service(dataDir);
   const url = await killed.nextLine();
   const running = connect(url)`select count(*) from generate_series(1, 1e12)`.then(String, String);
@@ -198,8 +209,7 @@ test("a killed server's statement that still runs does not prevent the next star
 });
 
 test("a pid file that names a stranger's living process does not prevent the start", async () => {
-  const dataDir = await newFolder();
-  await (await start(dataDir)).stop();
+  const dataDir = used;
   const cluster = join(dataDir, "postgres/cluster");
   const { uid, gid } = await fs.stat(cluster);
   const stranger = spawn("sleep", ["600"], { cwd: "/", ...(asRoot ? { uid, gid } : {}) });
@@ -212,7 +222,7 @@ test("a pid file that names a stranger's living process does not prevent the sta
 });
 
 test("a data folder serves one service at a time, and the second hears which process has it", async () => {
-  const dataDir = await newFolder();
+  const dataDir = used;
   const embedded = await start(dataDir);
   const sentence = `The data folder ${await fs.realpath(dataDir)} is in use by process ${process.pid}.`;
   await expect(startEmbedded({ dataDir })).rejects.toThrow(sentence);
@@ -256,7 +266,7 @@ test("a start that is killed while it creates the cluster leaves nothing in the 
 });
 
 test("a Ctrl-C reaches the service alone, which can still use the database while it stops", async () => {
-  const dataDir = await newFolder();
+  const dataDir = used;
   const more = `
     const sql = postgres(embedded.url, { max: 1 });
     await sql\`create table last_words (said text)\`;

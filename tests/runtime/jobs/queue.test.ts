@@ -2,6 +2,7 @@ import { randomUUID } from "node:crypto";
 import postgres from "postgres";
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import { connect } from "#db/database.ts";
+import * as leases from "#runtime/jobs/leases.ts";
 import * as queue from "#runtime/jobs/queue.ts";
 import { openWorkers, testJob } from "./worker-processes.ts";
 
@@ -114,7 +115,7 @@ test("a failed job waits twice as long each time, up to an hour, and by chance s
     await fixture.put(testJob("send", undefined, { attempts: 100 }));
     await fixture.db.asSystem((sql) => sql`update queue set attempts = ${attempts}`);
     const [job] = await claim(1);
-    expect(await queue.fail(fixture.db, job!, { error: "no", interrupted: false })).toBe("ready");
+    expect(await leases.fail(fixture.db, job!, { error: "no", interrupted: false })).toBe("ready");
     const [row] = await fixture.rows();
     expect(row!.due_in).toBeLessThanOrEqual(seconds);
     expect(row!.due_in).toBeGreaterThan(seconds / 2 - 0.3);
@@ -124,7 +125,7 @@ test("a failed job waits twice as long each time, up to an hour, and by chance s
 test("the last attempt leaves the job dead, with its error", async () => {
   await fixture.put(testJob("send", undefined, { attempts: 1 }));
   const [job] = await claim(1);
-  expect(await queue.fail(fixture.db, job!, { error: "no such mailbox", interrupted: false })).toBe("dead");
+  expect(await leases.fail(fixture.db, job!, { error: "no such mailbox", interrupted: false })).toBe("dead");
   expect(await fixture.rows()).toMatchObject([{ state: "dead", attempts: 1, last_error: "no such mailbox" }]);
   expect(await claim(1)).toEqual([]);
 });
@@ -149,7 +150,7 @@ test("a job that is dead knows nobody any more, whether it failed or lost its wo
   await fixture.db.asSystem((sql) => sql`update queue set input = ${told as never}`);
   const jobs = await claim(4, { leaseMs: 0 });
   for (const [n, job] of jobs.entries()) {
-    if (n % 2 === 0) await queue.fail(fixture.db, job, { error: "no", interrupted: false });
+    if (n % 2 === 0) await leases.fail(fixture.db, job, { error: "no", interrupted: false });
   }
   await queue.reap(fixture.db);
   const rows = await fixture.rows();
@@ -168,7 +169,7 @@ test("what the database broke off is not counted as an attempt, twenty times", a
     await fixture.db.asSystem((sql) => sql`update queue set run_at = now()`);
     const [job] = await claim(1);
     expect(job!.attempts).toBe(1);
-    const outcome = await queue.fail(fixture.db, job!, { error: "restart", interrupted: true });
+    const outcome = await leases.fail(fixture.db, job!, { error: "restart", interrupted: true });
     expect(outcome).toBe(times <= 20 ? "ready" : "dead");
   }
 });
@@ -197,18 +198,18 @@ test("who has lost the lease can neither complete the job, nor fail it, nor give
   const [first] = await claim(1, { leaseMs: 0 });
   await queue.reap(fixture.db);
   const [second] = await claim(1);
-  await queue.complete(fixture.db, [first!]);
-  expect(await queue.fail(fixture.db, first!, { error: "late", interrupted: false })).toBe("lost");
-  await queue.release(fixture.db, [first!]);
+  await leases.complete(fixture.db, [first!]);
+  expect(await leases.fail(fixture.db, first!, { error: "late", interrupted: false })).toBe("lost");
+  await leases.release(fixture.db, [first!]);
   expect(await fixture.rows()).toMatchObject([{ state: "running", attempts: 2 }]);
-  await queue.complete(fixture.db, [second!]);
+  await leases.complete(fixture.db, [second!]);
   expect(await fixture.rows()).toEqual([]);
 });
 
 test("a job that is given back has not spent an attempt", async () => {
   await fixture.put(send);
   const [job] = await claim(1);
-  await queue.release(fixture.db, [job!]);
+  await leases.release(fixture.db, [job!]);
   expect(await fixture.rows()).toMatchObject([{ state: "ready", attempts: 0 }]);
 });
 
@@ -219,11 +220,11 @@ test("a heartbeat passes while the job's own transaction is open, and tells whic
   const standing = await fixture.db.asSystem(
     async (sql) => {
       await sql`select 1`;
-      return queue.heartbeat(fixture.db, [jobs[0]!, lost], 60_000);
+      return leases.heartbeat(fixture.db, [jobs[0]!, lost], 60_000);
     },
-    { before: queue.fence(jobs[0]!) },
+    { before: leases.fence(jobs[0]!) },
   );
-  expect([...standing]).toEqual([queue.leaseKey(jobs[0]!)]);
+  expect([...standing]).toEqual([leases.leaseKey(jobs[0]!)]);
   expect(await queue.reap(fixture.db)).toBe(1);
 });
 
@@ -235,7 +236,7 @@ test("a job is not taken from a worker whose transaction under its lease is stil
       await sql`select 1`;
       return queue.reap(fixture.db);
     },
-    { before: queue.fence(job!) },
+    { before: leases.fence(job!) },
   );
   expect(reaped).toBe(0);
   expect(await queue.reap(fixture.db)).toBe(1);
@@ -246,9 +247,9 @@ test("a transaction whose lease is gone writes nothing", async () => {
   const [job] = await claim(1, { leaseMs: 0 });
   await queue.reap(fixture.db);
   const late = fixture.db.asSystem((sql) => sql`update properties set name = 'Zombie'`, {
-    before: queue.fence(job!),
+    before: leases.fence(job!),
   });
-  await expect(late).rejects.toMatchObject({ code: queue.LEASE_LOST });
+  await expect(late).rejects.toMatchObject({ code: leases.LEASE_LOST });
   const names = await fixture.db.asSystem((sql) => sql`select name from properties where name = 'Zombie'`);
   expect(names).toHaveLength(0);
 });
@@ -266,7 +267,7 @@ test("a job that runs does not keep its twin from waiting, and may fail beside i
   await fixture.put(send, 1, { dedupe: "campaign-1" });
   const [running] = await claim(1);
   await fixture.put(send, 2, { dedupe: "campaign-1" });
-  expect(await queue.fail(fixture.db, running!, { error: "no", interrupted: false })).toBe("ready");
+  expect(await leases.fail(fixture.db, running!, { error: "no", interrupted: false })).toBe("ready");
   expect((await fixture.rows()).map((row) => row.input.n).sort()).toEqual([1, 2]);
 });
 
@@ -282,7 +283,7 @@ test("of the due jobs with one merge key a claim takes one and removes the rest,
   await fixture.put(send, 7, merged);
   expect((await claim(10)).map((job) => job.input)).toEqual([{ n: 5 }, { n: 6 }]);
   expect(await claim(10)).toEqual([]);
-  await queue.complete(fixture.db, [first!]);
+  await leases.complete(fixture.db, [first!]);
   expect((await claim(10)).map((job) => job.input)).toEqual([{ n: 7 }]);
 });
 

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { AddressRefused, type OutgoingOptions, outgoing, refuseUrl } from "#runtime/network/outgoing.ts";
+import { outgoing } from "#runtime/network/outgoing.ts";
+import { AddressRefused, type OutgoingOptions, refuseUrl } from "#runtime/network/public-address.ts";
 
 const STRICT: OutgoingOptions = { allowPrivate: false, allowHttp: false };
 const PLAIN: OutgoingOptions = { allowPrivate: false, allowHttp: true };

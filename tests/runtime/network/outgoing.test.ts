@@ -7,7 +7,8 @@ import { join } from "node:path";
 import { getCACertificates, setDefaultCACertificates } from "node:tls";
 import { afterEach, describe, expect, test } from "vitest";
 import { openNames, type Resolve } from "#runtime/network/dns-lookup.ts";
-import { AddressRefused, type OutgoingOptions, outgoing } from "#runtime/network/outgoing.ts";
+import { outgoing } from "#runtime/network/outgoing.ts";
+import { AddressRefused, type OutgoingOptions } from "#runtime/network/public-address.ts";
 import { dnsServer } from "../../support/dns-server.ts";
 
 const PLAIN: OutgoingOptions = { allowPrivate: false, allowHttp: true };

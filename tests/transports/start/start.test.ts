@@ -8,8 +8,8 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import postgres from "postgres";
-import { expect, onTestFinished, test, vi } from "vitest";
-import { startService } from "../../faults/support/process.ts";
+import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from "vitest";
+import { type ServiceProcess, startService } from "../../faults/support/process.ts";
 import { testDatabase } from "../../support/database.ts";
 
 // A test starts up to eight processes, of which each takes a second of a free processor.
@@ -32,30 +32,33 @@ async function failingStart(environment: Record<string, string>, main = MAIN, wo
   return { code, said };
 }
 
-test("a second start in the same folder says that the folder is in use, and nothing of the port", async () => {
-  const folder = await mkdtemp(join(tmpdir(), "start-"));
-  onTestFinished(() => rm(folder, { recursive: true, force: true }));
-  const first = await startService({ DATA_DIR: folder });
-  try {
-    await expect.poll(first.output).toContain("npm run tool -- create-property");
-    expect(first.output()).not.toContain("DATABASE_URL");
-    const { port } = new URL(first.baseUrl);
+describe("beside a service on an embedded database", () => {
+  let folder: string;
+  let service: ServiceProcess;
+
+  beforeAll(async () => {
+    folder = await mkdtemp(join(tmpdir(), "start-"));
+    service = await startService({ DATA_DIR: folder });
+  }, 60_000);
+
+  afterAll(async () => {
+    await service?.terminate();
+    await rm(folder, { recursive: true, force: true });
+  });
+
+  test("a second start in the same folder says that the folder is in use, and nothing of the port", async () => {
+    await expect.poll(service.output).toContain("npm run tool -- create-property");
+    expect(service.output()).not.toContain("DATABASE_URL");
+    const { port } = new URL(service.baseUrl);
     for (const environment of [{ DATA_DIR: folder, PORT: port }, { DATA_DIR: folder }]) {
       const { code, said } = await failingStart(environment);
       expect(code).toBe(1);
       expect(said).toContain("is in use by process");
       expect(said).not.toMatch(/port/i);
     }
-  } finally {
-    await first.terminate();
-  }
-});
+  });
 
-test("a command beside a running service stores and shows the service's own address", async () => {
-  const folder = await mkdtemp(join(tmpdir(), "start-"));
-  onTestFinished(() => rm(folder, { recursive: true, force: true }));
-  const service = await startService({ DATA_DIR: folder });
-  try {
+  test("a command stores and shows the service's own address", async () => {
     const run = async (...words: string[]) => {
       const env = { PATH: process.env.PATH, DATA_DIR: folder };
       const { stdout } = await promisify(execFile)(process.execPath, [CLI, ...words, "--json"], { env });
@@ -65,9 +68,7 @@ test("a command beside a running service stores and shows the service's own addr
     const job = await run("create-import-job", "--property", "own", "--csv", "player_id\nX\n");
     expect(job.status_url).toBe(`${service.baseUrl}/api/import_jobs/${job.id}`);
     expect(job.property_id).toBe(id);
-  } finally {
-    await service.terminate();
-  }
+  });
 });
 
 test("half a service on an embedded database is refused, and nothing is left behind", async () => {
