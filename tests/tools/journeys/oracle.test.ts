@@ -7,7 +7,7 @@ import { step } from "#tools/journeys/steps/step.ts";
 import { isFull } from "../../support/proof-size.ts";
 import { startService, type TestService } from "../../support/service.ts";
 import { type MessageOutcome, type Person, walk } from "./oracle.ts";
-import { type Random, type RandomDraft, randomBy, randomDraft } from "./random.ts";
+import { type Random, type RandomDraft, randomBy, randomDraft, randomLimits } from "./random.ts";
 import { town } from "./town.ts";
 
 const TOWNS = isFull ? 50 : 3;
@@ -108,7 +108,8 @@ async function actual({ scenario }: Town, journeyId: string) {
   return scenario.query(
     (transaction) => transaction`
       select player_id as id, status, exit_reason as reason, node, path,
-        array(select (extract(epoch from t) * 1000)::double precision from unnest(path_at) t) as times
+        array(select (extract(epoch from t) * 1000)::double precision from unnest(path_at) t) as times,
+        goal_reached_at is not null as goal
       from journey_enrollments where property_id = ${scenario.id} and journey_id = ${journeyId} order by id`,
   );
 }
@@ -156,7 +157,11 @@ test.each(Array.from({ length: TOWNS }, (_, index) => index + 1))(
       const start = STARTS[turn % STARTS.length] ?? new Date(Date.now() + MINUTE).toISOString();
       const ticks = ticksFrom(random, Date.parse(start));
       const people = await peopleOf(place, random, [ticks[0]!, ticks.at(-1)!]);
-      const { id } = await scenario.call("create_journey", { name: `J${turn}`, draft_definition: draft });
+      const limits = randomLimits(random);
+      const { id } = await scenario.call("create_journey", {
+        ...{ name: `J${turn}`, draft_definition: draft },
+        ...limits,
+      });
       await scenario.call("publish_journey", { propertyId: scenario.id, journeyId: id });
       await enter(place, id, people, new Date(ticks[0]!).toISOString());
       const outcomes = await drive(place, id, ticks, random);
@@ -164,11 +169,13 @@ test.each(Array.from({ length: TOWNS }, (_, index) => index + 1))(
         journeyId: id,
         order: orderOf(draft),
         ticks,
+        limits,
         outcomeOf: (enrollment, node, visit) => outcomes.get(`${enrollment}/${node}/${visit}`) ?? null,
       });
       const found = await actual(place, id);
       const sorted = expected.toSorted((a, b) => orderByEnrollment(people, a.id, b.id));
-      expect({ seed, turn, draft, people: found }).toEqual({ seed, turn, draft, people: sorted });
+      const journey = { seed, turn, draft, limits };
+      expect({ ...journey, people: found }).toEqual({ ...journey, people: sorted });
       await checkFigures(place, id);
     }
   },

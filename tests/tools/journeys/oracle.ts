@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import type { RandomDraft, RandomNode } from "./random.ts";
+import type { RandomDraft, RandomLimits, RandomNode } from "./random.ts";
 
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
@@ -41,6 +41,8 @@ interface State extends Person {
   arrived: number;
   path: string[];
   times: number[];
+  entered: number;
+  goal: boolean;
 }
 
 /** The entry of a person as it must be in the end. */
@@ -51,6 +53,8 @@ export interface Expected {
   node: string;
   path: string[];
   times: number[];
+  /** Whether they have reached the goal. */
+  goal: boolean;
 }
 
 // biome-ignore lint/suspicious/noExplicitAny: configs of all types of nodes
@@ -67,10 +71,11 @@ export function walk(
     journeyId: string;
     order: readonly string[];
     ticks: readonly number[];
+    limits: RandomLimits;
     outcomeOf(enrollment: string, node: string, visit: number): MessageOutcome | null;
   },
 ): Expected[] {
-  const { journeyId, order, ticks, outcomeOf } = options;
+  const { journeyId, order, ticks, limits, outcomeOf } = options;
   const nodes = new Map(draft.nodes.map((node) => [node.id, node]));
   const lastSlots = new Map<string, number>();
   const states = people.map(
@@ -86,6 +91,8 @@ export function walk(
       arrived: ticks[0]!,
       path: ["in"],
       times: [ticks[0]!],
+      entered: ticks[0]!,
+      goal: false,
     }),
   );
 
@@ -109,21 +116,39 @@ export function walk(
     state.arrived = now;
     state.phase = "ready";
     state.wake = now;
-    if (node.type === "goal") leave(state, "completed", "goal_reached");
-    else if (node.type === "exit") leave(state, "completed", "completed");
+    if (node.type === "goal") {
+      state.goal = true;
+      leave(state, "completed", "goal_reached");
+    } else if (node.type === "exit") leave(state, "completed", "completed");
     else arrive(state, node, now);
   }
 
   function act(node: RandomNode, now: number, looked: Set<string>): number {
     const here = () => states.filter((state) => state.status === "active" && state.node === node.id);
     let moves = 0;
-    const move = (state: State, label: string) => {
+    /** Before a node acts, the goal and the exit conditions are asked. Says whether the person has left. */
+    const leaves = (state: State): boolean => {
+      const isReached = reaches(state, limits.goal, now);
+      const byGoal = isReached && (limits.goal as Config).exit_on_goal;
+      const byRule = limits.exit_conditions?.conditions.every((rule) => fits(state, rule, now)) ?? false;
+      if (byGoal) leave(state, "completed", "goal_reached");
+      else if (byRule) leave(state, "exited", "exit_condition");
+      if (!byGoal && !byRule) return false;
       moves += 1;
+      if (isReached) state.goal = true;
+      return true;
+    };
+    const move = (state: State, label: string) => {
+      if (leaves(state)) return;
+      moves += 1;
+      if (reaches(state, limits.goal, now)) state.goal = true;
       go(state, label, now);
     };
     const config: Config = node.config;
     if (node.type === "message") {
-      for (const state of here()) if (state.phase === "ready" && state.wake <= now) state.phase = "sending";
+      for (const state of here()) {
+        if (state.phase === "ready" && state.wake <= now && !leaves(state)) state.phase = "sending";
+      }
       for (const state of here()) {
         if (state.phase !== "sending") continue;
         const visit = state.path.filter((id) => id === node.id).length;
@@ -157,7 +182,9 @@ export function walk(
           break;
         case "delay":
           if (config.by === "date_field" && config.if_missing === "exit" && !state.custom.stay) {
+            if (leaves(state)) break;
             moves += 1;
+            if (reaches(state, limits.goal, now)) state.goal = true;
             leave(state, "exited", "missing_date");
           } else move(state, "next");
           break;
@@ -172,8 +199,11 @@ export function walk(
           move(state, drawn(journeyId, node, state.id));
           break;
         case "update_player":
+          if (leaves(state)) break;
+          if (reaches(state, limits.goal, now)) state.goal = true;
           change(state, config);
-          move(state, "next");
+          moves += 1;
+          go(state, "next", now);
           break;
         default:
           move(state, "next");
@@ -189,14 +219,25 @@ export function walk(
       for (const id of order) moves += act(nodes.get(id)!, now, looked);
     }
   }
-  return states.map(({ id, status, reason, node, path, times }) => ({
-    id,
-    status,
-    reason,
-    node,
-    path,
-    times,
-  }));
+  return states.map(({ id, status, reason, node, path, times, goal }) => {
+    return { id, status, reason, node, path, times, goal };
+  });
+}
+
+/** Whether the person has reached the journey's goal by now. */
+function reaches(state: State, goal: Config | null, now: number): boolean {
+  if (!goal) return false;
+  const until = goal.window_hours ? state.entered + goal.window_hours * HOUR : Number.POSITIVE_INFINITY;
+  if (!goal.event) return now < until && goal.conditions.every((rule: Config) => fits(state, rule, now));
+  const { name, properties } = goal.event;
+  return state.events.some(
+    (event) =>
+      event.name === name &&
+      event.at > state.entered &&
+      event.at <= now &&
+      event.at < until &&
+      properties.every((rule: Config) => event.amount >= rule.value),
+  );
 }
 
 function leave(state: State, status: string, reason: string): void {

@@ -201,3 +201,23 @@ function farther(random: Random, index: number, size: number): string {
   const behind = Array.from({ length: size - index - 1 }, (_, offset) => `n${index + 1 + offset}`);
   return pick(random, [...behind, "end", "won"]);
 }
+
+/** What ends a journey for a player, wherever they are: a goal, conditions, or neither. */
+export interface RandomLimits {
+  goal: Record<string, unknown> | null;
+  exit_conditions: { conditions: object[] } | null;
+}
+
+export function randomLimits(random: Random): RandomLimits {
+  const event = {
+    name: pick(random, EVENTS),
+    properties: random() < 0.5 ? [] : [{ property: "amount", operator: "gte", value: below(random, 100) }],
+  };
+  const goal = {
+    ...(random() < 0.6 ? { event } : { conditions: [condition(random)] }),
+    ...(random() < 0.5 && { window_hours: below(random, 100) }),
+    exit_on_goal: random() < 0.6,
+  };
+  const exits = { conditions: [condition(random), condition(random)] };
+  return { goal: random() < 0.5 ? goal : null, exit_conditions: random() < 0.4 ? exits : null };
+}
