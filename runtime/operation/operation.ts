@@ -58,6 +58,8 @@ export interface Operation {
   readonly confirmedBy?: string;
   /** Personal data leaves the service by this operation: the audit log records it, although it changes nothing. */
   readonly recorded: boolean;
+  /** Over REST `?format=zip` answers the result as a ZIP file of this name, with a JSON file for each of its parts. */
+  readonly zipped?: string;
   /** Its transaction is always rolled back: it writes what it computes with, and its answer is all that stays. */
   readonly discarded: boolean;
   /** Milliseconds for a call that has much to look through. Default: as any request. */
@@ -119,6 +121,7 @@ interface ToolDefinition<I extends Shape, O extends z.ZodType> {
   shapesMessages?: boolean;
   confirmedBy?: string;
   recorded?: boolean;
+  zipped?: string;
   discarded?: boolean;
   deadline?: number;
   mostBytes?: number;

@@ -25,8 +25,9 @@ const NAMED = [
   "audit_entries",
 ];
 
-/** Our own bookkeeping means nothing to the person. */
-const INTERNAL = /(_hash|_hashes|_sealed|^salt|^dedupe_key|^claimed_(by|at)|^erased_by|^property_id)$/;
+/** Our own bookkeeping means nothing to the person. The database computes the last ones from the player's other columns. */
+const INTERNAL =
+  /(_hash|_hashes|_sealed|^salt|^dedupe_key|^claimed_(by|at)|^erased_by|^property_id|^zones|^region|^bars_\w+)$/;
 
 export default tool({
   name: "data_export",
@@ -37,6 +38,7 @@ export default tool({
   effect: "read",
   core: true,
   recorded: true,
+  zipped: "player-data",
   property: "propertyId",
   input: { propertyId: z.uuid(), playerId: z.uuid().describe("From list_players") },
   output: z
