@@ -33,7 +33,7 @@ export default tool({
   name: "data_export",
   title: "Export everything about a player",
   description:
-    "Returns all data of a player as one JSON object: the record, consents, sends, plays, messages, lists, audit entries and all else, also entries with only a hash of the address. The export itself is recorded.",
+    "Returns all data of a player as one JSON object: the record, consents, sends, plays, messages, lists, audit entries and all else. The export itself is recorded.",
   scope: "read",
   effect: "read",
   core: true,
