@@ -6,7 +6,7 @@ export const ROOMS: Readonly<Record<string, readonly string[]>> = {
   "runtime/channels/inbox": ["mailbox.ts"],
   "runtime/channels/sms": ["mailbox.ts", "twilio.ts"],
   "runtime/jobs": ["queue.ts", "scheduler.ts", "worker.ts"],
-  "runtime/limits": ["rate-limit.ts"],
+  "runtime/limits": ["rate-limit.ts", "shares.ts", "turns.ts"],
   "runtime/telemetry": ["activity.ts", "metrics.ts", "queue-figures.ts"],
   "tools/approvals": ["approval.ts"],
   "tools/campaigns/pause": ["property-pause.ts"],

@@ -2,6 +2,7 @@ import { z } from "zod";
 import { NIL_UUID } from "#db/types.ts";
 import type { Messages, SendingChannel } from "#runtime/channels/provider/channel.ts";
 import { Fault, type FaultDetail, toFault } from "#runtime/faults.ts";
+import { inTurns } from "#runtime/limits/turns.ts";
 import type { Context } from "#runtime/operation/context.ts";
 import { type Campaign, sendingChannelOf, unsendable } from "#tools/campaigns/campaign/campaign.ts";
 import {
@@ -180,7 +181,8 @@ export async function renderSamples(
   for (const [index, variant_id] of (content.variants ?? [null]).entries()) {
     for (const player of players) {
       try {
-        const message = content.messageTo(recipientOf(context, player, variant_id), link);
+        const recipient = recipientOf(context, player, variant_id);
+        const message = await inTurns(context.property.id, () => content.messageTo(recipient, link));
         rendered.samples.push({ player_id: String(player.id), variant_id, ...fieldsOf(message) });
       } catch (error) {
         const fault = toFault(error);
