@@ -126,7 +126,8 @@ const NO_AUDIENCE: FaultDetail = {
 
 /** The property's tracking may be off, and then no open or click decides a test. */
 function metricProblems({ property }: Context, { ab_test }: Campaign): FaultDetail[] {
-  if (!ab_test || ab_test.metric === "conversion" || property.tracking === "on") return [];
+  if (!ab_test || property.tracking === "on" || !(ab_test.metric === "open" || ab_test.metric === "click"))
+    return [];
   const message = `the property's tracking is off, so that no ${ab_test.metric} is counted`;
   return [{ field: "ab_test.metric", message }];
 }
