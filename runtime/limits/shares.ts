@@ -1,7 +1,7 @@
 import { Fault } from "#runtime/faults.ts";
 
 /** Heavy calls of one property at once: each holds a connection of the database that other tenants need. */
-const MOST = 3;
+const MOST = 2;
 /** Milliseconds. A request has fifteen seconds in all. */
 const WAIT_MS = 5_000;
 

@@ -5,6 +5,7 @@ export const ROOMS: Readonly<Record<string, readonly string[]>> = {
   "runtime/channels": ["index.ts"],
   "runtime/channels/inbox": ["mailbox.ts"],
   "runtime/channels/sms": ["mailbox.ts", "twilio.ts"],
+  "runtime/channels/validation": ["mailgun.ts"],
   "runtime/jobs": ["queue.ts", "scheduler.ts", "worker.ts"],
   "runtime/limits": ["rate-limit.ts", "shares.ts", "turns.ts"],
   "runtime/telemetry": ["activity.ts", "metrics.ts", "queue-figures.ts"],
