@@ -25,7 +25,7 @@ interface Replay {
   at: number;
 }
 
-/** The replay under way. `inTurns` sets it around work that never waits, so no other work sees it. */
+/** The replay under way, if any. */
 let replay: Replay | null = null;
 
 /** Leaves `inTurns` with the steps that must run before the work can go on. */
@@ -59,16 +59,23 @@ export function inSlices<T>(work: () => T): Promise<T> {
 async function replayed<T>(work: () => T, run: (steps: Steps) => Promise<Result>): Promise<T> {
   const results: Result[] = [];
   for (;;) {
-    replay = { results, at: 0 };
-    try {
-      return work();
-    } catch (error) {
-      const unfinished = unfinishedIn(error);
-      if (!unfinished) throw error;
-      results.push(await run(unfinished.steps));
-    } finally {
-      replay = null;
-    }
+    const tried = tryWith(results, work);
+    if ("value" in tried) return tried.value;
+    results.push(await run(tried.steps));
+  }
+}
+
+/** Runs the work with the results that there are. Nothing waits here, so no other work sees the replay. */
+function tryWith<T>(results: Result[], work: () => T): { value: T } | { steps: Steps } {
+  replay = { results, at: 0 };
+  try {
+    return { value: work() };
+  } catch (error) {
+    const unfinished = unfinishedIn(error);
+    if (!unfinished) throw error;
+    return { steps: unfinished.steps };
+  } finally {
+    replay = null;
   }
 }
 

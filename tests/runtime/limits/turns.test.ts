@@ -42,6 +42,18 @@ test("a render that never ends is stopped, and lets others work meanwhile", asyn
   expect(turns).toBeGreaterThan(10);
 });
 
+test("a render at once is not disturbed by one that waits between its slices", async () => {
+  const slow = parseField("html", LOOPS, "html");
+  const quick = parseField("html", "{{ 1 }}", "html");
+  let rendered = 0;
+  const between = setInterval(() => {
+    if (quick.render({}) === "1") rendered += 1;
+  }, 1);
+  await inSlices(() => slow.render({})).catch(() => {});
+  clearInterval(between);
+  expect(rendered).toBeGreaterThan(10);
+});
+
 test("a property's renders wait their turn, and another property's goes between them", async () => {
   const slow = parseField("html", LOOPS, "html");
   const quick = parseField("html", "{{ 1 }}", "html");
