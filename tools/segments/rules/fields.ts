@@ -117,20 +117,22 @@ export const FAMILIES: readonly Family[] = [
     },
   },
   {
-    form: "consent.<sms|email|voice|push>",
+    form: "consent.<channel>",
     pattern: /^consent\.(sms|email|voice|push)$/,
     types: ["boolean"],
-    meaning: "The last consent given (true) or refused (false) for the channel; missing when never asked.",
+    meaning:
+      "The last consent given (true) or refused (false) for sms, email, voice or push; missing when never asked.",
     read: ([channel]) => ({
       type: "boolean",
       sql: sql`case p.consents -> ${raw(`'${channel}'`)} when 'true'::jsonb then true when 'false'::jsonb then false end`,
     }),
   },
   {
-    form: "suppressed.<sms|email|voice|push|all>",
+    form: "suppressed.<channel|all>",
     pattern: /^suppressed\.(sms|email|voice|push|all)$/,
     types: ["flag"],
-    meaning: "Whether a suppression in force stops the channel for the player or for the channel's address.",
+    meaning:
+      "Whether a suppression in force stops sms, email, voice, push or all for the player or for the address.",
     read: ([channel], { scope }) => ({ type: "flag", sql: suppressed(channel!, scope) }),
   },
   {
@@ -146,10 +148,11 @@ export const FAMILIES: readonly Family[] = [
     }),
   },
   {
-    form: "last_sent.<any|email|sms|inbox>",
+    form: "last_sent.<channel|any>",
     pattern: /^last_sent\.(any|email|sms|inbox)$/,
     types: ["timestamp"],
-    meaning: "When the last message went to the player, by the channel or by any; missing before the first.",
+    meaning:
+      "When the last message went to the player, by email, sms, inbox or any; missing before the first.",
     read: ([channel], { scope }) => ({
       type: "timestamp",
       sql: sql`select max(c.sent_at) from campaign_sends c where c.property_id = ${scope.property}
