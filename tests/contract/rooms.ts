@@ -207,7 +207,7 @@ export const WIDE_ROOMS: Readonly<Record<string, readonly string[]>> = {
     "words.ts",
   ],
   "tools/people": ["address.ts", "identity.ts", "locks.ts", "places.ts", "statuses.ts", "words.ts"],
-  "tools/providers": ["callbacks.ts", "choose.ts", "limits.ts", "provider.ts", "routes.ts"],
+  "tools/providers": ["callbacks.ts", "choose.ts", "limits.ts", "provider.ts", "rehearsal.ts", "routes.ts"],
   "tools/tracking": ["engagement.ts", "marks.ts", "stats-refresh.ts", "tokens.ts", "track-mail.ts", "utm.ts"],
   "transports/http": [
     "admission.ts",
