@@ -88,6 +88,16 @@ const Environment = z.object({
     .email()
     .optional()
     .describe("The sender where neither a campaign nor its property names one."),
+  VALIDATION_KEY: z
+    .string()
+    .min(1)
+    .optional()
+    .describe("A Mailgun key, for email validation at the level full. Mailgun then gets the addresses."),
+  VALIDATION_URL: url
+    .default("https://api.mailgun.net/v4/address/validate")
+    .describe(
+      "The address of Mailgun's validation; for Europe https://api.eu.mailgun.net/v4/address/validate.",
+    ),
   DNS_SERVERS: z
     .string()
     .refine(areResolvers, "must be addresses, with or without a port, such as 1.1.1.1,9.9.9.9:53")
@@ -155,6 +165,8 @@ export interface Config {
   email: { provider: "mailbox" | "smtp"; smtpUrl: string | null; from: string | null };
   /** Addresses of resolvers; empty for the machine's. */
   dnsServers: readonly string[];
+  /** The vendor that knows mailboxes, for email validation. */
+  validation: { url: string; key: string } | null;
   /** Receivers on private addresses and plain http: for development and tests. */
   webhooksAllowPrivate: boolean;
   /** Origins whose pages may call the API. */
@@ -206,6 +218,7 @@ export function readConfig(environment: NodeJS.ProcessEnv): Settings {
         : null,
     email: { provider: env.EMAIL_PROVIDER, smtpUrl: env.SMTP_URL ?? null, from: env.EMAIL_FROM ?? null },
     dnsServers: env.DNS_SERVERS ? listed(env.DNS_SERVERS) : [],
+    validation: env.VALIDATION_KEY ? { url: env.VALIDATION_URL, key: env.VALIDATION_KEY } : null,
     webhooksAllowPrivate: env.WEBHOOK_ALLOW_PRIVATE === "on",
     corsOrigins: env.CORS_ORIGINS ? listed(env.CORS_ORIGINS) : [],
   };

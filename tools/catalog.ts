@@ -96,8 +96,7 @@ import createProperty from "./properties/create-property.ts";
 import getProperty from "./properties/get-property.ts";
 import listProperties from "./properties/list-properties.ts";
 import updateProperty from "./properties/update-property.ts";
-import messageProviders from "./providers/message-providers.table.ts";
-import receiveNotices from "./providers/receive-notices.job.ts";
+import { providers } from "./providers/domain.ts";
 import refreshSegment from "./segments/refresh-segment.job.ts";
 import segmentMembers from "./segments/segment-members.table.ts";
 import segmentPreview from "./segments/segment-preview.ts";
@@ -209,7 +208,7 @@ export const CATALOG = catalog([
   journeys,
   games,
   { name: "game_pages", title: "Games' pages", tools: [showGamePlay, showGames] },
-  { name: "providers", title: "Message providers", tables: [messageProviders], jobs: [receiveNotices] },
+  providers,
   {
     name: "inbox",
     title: "Branded inbox and players' pages",

@@ -1,5 +1,6 @@
 import { NIL_UUID } from "#db/types.ts";
 import { type Fault, loggedFault, thrownAt, toFault } from "#runtime/faults.ts";
+import { inShare } from "#runtime/limits/shares.ts";
 import type { Call, Context } from "#runtime/operation/context.ts";
 import { asObject, foldCasing, parseInput } from "#runtime/operation/input.ts";
 import { type File, needsProperty, type Operation } from "#runtime/operation/operation.ts";
@@ -76,7 +77,8 @@ async function perform(
   }
   if (operation.read) return await read(service, operation, property!, parsed[0]!);
   if (operation.file) return await flowing(service, operation, call, property!, parsed[0]!);
-  return await run({ ...unparsed, inputs: parsed });
+  const running = () => run({ ...unparsed, inputs: parsed });
+  return operation.heavy && property ? await inShare(property.id, running) : await running();
 }
 
 function each<T, R>(inputs: T[], { many }: { many?: boolean }, read: (input: T) => R): R[] {

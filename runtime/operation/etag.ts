@@ -20,13 +20,19 @@ const TAG = /\s*(W\/)?("[\x21\x23-\x7e]*")\s*(?:,|$)/y;
 
 /** The strong tags of an If-Match header, or `*`. Weak ones match nothing. Throws `invalid`. */
 export function readIfMatch(header: string): readonly string[] | "*" {
+  const tags = readTags("If-Match", header);
+  return tags === "*" ? tags : tags.flatMap(({ tag, weak }) => (weak ? [] : [tag]));
+}
+
+/** The entity tags of a condition, or `*`. Throws `invalid`. */
+export function readTags(name: string, header: string): readonly { tag: string; weak: boolean }[] | "*" {
   if (header.trim() === "*") return "*";
-  const tags: string[] = [];
+  const tags: { tag: string; weak: boolean }[] = [];
   TAG.lastIndex = 0;
   while (TAG.lastIndex < header.length) {
     const match = TAG.exec(header);
-    if (!match) throw invalid("If-Match", 'must be * or a list of entity tags in quotes, such as "3-…"');
-    if (match[1] === undefined) tags.push(match[2]!);
+    if (!match) throw invalid(name, 'must be * or a list of entity tags in quotes, such as "3-…"');
+    tags.push({ tag: match[2]!, weak: match[1] !== undefined });
   }
   return tags;
 }

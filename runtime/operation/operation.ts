@@ -58,8 +58,12 @@ export interface Operation {
   readonly confirmedBy?: string;
   /** Personal data leaves the service by this operation: the audit log records it, although it changes nothing. */
   readonly recorded: boolean;
+  /** Over REST `?format=zip` answers the result as a ZIP file of this name, with a JSON file for each of its parts. */
+  readonly zipped?: string;
   /** Its transaction is always rolled back: it writes what it computes with, and its answer is all that stays. */
   readonly discarded: boolean;
+  /** It renders or counts for long: few run at once for a property. */
+  readonly heavy: boolean;
   /** Milliseconds for a call that has much to look through. Default: as any request. */
   readonly deadline?: number;
   /** The largest body over REST in bytes, where the usual megabyte is too small. */
@@ -119,7 +123,9 @@ interface ToolDefinition<I extends Shape, O extends z.ZodType> {
   shapesMessages?: boolean;
   confirmedBy?: string;
   recorded?: boolean;
+  zipped?: string;
   discarded?: boolean;
+  heavy?: boolean;
   deadline?: number;
   mostBytes?: number;
   core?: boolean;
@@ -145,6 +151,7 @@ export function tool<I extends Shape, O extends z.ZodType>(definition: ToolDefin
     core: false,
     recorded: false,
     discarded: false,
+    heavy: false,
     ...definition,
     kind: "tool",
     input: z.strictObject(definition.input),

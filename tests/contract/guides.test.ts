@@ -148,6 +148,7 @@ const NO_OPERATIONS = [
   "game_play",
   "play_limit_reached",
   "game_not_active",
+  "campaign_id",
   "redeem_within_days",
   "void_in",
   "segment_enter",

@@ -70,5 +70,6 @@ export default table({
     complained_at: time(),
     unsubscribed_at: time(),
     converted_at: time(),
+    redeemed_at: time(),
   },
 });

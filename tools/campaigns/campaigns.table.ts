@@ -66,6 +66,7 @@ async function beforeWrite(context: Context, change: Change<typeof columns>): Pr
   }
   checkSyntax(input);
   const next = afterChange(columns, change);
+  checkExpiry(next);
   checkOneAudience(next);
   if (isChecked(columns, input, "audience")) await audienceSql(context, next);
   const isOtherChannel = input.channel !== undefined && input.channel !== current?.channel;
@@ -92,6 +93,17 @@ function checkUnscheduled(input: object, { status }: CampaignRow): void {
   throw new Fault("conflict", {
     message: `The campaign is ${status}; only a scheduled one can be unscheduled.`,
   });
+}
+
+/** From the first zone's clock to the last one's. */
+const HOURS_OF_A_DAY = 26;
+
+function checkExpiry({ send_in_player_timezone: isLocal, expires_after_hours: hours }: NextCampaign): void {
+  if (!isLocal || hours === null || hours > HOURS_OF_A_DAY) return;
+  throw invalid(
+    "expires_after_hours",
+    `must be more than ${HOURS_OF_A_DAY} with send_in_player_timezone: the last players' clocks show the hour so much later`,
+  );
 }
 
 async function checkTemplates({ sql, property }: Tenant, campaign: NextCampaign): Promise<void> {

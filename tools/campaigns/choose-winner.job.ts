@@ -9,7 +9,7 @@ import { eventFields, findCampaign, nullIfDeleted } from "./campaign/campaign.ts
 import { orFail } from "./campaign/states.ts";
 import campaigns from "./campaigns.table.ts";
 import deliverCampaign from "./deliver-campaign.job.ts";
-import { markConversions } from "./stats/conversions.ts";
+import { markConversions, markRedemptions } from "./stats/conversions.ts";
 
 const CHUNK = 10_000;
 
@@ -31,6 +31,7 @@ async function choose(job: JobContext, campaignId: string): Promise<void> {
   const { ab_test, goal } = campaign;
   if (goal && ab_test.metric === "conversion")
     await job.transact((context) => markConversions(context, campaignId, goal));
+  if (ab_test.metric === "redeem") await job.transact((context) => markRedemptions(context, campaignId));
   const winner = await job.transact((context) => decide(context, campaignId, ab_test));
   for (let after: string | null = winner && NIL_UUID; after !== null && winner !== null; ) {
     job.signal.throwIfAborted();

@@ -25,6 +25,7 @@ export default tool({
       .describe("Over MCP, for send_campaign or send_sms_campaign. null: none is needed"),
   }),
   faults: ["not_found"],
+  heavy: true,
   deadline: DEADLINE_MS,
   async handler(context, { campaignId }) {
     const campaign = await findCampaign(context, campaignId);

@@ -2,7 +2,7 @@ import type { Tenant } from "#runtime/operation/context.ts";
 import { job } from "#runtime/operation/job.ts";
 import { REFRESH_EVERY, REFRESH_STATS } from "#tools/tracking/stats-refresh.ts";
 import { type Campaign, findCampaign, nullIfDeleted } from "./campaign/campaign.ts";
-import { markConversions } from "./stats/conversions.ts";
+import { markConversions, markRedemptions } from "./stats/conversions.ts";
 import { countSends, keepStats } from "./stats/stats.ts";
 
 const SELDOM = 6 * 3600;
@@ -20,6 +20,7 @@ export default job({
     if (!campaign) return;
     const { goal } = campaign;
     if (goal) await transact((context) => markConversions(context, campaignId, goal));
+    await transact((context) => markRedemptions(context, campaignId));
     const stats = await transact((context) => countSends(context, campaign));
     const took = (performance.now() - startedAt) / 1000;
     // Not in the transaction of the count: a claim of recipients waits for the campaign's row.

@@ -27,6 +27,7 @@ export default tool({
   property: "property_id",
   // The preview of a send shows no time: its token is answered with a preview of its own.
   confirmedBy: "preflight_campaign",
+  heavy: true,
   deadline: CONFIRMED_DEADLINE_MS,
   input: {
     campaign_id: z.uuid().describe("From list_campaigns"),

@@ -20,6 +20,7 @@ export function sendingBy(channels: readonly SendingChannel[]) {
     core: true,
     property: "propertyId" as const,
     confirmedBy: "preflight_campaign",
+    heavy: true,
     deadline: CONFIRMED_DEADLINE_MS,
     input: {
       campaignId: z.uuid().describe("From list_campaigns"),

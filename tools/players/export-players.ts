@@ -11,7 +11,7 @@ export default file({
   name: "export_players",
   title: "Export players as CSV",
   description:
-    "Writes players with every field into a CSV file, newest first: all players, a segment's, those that match conditions, or both combined. Cells that a spreadsheet would run as formulas start with an apostrophe.",
+    "Writes players with every field into a CSV file, newest first: all players, a segment's, those that match conditions, or both combined.",
   contentType: "text/csv; charset=utf-8",
   core: true,
   property: "property_id",

@@ -109,6 +109,7 @@ export default table({
   definedKeys: { column: "custom", definitions: customFields, key: "key", unknown: unknownKey },
   events: { create: "player.created", update: "player.updated", delete: "player.deleted" },
   core: ["list", "get", "create", "update", "delete"],
+  asks: ["update"],
   columns,
   lock: sharedPlayerWriteLock,
   groupCommit: true,
@@ -126,6 +127,8 @@ async function beforeWrite(
   if (current?.status === "erased")
     throw new Fault("conflict", { message: "This player's data was erased." });
   checkStatus(input.status, verb === "create" ? undefined : current?.status);
+  if (current?.status === "vip_hold" && input.status && input.status !== "vip_hold")
+    await askAboutHold(context, current, input.status);
   checkFields(context, input);
   const values: PlayerValues = { ...input };
   if (input.custom !== undefined) {
@@ -142,6 +145,12 @@ async function beforeWrite(
   }
   await checkLists(context, values, current);
   return values;
+}
+
+async function askAboutHold({ ask, ...context }: Context, { id }: Player, status: string): Promise<void> {
+  if (!ask) return;
+  const sentence = `${await playerWords(context, id)} leaves vip_hold, becomes ${status}, and may be written to again.`;
+  ask({ sentences: () => [`This lifts a bar: ${sentence}`] });
 }
 
 /** Country, state and language of `input` in their stored form. Throws `invalid`: quiet hours go by the place. */

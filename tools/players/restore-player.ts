@@ -8,6 +8,7 @@ import { update } from "#runtime/operation/rows.ts";
 import type { RowOf } from "#runtime/operation/table.ts";
 import { suppressAddressesOf } from "#tools/compliance/self-exclusion.ts";
 import { sharedPlayerWriteLock } from "#tools/people/locks.ts";
+import { playerWords } from "#tools/people/words.ts";
 import { matchLists } from "./player.ts";
 import players from "./players.table.ts";
 
@@ -20,6 +21,7 @@ export default tool({
     "Restores a player who was deleted in the last 30 days, with all data. Consents and suppressions follow the ledger and the lists of today.",
   scope: "write",
   effect: "change",
+  asks: true,
   property: "propertyId",
   input: {
     propertyId: z.uuid(),
@@ -47,6 +49,13 @@ export default tool({
       ...(excluded && { status: "self_excluded" }),
     });
     if (excluded) await suppressAddressesOf(context, [playerId]);
+    const status = excluded ? "self_excluded" : deleted.status;
+    const words = await playerWords(context, playerId);
+    context.ask?.({
+      sentences: () => [
+        `This restores ${words}, with the status ${status}. Where no bar stands, messages reach the player again.`,
+      ],
+    });
     context.emit("player.updated", row, { deleted_at: deleted.deleted_at });
     context.audit({ entity: "players", entityId: playerId, diff: { deleted_at: deleted.deleted_at } });
     return row;

@@ -25,18 +25,20 @@ const NAMED = [
   "audit_entries",
 ];
 
-/** Our own bookkeeping means nothing to the person. */
-const INTERNAL = /(_hash|_hashes|_sealed|^salt|^dedupe_key|^claimed_(by|at)|^erased_by|^property_id)$/;
+/** Our own bookkeeping means nothing to the person. The database computes the last ones from the player's other columns. */
+const INTERNAL =
+  /(_hash|_hashes|_sealed|^salt|^dedupe_key|^claimed_(by|at)|^erased_by|^property_id|^zones|^region|^bars_\w+)$/;
 
 export default tool({
   name: "data_export",
   title: "Export everything about a player",
   description:
-    "Returns all data of a player as one JSON object: the record, consents, sends, plays, messages, lists, audit entries and all else, also entries with only a hash of the address. The export itself is recorded.",
+    "Returns all data of a player as one JSON object: the record, consents, sends, plays, messages, lists, audit entries and all else. The export itself is recorded.",
   scope: "read",
   effect: "read",
   core: true,
   recorded: true,
+  zipped: "player-data",
   property: "propertyId",
   input: { propertyId: z.uuid(), playerId: z.uuid().describe("From list_players") },
   output: z

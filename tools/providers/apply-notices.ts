@@ -7,8 +7,8 @@ import { applyConsequences, type Consequence } from "./bounce-limits.ts";
 import type { ProviderRecord } from "./columns.ts";
 import type { VendorChannel } from "./provider.ts";
 
-/** The provider's record whose vendor sent the notices. */
-export type NoticeProvider = Pick<ProviderRecord, "id" | "channel" | "kind">;
+/** The provider whose vendor sent the notices; without an id the service's own mailbox. */
+export type NoticeProvider = Pick<ProviderRecord, "channel" | "kind"> & { id: string | null };
 
 /**
  * Writes a provider's notices into their sends, once, in any order. Better knowledge is never overwritten, and an
@@ -97,10 +97,11 @@ function matched({ sql, property }: Context, { id, channel }: NoticeProvider, ro
         at timestamptz, permanent boolean, code text, message text)
     ), matched as materialized (
       select t.*, s.id from notice t join campaign_sends s
-        on s.property_id = ${property.id} and s.id = t.send_id and s.provider_id = ${id} and s.channel = ${channel}
+        on s.property_id = ${property.id} and s.id = t.send_id and s.provider_id is not distinct from ${id}::uuid and s.channel = ${channel}
       union
       select t.*, s.id from notice t
-      join campaign_sends s on s.property_id = ${property.id} and s.address_hash = t.hash and s.provider_id = ${id}
+      join campaign_sends s on s.property_id = ${property.id} and s.address_hash = t.hash
+        and s.provider_id is not distinct from ${id}::uuid
         and s.channel = ${channel} and s.provider_message_id = t.message_id
       where t.send_id is null
     ), summed as materialized (

@@ -54,8 +54,11 @@ export default tool({
     if (!source || others.length > 0) {
       throw invalid("emails", "give exactly one of emails, segment_id, player_ids and all_players");
     }
-    if (options.level === "full") {
-      throw invalid("level", "full needs a validation provider, and none is configured; use dns");
+    if (options.level === "full" && !context.config.validation) {
+      throw invalid(
+        "level",
+        "full needs a validation provider, and none is configured (VALIDATION_KEY); use dns",
+      );
     }
     if (segment_id && !dry_run) await audienceOf(context.sql, context.property.id, segment_id);
     const params = { ...options, source, ...(segment_id && { segment_id }) } as ValidationParams;

@@ -1,3 +1,5 @@
+import { semaphore } from "#db/semaphore.ts";
+import { askMailbox, type Mailbox, ValidationRefused } from "#runtime/channels/validation/mailgun.ts";
 import type { MailDomain } from "#runtime/network/mail-domains.ts";
 import type { Context } from "#runtime/operation/context.ts";
 import { type JobContext, job } from "#runtime/operation/job.ts";
@@ -7,7 +9,7 @@ import { normalizeEmail } from "#tools/people/address.ts";
 import { addressesOf, TOO_MANY } from "./gathering.ts";
 import { forgetErased, MOST_ADDRESSES, ValidateEmails, type ValidationParams } from "./validation-job.ts";
 import validationJobs from "./validation-jobs.table.ts";
-import { verdictOf } from "./verdict.ts";
+import { type Evidence, isOpen, verdictOf } from "./verdict.ts";
 import { type ValidatedAddress, writeVerdicts } from "./write-verdicts.ts";
 
 /** Addresses that are looked up and then written in one transaction. */
@@ -21,10 +23,11 @@ export default job({
     try {
       if (await context.transact((inner) => open(inner, jobId))) await run(context, jobId);
     } catch (error) {
-      if (context.signal.aborted || !context.isLast) throw error;
-      const gone = { error: "The addresses could not be validated." };
+      const isRefused = error instanceof ValidationRefused;
+      if (context.signal.aborted || !(context.isLast || isRefused)) throw error;
+      const gone = { error: isRefused ? error.message : "The addresses could not be validated." };
       await context.transact((inner) => endJob(inner, validationJobs, jobId, gone));
-      throw error;
+      if (!isRefused) throw error;
     }
   },
 });
@@ -78,9 +81,14 @@ async function run(context: JobContext, jobId: string): Promise<void> {
     if (batch.rows.length === 0) break;
     const asks = batch.params.level !== "syntax";
     const domains = asks ? await domainsOf(context, batch.rows) : new Map<string, MailDomain>();
-    const validated = batch.rows.map((row): ValidatedAddress => {
+    const known = batch.rows.map((row) => {
       const domain = row.address === null ? null : (domains.get(domainOf(row.address)) ?? null);
-      return { ...row, verdict: verdictOf({ ...row, domain }) };
+      return { ...row, domain };
+    });
+    const mailboxes = batch.params.level === "full" ? await mailboxesOf(context, known) : NONE;
+    const validated = known.map(({ domain, ...row }): ValidatedAddress => {
+      const mailbox = mailboxes.get(row.address ?? "") ?? null;
+      return { ...row, verdict: verdictOf({ ...row, domain, mailbox }) };
     });
     const { params, after } = batch;
     if (!(await transactAgain(context, (inner) => writeVerdicts(inner, { jobId, params, after, validated }))))
@@ -142,6 +150,34 @@ async function domainsOf(
     return new Map(await Promise.race([Promise.all(looking), stopped.promise]));
   } finally {
     signal.removeEventListener("abort", stop);
+  }
+}
+
+const NONE: ReadonlyMap<string, Mailbox> = new Map();
+/** Calls of the validation provider at once. */
+const ASKED_AT_ONCE = 10;
+
+/** The provider's answers for the mailboxes of which nothing else tells enough, each asked once. */
+async function mailboxesOf(
+  { config, signal }: JobContext,
+  rows: readonly Evidence[],
+): Promise<ReadonlyMap<string, Mailbox>> {
+  const api = config.validation;
+  if (!api) throw new ValidationRefused("No validation provider is configured any more.");
+  const addresses = [...new Set(rows.filter(isOpen).map(({ address }) => address!))];
+  const inTurn = semaphore(ASKED_AT_ONCE);
+  // After one failure the others would be asked, and paid for, in vain.
+  const failed = new AbortController();
+  const stop = AbortSignal.any([signal, failed.signal]);
+  const ask = async (address: string) => {
+    stop.throwIfAborted();
+    return [address, await askMailbox(api, address)] as const;
+  };
+  try {
+    return new Map(await Promise.all(addresses.map((address) => inTurn(() => ask(address)))));
+  } catch (error) {
+    failed.abort(error);
+    throw error;
   }
 }
 

@@ -14,7 +14,7 @@ export const settings = {
     .enum(LEVELS)
     .default("dns")
     .describe(
-      "syntax checks the address alone; dns also checks that its domain takes mail; full checks the mailbox itself, which needs a validation provider",
+      "syntax checks the address alone; dns also checks that its domain takes mail; full also asks a validation provider for the mailbox, which the operator configures",
     ),
   update_players: z
     .boolean()

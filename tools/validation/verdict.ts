@@ -1,5 +1,6 @@
 import { isDisposableEmailDomain } from "disposable-email-domains-js";
 import { z } from "zod";
+import type { Mailbox } from "#runtime/channels/validation/mailgun.ts";
 import type { MailDomain } from "#runtime/network/mail-domains.ts";
 import { FREE_DOMAINS, ROLES, suggestion } from "./domains.ts";
 
@@ -15,6 +16,10 @@ export const REASONS = [
   "disposable_domain",
   "role_address",
   "previously_bounced",
+  "mailbox_not_found",
+  "mailbox_full",
+  "catch_all",
+  "smtp_timeout",
 ] as const;
 
 export const Checks = z.object({
@@ -24,11 +29,13 @@ export const Checks = z.object({
   disposable: z.boolean(),
   role: z.boolean().describe("A role, not a person: info@, sales@"),
   free_provider: z.boolean(),
-  catch_all: z.boolean().nullable(),
+  catch_all: z.boolean().nullable().describe("The domain takes mail for any name; null: not asked"),
   smtp_deliverable: z
     .boolean()
     .nullable()
-    .describe("By this property's own messages: true delivered, false bounced, null none"),
+    .describe(
+      "By this property's own messages, else by the validation provider: true delivered, false refused, null unknown",
+    ),
 });
 
 export interface Verdict {
@@ -47,13 +54,15 @@ export interface Evidence {
   domain: MailDomain | null;
   /** Whether this property's messages to it were delivered or bounced. */
   delivered: "yes" | "bounced" | null;
+  /** Null when no provider was asked. */
+  mailbox?: Mailbox | null;
 }
 
 /**
  * The verdict, by Reacher's scheme. Undeliverable: it cannot take mail. Risky: it may, but is better avoided.
  * Deliverable needs proof, and the DNS alone never gives it: without proof an address is unknown, of low risk.
  */
-export function verdictOf({ address, domain, delivered }: Evidence): Verdict {
+export function verdictOf({ address, domain, delivered, mailbox = null }: Evidence): Verdict {
   if (address === null) return nothing("invalid_syntax");
   const at = address.lastIndexOf("@");
   const [local, host] = [address.slice(0, at), address.slice(at + 1)];
@@ -67,17 +76,18 @@ export function verdictOf({ address, domain, delivered }: Evidence): Verdict {
     disposable: isDisposable,
     role: isRole,
     free_provider: FREE_DOMAINS.has(host),
-    catch_all: null,
-    smtp_deliverable: delivered === null ? null : delivered === "yes",
+    catch_all: mailbox && mailbox.result !== "unknown" ? mailbox.result === "catch_all" : null,
+    smtp_deliverable: delivered === null ? deliverableBy(mailbox) : delivered === "yes",
   };
   const reasons: Verdict["reasons"] = [
     ...reasonsOf(domain),
     ...(delivered === "bounced" ? (["previously_bounced"] as const) : []),
+    ...mailboxReasons(mailbox),
     ...(isDisposable ? (["disposable_domain"] as const) : []),
     ...(isRole ? (["role_address"] as const) : []),
   ];
-  const did_you_mean = better === null ? null : `${local}@${better}`;
-  return { ...weighed({ domain, delivered, isDisposable, isRole }), reasons, checks, did_you_mean };
+  const did_you_mean = better === null ? (mailbox?.didYouMean ?? null) : `${local}@${better}`;
+  return { ...weighed({ domain, delivered, mailbox, isDisposable, isRole }), reasons, checks, did_you_mean };
 }
 
 const DEAD = new Set<MailDomain | null>(["domain_not_found", "null_mx", "no_mx"]);
@@ -85,15 +95,40 @@ const DEAD = new Set<MailDomain | null>(["domain_not_found", "null_mx", "no_mx"]
 function weighed(known: {
   domain: MailDomain | null;
   delivered: Evidence["delivered"];
+  mailbox: Mailbox | null;
   isDisposable: boolean;
   isRole: boolean;
 }): Pick<Verdict, "result" | "risk"> {
-  const { domain, delivered, isDisposable, isRole } = known;
+  const { domain, delivered, mailbox, isDisposable, isRole } = known;
   if (DEAD.has(domain) || delivered === "bounced") return { result: "undeliverable", risk: "high" };
-  if (isDisposable) return { result: "risky", risk: "high" };
+  if (mailbox?.result === "undeliverable" && !mailbox.isFull)
+    return { result: "undeliverable", risk: "high" };
+  if (isDisposable || mailbox?.result === "do_not_send") return { result: "risky", risk: "high" };
   if (isRole || domain === "address_only") return { result: "risky", risk: "medium" };
   if (delivered === "yes") return { result: "deliverable", risk: "low" };
+  if (mailbox?.isFull || mailbox?.result === "catch_all") return { result: "risky", risk: "medium" };
+  if (mailbox?.result === "deliverable") {
+    return { result: mailbox.risk === "high" ? "risky" : "deliverable", risk: mailbox.risk };
+  }
   return { result: "unknown", risk: domain === "mx" ? "low" : "unknown" };
+}
+
+/** A vendor's word that a mailbox is there is proof; that it knows nothing is none. */
+function deliverableBy(mailbox: Mailbox | null): boolean | null {
+  if (mailbox?.result === "deliverable") return true;
+  return mailbox?.result === "undeliverable" ? false : null;
+}
+
+function mailboxReasons(mailbox: Mailbox | null): Verdict["reasons"] {
+  if (mailbox?.isFull) return ["mailbox_full"];
+  if (mailbox?.result === "undeliverable") return ["mailbox_not_found"];
+  if (mailbox?.result === "catch_all") return ["catch_all"];
+  return mailbox?.result === "unknown" ? ["smtp_timeout"] : [];
+}
+
+/** Whether only the mailbox's own server can tell more. */
+export function isOpen({ address, domain, delivered }: Evidence): boolean {
+  return address !== null && !DEAD.has(domain) && delivered === null;
 }
 
 function reasonsOf(domain: MailDomain | null): Verdict["reasons"] {

@@ -19,7 +19,13 @@ export function successes(endpoint: Endpoint, schemas: Schemas): Json {
     ...success,
     description: "With Prefer: resolution=…: the record was changed, or left as it was.",
   };
-  return { [operation.status]: success, ...(endpoint.isUpsert && { 200: upsert }) };
+  return {
+    [operation.status]: success,
+    ...(endpoint.isUpsert && { 200: upsert }),
+    ...(isConditional(endpoint) && {
+      304: { description: "The record has the ETag of If-None-Match.", headers: headerReferences(["ETag"]) },
+    }),
+  };
 }
 
 /** The other forms of a job's rows, which the Accept header asks for. */
@@ -33,7 +39,13 @@ function contentOf(endpoint: Endpoint, schemas: Schemas): Json {
   const text = { schema: { type: "string" } };
   if (file) return { [file.contentType.split(";")[0]!]: text };
   const output = () => jsonSchema(operation.output, "output", schemas);
-  if (!crud) return { [TYPES.json]: { schema: output() }, ...(isRows && rowContent(output(), text)) };
+  if (!crud) {
+    return {
+      [TYPES.json]: { schema: output() },
+      ...(operation.zipped && { "application/zip": { schema: { type: "string", format: "binary" } } }),
+      ...(isRows && rowContent(output(), text)),
+    };
+  }
   const record = referenceTo(schemaName(crud.table));
   const own = crud.verb === "delete" || operation.secrets.length > 0 ? output() : record;
   const single = crud.verb === "delete" ? { anyOf: [own, record] } : own;
@@ -56,6 +68,11 @@ function descriptionOf({ operation }: Endpoint): string {
   const several = verb === "create" ? "With an array in the body: an array of them. " : "";
   const what = verb === "delete" ? "what was deleted" : "what was written";
   return `Success. ${several}With Prefer: return=representation: an array of ${what}. With return=minimal: an empty object.`;
+}
+
+/** Whether If-None-Match is read: a single record with an ETag. */
+export function isConditional({ operation: { crud }, isRecord }: Endpoint): boolean {
+  return crud?.verb === "get" && isRecord && isVersioned(crud.table);
 }
 
 function headersOf(endpoint: Endpoint): HeaderName[] {

@@ -5,7 +5,7 @@ import { recordsAnswer } from "#runtime/operation/operation.ts";
 import { routesOf } from "#runtime/operation/rest-paths.ts";
 import { CURRENT_VERSION, isWhole } from "#runtime/versions.ts";
 import { PATH } from "#transports/mcp/identity.ts";
-import { canUpsert, successes } from "./answers.ts";
+import { canUpsert, isConditional, successes } from "./answers.ts";
 import { requestBody, uploadParameters } from "./bodies.ts";
 import { CALLBACKS_PATH, callbacksPath } from "./callbacks.ts";
 import { type Endpoint, endpointOf } from "./endpoint.ts";
@@ -20,6 +20,7 @@ import {
   rowParameters,
   selectParameter,
   writeParameters,
+  zipParameter,
 } from "./parameters.ts";
 import { ERROR, errorResponses, headerReferences, headers, responses } from "./responses.ts";
 import { type Json, recordSchemas, type Schemas } from "./schemas.ts";
@@ -111,6 +112,7 @@ function addressParameters(endpoint: Endpoint, schemas: Schemas): Json[] {
   return [
     ...(isRecord || isRows ? [idParameter(crud?.table ?? operation.beneath!.table)] : []),
     ...(isRows ? rowParameters(operation) : []),
+    ...(operation.zipped ? [zipParameter()] : []),
     // A file's parameters have their own.
     ...(crud && operation.effect !== "read" && !operation.upload ? [dryRunOf(endpoint)] : []),
     ...(crud?.verb === "create" && !operation.upload ? writeParameters(crud.table, endpoint.isUpsert) : []),
@@ -127,7 +129,8 @@ function dryRunOf({ operation, isMatching }: Endpoint): Json {
 }
 
 /** The header parameters, by their names in the components. */
-function headerParameters({ operation, method, isRecord, isRows }: Endpoint): string[] {
+function headerParameters(endpoint: Endpoint): string[] {
+  const { operation, method, isRecord, isRows } = endpoint;
   const { crud } = operation;
   const reads = method === "get";
   return [
@@ -135,6 +138,7 @@ function headerParameters({ operation, method, isRecord, isRows }: Endpoint): st
     "ApiVersion",
     ...(recordsAnswer(operation) && !reads ? ["IdempotencyKey"] : []),
     ...(crud && isRecord && isVersioned(crud.table) && !reads ? ["IfMatch"] : []),
+    ...(isConditional(endpoint) ? ["IfNoneMatch"] : []),
     ...(crud || isRows ? [reads ? "PreferReading" : "PreferWriting"] : []),
   ];
 }

@@ -101,6 +101,15 @@ export function rowParameters(operation: Operation): Json[] {
   ];
 }
 
+/** The form of an answer that is also offered as a ZIP file. */
+export function zipParameter(): Json {
+  return query("format", "zip answers a ZIP file with one JSON file for each part.", {
+    type: "string",
+    enum: ["json", "zip"],
+    default: "json",
+  });
+}
+
 function query(name: string, description: string, schema: Json): Json {
   return { name, in: "query", description, schema };
 }
@@ -132,6 +141,13 @@ export function parameters(): Json {
       "Prefer",
       "return=representation answers an array of the records, return=minimal an empty object; count=… adds Content-Range; max-affected=n with handling=strict refuses to change more; resolution=merge-duplicates or ignore-duplicates creates or changes. tx=rollback is refused.",
       { type: "string", examples: ["return=representation"] },
+    ),
+    IfNoneMatch: header(
+      "If-None-Match",
+      "The ETag of a known state; 304 without a body if the record has it.",
+      {
+        type: "string",
+      },
     ),
     IfMatch: header("If-Match", "The ETag that the record must still have; 412 if it has another.", {
       type: "string",

@@ -3,12 +3,13 @@ import { Fault, invalid } from "#runtime/faults.ts";
 import { invoke } from "#runtime/funnel/invoke.ts";
 import type { Outcome, Service } from "#runtime/funnel/service.ts";
 import { lockRow } from "#runtime/operation/crud.ts";
-import { etagOf, isVersioned, readIfMatch } from "#runtime/operation/etag.ts";
+import { etagOf, isVersioned, readIfMatch, readTags } from "#runtime/operation/etag.ts";
 import { asObject, checkKey, checkValue } from "#runtime/operation/input.ts";
 import { lockMatching } from "#runtime/operation/matching.ts";
 import type { Operation } from "#runtime/operation/operation.ts";
 import type { Row, Verb } from "#runtime/operation/table.ts";
 import { upsertOperation } from "#runtime/operation/upsert.ts";
+import { answer } from "#transports/http/answer.ts";
 import { readBody, readJson } from "#transports/http/body.ts";
 import type { AdmittedRequest, HttpContext } from "#transports/http/handlers.ts";
 import { answerOutcome, keyed } from "./answers.ts";
@@ -51,6 +52,7 @@ export async function one(
     ...(reads && wants.count ? { "Content-Range": "0-0/1" } : countHeader(wants, outcome)),
   };
   const shaping = { wants, table, many: false, select, write: !reads };
+  if (reads && isKnown(c, headers.ETag)) return answer(request.frame, 304, null, { headers });
   return answerOutcome(request, shaped(asOne(verb, shows, outcome), shaping), headers);
 }
 
@@ -76,6 +78,15 @@ export function noEtag(): Fault {
 function etagHeader({ crud }: Operation, { status, body }: Outcome): Record<string, string> {
   if (!crud || crud.verb === "delete" || status >= 400 || !isVersioned(crud.table)) return {};
   return { ETag: etagOf(JSON.parse(body) as Row) };
+}
+
+/** Whether If-None-Match names the record's state: the caller has it. */
+function isKnown(c: HttpContext, etag: string | undefined): boolean {
+  const condition = c.req.header("if-none-match");
+  if (condition === undefined || etag === undefined) return false;
+  const tags = readTags("If-None-Match", condition);
+  // A read compares weakly (RFC 9110, 13.1.2).
+  return tags === "*" || tags.some(({ tag }) => tag === etag);
 }
 
 function recordId(c: HttpContext): string {

@@ -1,3 +1,4 @@
+import { invalid } from "#runtime/faults.ts";
 import { invoke } from "#runtime/funnel/invoke.ts";
 import type { Service } from "#runtime/funnel/service.ts";
 import type { Catalog } from "#runtime/operation/catalog.ts";
@@ -7,7 +8,7 @@ import type { Table, Verb } from "#runtime/operation/table.ts";
 import type { AdmissionControl } from "#transports/http/admission.ts";
 import { readBody, readJson } from "#transports/http/body.ts";
 import { type AdmittedRequest, type Http, route } from "#transports/http/handlers.ts";
-import { answerFile, answerOutcome, keyed } from "./answers.ts";
+import { answerFile, answerOutcome, answerZip, keyed } from "./answers.ts";
 import { list, pageInfoHeaders } from "./list.ts";
 import { refuseOptions } from "./options.ts";
 import { preferences } from "./prefer-header.ts";
@@ -32,15 +33,20 @@ async function callFunction(
   request: AdmittedRequest,
 ): Promise<Response> {
   const { c, call, query } = request;
-  refuseOptions(query);
+  refuseOptions(query, operation.zipped ? ZIP_OPTIONS : undefined);
+  const format = query.get("format") ?? "json";
+  if (format !== "json" && format !== "zip") throw invalid("format", "must be json or zip");
   // Only for its refusals: a function's answer has one form.
   preferences(c);
   const bytes = c.req.method === "GET" ? Buffer.alloc(0) : await readBody(c.req.raw);
   const input = readJson(c.req.header("content-type") ?? null, bytes);
   const outcome = await invoke(service, operation, keyed(request, bytes, call), input);
   if (outcome.file) return answerFile(request, outcome);
+  if (operation.zipped && format === "zip") return answerZip(request, outcome, operation.zipped);
   return answerOutcome(request, outcome, pageInfoHeaders(outcome.page));
 }
+
+const ZIP_OPTIONS = new Set(["format"]);
 
 /** The routes of a table, for the verbs that have an operation. */
 function mountTable(

@@ -30,6 +30,24 @@ describe("an Idempotency-Key", () => {
     expect(await rows("Ida")).toBe(1);
   });
 
+  test("does the write anew once its record has expired by the database's clock, and then repeats that", async () => {
+    const keyed = { "Idempotency-Key": "of-yesterday" };
+    const one = await player({ first_name: "Ines" }, keyed);
+    await service.database.db.asProperty(
+      service.tenant.id,
+      (sql) => sql`
+        update idempotency_records
+        set created_at = created_at - interval '24 hours', expires_at = expires_at - interval '24 hours'
+        where property_id = ${service.tenant.id} and key = 'of-yesterday'`,
+    );
+    const two = await player({ first_name: "Ines" }, keyed);
+    expect([two.status, two.headers.get("Idempotency-Replayed")]).toEqual([201, null]);
+    expect(two.body.id).not.toBe(one.body.id);
+    const three = await player({ first_name: "Ines" }, keyed);
+    expect([three.body.id, three.headers.get("Idempotency-Replayed")]).toEqual([two.body.id, "true"]);
+    expect(await rows("Ines")).toBe(2);
+  });
+
   test("with another body, path or method is refused", async () => {
     const keyed = { "Idempotency-Key": "second" };
     await player({ first_name: "Ira" }, keyed);

@@ -59,6 +59,23 @@ describe.each(["campaigns", "segments", "templates"])("a record of %s", (table) 
   });
 });
 
+test("a read with the ETag of the record's state is answered 304 without a body", async () => {
+  const { body, headers } = await made("campaigns");
+  const path = `/api/campaigns/${body.id}`;
+  const etag = headers.get("ETag")!;
+  const read = (condition: string) => service.get(path, { "If-None-Match": condition });
+  for (const condition of [etag, `W/${etag}`, `"x", ${etag}`, "*"]) {
+    const known = await read(condition);
+    expect([known.status, known.text, known.headers.get("ETag")], condition).toEqual([304, "", etag]);
+    expect(known.headers.get("API-Version")).not.toBeNull();
+    expect(known.headers.get("X-RateLimit-Limit")).not.toBeNull();
+  }
+  expect((await read('"x"')).body.id).toBe(body.id);
+  await refused(400, "invalid", read("x"));
+  await patch(path, { name: `other ${randomUUID()}` });
+  expect((await read(etag)).body.version).toBe(2);
+});
+
 test("of ten who change what they have all seen, one wins", async () => {
   const { body, headers } = await made("campaigns");
   const condition = { "If-Match": headers.get("ETag")! };

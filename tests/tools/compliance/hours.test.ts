@@ -180,6 +180,47 @@ test("a newer rule takes over on its day, and a day that no rule names is closed
   expect(row!.open.filter(Boolean).length).toBeGreaterThan(20);
 });
 
+test("of several rules that close a place, one that skips is enough", async () => {
+  const both = [
+    ["KS", "09:00", "10:00", "defer"],
+    ["KS", "11:00", "12:00", "skip"],
+    ["NE", "09:00", "10:00", "defer"],
+    ["NE", "11:00", "12:00", "defer"],
+    ["IA", "09:00", "12:00", "skip"],
+  ] as const;
+  for (const [state, open_local, close_local, action] of both) {
+    await fixture.run("create_quiet_hours_rule", {
+      ...{ country: "US", state, channel: ["email"], open_local, close_local, action },
+    });
+  }
+  const skips = (at: string) =>
+    fixture.sql(async (sql) => {
+      const hours = hoursCtes({ property: fixture.property, channel: "email", at }, "place");
+      const rows = await sql<{ region: string; is_open: boolean; skips: boolean }[]>`
+        with place as materialized (
+          select array['America/Chicago'] as zones, 'US-' || s as region from unnest(array['IA', 'KS', 'NE']) s
+        ), ${hours}
+        select region, is_open, skips from hours order by region`;
+      return rows.map(({ region, is_open, skips: does }) => `${region} ${is_open} ${does}`);
+    });
+  // Noon in Chicago is 17:00 in July: 07:00, 09:30, 10:30, 11:30.
+  expect(await skips("2027-07-06T12:00:00Z")).toEqual([
+    "US-IA false true",
+    "US-KS false true",
+    "US-NE false false",
+  ]);
+  expect(await skips("2027-07-06T14:30:00Z")).toEqual([
+    "US-IA true false",
+    "US-KS true false",
+    "US-NE true false",
+  ]);
+  expect(await skips("2027-07-06T15:30:00Z")).toEqual([
+    "US-IA true false",
+    "US-KS false true",
+    "US-NE false false",
+  ]);
+});
+
 test.each([
   // What is given, the zones, the region.
   [{ timezone: "Asia/Tokyo", state: "FL", phone: "+13055550100" }, "Asia/Tokyo", "US-FL"],

@@ -1,4 +1,5 @@
 import { randomUUID } from "node:crypto";
+import { unzipSync } from "fflate";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { type Fragment, sql } from "#db/sql.ts";
 import { addressHash } from "#tools/people/address.ts";
@@ -59,6 +60,9 @@ test("an export holds everything that knows the player, and says that it was mad
     expect.arrayContaining(["create_player", "consent_record"]),
   );
   expect(JSON.stringify(all)).not.toMatch(/_hash|salt/);
+  for (const name of ["zones", "region", "bars_email", "bars_sms", "bars_voice"]) {
+    expect(all.player).not.toHaveProperty(name);
+  }
   const [request] = (await service.get(`/api/privacy_requests?player_id.eq=${player.id}&type.eq=export`))
     .body;
   expect(request).toMatchObject({ status: "completed" });
@@ -68,6 +72,32 @@ test("an export holds everything that knows the player, and says that it was mad
     (await service.post("/api/functions/data-export", { propertyId: propertyId(), playerId: randomUUID() }))
       .status,
   ).toBe(404);
+});
+
+test("an export is also a ZIP file with a JSON file for each of its parts", async () => {
+  const player = await newPlayer({ first_name: "Zoë" });
+  const path = "/api/functions/data-export";
+  const input = { propertyId: propertyId(), playerId: player.id };
+  const response = await fetch(`${service.baseUrl}${path}?format=zip`, {
+    method: "POST",
+    headers: { "X-Api-Key": service.tenant.key, "Content-Type": "application/json" },
+    body: JSON.stringify(input),
+  });
+  expect([response.status, response.headers.get("content-type")]).toEqual([200, "application/zip"]);
+  expect(response.headers.get("content-disposition")).toBe('attachment; filename="player-data.zip"');
+  const files = unzipSync(new Uint8Array(await response.arrayBuffer()));
+  const parts = Object.fromEntries(
+    Object.entries(files).map(([name, bytes]) => [name, JSON.parse(Buffer.from(bytes).toString())]),
+  );
+  const { export_version, generated_at: _, property_id, ...lists } = await exported(player.id);
+  expect(parts["about.json"]).toMatchObject({ export_version, property_id });
+  expect(Object.keys(parts).sort()).toEqual(
+    [...Object.keys(lists), "about"].map((name) => `${name}.json`).sort(),
+  );
+  expect(parts["player.json"]).toEqual(lists.player);
+  expect(parts["consent_records.json"]).toEqual(lists.consent_records);
+  expect((await service.post(`${path}?format=tar`, input)).status).toBe(400);
+  expect((await service.post(`${path}?format=zip`, { ...input, playerId: randomUUID() })).status).toBe(404);
 });
 
 test("an erased player is gone; sends and consents stay without a name, and the address is barred by its hash", async () => {

@@ -165,7 +165,7 @@ test("at the level syntax nothing is asked of the DNS, and full is refused while
   const refused = await start({ level: "full", emails: ["a@good.example"] });
   expect([refused.status, refused.body.error]).toEqual([
     400,
-    "level: full needs a validation provider, and none is configured; use dns",
+    "level: full needs a validation provider, and none is configured (VALIDATION_KEY); use dns",
   ]);
 });
 

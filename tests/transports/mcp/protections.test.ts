@@ -138,6 +138,14 @@ const WEAKENING: [string, () => Promise<[string, Fields]>, RegExp][] = [
     /go over those of 1 players who are there already/,
   ],
   [
+    "a player who leaves a hold",
+    async () => [
+      "update_player",
+      { id: await make("create_player", { player_id: unique(), status: "vip_hold" }), status: "active" },
+    ],
+    /lifts a bar: the player "[0-9a-f]{8}" leaves vip_hold, becomes active, and may be written to again/,
+  ],
+  [
     "a word that is no STOP any more",
     async () => [
       "update_sms_keyword",
@@ -178,6 +186,17 @@ describe("what weakens a protection", () => {
       async () => ["create_webhook_endpoint", { url: "https://example.com/hook", events: ["*"] }],
     ],
     ["an import of new players", async () => ["create_import_job", { rows: [{ player_id: unique() }] }]],
+    [
+      "a player who goes on hold",
+      async () => ["update_player", { id: await make("create_player", {}), status: "vip_hold" }],
+    ],
+    [
+      "a tier of a player on hold",
+      async () => [
+        "update_player",
+        { id: await make("create_player", { status: "vip_hold" }), status: "vip_hold", tier: "Gold" },
+      ],
+    ],
     ["a draft", async () => ["create_campaign", { name: unique(), audience: "all" }]],
     [
       "an import that fills blanks",
@@ -253,6 +272,17 @@ describe("what is asked about a person", () => {
     expect((await scenario.call("get_player", { id })).email).toBe(email);
   });
 
+  test("is asked before a deleted player comes back", async () => {
+    const playerId = await make("create_player", { player_id: `R-${unique()}`, first_name: "Ida" });
+    await scenario.call("delete_player", { id: playerId });
+    const asked = await agent("restore_player", { playerId });
+    expect(asked.data).toMatchObject({ confirmation_required: true });
+    expect(asked.data.message).toMatch(/restores the player "R-[0-9a-f]{8}", "Ida", with the status active/);
+    await expect(scenario.call("get_player", { id: playerId })).rejects.toThrow();
+    const { confirm_token } = asked.data;
+    expect((await agent("restore_player", { playerId, confirm_token })).data).toMatchObject({ id: playerId });
+  });
+
   test("shows a key that is masked no whole name", async () => {
     const id = await scenario.player({
       email: `${unique()}@example.com`,
@@ -325,7 +355,6 @@ const AT_ONCE = {
   redeem_prize: "a prize that was won, once",
   redeliver_webhook: "to a receiver that was asked about",
   replay_webhooks: "to a receiver that was asked about",
-  restore_player: "it undoes a removal",
   rotate_signing_key: "an operator's",
   rotate_webhook_secret: "to the caller alone",
   set_legal_hold: "it keeps data",
@@ -337,7 +366,6 @@ const AT_ONCE = {
   update_game: "a draft; activate_game asks",
   update_game_prize: "a draft's",
   update_journey: "the draft alone; publish_journey asks",
-  update_player: "data",
   update_privacy_request: "data",
   update_social_share: "data",
   mark_inbox_messages: "an operator's",

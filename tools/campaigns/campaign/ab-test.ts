@@ -7,12 +7,10 @@ export const METRICS = {
   open: "first_human_open_at",
   click: "first_human_click_at",
   conversion: "converted_at",
+  redeem: "redeemed_at",
 } as const;
 type Metric = keyof typeof METRICS;
 const METRIC_NAMES = Object.keys(METRICS) as [Metric, ...Metric[]];
-
-const NO_OFFERS =
-  "redeem cannot be measured yet, as there are no offers to redeem; use open, click or conversion";
 
 const Variant = z.strictObject({
   id: z
@@ -35,9 +33,7 @@ export const AbTest = z
       .max(100)
       .default(20)
       .describe("Gets variants at once; the rest waits for the winner"),
-    metric: z.enum(METRIC_NAMES, {
-      error: ({ input }) => (input === "redeem" ? NO_OFFERS : undefined),
-    }),
+    metric: z.enum(METRIC_NAMES),
     duration_minutes: z.int().min(1).max(2880).default(240),
     fallback_variant_id: z.string().optional().describe("Wins ties and too small a test. Default: the first"),
     min_sample: z.int().min(1).max(1_000_000).default(100).describe("Of each variant"),

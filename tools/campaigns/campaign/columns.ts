@@ -39,6 +39,9 @@ const line = (most: number) => z.string().trim().min(1).max(most).nullable().opt
 const BEFORE_PLANNING = ["draft", "scheduled"] as const satisfies Status[];
 const BETWEEN_MESSAGES = ["draft", "scheduled", "paused"] as const satisfies Status[];
 
+/** No message goes out later after its campaign's start. */
+export const EXPIRES_AFTER_HOURS = 72;
+
 /** The message. */
 const content = <S extends z.ZodType>(schema: S, rules?: WriteRules) =>
   writable(schema, { while: BETWEEN_MESSAGES, copied: true, ...rules });
@@ -74,7 +77,7 @@ export const columns = {
     z.uuid().nullable().optional().describe("From list_message_providers. Default: the property's choice"),
   ),
   body_html: body("Liquid. Goes before the template's bodies"),
-  body_mjml: body("MJML with Liquid in it, in place of body_html, which is then made of it"),
+  body_mjml: body("MJML with Liquid; body_html is made of it"),
   body_text: body("Liquid. Made from the HTML when left out"),
   segment_id: audience(z.uuid().nullable().optional().describe("From list_segments"), { concise: true }),
   exclude_segment_ids: audience(
@@ -104,52 +107,36 @@ export const columns = {
       .boolean()
       .default(false)
       .describe(
-        "Each player gets it when their own clock shows the property's time of scheduled_at, or at once if that has passed",
+        "Each player gets it when their own clock shows the hour of scheduled_at, or at once if it has passed",
       ),
     { while: ["draft"], copied: true, checks: ["test"] },
   ),
   throttle_per_minute: setting(
+    z.int().min(1).max(1_000_000).nullable().optional().describe("Messages a minute at the most"),
+  ),
+  expires_after_hours: setting(
     z
       .int()
       .min(1)
-      .max(1_000_000)
-      .nullable()
-      .optional()
-      .describe("Messages a minute at the most. A message not handed over within 72 hours expires"),
+      .max(EXPIRES_AFTER_HOURS)
+      .default(EXPIRES_AFTER_HOURS)
+      .describe("Messages that still wait then expire"),
   ),
   max_send_errors: setting(
-    z
-      .int()
-      .min(1)
-      .max(1_000_000)
-      .default(1000)
-      .describe("The campaign pauses when more messages than this fail in a row"),
+    z.int().min(1).max(1_000_000).default(1000).describe("More failures in a row pause the campaign"),
   ),
   ignore_frequency_cap: setting(
-    z
-      .boolean()
-      .default(false)
-      .describe("Frequency rules do not hold it back; its messages count for other campaigns"),
+    z.boolean().default(false).describe("Frequency rules do not hold it back, though it counts for others"),
   ),
   is_transactional: content(
     z.boolean().default(false).describe("Exempt from frequency rules, and not counted by them"),
   ),
   holdout_percent: writable(
-    z
-      .int()
-      .min(0)
-      .max(100)
-      .default(0)
-      .describe("Percentage of the sendable players that gets nothing, drawn by address"),
+    z.int().min(0).max(100).default(0).describe("Percentage of the sendable players that gets nothing"),
     { while: BEFORE_PLANNING, copied: true },
   ),
   priority: setting(
-    z
-      .int()
-      .min(-1000)
-      .max(1000)
-      .default(0)
-      .describe("When campaigns of one channel send at the same time, the higher goes first"),
+    z.int().min(-1000).max(1000).default(0).describe("Of campaigns that send at once, the higher goes first"),
   ),
   tags: setting(
     z
@@ -161,9 +148,7 @@ export const columns = {
   utm: content(
     Utm.nullable()
       .optional()
-      .describe(
-        "Added to every link of the HTML: source becomes utm_source. Parameters that a link already has stay",
-      ),
+      .describe("Added to every link of the HTML, as utm_source and so on, where it is not there already"),
   ),
   inbox: content(
     z

@@ -1,5 +1,6 @@
 import type { Messages, SendingChannel } from "#runtime/channels/provider/channel.ts";
 import { Fault, type FaultDetail, toFault } from "#runtime/faults.ts";
+import { inTurns } from "#runtime/limits/turns.ts";
 import type { Context, Tenant } from "#runtime/operation/context.ts";
 import type { Property } from "#runtime/operation/property.ts";
 import type { Campaign } from "#tools/campaigns/campaign/campaign.ts";
@@ -89,10 +90,17 @@ export async function lockTemplates(
   await sql`select from templates where property_id = ${property.id} and id = any(${ids}::uuid[]) for share`;
 }
 
-/** Runs `compile`. An `invalid` fault becomes problems, under the campaign's names of the fields. */
-export function compiledOr<T>(compile: () => T, ownNames: Record<string, string>): T | FaultDetail[] {
+/**
+ * Runs `compile`, whose renders wait their turn. An `invalid` fault becomes problems, under the campaign's names of the
+ * fields.
+ */
+export async function compiledOr<T>(
+  { property }: Pick<Context, "property">,
+  compile: () => T,
+  ownNames: Record<string, string>,
+): Promise<T | FaultDetail[]> {
   try {
-    return compile();
+    return await inTurns(property.id, compile);
   } catch (error) {
     const fault = toFault(error);
     if (fault.code !== "invalid") throw error;

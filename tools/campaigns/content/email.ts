@@ -155,29 +155,33 @@ async function compile(
   }
   const mjml = hasBody(campaign) ? campaign.body_mjml : (template?.mjml ?? null);
   const own = fieldsOf(campaign, mjml);
-  return compiledOr(() => {
-    const whole = withFooter({ ...content, subject }, propertyVariables(context.property));
-    const compiled = compileEmail(whole);
-    // Finds a variable that no player has. The preflight finds values that single players lack.
-    const links = {
-      unsubscribe_url: "https://example.com/u",
-      preferences_url: "https://example.com/preferences",
-      inbox_url: "https://example.com/inbox",
-      game_url: "https://example.com/games",
-    };
-    const player = completePlayer(compiled.variables);
-    // A missing address is a problem of its own.
-    const property = {
-      ...propertyVariables(context.property),
-      postal_address: context.property.postal_address ?? "-",
-    };
-    const variables = playerVariables(player, property, links);
-    // MJML first: its errors name the lines that the author knows.
-    if (mjml !== null) parseField("html", mjml, "html").render(variables);
-    const { html, text } = compiled.render(variables);
-    checkLinks([whole, { html, text: whole.text && text }], context.config.baseUrl);
-    return { template: whole, compiled };
-  }, own);
+  return compiledOr(
+    context,
+    () => {
+      const whole = withFooter({ ...content, subject }, propertyVariables(context.property));
+      const compiled = compileEmail(whole);
+      // Finds a variable that no player has. The preflight finds values that single players lack.
+      const links = {
+        unsubscribe_url: "https://example.com/u",
+        preferences_url: "https://example.com/preferences",
+        inbox_url: "https://example.com/inbox",
+        game_url: "https://example.com/games",
+      };
+      const player = completePlayer(compiled.variables);
+      // A missing address is a problem of its own.
+      const property = {
+        ...propertyVariables(context.property),
+        postal_address: context.property.postal_address ?? "-",
+      };
+      const variables = playerVariables(player, property, links);
+      // MJML first: its errors name the lines that the author knows.
+      if (mjml !== null) parseField("html", mjml, "html").render(variables);
+      const { html, text } = compiled.render(variables);
+      checkLinks([whole, { html, text: whole.text && text }], context.config.baseUrl);
+      return { template: whole, compiled };
+    },
+    own,
+  );
 }
 
 /** The campaign's subject goes before the template's; its bodies replace both of the template's. */

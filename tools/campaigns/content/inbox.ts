@@ -20,7 +20,8 @@ export const inboxContent: Compile<"inbox"> = async (context, campaign) => {
   const wrong = problemsOf(campaign.inbox);
   if (wrong.length > 0) return wrong;
   const property = propertyVariables(context.property);
-  const compiled = compiledOr(
+  const compiled = await compiledOr(
+    context,
     () => {
       const email = compileEmail({ subject, html, text });
       const parts = compileParts(campaign.inbox, context.config.baseUrl);

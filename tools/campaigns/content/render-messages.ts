@@ -1,6 +1,7 @@
 import { setImmediate } from "node:timers/promises";
 import type { Messages, SendingChannel, SendOutcome } from "#runtime/channels/provider/channel.ts";
 import { toFault } from "#runtime/faults.ts";
+import { inSlices } from "#runtime/limits/turns.ts";
 import { ranOutOfTime } from "#tools/templates/rendering/liquid.ts";
 import type { Content, Recipient } from "./content.ts";
 
@@ -22,6 +23,7 @@ export async function renderMessages<C extends SendingChannel>(
 ): Promise<Rendered<C>> {
   const rendered: Rendered<C> = { messages: [], unrendered: [] };
   let sliceEnds = performance.now() + SLICE_MS;
+  let isHeavy = false;
   for (const recipient of recipients) {
     if (performance.now() > sliceEnds) {
       await setImmediate();
@@ -38,8 +40,13 @@ export async function renderMessages<C extends SendingChannel>(
       continue;
     }
     try {
-      rendered.messages.push(content.messageTo(recipient, linkOf(id)));
+      const from = performance.now();
+      const render = () => content.messageTo(recipient, linkOf(id));
+      // Slices cost a light message more than its render.
+      rendered.messages.push(isHeavy ? await inSlices(render) : render());
+      isHeavy ||= performance.now() - from > SLICE_MS;
     } catch (error) {
+      isHeavy = true;
       const fault = toFault(error);
       if (fault.code !== "invalid") throw error;
       const { message } = fault;

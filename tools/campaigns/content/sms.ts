@@ -24,7 +24,8 @@ export const smsContent: Compile<"sms"> = async (context, campaign) => {
   const render = (player: Record<string, unknown>, sendId = NIL_UUID) =>
     rendered(parsed, playerVariables(player, property, pageLinks(sendId)), optOut);
   // Finds a variable that no player has. The preflight finds values that single players lack.
-  const tried = compiledOr(
+  const tried = await compiledOr(
+    context,
     () => {
       const text = render(completePlayer(parsed.variables));
       checkLinks([{ text: source }, { text }], context.config.baseUrl);
@@ -56,7 +57,7 @@ async function compile(
   if (!source) {
     return [{ field: "body_text", message: "the campaign has no text; give body_text or template_id" }];
   }
-  return compiledOr(() => ({ parsed: parseField("text", source, "text"), source }), {
+  return compiledOr(context, () => ({ parsed: parseField("text", source, "text"), source }), {
     text: fieldOf(campaign),
   });
 }

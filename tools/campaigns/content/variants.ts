@@ -80,8 +80,8 @@ function byVariant<C extends SendingChannel>(contents: ReadonlyMap<string, Conte
 /** Refuses a test that does not fit the campaign's other columns. */
 export function checkAbTest(next: Partial<Campaign> & { ab_test: AbTest }): void {
   const { channel, goal, ab_test: test } = next;
-  if (test.metric !== "conversion" && channel !== "email") {
-    throw invalid("ab_test.metric", "only emails count opens and clicks; use conversion");
+  if ((test.metric === "open" || test.metric === "click") && channel !== "email") {
+    throw invalid("ab_test.metric", "only emails count opens and clicks; use conversion or redeem");
   }
   if (test.metric === "conversion" && !goal) {
     throw invalid("ab_test.metric", "conversion needs the campaign's goal: the event that it counts");

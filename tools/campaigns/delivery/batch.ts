@@ -6,6 +6,7 @@ import { renderMessages } from "#tools/campaigns/content/render-messages.ts";
 import { STARTED_WITHIN_MS } from "#tools/compliance/sends-under-way.ts";
 import { storeMessages } from "#tools/mailbox/store-messages.ts";
 import { type Allowance, release } from "#tools/providers/limits.ts";
+import { rehearse } from "#tools/providers/rehearsal.ts";
 import { handedBack, NOT_TRIED, type Route, verdictOn } from "#tools/providers/routes.ts";
 import type { Claim } from "./claim.ts";
 import type { Delivery } from "./delivery.ts";
@@ -47,7 +48,7 @@ export async function deliverBatch<C extends SendingChannel>(
   const readyBy = batch.checkedAt + READY_WITHIN_MS;
   const { messages, unrendered } = await renderMessages(content, recipients, linkOf, readyBy);
   const signed = messages.map((message) => content.sentBy(candidate, message));
-  const record = recorder(delivery, messages);
+  const record = recorder(delivery, candidate.id, messages);
   const conclude = async (answered: SendOutcome[]) => {
     const { sent, refusal } = judgeProvider(delivery, batch.route, answered);
     const outcomes = [...unrendered, ...sent];
@@ -68,12 +69,17 @@ export async function deliverBatch<C extends SendingChannel>(
 }
 
 /** Records outcomes of these messages, and stores the ones in `mailbox`. Answers the failures since the last success. */
-function recorder<C extends SendingChannel>(delivery: Delivery<C>, messages: Messages[C][]) {
+function recorder<C extends SendingChannel>(
+  delivery: Delivery<C>,
+  providerId: string | null,
+  messages: Messages[C][],
+) {
   const { job, campaignId, repeatable } = delivery;
   return async (outcomes: SendOutcome[]): Promise<number> => {
     const kept = outcomes.flatMap(({ id }) => delivery.kept.get(id) ?? []);
     const failed = await untilRecorded(job, async (context) => {
       await storeMessages(context, kept);
+      rehearse(context, providerId, kept);
       const recorded = await recordOutcomes(context, job.jobId, { outcomes, messages, repeatable });
       return failedInRow(context, campaignId, recorded);
     });

@@ -137,7 +137,8 @@ function liveCampaign(caps: CapOptions, { campaign }: ClaimRequest): Fragment {
   const isExempt = campaign.is_transactional || campaign.ignore_frequency_cap;
   return sql`
     select status, version, ${hoursApply(caps)} as has_hours,
-      ${isExempt ? sql`false` : capsApply(caps)} as has_caps, greatest(started_at, expires_from) as started
+      ${isExempt ? sql`false` : capsApply(caps)} as has_caps, greatest(started_at, expires_from) as started,
+        expires_after_hours
     from campaigns
     where property_id = ${caps.property.id} and id = ${campaign.id} and deleted_at is null
     for share`;
@@ -164,7 +165,11 @@ function judgedSends({ property }: Context, { campaign, channel, at }: ClaimRequ
   return sql`
     select s.id as send_id, s.repeats, ${campaign.ab_test ? sql`s.variant_id,` : sql``} ${address} as address, ${fields},
       p.id as player, p.zones, p.region, case
-        when ${isExpired(campaign, sql`(select started from live)`, clockAt(at))} then '{expired}'
+        when ${isExpired(campaign, {
+          started: sql`(select started from live)`,
+          hours: sql`(select expires_after_hours from live)`,
+          now: clockAt(at),
+        })} then '{expired}'
         when p.id is null then '{erased}'
         when ${hash} is distinct from s.address_hash then '{address_changed}'
         else ${gateReasons({ property, channel, at })}

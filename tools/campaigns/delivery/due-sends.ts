@@ -11,9 +11,6 @@ import { type ProviderIdentity, REMEMBERED_SINCE, recognizes } from "./repeats.t
 
 // Choosing a winner takes no longer, unless the campaign is large. The choice starts a delivery by itself.
 const CHOICE_SECONDS = 10;
-/** A message not handed over so long after the campaign's start, or after the end of its test, expires. */
-export const EXPIRES_AFTER_HOURS = 72;
-
 interface DueRequest {
   campaign: Pick<Campaign, "id" | "ab_test" | "journey_id">;
   channel: SendingChannel;
@@ -28,29 +25,30 @@ interface DueRequest {
 export function dueSends({ property }: Tenant, request: DueRequest): Fragment {
   const { campaign, provider, after, at } = request;
   const now = clockAt(at);
-  const started = sql`(
-    select greatest(c.started_at, c.expires_from) from campaigns c where c.property_id = ${property.id} and c.id = ${campaign.id})`;
+  const ofCampaign = (value: Fragment) => sql`(
+    select ${value} from campaigns c where c.property_id = ${property.id} and c.id = ${campaign.id})`;
+  const started = ofCampaign(sql`greatest(c.started_at, c.expires_from)`);
+  const hours = ofCampaign(sql`c.expires_after_hours`);
   // A send without a variant waits for the winner of the test.
   const hasVariant = campaign.ab_test ? sql`and s.variant_id is not null` : sql``;
   return sql`from campaign_sends s
     where s.property_id = ${property.id} and s.campaign_id = ${campaign.id} and s.id > ${after ?? NIL_UUID}
       and s.status in ('pending', 'deferred') ${openOnly(campaign)}
       and (not s.repeats or ${recognizes(provider, REMEMBERED_SINCE)})
-      and (s.scheduled_for is null or s.scheduled_for <= ${now} or ${isExpired(campaign, started, now)})
+      and (s.scheduled_for is null or s.scheduled_for <= ${now} or ${isExpired(campaign, { started, hours, now })})
       ${hasVariant}`;
 }
 
 /**
- * Whether a send `s` of a campaign that started then has expired at a time. A journey's campaign has no end, so its
- * sends expire by their own age.
+ * Whether a send `s` has expired at a time: so many hours after the campaign's start, or after the end of its test. A
+ * journey's campaign has no end, so its sends expire by their own age.
  */
 export function isExpired(
   { journey_id }: Pick<Campaign, "journey_id">,
-  started: Fragment,
-  now: Fragment,
+  { started, hours, now }: Record<"started" | "hours" | "now", Fragment>,
 ): Fragment {
   const since = journey_id ? sql`greatest(${started}, s.created_at)` : started;
-  return sql`coalesce(${since} <= ${now} - make_interval(hours => ${EXPIRES_AFTER_HOURS}), false)`;
+  return sql`coalesce(${since} <= ${now} - make_interval(hours => ${hours}), false)`;
 }
 
 /**
@@ -101,5 +99,5 @@ export async function secondsToNextClaim(
 const DUE_AT = sql`case when c.ab_test is null or s.variant_id is not null
     then least(coalesce(s.scheduled_for, now()),
       greatest(c.started_at, c.expires_from, case when c.journey_id is not null then s.created_at end)
-        + make_interval(hours => ${EXPIRES_AFTER_HOURS}))
+        + make_interval(hours => c.expires_after_hours))
   else greatest(c.ab_ends_at, now() + make_interval(secs => ${CHOICE_SECONDS})) end`;

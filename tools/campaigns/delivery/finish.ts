@@ -1,4 +1,5 @@
 import type { Context } from "#runtime/operation/context.ts";
+import { findCampaign } from "#tools/campaigns/campaign/campaign.ts";
 import { settleLater } from "#tools/campaigns/campaign/jobs.ts";
 import { changeStatus } from "#tools/campaigns/campaign/states.ts";
 import { countSends, keepStats } from "#tools/campaigns/stats/stats.ts";
@@ -17,7 +18,7 @@ export async function finishIfDone(context: Context, id: string): Promise<boolea
     where property_id = ${property.id} and campaign_id = ${id} and status in ('pending', 'deferred', 'sending')
     limit 1`;
   if (left) return false;
-  const stats = await countSends(context, { id, status: "sending" });
+  const stats = await countSends(context, await findCampaign(context, id));
   await keepStats(context, id, stats);
   const { by_link: _links, ...totals } = stats;
   await changeStatus(context, id, "finish", { finished_at: "now" }, { stats: totals });

@@ -2,6 +2,7 @@ import { z } from "zod";
 import { NIL_UUID } from "#db/types.ts";
 import type { Messages, SendingChannel } from "#runtime/channels/provider/channel.ts";
 import { Fault, type FaultDetail, toFault } from "#runtime/faults.ts";
+import { inTurns } from "#runtime/limits/turns.ts";
 import type { Context } from "#runtime/operation/context.ts";
 import { type Campaign, sendingChannelOf, unsendable } from "#tools/campaigns/campaign/campaign.ts";
 import {
@@ -125,7 +126,8 @@ const NO_AUDIENCE: FaultDetail = {
 
 /** The property's tracking may be off, and then no open or click decides a test. */
 function metricProblems({ property }: Context, { ab_test }: Campaign): FaultDetail[] {
-  if (!ab_test || ab_test.metric === "conversion" || property.tracking === "on") return [];
+  if (!ab_test || property.tracking === "on" || !(ab_test.metric === "open" || ab_test.metric === "click"))
+    return [];
   const message = `the property's tracking is off, so that no ${ab_test.metric} is counted`;
   return [{ field: "ab_test.metric", message }];
 }
@@ -180,7 +182,8 @@ export async function renderSamples(
   for (const [index, variant_id] of (content.variants ?? [null]).entries()) {
     for (const player of players) {
       try {
-        const message = content.messageTo(recipientOf(context, player, variant_id), link);
+        const recipient = recipientOf(context, player, variant_id);
+        const message = await inTurns(context.property.id, () => content.messageTo(recipient, link));
         rendered.samples.push({ player_id: String(player.id), variant_id, ...fieldsOf(message) });
       } catch (error) {
         const fault = toFault(error);

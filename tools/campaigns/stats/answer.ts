@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { Holdout } from "./holdout.ts";
 
 const count = z.int();
 
@@ -34,6 +35,7 @@ export const VariantStats = z.object({
   clicks_unique: count,
   clicks_human: count,
   converted: count,
+  redeemed: count,
   unsubscribed: count,
   complained: count,
   open_rate: rate(),
@@ -73,6 +75,16 @@ export const CampaignStats = z.object({
   converted: count.describe(
     "Recipients who reached the campaign's goal in its time, of those sent and delivered to",
   ),
+  redeemed: count.describe(
+    "Recipients who redeemed a prize of a game that the campaign gave a ticket for, or for whom an event offer_redeemed names the campaign in campaign_id",
+  ),
+  theo_uplift: z
+    .number()
+    .nullable()
+    .describe(
+      "Theoretical win over that of as many held out: the sum of theo in events within the goal's window, else a week. null without a holdout",
+    ),
+  holdout: Holdout.nullable(),
   by_variant: z
     .record(z.string(), VariantStats)
     .describe("By the id of the variant, in a campaign with ab_test: recipients that have one"),

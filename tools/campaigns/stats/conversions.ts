@@ -37,3 +37,33 @@ export async function markConversions(
       join campaign_sends s on s.property_id = ${property.id} and s.id = c.id`,
   );
 }
+
+/** A casino's system reports a redeemed offer by this event, with the campaign's id in `campaign_id`. */
+const OFFER_REDEEMED = "offer_redeemed";
+
+/**
+ * Marks the recipients that have redeemed an offer of the campaign since the last run: a prize of a game that the
+ * campaign gave a ticket for, or an event of the casino's own.
+ */
+export async function markRedemptions({ sql, property }: Tenant, campaignId: string): Promise<void> {
+  await sql`
+    with redeemed as materialized (
+      select player_id, redeemed_at as at from game_plays
+      where property_id = ${property.id} and campaign_id = ${campaignId} and redeemed_at is not null
+        and player_id is not null
+      union all
+      select player_id, occurred_at from player_events
+      where property_id = ${property.id} and name = ${OFFER_REDEEMED}
+        and properties ->> 'campaign_id' = ${campaignId}::text
+    ), first as materialized (
+      select s.id, min(r.at) as at
+      from redeemed r
+      join campaign_sends s on s.property_id = ${property.id} and s.player_id = r.player_id
+        and s.campaign_id = ${campaignId} and s.redeemed_at is null and s.status in ('sent', 'delivered')
+        and r.at >= s.sent_at
+      group by s.id
+    )
+    update campaign_sends s set redeemed_at = f.at, updated_at = now()
+    from first f
+    where s.property_id = ${property.id} and s.id = f.id`;
+}

@@ -1,14 +1,12 @@
 import type { z } from "zod";
 import { identifier, join, sql } from "#db/sql.ts";
 import type { Tenant } from "#runtime/operation/context.ts";
+import type { Campaign } from "#tools/campaigns/campaign/campaign.ts";
 import { UNCONFIRMED } from "#tools/compliance/frequency.ts";
-import type { CampaignStats, LinkStats, NoConsent, VariantStats } from "./answer.ts";
-
-/** Limits the time of the hand-over; for recipients without a message, the time of their planning. */
-export interface Period {
-  from?: string | undefined;
-  to?: string | undefined;
-}
+import type { CampaignStats, NoConsent, VariantStats } from "./answer.ts";
+import { compareHoldout } from "./holdout.ts";
+import { countLinks } from "./links.ts";
+import { type Period, within } from "./period.ts";
 
 // A recipient with several reasons counts under the first of these.
 const REASONS = [
@@ -51,6 +49,7 @@ const FIGURES = {
   clicks_unique: sql`count(clicked_at)`,
   clicks_human: sql`count(first_human_click_at)`,
   converted: sql`count(converted_at)`,
+  redeemed: sql`count(redeemed_at)`,
   unconfirmed: sql`count(*) filter (where ${UNCONFIRMED})`,
   bounced_hard: sql`count(*) filter (where bounce_type = 'hard')`,
   bounced_soft: sql`count(*) filter (where bounce_type = 'soft')`,
@@ -73,7 +72,7 @@ type State = (typeof STATES)[number];
 /** Counts the campaign's recipients in one pass over its sends. */
 export async function countSends(
   context: Tenant,
-  campaign: { id: string; status: string },
+  campaign: Pick<Campaign, "id" | "status" | "goal" | "holdout_percent">,
   period: Period = {},
 ): Promise<CampaignStats> {
   const { sql, property } = context;
@@ -89,16 +88,28 @@ export async function countSends(
     Object.keys(FIGURES).map((name) => [name, sumOf(groups, name as Figure)]),
   );
   const skipped = skippedByReason(groups);
+  const reached = groups.filter(({ status }) => status === "sent" || status === "delivered");
+  const compared =
+    campaign.holdout_percent > 0
+      ? await compareHoldout(
+          context,
+          campaign,
+          { reached: sumOf(reached, "count"), converted: sumOf(reached, "converted") },
+          within(sql, period),
+        )
+      : NOT_COMPARED;
   return {
     ...statesOf(groups, campaign.status),
     skipped,
     no_consent: skipped.no_consent ? await withoutConsent(context, campaign.id, period) : NOBODY,
     ...(summed as Record<Figure, number>),
+    ...compared,
     by_variant: byVariant(groups, campaign.status),
     by_link,
   };
 }
 
+const NOT_COMPARED = { holdout: null, theo_uplift: null };
 const NOBODY: NoConsent = { refused: 0, never_asked: 0, no_address: 0 };
 /** Reasons that count before `no_consent`. */
 const BEFORE_CONSENT = REASONS.slice(0, REASONS.indexOf("no_consent"));
@@ -127,9 +138,9 @@ export async function keptStats(
   { sql, property }: Tenant,
   id: string,
 ): Promise<(CampaignStats & { as_of: string }) | null> {
-  // An older version did not count by variant, or the causes of missing consent.
+  // An older version did not count by variant, the causes of missing consent, redemptions or the holdout.
   const [row] = await sql<{ stats: CampaignStats; as_of: string }[]>`
-    select '{"by_variant": {}, "no_consent": null}'::jsonb || stats as stats, to_json(stats_at) #>> '{}' as as_of from campaigns
+    select '{"by_variant": {}, "no_consent": null, "redeemed": 0, "theo_uplift": null, "holdout": null}'::jsonb || stats as stats, to_json(stats_at) #>> '{}' as as_of from campaigns
     where property_id = ${property.id} and id = ${id} and audience_count > ${COUNTED_ANEW}
       and stats_at is not null`;
   return row ? { as_of: row.as_of, ...row.stats } : null;
@@ -196,6 +207,7 @@ function variantOf(groups: SendGroup[], campaignStatus: string): z.output<typeof
     clicks_unique: sum("clicks_unique"),
     clicks_human: sum("clicks_human"),
     converted: sum("converted"),
+    redeemed: sum("redeemed"),
     unsubscribed: sum("unsubscribed"),
     complained: sum("complained"),
     open_rate: rateOf(RATES.open_rate),
@@ -203,24 +215,6 @@ function variantOf(groups: SendGroup[], campaignStatus: string): z.output<typeof
     conversion_rate: rateOf(RATES.conversion_rate),
     unsubscribe_rate: rateOf(RATES.unsubscribe_rate),
   };
-}
-
-function within(sql: Tenant["sql"], { from, to }: Period) {
-  return sql`${from ? sql`and coalesce(s.sent_at, s.created_at) >= ${from}::timestamptz` : sql``}
-    ${to ? sql`and coalesce(s.sent_at, s.created_at) < ${to}::timestamptz` : sql``}`;
-}
-
-async function countLinks({ sql, property }: Tenant, id: string, period: Period) {
-  const isLimited = period.from || period.to;
-  const links = await sql<z.output<typeof LinkStats>[]>`
-    select l.id as link_id, l.url, coalesce(sum(c.clicks), 0)::int as clicks_total, count(c.send_id)::int as clicks_unique,
-      count(c.first_human_click_at)::int as clicks_human
-    from campaign_links l
-    left join campaign_clicks c on c.property_id = ${property.id} and c.campaign_id = ${id} and c.link_id = l.id
-      ${isLimited ? sql`and exists (select 1 from campaign_sends s where s.property_id = ${property.id} and s.id = c.send_id ${within(sql, period)})` : sql``}
-    where l.property_id = ${property.id} and l.campaign_id = ${id}
-    group by l.property_id, l.id order by clicks_total desc, l.id limit 50`;
-  return [...links];
 }
 
 function skippedByReason(groups: SendGroup[]): Record<string, number> {

@@ -1,4 +1,4 @@
-import { hash, randomUUIDv7 } from "node:crypto";
+import { randomUUIDv7 } from "node:crypto";
 import { readCell } from "#db/stream/csv.ts";
 import type { Property } from "#runtime/operation/property.ts";
 import type { Channel } from "#tools/compliance/channels.ts";
@@ -12,19 +12,19 @@ import {
 } from "#tools/imports/job/choices.ts";
 import { type ImportParams, MATCH_KEYS, type MatchKey } from "#tools/imports/job/import-job.ts";
 import type { RowErrorView } from "#tools/imports/job/row-error.ts";
-import { normalizeEmail, normalizePhone, pads } from "#tools/people/address.ts";
+import { normalizeEmail, normalizePhone } from "#tools/people/address.ts";
 import { readCustomCell, readCustoms } from "./custom-cells.ts";
 import { FIELDS, moment, type Notation } from "./fields.ts";
+import { hasher } from "./hasher.ts";
 import type { Seen } from "./identity-set.ts";
 import type { Layout, Target } from "./layout.ts";
 import type { DecimalSign } from "./numbers.ts";
+import { isState, placeFlaw } from "./place.ts";
 import { readWord } from "./words.ts";
 
 const MOST_CELL = 65_536;
 const MOST_CUSTOM = 16_384;
 const SHOWN = 200;
-/** Bytes; emails have at most 254 characters. */
-const MOST_ADDRESS = 1_024;
 
 /** A row for the database. */
 export interface Staged {
@@ -95,6 +95,9 @@ export function rowReader(reading: Reading) {
         : reader.read(text, draft, country);
       if (wrong) refuse(wrong.code, reader.column, wrong.message, cell);
     }
+    const misplaced = placeFlaw(draft.values, country);
+    if (misplaced)
+      refuse("type_mismatch", header[layout.targets.findIndex(isState)]!, misplaced, draft.values.state);
     countUnrecorded(unrecorded, draft, { evidence: params.consent, isRefused: refusals.length > 0 });
     const staged = complete(draft, params, row, cells);
     if (refusals.length === 0 && !staged) {
@@ -284,17 +287,4 @@ function cellFlaw(cell: string): string | null {
 
 function shown(value: string): string {
   return value.replaceAll("\0", "�").slice(0, SHOWN).toWellFormed();
-}
-
-/** HMAC-SHA256 in PostgreSQL's output format of a bytea, from the padded keys: a third of `createHmac`'s time. */
-function hasher(pepper: Buffer): (address: string) => string {
-  const { inner, outer } = pads(pepper);
-  const block = inner.length;
-  const first = Buffer.concat([inner, Buffer.alloc(MOST_ADDRESS)]);
-  const second = Buffer.concat([outer, Buffer.alloc(32)]);
-  return (address) => {
-    const length = first.write(address, block, "utf8");
-    hash("sha256", first.subarray(0, block + length), "buffer").copy(second, block);
-    return `\\x${hash("sha256", second, "hex")}`;
-  };
 }

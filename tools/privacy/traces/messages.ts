@@ -54,6 +54,7 @@ const SEND_KEPT = [
   "complained_at",
   "unsubscribed_at",
   "converted_at",
+  "redeemed_at",
   "variant_id",
   "enrollment_id",
 ] as const;

@@ -91,6 +91,15 @@ interface Family {
   read(parts: string[], sources: Sources): Read;
 }
 
+const SEND: Record<string, Fragment> = {
+  sent: sql`c.status in ('sent', 'delivered')`,
+  opened: sql`c.opened_at is not null`,
+  clicked: sql`c.clicked_at is not null`,
+  converted: sql`c.converted_at is not null`,
+  redeemed: sql`c.redeemed_at is not null`,
+  held_out: sql`c.status = 'skipped' and 'holdout' = any(c.skip_reasons)`,
+};
+const CAMPAIGN_FORM = `campaign.<id>.<${Object.keys(SEND).join("|")}>`;
 const JOURNEY_FORM = "journey.<id>.status";
 const GAME_FORM = "game.<id>.<plays|won>";
 
@@ -108,31 +117,47 @@ export const FAMILIES: readonly Family[] = [
     },
   },
   {
-    form: "consent.<sms|email|voice|push>",
+    form: "consent.<channel>",
     pattern: /^consent\.(sms|email|voice|push)$/,
     types: ["boolean"],
-    meaning: "The last consent given (true) or refused (false) for the channel; missing when never asked.",
+    meaning:
+      "The last consent given (true) or refused (false) for sms, email, voice or push; missing when never asked.",
     read: ([channel]) => ({
       type: "boolean",
       sql: sql`case p.consents -> ${raw(`'${channel}'`)} when 'true'::jsonb then true when 'false'::jsonb then false end`,
     }),
   },
   {
-    form: "suppressed.<sms|email|voice|push|all>",
+    form: "suppressed.<channel|all>",
     pattern: /^suppressed\.(sms|email|voice|push|all)$/,
     types: ["flag"],
-    meaning: "Whether a suppression in force stops the channel for the player or for the channel's address.",
+    meaning:
+      "Whether a suppression in force stops sms, email, voice, push or all for the player or for the address.",
     read: ([channel], { scope }) => ({ type: "flag", sql: suppressed(channel!, scope) }),
   },
   {
-    form: "campaign.<id>.<sent|opened|clicked>",
-    pattern: new RegExp(`^campaign\\.((?i:${UUID}))\\.(sent|opened|clicked)$`),
+    form: CAMPAIGN_FORM,
+    pattern: new RegExp(`^campaign\\.((?i:${UUID}))\\.(${Object.keys(SEND).join("|")})$`),
     types: ["flag"],
-    meaning: "Whether the campaign's message was sent to, opened by or clicked by the player.",
+    meaning:
+      "Whether the campaign's message was sent to, opened by or clicked by the player; whether the player reached its goal, redeemed its offer, or was held out for comparison.",
     read: ([id, what], { scope }) => ({
       type: "flag",
       sql: sql`exists (select 1 from campaign_sends c where c.property_id = ${scope.property}
         and c.campaign_id = ${id}::uuid and c.player_id = p.id and ${SEND[what!]!})`,
+    }),
+  },
+  {
+    form: "last_sent.<channel|any>",
+    pattern: /^last_sent\.(any|email|sms|inbox)$/,
+    types: ["timestamp"],
+    meaning:
+      "When the last message went to the player, by email, sms, inbox or any; missing before the first.",
+    read: ([channel], { scope }) => ({
+      type: "timestamp",
+      sql: sql`select max(c.sent_at) from campaign_sends c where c.property_id = ${scope.property}
+        and c.player_id = p.id and c.status in ('sent', 'delivered') and c.test_of is null
+        ${raw(channel === "any" ? "" : `and c.channel = '${channel}'`)}`,
     }),
   },
   {
@@ -185,12 +210,6 @@ export const FAMILIES: readonly Family[] = [
   },
 ];
 
-const SEND: Record<string, Fragment> = {
-  sent: sql`c.status in ('sent', 'delivered')`,
-  opened: sql`c.opened_at is not null`,
-  clicked: sql`c.clicked_at is not null`,
-};
-
 /** The names and forms that a condition's field may take. */
 export const FIELD_FORMS: readonly string[] = [
   ...Object.keys(COLUMNS),
@@ -228,7 +247,7 @@ export function segmentNamed(field: string): string | undefined {
 
 /** The id of the campaign that a field names, in lower case. */
 export function campaignNamed(field: string): string | undefined {
-  return partOf("campaign.<id>.<sent|opened|clicked>", field)?.toLowerCase();
+  return partOf(CAMPAIGN_FORM, field)?.toLowerCase();
 }
 
 /** The id of the journey that a field names, in lower case. */

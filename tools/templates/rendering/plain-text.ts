@@ -1,4 +1,5 @@
 import { decodeHTMLStrict } from "entities";
+import { stepped } from "#runtime/limits/turns.ts";
 
 const HIDDEN = /^(?:head|style|script|title|template)$/;
 const PARAGRAPH = /^(?:p|h[1-6]|ul|ol|table|blockquote|section|article|header|footer|pre|hr|center)$/;
@@ -10,10 +11,27 @@ const TAG = /^<(\/?)([a-z][a-z0-9]*)([^>]*)>$/i;
  * proportional to the length, even for HTML that is broken on purpose.
  */
 export function plainText(html: string): string {
+  return stepped(
+    () => textSteps(html),
+    () => {
+      const steps = textSteps(html);
+      for (;;) {
+        const { done, value } = steps.next();
+        if (done) return value;
+      }
+    },
+  );
+}
+
+/** Pieces after which others may work. */
+const PIECES = 1_000;
+
+function* textSteps(html: string): Generator<undefined, string> {
   const pieces: string[] = [];
   let link: { start: number; url: string } | undefined;
   let position = 0;
   while (position < html.length) {
+    if (pieces.length % PIECES === PIECES - 1) yield;
     const open = html.indexOf("<", position);
     pieces.push(decoded(html.slice(position, open < 0 ? html.length : open)));
     if (open < 0) break;

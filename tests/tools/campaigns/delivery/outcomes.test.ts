@@ -242,6 +242,33 @@ describe("what became of messages", () => {
     expect(given).toHaveLength(30);
   });
 
+  test("that a delivery held which is dead for good is unknown too, once another delivery works", async () => {
+    const id = await scenario.planned(3);
+    const silence = Promise.withResolvers<void>();
+    const { sender, given } = vendor({
+      answer: async (message) => {
+        await silence.promise;
+        return sent(message);
+      },
+    });
+    const life = { left: 1_000 };
+    const work = scenario.work({ open: () => sender, killedAfter: life });
+    await vi.waitFor(async () => expect(given).toHaveLength(3), 20_000);
+    life.left = 0;
+    silence.resolve();
+    await expect(work).rejects.toThrow(Killed);
+    await service.internals.db.asSystem(
+      (sql) => sql`
+        update queue set state = 'dead', lease = null, leased_until = null
+        where state = 'running' and property_id = ${scenario.id}`,
+    );
+    await scenario.pause(id);
+    await scenario.resume(id);
+    await scenario.work({ open: () => sender });
+    expect(await scenario.tally(id)).toEqual({ unknown: 3 });
+    expect(given).toHaveLength(3);
+  });
+
   test("is completed where the vendor's notice was faster than the record", async () => {
     const id = await scenario.planned(3);
     const { sender } = vendor({

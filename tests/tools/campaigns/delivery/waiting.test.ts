@@ -208,6 +208,39 @@ test("what waits for three days after the start expires", async () => {
   expect(await scenario.stats(id)).toMatchObject({ audience: 1, skipped: { expired: 1 }, pending: 0 });
 });
 
+test("what a campaign lets wait for fewer hours expires then, also where that changes on its way", async () => {
+  await openByDay();
+  await player("asleep", NIGHT);
+  const id = await planned();
+  await scenario.query(
+    (sql) => sql`
+    update campaigns set started_at = now() - interval '3 hours' where property_id = ${scenario.id} and id = ${id}`,
+  );
+  await dueNow();
+  await scenario.work();
+  expect(await scenario.stats(id)).toMatchObject({ pending: 1, deferred: 1 });
+  await scenario.call("update_campaign", { id, expires_after_hours: 4 });
+  await dueNow();
+  await scenario.work();
+  expect(await nextDelivery(id)).toBeLessThan(3_601);
+  await scenario.call("update_campaign", { id, expires_after_hours: 3 });
+  await dueNow();
+  const { sender, given } = vendor();
+  await scenario.work({ open: () => sender });
+  expect(given).toEqual([]);
+  expect(await scenario.stats(id)).toMatchObject({ skipped: { expired: 1 }, pending: 0 });
+});
+
+test("a campaign at everyone's own hour waits for the last clocks", async () => {
+  const own = { send_in_player_timezone: true, expires_after_hours: 12 };
+  await expect(scenario.campaign(own)).rejects.toThrow("expires_after_hours: must be more than 26");
+  for (const expires_after_hours of [0, 73, 1.5]) {
+    await expect(scenario.campaign({ expires_after_hours })).rejects.toMatchObject({ code: "invalid" });
+  }
+  const { expires_after_hours } = await scenario.get(await scenario.campaign({}));
+  expect(expires_after_hours).toBe(72);
+});
+
 describe("frequency rules", () => {
   test("of two campaigns at once only one takes the last place for a player", async () => {
     await scenario.call("create_frequency_rule", { channel: "email", max_sends: 1, window_unit: "day" });

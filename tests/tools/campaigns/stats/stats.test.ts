@@ -1,4 +1,6 @@
+import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { liftOf } from "#tools/campaigns/stats/holdout.ts";
 import { newScenario, type Scenario } from "../../../support/scenario.ts";
 import { startService, type TestService } from "../../../support/service.ts";
 
@@ -146,5 +148,63 @@ describe("the figures of a campaign", () => {
       where property_id = ${scenario.id} and type = 'campaign.converted'`,
     );
     expect([...events]).toEqual([{ event: "deposit" }]);
+  });
+
+  test("count who redeemed an offer: a prize that the campaign's ticket won, or the casino's own event", async () => {
+    const { id } = await sent(4);
+    const soon = () => new Date().toISOString();
+    const offer = (player_id: string, campaign_id: string, occurred_at = soon()) =>
+      scenario.call("create_player_event", {
+        ...{ player_id, name: "offer_redeemed", properties: { campaign_id }, occurred_at },
+      });
+    await offer("p-1", id);
+    await offer("p-1", id);
+    await offer("p-2", randomUUID());
+    await offer("p-3", id, "2026-01-01T00:00:00Z");
+    const game = await scenario.call("create_game", { name: "Wheel", type: "spin_wheel" });
+    await scenario.query(
+      (sql) => sql`
+      insert into game_plays (property_id, game_id, player_id, outcome, status, campaign_id, redeemed_at,
+        odds_snapshot, server_seed_hash, client_seed, nonce, roll)
+      select ${scenario.id}, ${game.id}, id, 'win', 'redeemed', ${id}, now(), '[]', '', '', 1, 0 from players
+      where property_id = ${scenario.id} and player_id = 'p-4'`,
+    );
+    await due(id);
+    await scenario.work({ only: "refresh_campaign_stats" });
+    expect(await scenario.stats(id)).toMatchObject({ redeemed: 2, holdout: null, theo_uplift: null });
+  });
+
+  test("compare those who got the message with the held out", async () => {
+    const goal = { event: "deposit", window_hours: 2 };
+    const { id } = await sent(40, { holdout_percent: 50, goal });
+    const sends = await scenario.sends(id);
+    const held = sends.filter(({ status }) => status === "skipped").map(({ player }) => player);
+    const reached = sends.filter(({ status }) => status === "sent").map(({ player }) => player);
+    const report = (player_id: string, name: string, theo: unknown, occurred_at = new Date().toISOString()) =>
+      scenario.call("create_player_event", { player_id, name, properties: { theo }, occurred_at });
+    for (const player of reached.slice(0, 8)) await report(player, "deposit", 10);
+    await report(reached[9]!, "visit", 25);
+    await report(reached[9]!, "visit", "much");
+    await report(reached[10]!, "deposit", 1000, "2026-01-01T00:00:00Z");
+    await report(held[0]!, "deposit", 15);
+    await due(id);
+    await scenario.work({ only: "refresh_campaign_stats" });
+    const { holdout, theo_uplift, skipped, converted } = await scenario.stats(id);
+    expect(skipped).toEqual({ holdout: held.length });
+    expect(converted).toBe(8);
+    const lift = 8 / reached.length - 1 / held.length;
+    expect(holdout).toMatchObject({ players: held.length, converted: 1, conversion_rate: 1 / held.length });
+    expect(holdout.lift).toBeCloseTo(lift);
+    expect(holdout.lift_low).toBeLessThan(lift);
+    expect(holdout.lift_high).toBeGreaterThan(lift);
+    expect(theo_uplift).toBeCloseTo(105 - (15 / held.length) * reached.length);
+  });
+
+  test("give the interval of a lift as the literature has it", () => {
+    // Newcombe (1998), example: 56 of 70 and 48 of 80, 95 %: 0.0524 to 0.3339.
+    const { lift, lift_low, lift_high } = liftOf([56, 70], [48, 80]);
+    expect(lift).toBeCloseTo(0.2);
+    expect(lift_low).toBeCloseTo(0.0524, 3);
+    expect(lift_high).toBeCloseTo(0.3339, 3);
   });
 });

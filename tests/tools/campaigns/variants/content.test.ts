@@ -33,7 +33,7 @@ describe("a test is refused", () => {
     ],
     ["with a fallback that is none of them", "ab_test.fallback_variant_id", { fallback_variant_id: "c" }],
     ["with an id that is none", "ab_test.variants[0].id", { variants: [{ id: "__proto__" }, VARIANTS[1]] }],
-    ["by redemptions, which nobody counts", "ab_test.metric", { metric: "redeem" }],
+    ["by a metric that is none", "ab_test.metric", { metric: "revenue" }],
     ["by conversions without a goal", "ab_test.metric", { metric: "conversion" }],
     [
       "by openings of texts",

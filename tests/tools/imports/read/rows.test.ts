@@ -354,11 +354,37 @@ test("imported players join a static segment; a dynamic one is refused when the 
   ).toBe(400);
 });
 
+test("a state is one of the row's country, else of the file's", async () => {
+  const { errors } = await imports.run({
+    default_country: "ca",
+    rows: [
+      { player_id: "st1", state: "Québec" },
+      { player_id: "st2", state: "Florida", country: "US" },
+      { player_id: "st3", state: "Bayern", country: "DE" },
+      { player_id: "st4", state: "Fla.", country: "US" },
+      { player_id: "st5", state: "Florida" },
+    ],
+  });
+  expect(errors.map(({ row, column, code }) => [row, column, code])).toEqual([
+    [4, "state", "type_mismatch"],
+    [5, "state", "type_mismatch"],
+  ]);
+  const stored = await imports.as(
+    (sql) => sql`select player_id, state from players where player_id like 'st_' order by player_id`,
+  );
+  expect([...stored]).toEqual([
+    { player_id: "st1", state: "QC" },
+    { player_id: "st2", state: "FL" },
+    { player_id: "st3", state: "Bayern" },
+  ]);
+});
+
 test("a file may say of a player what a request may, and no more", async () => {
   const wrong: [string, string][] = [
     ["first_name", "n".repeat(201)],
     ["tier", "t".repeat(101)],
     ["state", "s".repeat(41)],
+    ["state", "Fla."],
     ["postal_code", "p".repeat(21)],
     ["language", "l".repeat(36)],
     ["country", "USA"],

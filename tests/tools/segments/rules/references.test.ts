@@ -51,7 +51,10 @@ describe("what other tables know", () => {
     const send = { campaign_id: campaign, channel: "email" };
     await segments.add(property, "campaign_sends", [
       { ...send, player_id: ann, status: "delivered", dedupe_key: Buffer.from("1"), opened_at: ago(1) },
-      { ...send, player_id: bob, status: "skipped", dedupe_key: Buffer.from("2") },
+      {
+        ...{ ...send, player_id: bob, status: "skipped", dedupe_key: Buffer.from("2") },
+        ...{ skip_reasons: ["holdout"], converted_at: ago(1) },
+      },
     ]);
     const on = (what: string, operator: string, value: unknown) =>
       segments.matching(property, { conditions: [row(`campaign.${campaign}.${what}`, operator, value)] });
@@ -60,6 +63,35 @@ describe("what other tables know", () => {
     expect(await on("sent", "neq", true)).toEqual(["bob", "cat"]);
     expect(await on("opened", "is", true)).toEqual(["ann"]);
     expect(await on("clicked", "is", false)).toEqual(["ann", "bob", "cat"]);
+    expect(await on("held_out", "eq", true)).toEqual(["bob"]);
+    expect(await on("converted", "eq", true)).toEqual(["bob"]);
+    expect(await on("redeemed", "eq", true)).toEqual([]);
+  });
+
+  test("the last message is that of a channel or of any, without tests and messages that never went", async () => {
+    const [ann, bob] = [randomUUID(), randomUUID()];
+    const property = await segments.propertyWith([
+      { player_id: "ann", id: ann },
+      { player_id: "bob", id: bob },
+      { player_id: "cat" },
+    ]);
+    const send = (player_id: string, key: string, fields: object) => ({
+      ...{ player_id, channel: "email", status: "sent", dedupe_key: Buffer.from(key), ...fields },
+    });
+    await segments.add(property, "campaign_sends", [
+      send(ann, "1", { sent_at: ago(40) }),
+      send(ann, "2", { sent_at: ago(2), channel: "sms", status: "delivered" }),
+      send(bob, "3", { sent_at: ago(1), status: "failed" }),
+      send(bob, "4", { sent_at: ago(9) }),
+    ]);
+    const asked = (channel: string, operator: string, value?: unknown) =>
+      segments.matching(property, { conditions: [row(`last_sent.${channel}`, operator, value)] });
+    expect(await asked("any", "in_last_days", 7)).toEqual(["ann"]);
+    expect(await asked("email", "in_last_days", 7)).toEqual([]);
+    expect(await asked("email", "in_last_days", 30)).toEqual(["bob"]);
+    expect(await asked("sms", "is_set")).toEqual(["ann"]);
+    expect(await asked("any", "is_not_set")).toEqual(["cat"]);
+    await expect(asked("push", "is_set")).rejects.toThrow();
   });
 
   test("a deleted player is in no audience, not even as a member of a list", async () => {

@@ -1,0 +1,102 @@
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { inSlices, inTurns } from "#runtime/limits/turns.ts";
+import { compileEmail, playerVariables } from "#tools/templates/rendering/email-template.ts";
+import { parseField } from "#tools/templates/rendering/liquid.ts";
+import { newScenario } from "../../support/scenario.ts";
+import { startService, type TestService } from "../../support/service.ts";
+
+const LOOPS =
+  "{% for a in (1..100) %}{% for b in (1..100) %}{% for c in (1..100) %}x{% endfor %}{% endfor %}{% endfor %}";
+const property = { name: "Lucky Star" };
+
+test.each([
+  ["plain", "Hello {{ first_name }}"],
+  ["loops", "{% for a in (1..30) %}{% if a > 3 %}{% break %}{% endif %}{{ a }}{% endfor %}"],
+  ["captures", '{% capture x %}{{ first_name | append: "!" }}{% endcapture %}{{ x }}{{ x | upcase }}'],
+  ["a missing variable", "Hello {{ nobody }}"],
+  ["an error in a loop", "{% for a in (1..3) %}{{ a }}{{ player.nothing }}{% endfor %}"],
+  ["an empty value", "{% assign x = nothing %}{{ x }}"],
+])("a render in slices says the same as one at once: %s", async (_, html) => {
+  const email = compileEmail({ subject: "Hi {{ first_name }}", html: `<p>${html}</p><p>&amp; more</p>` });
+  const variables = playerVariables({ first_name: "Ana" }, property);
+  const outcome = (work: () => unknown) => {
+    try {
+      return { value: work() };
+    } catch (error) {
+      return { error: String(error) };
+    }
+  };
+  const apart = await inSlices(() => email.render(variables)).then(
+    (value) => ({ value }),
+    (error: unknown) => ({ error: String(error) }),
+  );
+  expect(apart).toEqual(outcome(() => email.render(variables)));
+});
+
+test("a render that never ends is stopped, and lets others work meanwhile", async () => {
+  const field = parseField("html", LOOPS, "html");
+  let turns = 0;
+  const counting = setInterval(() => turns++, 1);
+  await expect(inTurns("one", () => field.render({}))).rejects.toMatchObject({ code: "invalid" });
+  clearInterval(counting);
+  expect(turns).toBeGreaterThan(10);
+});
+
+test("a render at once is not disturbed by one that waits between its slices", async () => {
+  const slow = parseField("html", LOOPS, "html");
+  const quick = parseField("html", "{{ 1 }}", "html");
+  let rendered = 0;
+  const between = setInterval(() => {
+    if (quick.render({}) === "1") rendered += 1;
+  }, 1);
+  await inSlices(() => slow.render({})).catch(() => {});
+  clearInterval(between);
+  expect(rendered).toBeGreaterThan(10);
+});
+
+test("a property's renders wait their turn, and another property's goes between them", async () => {
+  const slow = parseField("html", LOOPS, "html");
+  const quick = parseField("html", "{{ 1 }}", "html");
+  const ended: string[] = [];
+  const many = Array.from({ length: 3 }, () =>
+    inTurns("greedy", () => slow.render({})).catch(({ code }: { code: string }) => ended.push(code)),
+  );
+  await Promise.all([inTurns("other", () => quick.render({})).then(() => ended.push("other")), ...many]);
+  // Of three heavy ones at once, the last is told to come again.
+  expect(ended.toSorted()).toEqual(["invalid", "invalid", "other", "unavailable"]);
+  expect(ended.at(-1)).toBe("invalid");
+});
+
+test("the analysis of many tags takes no time that grows with their square", () => {
+  const source = "{{ a | default: 'x' | upcase | downcase | append: 'y' }}".repeat(4_900);
+  const from = process.cpuUsage();
+  expect(parseField("html", source, "html").variables).toEqual(["a"]);
+  const { user } = process.cpuUsage(from);
+  expect(user / 1000).toBeLessThan(1_000);
+});
+
+let service: TestService;
+beforeAll(async () => {
+  service = await startService({ role: "web" });
+});
+afterAll(() => service.stop());
+
+test("one tenant's slow previews hold up no request of another tenant", async () => {
+  const greedy = await newScenario(service);
+  await greedy.crowd(3);
+  const heavy = await greedy.campaign({ body_html: `${LOOPS}{{ unsubscribe_url }}` });
+  let running = true;
+  const attacks = Promise.allSettled(Array.from({ length: 20 }, () => greedy.preflight(heavy))).then(
+    () => (running = false),
+  );
+  const waits: number[] = [];
+  while (running && waits.length < 100) {
+    const from = performance.now();
+    expect((await service.get("/api/players?limit=1")).status).toBe(200);
+    waits.push(performance.now() - from);
+  }
+  waits.sort((one, other) => one - other);
+  expect(waits.length).toBeGreaterThan(20);
+  expect(waits[Math.floor(waits.length * 0.9)]).toBeLessThan(100);
+  await attacks;
+});
