@@ -5,9 +5,13 @@ import { BaseSequencer, type TestSpecification } from "vitest/node";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
 
-/** Files that replace how their process reaches the network: each runs in a process of its own. */
-const ALONE = globSync("tests/**/*.test.ts", { cwd: root }).filter((file) =>
-  readFileSync(`${root}${file}`, "utf8").includes('from "msw/node"'),
+/**
+ * Files that replace how their process reaches the network, and the one that looks at the statements that its process
+ * keeps prepared: each runs in a process of its own.
+ */
+const ALONE = globSync("tests/**/*.test.ts", { cwd: root }).filter(
+  (file) =>
+    file === "tests/db/sql.test.ts" || readFileSync(`${root}${file}`, "utf8").includes('from "msw/node"'),
 );
 
 /** Tests that start clusters and services: up to a minute a file, and more than one processor. */

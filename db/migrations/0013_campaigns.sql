@@ -62,6 +62,8 @@ create table campaigns (
   provider_id uuid,
   send_in_player_timezone boolean not null default false,
   throttle_per_minute int check (throttle_per_minute > 0),
+  -- How long after the campaign's start its messages may still go out.
+  expires_after_hours int not null default 72 check (expires_after_hours between 1 and 72),
   ignore_frequency_cap boolean not null default false,
   -- The start: before scheduled_at where the first players' clocks reach that time earlier.
   fires_at timestamptz,

@@ -46,6 +46,7 @@ create table campaign_sends (
   first_human_open_at timestamptz,
   first_human_click_at timestamptz,
   converted_at timestamptz,
+  redeemed_at timestamptz,
   variant_id text,
   -- The entry into a journey that the message belongs to.
   enrollment_id uuid,

@@ -72,14 +72,15 @@ create table journey_nodes (
   foreign key (property_id, campaign_id) references campaigns
 );
 
--- The ways into active journeys that other records open: an event, a text. Written at publishing.
+-- What other records open in active journeys: the ways in, and the waits for an event. Written at publishing.
 create table journey_triggers (
   property_id uuid not null,
   id uuid not null default uuid_v7(),
   journey_id uuid not null,
   version int not null,
   node text not null,
-  kind text not null check (kind in ('event', 'segment_enter', 'segment_exit', 'inbound_sms', 'game_play')),
+  kind text not null
+    check (kind in ('event', 'segment_enter', 'segment_exit', 'inbound_sms', 'game_play', 'wait')),
   -- The event's name, or the id of the segment or game. An inbound text has none.
   name text,
   -- A jsonpath predicate over the event's properties, a text, or a play's outcome.

@@ -148,6 +148,7 @@ create table game_plays (
 create unique index game_plays_nonce on game_plays (property_id, game_id, player_id, nonce);
 create unique index game_plays_code on game_plays (property_id, code_hash) where code_hash is not null;
 create index game_plays_player on game_plays (property_id, player_id, claimed_at) where outcome = 'win';
+create index game_plays_campaign on game_plays (property_id, campaign_id, player_id) where redeemed_at is not null;
 create index game_plays_prize on game_plays (property_id, prize_id, played_at) where prize_id is not null;
 create index game_plays_open on game_plays (property_id, game_id, expires_at)
   where status in ('revealed', 'claimed', 'needs_tax_form') and expires_at is not null;

@@ -190,7 +190,7 @@ test("a long job stays with its worker while that is alive", async () => {
     await promise;
   });
   await fixture.put(send);
-  const [worker] = await Promise.all([start([send], { leaseMs: 200 }), start([send], { leaseMs: 200 })]);
+  const [worker] = await Promise.all([start([send], { leaseMs: 800 }), start([send], { leaseMs: 800 })]);
   const lease = async () => {
     const [row] = await fixture.db.asSystem(
       (sql) =>
