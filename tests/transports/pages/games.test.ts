@@ -89,13 +89,22 @@ describe("a game's page", () => {
   test("grants the free ticket of a day once", async () => {
     const game = await place.game(SURE, { cost: { type: "ticket" }, own_free_entry: true });
     expect(await textOf(`${games}/${game}`)).toContain("No play left for now");
-    const free = `${games}/${game}/free`;
+    const free = await linkOf(player, { to: "free_entry", gameId: game });
     expect(await textOf(free)).toContain("One ticket a day is free");
     expect(await (await post(free)).text()).toContain("Your free ticket of today is here");
     expect(await (await post(free)).text()).toContain("The next one comes tomorrow");
     expect(await textOf(`${games}/${game}`)).toContain("Plays left: 1");
     const other = await place.game(SURE);
     expect(await (await post(`${games}/${other}/free`)).text()).not.toContain("Your free ticket");
+    for (const wrong of [
+      { to: "free_entry", gameId: other },
+      { to: "free_entry" },
+      { to: "inbox", gameId: game },
+      { to: "game", gameId: randomUUID() },
+    ]) {
+      await expect(linkOf(player, wrong)).rejects.toThrow(/gameId|game/);
+    }
+    expect(await textOf(await linkOf(player, { gameId: other }))).toContain("Play</button>");
   });
 
   test("speaks the player's language", async () => {
