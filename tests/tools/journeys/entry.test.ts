@@ -210,16 +210,19 @@ describe("a time", () => {
   test.each([
     ["skip", "02:30", ["2027-03-13T07:30:00Z", "2027-03-14T07:00:00Z", "2027-03-15T06:30:00Z"]],
     ["repeat", "01:30", ["2027-11-06T05:30:00Z", "2027-11-07T05:30:00Z", "2027-11-08T06:30:00Z"]],
-  ])("of an hour that the property's clocks %s comes once that day", async (_, time, [before, day, after]) => {
-    await player("ana", { birth_date: `1990-${day!.slice(5, 10)}` });
-    const journey = await clock.published(behind({ on: "date_field", field: "birth_date", time }));
-    await clock.enterAt(before!);
-    expect(await clock.nextEntries()).toEqual([day]);
-    expect(await players(journey)).toEqual([]);
-    await clock.enterAt(day!);
-    expect(await clock.nextEntries()).toEqual([after]);
-    expect(await players(journey)).toEqual(["ana"]);
-  });
+  ])(
+    "of an hour that the property's clocks %s comes once that day",
+    async (_, time, [before, day, after]) => {
+      await player("ana", { birth_date: `1990-${day!.slice(5, 10)}` });
+      const journey = await clock.published(behind({ on: "date_field", field: "birth_date", time }));
+      await clock.enterAt(before!);
+      expect(await clock.nextEntries()).toEqual([day]);
+      expect(await players(journey)).toEqual([]);
+      await clock.enterAt(day!);
+      expect(await clock.nextEntries()).toEqual([after]);
+      expect(await players(journey)).toEqual(["ana"]);
+    },
+  );
 
   test("of a birthday in a leap year is the leap day itself; an offset moves it over the turn of a year", async () => {
     await player("leap", { birth_date: "1988-02-29" });
