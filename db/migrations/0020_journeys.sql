@@ -72,7 +72,7 @@ create table journey_nodes (
   foreign key (property_id, campaign_id) references campaigns
 );
 
--- What other records open in active journeys: the ways in, and the waits for an event. Written at publishing.
+-- The ways into active journeys and the waits in them that other records open, such as an event. Written at publishing.
 create table journey_triggers (
   property_id uuid not null,
   id uuid not null default uuid_v7(),

@@ -148,7 +148,7 @@ interface Waiting {
 
 let busy = false;
 let waiting: Waiting[] = [];
-/** What a property used for a part of late, and the end of its rest. */
+/** The processor time that a property used for a part of late, and the end of its rest. */
 const shares = new Map<string, { used: number; restsUntil: number }>();
 
 async function turn(property: string): Promise<void> {

@@ -202,7 +202,7 @@ function farther(random: Random, index: number, size: number): string {
   return pick(random, [...behind, "end", "won"]);
 }
 
-/** What ends a journey for a player, wherever they are: a goal, conditions, or neither. */
+/** A goal and conditions that end a journey for a player at any node; either may be missing. */
 export interface RandomLimits {
   goal: Record<string, unknown> | null;
   exit_conditions: { conditions: object[] } | null;

@@ -7,7 +7,7 @@ import { playerPage } from "#transports/pages/frame/player-page.ts";
 import type { PageVisit } from "#transports/pages/player/player-link.ts";
 import type { Word } from "#transports/pages/words/en.ts";
 
-/** What a play came to, in words, and where the wheel stops: a position among the prizes, or nowhere. */
+/** The outcome of a play in words, and the place where the wheel stops: a position among the prizes, or none. */
 export interface PlayOutcome {
   won: boolean;
   title: string;
