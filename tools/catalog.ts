@@ -51,8 +51,7 @@ import customFields from "./custom-fields/custom-fields.table.ts";
 import explainEligibility from "./eligibility/explain-eligibility.ts";
 import createPlayerEvent from "./events/create-player-event.ts";
 import playerEvents from "./events/player-events.table.ts";
-import showGamePlay from "./game-pages/show-game-play.ts";
-import showGames from "./game-pages/show-games.ts";
+import { gamePages } from "./game-pages/domain.ts";
 import { games } from "./games/domain.ts";
 import createImportJob from "./imports/create-import-job.ts";
 import createUploadLink from "./imports/create-upload-link.ts";
@@ -97,6 +96,7 @@ import getProperty from "./properties/get-property.ts";
 import listProperties from "./properties/list-properties.ts";
 import updateProperty from "./properties/update-property.ts";
 import { providers } from "./providers/domain.ts";
+import { push } from "./push/domain.ts";
 import refreshSegment from "./segments/refresh-segment.job.ts";
 import segmentMembers from "./segments/segment-members.table.ts";
 import segmentPreview from "./segments/segment-preview.ts";
@@ -207,7 +207,7 @@ export const CATALOG = catalog([
   },
   journeys,
   games,
-  { name: "game_pages", title: "Games' pages", tools: [showGamePlay, showGames] },
+  gamePages,
   providers,
   {
     name: "inbox",
@@ -229,6 +229,7 @@ export const CATALOG = catalog([
     tools: [listSmsKeywordsInForce, readSmsText, receiveSms, resolveSmsReview],
     jobs: [sendSmsReply],
   },
+  push,
   { name: "mailbox", title: "Mailbox", tables: [mailboxMessages], tools: [listPlatformMessages] },
   {
     name: "imports",

@@ -14,12 +14,15 @@ import type {
   Notice,
   OpenProvider,
   Provider,
+  PushKeys,
   Reach,
   SendingChannel,
   SendOptions,
   SendOutcome,
   StoreMessages,
 } from "./provider/channel.ts";
+import pushMailbox from "./push/mailbox.ts";
+import webpush from "./push/webpush.ts";
 import smsMailbox from "./sms/mailbox.ts";
 import twilio from "./sms/twilio.ts";
 
@@ -27,6 +30,7 @@ import twilio from "./sms/twilio.ts";
 export const PROVIDERS = {
   email: { mailbox, resend, sendgrid, ses, smtp },
   sms: { mailbox: smsMailbox, twilio },
+  push: { mailbox: pushMailbox, webpush },
   inbox: { mailbox: inboxMailbox },
 };
 
@@ -38,6 +42,7 @@ export interface ChosenProvider {
   /** The operator's own settings, which may name a private address. */
   trusted: boolean;
   callbackUrl?: string;
+  pushKeys?: PushKeys;
 }
 
 /** A provider with its settings applied, ready for a delivery. */
@@ -54,7 +59,7 @@ export interface Channels {
   /** Equal names and settings share one pool of connections. Throws `invalid`, naming each wrong setting. */
   open<C extends SendingChannel>(
     channel: C,
-    chosen: Pick<ChosenProvider, "name" | "settings" | "trusted" | "callbackUrl">,
+    chosen: Omit<ChosenProvider, "id">,
     store: StoreMessages,
   ): Sender<C>;
   close(): Promise<void>;
@@ -64,9 +69,13 @@ export interface Channels {
 export function openChannels({ allowPrivate }: Reach): Channels {
   const shared = new Map<string, OpenProvider<never>>();
   return {
-    open(channel, { name, settings, trusted, callbackUrl }, store) {
+    open(channel, { name, settings, trusted, callbackUrl, pushKeys }, store) {
       const { provider, parsed } = read(channel, name, settings);
-      const reach = { allowPrivate: trusted || allowPrivate, ...(callbackUrl && { callbackUrl }) };
+      const reach = {
+        allowPrivate: trusted || allowPrivate,
+        ...(callbackUrl && { callbackUrl }),
+        ...(pushKeys && { pushKeys }),
+      };
       const key = JSON.stringify([channel, name, parsed, reach]);
       const opened = (shared.get(key) ?? provider.open(parsed, reach)) as ReturnType<typeof provider.open>;
       shared.set(key, opened as OpenProvider<never>);

@@ -1,13 +1,12 @@
 import { Agent, type Dispatcher } from "undici";
 import { traceparent } from "#runtime/telemetry/activity.ts";
-import { webhookCalls } from "#runtime/telemetry/metrics.ts";
 import type { Resolve } from "./dns-lookup.ts";
 import { AddressRefused, guardedLookup, type OutgoingOptions, readReceiver } from "./public-address.ts";
 
 export interface OutgoingRequest {
   url: string;
   headers: Record<string, string>;
-  body: string;
+  body: string | Uint8Array;
   /** Milliseconds for everything together: name, connection, headers and body. 15,000 when absent. */
   timeoutMs?: number;
   signal?: AbortSignal;
@@ -59,16 +58,8 @@ async function post(
   const receiver = readReceiver(request.url, options);
   if (!(receiver instanceof URL)) throw new AddressRefused(receiver);
   using clock = startClock(request.timeoutMs ?? TIMEOUT_MS, request.signal);
-  const ended = webhookCalls.startTimer();
-  try {
-    // undici checks the signal only once a request has its connection; the race covers the wait for it.
-    const answer = await Promise.race([exchange(agent, receiver, request, clock.signal), clock.over]);
-    ended({ outcome: `${Math.floor(answer.status / 100)}xx` });
-    return answer;
-  } catch (error) {
-    ended({ outcome: "failed" });
-    throw error;
-  }
+  // undici checks the signal only once a request has its connection; the race covers the wait for it.
+  return await Promise.race([exchange(agent, receiver, request, clock.signal), clock.over]);
 }
 
 async function exchange(

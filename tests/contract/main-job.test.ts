@@ -5,7 +5,7 @@ import { StreamableHTTPClientTransport as OldTransport } from "@modelcontextprot
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { CATALOG } from "#tools/catalog.ts";
 import { asProcess, wordsOf } from "../support/command-line.ts";
-import { mailServer, webhookReceiver } from "../support/receivers.ts";
+import { mailServer, webhookReceiver } from "../support/servers/receivers.ts";
 import { startService, type TestService } from "../support/service.ts";
 
 const CONSENT = {

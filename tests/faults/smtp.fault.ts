@@ -1,4 +1,4 @@
-import { mailServer } from "../support/receivers.ts";
+import { mailServer } from "../support/servers/receivers.ts";
 import { cutCampaign, statsOf, statsProblems } from "./campaign.fault.ts";
 import { type Fault, type Outcome, problemsOf, repeats, seconds } from "./support/fault.ts";
 import { openInstallation } from "./support/installation.ts";

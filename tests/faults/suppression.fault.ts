@@ -1,4 +1,4 @@
-import { mailServer } from "../support/receivers.ts";
+import { mailServer } from "../support/servers/receivers.ts";
 import { send as ask, must } from "./support/calls.ts";
 import { type Fault, fromBothEnds, type Outcome, problemsOf, repeats, until } from "./support/fault.ts";
 import { openInstallation } from "./support/installation.ts";

@@ -1,4 +1,4 @@
-import { mailServer, webhookReceiver } from "../support/receivers.ts";
+import { mailServer, webhookReceiver } from "../support/servers/receivers.ts";
 import { statsOf, statsProblems } from "./campaign.fault.ts";
 import { must } from "./support/calls.ts";
 import { type Fault, type Outcome, problemsOf, repeats, until } from "./support/fault.ts";

@@ -1,5 +1,5 @@
 import { createHmac } from "node:crypto";
-import { type Received, webhookReceiver } from "../support/receivers.ts";
+import { type Received, webhookReceiver } from "../support/servers/receivers.ts";
 import { must } from "./support/calls.ts";
 import { type Fault, type Outcome, problemsOf, repeats, seconds, until } from "./support/fault.ts";
 import { openInstallation } from "./support/installation.ts";

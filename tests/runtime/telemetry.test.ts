@@ -4,7 +4,7 @@ import { expect, onTestFinished, test } from "vitest";
 import { callApi } from "#runtime/channels/provider/vendor-api.ts";
 import { outgoing } from "#runtime/network/outgoing.ts";
 import { activityOf, traceparent, withActivity } from "#runtime/telemetry/activity.ts";
-import { webhookReceiver } from "../support/receivers.ts";
+import { webhookReceiver } from "../support/servers/receivers.ts";
 
 const TRACE = "4bf92f3577b34da6a3ce929d0e0e4736";
 const GIVEN = `00-${TRACE}-00f067aa0ba902b7-01`;

@@ -1,7 +1,7 @@
 import postgres from "postgres";
 import { expect, vi } from "vitest";
-import { mailServer } from "./receivers.ts";
 import { scenarioIn } from "./scenario.ts";
+import { mailServer } from "./servers/receivers.ts";
 import { startService, type Tenant } from "./service.ts";
 
 /** A call about a player, and performance.now() of its answer. */

@@ -14,7 +14,7 @@ import { audienceSql, hasAudience } from "./planning/audience.ts";
 import { Preflight, preflight } from "./preflight/preflight.ts";
 import { checkReadiness } from "./preflight/readiness.ts";
 
-const SCHEDULED_CHANNELS = ["email", "sms", "loyaltyvip", "inbox"];
+const SCHEDULED_CHANNELS = ["email", "sms", "push", "loyaltyvip", "inbox"];
 
 export default tool({
   name: "schedule_campaign",
@@ -52,7 +52,7 @@ export default tool({
     if (!SCHEDULED_CHANNELS.includes(campaign.channel)) {
       throw invalid(
         "channel",
-        `is ${campaign.channel}; email, sms and loyaltyvip campaigns can be scheduled`,
+        `is ${campaign.channel}; email, sms, push and loyaltyvip campaigns can be scheduled`,
       );
     }
     await checkFuture(context, scheduled_at);

@@ -1,10 +1,15 @@
 import { randomUUIDv7 } from "node:crypto";
 import { z } from "zod";
 import { tool } from "#runtime/operation/operation.ts";
-import { maskAddress } from "#tools/people/address.ts";
 import { contentHash } from "./approval/state.ts";
 import { findCampaign } from "./campaign/campaign.ts";
-import { assertAllowed, recipientOf, testContent, testedVariant } from "./delivery/test-send.ts";
+import {
+  assertAllowed,
+  recipientOf,
+  shownAddress,
+  testContent,
+  testedVariant,
+} from "./delivery/test-send.ts";
 import { lockPause, refusePaused } from "./pause/property-pause.ts";
 import { notReady } from "./preflight/readiness.ts";
 import sendTest from "./send-test.job.ts";
@@ -20,7 +25,11 @@ export default tool({
   input: {
     campaignId: z.uuid().describe("From list_campaigns"),
     propertyId: z.uuid(),
-    to: z.string().max(320).optional().describe("An email address, or a phone number for sms"),
+    to: z
+      .string()
+      .max(320)
+      .optional()
+      .describe("An email address, or a phone number for sms; push goes by playerId"),
     playerId: z
       .uuid()
       .optional()
@@ -49,7 +58,7 @@ export default tool({
     const variant = testedVariant(compiled, variantId);
     const recipient = await recipientOf(context, channel, { to, playerId });
     await assertAllowed(context, channel, recipient);
-    const masked = maskAddress(recipient.address);
+    const masked = shownAddress(channel, recipient);
     const content = await contentHash(context, campaign);
     context.ask?.({
       state: JSON.stringify([campaignId, content, masked, variant]),
@@ -65,7 +74,8 @@ export default tool({
       values (${property.id}, ${id}, ${campaignId}, ${recipient.staff ? null : recipient.playerId}, ${channel},
         'pending', ${recipient.hash}, ${masked}, ${variant},
         sha256(convert_to(${`test|${id}`}, 'UTF8')))`;
-    enqueue(sendTest, { sendId: id, to: recipient.address, playerId: recipient.playerId, content });
+    const addressed = channel === "push" ? {} : { to: recipient.address };
+    enqueue(sendTest, { sendId: id, ...addressed, playerId: recipient.playerId, content });
     audit({ entity: "campaign_sends", entityId: id });
     return { success: true as const, send_id: id, to: masked };
   },

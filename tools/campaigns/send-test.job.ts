@@ -10,6 +10,7 @@ import { chooseProviders } from "#tools/providers/choose.ts";
 import { reserve } from "#tools/providers/limits.ts";
 import type { VendorChannel } from "#tools/providers/provider.ts";
 import { openRoutes, type Routes, verdictOn } from "#tools/providers/routes.ts";
+import { noteDevices } from "#tools/push-subscriptions/subscription.ts";
 import { contentHash } from "./approval/state.ts";
 import { findCampaign } from "./campaign/campaign.ts";
 import { renderMessages } from "./content/render-messages.ts";
@@ -21,7 +22,8 @@ import { notReady } from "./preflight/readiness.ts";
 type Input = z.output<typeof Input>;
 const Input = z.object({
   sendId: z.uuid(),
-  to: z.string(),
+  /** Absent for a player's browsers. */
+  to: z.string().optional(),
   playerId: z.uuid().nullable(),
   content: z.string(),
 });
@@ -38,9 +40,10 @@ export default job({
     const { routes, message, startBy } = claimed;
     const route = routes.current();
     const [answered] = await route.sender.send([message], { signal: job.signal, startBy });
-    await untilRecorded(job, (context) =>
-      recordOutcomes(context, job.jobId, { outcomes: [final(answered!)], messages: [message] }),
-    );
+    await untilRecorded(job, async (context) => {
+      await noteDevices(context, [answered!]);
+      await recordOutcomes(context, job.jobId, { outcomes: [final(answered!)], messages: [message] });
+    });
     routes.note(route, verdictOn([answered!]), [answered!]);
     await routes.noted();
   },
@@ -88,7 +91,7 @@ async function claim(
   const { granted } = await reserve(context, candidate, 1);
   if (granted === 0) return end(context, sendId, { status: "failed", error_code: "provider_limit" });
   const linkOf = (id: string) => unsubscribeLinks(context.config)(property.id, id);
-  const values = await valuesFor(context, sendId, recipient);
+  const values = await valuesFor(context, channel, sendId, recipient);
   const variant_id = testedVariant(content, row.variant_id);
   const testRecipient = { ...values, ...(variant_id !== null && { variant_id }) };
   const { messages, unrendered } = await renderMessages(

@@ -80,6 +80,7 @@ async function askToSend(context: Context, campaign: Campaign, checked?: Preflig
 const OPERATIONS: Record<SendingChannel, string> = {
   email: "send_campaign",
   inbox: "send_campaign",
+  push: "send_campaign",
   sms: "send_sms_campaign",
 };
 

@@ -1,5 +1,6 @@
 import { cast, type Fragment, join, raw, sql } from "#db/sql.ts";
 import type { Property } from "#runtime/operation/property.ts";
+import { hasSubscription } from "#tools/push-subscriptions/subscription.ts";
 import type { Channel } from "./channels.ts";
 
 /** The channels of messages. The branded inbox needs no consent; all other rules apply to it. */
@@ -60,7 +61,7 @@ export function gateRules(
     - make_interval(years => ${property.min_age}::int))::date)`;
   const status = (value: string) => field("status", sql`p.status = ${raw(`'${value}'`)}`);
   const onPhone = channel === "sms" || channel === "voice";
-  const unreachable = UNREACHABLE[channel];
+  const unreachable = channel === "push" ? noBrowser(property) : UNREACHABLE[channel];
   return {
     banned: status("banned"),
     consent_expired: field("consents", expired),
@@ -156,14 +157,20 @@ export function strangerReasons(options: GateOptions, hash: Fragment): Fragment 
   });
 }
 
-/** The field of the address, and the condition that makes it unusable. Only subscriptions know a push address. */
-const UNREACHABLE: Partial<Record<GatedChannel, [field: string, condition: Fragment]>> = {
+/** The field of the address, and the condition that makes it unusable. */
+type Unreachable = [field: string, condition: Fragment];
+
+const UNREACHABLE: Partial<Record<GatedChannel, Unreachable>> = {
   email: ["email", sql`p.email is null or p.email_status = 'undeliverable'`],
   sms: ["phone", sql`p.phone is null`],
   voice: ["phone", sql`p.phone is null`],
-  // Nobody can subscribe yet.
-  push: ["id", sql`true`],
 };
+
+/** The addresses of web push are the player's browsers. */
+const noBrowser = ({ id }: Pick<Property, "id">): Unreachable => [
+  "push_subscriptions",
+  sql`not ${hasSubscription(cast(id, "uuid"))}`,
+];
 
 /** The column by which players share the channel's address, and the column by which one of them bars it for all. */
 export const SHARED: Partial<Record<GatedChannel, { hash: string; bars: string }>> = {

@@ -56,9 +56,17 @@ interface MailRow {
 
 function toRow(kept: KeptMail): MailRow {
   const { channel, message } = kept;
-  const row = { id: message.id, channel, recipient: message.to, text: message.text ?? null };
-  if (channel === "sms")
-    return { ...row, sender: message.from ?? null, subject: null, html: null, headers: "{}" };
+  const row = { id: message.id, channel, recipient: message.to, text: message.text ?? null, html: null };
+  if (channel === "sms") return { ...row, sender: message.from ?? null, subject: null, headers: "{}" };
+  if (channel === "push") {
+    const { title, url, topic, ttl } = message;
+    return {
+      ...row,
+      sender: null,
+      subject: title,
+      headers: JSON.stringify({ url, topic, ttl: String(ttl) }),
+    };
+  }
   const { from, subject, html, headers, replyTo } = kept.message;
   return {
     ...row,

@@ -93,6 +93,9 @@ interface AddressColumns {
   masked: Fragment;
 }
 
+/** A message to the player themselves, however they are reached. */
+const BY_PLAYER = { address: sql`p.id::text`, hash: sql`sha256(uuid_send(p.id))`, masked: sql`null` };
+
 /** A player's address on each channel, in SQL. */
 export const ADDRESS_COLUMNS: Record<SendingChannel, AddressColumns> = {
   email: {
@@ -107,5 +110,6 @@ export const ADDRESS_COLUMNS: Record<SendingChannel, AddressColumns> = {
     hash: sql`p.phone_hash`,
     masked: sql`left(address, 2) || '•••••' || right(address, 4)`,
   },
-  inbox: { address: sql`p.id::text`, hash: sql`sha256(uuid_send(p.id))`, masked: sql`null` },
+  push: BY_PLAYER,
+  inbox: BY_PLAYER,
 };

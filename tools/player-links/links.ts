@@ -8,6 +8,7 @@ import { readTimedToken, timedToken } from "#runtime/secrets/timed-links.ts";
 export const PLAYER_PAGES = {
   inbox: { path: "/inbox", forBarred: false },
   game: { path: "/games", forBarred: false },
+  push: { path: "/push", forBarred: false },
   // The law wants a way to stop messages, also for a player who has excluded themselves.
   preferences: { path: "/preferences", forBarred: true },
 } as const;

@@ -1,10 +1,9 @@
 import { z } from "zod";
 import { Fault } from "#runtime/faults.ts";
-import type { Context, Tenant } from "#runtime/operation/context.ts";
+import type { Context } from "#runtime/operation/context.ts";
 import { tool } from "#runtime/operation/operation.ts";
 import { CHANNELS, type Channel } from "#tools/compliance/channels.ts";
-import { liftWishes } from "#tools/consent/consent-record.ts";
-import { record } from "#tools/consent/ledger.ts";
+import { asPlayer, grantAsPlayer } from "#tools/consent/player-grant.ts";
 import { revoke } from "#tools/consent/revoke.ts";
 import {
   CONSENT_TEXTS,
@@ -19,12 +18,6 @@ import { unsubscribe } from "./unsubscribe.ts";
 
 const channels = z.array(z.enum(CHANNELS)).max(CHANNELS.length).default([]);
 const SOURCE = "preference_page";
-/**
- * Grants a day by the links of one player: otherwise the holder of a message could fill the ledger. Refusals have no
- * limit.
- */
-const MOST_GRANTS = 10;
-const DAY = 86_400;
 
 /** The page of a message's link calls it; the link's token names the property and the send. */
 export default tool({
@@ -65,11 +58,6 @@ export default tool({
   },
 });
 
-/** The link's holder is anonymous; the ledger records them as the player. */
-function asPlayer(context: Context): Context {
-  return { ...context, call: { ...context.call, actor: { type: "anonymous", id: null } } };
-}
-
 async function turnOff(
   context: Context,
   holder: Holder,
@@ -95,42 +83,11 @@ async function turnOn(context: Context, recipient: RecipientPreferences, channel
   if (!preference?.can_turn_on || recipient.player_id === null || text === undefined) {
     throw new Fault("conflict", { message: `This link cannot turn ${channel} on.` });
   }
-  await refuseManyGrants(context, recipient.player_id, channel);
-  const [row] = await record(context, {
-    playerIds: [recipient.player_id],
-    channels: [channel],
-    action: "granted",
-    level: "express",
+  await grantAsPlayer(context, {
+    playerId: recipient.player_id,
+    channel,
     source: SOURCE,
-    method: SOURCE,
     text,
     version: CONSENT_VERSION,
   });
-  const { id, player_id, action, consent_source, consent_version, occurred_at } = row!;
-  await liftWishes(context, player_id, channel, occurred_at);
-  context.emit("consent.granted", {
-    id,
-    player_id,
-    channel,
-    action,
-    consent_source,
-    consent_version,
-    occurred_at,
-  });
-}
-
-async function refuseManyGrants(
-  { sql, property }: Tenant,
-  playerId: string,
-  channel: Channel,
-): Promise<void> {
-  const [grants] = await sql<{ count: number; reset: number; wait: number }[]>`
-    select count(*)::int, ceil(extract(epoch from min(occurred_at)) + ${DAY})::double precision as reset,
-      ceil(extract(epoch from min(occurred_at) - now()) + ${DAY})::int as wait
-    from consent_records
-    where property_id = ${property.id} and player_id = ${playerId} and channel = ${channel} and action = 'granted'
-      and consent_source = ${SOURCE} and occurred_at > now() - make_interval(secs => ${DAY})`;
-  const { count, reset, wait } = grants!;
-  if (count < MOST_GRANTS) return;
-  throw new Fault("rate_limited", { retryAfter: Math.max(1, wait), window: { limit: MOST_GRANTS, reset } });
 }

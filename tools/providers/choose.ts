@@ -4,6 +4,7 @@ import type { Config } from "#runtime/config.ts";
 import type { FaultDetail } from "#runtime/faults.ts";
 import { storedNames } from "#runtime/operation/columns.ts";
 import type { Context, Tenant } from "#runtime/operation/context.ts";
+import { pushKeys } from "#tools/push-subscriptions/keys.ts";
 import { columns, type ProviderRecord } from "./columns.ts";
 import { openCredentials } from "./provider.ts";
 
@@ -66,12 +67,14 @@ export async function chooseProviders(
 ): Promise<Candidate[]> {
   const { providers, problems } = await ownProviders(context, channel, named);
   if (providers.length === 0) return problems.length > 0 ? [] : [configuredProvider(context.config, channel)];
+  const keys = channel === "push" ? await pushKeys(context) : null;
   return providers.map((one) => ({
     id: one.id,
     name: one.kind,
     settings: openCredentials(context.config, context.property.id, one),
     trusted: false,
     ...callbackOf(context.config, one),
+    ...(keys && { pushKeys: keys }),
     fromAddress: one.from_address,
     limits:
       one.rate_per_second === null && one.daily_limit === null

@@ -38,7 +38,7 @@ export const columns = {
       .record(z.string().max(100), z.unknown())
       .default({})
       .describe(
-        "Never shown. ses: region, access_key_id, secret_access_key, configuration_set, topic_arn; sendgrid: api_key, webhook_public_key; resend: api_key, webhook_secret; smtp: url; twilio: account_sid, auth_token, messaging_service_sid; mailbox: none",
+        "Never shown. ses: region, access_key_id, secret_access_key, configuration_set, topic_arn; sendgrid: api_key, webhook_public_key; resend: api_key, webhook_secret; smtp: url; twilio: account_sid, auth_token, messaging_service_sid; webpush: subject, a mailto: or https contact; mailbox: none",
       ),
   ),
   rate_per_second: writable(

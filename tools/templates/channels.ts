@@ -4,7 +4,7 @@ import { invalid } from "#runtime/faults.ts";
 export const MESSAGE_CHANNELS = ["email", "sms", "voice", "push", "inbox", "loyaltyvip"] as const;
 
 /** Those that nothing can be sent by yet. */
-const NOT_YET: ReadonlySet<string> = new Set(["voice", "push"]);
+const NOT_YET: ReadonlySet<string> = new Set(["voice"]);
 
 /** Refuses a channel that nothing can be sent by. */
 export function checkSendable(channel: string | undefined): void {

@@ -34,7 +34,7 @@ export async function trackMail(
     return (html) => marked.replace(html, plain, "");
   }
   const links = trackedLinks(config, property.id);
-  const ids = await registerLinks(context, campaign, marked);
+  const ids = await registerLinks(context, campaign, marked.links);
   return (html, sendId) => {
     const link = (number: number, value: string): string => {
       const id = ids[number]!;
@@ -47,11 +47,29 @@ export async function trackMail(
   };
 }
 
+/** Makes the one link of a campaign's messages, whose source is `source`: tracked, or with the campaign's parameters. */
+export async function trackedLink(
+  context: Tenant & Pick<Context, "config">,
+  campaign: Campaign,
+  source: string,
+): Promise<(sendId: string, url: string) => string> {
+  const { property, config } = context;
+  const own = (url: string) => withUtm(url, campaign.utm);
+  if (property.tracking === "off") return (_, url) => own(url);
+  const isTemplate = /{[{%]/.test(source);
+  const [id] = await registerLinks(context, campaign, [{ url: source, isTemplate }]);
+  const links = trackedLinks(config, property.id);
+  return (sendId, url) => {
+    if (!isTemplate) return links.click(sendId, id!);
+    return own(url).length > LONGEST ? own(url) : links.click(sendId, id!, own(url));
+  };
+}
+
 /** The ids of the campaign's links, in the order of their numbers. */
 async function registerLinks(
   { sql, property }: Tenant,
   campaign: Campaign,
-  { links }: MarkedHtml,
+  links: MarkedHtml["links"],
 ): Promise<string[]> {
   const rows = links.map((link) => {
     const url = link.isTemplate ? link.url : withUtm(link.url, campaign.utm);

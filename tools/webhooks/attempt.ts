@@ -4,6 +4,7 @@ import type { Outgoing, OutgoingAnswer } from "#runtime/network/outgoing.ts";
 import { readRetryAfter } from "#runtime/network/retry-after.ts";
 import type { RowOf } from "#runtime/operation/table.ts";
 import { signWebhook } from "#runtime/secrets/signature.ts";
+import { webhookCalls } from "#runtime/telemetry/metrics.ts";
 import { eventBody, eventId, type StoredEvent } from "./event-body.ts";
 import type { Attempt } from "./webhook-deliveries.table.ts";
 import type endpoints from "./webhook-endpoints.table.ts";
@@ -48,14 +49,17 @@ const SNIPPET = 300;
 /** Posts a delivery once, with a new signature. A receiver's failure is an outcome, never an exception. */
 export async function attempt(post: Post, receiver: Receiver, delivery: Delivery): Promise<Outcome> {
   const sentAt = post.now();
+  const ended = webhookCalls.startTimer();
   try {
     const answer = await post.outgoing.post({
       url: receiver.url,
       timeoutMs: TIMEOUT_MS,
       ...signed(post, receiver, delivery, sentAt),
     });
+    ended({ outcome: `${Math.floor(answer.status / 100)}xx` });
     return judge(delivery, sentAt, answer);
   } catch (error) {
+    ended({ outcome: "failed" });
     const { message, hangs } = explain(error);
     const durationMs = Math.round(post.now() - sentAt);
     return outcome(delivery, sentAt, { status: null, durationMs, snippet: null, error: message, hangs });

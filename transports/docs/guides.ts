@@ -20,6 +20,7 @@ const NAMES = [
   "journeys",
   "inbox",
   "games",
+  "web-push",
   "providers",
   "tracking",
   "agents",

@@ -2,6 +2,12 @@ import { exampleId } from "./record-ids.ts";
 
 const player = exampleId("players");
 
+const BROWSER = {
+  endpoint: "https://push.example.com/browsers/7f3a",
+  p256dh: "BNcRdreALRFXTkOOUHK1EtK2wtaz5Ry4YfYCA_0QTpQtUbVlUls0VJXg7A8u-Ts1XbjhazAkj7I99e8QcYP7DkM",
+  auth: "tBHItJI5svbpez7KI4CCXg",
+};
+
 /** Inputs about players, their consent and what protects them. */
 export const PLAYER_EXAMPLES = {
   list_players: { filters: { "tier.in": "(Gold,Platinum)", "adt.gte": "100" }, order: "adt.desc", limit: 5 },
@@ -90,5 +96,9 @@ export const PLAYER_EXAMPLES = {
     ids: [exampleId("inbox_messages")],
     mark: "seen",
   },
+  create_push_subscription: { player_id: player, ...BROWSER, user_agent: "Firefox 153" },
+  show_push: { playerId: exampleId("inbox readers") },
+  subscribe_push: { playerId: exampleId("inbox readers"), ...BROWSER },
+  unsubscribe_push: { playerId: exampleId("inbox readers") },
   set_property_theme: { name: "River Casino", light: { brand: "#0b4f8a" }, dark: { brand: "#7cc0ff" } },
 };

@@ -10,6 +10,7 @@ import { mountPreferences } from "./message/preferences.ts";
 import { mountTracking } from "./message/tracking.ts";
 import { mountUnsubscribe } from "./message/unsubscribe.ts";
 import type { Mounting } from "./player/visit.ts";
+import { mountPush } from "./push/push.ts";
 import { mountApiReference } from "./service/api-reference.ts";
 import { mountGuides } from "./service/guides.ts";
 import { mountPasswordReset } from "./service/password-reset.ts";
@@ -28,6 +29,7 @@ export function mountPages(
   mountTracking(mounting, opens);
   mountInbox(mounting, badges);
   mountGames(mounting);
+  mountPush(mounting);
   mountShares(mounting);
   mountPasswordReset(mounting);
   mountGuides(app);

@@ -56,10 +56,38 @@ export async function fillInboxes(propertyId: string, run: Run): Promise<void> {
   }
 }
 
+/** A point of P-256 and a secret, as every browser makes its own. No push service stands behind the address. */
+const BROWSER = {
+  p256dh: "BNcRdreALRFXTkOOUHK1EtK2wtaz5Ry4YfYCA_0QTpQtUbVlUls0VJXg7A8u-Ts1XbjhazAkj7I99e8QcYP7DkM",
+  auth: "tBHItJI5svbpez7KI4CCXg",
+};
+
+/** Some browsers, and a notification to them that is not sent yet. */
+export async function subscribeBrowsers({ db }: Service, propertyId: string, run: Run): Promise<void> {
+  const players = await db.asProperty(
+    propertyId,
+    (sql) => sql<{ id: string }[]>`
+      select distinct player_id as id from inbox_messages
+      where property_id = ${propertyId} order by player_id limit 8`,
+  );
+  for (const [index, { id }] of players.entries()) {
+    const endpoint = `https://push.demo-casino.example/browsers/${index + 1}`;
+    await run("subscribe_push", { playerId: id, endpoint, ...BROWSER, agreed: true });
+  }
+  await run("create_campaign", {
+    name: "Push: tonight at the Terrace",
+    channel: "push",
+    subject: "A table by the window is free",
+    body_text: '{{ first_name | default: "Good evening" }}, the Terrace keeps it for you until 8 pm.',
+    audience: "all",
+  });
+}
+
 /** The links to the pages of one player. */
 export interface PlayerUrls {
   inbox: string;
   games: string;
+  push: string;
 }
 
 /** The links of the first player who has messages; null where nobody has any. */
@@ -77,5 +105,5 @@ export async function playerUrls({ db }: Service, propertyId: string, run: Run):
     const { url } = await run("create_player_link", { playerId: player.id, to, ttl: THIRTY_DAYS });
     return String(url);
   };
-  return { inbox: await linkTo("inbox"), games: await linkTo("game") };
+  return { inbox: await linkTo("inbox"), games: await linkTo("game"), push: await linkTo("push") };
 }

@@ -3,7 +3,7 @@ import { invoke } from "#runtime/funnel/invoke.ts";
 import type { Service } from "#runtime/funnel/service.ts";
 import type { Catalog } from "#runtime/operation/catalog.ts";
 import type { Call } from "#runtime/operation/context.ts";
-import { fillInboxes, type PlayerUrls, playerUrls, type Run } from "./demo-inbox.ts";
+import { fillInboxes, type PlayerUrls, playerUrls, type Run, subscribeBrowsers } from "./demo-inbox.ts";
 import { demoPlayers } from "./demo-players.ts";
 
 const SLUG = "demo";
@@ -114,6 +114,7 @@ async function createDemo(service: Service, catalog: Catalog, idle: () => Promis
   await createJourney(service, property.id, inProperty);
   await createGames(service, property.id, inProperty);
   await fillInboxes(property.id, inProperty);
+  await subscribeBrowsers(service, property.id, inProperty);
   await idle();
   const password = randomBytes(12).toString("base64url");
   const admin = (await run("create_user", {

@@ -63,6 +63,7 @@ function sayDemo(baseUrl: string, demo: Demo): void {
   if (demo.playerUrls) {
     say(`  Inbox      ${demo.playerUrls.inbox}   (a player's, for 30 days)`);
     say(`  Games      ${demo.playerUrls.games}   (the same player's)`);
+    say(`  Push       ${demo.playerUrls.push}   (the same player's)`);
   }
   say("");
   say("  Try it:");

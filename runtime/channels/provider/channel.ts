@@ -37,10 +37,39 @@ export interface InboxMessage {
   parts?: object;
 }
 
+/** A browser that a player has subscribed, as RFC 8291 names its parts. */
+export interface PushDevice {
+  /** The subscription's id (a uuid). */
+  id: string;
+  endpoint: string;
+  /** Base64url. */
+  p256dh: string;
+  /** Base64url. */
+  auth: string;
+}
+
+/** A notification for all browsers of a player. */
+export interface PushMessage {
+  /** The send's id (a uuid). */
+  id: string;
+  /** The player's id. */
+  to: string;
+  title: string;
+  text: string;
+  /** A click opens it. */
+  url: string;
+  /** A browser shows only the newest notification of a topic. At most 32 characters of base64url. */
+  topic: string;
+  /** Seconds that a push service keeps it for a browser that is off. */
+  ttl: number;
+  devices: readonly PushDevice[];
+}
+
 /** The channels of messages, and the message type of each. */
 export interface Messages {
   email: EmailMessage;
   sms: SmsMessage;
+  push: PushMessage;
   inbox: InboxMessage;
 }
 
@@ -53,16 +82,29 @@ interface Trouble {
   message: string;
 }
 
+/** The answer for one browser: it took the notification, or will take none any more. */
+export interface DeviceResult {
+  id: string;
+  is: "reached" | "gone" | "bad_keys";
+}
+
+/** The answers for the browsers of one recipient; absent on other channels. */
+interface OfDevices {
+  devices?: readonly DeviceResult[];
+}
+
 /**
  * The outcome of one message. `failed`: refused for good. `retry`: certainly not sent, may be tried again. `unknown`:
  * the vendor may have taken it. `fatal`: the vendor refuses the sender, so every message fails until the settings are
  * repaired. `busy`: the vendor takes no message at the moment. `optedOut`: the vendor keeps the recipient's STOP.
  */
-export type SendOutcome =
-  | { id: string; status: "sent"; providerMessageId: string }
-  | (Trouble & { status: "failed"; optedOut?: true })
-  | (Trouble & { status: "retry"; retryAfter?: number; fatal?: true; busy?: true })
-  | (Trouble & { status: "unknown" });
+export type SendOutcome = OfDevices &
+  (
+    | { id: string; status: "sent"; providerMessageId: string }
+    | (Trouble & { status: "failed"; optedOut?: true })
+    | (Trouble & { status: "retry"; retryAfter?: number; fatal?: true; busy?: true })
+    | (Trouble & { status: "unknown" })
+  );
 
 export interface SendOptions {
   /** When aborted, unstarted messages come back as `retry`, and started ones with their known outcome. */
@@ -148,9 +190,17 @@ export interface Callbacks<Settings> {
   answer?: { contentType: string; body: string };
 }
 
+/** A property's VAPID keys, base64url. */
+export interface PushKeys {
+  publicKey: string;
+  privateKey: string;
+}
+
 /** A provider's network reach: the operator's settings reach any address, a property's only the public internet. */
 export interface Reach {
   allowPrivate: boolean;
+  /** The property's keys, for web push. */
+  pushKeys?: PushKeys;
   /** The address for callbacks, for vendors that take it with each message. */
   callbackUrl?: string;
 }

@@ -24,7 +24,7 @@ type Unsent = Exclude<SendOutcome, { status: "sent" }>;
 const TIMEOUT_MS = 15_000;
 const MOST_RETRY_AFTER = 86_400;
 // The connection was never made, so nothing of the request was sent.
-const NOT_CONNECTED = new Set([
+export const NOT_CONNECTED = new Set([
   "ECONNREFUSED",
   "ENOTFOUND",
   "EAI_AGAIN",

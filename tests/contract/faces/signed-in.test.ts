@@ -139,6 +139,6 @@ test("what a person does who has signed in, every face says and does the same, o
   }
   expect(told).toEqual([]);
   expect(PERSONAL.length).toBeGreaterThan(20);
-  // Sending is open here, no job has failed for good, and the play is another player's.
-  expect(refused.sort()).toEqual(["release_sending", "retry_job", "show_game_play"]);
+  // Sending is open here, no job has failed for good, and the play is another player's. The player is barred from web push.
+  expect(refused.sort()).toEqual(["release_sending", "retry_job", "show_game_play", "subscribe_push"]);
 });

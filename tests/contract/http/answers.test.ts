@@ -25,7 +25,7 @@ describe("what is wrong is said in plain words", () => {
     ["/api/players", { country: "ZZ" }, "country: must be an ISO 3166 code, such as US"],
     ["/api/players", { language: "klingon!!" }, "language: must be a language tag (BCP 47), such as en-US"],
     ["/api/campaigns", { name: "V", channel: "voice" }, "channel: voice messages cannot be sent yet"],
-    ["/api/templates", { name: "V", channel: "push" }, "channel: push messages cannot be sent yet"],
+    ["/api/templates", { name: "V", channel: "voice" }, "channel: voice messages cannot be sent yet"],
     ["/api/webhook_endpoints", { url: "https://x.example", events: ["player.merged"] }, "cannot occur yet"],
     [
       "/api/webhook_endpoints",

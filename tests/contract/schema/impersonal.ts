@@ -26,6 +26,7 @@ export const IMPERSONAL: Readonly<Record<string, string>> = {
   memberships: "Staff",
   migrations: "File names",
   password_resets: "Staff",
+  push_keys: "The property's own keys",
   platform_messages: "Mail to staff, kept for a day",
   installation: "Which database this is, and whether it may send",
   prize_codes: "Codes that a vendor made, sealed; a play has its own copy",

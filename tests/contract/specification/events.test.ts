@@ -1,7 +1,7 @@
 import { createHmac } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { EVENT_NAMES } from "#runtime/operation/events.ts";
-import { type Received, webhookReceiver } from "../../support/receivers.ts";
+import { type Received, webhookReceiver } from "../../support/servers/receivers.ts";
 import { startService, type TestService } from "../../support/service.ts";
 import { consenting } from "./fields.ts";
 

@@ -9,7 +9,7 @@ import { afterEach, describe, expect, test } from "vitest";
 import { openNames, type Resolve } from "#runtime/network/dns-lookup.ts";
 import { outgoing } from "#runtime/network/outgoing.ts";
 import { AddressRefused, type OutgoingOptions } from "#runtime/network/public-address.ts";
-import { dnsServer } from "../../support/dns-server.ts";
+import { dnsServer } from "../../support/servers/dns-server.ts";
 
 const PLAIN: OutgoingOptions = { allowPrivate: false, allowHttp: true };
 const LOCAL: OutgoingOptions = { allowPrivate: true, allowHttp: true };

@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { identifier } from "#db/sql.ts";
 import { expectFrame, refused } from "../../support/answers.ts";
-import { mailServer } from "../../support/receivers.ts";
+import { mailServer } from "../../support/servers/receivers.ts";
 import { startService, type TestService } from "../../support/service.ts";
 
 let service: TestService;

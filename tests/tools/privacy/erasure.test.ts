@@ -3,8 +3,8 @@ import { unzipSync } from "fflate";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { type Fragment, sql } from "#db/sql.ts";
 import { addressHash } from "#tools/people/address.ts";
-import { webhookReceiver } from "../../support/receivers.ts";
 import { scenarioIn } from "../../support/scenario.ts";
+import { webhookReceiver } from "../../support/servers/receivers.ts";
 import { startService, type TestService } from "../../support/service.ts";
 
 let service: TestService;

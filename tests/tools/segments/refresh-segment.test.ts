@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { webhookReceiver } from "../../support/receivers.ts";
+import { webhookReceiver } from "../../support/servers/receivers.ts";
 import { startService, type TestService } from "../../support/service.ts";
 
 let service: TestService;

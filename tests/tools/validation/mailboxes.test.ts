@@ -1,7 +1,7 @@
 import { HttpResponse, http, passthrough } from "msw";
 import { setupServer } from "msw/node";
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
-import { dnsServer } from "../../support/dns-server.ts";
+import { dnsServer } from "../../support/servers/dns-server.ts";
 import { startService, type TestService } from "../../support/service.ts";
 
 const URL_OF_VENDOR = "https://validation.example/v4/address/validate";

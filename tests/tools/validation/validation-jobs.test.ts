@@ -4,8 +4,8 @@ import postgres from "postgres";
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import { addressHash } from "#tools/people/address.ts";
 import listValidationResults from "#tools/validation/list-validation-results.ts";
-import { dnsServer } from "../../support/dns-server.ts";
 import { overMcp } from "../../support/operation-calls.ts";
+import { dnsServer } from "../../support/servers/dns-server.ts";
 import { startService, type Tenant, type TestService } from "../../support/service.ts";
 
 let dns: Awaited<ReturnType<typeof dnsServer>>;

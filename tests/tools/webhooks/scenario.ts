@@ -11,7 +11,7 @@ import type { JobContext } from "#runtime/operation/job.ts";
 import { CATALOG } from "#tools/catalog.ts";
 import deliverWebhooks from "#tools/webhooks/deliver-webhooks.job.ts";
 import type { TestDatabase } from "../../support/database.ts";
-import { type Received, type Reply, webhookReceiver } from "../../support/receivers.ts";
+import { type Received, type Reply, webhookReceiver } from "../../support/servers/receivers.ts";
 import { startService } from "../../support/service.ts";
 
 export type Webhooks = Awaited<ReturnType<typeof openWebhooks>>;

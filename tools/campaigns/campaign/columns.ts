@@ -156,7 +156,7 @@ export const columns = {
       .pipe(InboxParts)
       .nullable()
       .optional()
-      .describe("In the branded inbox alone. See docs://guides/inbox"),
+      .describe("Of inbox and push; see docs://guides/inbox"),
   ),
   goal: setting(Goal.nullable().optional().describe("Recipients who reach it are counted as converted"), {
     checks: ["test"],

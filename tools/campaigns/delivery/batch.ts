@@ -8,6 +8,7 @@ import { storeMessages } from "#tools/mailbox/store-messages.ts";
 import { type Allowance, release } from "#tools/providers/limits.ts";
 import { rehearse } from "#tools/providers/rehearsal.ts";
 import { handedBack, NOT_TRIED, type Route, verdictOn } from "#tools/providers/routes.ts";
+import { noteDevices } from "#tools/push-subscriptions/subscription.ts";
 import type { Claim } from "./claim.ts";
 import type { Delivery } from "./delivery.ts";
 import { giveBackClaim } from "./pace.ts";
@@ -80,6 +81,7 @@ function recorder<C extends SendingChannel>(
     const failed = await untilRecorded(job, async (context) => {
       await storeMessages(context, kept);
       rehearse(context, providerId, kept);
+      await noteDevices(context, outcomes);
       const recorded = await recordOutcomes(context, job.jobId, { outcomes, messages, repeatable });
       return failedInRow(context, campaignId, recorded);
     });

@@ -1,4 +1,4 @@
-import { cte, type Fragment, join, raw, sql } from "#db/sql.ts";
+import { cast, cte, type Fragment, join, raw, sql } from "#db/sql.ts";
 import type { SendingChannel } from "#runtime/channels/provider/channel.ts";
 import type { Context } from "#runtime/operation/context.ts";
 import type { Campaign } from "#tools/campaigns/campaign/campaign.ts";
@@ -9,8 +9,9 @@ import { type CapOptions, capsApply, capsCtes } from "#tools/compliance/frequenc
 import { gateReasons } from "#tools/compliance/gate.ts";
 import { clockAt, hoursApply, hoursCtes, nextOpening } from "#tools/compliance/hours.ts";
 import { ADDRESS_COLUMNS } from "#tools/people/address.ts";
+import { devicesOf } from "#tools/push-subscriptions/subscription.ts";
 import { PLAYER_FIELDS } from "#tools/templates/rendering/player-fields.ts";
-import { dueSends, isExpired, lockWithPlayers } from "./due-sends.ts";
+import { dueSends, expiryOf, isExpired, lockWithPlayers } from "./due-sends.ts";
 import { noteClaim, roomToClaim } from "./pace.ts";
 import type { ProviderIdentity } from "./repeats.ts";
 import { emitSendEvents, withIds } from "./send-events.ts";
@@ -109,7 +110,13 @@ async function claimUpTo(context: Context, jobId: string, request: ClaimRequest)
     cte("decided", decidedSends(request), "materialized"),
     cte("claimed", claimedSends(context, jobId, request)),
   ]);
-  const names = ["send_id", "address", ...(campaign.ab_test ? ["variant_id"] : []), ...PLAYER_FIELDS];
+  const names = [
+    "send_id",
+    "address",
+    ...extraColumns(request),
+    ...(campaign.ab_test ? ["variant_id"] : []),
+    ...PLAYER_FIELDS,
+  ];
   const shown = raw(names.map((name) => `d."${name}"`).join(", "));
   const [first, ...recipients] = await context.sql<(Recipient & { summary: Summary | null })[]>`
     with ${parts}
@@ -158,12 +165,18 @@ function pickedSends(context: Context, request: ClaimRequest, locked: string[] |
         order by s.id limit ${limit} for update of s skip locked`;
 }
 
+/** Further columns of a recipient that a channel's messages need. */
+function extraColumns({ channel }: ClaimRequest): string[] {
+  return channel === "push" ? ["devices", "latest"] : [];
+}
+
 /** The picked sends with their players as they are now, and all reasons against a message to them. */
 function judgedSends({ property }: Context, { campaign, channel, at }: ClaimRequest): Fragment {
   const { address, hash } = ADDRESS_COLUMNS[channel];
   const fields = raw(PLAYER_FIELDS.map((field) => `p."${field}"`).join(", "));
+  const devices = channel === "push" ? sql`${devicesOf(cast(property.id, "uuid"))} as devices,` : sql``;
   return sql`
-    select s.id as send_id, s.repeats, ${campaign.ab_test ? sql`s.variant_id,` : sql``} ${address} as address, ${fields},
+    select s.id as send_id, s.repeats, s.created_at, ${devices} ${campaign.ab_test ? sql`s.variant_id,` : sql``} ${address} as address, ${fields},
       p.id as player, p.zones, p.region, case
         when ${isExpired(campaign, {
           started: sql`(select started from live)`,
@@ -211,10 +224,20 @@ function waitingCtes(caps: CapOptions, rules: WaitingRules): Fragment {
 }
 
 /** The judged sends with their next status, its reasons, and the time of a deferred one. */
-function decidedSends({ at }: ClaimRequest): Fragment {
+function decidedSends({ campaign, channel, rules, at }: ClaimRequest): Fragment {
   const now = clockAt(at);
+  const closing = rules.hours
+    ? sql`(select upper(o) from hours h, unnest(h.open) o
+        where h.zones = j.zones and h.region = j.region and o @> ${now})`
+    : sql`null`;
+  const expiry = expiryOf(campaign, {
+    started: sql`(select started from live)`,
+    hours: sql`(select expires_after_hours from live)`,
+    created: sql`j.created_at`,
+  });
+  const latest = channel === "push" ? sql`to_json(least(${closing}, ${expiry})) #>> '{}' as latest,` : sql``;
   return sql`
-  select j.*, case when j.verdict = '{needs_review}' then 'deferred'
+  select j.*, ${latest} case when j.verdict = '{needs_review}' then 'deferred'
       when j.verdict <> '{}' or w.skips then case when j.repeats then 'unknown' else 'skipped' end
       when w.send_id is not null then 'deferred' else 'sending' end as next,
     coalesce(w.reasons, j.verdict) as reasons,

@@ -1,8 +1,9 @@
-import { type Fragment, sql } from "#db/sql.ts";
+import { type Fragment, raw, sql } from "#db/sql.ts";
 import { NIL_UUID } from "#db/types.ts";
 import type { SendingChannel } from "#runtime/channels/provider/channel.ts";
 import type { Tenant } from "#runtime/operation/context.ts";
 import type { Campaign } from "#tools/campaigns/campaign/campaign.ts";
+import { SHARED } from "#tools/compliance/gate.ts";
 import { clockAt } from "#tools/compliance/hours.ts";
 import { ADDRESS_COLUMNS } from "#tools/people/address.ts";
 import { openOnly } from "./open.ts";
@@ -39,16 +40,24 @@ export function dueSends({ property }: Tenant, request: DueRequest): Fragment {
       ${hasVariant}`;
 }
 
-/**
- * Whether a send `s` has expired at a time: so many hours after the campaign's start, or after the end of its test. A
- * journey's campaign has no end, so its sends expire by their own age.
- */
+/** Whether a send `s` has expired at a time. */
 export function isExpired(
-  { journey_id }: Pick<Campaign, "journey_id">,
-  { started, hours, now }: Record<"started" | "hours" | "now", Fragment>,
+  campaign: Pick<Campaign, "journey_id">,
+  { now, ...times }: Record<"started" | "hours" | "now", Fragment>,
 ): Fragment {
-  const since = journey_id ? sql`greatest(${started}, s.created_at)` : started;
-  return sql`coalesce(${since} <= ${now} - make_interval(hours => ${hours}), false)`;
+  return sql`coalesce(${expiryOf(campaign, { ...times, created: sql`s.created_at` })} <= ${now}, false)`;
+}
+
+/**
+ * The time when a send expires: so many hours after the campaign's start, or after the end of its test. A journey's
+ * campaign has no end, so its sends expire by their own age.
+ */
+export function expiryOf(
+  { journey_id }: Pick<Campaign, "journey_id">,
+  { started, hours, created }: Record<"started" | "hours" | "created", Fragment>,
+): Fragment {
+  const since = journey_id ? sql`greatest(${started}, ${created})` : started;
+  return sql`(${since} + make_interval(hours => ${hours}))`;
 }
 
 /**
@@ -56,17 +65,21 @@ export function isExpired(
  * campaign can count and claim for these players. Leaves locked sends and players to a later claim, and never waits.
  */
 export async function lockWithPlayers(context: Tenant, request: DueRequest): Promise<string[]> {
-  const { sql, property } = context;
+  const { sql: db, property } = context;
   const { hash } = ADDRESS_COLUMNS[request.channel];
-  const rows = await sql<{ id: string }[]>`
+  const sharers = SHARED[request.channel]
+    ? sql`union
+      select k.id, p.id from picked k
+        join players p on p.property_id = ${property.id} and ${hash} = k.address_hash`
+    : raw("");
+  const rows = await db<{ id: string }[]>`
     with picked as materialized (
       select s.id, s.player_id, s.address_hash ${dueSends(context, request)}
       order by s.id limit ${request.limit}
       for update of s skip locked
     ), holders as materialized (
       select id as send_id, player_id as id from picked where player_id is not null
-      union
-      select k.id, p.id from picked k join players p on p.property_id = ${property.id} and ${hash} = k.address_hash
+      ${sharers}
     ), locked as materialized (
       select p.id from players p
       where p.property_id = ${property.id} and p.id in (select id from holders)

@@ -1,12 +1,19 @@
-import { raw } from "#db/sql.ts";
+import { sql as fragment, raw } from "#db/sql.ts";
 import { Fault, type FaultDetail, invalid, one } from "#runtime/faults.ts";
 import type { Context, Tenant } from "#runtime/operation/context.ts";
 import { type Campaign, sendingChannel } from "#tools/campaigns/campaign/campaign.ts";
 import type { Content, Recipient } from "#tools/campaigns/content/content.ts";
 import { compileContent } from "#tools/campaigns/preflight/readiness.ts";
 import { verdictsOn } from "#tools/compliance/verdicts.ts";
-import { ADDRESS_COLUMNS, addressHash, normalizeEmail, normalizePhone } from "#tools/people/address.ts";
+import {
+  ADDRESS_COLUMNS,
+  addressHash,
+  maskAddress,
+  normalizeEmail,
+  normalizePhone,
+} from "#tools/people/address.ts";
 import type { VendorChannel } from "#tools/providers/provider.ts";
+import { devicesOf } from "#tools/push-subscriptions/subscription.ts";
 import { completePlayer, PLAYER_FIELDS } from "#tools/templates/rendering/player-fields.ts";
 
 /** The recipient of a test. `staff`: a user of the property; a player then only fills the message with values. */
@@ -24,7 +31,8 @@ type TestContent =
 /** The campaign's message as it is now, or its problems. A test needs no audience. */
 export async function testContent(context: Context, campaign: Campaign): Promise<TestContent> {
   const channel = sendingChannel(campaign);
-  if (channel === "inbox") throw invalid("channel", `is ${campaign.channel}; tests go by email and sms`);
+  if (channel === "inbox")
+    throw invalid("channel", `is ${campaign.channel}; tests go by email, sms and push`);
   const everyone: Campaign = { ...campaign, audience: "all", segment_id: null, conditions: null };
   return { channel, ...(await compileContent<VendorChannel>(channel, context, everyone)) };
 }
@@ -35,6 +43,11 @@ export function testedVariant({ variants = [] }: Content, requested?: string | n
   throw invalid("variantId", `the campaign has ${variants.length > 0 ? variants.join(", ") : "no variants"}`);
 }
 
+/** The address of a test as answers show it. A player's browsers have none. */
+export function shownAddress(channel: VendorChannel, { address }: TestRecipient): string {
+  return channel === "push" ? address : maskAddress(address);
+}
+
 /** The recipient of a test. Throws `invalid` for an address of neither a user nor the player. */
 export async function recipientOf(
   context: Context,
@@ -43,6 +56,7 @@ export async function recipientOf(
 ): Promise<TestRecipient> {
   if (to === undefined && playerId === null) throw invalid("to", "give to, playerId, or both");
   if (to === undefined) return playerRecipient(context, channel, playerId!);
+  if (channel === "push") throw invalid("to", "push goes to a player's browsers; give playerId");
   const { sql, property } = context;
   const address = channel === "email" ? normalizeEmail(to) : normalizePhone(to, property.default_country);
   if (address === null)
@@ -110,10 +124,14 @@ export async function assertAllowed(
 /** The values for the message: the player's, or samples. */
 export async function valuesFor(
   { sql, property }: Tenant,
+  channel: VendorChannel,
   sendId: string,
   { address, playerId }: TestRecipient,
 ): Promise<Recipient> {
-  const fields = raw(PLAYER_FIELDS.map((field) => `p."${field}"`).join(", "));
+  const named = raw(PLAYER_FIELDS.map((field) => `p."${field}"`).join(", "));
+  const devices =
+    channel === "push" ? fragment`, ${devicesOf(fragment`${property.id}::uuid`)} as devices` : fragment``;
+  const fields = fragment`${named}${devices}`;
   const players =
     playerId === null
       ? [completePlayer([])]

@@ -14,6 +14,7 @@ import {
 } from "#tools/campaigns/content/content.ts";
 import { emailContent } from "#tools/campaigns/content/email.ts";
 import { inboxContent } from "#tools/campaigns/content/inbox.ts";
+import { pushContent } from "#tools/campaigns/content/push.ts";
 import { smsContent } from "#tools/campaigns/content/sms.ts";
 import { compileVariants, variantField } from "#tools/campaigns/content/variants.ts";
 import { audienceSql, hasAudience } from "#tools/campaigns/planning/audience.ts";
@@ -90,6 +91,7 @@ export type Compiled<C extends SendingChannel = SendingChannel> =
 const CONTENTS: { [C in SendingChannel]: Compile<C> } = {
   email: emailContent,
   sms: smsContent,
+  push: pushContent,
   inbox: inboxContent,
 };
 

@@ -46,6 +46,7 @@ export const STANDING_TRACES: readonly Trace[] = [
     erasure: "delete",
   },
   { table: "inbox_messages", rows: byPlayer, exported: "inbox_messages", erasure: "delete" },
+  { table: "push_subscriptions", rows: byPlayer, exported: "push_subscriptions", erasure: "delete" },
   { table: "player_events", rows: byPlayer, exported: "player_events", erasure: "delete" },
   { table: "social_shares", rows: byPlayer, exported: "social_shares", erasure: "delete" },
   {

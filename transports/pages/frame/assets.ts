@@ -23,6 +23,10 @@ interface Asset {
 /** `<player-inbox>`. It is one file, so its texts are put in front of it. */
 const ELEMENT = "player-inbox.js";
 
+/** The service worker of web push. A worker works below its own address alone, and keeps it for good. */
+const WORKER = "push-worker.js";
+export const WORKER_PATH = "/push/worker.js";
+
 const ELEMENT_WORDS: readonly Word[] = [
   ...(["inbox", "inbox_empty", "back", "pin", "unpin", "archive", "pinned", "unread", "code"] as const),
   ...(["expires", "expired", "open_offer", "more", "newer"] as const),
@@ -31,7 +35,7 @@ const ELEMENT_WORDS: readonly Word[] = [
 /** Our own style sheets and modules, by the names of their files. */
 const FILES = [
   ...(["page.css", "guide.css", "inbox.css", "message.css", "games.css", "play.css"] as const),
-  ...(["inbox.js", ELEMENT, "game.js", "proof.js", "icon.svg"] as const),
+  ...(["inbox.js", ELEMENT, "game.js", "proof.js", "push.js", WORKER, "icon.svg"] as const),
 ] as const;
 export type AssetName = (typeof FILES)[number];
 const ASSETS: ReadonlyMap<AssetName, Asset> = new Map(FILES.map((name) => [name, load(name)]));
@@ -48,6 +52,7 @@ export function mountAssets(app: Http): void {
   }
   const element = ASSETS.get(ELEMENT)!;
   app.get(`/${ELEMENT}`, (c) => send(element, "public, max-age=3600", c.req.header("accept-encoding")));
+  app.get(WORKER_PATH, (c) => send(ASSETS.get(WORKER)!, "no-cache", c.req.header("accept-encoding")));
 }
 
 function load(name: AssetName): Asset {

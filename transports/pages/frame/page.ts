@@ -9,10 +9,12 @@ export type Html = ReturnType<typeof html>;
  * No style or picture but our own, no script where the page has none, and no text becomes code. The pages load nothing
  * from elsewhere.
  */
-function policyOf(hasScripts: boolean): string {
+function policyOf({ scripts = [], workers = false, manifest }: Page): string {
   return [
     "default-src 'none'",
-    ...(hasScripts ? ["script-src 'self'", "connect-src 'self'"] : []),
+    ...(scripts.length > 0 ? ["script-src 'self'", "connect-src 'self'"] : []),
+    ...(workers ? ["worker-src 'self'"] : []),
+    ...(manifest === undefined ? [] : ["manifest-src 'self'"]),
     "style-src 'self'",
     "img-src 'self'",
     "form-action 'self'",
@@ -30,6 +32,10 @@ export interface Page {
   /** Further style sheets and modules of ours. */
   styles?: readonly AssetName[];
   scripts?: readonly AssetName[];
+  /** Its scripts start a service worker of ours. */
+  workers?: boolean;
+  /** The address of the page's manifest, for the Home Screen. */
+  manifest?: string;
   /** The words of the card that a network shows for a shared link (Open Graph). */
   card?: { title: string; text: string; site: string };
   body: Html;
@@ -42,12 +48,12 @@ export async function respond(page: Page): Promise<Response> {
   const { title, language = "en", theme = DEFAULT_STYLE, styles = [], scripts = [] } = page;
   const links = [theme, ...["page.css" as const, ...styles].map(assetPath)];
   const text = await html`<!doctype html>
-<html lang="${language}"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width,initial-scale=1"><meta name="robots" content="noindex"><title>${title}</title>${page.card ? cardOf(page.card) : ""}${links.map((href) => html`<link rel="stylesheet" href="${href}">`)}<link rel="icon" href="${assetPath("icon.svg")}" type="image/svg+xml">${scripts.map((name) => html`<script type="module" src="${assetPath(name)}"></script>`)}</head><body>${page.body}</body></html>`;
+<html lang="${language}"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width,initial-scale=1"><meta name="robots" content="noindex"><title>${title}</title>${page.card ? cardOf(page.card) : ""}${links.map((href) => html`<link rel="stylesheet" href="${href}">`)}<link rel="icon" href="${assetPath("icon.svg")}" type="image/svg+xml">${page.manifest === undefined ? "" : html`<link rel="manifest" href="${page.manifest}">`}${scripts.map((name) => html`<script type="module" src="${assetPath(name)}"></script>`)}</head><body>${page.body}</body></html>`;
   return new Response(String(text), {
     status: page.status ?? 200,
     headers: {
       "content-type": "text/html; charset=utf-8",
-      "content-security-policy": policyOf(scripts.length > 0),
+      "content-security-policy": policyOf(page),
       "referrer-policy": "no-referrer",
       "x-content-type-options": "nosniff",
       "cache-control": "no-store",

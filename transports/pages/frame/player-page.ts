@@ -12,7 +12,7 @@ export interface House {
   speech: Speech;
 }
 
-interface Content extends Pick<Page, "styles" | "scripts" | "status" | "headers" | "card"> {
+interface Content extends Omit<Page, "title" | "language" | "theme" | "body"> {
   heading: string;
   content: Html;
   /** A card for one decision, or a list as wide as the screen of a phone. */

@@ -62,6 +62,22 @@ export const de: Words = {
   open_offer: "Öffnen",
   message_gone: "Diese Nachricht ist nicht hier",
   message_gone_help: "Vielleicht ist sie abgelaufen. Alle Nachrichten sind in Ihrem Postfach.",
+  push: "Benachrichtigungen",
+  push_question: "Soll {name} Angebote und Neuigkeiten an diesen Browser senden?",
+  push_start: "Benachrichtigungen einschalten",
+  push_stop: "Alle Benachrichtigungen beenden",
+  push_working: "Einen Moment bitte. Ihr Browser fragt Sie jetzt.",
+  push_on: "Benachrichtigungen sind in diesem Browser eingeschaltet.",
+  push_stopped: "Beendet. Sie erhalten keine Benachrichtigungen mehr.",
+  push_denied:
+    "Dieser Browser blockiert unsere Benachrichtigungen. Erlauben Sie sie in seinen Einstellungen für diese Seite und öffnen Sie die Seite erneut.",
+  push_install:
+    "Auf einem iPhone oder iPad legen Sie diese Seite zuerst auf den Home-Bildschirm: Teilen, dann Zum Home-Bildschirm. Öffnen Sie sie dort.",
+  push_unsupported:
+    "Dieser Browser kann keine Benachrichtigungen zeigen. Öffnen Sie den Link in einem anderen.",
+  push_failed: "Das hat nicht geklappt. Bitte versuchen Sie es in einer Minute erneut.",
+  push_noscript: "Zum Einschalten braucht Ihr Browser JavaScript.",
+  push_barred: "Benachrichtigungen lassen sich nicht einschalten. Der Clubschalter sagt Ihnen mehr.",
   games: "Spiele",
   all_games: "Alle Spiele",
   games_empty: "Zurzeit ist kein Spiel für Sie offen",

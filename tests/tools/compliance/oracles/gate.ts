@@ -76,7 +76,7 @@ export function reasonsFor(gateCase: GateCase, index: number, channel: Channel, 
   if (byPhone) {
     if (player.phone === null) reasons.add("invalid_address");
   }
-  // Nobody can subscribe yet.
+  // No player of the oracle has subscribed a browser.
   if (channel === "push") reasons.add("invalid_address");
   if (channel === "email" && (player.email === null || player.emailStatus === "undeliverable")) {
     reasons.add("invalid_address");

@@ -1,0 +1,286 @@
+import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
+import { playerToken } from "#tools/player-links/links.ts";
+import { newScenario, type Scenario } from "../../support/scenario.ts";
+import { type Browser, openPushService } from "../../support/servers/push-service.ts";
+import { startService, type TestService } from "../../support/service.ts";
+
+let service: TestService;
+let push: Awaited<ReturnType<typeof openPushService>>;
+let scenario: Scenario;
+beforeAll(async () => {
+  push = await openPushService();
+  service = await startService({ webhooksAllowPrivate: true });
+});
+afterAll(async () => {
+  await service?.stop();
+  await push?.close();
+});
+
+beforeEach(async () => {
+  scenario = await newScenario(service);
+  await openPush();
+});
+
+const openPush = () =>
+  scenario.call("create_message_provider", {
+    channel: "push",
+    kind: "webpush",
+    name: "Push",
+    credentials: { subject: "mailto:push@casino.com" },
+    allows_gaming: true,
+  });
+
+let count = 0;
+const newPlayer = async (more: object = {}): Promise<string> => {
+  count += 1;
+  return (await scenario.call("create_player", { player_id: `push-${count}`, first_name: "Ana", ...more }))
+    .id;
+};
+
+const pageOf = (playerId: string) => {
+  const until = Math.floor(Date.now() / 1000) + 3_600;
+  const token = playerToken(service.internals.config, "push", { propertyId: scenario.id, playerId, until });
+  return `${service.baseUrl}/push/${token}`;
+};
+
+/** As the page's script does it. */
+const post = async (playerId: string, { subscription }: Pick<Browser, "subscription">, agreed = true) => {
+  const answer = await fetch(pageOf(playerId), {
+    method: "POST",
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify({ ...subscription, agreed }),
+  });
+  return { status: answer.status, body: await answer.json() };
+};
+
+const subscribed = async (): Promise<{ id: string; browser: Browser }> => {
+  const id = await newPlayer();
+  const browser = push.browser();
+  expect(await post(id, browser)).toEqual({ status: 200, body: { ok: true } });
+  return { id, browser };
+};
+
+const send = async (fields: object = {}): Promise<string> => {
+  const id = await scenario.campaign({
+    channel: "push",
+    body_html: null,
+    body_text: "Come, {{ first_name }}",
+    ...fields,
+  });
+  await scenario.send(id);
+  await service.idle();
+  return id;
+};
+
+const browsers = (playerId: string) =>
+  scenario.query(
+    (sql) => sql<{ disabled_at: string | null; disabled_reason: string | null }[]>`
+      select disabled_at, disabled_reason from push_subscriptions
+      where property_id = ${scenario.id} and player_id = ${playerId}`,
+  );
+
+const shown = ({ pushed }: Browser) => pushed.map(({ payload }) => JSON.parse(payload).notification);
+
+test("who presses the button gets the next campaign, encrypted, and the ledger keeps the text", async () => {
+  const { id, browser } = await subscribed();
+  const campaign = await send();
+  expect(await scenario.sends(campaign)).toMatchObject([{ status: "sent" }]);
+  const [{ title, body, navigate }] = shown(browser);
+  expect({ title, body }).toEqual({ title: "Hello Ana", body: "Come, Ana" });
+  const [consent] = await scenario.query(
+    (sql) => sql`
+      select action, consent_level, consent_source, consent_text, actor_type from consent_records
+      where property_id = ${scenario.id} and player_id = ${id}`,
+  );
+  expect(consent).toMatchObject({ action: "granted", consent_level: "express", consent_source: "push_page" });
+  expect(consent!.consent_text).toMatch(/^Yes, .* may send me marketing notifications in this browser/);
+  // A click is counted, and leads to the player's own inbox.
+  const opened = await fetch(service.baseUrl + new URL(navigate).pathname, {
+    redirect: "manual",
+    headers: { "user-agent": "Mozilla/5.0 Chrome/140.0" },
+  });
+  expect(opened.status).toBe(302);
+  const inbox = new URL(opened.headers.get("location")!).pathname;
+  expect(inbox).toMatch(/^\/inbox\//);
+  expect((await fetch(service.baseUrl + inbox)).status).toBe(200);
+  expect(await scenario.stats(campaign)).toMatchObject({ clicks_unique: 1 });
+});
+
+test("all browsers of a player get it, as one message", async () => {
+  const { id, browser } = await subscribed();
+  const phone = push.browser();
+  await post(id, phone);
+  const campaign = await send();
+  expect([shown(browser), shown(phone)].map((one) => one.length)).toEqual([1, 1]);
+  expect(await scenario.sends(campaign)).toHaveLength(1);
+});
+
+test("who has no browser, no consent, or is barred gets nothing and is told apart", async () => {
+  const none = await newPlayer();
+  const refused = await subscribed();
+  await scenario.call("consent_revoke", { propertyId: scenario.id, playerId: refused.id, channel: "push" });
+  const excluded = await subscribed();
+  await scenario.call("create_self_exclusion", { player_id: excluded.id });
+  const erased = await subscribed();
+  await scenario.call("data_deletion", { propertyId: scenario.id, playerId: erased.id, reason: "asked" });
+  await service.idle();
+  const { id } = await subscribed();
+  const campaign = await send();
+  const reasons = await scenario.query(
+    (sql) => sql<{ player_id: string; skip_reasons: string[] }[]>`
+      select player_id, skip_reasons from campaign_sends where property_id = ${scenario.id} and campaign_id = ${campaign}`,
+  );
+  const of = (player: string) => reasons.find(({ player_id }) => player_id === player)?.skip_reasons;
+  expect(of(none)).toEqual(["invalid_address", "no_consent"]);
+  expect(of(refused.id)).toEqual(["no_consent", "suppressed"]);
+  expect(of(excluded.id)).toContain("self_excluded");
+  expect(of(id)).toEqual([]);
+  expect([refused, excluded, erased].flatMap(({ browser }) => browser.pushed)).toEqual([]);
+  // The page is closed to the excluded, and nothing of the erased is left.
+  expect((await fetch(pageOf(excluded.id))).status).toBe(404);
+  const left = await scenario.query(
+    (sql) =>
+      sql`select from push_subscriptions where property_id = ${scenario.id} and player_id = ${erased.id}`,
+  );
+  expect(left).toHaveLength(0);
+});
+
+test("a browser that is gone gets nothing any more, until it comes back", async () => {
+  const { id, browser } = await subscribed();
+  browser.answers.push({ status: 410 });
+  const first = await send();
+  expect(await scenario.sends(first)).toMatchObject([{ status: "failed", error_code: "subscription_gone" }]);
+  expect(await scenario.sends(await send())).toMatchObject([
+    { status: "skipped", skip_reasons: ["invalid_address"] },
+  ]);
+  // A visit with the same subscription renews it, and is no new consent.
+  await post(id, browser, false);
+  expect(await scenario.sends(await send())).toMatchObject([{ status: "sent" }]);
+  const consents = await scenario.query(
+    (sql) => sql`select from consent_records where property_id = ${scenario.id} and player_id = ${id}`,
+  );
+  expect(consents).toHaveLength(1);
+});
+
+test("stopping stops every browser at once, and a visit alone turns nothing on again", async () => {
+  const { id, browser } = await subscribed();
+  const answer = await fetch(`${pageOf(id)}/stop`, { method: "POST" });
+  expect(await answer.text()).toContain("You get no more notifications");
+  await post(id, browser, false);
+  expect(await scenario.sends(await send())).toMatchObject([
+    { status: "skipped", skip_reasons: ["invalid_address", "no_consent", "suppressed"] },
+  ]);
+  await post(id, browser);
+  expect(await scenario.sends(await send())).toMatchObject([{ status: "sent" }]);
+  expect(browser.pushed).toHaveLength(1);
+});
+
+test("a shared browser belongs to the player who subscribed last", async () => {
+  const { id, browser } = await subscribed();
+  const other = await newPlayer({ first_name: "Bo" });
+  await post(other, browser);
+  await send();
+  expect(shown(browser).map(({ body }) => body)).toEqual(["Come, Bo"]);
+  expect(await browsers(id)).toEqual([]);
+});
+
+test("the ten browsers of a player are the last ten", async () => {
+  const { id } = await subscribed();
+  for (let n = 0; n < 11; n += 1) await post(id, push.browser());
+  const rows = await browsers(id);
+  expect(rows.filter(({ disabled_at }) => disabled_at === null)).toHaveLength(10);
+  expect(rows.filter(({ disabled_reason }) => disabled_reason === "replaced")).toHaveLength(2);
+});
+
+test.each([
+  ["no keys", { p256dh: undefined }],
+  ["a point that is on no curve", { p256dh: Buffer.alloc(65, 4).toString("base64url") }],
+  ["a short secret", { auth: "AAAA" }],
+  ["no address", { endpoint: "browser" }],
+  ["an address with a password", { endpoint: "https://a:b@push.example.com/x" }],
+  ["a long address", { endpoint: `https://push.example.com/${"x".repeat(3_000)}` }],
+  ["numbers", { endpoint: 7, auth: 7, p256dh: 7 }],
+])("a subscription with %s is refused and stores nothing", async (_, flaw) => {
+  const id = await newPlayer();
+  const subscription = { ...push.browser().subscription, ...flaw } as Browser["subscription"];
+  expect((await post(id, { subscription })).status).toBe(400);
+  const stored = await scenario.query(
+    (sql) => sql`select from push_subscriptions where property_id = ${scenario.id} and player_id = ${id}`,
+  );
+  expect(stored).toHaveLength(0);
+});
+
+test("another page's link, another property's and nobody's open nothing", async () => {
+  const id = await newPlayer();
+  const until = Math.floor(Date.now() / 1000) + 3_600;
+  const inbox = playerToken(service.internals.config, "inbox", {
+    propertyId: scenario.id,
+    playerId: id,
+    until,
+  });
+  const foreign = playerToken(service.internals.config, "push", {
+    propertyId: service.tenant.id,
+    playerId: id,
+    until,
+  });
+  for (const token of [inbox, foreign, "a.b"]) {
+    expect((await fetch(`${service.baseUrl}/push/${token}`)).status, token).toBe(404);
+    expect((await fetch(`${service.baseUrl}/push/${token}/stop`, { method: "POST" })).status, token).toBe(
+      404,
+    );
+  }
+});
+
+test("the push service forgets a message when its time, its offer or the player's open hours end", async () => {
+  // A zone in which it is about noon: the day's hours end at 20:00.
+  const ahead = 12 - new Date().getUTCHours();
+  scenario = await newScenario(service, { timezone: `Etc/GMT${ahead > 0 ? "-" : "+"}${Math.abs(ahead)}` });
+  await openPush();
+  const { browser } = await subscribed();
+  const ttlOf = async (fields: object = {}) => {
+    await send(fields);
+    return Number(browser.pushed.at(-1)!.headers.ttl);
+  };
+  const about = (seconds: number) => [seconds - 60, seconds];
+  const within = (ttl: number, [least, most]: number[]) => {
+    expect(ttl).toBeGreaterThanOrEqual(least!);
+    expect(ttl).toBeLessThanOrEqual(most!);
+  };
+  within(await ttlOf(), about(72 * 3_600));
+  within(await ttlOf({ expires_after_hours: 2 }), about(2 * 3_600));
+  const offer = {
+    type: "Free play",
+    value: "$25",
+    expires_at: new Date(Date.now() + 1_800_000).toISOString(),
+  };
+  within(await ttlOf({ inbox: { offer } }), about(1_800));
+  await scenario.call("create_quiet_hours_rule", {
+    channel: ["push"],
+    open_local: "00:00",
+    close_local: "20:00",
+  });
+  const local = new Date(Date.now() + ahead * 3_600_000);
+  const left = (20 - local.getUTCHours()) * 3_600 - local.getUTCMinutes() * 60 - local.getUTCSeconds();
+  within(await ttlOf(), about(left));
+});
+
+test("a test message goes to the player's own browsers", async () => {
+  const { id, browser } = await subscribed();
+  const campaign = await scenario.campaign({
+    channel: "push",
+    body_html: null,
+    body_text: "Come, {{ first_name }}",
+  });
+  const about = { campaignId: campaign, propertyId: scenario.id };
+  await expect(scenario.call("send_test_message", { ...about, to: "a@example.com" })).rejects.toThrow(
+    /playerId/,
+  );
+  await scenario.call("send_test_message", { ...about, playerId: id });
+  await service.idle();
+  const sends = await scenario.query(
+    (sql) => sql`select status, skip_reasons, error_code from campaign_sends
+      where property_id = ${scenario.id} and test_of = ${campaign}`,
+  );
+  expect(sends).toMatchObject([{ status: "sent" }]);
+  expect(shown(browser)).toMatchObject([{ body: "Come, Ana" }]);
+});

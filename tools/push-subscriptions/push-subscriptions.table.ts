@@ -1,0 +1,52 @@
+import { z } from "zod";
+import { Fault, noSuch } from "#runtime/faults.ts";
+import { createOnly, readable, timestamp } from "#runtime/operation/columns.ts";
+import type { Context } from "#runtime/operation/context.ts";
+import { type Change, table, type Values } from "#runtime/operation/table.ts";
+import { checkedEndpoint, Subscription } from "./subscription.ts";
+
+const columns = {
+  player_id: createOnly(z.uuid().describe("From list_players"), { concise: true }),
+  endpoint: createOnly(Subscription.endpoint),
+  p256dh: createOnly(Subscription.p256dh),
+  auth: createOnly(Subscription.auth),
+  user_agent: createOnly(z.string().max(500).nullish().describe("The browser"), { concise: true }),
+  last_success_at: readable(timestamp().nullable().describe("A push service took a message for it last"), {
+    concise: true,
+  }),
+  disabled_at: readable(timestamp().nullable().describe("It gets nothing since"), { concise: true }),
+  disabled_reason: readable(
+    z
+      .enum(["gone", "bad_keys", "unsubscribed", "replaced"])
+      .nullable()
+      .describe("gone: its push service said so"),
+  ),
+};
+
+export default table({
+  name: "push_subscriptions",
+  noun: "push_subscription",
+  description:
+    "A browser that a player has subscribed to web push. Players subscribe on their own page; the casino's own app may add one here, made with the public key of show_push. It is no consent: record that with consent_record.",
+  verbs: ["list", "get", "create", "delete"],
+  columns,
+  beforeWrite,
+});
+
+async function beforeWrite(context: Context, { verb, input }: Change<typeof columns>): Promise<Values> {
+  if (verb !== "create") return input;
+  const { sql, property } = context;
+  const [player] = await sql`
+    select from players where property_id = ${property.id} and id = ${input.player_id} and deleted_at is null
+      and status <> 'erased' for key share`;
+  if (!player) throw noSuch("player", input.player_id);
+  const endpoint = checkedEndpoint(context, input.endpoint);
+  const [known] = await sql<{ id: string }[]>`
+    select id from push_subscriptions where property_id = ${property.id} and endpoint = ${endpoint} for update`;
+  if (known) {
+    throw new Fault("conflict", {
+      message: `This browser is subscribed already, as ${known.id}. Delete that subscription first.`,
+    });
+  }
+  return { ...input, endpoint };
+}

@@ -1,0 +1,85 @@
+// The subscription of this browser. Without a script nobody can subscribe: the browser gives the keys to scripts alone.
+const box = document.querySelector("#push");
+const { key, worker, scope, on } = box.dataset;
+const say = (name) => {
+  for (const part of box.querySelectorAll("[data-state]")) part.hidden = part.dataset.state !== name;
+};
+
+if (!("serviceWorker" in navigator && "PushManager" in window)) {
+  say(/iP(hone|ad|od)/.test(navigator.userAgent) ? "install" : "unsupported");
+} else if (Notification.permission === "denied") {
+  say("denied");
+} else {
+  box.querySelector("form[data-turn=on]").addEventListener("submit", (event) => {
+    event.preventDefault();
+    turnOn().catch(() => say("failed"));
+  });
+  const known = await current();
+  if (on !== undefined && known) {
+    await post(known, false);
+    say("on");
+  } else {
+    say("off");
+  }
+}
+
+async function turnOn() {
+  say("working");
+  const permission = await Notification.requestPermission();
+  if (permission !== "granted") return say(permission === "denied" ? "denied" : "off");
+  const registration = await navigator.serviceWorker.register(trusted(worker), { scope });
+  await active(registration);
+  const options = { userVisibleOnly: true, applicationServerKey: bytesOf(key) };
+  const before = await registration.pushManager.getSubscription();
+  if (before && !isFor(before, options.applicationServerKey)) await before.unsubscribe();
+  const { ok } = await post(await registration.pushManager.subscribe(options), true);
+  say(ok ? "on" : "failed");
+}
+
+/** The subscription that this browser has with the property's key. */
+async function current() {
+  const registration = await navigator.serviceWorker.getRegistration(scope);
+  const subscription = await registration?.pushManager.getSubscription();
+  return subscription && isFor(subscription, bytesOf(key)) ? subscription : null;
+}
+
+function post(subscription, agreed) {
+  const { endpoint, keys } = subscription.toJSON();
+  return fetch(location.pathname, {
+    method: "POST",
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify({ endpoint, ...keys, agreed }),
+  });
+}
+
+function active({ installing, waiting, active: running }) {
+  const one = installing ?? waiting;
+  if (running || !one) return;
+  return new Promise((resolve, reject) => {
+    one.addEventListener("statechange", () => {
+      if (one.state === "activated") resolve();
+      if (one.state === "redundant") reject(new Error("the worker was not installed"));
+    });
+  });
+}
+
+function isFor({ options }, wanted) {
+  const own = new Uint8Array(options.applicationServerKey ?? []);
+  return own.length === wanted.length && own.every((byte, index) => byte === wanted[index]);
+}
+
+function bytesOf(text) {
+  const letters = atob(text.replaceAll("-", "+").replaceAll("_", "/"));
+  return Uint8Array.from(letters, (letter) => letter.charCodeAt(0));
+}
+
+/** The address of our own worker, where the browser asks for a trusted one. */
+function trusted(url) {
+  const policy = window.trustedTypes?.createPolicy("push-worker", {
+    createScriptURL: (wanted) => {
+      if (wanted !== worker) throw new TypeError("not our worker");
+      return wanted;
+    },
+  });
+  return policy ? policy.createScriptURL(url) : url;
+}
