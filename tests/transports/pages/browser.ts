@@ -1,6 +1,8 @@
-import { existsSync } from "node:fs";
+import { existsSync, mkdirSync } from "node:fs";
+import { join } from "node:path";
 import axe from "axe-core";
 import { type Browser, type BrowserContext, chromium, type Page } from "playwright-core";
+import { expect } from "vitest";
 
 /** Debian's Chromium, or another one that CHROMIUM names. */
 const BINARY = [process.env.CHROMIUM, "/usr/bin/chromium", "/usr/bin/chromium-browser"].find(
@@ -37,6 +39,7 @@ export async function openTab(
     javaScriptEnabled: scripts,
     deviceScaleFactor: width < 500 ? 2 : 1,
   });
+  await context.grantPermissions(["notifications"], { origin: home });
   const page = await context.newPage();
   const complaints: string[] = [];
   page.on("console", (message) => {
@@ -51,6 +54,30 @@ export async function openTab(
     if (!request.url().startsWith(home)) complaints.push(`foreign: ${request.url()}`);
   });
   return { page, complaints, close: () => context.close() };
+}
+
+/** Works in a tab of its own, which has no complaint at the end. */
+export async function visit(
+  browser: Browser,
+  screen: Screen,
+  home: string,
+  work: (page: Page) => Promise<void>,
+): Promise<void> {
+  const { page, complaints, close } = await openTab(browser, screen, home);
+  try {
+    await work(page);
+    expect(complaints).toEqual([]);
+  } finally {
+    await close();
+  }
+}
+
+/** Takes a picture that someone looks at, into the folder that PICTURES names. */
+export async function picture(page: Page, name: string): Promise<void> {
+  const folder = process.env.PICTURES;
+  if (!folder) return;
+  mkdirSync(folder, { recursive: true });
+  await page.screenshot({ path: join(folder, `${name}.png`), fullPage: true });
 }
 
 /** The violations of WCAG 2.2 AA and good practice that axe-core finds on the page, with the elements. */

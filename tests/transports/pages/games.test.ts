@@ -1,11 +1,9 @@
 import { createHash, createHmac, randomUUID } from "node:crypto";
-import { mkdirSync } from "node:fs";
-import { join } from "node:path";
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { startService, type TestService } from "../../support/service.ts";
 import { type Arcade, arcade, HALF, SURE } from "../../tools/games/arcade.ts";
-import { openBrowser, openTab, type Screen, violations } from "./browser.ts";
+import { openBrowser, picture, type Screen, violations, visit } from "./browser.ts";
 import { THEMES } from "./casino.ts";
 
 const WHEEL = [
@@ -228,27 +226,13 @@ describe("a bar", () => {
   });
 });
 
-const PICTURES = process.env.PICTURES;
 const browser: Browser | null = await openBrowser();
 afterAll(async () => {
   await browser?.close();
 });
 
-const visiting = async (screen: Screen, work: (page: Page) => Promise<void>): Promise<void> => {
-  const { page, complaints, close } = await openTab(browser!, screen, service.baseUrl);
-  try {
-    await work(page);
-    expect(complaints).toEqual([]);
-  } finally {
-    await close();
-  }
-};
-
-const picture = async (page: Page, name: string): Promise<void> => {
-  if (!PICTURES) return;
-  mkdirSync(PICTURES, { recursive: true });
-  await page.screenshot({ path: join(PICTURES, `${name}.png`), fullPage: true });
-};
+const visiting = (screen: Screen, work: (page: Page) => Promise<void>): Promise<void> =>
+  visit(browser!, screen, service.baseUrl, work);
 
 const PHONE = { width: 360, height: 780 };
 const SIZES = { phone: PHONE, desktop: { width: 1280, height: 900 } };

@@ -1,12 +1,7 @@
-import { mkdirSync } from "node:fs";
-import { join } from "node:path";
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { openBrowser, openTab, type Screen, violations } from "./browser.ts";
+import { openBrowser, picture, type Screen, violations, visit } from "./browser.ts";
 import { type Casino, FREE_PLAY, openCasino, THEMES } from "./casino.ts";
-
-/** Where pictures go that someone looks at, if the variable names a folder. */
-const PICTURES = process.env.PICTURES;
 
 const browser: Browser | null = await openBrowser();
 let casino: Casino;
@@ -61,6 +56,7 @@ beforeAll(async () => {
     message: `${casino.inbox}/${messages[0]}`,
     empty: await casino.link("inbox", empty.id),
     preferences: await casino.link("preferences", empty.id),
+    push: await casino.link("push", empty.id),
     home: service.baseUrl,
     reset: `${service.baseUrl}/password-reset`,
     guide: `${service.baseUrl}/docs/inbox`,
@@ -80,21 +76,8 @@ const setTheme = (theme: object) =>
     casino.service.tenant.id,
   );
 
-const visiting = async (screen: Screen, work: (page: Page) => Promise<void>): Promise<void> => {
-  const { page, complaints, close } = await openTab(browser!, screen, casino.service.baseUrl);
-  try {
-    await work(page);
-    expect(complaints).toEqual([]);
-  } finally {
-    await close();
-  }
-};
-
-const picture = async (page: Page, name: string): Promise<void> => {
-  if (!PICTURES) return;
-  mkdirSync(PICTURES, { recursive: true });
-  await page.screenshot({ path: join(PICTURES, `${name}.png`), fullPage: true });
-};
+const visiting = (screen: Screen, work: (page: Page) => Promise<void>): Promise<void> =>
+  visit(browser!, screen, casino.service.baseUrl, work);
 
 const withBrowser = describe.runIf(browser);
 

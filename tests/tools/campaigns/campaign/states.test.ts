@@ -213,7 +213,8 @@ describe("scheduling", () => {
     const id = await scenario.campaign();
     const voice = await scenario.campaign();
     await scenario.query(
-      (sql) => sql`update campaigns set channel = 'voice' where property_id = ${scenario.id} and id = ${voice}`,
+      (sql) =>
+        sql`update campaigns set channel = 'voice' where property_id = ${scenario.id} and id = ${voice}`,
     );
     const missing = "00000000-0000-7000-8000-000000000000";
     await expect(schedule(id, { scheduled_at: "2020-01-01T00:00:00Z" })).rejects.toMatchObject({
