@@ -180,6 +180,7 @@ export const WIDE_ROOMS: Readonly<Record<string, readonly string[]>> = {
     "proof.ts",
     "standing.ts",
     "stock.ts",
+    "tell-winner.ts",
   ],
   "tools/imports/read": ["csv.ts", "fields.ts", "identity-set.ts", "layout.ts", "rows.ts"],
   "tools/journeys/definition": ["definition.ts", "describe.ts", "graph.ts", "structure.ts"],

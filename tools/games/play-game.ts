@@ -12,6 +12,7 @@ import { checkActive, countPlay, sealedMaster } from "./play/game-now.ts";
 import { Proof, proofOf } from "./play/proof.ts";
 import { playsLeft, type Standing, standingOf, wayIn } from "./play/standing.ts";
 import { type Drawn, drawPrize } from "./play/stock.ts";
+import { TELL_WINNER } from "./play/tell-winner.ts";
 import { KINDS } from "./prize/columns.ts";
 import { type Prize, prizesOf } from "./prize/prize.ts";
 import { grantTickets } from "./tickets/grant.ts";
@@ -159,7 +160,6 @@ function playOf({ playId, game, playerId, ticket, clientSeed, n, seed, moment, d
   };
 }
 
-/** A free play is a ticket, which the player has at once. */
 function grantFreePlay(context: Context, game: Game, playerId: string, playId: string): Promise<number> {
   return grantTickets(
     context,
@@ -177,6 +177,8 @@ async function announce(
   const event = { id, game_id, player_id, prize_id, outcome, entry, played_at };
   context.emit("game.played", event);
   if (prize) context.emit("game.prize_won", { ...event, label: prize.label, kind: prize.kind, value });
+  // A free play is a ticket, which the player has at once.
+  if (prize && prize.kind !== "free_play") context.enqueue(TELL_WINNER, { playId: id }, { dedupe: id });
   await enrollByPlay(context, { playId: id, gameId: game_id, playerId: player_id, outcome });
   context.audit({ entity: "game_plays", entityId: id });
 }

@@ -38,6 +38,9 @@ export default tool({
         update game_prizes set inventory_remaining = inventory_remaining + 1
         where property_id = ${property.id} and id = ${play.prize_id} and inventory_total is not null returning 1`;
     }
+    await sql`
+      update inbox_messages set expires_at = now(), updated_at = now()
+      where property_id = ${property.id} and id = ${playId}`;
     context.audit({ entity: "game_plays", entityId: playId });
     return { success: true as const, play: row };
   },

@@ -8,7 +8,7 @@ export default table({
   name: "inbox_messages",
   noun: "inbox_message",
   description:
-    "A message in a player's branded inbox, from a campaign of the channel loyaltyvip. The id is the campaign send's.",
+    "A message in a player's branded inbox, from a campaign of the channel loyaltyvip, or about a prize that a game has brought. The id is the campaign send's or the play's.",
   verbs: ["list", "get"],
   columns: {
     player_id: readable(z.uuid(), { concise: true }),

@@ -17,6 +17,8 @@ function chosen(propertyId: string): Record<string, Fragment> {
     journey_enrollments: sql`journey_enrollments where status = 'active'`,
     "inbox readers": sql`players where id = (
       select player_id from inbox_messages where property_id = ${propertyId}::uuid order by id limit 1)`,
+    "push subscribers": sql`players where id = (
+      select player_id from push_subscriptions where property_id = ${propertyId}::uuid order by id limit 1)`,
     games: sql`games where status = 'draft' and deleted_at is null`,
     "live games": sql`games where status = 'active' and draw = 'independent'`,
     "deck games": sql`games where draw = 'deck'`,

@@ -97,8 +97,8 @@ export const PLAYER_EXAMPLES = {
     mark: "seen",
   },
   create_push_subscription: { player_id: player, ...BROWSER, user_agent: "Firefox 153" },
-  show_push: { playerId: exampleId("inbox readers") },
-  subscribe_push: { playerId: exampleId("inbox readers"), ...BROWSER },
-  unsubscribe_push: { playerId: exampleId("inbox readers") },
+  show_push: { playerId: exampleId("push subscribers") },
+  subscribe_push: { playerId: exampleId("push subscribers"), ...BROWSER },
+  unsubscribe_push: { playerId: exampleId("push subscribers") },
   set_property_theme: { name: "River Casino", light: { brand: "#0b4f8a" }, dark: { brand: "#7cc0ff" } },
 };

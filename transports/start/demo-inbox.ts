@@ -62,15 +62,17 @@ const BROWSER = {
   auth: "tBHItJI5svbpez7KI4CCXg",
 };
 
-/** Some browsers, and a notification to them that is not sent yet. */
+/** Some browsers of players whom nothing bars, and a notification to them that is not sent yet. */
 export async function subscribeBrowsers({ db }: Service, propertyId: string, run: Run): Promise<void> {
   const players = await db.asProperty(
     propertyId,
     (sql) => sql<{ id: string }[]>`
       select distinct player_id as id from inbox_messages
-      where property_id = ${propertyId} order by player_id limit 8`,
+      where property_id = ${propertyId} order by player_id limit 16`,
   );
   for (const [index, { id }] of players.entries()) {
+    const { allowed } = await run("show_push", { playerId: id });
+    if (!allowed) continue;
     const endpoint = `https://push.demo-casino.example/browsers/${index + 1}`;
     await run("subscribe_push", { playerId: id, endpoint, ...BROWSER, agreed: true });
   }

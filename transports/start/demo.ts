@@ -114,8 +114,8 @@ async function createDemo(service: Service, catalog: Catalog, idle: () => Promis
   await createJourney(service, property.id, inProperty);
   await createGames(service, property.id, inProperty);
   await fillInboxes(property.id, inProperty);
-  await subscribeBrowsers(service, property.id, inProperty);
   await idle();
+  await subscribeBrowsers(service, property.id, inProperty);
   const password = randomBytes(12).toString("base64url");
   const admin = (await run("create_user", {
     email: ADMIN,
