@@ -80,6 +80,7 @@ import releaseSending from "./platform/release-sending.ts";
 import retryJob from "./platform/retry-job.ts";
 import createPlayerLink from "./player-links/create-player-link.ts";
 import createSubjectToken from "./player-links/create-subject-token.ts";
+import mergePlayers from "./player-merge/merge-players.ts";
 import exportPlayers from "./players/export-players.ts";
 import players from "./players/players.table.ts";
 import restorePlayer from "./players/restore-player.ts";
@@ -255,7 +256,7 @@ export const CATALOG = catalog([
     name: "privacy",
     title: "Data privacy",
     tables: [privacyRequests],
-    tools: [dataDeletion, dataExport, setLegalHold],
+    tools: [dataDeletion, dataExport, mergePlayers, setLegalHold],
     jobs: [finishErasure],
   },
   {

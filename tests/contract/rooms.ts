@@ -39,7 +39,7 @@ export const ROOMS: Readonly<Record<string, readonly string[]>> = {
   "tools/journeys/steps": ["step.ts", "version.ts"],
   "tools/mailbox": ["platform-mail.ts", "store-messages.ts"],
   "tools/player-links": ["links.ts", "visitor.ts"],
-  "tools/players": ["players.table.ts", "rules.ts"],
+  "tools/players": ["player.ts", "players.table.ts", "rules.ts"],
   "tools/preferences": ["links.ts", "preferences.ts", "unsubscribe.ts"],
   "tools/privacy/traces": ["all.ts", "person.ts", "trace.ts"],
   "tools/properties": ["agent-confirmation.ts"],
