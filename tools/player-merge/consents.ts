@@ -1,7 +1,6 @@
 import type { Context } from "#runtime/operation/context.ts";
 import type { Channel } from "#tools/compliance/channels.ts";
-import type { ConsentLevel } from "#tools/consent/consent-records.table.ts";
-import { record } from "#tools/consent/ledger.ts";
+import { type ConsentAct, record } from "#tools/consent/ledger.ts";
 import { revoke } from "#tools/consent/revoke.ts";
 
 /** The last word of one record on one channel. */
@@ -9,7 +8,7 @@ interface Word {
   player_id: string;
   channel: Channel;
   consent_given: boolean;
-  consent_level: ConsentLevel;
+  consent_level: NonNullable<ConsentAct["level"]>;
   consent_source: string | null;
   consent_text: string | null;
   consent_version: string | null;
