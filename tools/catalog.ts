@@ -86,11 +86,7 @@ import setPlayerStatus from "./players/set-player-status.ts";
 import getPreferences from "./preferences/get-preferences.ts";
 import savePreferences from "./preferences/save-preferences.ts";
 import unsubscribe from "./preferences/unsubscribe.ts";
-import dataDeletion from "./privacy/data-deletion.ts";
-import dataExport from "./privacy/data-export.ts";
-import finishErasure from "./privacy/finish-erasure.job.ts";
-import privacyRequests from "./privacy/privacy-requests.table.ts";
-import setLegalHold from "./privacy/set-legal-hold.ts";
+import { privacy } from "./privacy/domain.ts";
 import createProperty from "./properties/create-property.ts";
 import getProperty from "./properties/get-property.ts";
 import listProperties from "./properties/list-properties.ts";
@@ -252,13 +248,7 @@ export const CATALOG = catalog([
     tools: [redeliverWebhook, replayWebhooks, rotateWebhookSecret, testWebhook],
     jobs: [deliverWebhooks, sendWebhookNotice],
   },
-  {
-    name: "privacy",
-    title: "Data privacy",
-    tables: [privacyRequests],
-    tools: [dataDeletion, dataExport, setLegalHold],
-    jobs: [finishErasure],
-  },
+  privacy,
   {
     name: "properties",
     title: "Properties",

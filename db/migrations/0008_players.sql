@@ -43,6 +43,8 @@ create table players (
   phone_hash bytea,
   import_job_id uuid,
   deleted_at timestamptz,
+  -- The record that this one was merged into. Its player_id then means that record.
+  merged_into uuid,
   created_at timestamptz not null default now(),
   updated_at timestamptz not null default now(),
   -- The database computes these columns at each write, so that no writer can forget them.
@@ -62,6 +64,8 @@ create table players (
   primary key (property_id, id)
 );
 create unique index players_player_id on players (property_id, player_id) where deleted_at is null;
+create index players_merged_id on players (property_id, player_id) where merged_into is not null;
+create index players_merged_into on players (property_id, merged_into) where merged_into is not null;
 create index players_email on players (property_id, email) where deleted_at is null;
 create index players_phone on players (property_id, phone) where deleted_at is null;
 create index players_created on players (property_id, created_at, id) where deleted_at is null;

@@ -125,6 +125,8 @@ create table game_plays (
   server_seed_hash text not null,
   client_seed text not null,
   nonce int not null,
+  -- Of a merged player: the record that drew. Its id and the nonce give the seed.
+  drawn_for uuid,
   roll int not null,
   -- Of a deck: the position of the ticket, from 1.
   deck_ticket int,
@@ -145,7 +147,8 @@ create table game_plays (
   foreign key (property_id, player_id) references players,
   foreign key (property_id, prize_id) references game_prizes
 );
-create unique index game_plays_nonce on game_plays (property_id, game_id, player_id, nonce);
+create unique index game_plays_nonce on game_plays (property_id, game_id, player_id, nonce,
+  coalesce(drawn_for, player_id));
 create unique index game_plays_code on game_plays (property_id, code_hash) where code_hash is not null;
 create index game_plays_player on game_plays (property_id, player_id, claimed_at) where outcome = 'win';
 create index game_plays_campaign on game_plays (property_id, campaign_id, player_id) where redeemed_at is not null;

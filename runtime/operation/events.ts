@@ -67,17 +67,6 @@ export const EVENT_NAMES = Object.entries(EVENTS).flatMap(([category, actions]) 
   actions.map((action) => `${category}.${action}`),
 ) as EventName[];
 
-/** Names whose events nothing emits yet. */
-const NOT_YET: ReadonlySet<string> = new Set(["player.merged"]);
-
-/** The names of the events that occur. */
-export const OCCURRING = EVENT_NAMES.filter((name) => !NOT_YET.has(name));
-
-/** Whether the name is known, and nothing emits its events yet. */
-export function isNotYet(name: string): boolean {
-  return NOT_YET.has(name);
-}
-
 const SUBSCRIBABLE = new Set<string>([
   ...EVENT_NAMES,
   ...Object.keys(EVENTS).map((category) => `${category}.*`),

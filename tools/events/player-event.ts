@@ -62,8 +62,19 @@ async function playersNamed({ sql, property }: Context, events: readonly NewEven
       join players p on p.property_id = ${property.id} and p.${identifier(column)} = w.name
     where p.deleted_at is null and p.status <> 'erased'
     for key share of p`;
-  const [byName, byId] = await Promise.all([found(names, "player_id"), found(ids, "id")]);
+  const merged = (wanted: string[]) => sql<{ id: string; player_id: string }[]>`
+    select p.id, d.player_id from unnest(${wanted}::text[]) w (name)
+      join players d on d.property_id = ${property.id} and d.player_id = w.name and d.merged_into is not null
+      join players p on p.property_id = ${property.id} and p.id = d.merged_into
+    where p.deleted_at is null
+    for key share of p`;
+  const [byAlias, byName, byId] = await Promise.all([
+    merged(names),
+    found(names, "player_id"),
+    found(ids, "id"),
+  ]);
   const players = new Map([
+    ...byAlias.map((one): [string, string] => [one.player_id, one.id]),
     ...byName.map((one): [string, string] => [one.player_id, one.id]),
     ...byId.map((one): [string, string] => [one.id, one.id]),
   ]);

@@ -34,7 +34,7 @@ export default tool({
     }
     checkStands(play, ["revealed", "claimed", "needs_tax_form"], context.now(), "claim");
     context.audit({ entity: "game_plays", entityId: playId });
-    const { code_hash: _, code_sealed, ...shown } = play;
+    const { code_hash: _, code_sealed, drawn_for: _drawn, ...shown } = play;
     if (play.status !== "revealed") {
       const code = code_sealed === null ? null : codeOf(context, play);
       return { success: true as const, play: shown, redemption_code: code };

@@ -25,7 +25,7 @@ export async function countOverwritten(
   const [counted] = await context.sql<[{ count: number }]>`
     select count(distinct p.id)::int as count
     from jsonb_to_recordset(${known}::jsonb) as r(row int, match_on text, player_id text, email text, phone text)
-    cross join lateral (${matches(context, MATCH_KEYS)}) p`;
+    cross join lateral (${matches(context, MATCH_KEYS, true)}) p`;
   return counted.count;
 }
 

@@ -10,23 +10,24 @@ const MOST = 50_000;
 export default file({
   name: "export_players",
   title: "Export players as CSV",
-  description:
-    "Writes players with every field into a CSV file, newest first: all players, a segment's, those that match conditions, or both combined.",
+  description: "Writes all players, or matching ones, into a CSV file.",
   contentType: "text/csv; charset=utf-8",
   core: true,
   property: "property_id",
   input: {
     property_id: z.uuid(),
-    segment_id: z.uuid().optional().describe("A static or dynamic segment, from list_segments"),
-    conditions: z
-      .array(Condition)
-      .optional()
-      .describe('Such as [{"field":"adt","operator":"gte","value":100}]'),
-    logic: z.enum(["and", "or"]).default("and").describe("Joins the conditions"),
-    limit: z.int().min(1).max(MOST).default(MOST).describe("The most players to write"),
+    segment_id: z.uuid().optional().describe("From list_segments"),
+    conditions: z.array(Condition).optional().describe('[{"field":"adt","operator":"gte","value":100}]'),
+    logic: z.enum(["and", "or"]).default("and").describe("Of conditions"),
+    limit: z.int().min(1).max(MOST).default(MOST).describe("Rows"),
+    fields: z.array(z.string()).optional().describe("Columns"),
+    order: z.string().optional().describe("Such as adt.desc"),
   },
   faults: ["invalid", "not_found"],
-  async handler({ sql, property, call, audit, now }, { segment_id, conditions = [], logic, limit }) {
+  async handler(
+    { sql, property, call, audit, now },
+    { segment_id, conditions = [], logic, limit, ...layout },
+  ) {
     // Without groups the conditions are at the top, so that an error names the caller's own path.
     const rules = segment_id
       ? {
@@ -39,7 +40,7 @@ export default file({
     // The conditions may contain an address, which the log must not keep.
     const diff = { segment_id: segment_id ?? null, conditions: conditions.length, logic, limit };
     audit({ entity: "players", entityId: segment_id ?? null, diff });
-    const fields = await customFields({ sql, property });
+    const customs = await customFields({ sql, property });
     const day = new Date(now()).toISOString().slice(0, 10);
     // Only agents see the start alone; others count what they get.
     const [counted] =
@@ -48,7 +49,7 @@ export default file({
             select least(count(*), ${limit})::int as rows from players p
             where p.property_id = ${property.id} and ${audience}`
         : [];
-    const source = playersCsv(property.id, audience, limit, fields);
+    const source = playersCsv(property.id, audience, limit, customs, layout);
     return { filename: `players-${day}.csv`, source, rows: counted?.rows };
   },
 });

@@ -129,6 +129,8 @@ async function beforeWrite(
   checkStatus(input.status, verb === "create" ? undefined : current?.status);
   if (current?.status === "vip_hold" && input.status && input.status !== "vip_hold")
     await askAboutHold(context, current, input.status);
+  if (input.player_id !== undefined && input.player_id !== current?.player_id)
+    await checkAlias(context, input.player_id, current?.id);
   checkFields(context, input);
   const values: PlayerValues = { ...input };
   if (input.custom !== undefined) {
@@ -151,6 +153,17 @@ async function askAboutHold({ ask, ...context }: Context, { id }: Player, status
   if (!ask) return;
   const sentence = `${await playerWords(context, id)} leaves vip_hold, becomes ${status}, and may be written to again.`;
   ask({ sentences: () => [`This lifts a bar: ${sentence}`] });
+}
+
+/** The player_id of a merged record means the record that it was merged into. */
+async function checkAlias({ sql, property }: Context, playerId: string, ownId?: string): Promise<void> {
+  const [merged] = await sql<{ merged_into: string }[]>`
+    select merged_into from players
+    where property_id = ${property.id} and player_id = ${playerId} and merged_into is not null limit 1`;
+  if (!merged || merged.merged_into === ownId) return;
+  throw new Fault("conflict", {
+    message: `The player_id ${JSON.stringify(playerId)} was merged: it means the player ${merged.merged_into}.`,
+  });
 }
 
 /** Country, state and language of `input` in their stored form. Throws `invalid`: quiet hours go by the place. */

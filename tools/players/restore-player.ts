@@ -68,8 +68,8 @@ type Deleted = Pick<
 > & { email_hash: Buffer | null; phone_hash: Buffer | null };
 
 async function lockDeleted({ sql, property }: Context, id: string): Promise<Deleted> {
-  const players = await sql<(Deleted & { late: boolean })[]>`
-    select player_id, status, deleted_at, email_hash, phone_hash, first_name, last_name, birth_date,
+  const players = await sql<(Deleted & { late: boolean; merged_into: string | null })[]>`
+    select player_id, status, deleted_at, email_hash, phone_hash, first_name, last_name, birth_date, merged_into,
       deleted_at < now() - make_interval(days => ${DAYS}) as late
     from players where property_id = ${property.id} and id = ${id} for update`;
   const player = one(players, "player", id);
@@ -79,6 +79,9 @@ async function lockDeleted({ sql, property }: Context, id: string): Promise<Dele
     });
   }
   if (player.deleted_at === null) throw new Fault("conflict", { message: "This player is not deleted." });
+  if (player.merged_into !== null) {
+    throw new Fault("conflict", { message: `This player was merged into ${player.merged_into}, for good.` });
+  }
   if (player.late) {
     throw new Fault("conflict", { message: `This player was deleted more than ${DAYS} days ago.` });
   }

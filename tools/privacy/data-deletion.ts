@@ -1,3 +1,4 @@
+import { randomUUID } from "node:crypto";
 import { z } from "zod";
 import { Fault, invalid } from "#runtime/faults.ts";
 import type { Context } from "#runtime/operation/context.ts";
@@ -7,11 +8,11 @@ import { stopSends } from "#tools/compliance/sends-under-way.ts";
 import { endFor } from "#tools/enrollments/end.ts";
 import { lockImports, lockPlayerWrites } from "#tools/people/locks.ts";
 import { playerWords } from "#tools/people/words.ts";
-import { eraseTraces } from "./erase.ts";
-import finishErasure from "./finish-erasure.job.ts";
-import { findPlayer } from "./player.ts";
+import { type Erased, eraseTraces } from "./erase.ts";
+import finishErasure, { recordPass } from "./finish-erasure.job.ts";
+import { findPlayer, mergedInto } from "./player.ts";
 import { completeRequest, openRequest } from "./request.ts";
-import { personOf, sharersOf } from "./traces/person.ts";
+import { type KnownPlayer, personOf, sharersOf } from "./traces/person.ts";
 
 const counts = z.record(z.string(), z.int());
 
@@ -50,7 +51,7 @@ export default tool({
     requestedBy: z.uuid().optional().describe("The user who requested it. Default: the caller"),
   },
   output: Result,
-  faults: ["invalid", "not_found", "legal_hold"],
+  faults: ["invalid", "not_found", "conflict", "legal_hold"],
   deadline: 30_000,
   async handler(context, { playerId, requestedBy }) {
     const { sql, call, emit, enqueue, audit } = context;
@@ -67,6 +68,7 @@ export default tool({
     const requestId = await openRequest(context, "deletion", player.id, requestedBy ?? call.actor.id);
     await endFor(context, [person.id], "erased");
     const { blanked, ...erased } = await eraseTraces(context, person, requestId);
+    for (const record of await mergedInto(context, player.id)) await eraseMerged(context, record, erased);
     // Locked last, because it keeps others from storing players. A player stored before is found by now. A later writer
     // waits, and finds the address barred.
     await lockPlayerWrites(context);
@@ -83,6 +85,26 @@ export default tool({
     return { success: true as const, request_id: requestId, ...erased, shared_with };
   },
 });
+
+/** Erases a record that was merged into the player's, and adds the numbers to `erased`. */
+async function eraseMerged(
+  context: Context,
+  record: KnownPlayer,
+  erased: Omit<Erased, "blanked">,
+): Promise<void> {
+  const person = await personOf(context, record);
+  const pass = randomUUID();
+  const more = await eraseTraces(context, person, pass);
+  await recordPass(context, pass, more);
+  for (const kind of ["deleted", "anonymized"] as const) {
+    for (const [table, rows] of Object.entries(more[kind])) {
+      erased[kind][table] = (erased[kind][table] ?? 0) + rows;
+    }
+  }
+  const known = new Set(erased.retained.map(({ table }) => table));
+  erased.retained.push(...more.retained.filter(({ table }) => !known.has(table)));
+  context.enqueue(finishErasure, { playerId: record.id, hashes: person.hashes }, { runAt: LATE_SECONDS });
+}
 
 function erasureWords(
   name: string,

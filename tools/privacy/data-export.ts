@@ -3,7 +3,7 @@ import { identifier, raw } from "#db/sql.ts";
 import { UUID } from "#db/text.ts";
 import type { Context } from "#runtime/operation/context.ts";
 import { tool } from "#runtime/operation/operation.ts";
-import { findPlayer } from "./player.ts";
+import { findPlayer, mergedInto } from "./player.ts";
 import { completeRequest, openRequest } from "./request.ts";
 import { TRACES } from "./traces/all.ts";
 import { type KnownPlayer, personOf } from "./traces/person.ts";
@@ -44,7 +44,7 @@ export default tool({
   output: z
     .record(z.string(), z.unknown())
     .describe("By record type; a type without records has an empty list"),
-  faults: ["not_found"],
+  faults: ["not_found", "conflict"],
   deadline: 30_000,
   async handler(context, { playerId }) {
     const { property, call, audit } = context;
@@ -68,15 +68,24 @@ export default tool({
 
 async function exportOf(context: Context, player: KnownPlayer): Promise<Record<string, unknown>> {
   const { sql, property } = context;
-  const about: About = { sql, property, person: await personOf(context, player) };
+  const records = [player, ...(await mergedInto(context, player.id))];
+  const people = await Promise.all(records.map((one) => personOf(context, one)));
   const [row] = await sql<{ player: object }[]>`
     select to_jsonb(t) as player from players t where t.property_id = ${property.id} and t.id = ${player.id}`;
   const exported: Record<string, unknown> = { player: shown(row!.player) };
   for (const name of NAMED) exported[name] = [];
   for (const trace of TRACES) {
-    if (trace.exported !== null) exported[trace.exported] = await rowsOf(about, trace);
+    if (trace.exported === null) continue;
+    const rows: object[] = [];
+    for (const person of people) rows.push(...(await rowsOf({ sql, property, person }, trace)));
+    exported[trace.exported] = people.length > 1 ? distinct(rows) : rows;
   }
   return exported;
+}
+
+/** A search by text may find one row for two records of the person. */
+function distinct(rows: readonly object[]): object[] {
+  return [...new Map(rows.map((row) => [JSON.stringify(row), row])).values()];
 }
 
 async function rowsOf(about: About, { table, rows, more, searched }: Trace): Promise<object[]> {

@@ -42,7 +42,7 @@ const finishErasure: Job<Input> = job({
 export default finishErasure;
 
 /** The ledger itself records each blanking of its rows. */
-async function recordPass(
+export async function recordPass(
   { sql, property, call }: Context,
   pass: string,
   { blanked }: Erased,

@@ -4,7 +4,7 @@ import { invalid } from "#runtime/faults.ts";
 import { refuseUrl } from "#runtime/network/public-address.ts";
 import { readable, timestamp, writable } from "#runtime/operation/columns.ts";
 import type { Context } from "#runtime/operation/context.ts";
-import { EVENTS, isNotYet, isSubscribable, OCCURRING } from "#runtime/operation/events.ts";
+import { EVENT_NAMES, EVENTS, isSubscribable } from "#runtime/operation/events.ts";
 import { table } from "#runtime/operation/table.ts";
 import { newSigningSecret } from "#runtime/secrets/signature.ts";
 import { enqueueDelivery } from "./endpoint.ts";
@@ -75,14 +75,10 @@ function checkUrl({ config }: Context, url: string): void {
 
 function knownEvents(names: string[]): string[] {
   const events = [...new Set(names)];
-  const early = events.filter(isNotYet);
-  if (early.length > 0) {
-    throw invalid("events", `${quoted(early)} cannot occur yet: the service has nothing that would emit it.`);
-  }
   const unknown = events.filter((name) => !isSubscribable(name));
   if (unknown.length === 0) return events;
   const groups = Object.keys(EVENTS).map((category) => `${category}.*`);
-  const allowed = ["*", ...groups, ...OCCURRING].filter((name) => !isNotYet(name));
+  const allowed = ["*", ...groups, ...EVENT_NAMES];
   const near = didYouMean(unknown[0]!, allowed).replace("?", "");
   throw invalid("events", `${quoted(unknown)} cannot be subscribed${near}. Allowed: ${allowed.join(", ")}.`);
 }

@@ -29,6 +29,7 @@ export const PLAYER_EXAMPLES = {
     limit: 100,
   },
   set_player_status: { playerId: player, status: "inactive", reason: "Moved away" },
+  merge_players: { playerId: player, duplicateId: exampleId("second records") },
   restore_player: { playerId: player },
   create_custom_field: { key: "favorite_game", type: "text", label: "Favorite game" },
   update_custom_field: { id: exampleId("custom_fields"), label: "Game that the player likes best" },

@@ -377,3 +377,34 @@ test("a receiver who goes away stops the query, and those who wait get their tur
   for (const text of answers) expect(text.split("\n")).toHaveLength(30_002);
   expect((await service.get("/api/players?limit=1", { "X-Api-Key": tenant.key })).status).toBe(200);
 });
+
+test("an export has the wanted columns in the wanted order", async () => {
+  const tenant = await tenantWith(
+    [{ player_id: "A", adt: 9 }, { player_id: "B", adt: 100, custom: { host: "Ray" } }, { player_id: "C" }],
+    [{ key: "host", type: "text" }],
+  );
+  const rows = await exported(tenant, {
+    fields: ["adt", "player_id", "custom.host", "consent_email", "adt"],
+    order: "adt.desc.nullslast",
+  });
+  expect(rows.map((row) => Object.entries(row).flat().join(" "))).toEqual([
+    "adt 100 player_id B custom.host Ray consent_email ",
+    "adt 9 player_id A custom.host  consent_email ",
+    "adt  player_id C custom.host  consent_email ",
+  ]);
+  expect((await exported(tenant, { order: "adt" })).map(({ player_id }) => player_id)).toEqual([
+    "A",
+    "B",
+    "C",
+  ]);
+});
+
+test.each([
+  [{ fields: ["emial"] }, "fields: emial is no column of the export; did you mean email?"],
+  [{ fields: ["email_hash"] }, "fields: email_hash is no column"],
+  [{ order: "email_hash" }, "order: unknown column"],
+  [{ order: "adt;drop table players" }, "order: "],
+  [{ order: "adt.sideways" }, "order: unknown direction"],
+])("an export of %j is refused", async (input, words) => {
+  await expect(exported(service.tenant, input)).rejects.toThrow(words);
+});

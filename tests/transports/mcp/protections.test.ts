@@ -283,6 +283,23 @@ describe("what is asked about a person", () => {
     expect((await agent("restore_player", { playerId, confirm_token })).data).toMatchObject({ id: playerId });
   });
 
+  test("is asked before two records become one, and nothing has changed by then", async () => {
+    const playerId = await scenario.player({ email: `${unique()}@example.com`, player_id: `M-${unique()}` });
+    const duplicateId = await make("create_player", { player_id: `N-${unique()}`, last_name: "Doe" });
+    await scenario.call("create_player_event", { player_id: duplicateId, name: "visit" });
+    const asked = await agent("merge_players", { playerId, duplicateId });
+    expect(asked.data).toMatchObject({ confirmation_required: true });
+    expect(asked.data.message).toMatch(
+      /merges the player "N-[0-9a-f]{8}", "Doe" into the player "M-[0-9a-f]{8}"/,
+    );
+    expect(asked.data.message).toContain("Moved: player_events 1. Fields filled: last_name.");
+    expect((await scenario.call("get_player", { id: playerId })).last_name).toBeNull();
+    expect((await scenario.call("get_player", { id: duplicateId })).last_name).toBe("Doe");
+    const { confirm_token } = asked.data;
+    const done = await agent("merge_players", { playerId, duplicateId, confirm_token });
+    expect(done.data).toMatchObject({ success: true, player_id: playerId, moved: { player_events: 1 } });
+  });
+
   test("shows a key that is masked no whole name", async () => {
     const id = await scenario.player({
       email: `${unique()}@example.com`,

@@ -16,6 +16,7 @@ export const NOBODY = { "X-Api-Key": null };
 /** The refusals of examples in the demo that are meant: by operationId, the status and the reason. */
 export const REFUSED: Readonly<Record<string, [number, string]>> = {
   restore_player: [409, "no player of the demo is deleted"],
+  merge_players: [404, "the demo has one record of each person"],
   cancel_campaign: [409, "no campaign of the demo is under way"],
   pause_campaign: [409, "as to cancel"],
   resume_campaign: [409, "as to cancel"],

@@ -31,6 +31,8 @@ export const columns = {
   server_seed_hash: readable(z.string().describe("SHA-256 of the play's seed")),
   client_seed: readable(z.string()),
   nonce: readable(z.int().describe("The number of the player's play in this game")),
+  /** The merged record that drew. */
+  drawn_for: internal(z.uuid().nullable()),
   roll: readable(z.int().describe("The drawn number; in a deck the ticket's position from 0")),
   deck_ticket: readable(z.int().nullable().describe("In a deck: the ticket, from 1")),
   value: readable(z.number().describe("Of the prize, in dollars")),

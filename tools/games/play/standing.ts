@@ -30,7 +30,7 @@ export async function standingOf(
         g.cost ->> 'type' = 'free' as is_free
       from games g where g.property_id = ${property.id} and g.id = ${gameId}
     ), played as (
-      select coalesce(max(y.nonce), 0) as nonce, max(y.played_at) as last,
+      select coalesce(max(y.nonce) filter (where y.drawn_for is null), 0) as nonce, max(y.played_at) as last,
         count(y.id) filter (where (not c.is_free or y.entry = 'open') and y.status <> 'voided')::int as plays,
         count(y.id) filter (where (not c.is_free or y.entry = 'open') and y.status <> 'voided'
           and y.played_at >= date_trunc('day', c.moment at time zone c.zone) at time zone c.zone)::int as today

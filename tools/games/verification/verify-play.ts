@@ -34,7 +34,7 @@ export async function verifyPlay(context: Context, game: Game, play: Play): Prom
   if (game.odds === null) throw new Fault("conflict", { message: "The game has not been activated." });
   const master = await masterOf(context, game.id);
   const { nonce: n, client_seed: clientSeed, roll } = play;
-  const number = { gameId: game.id, playerId: play.player_id, n };
+  const number = { gameId: game.id, playerId: play.drawn_for ?? play.player_id, n };
   const seed = playSeed(master, number);
   const odds = play.odds_snapshot ?? game.odds;
   const drawn =

@@ -131,7 +131,7 @@ async function otherPeople(
       select r.row, p.id
       from jsonb_to_recordset(${wanted}::jsonb)
         as r(row int, match_on text, player_id text, email text, phone text)
-      cross join lateral (${matches(context, MATCH_KEYS)}) p`;
+      cross join lateral (${matches(context, MATCH_KEYS, true)}) p`;
     found.push(...matched);
   }
   return peopleOf(context, found, sql`and p.status <> 'erased' order by p.id for update`);

@@ -49,14 +49,14 @@ export async function stageRows(
     insert into import_rows
     select r.*, p.id, p.status, l.excluded or p.status = 'self_excluded' or x.id is not null, case
       when l.erased or p.status = 'erased' then 'erased'
-      when p.import_job_id = ${jobId} or ${isLater(context, used)} then 'duplicate_in_file'
+      when p.import_job_id = ${jobId} or ${isLater(context, used, lists.aliases)} then 'duplicate_in_file'
       when r.status = any(${KEPT_STATUSES}::text[]) and r.status is distinct from p.status then 'type_mismatch'
       when p.id is not null and ${skipsExisting} then 'skip'
       when p.id is null and ${skipsUnknown} then 'skip'
       when o.id is not null then 'conflict'
       end
     from import_file r
-      left join lateral (${matches(context, used)}) p on true
+      left join lateral (${matches(context, used, lists.aliases)}) p on true
       left join lateral (${namesakes(context)}) o on true
       left join lateral (${exclusions(context, lists)}) x on true
       left join lateral (
@@ -79,31 +79,41 @@ export async function stageRows(
 }
 
 /** The player of row `r`. Among several players with one email or phone, the oldest counts. */
-export function matches({ sql, property }: Context, used: readonly MatchKey[]) {
+export function matches({ sql, property }: Context, used: readonly MatchKey[], hasAliases: boolean) {
   const byKey = (key: MatchKey) => sql`
     select p.id, p.status, p.import_job_id, p.created_at, p.email_hash, p.phone_hash from players p
     where r.match_on = ${key} and p.property_id = ${property.id} and p.${identifier(key)} = r.${identifier(key)}
       and p.deleted_at is null`;
-  const all = used.map(byKey).reduce((left, right) => sql`${left} union all ${right}`);
+  // The player_id of a merged record means the record that it was merged into.
+  const byAlias = sql`
+    select p.id, p.status, p.import_job_id, p.created_at, p.email_hash, p.phone_hash
+    from players d join players p on p.property_id = ${property.id} and p.id = d.merged_into
+    where r.match_on = 'player_id' and d.property_id = ${property.id} and d.player_id = r.player_id
+      and d.merged_into is not null and p.deleted_at is null`;
+  const known = used.includes("player_id") && hasAliases ? [byAlias] : [];
+  const all = [...used.map(byKey), ...known].reduce((left, right) => sql`${left} union all ${right}`);
   // "offset 0" keeps the order from choosing an index that walks all players by age.
   return sql`select m.* from (${all} offset 0) m order by m.created_at, m.id limit 1`;
 }
 
-/** Two rows of one batch can mean the same player: one by email, one by phone. */
-function isLater({ sql }: Context, used: readonly MatchKey[]) {
-  if (used.length < 2) return sql`false`;
+/** Two rows of one batch can mean the same player: one by email, one by phone, or by the player_id of a merged record. */
+function isLater({ sql }: Context, used: readonly MatchKey[], hasAliases: boolean) {
+  if (used.length < 2 && !hasAliases) return sql`false`;
   return sql`(p.id is not null and row_number() over (partition by p.id order by r.row) > 1)`;
 }
 
 interface Lists {
   people: boolean;
   addresses: boolean;
+  /** Records of the property were merged. */
+  aliases: boolean;
 }
 
 async function exclusionLists({ sql, property }: Context): Promise<Lists> {
   const [lists] = await sql<Lists[]>`
     select coalesce(bool_or(identity_hash is not null), false) as people,
-      coalesce(bool_or(address_hashes <> '{}'), false) as addresses
+      coalesce(bool_or(address_hashes <> '{}'), false) as addresses,
+      exists (select from players d where d.property_id = ${property.id} and d.merged_into is not null) as aliases
     from self_exclusions
     where property_id = ${property.id} and starts_at <= now() and (ends_at is null or ends_at > now())`;
   return lists!;

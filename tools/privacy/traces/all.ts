@@ -116,6 +116,7 @@ export const TRACES: readonly Trace[] = [
         email_hash: "null",
         phone_hash: "null",
         import_job_id: "null",
+        merged_into: "null",
       },
       kept: [],
     },

@@ -39,6 +39,7 @@ export const GAME_TRACES: readonly Trace[] = [
         client_seed: "''",
         code_hash: "null",
         code_sealed: "null",
+        drawn_for: "null",
         redeemed_by: "null",
         redeemed_where: "null",
         void_reason: "null",

@@ -1,0 +1,107 @@
+import { identifier, sql } from "#db/sql.ts";
+import type { Context } from "#runtime/operation/context.ts";
+import { endEnrollments } from "#tools/enrollments/end.ts";
+
+/** Tables whose rows pass over as they are. Ledgers stay: their rows are sealed. */
+const PLAIN = [
+  "player_events",
+  "social_shares",
+  "suppressions",
+  "self_exclusions",
+  "campaign_sends",
+  "inbox_messages",
+  "push_subscriptions",
+  "inbound_messages",
+  "privacy_requests",
+  "segment_members",
+  "game_tickets",
+  "share_referrals",
+] as const;
+
+/** Moves the duplicate's rows to the kept player. Rows that the kept player has too are dropped. Answers the counts. */
+export async function moveRecords(
+  context: Context,
+  keptId: string,
+  duplicateId: string,
+): Promise<Record<string, number>> {
+  await dropDoubles(context, keptId, duplicateId);
+  const moved: Record<string, number> = {
+    journey_enrollments: await moveEnrollments(context, keptId, duplicateId),
+    game_plays: await movePlays(context, keptId, duplicateId),
+  };
+  for (const table of PLAIN) {
+    const rows = await context.sql`
+      update ${identifier(table)} t set player_id = ${keptId}, updated_at = now()
+      where t.property_id = ${context.property.id} and t.player_id = ${duplicateId}`;
+    moved[table] = rows.count;
+  }
+  const { count } = await context.sql`
+    update validation_results set player_id = ${keptId}
+    where property_id = ${context.property.id} and player_id = ${duplicateId}`;
+  moved.validation_results = count;
+  return Object.fromEntries(Object.entries(moved).filter(([, count]) => count > 0));
+}
+
+async function dropDoubles({ sql, property }: Context, keptId: string, duplicateId: string): Promise<void> {
+  const own = property.id;
+  await sql`
+    delete from segment_members m using segment_members k
+    where m.property_id = ${own} and m.player_id = ${duplicateId} and k.property_id = ${own}
+      and k.player_id = ${keptId} and k.segment_id = m.segment_id`;
+  // One grant gives one ticket. A used ticket stays, because its play names it.
+  await sql`
+    delete from game_tickets t using game_tickets k
+    where t.property_id = ${own} and t.player_id = ${duplicateId} and t.used_play_id is null
+      and k.property_id = ${own} and k.player_id = ${keptId} and k.game_id = t.game_id and k.key = t.key`;
+  await sql`
+    update game_tickets t set key = t.key || ${` ${duplicateId}`}, updated_at = now()
+    from game_tickets k
+    where t.property_id = ${own} and t.player_id = ${duplicateId} and k.property_id = ${own}
+      and k.player_id = ${keptId} and k.game_id = t.game_id and k.key = t.key`;
+  // Nobody refers oneself, and a person is referred once.
+  const both = sql`(${keptId}::uuid, ${duplicateId}::uuid)`;
+  await sql`
+    delete from share_referrals r
+    where r.property_id = ${own} and r.player_id in ${both} and r.referred_id in ${both}`;
+  await sql`
+    delete from share_referrals r using share_referrals k
+    where r.property_id = ${own} and r.referred_id = ${duplicateId} and k.property_id = ${own}
+      and k.referred_id = ${keptId}`;
+  await sql`
+    update share_referrals set referred_id = ${keptId}, updated_at = now()
+    where property_id = ${own} and referred_id = ${duplicateId}`;
+}
+
+/** A person is in a journey once at a time: where the kept player is in one, the duplicate leaves it. */
+async function moveEnrollments(context: Context, keptId: string, duplicateId: string): Promise<number> {
+  const own = context.property.id;
+  const isDouble = sql`d.player_id = ${duplicateId} and exists (
+    select from journey_enrollments k
+    where k.property_id = ${own} and k.player_id = ${keptId} and k.journey_id = d.journey_id
+      and k.entry_key = d.entry_key and k.status = 'active')`;
+  await endEnrollments(context, isDouble, "manual");
+  const rows = await context.sql`
+    with clock as materialized (
+      select now() as moment
+    ), last as materialized (
+      select journey_id, entry_key, max(entry) as entry from journey_enrollments
+      where property_id = ${own} and player_id = ${keptId} group by 1, 2
+    ), due as materialized (
+      select e.id, e.entry + coalesce(l.entry, 0) as entry from journey_enrollments e
+        left join last l on l.journey_id = e.journey_id and l.entry_key = e.entry_key
+      where e.property_id = ${own} and e.player_id = ${duplicateId}
+    )
+    update journey_enrollments e set player_id = ${keptId}, entry = due.entry, updated_at = clock.moment
+    from due, clock where e.property_id = ${own} and e.id = due.id`;
+  return rows.count;
+}
+
+/** A play's seed comes from the player who drew it: the play keeps that id, and so it can be computed again. */
+async function movePlays({ sql, property }: Context, keptId: string, duplicateId: string): Promise<number> {
+  const rows = await sql`
+    with clock as materialized (select now() as moment)
+    update game_plays y set player_id = ${keptId}, drawn_for = coalesce(y.drawn_for, ${duplicateId}::uuid),
+      updated_at = clock.moment
+    from clock where y.property_id = ${property.id} and y.player_id = ${duplicateId}`;
+  return rows.count;
+}
