@@ -59,6 +59,7 @@ export const ROOMS: Readonly<Record<string, readonly string[]>> = {
   "transports/app": ["app.ts"],
   "transports/cli": ["run.ts"],
   "transports/cli/result": ["people.ts", "table.ts"],
+  "transports/console": ["console.ts"],
   "transports/docs": ["guides.ts"],
   "transports/examples": ["demo-records.ts", "examples.ts", "record-ids.ts"],
   "transports/mcp": ["discovery.ts", "endpoint.ts", "identity.ts"],

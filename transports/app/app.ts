@@ -4,6 +4,7 @@ import { didYouMean } from "#db/nearest.ts";
 import { Fault, loggedFault } from "#runtime/faults.ts";
 import type { Service } from "#runtime/funnel/service.ts";
 import type { Catalog } from "#runtime/operation/catalog.ts";
+import { mountConsole } from "#transports/console/console.ts";
 import { type AdmissionControl, admit } from "#transports/http/admission.ts";
 import { answerFault } from "#transports/http/answer.ts";
 import { admitted, type Http } from "#transports/http/handlers.ts";
@@ -46,7 +47,9 @@ export function createApp(
     }),
   );
   mountDiscovery(app, control, service, catalog);
-  mountPages({ app, control, service, catalog }, { opens, badges });
+  const mounting = { app, control, service, catalog };
+  mountPages(mounting, { opens, badges });
+  mountConsole(mounting);
   app.notFound(admitted(control, async ({ c }) => refuseUnknown(app, c.req.path)));
   app.onError(async (error, c) => {
     const { frame } = await admit(control, c.env.incoming);

@@ -23,6 +23,7 @@ const NAMES = [
   "web-push",
   "providers",
   "tracking",
+  "console",
   "agents",
   "api-conventions",
   "webhooks",

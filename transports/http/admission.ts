@@ -15,7 +15,7 @@ import { CURRENT_VERSION, readVersion } from "#runtime/versions.ts";
 import type { Frame } from "./answer.ts";
 
 /** Requests a minute for a signed-in user. */
-const USER_LIMIT = 300;
+export const USER_LIMIT = 300;
 /** Requests a minute for an address without a credential. */
 export const ADDRESS_LIMIT = 600;
 const REQUEST_ID = /^[\w.:-]{1,100}$/;

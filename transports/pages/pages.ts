@@ -42,7 +42,7 @@ function homePage(): Promise<Response> {
     title: "Player Marketing Service",
     heading: "It runs",
     content: html`<p>AI agents connect by MCP at <b>/api/mcp</b>, programs by REST under <b>/api</b>, with the API key that the first start printed.</p>
-<p><a href="/docs">Guides</a><br><a href="/docs/api">API reference, with requests to try</a><br><a href="/api/openapi.json">OpenAPI description</a><br><a href="/llms.txt">The operations in plain text</a><br><a href="/.well-known/mcp.json">MCP discovery</a></p>
+<p><a href="/console">Console, for people</a><br><a href="/docs">Guides</a><br><a href="/docs/api">API reference, with requests to try</a><br><a href="/api/openapi.json">OpenAPI description</a><br><a href="/llms.txt">The operations in plain text</a><br><a href="/.well-known/mcp.json">MCP discovery</a></p>
 <p class="soft">The README leads to the first campaign in five minutes.</p>`,
   });
 }

@@ -56,6 +56,7 @@ function sayDemo(baseUrl: string, demo: Demo): void {
   if (demo.apiKey) {
     say(`  API key    ${demo.apiKey}   (shown once: keep it)`);
     say(`  Admin      ${demo.admin.email}  password ${demo.admin.password}   (shown once)`);
+    say(`  Console    ${baseUrl}/console   (sign in as the admin)`);
   } else {
     say("  API key    shown at the first start. Make another one:");
     say("             npm run -s tool -- create-api-key --property demo --name mine --json");

@@ -53,6 +53,12 @@ const ACTIONS = {
 } as const satisfies Record<string, StatusChange>;
 export type Action = keyof typeof ACTIONS;
 
+/** Whether the status allows the action. */
+export function allows(status: Status, action: Action): boolean {
+  const from: readonly Status[] = ACTIONS[action].from;
+  return from.includes(status);
+}
+
 /** The campaign, locked. Throws `conflict`, naming its status, when the status forbids the action. */
 export async function lockFor(context: Context, id: string, action: Action): Promise<Campaign> {
   const campaign = await findCampaign(context, id, { lock: true });
@@ -74,8 +80,8 @@ export function refuseJourneys({
 
 /** Throws `conflict`, naming the status, when the status forbids the action. */
 export function checkStatus({ status }: Pick<Campaign, "status">, action: Action): void {
-  const { from, verb }: StatusChange = ACTIONS[action];
-  if (from.includes(status)) return;
+  if (allows(status, action)) return;
+  const { from, verb } = ACTIONS[action];
   throw new Fault("conflict", {
     message: `The campaign is ${status}; it can ${verb} while it is ${from.join(" or ")}.`,
   });

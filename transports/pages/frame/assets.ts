@@ -34,8 +34,8 @@ const ELEMENT_WORDS: readonly Word[] = [
 
 /** Our own style sheets and modules, by the names of their files. */
 const FILES = [
-  ...(["page.css", "guide.css", "inbox.css", "message.css", "games.css", "play.css"] as const),
-  ...(["inbox.js", ELEMENT, "game.js", "proof.js", "push.js", WORKER, "icon.svg"] as const),
+  ...(["page.css", "guide.css", "inbox.css", "message.css", "games.css", "play.css", "console.css"] as const),
+  ...(["inbox.js", ELEMENT, "game.js", "proof.js", "push.js", "console.js", WORKER, "icon.svg"] as const),
 ] as const;
 export type AssetName = (typeof FILES)[number];
 const ASSETS: ReadonlyMap<AssetName, Asset> = new Map(FILES.map((name) => [name, load(name)]));

@@ -1,0 +1,123 @@
+import type { Browser, Page } from "playwright-core";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { openBrowser, picture, type Screen, violations, visit } from "../pages/browser.ts";
+import { type Casino, openCasino } from "../pages/casino.ts";
+
+const browser: Browser | null = await openBrowser();
+let casino: Casino;
+let credentials: { email: string; password: string };
+const pages: Record<string, string> = {};
+
+beforeAll(async () => {
+  if (!browser) return;
+  casino = await openCasino();
+  const { service, playerId } = casino;
+  credentials = await service.signIn();
+  await service.call(
+    "create_player",
+    { player_id: "second", first_name: "Bo", email: "bo@example.com", status: "inactive" },
+    service.tenant.id,
+  );
+  const campaign = await casino.send({ subject: "Brunch for two", name: "Sunday brunch" });
+  Object.assign(pages, {
+    now: "/console",
+    campaigns: "/console/campaigns",
+    none: "/console/campaigns?status=failed",
+    campaign: `/console/campaigns/${campaign}`,
+    players: "/console/players",
+    player: `/console/players/${playerId}`,
+    unknown: "/console/players/00000000-0000-7000-8000-000000000000",
+    records: "/console/records",
+    table: "/console/records/players",
+    record: `/console/records/players/${playerId}`,
+  });
+});
+afterAll(async () => {
+  await browser?.close();
+  await casino?.service.stop();
+});
+
+async function signIn(page: Page): Promise<void> {
+  await page.goto(`${casino.service.baseUrl}/console`);
+  await page.fill("#email", credentials.email);
+  await page.fill("#password", credentials.password);
+  await page.press("#password", "Enter");
+  await page.waitForSelector("nav[aria-label='Parts of the console']");
+}
+
+const visiting = (screen: Screen, work: (page: Page) => Promise<void>): Promise<void> =>
+  visit(browser!, screen, casino.service.baseUrl, work);
+
+describe.runIf(browser)("the console", () => {
+  for (const width of [320, 768, 1280, 1920]) {
+    for (const dark of [false, true]) {
+      test(`${width} pixels wide, ${dark ? "dark" : "light"}: no violation, no complaint, nothing cut off`, async () => {
+        await visiting({ width, height: 900, dark }, async (page) => {
+          await page.goto(`${casino.service.baseUrl}/console`);
+          expect(await violations(page), "sign-in").toEqual([]);
+          await picture(page, `console-sign-in-${width}-${dark ? "dark" : "light"}`);
+          await signIn(page);
+          for (const [name, path] of Object.entries(pages)) {
+            if (name === "unknown") continue;
+            await page.goto(casino.service.baseUrl + path);
+            expect(await violations(page), name).toEqual([]);
+            const overflow = await page.evaluate("document.documentElement.scrollWidth - innerWidth");
+            expect(overflow, `${name} is wider than the screen`).toBeLessThanOrEqual(0);
+            await picture(page, `console-${name}-${width}-${dark ? "dark" : "light"}`);
+          }
+        });
+      });
+    }
+  }
+
+  test("works with scripts off, from signing in to signing out", async () => {
+    await visiting({ width: 1280, height: 900, dark: false, scripts: false }, async (page) => {
+      await signIn(page);
+      await page.click("text=Players");
+      await page.fill("#q", "second");
+      await page.click("text=Find");
+      await page.click("tbody a");
+      await page.waitForURL(/\/console\/players\/[0-9a-f-]{36}$/);
+      expect(await page.textContent("h1")).toBe("Bo");
+      await page.click("text=Sign out");
+      await page.waitForURL(/\/console\/sign-in$/);
+      await page.goto(`${casino.service.baseUrl}/console/players`);
+      expect(page.url()).toMatch(/\/console\/sign-in\?to=/);
+    });
+  });
+
+  test("can be used with the keyboard alone", async () => {
+    await visiting({ width: 1280, height: 900, dark: false }, async (page) => {
+      await signIn(page);
+      const focusOn = async (text: string) => {
+        for (let count = 0; count < 40; count += 1) {
+          await page.keyboard.press("Tab");
+          const focused = await page.evaluate("document.activeElement.textContent ?? ''");
+          if (String(focused).trim() === text) return;
+        }
+        throw new Error(`the keyboard does not reach ${text}`);
+      };
+      await focusOn("Skip to the content");
+      await focusOn("Campaigns");
+      await page.keyboard.press("Enter");
+      await page.waitForURL(/\/console\/campaigns$/);
+      await focusOn("Sunday brunch");
+      await page.keyboard.press("Enter");
+      await page.waitForURL(/\/console\/campaigns\/[0-9a-f-]{36}$/);
+      expect(await page.textContent("h1")).toBe("Sunday brunch");
+    });
+  });
+
+  test("shows by itself that a campaign has begun", async () => {
+    await visiting({ width: 1280, height: 900, dark: false }, async (page) => {
+      await signIn(page);
+      await page.goto(`${casino.service.baseUrl}/console/campaigns`);
+      await page.clock.install();
+      await page.goto(`${casino.service.baseUrl}/console/campaigns`);
+      await casino.send({ name: "A late campaign", subject: "Late" });
+      expect(await page.textContent("main")).not.toContain("A late campaign");
+      await page.clock.fastForward(6_000);
+      await page.waitForSelector("text=A late campaign");
+    });
+  });
+});

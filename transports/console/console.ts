@@ -1,0 +1,33 @@
+import { invalid } from "#runtime/faults.ts";
+import type { Mounting } from "#transports/pages/player/visit.ts";
+import { ACTS, actOnCampaign, campaignPage, campaignsPage } from "./campaigns.ts";
+import { setCookie } from "./cookies.ts";
+import { mountDesk } from "./mount-desk.ts";
+import { nowPage } from "./now.ts";
+import { playerPage, playersPage } from "./players.ts";
+import { recordPage, tablePage, tablesPage } from "./records.ts";
+import { mountSignIn, redirect } from "./sign-in.ts";
+
+const YEAR_SECONDS = 31_536_000;
+
+/** Mounts the console: pages for signed-in people, on the same operations as every other face. */
+export function mountConsole(mounting: Mounting): void {
+  const { service, catalog } = mounting;
+  mountSignIn(mounting);
+  mountDesk(mounting, "get", "/console", nowPage);
+  mountDesk(mounting, "post", "/console/property", async ({ properties, form }) => {
+    const wanted = form.get("property") ?? "";
+    if (!properties.some(({ id }) => id === wanted)) throw invalid("property", "is none of yours");
+    return redirect("/console", [setCookie(service, "console_property", wanted, YEAR_SECONDS)]);
+  });
+  mountDesk(mounting, "get", "/console/campaigns", campaignsPage);
+  mountDesk(mounting, "get", "/console/campaigns/:id", campaignPage);
+  for (const act of ACTS) {
+    mountDesk(mounting, "post", `/console/campaigns/:id/${act}`, (desk) => actOnCampaign(desk, act));
+  }
+  mountDesk(mounting, "get", "/console/players", playersPage);
+  mountDesk(mounting, "get", "/console/players/:id", playerPage);
+  mountDesk(mounting, "get", "/console/records", (desk) => tablesPage(desk, catalog));
+  mountDesk(mounting, "get", "/console/records/:table", (desk) => tablePage(desk, catalog));
+  mountDesk(mounting, "get", "/console/records/:table/:id", (desk) => recordPage(desk, catalog));
+}

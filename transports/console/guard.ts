@@ -1,0 +1,31 @@
+import { createHash, timingSafeEqual } from "node:crypto";
+import type { HttpContext } from "#transports/http/handlers.ts";
+
+/** The forms' token against forgery. It follows from the session's token, which no other site knows. */
+export function formToken(session: string): string {
+  return createHash("sha256").update(`console form ${session}`).digest("base64url");
+}
+
+/** Whether the form carries the session's token. */
+export function hasFormToken(form: URLSearchParams, session: string): boolean {
+  const given = Buffer.from(form.get("token") ?? "");
+  const right = Buffer.from(formToken(session));
+  return given.length === right.length && timingSafeEqual(given, right);
+}
+
+/** Whether a page of ours sent the form, by the headers that no script can set. A client without them is no browser. */
+export function isFromHere(c: HttpContext): boolean {
+  const site = c.req.header("sec-fetch-site");
+  if (site !== undefined) return site === "same-origin";
+  const origin = c.req.header("origin");
+  return origin === undefined || (URL.canParse(origin) && new URL(origin).host === c.req.header("host"));
+}
+
+/** A path of the console, to go to after signing in. Another address becomes the first page. */
+export function consolePath(given: string | null | undefined): string {
+  const base = "http://console.invalid";
+  if (!given || !URL.canParse(given, base)) return "/console";
+  const { origin, pathname, search } = new URL(given, base);
+  const isOurs = origin === base && (pathname === "/console" || pathname.startsWith("/console/"));
+  return isOurs && !pathname.startsWith("/console/sign-") ? pathname + search : "/console";
+}

@@ -1,0 +1,121 @@
+import { randomUUID } from "node:crypto";
+import { Fault, loggedFault, toFault } from "#runtime/faults.ts";
+import { invoke } from "#runtime/funnel/invoke.ts";
+import type { Outcome } from "#runtime/funnel/service.ts";
+import type { Property } from "#runtime/operation/property.ts";
+import { addressOf, USER_LIMIT } from "#transports/http/admission.ts";
+import type { HttpContext } from "#transports/http/handlers.ts";
+import { readForm } from "#transports/pages/frame/form.ts";
+import type { Mounting } from "#transports/pages/player/visit.ts";
+import { cookieIn, setCookie } from "./cookies.ts";
+import type { Desk, User } from "./desk.ts";
+import { faultPage, nowherePage } from "./frame.ts";
+import { formToken, hasFormToken, isFromHere } from "./guard.ts";
+import { arrivalPage, redirect, refusedPage } from "./sign-in.ts";
+
+/** Mounts a page for signed-in people. A form changes something only if a page of ours has sent it. */
+export function mountDesk(
+  mounting: Mounting,
+  method: "get" | "post",
+  path: string,
+  work: (desk: Desk) => Promise<Response>,
+): void {
+  const { app, service, control } = mounting;
+  app[method](path, async (c) => {
+    const session = cookieIn(c, service, "console_session");
+    if (session === undefined) return withoutSession(c);
+    try {
+      const actor = await control.sessions.verify(session);
+      if (actor.type !== "user") return toSignIn(c);
+      const allowance = await control.limiter.takeShared(actor.id, USER_LIMIT);
+      if (!allowance.allowed) throw new Fault("rate_limited", { retryAfter: 60 });
+      const form = method === "post" ? await readForm(c) : new URLSearchParams();
+      if (method === "post" && !(form && isFromHere(c) && hasFormToken(form, session))) return refusedPage();
+      const found = await deskOf(mounting, c, { user: actor, session, form: form! });
+      return found === null ? nowherePage(actor.email, formToken(session)) : await atDesk(found, work);
+    } catch (error) {
+      const fault = loggedFault(service.log, error, { path: "console", requestId: "" });
+      const isOver = fault.code === "invalid_credential" || fault.code === "credential_expired";
+      return isOver ? toSignIn(c, [setCookie(service, "console_session", "", 0)]) : faultPage(null, fault);
+    }
+  });
+}
+
+async function atDesk(desk: Desk, work: (desk: Desk) => Promise<Response>): Promise<Response> {
+  try {
+    return await work(desk);
+  } catch (error) {
+    return faultPage(desk, toFault(error));
+  }
+}
+
+function withoutSession(c: HttpContext): Response | Promise<Response> {
+  const isLinked = c.req.method === "GET" && c.req.header("sec-fetch-site") === "cross-site";
+  return isLinked ? arrivalPage(hereOf(c)) : toSignIn(c);
+}
+
+function toSignIn(c: HttpContext, cookies: readonly string[] = []): Response {
+  const to = c.req.method === "GET" ? `?to=${encodeURIComponent(hereOf(c))}` : "";
+  return redirect(`/console/sign-in${to}`, cookies);
+}
+
+/** The path and the query of the request. */
+export function hereOf(c: HttpContext): string {
+  const { pathname, search } = new URL(c.req.url);
+  return pathname + search;
+}
+
+interface SignedIn {
+  user: User;
+  session: string;
+  form: URLSearchParams;
+}
+
+/** The person's desk at the chosen property, else at their first one. Null for a person of no property. */
+async function deskOf(
+  mounting: Mounting,
+  c: HttpContext,
+  { user, session, form }: SignedIn,
+): Promise<Desk | null> {
+  const { control, service, catalog } = mounting;
+  const invoked = (name: string, input: object, propertyId?: string): Promise<Outcome> => {
+    const call = {
+      actor: user,
+      transport: "page" as const,
+      requestId: randomUUID(),
+      propertyId,
+      ip: addressOf(control, c.env.incoming),
+      userAgent: c.req.header("user-agent"),
+    };
+    return invoke(service, catalog.operations.get(name)!, call, input);
+  };
+  const properties = user.isPlatformAdmin
+    ? JSON.parse((await invoked("list_properties", {})).body).properties
+    : await propertiesOf(mounting, user);
+  const wanted = cookieIn(c, service, "console_property");
+  const chosen = properties.find(({ id }: { id: string }) => id === wanted) ?? properties[0];
+  const property = chosen && (await service.directory.property(chosen.id));
+  if (!property) return null;
+  const membership = user.memberships.find(({ property_id }) => property_id === property.id);
+  return {
+    c,
+    user,
+    property,
+    properties,
+    role: user.isPlatformAdmin ? "platform admin" : membership!.role,
+    token: formToken(session),
+    form,
+    run: async (name, input = {}) => JSON.parse((await invoked(name, input, property.id)).body),
+    list: async (name, input = {}) => {
+      const { body, page } = await invoked(`list_${name}`, input, property.id);
+      return { rows: JSON.parse(body), next: page?.nextCursor };
+    },
+  };
+}
+
+async function propertiesOf({ service }: Mounting, { memberships }: User): Promise<Property[]> {
+  const found = await Promise.all(memberships.map((one) => service.directory.property(one.property_id)));
+  return found
+    .filter((property) => property !== null && property !== undefined)
+    .sort((one, other) => one.name.localeCompare(other.name));
+}

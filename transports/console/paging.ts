@@ -1,0 +1,16 @@
+import { html } from "hono/html";
+import type { HttpContext } from "#transports/http/handlers.ts";
+import type { Html } from "#transports/pages/frame/page.ts";
+
+/** The link to the next page of a list, with the filters of this one. */
+export function onward(c: HttpContext, next: string | undefined): Html | "" {
+  const isFirst = !c.req.query("cursor");
+  if (next === undefined && isFirst) return "";
+  const to = (cursor: string | null): string => {
+    const { pathname, searchParams } = new URL(c.req.url);
+    searchParams.delete("cursor");
+    if (cursor !== null) searchParams.set("cursor", cursor);
+    return `${pathname}?${searchParams}`;
+  };
+  return html`<nav class="onward" aria-label="Pages">${isFirst ? "" : html`<a href="${to(null)}">First page</a>`}${next === undefined ? "" : html`<a href="${to(next)}">Next page</a>`}</nav>`;
+}

@@ -1,0 +1,82 @@
+import { html } from "hono/html";
+import { Fault } from "#runtime/faults.ts";
+import type { Catalog } from "#runtime/operation/catalog.ts";
+import { listedColumns, readableOf } from "#runtime/operation/columns.ts";
+import type { Table } from "#runtime/operation/table.ts";
+import type { Html } from "#transports/pages/frame/page.ts";
+import type { Desk } from "./desk.ts";
+import { consolePage, tableOf } from "./frame.ts";
+import { onward } from "./paging.ts";
+import { fieldsOf, shown, words } from "./values.ts";
+
+const OPERATORS = {
+  eq: "is",
+  neq: "is not",
+  gte: "is at least",
+  lte: "is at most",
+  ilike: "is like (% for any text)",
+} as const;
+
+const PART = "/console/records";
+
+/** The tables that can be listed, by the domains of the catalog. */
+export async function tablesPage(desk: Desk, catalog: Catalog): Promise<Response> {
+  const tables = listed(catalog);
+  const content = html`<ul class="tables">${tables.map(({ name, description }) => html`<li><a href="${PART}/${name}">${words(name)}</a><p class="soft">${description.split(". ")[0]}</p></li>`)}</ul>`;
+  return consolePage(desk, { part: PART, heading: "Records", content });
+}
+
+/** The rows of one table, newest first, by one filter. */
+export async function tablePage(desk: Desk, catalog: Catalog): Promise<Response> {
+  const { c, property } = desk;
+  const table = tableNamed(catalog, c.req.param("table"));
+  const { column = "", operator = "eq", value = "", cursor = "" } = c.req.query();
+  const { rows, next } = await desk.list(table.name, {
+    filters: column === "" || value === "" ? {} : { [`${column}.${operator}`]: value },
+    limit: 50,
+    cursor,
+  });
+  const columns = listedColumns(table).filter((name) => name !== "id");
+  const lines = rows.map(
+    (row) =>
+      html`<tr><th scope="row"><a href="${PART}/${table.name}/${row.id}" aria-label="Open ${row.id}">Open</a></th>${columns.map((name) => html`<td>${shown(row[name], property.timezone, name)}</td>`)}</tr>`,
+  );
+  const empty = html`<p>${value === "" ? "There is nothing here yet." : "Nothing here fits the filter."}</p>`;
+  const content = html`<p class="soft">${table.description}</p>${filterForm(table, { column, operator, value })}${tableOf(words(table.name), ["Record", ...columns.map(words)], lines, empty)}${onward(c, next)}`;
+  return consolePage(desk, { part: PART, heading: words(table.name), content });
+}
+
+/** One record with all its fields. */
+export async function recordPage(desk: Desk, catalog: Catalog): Promise<Response> {
+  const table = tableNamed(catalog, desk.c.req.param("table"));
+  const row = await desk.run(`get_${table.noun}`, { id: desk.c.req.param("id") });
+  const content = html`<p><a href="${PART}/${table.name}">All ${words(table.name).toLowerCase()}</a></p>${fieldsOf(row, desk.property.timezone)}`;
+  return consolePage(desk, { part: PART, heading: String(row.name ?? words(table.noun)), content });
+}
+
+function listed(catalog: Catalog): Table[] {
+  return [...catalog.tables.values()]
+    .filter(
+      ({ name, noun }) => catalog.operations.has(`list_${name}`) && catalog.operations.has(`get_${noun}`),
+    )
+    .sort((one, other) => one.name.localeCompare(other.name));
+}
+
+function tableNamed(catalog: Catalog, name: string | undefined): Table {
+  const table = listed(catalog).find((one) => one.name === name);
+  if (!table) throw new Fault("not_found", { message: `There is no table ${name}.` });
+  return table;
+}
+
+interface Filter {
+  column: string;
+  operator: string;
+  value: string;
+}
+
+function filterForm(table: Table, filter: Filter): Html {
+  const choice = (value: string, text: string, chosen: string) =>
+    html`<option value="${value}"${value === chosen ? html` selected` : ""}>${text}</option>`;
+  const columns = Object.keys(readableOf(table).columns);
+  return html`<form class="search" method="get" role="search"><label for="column">Column</label><select id="column" name="column">${columns.map((name) => choice(name, words(name), filter.column))}</select><label for="operator" class="unseen">Comparison</label><select id="operator" name="operator">${Object.entries(OPERATORS).map(([name, text]) => choice(name, text, filter.operator))}</select><label for="value" class="unseen">Value</label><input id="value" name="value" maxlength="320" value="${filter.value}"><button class="small">Filter</button></form>`;
+}
