@@ -8,6 +8,9 @@ import { killedWrites } from "./writes.fault.ts";
 
 const GOOD = { ledger: { lost: 0, doubled: 0, foreign: 0 }, problems: [] };
 
+/** Each test starts and kills whole services, which takes long on a busy machine. */
+const PATIENCE = { timeout: 120_000 };
+
 let installation: Installation;
 
 beforeAll(async () => {
@@ -16,22 +19,34 @@ beforeAll(async () => {
 
 afterAll(() => installation.close());
 
-test("a killed service takes its orphaned database over and has all that it acknowledged", async () => {
-  expect(await embeddedTakenOver(installation, { writes: 50 })).toMatchObject(GOOD);
-});
+test(
+  "a killed service takes its orphaned database over and has all that it acknowledged",
+  PATIENCE,
+  async () => {
+    expect(await embeddedTakenOver(installation, { writes: 50 })).toMatchObject(GOOD);
+  },
+);
 
-test("a keyed write that was cut off by a kill is done once however often it is retried", async () => {
-  expect(await killedWrites(installation, { writes: 100, at: 0.3 })).toMatchObject(GOOD);
-});
+test(
+  "a keyed write that was cut off by a kill is done once however often it is retried",
+  PATIENCE,
+  async () => {
+    expect(await killedWrites(installation, { writes: 100, at: 0.3 })).toMatchObject(GOOD);
+  },
+);
 
-test("an import that was killed in the middle goes on where it was", async () => {
+test("an import that was killed in the middle goes on where it was", PATIENCE, async () => {
   expect(await killedImport(installation, { rows: 20_000, at: 0.25 })).toMatchObject(GOOD);
 });
 
-test("a campaign that was killed in the middle reaches everyone once", async () => {
+test("a campaign that was killed in the middle reaches everyone once", PATIENCE, async () => {
   expect(await killedCampaign(installation, { players: 3_000, at: 0.2 })).toMatchObject(GOOD);
 });
 
-test("a campaign that tries variants, and is killed before and after each step, gives everyone one of them once", async () => {
-  expect(await killedTest(installation, { players: 8_000 })).toMatchObject(GOOD);
-});
+test(
+  "a campaign that tries variants, and is killed before and after each step, gives everyone one of them once",
+  PATIENCE,
+  async () => {
+    expect(await killedTest(installation, { players: 8_000 })).toMatchObject(GOOD);
+  },
+);

@@ -2,6 +2,8 @@ import { html } from "hono/html";
 import type { Status } from "#tools/campaigns/campaign/columns.ts";
 import { allows } from "#tools/campaigns/campaign/states.ts";
 import type { Html } from "#transports/pages/frame/page.ts";
+import { bars, figures } from "./bars.ts";
+import { checkSection } from "./check.ts";
 import type { Desk, Row } from "./desk.ts";
 import { consolePage, tableOf, tokenField } from "./frame.ts";
 import { onward } from "./paging.ts";
@@ -9,7 +11,7 @@ import { redirect } from "./sign-in.ts";
 import { chip, fieldsOf, shown, timeOf, words } from "./values.ts";
 
 /** The buttons of the page. Each stands where the campaign's status allows its operation. */
-export const ACTS = ["pause", "resume", "cancel"] as const;
+export const ACTS = ["send", "pause", "resume", "cancel"] as const;
 type Act = (typeof ACTS)[number];
 
 /** The states of recipients, in the order of a message's way. They add up to the audience. */
@@ -48,15 +50,30 @@ export async function campaignPage(desk: Desk): Promise<Response> {
     desk.run<Stats>("campaign_stats", { campaignId: id }),
   ]);
   const { timezone } = desk.property;
+  const isReady = allows(campaign.status as Status, "send");
+  const { check, tested } = desk.c.req.query();
+  const before = isReady && check !== undefined ? await checkSection(desk, campaign) : "";
   const why = campaign.status_reason ? html` <span class="soft">${campaign.status_reason}</span>` : "";
-  const content = html`<div class="live" id="live" data-live><p>${chip(String(campaign.channel))} ${chip(String(campaign.status))}${why}</p>${acts(desk, campaign)}${funnel(stats)}${skips(stats)}${results(stats)}<p class="soft">Counted ${timeOf(stats.as_of, timezone)}.</p></div>
+  const content = html`<div class="live" id="live" data-live><p>${chip(String(campaign.channel))} ${chip(String(campaign.status))}${why}</p>${acts(desk, campaign)}${stats.audience === 0 ? "" : html`${funnel(stats)}${skips(stats)}${results(stats)}<p class="soft">Counted ${timeOf(stats.as_of, timezone)}.</p>`}</div>${tested === undefined ? "" : html`<p class="said" role="status">The test is on its way to ${desk.user.email}.</p>`}${isReady && check === undefined ? html`<p><a class="button small" href="?check=yes#check">Check it before sending</a></p>` : ""}${before}
 <h2>Message</h2>${message(campaign)}
 <details><summary>All settings</summary>${fieldsOf(settingsOf(campaign), timezone)}</details>
 <p><a href="/console/records/campaign_sends?column=campaign_id&amp;operator=eq&amp;value=${campaign.id}">Each recipient's message</a></p>`;
-  return consolePage(desk, { part: "/console/campaigns", heading: String(campaign.name), content });
+  return consolePage(desk, {
+    part: "/console/campaigns",
+    heading: String(campaign.name),
+    content,
+    frames: true,
+  });
 }
 
-/** Pauses, resumes or cancels a campaign, and shows it. */
+/** Sends the message to the person who looks at the page, and shows the campaign. */
+export async function testCampaign(desk: Desk): Promise<Response> {
+  const campaignId = desk.c.req.param("id");
+  await desk.run("send_test_message", { campaignId, to: desk.user.email });
+  return redirect(`/console/campaigns/${campaignId}?check=yes&tested=yes#check`);
+}
+
+/** Sends, pauses, resumes or cancels a campaign, and shows it. */
 export async function actOnCampaign(desk: Desk, act: Act): Promise<Response> {
   const campaignId = desk.c.req.param("id");
   await desk.run(`${act}_campaign`, { campaignId });
@@ -70,7 +87,7 @@ interface Stats extends Record<(typeof RESULTS | typeof AFTER)[number], number> 
 }
 
 function acts(desk: Desk, { id, status }: Row): Html {
-  const open = ACTS.filter((act) => allows(status as Status, act));
+  const open = ACTS.filter((act) => act !== "send" && allows(status as Status, act));
   const form = (act: Act, kind: string) =>
     html`<form method="post" action="/console/campaigns/${id}/${act}">${tokenField(desk)}<button class="${kind} small">${words(act)}</button></form>`;
   return html`<div class="acts">${open.map((act) =>
@@ -101,20 +118,8 @@ function skips({ skipped }: Stats): Html | "" {
 }
 
 function results(stats: Stats): Html {
-  const boxes = [...RESULTS, ...AFTER].map(
-    (name) => html`<div><dt>${words(name)}</dt><dd>${(stats[name] ?? 0).toLocaleString("en-US")}</dd></div>`,
-  );
-  return html`<h2>What people did</h2><dl class="figures">${boxes}</dl>`;
-}
-
-/** A bar a row. The number stands beside it, so that nobody has to measure. */
-function bars(caption: string, counts: readonly [string, number][], whole: number): Html {
-  const rows = counts.map(([name, count]) => {
-    const share = whole === 0 ? 0 : (100 * count) / whole;
-    return html`<tr><th scope="row">${words(name)}</th><td class="number">${count.toLocaleString("en-US")}</td><td class="number">${share.toFixed(1)} %</td><td class="bar-cell"><svg class="bar-of ${name}" viewBox="0 0 100 10" preserveAspectRatio="none" aria-hidden="true"><rect width="${share.toFixed(2)}" height="10"/></svg></td></tr>`;
-  });
-  const table = tableOf(caption, ["Group", "Players", "Share", "Chart"], rows, html`<p>Nobody yet.</p>`);
-  return html`<div class="counts">${table}</div>`;
+  const counts = [...RESULTS, ...AFTER].map((name): [string, number] => [name, stats[name] ?? 0]);
+  return html`<h2>What people did</h2>${figures(Object.fromEntries(counts))}`;
 }
 
 function message(campaign: Row): Html {

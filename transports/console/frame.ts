@@ -7,6 +7,8 @@ import type { Desk } from "./desk.ts";
 const PARTS = {
   "/console": "Now",
   "/console/campaigns": "Campaigns",
+  "/console/journeys": "Journeys",
+  "/console/segments": "Segments",
   "/console/players": "Players",
   "/console/records": "Records",
 } as const;
@@ -17,16 +19,18 @@ export interface Screen {
   heading: string;
   content: Html;
   status?: number;
+  /** The content has a frame with a page of ours. */
+  frames?: boolean;
 }
 
 /** A page of the console: the parts, the property, the person, and the content. */
-export function consolePage(desk: Desk, { part, heading, content, status = 200 }: Screen): Promise<Response> {
+export function consolePage(desk: Desk, { part, heading, content, ...rest }: Screen): Promise<Response> {
   const title = `${heading} · ${desk.property.name}`;
   const links = Object.entries(PARTS).map(
     ([path, name]) => html`<a href="${path}"${path === part ? html` aria-current="page"` : ""}>${name}</a>`,
   );
   const body = html`<a class="skip" href="#content">Skip to the content</a><header class="top"><p class="house">${desk.property.name}</p><nav aria-label="Parts of the console">${links}</nav><div class="person">${propertySwitch(desk)}<form method="post" action="/console/sign-out">${tokenField(desk)}<span>${desk.user.email}, ${desk.role}</span><button class="quiet small">Sign out</button></form></div></header><main id="content" class="desk"><h1>${heading}</h1>${content}</main>`;
-  return respond({ title, body, status, styles: ["console.css"], scripts: ["console.js"] });
+  return respond({ ...rest, title, body, styles: ["console.css"], scripts: ["console.js"] });
 }
 
 /** The hidden field that each form of the console has. */

@@ -31,7 +31,7 @@ function campaignRow(timezone: string) {
 
 function journeyRow(timezone: string) {
   return (row: Row): Html =>
-    html`<tr><th scope="row"><a href="/console/records/journeys/${row.id}">${row.name}</a></th><td>${chip(String(row.status))}</td><td>${shown(row.status_reason, timezone)}</td><td>${shown(row.current_version, timezone)}</td></tr>`;
+    html`<tr><th scope="row"><a href="/console/journeys/${row.id}">${row.name}</a></th><td>${chip(String(row.status))}</td><td>${shown(row.status_reason, timezone)}</td><td>${shown(row.current_version, timezone)}</td></tr>`;
 }
 
 function importRow(timezone: string) {

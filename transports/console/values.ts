@@ -8,6 +8,8 @@ const TIME = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}/;
 const PAGES: Readonly<Record<string, string>> = {
   campaign_id: "/console/campaigns",
   player_id: "/console/players",
+  journey_id: "/console/journeys",
+  segment_id: "/console/segments",
 };
 
 /** A value as people read it. Times are in the time zone of the property. */

@@ -199,7 +199,9 @@ describe("Authentication and keys", () => {
     expect((await fn("list-api-keys", {}, both)).status).toBe(400);
     const analyst = session((await service.signIn({ role: "analyst" })).token);
     const read = await fn("list-api-keys", { property_id: service.tenant.id }, analyst);
-    expect([read.status, read.body]).toEqual([200, body]);
+    // The time of the last use is written now and then, between the two calls too.
+    const lasting = ({ keys }: typeof body) => keys.map((key: object) => ({ ...key, last_used_at: null }));
+    expect([read.status, lasting(read.body)]).toEqual([200, lasting(body)]);
     const other = await service.newTenant();
     const foreign = await fn("list-api-keys", { property_id: other.id }, analyst);
     expect([foreign.status, foreign.body.error]).toEqual([403, "wrong_property"]);

@@ -208,14 +208,26 @@ describe("pages", () => {
 
   test("have no record of another property", async () => {
     const one = await signedIn();
-    const [player, campaign] = await service.database.db.asProperty(other.id, async (sql) => [
-      (await sql<{ id: string }[]>`select id from players where property_id = ${other.id} limit 1`)[0]!.id,
-      (await sql<{ id: string }[]>`select id from campaigns where property_id = ${other.id} limit 1`)[0]!.id,
-    ]);
+    const { player, campaign, journey, segment } = await service.database.db.asProperty(
+      other.id,
+      async (sql) =>
+        (
+          await sql<Record<"player" | "campaign" | "journey" | "segment", string>[]>`
+            select (select id from players where property_id = ${other.id} limit 1) as player,
+              (select id from campaigns where property_id = ${other.id} limit 1) as campaign,
+              (select id from journeys where property_id = ${other.id} limit 1) as journey,
+              (select id from segments where property_id = ${other.id} limit 1) as segment`
+        )[0]!,
+    );
     for (const path of [
       `/console/players/${player}`,
       `/console/records/players/${player}`,
       `/console/campaigns/${campaign}`,
+      `/console/campaigns/${campaign}/message`,
+      `/console/journeys/${journey}`,
+      `/console/journeys/${journey}/picture`,
+      `/console/journeys/${journey}/nodes/start`,
+      `/console/segments/${segment}`,
       "/console/campaigns/not-an-id",
       "/console/records/users",
       "/console/records/__proto__",
@@ -226,8 +238,10 @@ describe("pages", () => {
         expect.toSatisfy((status) => [400, 404].includes(status)),
       ]);
     }
-    const pause = await one.post(`/console/campaigns/${campaign}/pause`);
-    expect(pause.status).toBe(404);
+    for (const act of ["campaigns/ID/pause", "campaigns/ID/send", "campaigns/ID/test", "journeys/ID/pause"]) {
+      const path = act.replace("ID", act.startsWith("c") ? campaign : journey);
+      expect([path, (await one.post(`/console/${path}`)).status]).toEqual([path, 404]);
+    }
   });
 
   test("take a property that is not the person's for none", async () => {

@@ -1,10 +1,13 @@
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { type Scenario, scenarioIn } from "../../support/scenario.ts";
 import { openBrowser, picture, type Screen, violations, visit } from "../pages/browser.ts";
 import { type Casino, openCasino } from "../pages/casino.ts";
 
 const browser: Browser | null = await openBrowser();
 let casino: Casino;
+let scenario: Scenario;
+let draft: string;
 let credentials: { email: string; password: string };
 const pages: Record<string, string> = {};
 
@@ -18,12 +21,41 @@ beforeAll(async () => {
     { player_id: "second", first_name: "Bo", email: "bo@example.com", status: "inactive" },
     service.tenant.id,
   );
+  scenario = scenarioIn(service);
+  await scenario.crowd(3);
+  const propertyId = service.tenant.id;
+  const { id: segment } = await scenario.call("create_segment", {
+    name: "Gold or generous",
+    logic: "or",
+    conditions: [{ field: "tier", operator: "in", value: ["Gold", "Platinum"] }],
+    groups: [{ logic: "and", conditions: [{ field: "adt", operator: "gte", value: 100 }] }],
+  });
+  const { journey } = await scenario.call("create_journey_from_recipe", {
+    propertyId,
+    settings: { recipe: "welcome" },
+    name: "Welcome",
+  });
+  await scenario.call("publish_journey", { journeyId: journey.id, propertyId });
+  await scenario.call("enroll_players", { journeyId: journey.id, propertyId, playerIds: [playerId] });
+  await service.idle();
+  const enrollments = await service.call(
+    "explain_enrollment",
+    { journeyId: journey.id, playerId },
+    propertyId,
+  );
+  draft = await scenario.campaign({ name: "Double points" });
   const campaign = await casino.send({ subject: "Brunch for two", name: "Sunday brunch" });
   Object.assign(pages, {
     now: "/console",
     campaigns: "/console/campaigns",
     none: "/console/campaigns?status=failed",
     campaign: `/console/campaigns/${campaign}`,
+    check: `/console/campaigns/${draft}?check=yes`,
+    journeys: "/console/journeys",
+    journey: `/console/journeys/${journey.id}`,
+    node: `/console/journeys/${journey.id}/nodes/${enrollments.node}`,
+    segments: "/console/segments",
+    segment: `/console/segments/${segment}`,
     players: "/console/players",
     player: `/console/players/${playerId}`,
     unknown: "/console/players/00000000-0000-7000-8000-000000000000",
@@ -83,6 +115,27 @@ describe.runIf(browser)("the console", () => {
       await page.waitForURL(/\/console\/sign-in$/);
       await page.goto(`${casino.service.baseUrl}/console/players`);
       expect(page.url()).toMatch(/\/console\/sign-in\?to=/);
+    });
+  });
+
+  test("leads a marketer from the check of a campaign to its test and to its figures", async () => {
+    await visiting({ width: 1280, height: 900, dark: false }, async (page) => {
+      await signIn(page);
+      await page.goto(`${casino.service.baseUrl}/console/campaigns/${draft}`);
+      await page.click("text=Check it before sending");
+      const mail = page.frameLocator("iframe");
+      await mail.locator("text=Double points this weekend.").waitFor();
+      await page.click("text=Send a test to");
+      await page.waitForSelector("text=The test is on its way");
+      await casino.service.idle();
+      expect((await scenario.mailbox()).map(({ recipient }) => recipient)).toEqual([credentials.email]);
+      await page.click("text=Send now…");
+      await page.click("button:has-text('Send 3 messages')");
+      await page.waitForURL(new RegExp(`/console/campaigns/${draft}$`));
+      await casino.service.idle();
+      await page.reload();
+      expect(await page.textContent(".counts")).toMatch(/Sent\s*3\s*60\.0 %/);
+      expect(await scenario.mailbox()).toHaveLength(4);
     });
   });
 

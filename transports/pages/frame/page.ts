@@ -9,11 +9,12 @@ export type Html = ReturnType<typeof html>;
  * No style or picture but our own, no script where the page has none, and no text becomes code. The pages load nothing
  * from elsewhere.
  */
-function policyOf({ scripts = [], workers = false, manifest }: Page): string {
+function policyOf({ scripts = [], workers = false, frames = false, manifest }: Page): string {
   return [
     "default-src 'none'",
     ...(scripts.length > 0 ? ["script-src 'self'", "connect-src 'self'"] : []),
     ...(workers ? ["worker-src 'self'"] : []),
+    ...(frames ? ["frame-src 'self'"] : []),
     ...(manifest === undefined ? [] : ["manifest-src 'self'"]),
     "style-src 'self'",
     "img-src 'self'",
@@ -34,6 +35,8 @@ export interface Page {
   scripts?: readonly AssetName[];
   /** Its scripts start a service worker of ours. */
   workers?: boolean;
+  /** It shows another page of ours in a frame. */
+  frames?: boolean;
   /** The address of the page's manifest, for the Home Screen. */
   manifest?: string;
   /** The words of the card that a network shows for a shared link (Open Graph). */
