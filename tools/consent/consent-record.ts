@@ -6,7 +6,7 @@ import { tool } from "#runtime/operation/operation.ts";
 import { CHANNELS, type Channel } from "#tools/compliance/channels.ts";
 import { playerWords } from "#tools/people/words.ts";
 import { CONSENT_LEVELS, type ConsentLevel } from "./consent-records.table.ts";
-import { record } from "./ledger.ts";
+import { announceAnswer, record } from "./ledger.ts";
 import { checkLifts, type StandingRefusal, standingRefusal } from "./refusal.ts";
 
 const text = (most: number) => z.string().max(most).optional();
@@ -54,19 +54,11 @@ export default tool({
       occurredAt: input.occurredAt,
       expiresAt: input.expiresAt,
     });
-    const { id, player_id, action, consent_source, consent_version, occurred_at } = row!;
+    const { id, player_id, occurred_at } = row!;
     if (given && input.consentLevel !== "implied" && input.consentSource) {
       await liftWishes(context, player_id, channel, occurred_at);
     }
-    context.emit(`consent.${given ? "granted" : "denied"}`, {
-      id,
-      player_id,
-      channel,
-      action,
-      consent_source,
-      consent_version,
-      occurred_at,
-    });
+    announceAnswer(context, row!);
     context.audit({ entity: "consent_records", entityId: id });
     return { success: true as const, consent_id: id };
   },

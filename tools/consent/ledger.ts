@@ -55,6 +55,13 @@ export async function record(context: Context, act: ConsentAct): Promise<LedgerR
   return rows;
 }
 
+/** Tells webhooks and journeys of an answer that the player has given. */
+export function announceAnswer({ emit }: Pick<Context, "emit">, row: LedgerRow): void {
+  const { id, player_id, channel, action, consent_source, consent_version, occurred_at } = row;
+  const told = { id, player_id, channel, action, consent_source, consent_version, occurred_at };
+  emit(row.consent_given ? "consent.granted" : "consent.denied", told);
+}
+
 /** The job that records expired consents, in the form for `enqueue`. */
 export const EXPIRE_CONSENTS = { name: "expire_consents", attempts: 20, input: z.object({}) };
 

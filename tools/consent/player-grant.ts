@@ -2,7 +2,7 @@ import { Fault } from "#runtime/faults.ts";
 import type { Context, Tenant } from "#runtime/operation/context.ts";
 import type { Channel } from "#tools/compliance/channels.ts";
 import { liftWishes } from "./consent-record.ts";
-import { record } from "./ledger.ts";
+import { announceAnswer, record } from "./ledger.ts";
 
 /**
  * Grants a day by the links of one player: otherwise the holder of a link could fill the ledger. Refusals have no
@@ -41,17 +41,8 @@ export async function grantAsPlayer(context: Context, grant: PlayerGrant): Promi
     text,
     version,
   });
-  const { id, player_id, action, consent_source, consent_version, occurred_at } = row!;
-  await liftWishes(context, player_id, channel, occurred_at);
-  context.emit("consent.granted", {
-    id,
-    player_id,
-    channel,
-    action,
-    consent_source,
-    consent_version,
-    occurred_at,
-  });
+  await liftWishes(context, playerId, channel, row!.occurred_at);
+  announceAnswer(context, row!);
 }
 
 async function refuseManyGrants(

@@ -1,6 +1,6 @@
 import type { Context } from "#runtime/operation/context.ts";
 import type { Channel } from "#tools/compliance/channels.ts";
-import { type ConsentAct, record } from "#tools/consent/ledger.ts";
+import { announceAnswer, type ConsentAct, record } from "#tools/consent/ledger.ts";
 import { revoke } from "#tools/consent/revoke.ts";
 
 /** The last word of one record on one channel. */
@@ -64,16 +64,7 @@ async function grant(context: Context, keptId: string, word: Word): Promise<void
     occurredAt: word.occurred_at,
     expiresAt: word.expires_at ?? undefined,
   });
-  const { id, player_id, channel, action, consent_source, consent_version, occurred_at } = row!;
-  context.emit("consent.granted", {
-    id,
-    player_id,
-    channel,
-    action,
-    consent_source,
-    consent_version,
-    occurred_at,
-  });
+  announceAnswer(context, row!);
 }
 
 function lastWords({ sql, property }: Context, keptId: string, duplicateId: string): Promise<Word[]> {

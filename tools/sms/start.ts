@@ -1,6 +1,6 @@
 import type { Context } from "#runtime/operation/context.ts";
 import type { ListedAddress } from "#tools/compliance/listed-address.ts";
-import { record } from "#tools/consent/ledger.ts";
+import { announceAnswer, record } from "#tools/consent/ledger.ts";
 import { UNREAD } from "./reviews.ts";
 
 /**
@@ -27,17 +27,7 @@ export async function resume(context: Context, sender: ListedAddress, receivedAt
     source: "sms",
     method: "start_keyword",
   });
-  for (const { id, player_id, channel, action, consent_source, consent_version, occurred_at } of rows) {
-    emit("consent.granted", {
-      id,
-      player_id,
-      channel,
-      action,
-      consent_source,
-      consent_version,
-      occurred_at,
-    });
-  }
+  for (const row of rows) announceAnswer(context, row);
   return true;
 }
 
