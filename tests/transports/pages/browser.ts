@@ -110,8 +110,12 @@ export function dayAndNight(widths: Readonly<Record<string, { width: number; hei
   );
 }
 
+const ALL = { runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"] };
+/** The night changes colours alone. */
+const OF_COLOR = { runOnly: { type: "rule", values: ["color-contrast", "link-in-text-block"] } };
+
 /** The violations of WCAG 2.2 AA and good practice that axe-core finds on the page, with the elements. */
-async function violations(page: Page, rules: object): Promise<string[]> {
+export async function violations(page: Page, rules: object = ALL): Promise<string[]> {
   // The page's policy lets no script in. The debugger evaluates this one beside it.
   if (await page.evaluate("!('axe' in window)")) await page.evaluate(`${axe.source}; undefined`);
   // Frames have no axe in them, and would be waited for.
@@ -119,7 +123,3 @@ async function violations(page: Page, rules: object): Promise<string[]> {
   return page.evaluate(`axe.run(document, ${JSON.stringify(options)}).then(({ violations }) =>
     violations.map(({ id, nodes }) => id + ": " + nodes.map((one) => one.html + " " + one.failureSummary).join(" | ")))`);
 }
-
-const ALL = { runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"] };
-/** The night changes colours alone. */
-const OF_COLOR = { runOnly: { type: "rule", values: ["color-contrast", "link-in-text-block"] } };
