@@ -5,13 +5,14 @@ import { BaseSequencer, type TestSpecification } from "vitest/node";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
 
-/**
- * Files that replace how their process reaches the network, and the one that looks at the statements that its process
- * keeps prepared: each runs in a process of its own.
- */
-const ALONE = globSync("tests/**/*.test.ts", { cwd: root }).filter(
-  (file) =>
-    file === "tests/db/sql.test.ts" || readFileSync(`${root}${file}`, "utf8").includes('from "msw/node"'),
+// As the programs do: types are stripped and modules compiled once, and not by every process.
+process.env.NODE_COMPILE_CACHE ??= `${root}node_modules/.cache/compile`;
+
+/** It looks at the statements that its process keeps prepared, so no other file runs in that process. */
+const ALONE = ["tests/db/sql.test.ts"];
+/** Files that replace how their process reaches the network share processes with their like alone. */
+const INTERCEPTED = globSync("tests/**/*.test.ts", { cwd: root }).filter((file) =>
+  readFileSync(`${root}${file}`, "utf8").includes('from "msw/node"'),
 );
 
 /** Tests that start clusters and services: up to a minute a file, and more than one processor. */
@@ -30,28 +31,33 @@ class LongApart extends BaseSequencer {
   }
 }
 
-/** The others share their processes. To read all modules again for each file was half of the run's work. */
+/** Files share processes: to read all modules again for each of them was half of the run's work. */
 const PROJECTS = [
-  { name: "together", include: ["tests/**/*.test.ts"], exclude: ALONE, isolate: false },
+  { name: "together", include: ["tests/**/*.test.ts"], exclude: [...ALONE, ...INTERCEPTED], isolate: false },
+  { name: "intercepted", include: INTERCEPTED, isolate: false },
   { name: "alone", include: ALONE, isolate: true },
 ];
 
 export default defineConfig({
   root,
   test: {
-    // Once for both projects: a project that extends this configuration would start a server of its own.
+    // Once for all projects: a project that extends this configuration would start a server of its own.
     globalSetup: ["tests/support/postgres.ts"],
-    // For two processors: while one waits for the database, another works.
-    maxWorkers: 3,
+    // For two processors: while two wait for the database or a clock, two work.
+    maxWorkers: 4,
     sequence: { sequencer: LongApart },
     // The run ends by judging its statements. A busy machine takes longer than 10 s, and vitest would leave it green.
     teardownTimeout: 120_000,
+    // Node reads TypeScript by itself, as it does where the service runs.
+    experimental: { viteModuleRunner: false, nodeLoader: false },
     projects: PROJECTS.map(
       (project): TestProjectInlineConfiguration => ({
         root,
         test: {
           ...project,
           pool: "forks",
+          // Files that share a process make much garbage beside much that stays.
+          execArgv: ["--max-semi-space-size=64"],
           // A test that needs more has its own, with the reason.
           testTimeout: 30_000,
           hookTimeout: 30_000,

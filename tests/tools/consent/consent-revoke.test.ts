@@ -14,7 +14,7 @@ test("who takes consent back in the middle of a campaign gets no mail after the 
     where s.property_id = ${tenant.id} and s.status in ('pending', 'sending') order by s.id`;
   const answered: Awaited<ReturnType<MailedCampaigns["ask"]>>[] = [];
   // From those whose turn is next, and from those whose turn is last.
-  const [next, last] = [players.slice(0, 500).values(), players.slice(500).reverse().values()];
+  const [next, last] = [players.slice(0, 300).values(), players.slice(-100).reverse().values()];
   const revoker = async (people: Iterable<{ id: string; email: string }>) => {
     for (const { id, email } of people) {
       const body = { propertyId: tenant.id, playerId: id, channel: "email" };
@@ -24,5 +24,5 @@ test("who takes consent back in the middle of a campaign gets no mail after the 
   await Promise.all([next, next, next, last].map(revoker));
   await campaigns.expectNoneLate(answered);
   expect(answered.filter(({ email }) => campaigns.reached(email)).length).toBeGreaterThan(0);
-  // A thousand requests go beside a campaign of a thousand mails.
+  // Hundreds of requests go beside a campaign of a thousand mails.
 }, 60_000);

@@ -11,7 +11,7 @@ import { randomBy, randomDraft } from "./random.ts";
 import { town } from "./town.ts";
 
 const TOWNS = isFull ? 100 : 2;
-const JOURNEYS = isFull ? 10 : 5;
+const JOURNEYS = isFull ? 10 : 3;
 const PLAYERS = isFull ? 100 : 25;
 const DAYS = 14;
 

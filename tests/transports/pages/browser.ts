@@ -80,12 +80,46 @@ export async function picture(page: Page, name: string): Promise<void> {
   await page.screenshot({ path: join(folder, `${name}.png`), fullPage: true });
 }
 
-/** The violations of WCAG 2.2 AA and good practice that axe-core finds on the page, with the elements. */
-export async function violations(page: Page): Promise<string[]> {
-  // The page's policy lets no script in. The debugger evaluates this one beside it.
-  await page.evaluate(`${axe.source}; undefined`);
-  return page.evaluate(`axe.run(document, { runOnly: ${JSON.stringify(RULES)} }).then(({ violations }) =>
-    violations.map(({ id, nodes }) => id + ": " + nodes.map((one) => one.html + " " + one.failureSummary).join(" | ")))`);
+/**
+ * Looks at a loaded page on each screen, by `name`: nobody is shut out, and nothing is cut off. Width and night are a
+ * matter of CSS alone, so the page is not loaded again for each.
+ */
+export async function inspect(
+  page: Page,
+  name: string,
+  screens: Readonly<Record<string, Omit<Screen, "scripts">>>,
+): Promise<void> {
+  for (const [screen, { width, height, dark }] of Object.entries(screens)) {
+    await page.setViewportSize({ width, height });
+    await page.emulateMedia({ colorScheme: dark ? "dark" : "light" });
+    const about = `${name} on ${screen}`;
+    expect(await violations(page, dark ? OF_COLOR : ALL), about).toEqual([]);
+    const overflow = await page.evaluate("document.documentElement.scrollWidth - innerWidth");
+    expect(overflow, `${about} is wider than the screen`).toBeLessThanOrEqual(0);
+    await picture(page, `${name}-${screen}`);
+  }
 }
 
-const RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"];
+/** Each width by day and at night. */
+export function dayAndNight(widths: Readonly<Record<string, { width: number; height: number }>>) {
+  return Object.fromEntries(
+    Object.entries(widths).flatMap(([name, size]) => [
+      [`${name}-light`, { ...size, dark: false }],
+      [`${name}-dark`, { ...size, dark: true }],
+    ]),
+  );
+}
+
+const ALL = { runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"] };
+/** The night changes colours alone. */
+const OF_COLOR = { runOnly: { type: "rule", values: ["color-contrast", "link-in-text-block"] } };
+
+/** The violations of WCAG 2.2 AA and good practice that axe-core finds on the page, with the elements. */
+export async function violations(page: Page, rules: object = ALL): Promise<string[]> {
+  // The page's policy lets no script in. The debugger evaluates this one beside it.
+  if (await page.evaluate("!('axe' in window)")) await page.evaluate(`${axe.source}; undefined`);
+  // Frames have no axe in them, and would be waited for.
+  const options = { ...rules, resultTypes: ["violations"], iframes: false };
+  return page.evaluate(`axe.run(document, ${JSON.stringify(options)}).then(({ violations }) =>
+    violations.map(({ id, nodes }) => id + ": " + nodes.map((one) => one.html + " " + one.failureSummary).join(" | ")))`);
+}

@@ -210,7 +210,7 @@ describe("what became of messages", () => {
       before = now;
       expect(open.size > 3 && now === last).toBe(true);
     };
-    await vi.waitFor(isStill, { timeout: 20_000, interval: 3_000 });
+    await vi.waitFor(isStill, { timeout: 20_000, interval: 1_000 });
     expect(given.length).toBeLessThan(120);
     silence.resolve();
     await work;

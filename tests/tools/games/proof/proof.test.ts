@@ -5,6 +5,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { deckOf } from "#tools/games/draw/deck.ts";
 import { numberBelow } from "#tools/games/draw/number.ts";
 import { playSeed } from "#tools/games/draw/seeds.ts";
+import { isFull } from "../../../support/proof-size.ts";
 import { startService, type TestService } from "../../../support/service.ts";
 import { type Arcade, arcade } from "../arcade.ts";
 import { chance } from "./chi-square.ts";
@@ -31,10 +32,12 @@ function recomputed(asks: object[]): Promise<Record<string, unknown>[]> {
 const SEED = createHash("sha256").update("games").digest();
 
 describe("draws", () => {
-  test("of 50,000 numbers are each equally likely below 2, 7, 1000 and 65537", () => {
+  const NUMBERS = isFull ? 50_000 : 20_000;
+
+  test("of many numbers are each equally likely below 2, 7, 1000 and 65537", () => {
     for (const limit of [2, 7, 1000, 65_537]) {
       const counts = new Uint32Array(limit);
-      const draws = limit * Math.ceil(50_000 / limit);
+      const draws = limit * Math.ceil(NUMBERS / limit);
       for (let n = 0; n < draws; n += 1) counts[numberBelow(SEED, `chi:${n}`, limit)]! += 1;
       const p = chance(counts, () => draws / limit);
       expect(p, `below ${limit}`).toBeGreaterThan(0.001);
@@ -44,8 +47,8 @@ describe("draws", () => {
 
   test("of a biased number would be seen by the same test", () => {
     const counts = new Uint32Array(1000);
-    for (let n = 0; n < 200_000; n += 1) counts[numberBelow(SEED, `bias:${n}`, 1024) % 1000]! += 1;
-    expect(chance(counts, () => 200)).toBeLessThan(0.001);
+    for (let n = 0; n < NUMBERS; n += 1) counts[numberBelow(SEED, `bias:${n}`, 1024) % 1000]! += 1;
+    expect(chance(counts, () => NUMBERS / 1000)).toBeLessThan(0.001);
   });
 
   test("of a deck put each of 10 tickets at each place equally often", () => {
@@ -54,12 +57,13 @@ describe("draws", () => {
       denominator: 10,
       prizes: Array.from({ length: 10 }, () => ({ prize_id: game, weight: 1 })),
     };
+    const decks = isFull ? 10_000 : 2_000;
     const places = new Uint32Array(100);
-    for (let n = 0; n < 10_000; n += 1) {
+    for (let n = 0; n < decks; n += 1) {
       const master = createHash("sha256").update(`deck ${n}`).digest();
       for (const [place, ticket] of deckOf(master, game, odds).entries()) places[place * 10 + ticket]! += 1;
     }
-    const p = chance(places, () => 1000);
+    const p = chance(places, () => decks / 10);
     expect(p).toBeGreaterThan(0.001);
   });
 
