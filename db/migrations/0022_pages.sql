@@ -1,4 +1,4 @@
--- The look of the pages that players see.
+-- The look of the pages and mails that players see.
 
 -- One row a property that has set a theme. `light` and `dark` have the same eight colours.
 create table property_theme (
@@ -7,6 +7,7 @@ create table property_theme (
   logo text,
   language text not null default 'en' check (language in ('en', 'es', 'fr', 'de', 'zh')),
   responsible_gaming_url text,
+  typeface text not null default 'system' check (typeface in ('system', 'serif', 'humanist', 'geometric')),
   light jsonb not null,
   dark jsonb not null,
   created_at timestamptz not null default now(),

@@ -53,8 +53,7 @@ export const ROOMS: Readonly<Record<string, readonly string[]>> = {
   "tools/sms": ["inbound.ts", "opt-out-words.ts", "segments.ts"],
   "tools/templates": ["channels.ts"],
   "tools/templates/mjml": ["render.ts"],
-  "tools/templates/rendering": ["email-template.ts", "liquid.ts", "player-fields.ts"],
-  "tools/themes": ["theme.ts"],
+  "tools/themes": ["look.ts", "paths.ts", "theme.ts"],
   "tools/users": ["user.ts"],
   "transports/app": ["app.ts"],
   "transports/cli": ["run.ts"],
@@ -141,6 +140,7 @@ export const WIDE_ROOMS: Readonly<Record<string, readonly string[]>> = {
   ],
   "runtime/network": ["mail-domains.ts", "outgoing.ts", "public-address.ts", "retry-after.ts"],
   "runtime/secrets": ["app-secret.ts", "links.ts", "sealing.ts", "signature.ts", "timed-links.ts"],
+  "tools/templates/rendering": ["email-footer.ts", "email-template.ts", "liquid.ts", "player-fields.ts"],
   "tools/campaigns/approval": ["approve.ts", "hold.ts", "state.ts", "words.ts"],
   "tools/campaigns/campaign": ["ab-test.ts", "campaign.ts", "columns.ts", "jobs.ts", "states.ts"],
   "tools/campaigns/content": [

@@ -11,9 +11,9 @@ const colors = (when: string) =>
 
 export default tool({
   name: "set_property_theme",
-  title: "Change the look of players' pages",
+  title: "Change the look of players' pages and mails",
   description:
-    "Changes the given parts of the theme. Colours that people could not read (WCAG 2.2 AA) are refused, and the nearest ones that pass are named. Only a signed-in manager or the operator's command line may call it, not an API key.",
+    "Changes the given parts of the theme: of players' pages, and of mails whose HTML has no document of its own. Colours that people could not read (WCAG 2.2 AA) are refused, and the nearest ones that pass are named. Only a signed-in manager or the operator's command line may call it, not an API key.",
   scope: "write",
   effect: "change",
   asks: true,
@@ -41,11 +41,13 @@ export default tool({
       ...(logo !== undefined && { logo: logo === null ? null : "a new one" }),
     });
     ask?.({
-      sentences: () => [`The pages of ${JSON.stringify(property.name)} change for every player: ${words}.`],
+      sentences: () => [
+        `The pages and mails of ${JSON.stringify(property.name)} change for every player: ${words}.`,
+      ],
     });
     await sql`
       insert into property_theme ${insertedValues({ property_id: property.id, ...theme })}
-      on conflict (property_id) do update set name = excluded.name, logo = excluded.logo,
+      on conflict (property_id) do update set name = excluded.name, logo = excluded.logo, typeface = excluded.typeface,
         language = excluded.language, responsible_gaming_url = excluded.responsible_gaming_url,
         light = excluded.light, dark = excluded.dark, updated_at = excluded.updated_at`;
     audit({ entity: "property_theme", entityId: property.id, diff: { changed: Object.keys(given) } });

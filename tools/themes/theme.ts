@@ -1,7 +1,7 @@
 import { z } from "zod";
 import type { Tenant } from "#runtime/operation/context.ts";
 
-/** The colours of a theme: the custom properties of players' pages, and the use of each. */
+/** The colours of a theme: the custom properties of players' pages and mails, and the use of each. */
 export const COLORS = {
   ground: "Behind everything",
   paper: "Cards and fields",
@@ -14,6 +14,15 @@ export const COLORS = {
 } as const;
 export type ColorName = keyof typeof COLORS;
 const NAMES = Object.keys(COLORS) as ColorName[];
+
+/** The typefaces of pages and mails: the fonts of devices alone, so no font is fetched from anywhere. */
+export const TYPEFACES = {
+  system: "system-ui,-apple-system,'Segoe UI',Roboto,'Noto Sans','Noto Sans SC',Arial,sans-serif",
+  serif: "Georgia,'Noto Serif','Noto Serif SC','Times New Roman',serif",
+  humanist: "'Trebuchet MS',Candara,'Noto Sans','Noto Sans SC',Tahoma,sans-serif",
+  geometric: "'Avenir Next',Avenir,'Century Gothic',Montserrat,'Noto Sans SC',Arial,sans-serif",
+} as const;
+const TYPEFACE_NAMES = Object.keys(TYPEFACES) as (keyof typeof TYPEFACES)[];
 
 export const LANGUAGES = ["en", "es", "fr", "de", "zh"] as const;
 export type Language = (typeof LANGUAGES)[number];
@@ -45,13 +54,14 @@ export const settings = {
     .min(1)
     .max(80)
     .nullable()
-    .describe("The name at the top of the pages. null: the property's"),
+    .describe("The name at the top of pages and mails. null: the property's"),
   logo: z
     .string()
     .max(MOST_LOGO_CHARACTERS)
     .regex(LOGO, "must be a data URL of a PNG, JPEG or WebP image of at most 32 kB")
     .nullable()
     .describe("Beside the name: data:image/png;base64,… of at most 32 kB. null: none"),
+  typeface: z.enum(TYPEFACE_NAMES).describe("The fonts of pages and mails, which every device has"),
   language: z.enum(LANGUAGES).describe("For players whose own language is unknown or not among these"),
   responsible_gaming_url: z
     .url({ protocol: /^https$/ })
@@ -73,6 +83,7 @@ export type Theme = z.output<typeof Theme>;
 export const DEFAULT_THEME: Theme = {
   name: null,
   logo: null,
+  typeface: "system",
   language: "en",
   responsible_gaming_url: null,
   light: {
@@ -100,7 +111,7 @@ export const DEFAULT_THEME: Theme = {
 /** The property's theme; the default where it has set none. */
 export async function themeOf({ sql, property }: Tenant): Promise<Theme> {
   const [row] = await sql<Theme[]>`
-    select name, logo, language, responsible_gaming_url, light, dark from property_theme
+    select name, logo, typeface, language, responsible_gaming_url, light, dark from property_theme
     where property_id = ${property.id}`;
   return row ?? DEFAULT_THEME;
 }

@@ -5,6 +5,7 @@ import type { Catalog } from "#runtime/operation/catalog.ts";
 import type { Call } from "#runtime/operation/context.ts";
 import { fillInboxes, type PlayerUrls, playerUrls, type Run, subscribeBrowsers } from "./demo-inbox.ts";
 import { demoPlayers } from "./demo-players.ts";
+import { createTemplates } from "./demo-templates.ts";
 
 const SLUG = "demo";
 const PLAYERS = 1_000;
@@ -110,6 +111,7 @@ async function createDemo(service: Service, catalog: Catalog, idle: () => Promis
   });
   await idle();
   await blockSome(service, property.id, inProperty);
+  await createTemplates(inProperty);
   const campaignId = await createCampaigns(inProperty);
   await createJourney(service, property.id, inProperty);
   await createGames(service, property.id, inProperty);
@@ -171,7 +173,7 @@ async function createCampaigns(run: Run): Promise<string> {
     subject: '{{ first_name | default: "Hello" }}, your weekend free play is here',
     preheader: "Valid Friday to Sunday.",
     body_html:
-      '<h1>Hello {{ first_name | default: "friend" }}</h1><p>As a <strong>{{ tier }}</strong> member you have $25 free play this weekend.</p>',
+      '<h1>Hello {{ first_name | default: "friend" }}</h1><p>As a <strong>{{ tier }}</strong> member you have $25 free play this weekend.</p><p><a class="button" href="https://demo-casino.example/offers/weekend">See my offer</a></p>',
   });
   await run("create_segment", {
     name: "Dinner guests",

@@ -4,6 +4,7 @@ import type { Campaign } from "#tools/campaigns/campaign/campaign.ts";
 import { messageLinks, type PageLinks } from "#tools/player-links/links.ts";
 import { preferencesUrl } from "#tools/preferences/links.ts";
 import { configuredProvider, ownProviders } from "#tools/providers/choose.ts";
+import { withFooter } from "#tools/templates/rendering/email-footer.ts";
 import {
   type CompiledEmail,
   compileEmail,
@@ -11,10 +12,10 @@ import {
   listUnsubscribeHeaders,
   type PropertyVariables,
   playerVariables,
-  withFooter,
 } from "#tools/templates/rendering/email-template.ts";
 import { parseField, SOURCE_CHARACTERS } from "#tools/templates/rendering/liquid.ts";
 import { completePlayer } from "#tools/templates/rendering/player-fields.ts";
+import { lookOf } from "#tools/themes/look.ts";
 import { markLinks } from "#tools/tracking/marks.ts";
 import { type Rewrite, trackMail } from "#tools/tracking/track-mail.ts";
 import {
@@ -140,7 +141,7 @@ async function compile(
   context: CompileContext,
   campaign: Campaign,
 ): Promise<Pick<Mail, "template" | "compiled"> | FaultDetail[]> {
-  const { template, deleted } = await templateOf(context, campaign);
+  const [{ template, deleted }, look] = await Promise.all([templateOf(context, campaign), lookOf(context)]);
   if (deleted.length > 0) return deleted;
   const content = partsOf(campaign, template);
   const { subject } = content;
@@ -158,7 +159,7 @@ async function compile(
   return compiledOr(
     context,
     () => {
-      const whole = withFooter({ ...content, subject }, propertyVariables(context.property));
+      const whole = withFooter({ ...content, subject }, propertyVariables(context.property), look);
       const compiled = compileEmail(whole);
       // Finds a variable that no player has. The preflight finds values that single players lack.
       const links = {

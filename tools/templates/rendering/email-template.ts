@@ -1,4 +1,5 @@
 import { invalid } from "#runtime/faults.ts";
+import type { Frame } from "./email-document.ts";
 import { type ParsedField, parseField } from "./liquid.ts";
 import { plainText } from "./plain-text.ts";
 import { BARE_FIELDS } from "./player-fields.ts";
@@ -8,6 +9,8 @@ export interface EmailTemplate {
   preheader?: string | null;
   html?: string | null;
   text?: string | null;
+  /** The document around its HTML, if that is a fragment. */
+  frame?: Frame;
 }
 
 export interface RenderedEmail {
@@ -31,8 +34,6 @@ export interface PropertyVariables {
   responsible_gaming_footer?: string | null;
   privacy_policy_url?: string | null;
 }
-
-const UNSUBSCRIBE = "unsubscribe_url";
 
 /** HTML with marks in it. The message keeps them; a text made of it does not. */
 interface Marked {
@@ -60,20 +61,8 @@ export function compileEmail(template: EmailTemplate, marked?: Marked): Compiled
       const plain = text?.render(variables) ?? plainText(marked?.clean(body ?? "") ?? body ?? "");
       if (body === undefined) return { subject: line, text: plain };
       const teaser = preheader && oneLine(preheader.render(variables));
-      return { subject: line, html: teaser ? withPreheader(body, teaser) : body, text: plain };
+      return { subject: line, html: documentOf(body, teaser, template.frame), text: plain };
     },
-  };
-}
-
-/** Adds a footer to each body of a template, with the legal information that the body lacks. */
-export function withFooter(template: EmailTemplate, property: PropertyVariables): EmailTemplate {
-  const { html, text } = template;
-  const inHtml = missingDuties("html", html, property);
-  const inText = missingDuties("text", text, property);
-  return {
-    ...template,
-    ...(html && inHtml.length > 0 && { html: beforeBodyEnd(html, htmlFooter(inHtml, property)) }),
-    ...(text && inText.length > 0 && { text: `${text.trimEnd()}\n\n${textFooter(inText, property)}` }),
   };
 }
 
@@ -123,89 +112,21 @@ function oneLine(text: string): string {
 
 const HIDDEN = "display:none;max-height:0;max-width:0;overflow:hidden;opacity:0;mso-hide:all";
 
+function documentOf(body: string, teaser: string | undefined, frame: Frame | undefined): string {
+  if (!frame) return teaser ? withPreheader(body, teaser) : body;
+  const hidden = teaser ? hiddenText(teaser) : "";
+  return `${frame.head}${hidden}${frame.top}${body}${frame.end}`;
+}
+
+function hiddenText(teaser: string): string {
+  return `<span style="${HIDDEN}">${teaser}</span>`;
+}
+
 function withPreheader(html: string, teaser: string): string {
   const body = html.search(/<body\b/i);
   // 0 without a body, or with one that never closes.
   const at = body < 0 ? 0 : html.indexOf(">", body) + 1;
-  return `${html.slice(0, at)}<span style="${HIDDEN}">${teaser}</span>${html.slice(at)}`;
-}
-
-/** The legal information that a body lacks: it has neither the variable nor the property's text. */
-function missingDuties(
-  field: "html" | "text",
-  source: string | null | undefined,
-  property: PropertyVariables,
-): Duty[] {
-  const part = optional(field, source);
-  if (!part) return [];
-  const body = withoutTags(source!);
-  return DUTIES.filter(({ variable, value }) => {
-    const required = value?.(property);
-    if (required === null) return false;
-    return !part.variables.includes(variable) && !(required && body.includes(withoutTags(required)));
-  });
-}
-
-function withoutTags(text: string): string {
-  return text
-    .replace(/<[^>]*>|\s+/g, " ")
-    .replace(/ +/g, " ")
-    .trim();
-}
-
-function beforeBodyEnd(html: string, footer: string): string {
-  const end = [...html.matchAll(/<\/body/gi)].at(-1)?.index;
-  return end === undefined ? html + footer : html.slice(0, end) + footer + html.slice(end);
-}
-
-/** A piece of legal information that a mail must have. */
-interface Duty {
-  variable: string;
-  /** The property's text for it. Null: the property has none and needs none. */
-  value?(property: PropertyVariables): string | null;
-  html(property: PropertyVariables): string;
-  text(property: PropertyVariables): string;
-}
-
-// The footer has no `if`: a condition costs more in each message than all of its text.
-// `raw` follows `escape`: only the line breaks of an address are HTML.
-const DUTIES: readonly Duty[] = [
-  {
-    variable: "property.postal_address",
-    value: ({ postal_address }) => postal_address ?? "",
-    html: () =>
-      "<p>{{ property.legal_name }}<br>{{ property.postal_address | escape | newline_to_br | raw }}</p>",
-    text: () => "{{ property.legal_name }}\n{{ property.postal_address }}",
-  },
-  {
-    variable: "property.responsible_gaming_footer",
-    value: ({ responsible_gaming_footer }) => responsible_gaming_footer || null,
-    html: () => "<p>{{ property.responsible_gaming_footer }}</p>",
-    text: () => "{{ property.responsible_gaming_footer }}",
-  },
-  {
-    variable: UNSUBSCRIBE,
-    html: ({ privacy_policy_url: privacy }) =>
-      `<p><a href="{{ unsubscribe_url }}">Unsubscribe</a> · <a href="{{ preferences_url }}">Preferences</a>${
-        privacy ? ' · <a href="{{ property.privacy_policy_url }}">Privacy policy</a>' : ""
-      }</p>`,
-    text: ({ privacy_policy_url: privacy }) =>
-      `Unsubscribe: {{ unsubscribe_url }}\nPreferences: {{ preferences_url }}${
-        privacy ? "\nPrivacy policy: {{ property.privacy_policy_url }}" : ""
-      }`,
-  },
-];
-
-function htmlFooter(duties: Duty[], property: PropertyVariables): string {
-  return `
-<div style="margin:24px auto 0;padding:16px;max-width:600px;font:12px/1.5 sans-serif;color:#666;text-align:center">
-${duties.map(({ html }) => html(property)).join("\n")}
-</div>
-`;
-}
-
-function textFooter(duties: Duty[], property: PropertyVariables): string {
-  return `--\n${duties.map(({ text }) => text(property)).join("\n\n")}\n`;
+  return html.slice(0, at) + hiddenText(teaser) + html.slice(at);
 }
 
 function withValues(record: object): Record<string, unknown> {

@@ -1,9 +1,9 @@
 import { html } from "hono/html";
 import type { Property } from "#runtime/operation/property.ts";
+import { themePaths } from "#tools/themes/paths.ts";
 import type { Theme } from "#tools/themes/theme.ts";
 import type { Speech } from "#transports/pages/words/words.ts";
 import { type Html, type Page, respond } from "./page.ts";
-import { themePaths } from "./theme.ts";
 
 /** The casino in whose look a page is, and the language of its reader. */
 export interface House {

@@ -1,17 +1,18 @@
-import { createHash } from "node:crypto";
 import { isUuid } from "#db/text.ts";
 import type { Service } from "#runtime/funnel/service.ts";
-import { COLORS, type ColorName, DEFAULT_THEME, type Theme, themeOf } from "#tools/themes/theme.ts";
+import { themeVersion } from "#tools/themes/paths.ts";
+import {
+  COLORS,
+  type ColorName,
+  DEFAULT_THEME,
+  type Theme,
+  TYPEFACES,
+  themeOf,
+} from "#tools/themes/theme.ts";
 import type { Http } from "#transports/http/handlers.ts";
 
-/** The addresses of a property's style sheet and logo. They change with the theme. */
-export function themePaths(propertyId: string, theme: Theme): { style: string; logo: string | null } {
-  const base = `/theme/${propertyId}/${versionOf(theme)}`;
-  return { style: `${base}.css`, logo: theme.logo === null ? null : `${base}/logo` };
-}
-
 /** The style sheet of pages without a property. */
-export const DEFAULT_STYLE = `/theme/default/${versionOf(DEFAULT_THEME)}.css`;
+export const DEFAULT_STYLE = `/theme/default/${themeVersion(DEFAULT_THEME)}.css`;
 
 /** Mounts the style sheets and logos of all themes. */
 export function mountThemes(app: Http, { db, directory }: Service): void {
@@ -23,29 +24,22 @@ export function mountThemes(app: Http, { db, directory }: Service): void {
   };
   app.get("/theme/:property/:version{[\\w-]+\\.css}", async (c) => {
     const theme = await themeNamed(c.req.param("property"));
-    const isCurrent = c.req.param("version") === `${versionOf(theme)}.css`;
+    const isCurrent = c.req.param("version") === `${themeVersion(theme)}.css`;
     return send(styleOf(theme), "text/css; charset=utf-8", isCurrent);
   });
   app.get("/theme/:property/:version/logo", async (c) => {
     const theme = await themeNamed(c.req.param("property"));
     const [, type, data] = /^data:(image\/\w+);base64,(.*)$/s.exec(theme.logo ?? "") ?? [];
     if (!type || !data) return new Response(null, { status: 404 });
-    return send(Buffer.from(data, "base64"), type, c.req.param("version") === versionOf(theme));
+    return send(Buffer.from(data, "base64"), type, c.req.param("version") === themeVersion(theme));
   });
 }
 
-/** The eight custom properties, each with its colour by day and in dark mode. */
-function styleOf({ light, dark }: Theme): string {
+/** The eight colours, each by day and in dark mode, and the typeface. */
+function styleOf({ light, dark, typeface }: Theme): string {
   const names = Object.keys(COLORS) as ColorName[];
   const lines = names.map((name) => `--${name.replace("_", "-")}:light-dark(${light[name]},${dark[name]})`);
-  return `:root{color-scheme:light dark;${lines.join(";")}}`;
-}
-
-function versionOf(theme: Theme): string {
-  return createHash("sha256")
-    .update(JSON.stringify([theme.light, theme.dark, theme.logo]))
-    .digest("base64url")
-    .slice(0, 12);
+  return `:root{color-scheme:light dark;${lines.join(";")};--typeface:${TYPEFACES[typeface]}}`;
 }
 
 function send(body: string | Buffer<ArrayBuffer>, contentType: string, isCurrent: boolean): Response {

@@ -1,12 +1,12 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { Fault } from "#runtime/faults.ts";
+import { withFooter } from "#tools/templates/rendering/email-footer.ts";
 import {
   compileEmail,
   type EmailTemplate,
   listUnsubscribeHeaders,
   playerVariables,
-  withFooter,
 } from "#tools/templates/rendering/email-template.ts";
 import { workOf } from "../../../support/cpu-time.ts";
 
@@ -255,7 +255,9 @@ describe("the footer", () => {
       withFooter({ subject: "Hi", html: "<body><p>Hi</p></body>", text: "Hi" }, property),
     );
     expect(html).toMatch(/Lucky Star Gaming LLC<br>1 Main Street<br \/>\nReno, NV 89501<\/p>/);
-    expect(html).toContain('<a href="https://casino.example/u?t=1&amp;c=2">Unsubscribe</a>');
+    expect(html).toContain(
+      '<a href="https://casino.example/u?t=1&amp;c=2" style="color:inherit">Unsubscribe</a>',
+    );
     expect(html).toContain("Call 1-800-522-4700.");
     expect(html.trimEnd()).toMatch(/<\/div>\s*<\/body>$/);
     expect(text).toBe(

@@ -1,0 +1,30 @@
+import { claim } from "./areas/claim.ts";
+import { confirmations } from "./areas/confirmations.ts";
+import { erasure } from "./areas/erasure.ts";
+import { frequency } from "./areas/frequency.ts";
+import { gate } from "./areas/gate.ts";
+import { hours } from "./areas/hours.ts";
+import { idempotency } from "./areas/idempotency.ts";
+import { ledger } from "./areas/ledger.ts";
+import { queue } from "./areas/queue.ts";
+import { reader } from "./areas/reader.ts";
+import { record } from "./areas/record.ts";
+import { tenancy } from "./areas/tenancy.ts";
+import { webhooks } from "./areas/webhooks.ts";
+import type { Area } from "./change.ts";
+
+export const AREAS: readonly Area[] = [
+  gate,
+  hours,
+  frequency,
+  claim,
+  record,
+  ledger,
+  idempotency,
+  confirmations,
+  tenancy,
+  reader,
+  webhooks,
+  queue,
+  erasure,
+];

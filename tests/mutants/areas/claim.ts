@@ -1,0 +1,58 @@
+import type { Area } from "../change.ts";
+
+export const claim: Area = {
+  name: "claim",
+  tests: [
+    "tests/tools/campaigns/delivery",
+    "tests/tools/campaigns/deliver-campaign.test.ts",
+    "tests/tools/campaigns/variants",
+    "tests/tools/compliance/sends-under-way.test.ts",
+    "tests/tools/compliance/frequency.test.ts",
+  ],
+  changes: {
+    "tools/campaigns/delivery/claim.ts": [
+      ["campaign.is_transactional || campaign.ignore_frequency_cap", "campaign.is_transactional"],
+      ["where status = 'sending' and version", "where version"],
+      ["and version = ${campaign.version}\n", "\n"],
+      ["(not has_hours or ${rules.hours}) and", ""],
+      ["and (not has_caps or ${rules.caps})", ""],
+      ["for update of s skip locked`;\n}", "`;\n}"],
+      ["when p.id is null then '{erased}'", "when p.id is null then '{}'"],
+      ["when ${hash} is distinct from s.address_hash then '{address_changed}'", ""],
+      ["else ${gateReasons({ property, channel, at })}", "else '{}'"],
+      ["where not w.is_open or w.is_capped`", "where w.is_capped`"],
+      ["when j.verdict = '{needs_review}' then 'deferred'\n", "\n"],
+      ["or w.skips then case", "then case"],
+      ["case when j.repeats then 'unknown' else 'skipped' end", "'skipped'"],
+      ["when w.send_id is not null then 'deferred'", ""],
+      ["case when s.repeats then s.claimed_at else d.moment end", "d.moment"],
+      ["Math.min(request.limit, room)", "request.limit"],
+      ["+ interval '1 minute', ${now}", ", ${now}"],
+    ],
+    "tools/campaigns/delivery/due-sends.ts": [
+      ["sql`and s.variant_id is not null`", "sql``"],
+      ["and (not s.repeats or ${recognizes(provider, REMEMBERED_SINCE)})", ""],
+      ["s.scheduled_for is null or s.scheduled_for <= ${now} or", "s.scheduled_for is null or"],
+      ["or ${isExpired(campaign, { started, hours, now })})", ")"],
+      ["and s.id > ${after ?? NIL_UUID}", ""],
+      ["journey_id ? sql`greatest(${started}, ${created})` : started", "started"],
+      [
+        "p.property_id = ${property.id} and ${hash} = k.address_hash`",
+        "p.property_id = ${property.id} and false`",
+      ],
+      ["where id not in (select send_id from holders where id not in (select id from locked))", ""],
+    ],
+    "tools/compliance/sends-under-way.ts": [
+      ["case when repeats then 'unknown' else 'cancelled' end", "'cancelled'"],
+      ["if (!(await mayStart(tenant, targets, bar, withinMs))) return;", "return;"],
+      ["or ${isOpen(sql, bar)}\n    limit 1`", "limit 1`"],
+      ["(t.own or not ${OWN.includes(reason)}) and", ""],
+      ["s.channel = any(${[...channels]}::text[])", "true"],
+      ["and s.status in ('pending', 'deferred'))`", "and s.status in ('pending'))`"],
+      [
+        "s.property_id = ${property.id} and s.address_hash = w.hash",
+        "s.property_id = ${property.id} and false",
+      ],
+    ],
+  },
+};

@@ -1,0 +1,55 @@
+import type { Area } from "../change.ts";
+
+export const confirmations: Area = {
+  name: "confirmations",
+  tests: [
+    "tests/transports/mcp/confirm.test.ts",
+    "tests/transports/mcp/protections.test.ts",
+    "tests/tools/campaigns/approval.test.ts",
+  ],
+  changes: {
+    "runtime/funnel/confirmations.ts": [
+      [
+        'if (actor.type === "api_key" && actor.agentConfirmation === "off") return false;',
+        'if (actor.type === "api_key") return false;',
+      ],
+      ['return property?.agent_confirmation !== "off";', "return true;"],
+      ["and used_at is null and expires_at", "and expires_at"],
+      ["and expires_at > statement_timestamp()\n", "\n"],
+      ["(tool = ${operation.name} and arguments_hash", "(arguments_hash"],
+      ["and arguments_hash = ${argumentsHash}", ""],
+      ["and bound is not null)", ")"],
+      ["set used_at = statement_timestamp()", "set used_at = null"],
+      ["if (!agentCall.call.idempotency) return null;", "return null;"],
+    ],
+    "transports/mcp/calls/confirm.ts": [
+      ['if (human?.answer === "no") return { declined: true };', ""],
+      ["if (token === undefined) return show(asked, human !== null);", ""],
+      ["input: { dry_run: _, ...input } }: AgentCall): Buffer", "input }: AgentCall): Buffer"],
+      ['said.action === "accept" && said.content?.[ANSWER] === true &&', 'said.action === "accept" &&'],
+      ["preview.preflight.ok === false", "preview.preflight.ok === null"],
+      ["bound: tried.asked?.state ?? null,", "bound: null,"],
+      ["const { success: _, ...rest } = preview;", "const rest = preview;"],
+      ["{ ...call, mustAsk: true },", "call,"],
+    ],
+    "tools/approvals/approval.ts": [
+      ['if (approved === null) return ["nobody has approved it"];', "if (approved === null) return [];"],
+      ["before[name]?.hash === fields[name]?.hash ? []", "true ? []"],
+      ["present > approved * (1 + property.approval_growth_percent / 100)", "false"],
+      ["[...new Set([...Object.keys(before), ...Object.keys(fields)])]", "Object.keys(fields)"],
+    ],
+    "tools/campaigns/approval/state.ts": [
+      ['body_text: "the text",\n', ""],
+      ['exclude_segment_ids: "the segments that are left out",\n', ""],
+      [
+        'audience: { ...part("audience"), ...(await segmentFields(context, campaign)) }',
+        'audience: part("audience")',
+      ],
+      [
+        'content: { ...part("content"), ...(await templateFields(context, campaign)) }',
+        'content: part("content")',
+      ],
+    ],
+    "tools/campaigns/approval/hold.ts": [["if (changes.length === 0) return false;", "return false;"]],
+  },
+};

@@ -1,0 +1,25 @@
+import type { Area } from "../change.ts";
+
+export const idempotency: Area = {
+  name: "idempotency",
+  tests: ["tests/transports/rest", "tests/contract/specification", "tests/transports/mcp/confirm.test.ts"],
+  changes: {
+    "runtime/funnel/idempotency.ts": [
+      ["/^[\\x21-\\x7e]{1,255}$/", "/^[\\x20-\\x7e]{1,255}$/"],
+      ["{1,255}$/", "{1,300}$/"],
+      ["and expires_at > now()`", "`"],
+      ["if (!row.fingerprint.equals(fingerprint)) throw", "if (false) throw"],
+      ["case when r.expires_at <= excluded.created_at then excluded.key end", "excluded.key"],
+      ["fingerprint = excluded.fingerprint,", ""],
+      ["body = excluded.body,", ""],
+      ['isSqlState(error, "55P03")', 'isSqlState(error, "55P04")'],
+      ["where property_id = ${scope} and key", "where key"],
+    ],
+    "runtime/funnel/replay.ts": [
+      ['!recordsAnswer(operation) || operation.access === "public"', "!recordsAnswer(operation)"],
+      ["(status !== 404 && status !== 409)) throw error;", "status !== 404) throw error;"],
+      ["if (recorded) return { ...recorded, replayed: true };", ""],
+      ["return recorded && { ...recorded, replayed: true };", "return null;"],
+    ],
+  },
+};

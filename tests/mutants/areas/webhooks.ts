@@ -1,0 +1,57 @@
+import type { Area } from "../change.ts";
+
+export const webhooks: Area = {
+  name: "webhooks",
+  tests: ["tests/tools/webhooks", "tests/runtime/secrets/signature.test.ts"],
+  changes: {
+    "tools/webhooks/attempt.ts": [
+      ["status >= 200 && status < 300", "status >= 200 && status < 400"],
+      ["const gone = status === 410;", "const gone = false;"],
+      ["SCHEDULE[delivery.attempt_count + 1]", "SCHEDULE[delivery.attempt_count]"],
+      ["[0, 5, 300, 1_800, 7_200, 18_000, 36_000, 36_000]", "[0, 5, 300, 1_800, 7_200, 18_000, 36_000]"],
+      ["Math.max(jittered(next ?? 0), retryAfter)", "jittered(next ?? 0)"],
+      ["status === 429 || status === 503 ? askedFor", "status === 429 ? askedFor"],
+      ['gone || next === undefined ? "failed"', 'next === undefined ? "failed"'],
+      ['known.name === "TimeoutError" || HANGS.has(code)', "HANGS.has(code)"],
+      ["receiver.previous_secret !== null && {", "false && {"],
+      ["eventBody(delivery, propertyId, receiver.include_pii)", "eventBody(delivery, propertyId, true)"],
+      ["-Delivery`] = delivery.id;", "-Delivery`] = delivery.event_id;"],
+    ],
+    "tools/webhooks/visit.ts": [
+      ["case when previous_secret_until > clock.now then previous_secret end", "previous_secret"],
+      ["coalesce(resting_until > clock.now, false) as resting", "false as resting"],
+      [
+        "delivering_by <> ${jobId} and delivering_until > clock.now, false) as leased",
+        "false, false) as leased",
+      ],
+      ["and d.id = r.id and d.status = 'pending'`", "and d.id = r.id`"],
+      ["attempt_count = d.attempt_count + 1,", ""],
+      ["and next_attempt_at <= statement_timestamp() and", "and"],
+      ["and id <> all(${inFlight as string[]}::uuid[])", ""],
+      [
+        "endpoint_id = ${endpointId} and status = 'pending'\n        and next",
+        "status = 'pending'\n        and next",
+      ],
+      ["if (outcomes.some(({ receiver }) => receiver.gone)) return", "if (false) return"],
+      ["const SWITCH_OFF_AFTER = 5 * 86_400;", "const SWITCH_OFF_AFTER = 50 * 86_400;"],
+      [
+        "if (well || (failing_for ?? 0) < SWITCH_OFF_AFTER) return null;",
+        "if ((failing_for ?? 0) < SWITCH_OFF_AFTER) return null;",
+      ],
+      ["if (!endpoint.is_active) return await discard(context, visiting);", ""],
+      ["!endpoint.leased_by_other && !visiting.handOver", "!endpoint.leased_by_other"],
+    ],
+    "tools/webhooks/posting.ts": [
+      ["const CONCURRENCY = 16;", "const CONCURRENCY = 1;"],
+      ["const HANGS_IN_A_ROW = 8;", "const HANGS_IN_A_ROW = 1;"],
+      ["begun.size - overtaken() <", "begun.size <"],
+      ["vain.rests || receiver.gone || receiver.retryAfter > 0", "vain.rests || receiver.gone"],
+    ],
+    "runtime/secrets/signature.ts": [
+      ["const signed = `${timestamp}.${body}`;", "const signed = `${body}`;"],
+      ["`${id}.${signed}`", "signed"],
+      ['createSecretKey(secret, "utf8")', 'createSecretKey(secret.replace(/^whsec_/, ""), "utf8")'],
+      ["const previous = keysOf(previousSecret);", "const previous = keysOf(secret);"],
+    ],
+  },
+};

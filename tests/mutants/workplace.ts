@@ -1,0 +1,118 @@
+import { execFileSync, spawn } from "node:child_process";
+import { once } from "node:events";
+import { cp, mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { startEmbedded } from "#db/embedded/start.ts";
+import type { Mutant } from "./change.ts";
+
+const root = fileURLToPath(new URL("../..", import.meta.url));
+
+/** The end of a run of tests. */
+export interface Verdict {
+  outcome: "passed" | "failed" | "hung" | "broken";
+  /** The first failing test, or what the run said instead. */
+  by: string;
+}
+
+export type Workplace = Awaited<ReturnType<typeof openWorkplace>>;
+
+/** A copy of the checkout with a database server of its own: changes never touch the files that people work on. */
+export async function openWorkplace() {
+  const folder = await mkdtemp(join(tmpdir(), "marketing-mutants-"));
+  const code = join(folder, "code");
+  await copyCheckout(code);
+  const server = await startEmbedded({ dataDir: join(folder, "data"), durable: false });
+  const stop = new AbortController();
+  return {
+    /** Runs tests on the copy as it is. */
+    test: (tests: readonly string[], limitMs: number) =>
+      runTests({ code, folder, url: server.url, stop: stop.signal }, tests, limitMs),
+    /** Runs `work` while the copy has the change. */
+    changed: async <T>({ file, from, to }: Mutant, work: () => Promise<T>): Promise<T> => {
+      const path = join(code, file);
+      const before = await readFile(path, "utf8");
+      if (before.split(from).length !== 2) throw new Error(`${file} has no longer one place of: ${from}`);
+      await writeFile(
+        path,
+        before.replace(from, () => to),
+      );
+      try {
+        return await work();
+      } finally {
+        await writeFile(path, before);
+      }
+    },
+    close: async () => {
+      stop.abort();
+      await server.stop();
+      await rm(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+async function copyCheckout(code: string): Promise<void> {
+  const listed = execFileSync("git", ["ls-files", "-co", "--exclude-standard", "-z"], { cwd: root });
+  for (const file of listed.toString().split("\0").filter(Boolean)) {
+    await mkdir(dirname(join(code, file)), { recursive: true });
+    await cp(join(root, file), join(code, file), { verbatimSymlinks: true });
+  }
+  // One link a package: caches that a run writes beside the packages stay in the copy.
+  await mkdir(join(code, "node_modules"));
+  for (const name of await readdir(join(root, "node_modules"))) {
+    if (name.startsWith(".") && name !== ".bin") continue;
+    await symlink(join(root, "node_modules", name), join(code, "node_modules", name));
+  }
+}
+
+interface Place {
+  code: string;
+  folder: string;
+  url: string;
+  stop: AbortSignal;
+}
+
+async function runTests(
+  { code, folder, url, stop }: Place,
+  tests: readonly string[],
+  limitMs: number,
+): Promise<Verdict> {
+  const report = join(folder, "report.json");
+  await rm(report, { force: true });
+  const vitest = join(code, "node_modules/vitest/vitest.mjs");
+  const args = [vitest, "run", "--config", "tests/vitest.config.ts", "--bail", "1", "--reporter", "json"];
+  const run = spawn(process.execPath, [...args, "--outputFile", report, ...tests], {
+    cwd: code,
+    env: { ...process.env, TEST_DATABASE_URL: url },
+    // A group of its own: a run that hangs ends with all its processes.
+    detached: true,
+    stdio: ["ignore", "ignore", "pipe"],
+  });
+  let said = "";
+  run.stderr.on("data", (text: Buffer) => {
+    said = (said + text.toString()).slice(-2_000);
+  });
+  const kill = () => process.kill(-run.pid!, "SIGKILL");
+  const timer = setTimeout(kill, limitMs);
+  stop.addEventListener("abort", kill);
+  const [status, signal] = (await once(run, "close")) as [number | null, NodeJS.Signals | null];
+  clearTimeout(timer);
+  stop.removeEventListener("abort", kill);
+  if (signal !== null) return { outcome: "hung", by: `no end within ${Math.round(limitMs / 1_000)} s` };
+  if (status === 0) return { outcome: "passed", by: "" };
+  const failing = firstFailure(await readFile(report, "utf8").catch(() => null));
+  return failing ? { outcome: "failed", by: failing } : { outcome: "broken", by: said.trim().slice(-300) };
+}
+
+interface Report {
+  testResults: { message: string; assertionResults: { status: string; fullName: string }[] }[];
+}
+
+function firstFailure(text: string | null): string | null {
+  if (text === null) return null;
+  const { testResults } = JSON.parse(text) as Report;
+  const test = testResults.flatMap((file) => file.assertionResults).find(({ status }) => status === "failed");
+  // A file whose set-up fails has no test.
+  return test?.fullName ?? testResults.find(({ message }) => message !== "")?.message.split("\n")[0] ?? null;
+}
