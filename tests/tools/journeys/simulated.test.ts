@@ -10,8 +10,8 @@ import { startService, type TestService } from "../../support/service.ts";
 import { randomBy, randomDraft } from "./random.ts";
 import { town } from "./town.ts";
 
-const TOWNS = isFull ? 100 : 2;
-const JOURNEYS = isFull ? 10 : 5;
+const TOWNS = isFull ? 100 : 5;
+const JOURNEYS = isFull ? 10 : 2;
 const PLAYERS = isFull ? 100 : 25;
 const DAYS = 14;
 
