@@ -349,7 +349,7 @@ test("validating warns of marketing by text to players whose consent is not in w
     ["express", "+493012345678"],
   ] as const;
   for (const [consentLevel, phone] of levels) {
-    const playerId = await scenario.player({ phone }, false);
+    const playerId = await scenario.player({ email: `${phone.slice(1)}@example.com`, phone }, false);
     const given = { playerId, channel: "sms", consentGiven: true, consentLevel };
     await scenario.call("consent_record", { propertyId: scenario.id, ...given });
   }
