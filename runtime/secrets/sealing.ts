@@ -1,4 +1,11 @@
-import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from "node:crypto";
+import {
+  createCipheriv,
+  createDecipheriv,
+  createSecretKey,
+  hkdfSync,
+  type KeyObject,
+  randomBytes,
+} from "node:crypto";
 import type { Config } from "#runtime/config.ts";
 
 const MARK = "sealed:1:";
@@ -45,6 +52,13 @@ export function locationOf(table: string, column: string, propertyId: string, id
   return `${table}.${column} ${propertyId} ${id}`;
 }
 
-function keyOf({ appSecret }: Sealing): Buffer {
-  return Buffer.from(hkdfSync("sha256", appSecret, "", "sealing", 32));
+let latest: { appSecret: string; key: KeyObject } | null = null;
+
+/** Derived once a process: it costs as much as all the rest of a seal. */
+function keyOf({ appSecret }: Sealing): KeyObject {
+  if (latest?.appSecret !== appSecret) {
+    const derived = Buffer.from(hkdfSync("sha256", appSecret, "", "sealing", 32));
+    latest = { appSecret, key: createSecretKey(derived) };
+  }
+  return latest.key;
 }

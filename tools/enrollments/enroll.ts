@@ -192,6 +192,12 @@ export async function enrollByText(
   );
 }
 
+/** The triggers `t` of all journeys that a play of the game may open. */
+export function playTriggers(propertyId: string, gameId: string): Fragment {
+  return sql`t.property_id = ${propertyId}::uuid and t.kind = 'game_play'
+    and (t.name is null or t.name = ${gameId}::text)`;
+}
+
 /** Enrolls the player of a play, as `enrollByEvents`. */
 export async function enrollByPlay(
   context: Context,
@@ -206,7 +212,7 @@ export async function enrollByPlay(
   const triggers = await transaction<{ id: string }[]>`
     select t.id from journey_triggers t
       join journeys j on j.property_id = ${property.id} and j.id = t.journey_id
-    where t.property_id = ${property.id} and t.kind = 'game_play' and (t.name is null or t.name = ${gameId}::text)
+    where ${playTriggers(property.id, gameId)}
       and (t.filter is null or t.filter = ${outcome}) and j.status = 'active' and j.deleted_at is null
     order by j.id for share of j`;
   if (triggers.length === 0) return;

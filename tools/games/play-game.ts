@@ -6,15 +6,16 @@ import type { Context } from "#runtime/operation/context.ts";
 import { tool } from "#runtime/operation/operation.ts";
 import { enrollByPlay } from "#tools/enrollments/enroll.ts";
 import { commitmentOf, openMaster, playSeed } from "./draw/seeds.ts";
-import { findGame, type Game } from "./game/game.ts";
+import type { Game } from "./game/game.ts";
 import { checkEligible, lockEntrant } from "./play/entrant.ts";
-import { checkActive, countPlay, sealedMaster } from "./play/game-now.ts";
+import { checkActive, countPlay } from "./play/game-now.ts";
 import { Proof, proofOf } from "./play/proof.ts";
-import { playsLeft, type Standing, standingOf, wayIn } from "./play/standing.ts";
+import { readPlay } from "./play/reading.ts";
+import { playsLeft, type Standing, wayIn } from "./play/standing.ts";
 import { type Drawn, drawPrize } from "./play/stock.ts";
 import { TELL_WINNER } from "./play/tell-winner.ts";
 import { KINDS } from "./prize/columns.ts";
-import { type Prize, prizesOf } from "./prize/prize.ts";
+import type { Prize } from "./prize/prize.ts";
 import { grantTickets } from "./tickets/grant.ts";
 
 const Won = z.object({
@@ -54,30 +55,28 @@ export default tool({
   }),
   faults: ["invalid", "not_found", "not_eligible", "play_limit_reached", "game_not_active"],
   async handler(context, { gameId, playerId, clientSeed = ownSeed(context.call.requestId) }) {
-    // One round trip: the statements run in this order, and each sees what was committed before the lock was its own.
-    const [player, game, standing, sealed, prizes] = await Promise.all([
+    // One round trip: the second statement sees what was committed before the player's lock was this play's.
+    const [player, { game, standing, master: sealed, prizes, opens }] = await Promise.all([
       lockEntrant(context, playerId),
-      findGame(context, gameId, { lock: "share" }),
-      standingOf(context, gameId, playerId),
-      sealedMaster(context, gameId),
-      prizesOf(context, gameId),
+      readPlay(context, gameId, playerId),
     ]);
     await checkEligible(context, game, player);
     checkActive(game, standing.moment);
     const entry = wayIn(game, standing);
     const playId = randomUUIDv7();
-    const ticket = entry === "ticket" ? await useTicket(context, standing, playId) : null;
-    await countPlay(context, game);
+    const ticket = entry === "ticket" ? standing.next : null;
     const master = openMaster(context.config, context.property.id, gameId, sealed!);
     const n = standing.nonce + 1;
     const seed = playSeed(master, { gameId, playerId, n });
     const { moment } = standing;
     const draw = { prizes, master, seed, message: `${clientSeed}:${n}`, playerId, moment };
+    await Promise.all([countPlay(context, game), ticket && useTicket(context, ticket, playId)]);
     const drawn = await drawPrize(context, game, draw);
     const play = playOf({ playId, game, playerId, ticket, clientSeed, n, seed, moment, drawn });
-    const stored = context.sql`
+    await context.sql`
       insert into game_plays ${insertedValues({ property_id: context.property.id, ...play })} returning 1`;
-    await Promise.all([stored, announce(context, play, drawn.prize)]);
+    if (opens) await enroll(context, play);
+    announce(context, play, drawn.prize);
     const free = drawn.prize?.kind === "free_play" ? await grantFreePlay(context, game, playerId, playId) : 0;
     const after = {
       ...standing,
@@ -108,13 +107,12 @@ type Ticket = NonNullable<Standing["next"]>;
 /** The player is locked, so nobody else takes the ticket. */
 async function useTicket(
   { sql: transaction, property }: Context,
-  { next }: Standing,
+  { id }: Ticket,
   playId: string,
-): Promise<Ticket> {
+): Promise<void> {
   await transaction`
     update game_tickets set used_play_id = ${playId}, updated_at = now()
-    where property_id = ${property.id} and id = ${next!.id} returning 1`;
-  return next!;
+    where property_id = ${property.id} and id = ${id} returning 1`;
 }
 
 interface Played {
@@ -168,18 +166,19 @@ function grantFreePlay(context: Context, game: Game, playerId: string, playId: s
   );
 }
 
-async function announce(
-  context: Context,
-  play: ReturnType<typeof playOf>,
-  prize: Prize | null,
-): Promise<void> {
+type Play = ReturnType<typeof playOf>;
+
+function enroll(context: Context, { id, game_id, player_id, outcome }: Play): Promise<void> {
+  return enrollByPlay(context, { playId: id, gameId: game_id, playerId: player_id, outcome });
+}
+
+function announce(context: Context, play: Play, prize: Prize | null): void {
   const { id, game_id, player_id, prize_id, outcome, entry, value, played_at } = play;
   const event = { id, game_id, player_id, prize_id, outcome, entry, played_at };
   context.emit("game.played", event);
   if (prize) context.emit("game.prize_won", { ...event, label: prize.label, kind: prize.kind, value });
   // A free play is a ticket, which the player has at once.
   if (prize && prize.kind !== "free_play") context.enqueue(TELL_WINNER, { playId: id }, { dedupe: id });
-  await enrollByPlay(context, { playId: id, gameId: game_id, playerId: player_id, outcome });
   context.audit({ entity: "game_plays", entityId: id });
 }
 

@@ -341,6 +341,36 @@ test("a rule that fails pauses the journey with its node; nobody moves, and nobo
   ]);
 });
 
+test("validating warns of marketing by text to players whose consent is not in writing", async () => {
+  const { scenario } = clock;
+  const levels = [
+    ["express", "+12025550101"],
+    ["express_written", "+12025550102"],
+    ["express", "+493012345678"],
+  ] as const;
+  for (const [consentLevel, phone] of levels) {
+    const playerId = await scenario.player({ email: `${phone.slice(1)}@example.com`, phone }, false);
+    const given = { playerId, channel: "sms", consentGiven: true, consentLevel };
+    await scenario.call("consent_record", { propertyId: scenario.id, ...given });
+  }
+  const text = (config: object) => ({
+    id: "text",
+    type: "message",
+    config: { channel: "sms", body_text: "Hi", ...config },
+  });
+  const warningsOf = async (config: object) => {
+    const { id } = await scenario.call("create_journey", {
+      name: JSON.stringify(config),
+      draft_definition: chain([text(config), end]),
+    });
+    return (await scenario.call("validate_journey", about(id))).warnings;
+  };
+  expect(await warningsOf({})).toEqual([
+    expect.objectContaining({ node: "text", message: expect.stringMatching(/^1 player has agreed to sms/) }),
+  ]);
+  expect(await warningsOf({ is_transactional: true })).toEqual([]);
+});
+
 test("validating warns of messages that come at an hour that is closed", async () => {
   const { scenario } = clock;
   await scenario.call("create_quiet_hours_rule", {

@@ -222,6 +222,29 @@ describe("a simulation", () => {
     await expect(work).rejects.toMatchObject({ code: "25006" });
   });
 
+  test("of a crowd gives its tables up for new ones on the way: nobody is lost, and other writes stay refused", async () => {
+    const { scenario } = clock;
+    await scenario.crowd(600);
+    const rests = Array.from({ length: 12 }, (_, index) => days(`r${index}`, 1));
+    const { id } = await scenario.call("create_journey", {
+      name: "J",
+      draft_definition: chain([...rests, END]),
+    });
+    const figures: object[] = [];
+    const work = clock.work(async (context) => {
+      const { outcome } = await simulate(context, {
+        draft: await findJourney(context, id),
+        players: sql`select id from public.players where property_id = ${scenario.id}::uuid`,
+        period: { from: MORNING, days: 20, seed: "1" },
+        assume: { by: "nothing" },
+      });
+      figures.push(...outcome.ends.map(({ node, reason, people }) => ({ node, reason, people })));
+      await context.sql`update public.players set tier = 'Gold' where property_id = ${scenario.id}`;
+    });
+    await expect(work).rejects.toMatchObject({ code: "25006" });
+    expect(figures).toEqual([{ node: "end", reason: "completed", people: 606 }]);
+  });
+
   test("runs the draft of a journey, also while its published version has people", async () => {
     const journey = await clock.published(WELCOME);
     await clock.enroll(journey, ids);

@@ -1,3 +1,4 @@
+import { type Fragment, sql } from "#db/sql.ts";
 import { Fault, one } from "#runtime/faults.ts";
 import { forEvents, storedNames, viewOf } from "#runtime/operation/columns.ts";
 import type { Tenant } from "#runtime/operation/context.ts";
@@ -10,17 +11,23 @@ export type Game = StoredOf<typeof columns>;
 /** A game as operations answer it. */
 export const GameView = viewOf({ columns });
 
-/** The game; `lock` locks it to the end of the transaction. Throws `not_found`. */
-export async function findGame(
-  { sql, property }: Tenant,
-  id: string,
-  { lock = "none" }: { lock?: "none" | "change" | "share" } = {},
-): Promise<Game> {
-  const locks = { none: sql``, change: sql`for no key update`, share: sql`for share` };
-  const games = await sql<{ row: Game }[]>`
+const LOCKS = { none: sql``, change: sql`for no key update`, share: sql`for share` };
+
+/** The game as `row`; `lock` locks it to the end of the transaction. */
+export function gameSql({ property }: Tenant, id: string, lock: keyof typeof LOCKS = "none"): Fragment {
+  return sql`
     select row_to_json(g) as row from (
       select ${storedNames(columns)} from games
-      where property_id = ${property.id} and id = ${id} and deleted_at is null ${locks[lock]}) g`;
+      where property_id = ${property.id}::uuid and id = ${id}::uuid and deleted_at is null ${LOCKS[lock]}) g`;
+}
+
+/** The game; `lock` locks it to the end of the transaction. Throws `not_found`. */
+export async function findGame(
+  tenant: Tenant,
+  id: string,
+  { lock = "none" }: { lock?: keyof typeof LOCKS } = {},
+): Promise<Game> {
+  const games = await tenant.sql<{ row: Game }[]>`${gameSql(tenant, id, lock)}`;
   return one(games, "game", id).row;
 }
 

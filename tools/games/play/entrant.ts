@@ -10,7 +10,8 @@ export interface Entrant {
   id: string;
   status: string;
   may_play: boolean;
-  birth_date: string | null;
+  /** Whole years by the property's calendar; null where the birth date is unknown. */
+  age: number | null;
   region: string;
 }
 
@@ -27,7 +28,8 @@ export function findEntrant(context: Context, playerId: string): Promise<Entrant
 async function readEntrant(context: Context, playerId: string, lock: Fragment): Promise<Entrant> {
   const { sql: transaction, property } = context;
   const [player] = await transaction<Entrant[]>`
-    select p.id, p.status, ${mayPlay(property.id)} as may_play, p.birth_date::text as birth_date, p.region
+    select p.id, p.status, ${mayPlay(property.id)} as may_play, p.region,
+      extract(year from age((now() at time zone ${property.timezone}::text)::date, p.birth_date))::int as age
     from players p
     where p.property_id = ${property.id} and p.id = ${playerId} and (p.deleted_at is null or p.status = 'erased')
     ${lock}`;
@@ -45,20 +47,12 @@ export async function checkEligible(context: Context, game: Game, player: Entran
   });
 }
 
-function barrierOf({ property, now }: Context, game: Game, player: Entrant): string | null {
+function barrierOf({ property }: Context, game: Game, player: Entrant): string | null {
   if (BARRED.some((status) => status === player.status)) return player.status;
   if (!player.may_play) return "self_excluded";
   const age = Math.max(game.min_age ?? 0, property.min_age);
-  if (player.birth_date !== null && ageOf(player.birth_date, now(), property.timezone) < age)
-    return "underage";
+  if (player.age !== null && player.age < age) return "underage";
   return game.void_in.some((state) => player.region === `US-${state}`) ? "void_in_state" : null;
-}
-
-/** Whole years at a moment by the zone's calendar. */
-export function ageOf(birthDate: string, now: number, zone: string): number {
-  const today = new Date(now).toLocaleDateString("sv-SE", { timeZone: zone });
-  const years = Number(today.slice(0, 4)) - Number(birthDate.slice(0, 4));
-  return today.slice(5) < birthDate.slice(5) ? years - 1 : years;
 }
 
 async function outsideSegment(context: Context, game: Game, { id }: Entrant): Promise<string | null> {

@@ -1,3 +1,4 @@
+import { type Fragment, sql } from "#db/sql.ts";
 import { Fault } from "#runtime/faults.ts";
 import type { Context, Tenant } from "#runtime/operation/context.ts";
 import { openMaster } from "#tools/games/draw/seeds.ts";
@@ -11,10 +12,15 @@ export function checkActive({ status, starts_at, ends_at }: Game, moment: string
   if (ends_at !== null && at >= Date.parse(ends_at)) throw closed(`The game ended at ${ends_at}.`);
 }
 
+/** The sealed master seed; no row before the activation. */
+export function sealedSql({ property }: Tenant, gameId: string): Fragment {
+  return sql`
+    select master from game_seeds where property_id = ${property.id}::uuid and game_id = ${gameId}::uuid`;
+}
+
 /** The sealed master seed; null before the activation. */
-export async function sealedMaster({ sql, property }: Tenant, gameId: string): Promise<string | null> {
-  const [seed] = await sql<{ master: string }[]>`
-    select master from game_seeds where property_id = ${property.id} and game_id = ${gameId}`;
+export async function sealedMaster(tenant: Tenant, gameId: string): Promise<string | null> {
+  const [seed] = await tenant.sql<{ master: string }[]>`${sealedSql(tenant, gameId)}`;
   return seed?.master ?? null;
 }
 

@@ -1,3 +1,4 @@
+import { type Fragment, sql } from "#db/sql.ts";
 import { Fault } from "#runtime/faults.ts";
 import type { Context } from "#runtime/operation/context.ts";
 import type { Game } from "#tools/games/game/game.ts";
@@ -18,34 +19,35 @@ export interface Standing {
   next: { id: string; source: TicketSource; source_id: string | null } | null;
 }
 
-/** Plays by tickets of a free game are beyond its limits, and count in none of them. */
-export async function standingOf(
-  { sql, property }: Context,
-  gameId: string,
-  playerId: string,
-): Promise<Standing> {
-  const [standing] = await sql<[Standing]>`
+/** The player's standing now. */
+export async function standingOf(context: Context, gameId: string, playerId: string): Promise<Standing> {
+  const [standing] = await context.sql<[Standing]>`${standingSql(context, gameId, playerId)}`;
+  return standing;
+}
+
+/** The row of a standing. Plays by tickets of a free game are beyond its limits, and count in none of them. */
+export function standingSql({ property }: Context, gameId: string, playerId: string): Fragment {
+  return sql`
     with clock as (
-      select statement_timestamp() as moment, coalesce(g.reset_timezone, ${property.timezone}) as zone,
+      select statement_timestamp() as moment, coalesce(g.reset_timezone, ${property.timezone}::text) as zone,
         g.cost ->> 'type' = 'free' as is_free
-      from games g where g.property_id = ${property.id} and g.id = ${gameId}
+      from games g where g.property_id = ${property.id}::uuid and g.id = ${gameId}::uuid
     ), played as (
       select coalesce(max(y.nonce) filter (where y.drawn_for is null), 0) as nonce, max(y.played_at) as last,
         count(y.id) filter (where (not c.is_free or y.entry = 'open') and y.status <> 'voided')::int as plays,
         count(y.id) filter (where (not c.is_free or y.entry = 'open') and y.status <> 'voided'
           and y.played_at >= date_trunc('day', c.moment at time zone c.zone) at time zone c.zone)::int as today
       from clock c left join game_plays y
-        on y.property_id = ${property.id} and y.game_id = ${gameId} and y.player_id = ${playerId}
+        on y.property_id = ${property.id}::uuid and y.game_id = ${gameId}::uuid and y.player_id = ${playerId}::uuid
     ), open as (
       select t.id, t.source, t.source_id, t.expires_at from game_tickets t, clock c
-      where t.property_id = ${property.id} and t.player_id = ${playerId} and t.game_id = ${gameId}
+      where t.property_id = ${property.id}::uuid and t.player_id = ${playerId}::uuid and t.game_id = ${gameId}::uuid
         and t.used_play_id is null and (t.expires_at is null or t.expires_at > c.moment)
     )
     select to_json(c.moment) #>> '{}' as moment, l.nonce, l.plays, l.today,
       extract(epoch from c.moment - l.last)::double precision as since, (select count(*)::int from open) as tickets,
       (select to_jsonb(o) - 'expires_at' from open o order by o.expires_at nulls last, o.id limit 1) as next
     from clock c, played l`;
-  return standing;
 }
 
 /** How the next play comes in: open, or by the ticket. Throws `play_limit_reached`. */

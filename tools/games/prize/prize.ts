@@ -1,3 +1,4 @@
+import { type Fragment, sql } from "#db/sql.ts";
 import { columnNames } from "#runtime/operation/columns.ts";
 import type { Tenant } from "#runtime/operation/context.ts";
 import type { RowOf } from "#runtime/operation/table.ts";
@@ -5,12 +6,17 @@ import { columns } from "./columns.ts";
 
 export type Prize = RowOf<typeof columns>;
 
-/** The prizes of a game in the order of its odds: by their place on the wheel, then as they were made. */
-export async function prizesOf({ sql, property }: Tenant, gameId: string): Promise<Prize[]> {
-  const rows = await sql<{ row: Prize }[]>`
-    select row_to_json(v) as row from (
+/** The prizes of a game as JSON in the order of its odds: by their place on the wheel, then as they were made. */
+export function prizesSql({ property }: Tenant, gameId: string): Fragment {
+  return sql`
+    select coalesce(json_agg(row_to_json(v)), '[]') as prizes from (
       select ${columnNames({ columns })} from game_prizes
-      where property_id = ${property.id} and game_id = ${gameId}
+      where property_id = ${property.id}::uuid and game_id = ${gameId}::uuid
       order by slice_index nulls last, created_at, id) v`;
-  return rows.map(({ row }) => row);
+}
+
+/** The prizes of a game in the order of its odds. */
+export async function prizesOf(tenant: Tenant, gameId: string): Promise<Prize[]> {
+  const [{ prizes }] = await tenant.sql<[{ prizes: Prize[] }]>`${prizesSql(tenant, gameId)}`;
+  return prizes;
 }

@@ -2,6 +2,7 @@ import { Fault } from "#runtime/faults.ts";
 import type { Context } from "#runtime/operation/context.ts";
 import { type Problem, type Problems, structureProblems } from "#tools/journeys/definition/structure.ts";
 import type { Journey } from "#tools/journeys/journey/journey.ts";
+import { consentWarnings } from "./consents.ts";
 import { hourWarnings } from "./hours.ts";
 import { messageProblems } from "./messages.ts";
 import { referenceProblems } from "./references.ts";
@@ -26,7 +27,11 @@ export async function draftProblems(context: Context, draft: Draft): Promise<Pro
       ...(await referenceProblems(context, { definition, goal, exit_conditions })),
       ...messages,
     ],
-    warnings: [...warnings, ...(await hourWarnings(context, definition))],
+    warnings: [
+      ...warnings,
+      ...(await hourWarnings(context, definition)),
+      ...(await consentWarnings(context, definition)),
+    ],
   };
 }
 

@@ -30,8 +30,8 @@ export interface Run {
   until: number;
   /** Players cause events meanwhile. */
   hasEvents: boolean;
-  /** Called after each time at which somebody moved. */
-  onTick?(at: string): Promise<void>;
+  /** Called after each time at which somebody moved, with the number of moves. */
+  onTick?(at: string, moved: number): Promise<void>;
 }
 
 interface Mailer {
@@ -58,7 +58,7 @@ export async function drive(context: Context, run: Run): Promise<void> {
       for (const mailer of await dueMailers(context, mailers, time))
         more += await deliver(context, mailer, time);
     }
-    if (moved > 0) await run.onTick?.(time);
+    if (moved > 0) await run.onTick?.(time, moved);
     at = await nextTick(context, run, { at, looks, mailers });
   }
 }
@@ -117,7 +117,7 @@ async function deliver(context: Context, mailer: Mailer, at: string): Promise<nu
   if (taken > 0) {
     await transaction`
       update campaign_sends set status = 'sent', sent_at = ${at}
-      where property_id = ${property.id} and campaign_id = ${mailer.campaign.id} and status = 'sending'
+      where property_id = ${property.id} and campaign_id = ${mailer.campaign.id} and is_open and status = 'sending'
         and claimed_by = ${jobId}`;
   }
   return taken;

@@ -14,8 +14,8 @@ export async function noteDeferred({ sql: transaction, property }: Tenant, at: s
   await transaction`
     insert into deferred_sends (send_id, reason)
     select s.id, reason from campaign_sends s cross join unnest(s.skip_reasons) reason
-    where s.property_id = ${property.id} and s.status = 'deferred' and s.updated_at = ${at}
-      and s.enrollment_id is not null
+    where s.property_id = ${property.id} and s.is_open and s.status = 'deferred' and s.updated_at = ${at}
+      and s.campaign_id in (select n.campaign_id from journey_nodes n where n.property_id = ${property.id})
     on conflict do nothing`;
 }
 

@@ -8,7 +8,7 @@ const PEOPLE = "simulated_people";
 interface Shadow {
   /** The rows of the simulated people as SQL over `t`. Default: none. */
   rows?: Fragment;
-  /** The columns of its indexes, where a journey's steps use one. */
+  /** The columns of its indexes, where a journey's steps use one. All rows are the property's: it comes last. */
   indexes?: readonly string[];
   /** Percent of a page that new rows fill. The rest takes a row's next version without work on the indexes. */
   fill?: number;
@@ -41,8 +41,29 @@ export async function shadowTables(
   }
   await shadowEvents({ sql: transaction, property });
   await transaction`analyze ${raw([PEOPLE, "players", "campaign_sends", "segment_members"].join(", "))}`;
-  // PostgreSQL itself refuses every write but those to temporary tables from here on.
+  await forbidWrites({ sql: transaction, property });
+}
+
+/** PostgreSQL itself refuses every write but those to temporary tables from here on, until the savepoint is released. */
+async function forbidWrites({ sql: transaction }: Tenant): Promise<void> {
+  await transaction`savepoint simulated`;
   await transaction`set transaction read only`;
+}
+
+/**
+ * Writes the enrollments anew, without the versions that moves have replaced: no vacuum can remove those before the
+ * transaction ends, and each search for a person reads them all.
+ */
+export async function compact(tenant: Tenant): Promise<void> {
+  const { sql: transaction } = tenant;
+  await transaction`release savepoint simulated`;
+  await transaction`create temporary table current_enrollments on commit drop as select * from journey_enrollments`;
+  await transaction`truncate journey_enrollments`;
+  await transaction`insert into journey_enrollments select * from current_enrollments returning 1`;
+  await transaction`drop table current_enrollments`;
+  await transaction`
+    analyze journey_enrollments (id, journey_id, node, phase, status, wake_at), campaign_sends (id, campaign_id, status)`;
+  await forbidWrites(tenant);
 }
 
 function shadows(own: Fragment, journeyId: string): Record<string, Shadow> {
@@ -52,11 +73,11 @@ function shadows(own: Fragment, journeyId: string): Record<string, Shadow> {
   return {
     players: {
       rows: ofPeople("id"),
-      indexes: ["unique (property_id, id)", "(property_id, email_hash)", "(property_id, phone_hash)"],
+      indexes: ["unique (id, property_id)", "(email_hash)", "(phone_hash)"],
     },
     segment_members: {
       rows: ofPeople("player_id"),
-      indexes: ["unique (property_id, segment_id, player_id)"],
+      indexes: ["unique (player_id, segment_id, property_id)"],
     },
     campaign_sends: {
       // Frequency rules count messages to an address, for whichever player they were.
@@ -65,8 +86,8 @@ function shadows(own: Fragment, journeyId: string): Record<string, Shadow> {
         union select s.id from ${people} w join players p on p.property_id = ${own} and p.id = w.id
           join public.campaign_sends s on s.property_id = ${own} and s.address_hash in (p.email_hash, p.phone_hash))`,
       indexes: [
-        "unique (property_id, id)",
-        "unique (property_id, dedupe_key)",
+        "unique (id, property_id)",
+        "unique (dedupe_key, property_id)",
         "(campaign_id, id) where is_open",
         "(player_id)",
         "(address_hash)",
@@ -76,7 +97,7 @@ function shadows(own: Fragment, journeyId: string): Record<string, Shadow> {
     campaigns: {
       rows: sql`t.property_id = ${own} and t.id in (
         select s.campaign_id from campaign_sends s where s.property_id = ${own})`,
-      indexes: ["unique (property_id, id)"],
+      indexes: ["unique (id, property_id)"],
     },
     game_tickets: { indexes: ["unique (property_id, game_id, player_id, key)"] },
     journeys: { rows: sql`t.property_id = ${own} and t.id <> ${journeyId}::uuid` },

@@ -13,9 +13,12 @@ import type { Outcome } from "./answer.ts";
 import { type Assume, assumeEvents, type Period } from "./assumptions.ts";
 import { drive } from "./drive.ts";
 import { noteDeferred, outcomeOf, prepareNotes } from "./outcome.ts";
-import { shadowTables } from "./shadows.ts";
+import { compact, shadowTables } from "./shadows.ts";
 
 const DAY = 24 * 3_600_000;
+/** Moves, a person and in all, behind which the rows that they have replaced cost more than a new table. */
+const MOVES_A_PERSON = 3;
+const LEAST_MOVES = 5_000;
 
 export interface Simulation {
   /** A draft without problems. */
@@ -66,6 +69,7 @@ export async function simulate(
     goal: draft.goal,
     exit_conditions: draft.exit_conditions,
   });
+  let moves = 0;
   await drive(silent, {
     journeyId: draft.id,
     definition: draft.draft_definition,
@@ -73,7 +77,13 @@ export async function simulate(
     from: Date.parse(from),
     until,
     hasEvents: events > 0,
-    onTick: (at) => noteDeferred(context, at),
+    async onTick(at, moved) {
+      await noteDeferred(context, at);
+      moves += moved;
+      if (moves < Math.max(LEAST_MOVES, MOVES_A_PERSON * entries.entered)) return;
+      await compact(context);
+      moves = 0;
+    },
   }).catch(explain);
   return { journeyId: draft.id, version, entries, events, outcome: await outcomeOf(context, draft.id) };
 }
