@@ -27,6 +27,10 @@ export const FAULTS = {
     status: 409,
     message: "The record's current state does not allow this. Read it again, then decide.",
   },
+  approval_required: {
+    status: 409,
+    message: "A person of the property must approve this first. It waits as a proposal.",
+  },
   idempotency_key_in_use: {
     status: 409,
     message: "A request with this Idempotency-Key is still running. Retry in a second.",

@@ -1,4 +1,5 @@
 import { catalog } from "#runtime/operation/catalog.ts";
+import { approvals } from "./approvals/domain.ts";
 import auditLogs from "./audit/audit-logs.table.ts";
 import listPlatformAuditLogs from "./audit/list-platform-audit-logs.ts";
 import confirmPasswordReset from "./auth/confirm-password-reset.ts";
@@ -201,6 +202,7 @@ export const CATALOG = catalog([
       settleSends,
     ],
   },
+  approvals,
   journeys,
   games,
   gamePages,

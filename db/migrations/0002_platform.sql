@@ -36,7 +36,11 @@ create table properties (
   tracking text not null default 'on' check (tracking in ('on', 'off')),
   agent_confirmation text not null default 'on' check (agent_confirmation in ('on', 'off')),
   -- An audience that has grown by more than this since it was approved is another one.
-  approval_growth_percent int not null default 25 check (approval_growth_percent between 0 and 1000)
+  approval_growth_percent int not null default 25 check (approval_growth_percent between 0 and 1000),
+  -- What calls may reach and cost in 24 hours without a person's approval; null: without limit.
+  approval_over_players int check (approval_over_players >= 0),
+  approval_over_cost double precision check (approval_over_cost >= 0),
+  approval_four_eyes text not null default 'off' check (approval_four_eyes in ('on', 'off'))
 );
 alter table properties enable row level security;
 create policy tenant on properties for select to app_property using (id = current_property());

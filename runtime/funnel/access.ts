@@ -10,6 +10,12 @@ const MOST_NAMED = 50;
 
 type User = Extract<Actor, { type: "user" }>;
 
+/** Refuses a call of an operation for people by a key, an agent or a command line. */
+export function checkPerson({ access }: Operation, { actor, transport }: Call): void {
+  if (access !== "person") return;
+  if (actor.type !== "user" || (transport !== "rest" && transport !== "page")) throw roleFault("person");
+}
+
 /** Refuses an actor without access to the operation in any property. Later checks depend on the property. */
 export function checkScope(operation: Operation, actor: Actor): void {
   if (operation.access === "public" || actor.type === "system") return;
@@ -27,14 +33,16 @@ export function checkScope(operation: Operation, actor: Actor): void {
 
 const PERMITTED: Record<Exclude<Access, "property" | "public">, string> = {
   manager: "a signed-in admin or manager of the property",
+  person: "a signed-in admin or manager of the property, in the console or over REST,",
   operator: "a platform admin",
   user: "a signed-in user",
 };
 
 /** The missing right is a role, not a scope: an API key with all scopes is refused too. */
 function roleFault(access: keyof typeof PERMITTED): Fault {
+  const others = access === "person" ? "no API key, agent or command line may" : "an API key may not";
   return new Fault("forbidden", {
-    message: `Only ${PERMITTED[access]} may do this; an API key may not, whatever its scopes are.`,
+    message: `Only ${PERMITTED[access]} may do this; ${others}, whatever its scopes are.`,
   });
 }
 
@@ -88,9 +96,11 @@ export async function resolveProperty(
   const property = await directory.property(id);
   if (!property) throw new Fault(call.actor.type === "system" ? "not_found" : "wrong_property");
   if (!scopesIn(call.actor, id).includes(operation.scope)) throw new Fault("insufficient_scope");
-  if (operation.access === "manager" && call.actor.type === "user") requireManager(call.actor, id);
+  if (NEEDS_ROLE.has(operation.access) && call.actor.type === "user") requireManager(call.actor, id);
   return property;
 }
+
+const NEEDS_ROLE: ReadonlySet<Access> = new Set(["manager", "person"]);
 
 function requireManager(user: User, propertyId: string): void {
   if (user.isPlatformAdmin) return;

@@ -7,7 +7,7 @@ import { type File, needsProperty, type Operation } from "#runtime/operation/ope
 import type { Property } from "#runtime/operation/property.ts";
 import { currentActivity } from "#runtime/telemetry/activity.ts";
 import { toolCalls } from "#runtime/telemetry/metrics.ts";
-import { checkScope, inProperty, resolveProperty } from "./access.ts";
+import { checkPerson, checkScope, inProperty, resolveProperty } from "./access.ts";
 import { findAnswer, keyedCall } from "./replay.ts";
 import type { Choose, Outcome, Service } from "./service.ts";
 import type { Run } from "./transact.ts";
@@ -57,6 +57,7 @@ async function perform(
 ): Promise<Outcome> {
   const activity = currentActivity();
   checkScope(operation, call.actor);
+  checkPerson(operation, call);
   const given = each(options.many ? (raw as unknown[]) : [raw], options, (one) =>
     foldCasing(operation, asObject(one)),
   );

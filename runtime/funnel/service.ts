@@ -32,7 +32,12 @@ export interface Outcome {
   warnings?: string[];
   auditId?: string;
   /** The questions for a person, and the hash of the state that they are about. */
-  asked?: { sentences: string[]; state: string };
+  asked?: {
+    sentences: string[];
+    state: string;
+    /** Why a person of the property must approve the call. */
+    approval?: string[];
+  };
   /** The call was rolled back. */
   dry?: true;
   /** A refusal whose writes were committed. */

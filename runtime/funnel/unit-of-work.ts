@@ -1,49 +1,27 @@
-import type { Sql, Work } from "#db/database.ts";
+import type { Work } from "#db/database.ts";
 import type { Page } from "#db/query/reader.ts";
 import { join } from "#db/sql.ts";
-import { Fault, thrownAt, toFault } from "#runtime/faults.ts";
-import type { Context, Insertion, Question } from "#runtime/operation/context.ts";
+import { thrownAt, toFault } from "#runtime/faults.ts";
+import type { Context, Insertion } from "#runtime/operation/context.ts";
 import type { Property } from "#runtime/operation/property.ts";
 import { inActivity } from "#runtime/telemetry/activity.ts";
-import { type AuditRow, auditOf, auditPart, canonicalHash } from "./audit.ts";
+import { type AuditRow, auditOf, auditPart } from "./audit.ts";
+import { carrying } from "./carry-out.ts";
 import { useConfirmation } from "./confirmations.ts";
 import { dryOutcome, isDry, Undone, without } from "./dry-run.ts";
-import { type Answer, claimKey, type Keyed, recordPart } from "./idempotency.ts";
-import { effectParts, type PendingEffects, pendingEffects } from "./outbox.ts";
+import { type Answer, claimKey, recordPart } from "./idempotency.ts";
+import { effectParts } from "./outbox.ts";
+import { propose } from "./propose.ts";
+import { askedBy } from "./questions.ts";
 import { keyedCall, recordRefusal, scopeOf } from "./replay.ts";
+import { isWeighed, weigh } from "./review.ts";
+import { type Effects, type Handled, noEffects, type Running } from "./running.ts";
 import type { Outcome } from "./service.ts";
 import { type Run, transact, writesRows } from "./transact.ts";
 
-interface Effects extends PendingEffects {
-  insertion: Insertion | null;
-  /** The cursor of the list's next page. */
-  nextCursor: string | null;
-  questions: Question[];
-  /** The state that an agent has confirmed; null where nothing was asked. */
-  confirmed?: string | null;
-  /** The number of rows of a list. */
-  total: number | null;
-  warnings: string[];
-  /** The subject of the audit row of the current input. */
-  about: Parameters<Context["audit"]>[0];
-}
-
-/** One call inside its transaction. */
-interface Running extends Run {
-  effects: Effects;
-  keyed: Keyed | null;
-  sql: Sql;
-  last(statement: PromiseLike<unknown>): void;
-}
-
-/** A call's result, and its audit rows. */
-interface Handled {
-  result: unknown;
-  audited: AuditRow[];
-}
-
 /** Runs a call in its one transaction: all of the handler, outbox, queue, audit and recorded answer, or nothing. */
-export async function run(call: Run): Promise<Outcome> {
+export async function run(given: Run): Promise<Outcome> {
+  const call = isWeighed(given) ? { ...given, call: { ...given.call, review: "weighed" as const } } : given;
   let effects = noEffects();
   // A rolled-back call leaves no answer for later.
   const keyed = isDry(call) ? null : keyedCall(call);
@@ -57,21 +35,9 @@ export async function run(call: Run): Promise<Outcome> {
     if (keyed) return recordRefusal(call, keyed, error);
     throw error;
   });
-  if (outcome.fault) throw outcome.fault;
   if (!outcome.replayed && (effects.jobs.length > 0 || effects.events.length > 0)) call.service.wake();
+  if (outcome.fault) throw outcome.fault;
   return outcome;
-}
-
-function noEffects(): Effects {
-  return {
-    ...pendingEffects(),
-    insertion: null,
-    nextCursor: null,
-    questions: [],
-    total: null,
-    warnings: [],
-    about: {},
-  };
 }
 
 /** The opening of the transaction: the table's locks, and whether it may join a group commit. */
@@ -89,39 +55,34 @@ async function answer(running: Running): Promise<Outcome> {
   const [claimed, handled] = await Promise.allSettled([claiming, handle(running)]);
   if (claimed.status === "rejected") throw claimed.reason;
   if (claimed.value) throw new Undone({ ...claimed.value, replayed: true });
-  if (handled.status === "rejected") return refused(handled.reason);
+  if (handled.status === "rejected") return refused(running, handled.reason);
   const { result, audited } = handled.value;
   const asked = await askedBy(running);
-  if (isDry(running) || (asked && running.call.mustAsk)) {
-    throw new Undone({ ...dryOutcome(operation, result), ...(asked && { asked }) });
+  const isTried = isDry(running) || (asked !== undefined && running.call.mustAsk === true);
+  const weight = running.call.review === "weighed" ? await weigh(running, isTried) : null;
+  if (isTried) {
+    const needs = weight ? { approval: weight.reasons } : {};
+    throw new Undone({ ...dryOutcome(operation, result), ...(asked && { asked: { ...asked, ...needs } }) });
   }
+  if (weight) return propose(running, weight);
   const outcome = finish(running, audited, result);
   if (operation.discarded) throw new Undone(outcome);
   if (asked) outcome.asked = asked;
   return outcome;
 }
 
-/** The handler's questions, in words where somebody reads them. Throws where an agent has confirmed another state. */
-async function askedBy({ operation, call, effects }: Running): Promise<Outcome["asked"]> {
-  const { questions, confirmed } = effects;
-  const isTold = call.mustAsk === true || (call.transport === "mcp" && operation.effect === "read");
-  if (!isTold && confirmed === undefined) return undefined;
-  const told: { state: string; sentences: string[] }[] = [];
-  for (const { state, sentences } of questions) {
-    const said = isTold || state === undefined ? await sentences() : [];
-    told.push({ state: state ?? said.join("\n"), sentences: said });
-  }
-  const state = canonicalHash(told.map((one) => one.state)).toString("hex");
-  if (confirmed !== undefined && confirmed !== (told.length > 0 ? state : null)) {
-    throw new Fault("precondition_failed", { message: "It has changed since that preview." });
-  }
-  return told.length > 0 ? { state, sentences: told.flatMap(({ sentences }) => sentences) } : undefined;
-}
-
-/** The refusal whose writes are committed; any other error is thrown. */
-function refused(error: unknown): Outcome {
+/** The refusal whose writes are committed, with its events and its audit row; any other error is thrown. */
+function refused(running: Running, error: unknown): Outcome {
   const fault = toFault(error);
   if (!fault.commitWrites) throw error;
+  const { property, effects, sql, last } = running;
+  const { events, jobs, about } = effects;
+  const propertyId = about.propertyId ?? property?.id ?? null;
+  const parts = [
+    ...effectParts(propertyId, events, jobs),
+    ...(about.entityId ? [auditPart(propertyId, [auditOf(running, null)])] : []),
+  ];
+  if (parts.length > 0) last(sql`with ${join(parts)} select 1`);
   return { status: fault.status, body: "", replayed: false, fault };
 }
 
@@ -133,6 +94,7 @@ async function handle(running: Running): Promise<Handled> {
     const { bound } = await useConfirmation(running.sql, scope, operation, call.confirmation);
     running.effects.confirmed = bound;
   }
+  if (call.review === "weighed") await running.sql`savepoint untouched`;
   const rows = await choose?.(context);
   const inputs = rows ? rows.map(({ id }) => ({ ...running.inputs[0], id })) : running.inputs;
   const { results, audited } = await handleAll(running, context, inputs);
@@ -194,13 +156,14 @@ function contextOf(running: Running): Context {
     },
     warn: (sentence) => void effects.warnings.push(sentence),
     audit: (about) => void Object.assign(effects.about, about),
+    ...(running.operation.others && carrying(running, handle)),
     ...(insertsOne(running) && { insertLast }),
   };
 }
 
 /** Whether the call creates one row, which its last statement can insert. */
 function insertsOne({ operation, call, many, choose, inputs, dry }: Run): boolean {
-  if (many || choose || call.mustAsk) return false;
+  if (many || choose || call.mustAsk || call.review) return false;
   return operation.crud?.verb === "create" && !isDry({ operation, inputs, dry });
 }
 
@@ -225,13 +188,14 @@ function finish(running: Running, audited: AuditRow[], result: unknown): Outcome
   if (!writesRows(operation)) return outcome;
   if (audited[0]) outcome.auditId = audited[0].id;
   const propertyId = about.propertyId ?? property?.id ?? null;
+  const rows = [...audited, ...effects.carried];
   const storedBody = secrets.length > 0 ? JSON.stringify(without(result, secrets)) : outcome.body;
   const recorded: Answer = { status, body: insertion ? "answered" : storedBody };
   const parts = [
     ...(insertion?.parts ?? []),
     ...effectParts(property?.id ?? propertyId, events, jobs),
     ...(keyed ? [recordPart(keyed, operation.name, recorded)] : []),
-    ...(audited.length > 0 ? [auditPart(propertyId, audited)] : []),
+    ...(rows.length > 0 ? [auditPart(propertyId, rows)] : []),
   ];
   if (insertion) {
     const answered = sql<{ body: string }[]>`with ${join(parts)} select body from answered`.then(

@@ -59,5 +59,6 @@ async function apiKeyActor(directory: Directory, secret: string, beforeLookUp: (
     rateLimit: key.rate_limit,
     piiMasked: key.pii_masked,
     agentConfirmation: key.agent_confirmation,
+    createdBy: key.created_by,
   };
 }

@@ -11,6 +11,7 @@ export interface KeyRecord {
   rate_limit: number;
   pii_masked: boolean;
   agent_confirmation: "on" | "off";
+  created_by: string | null;
   is_active: boolean;
   /** Milliseconds since 1970, or null for never. */
   expires_at: number | null;
@@ -202,7 +203,7 @@ const keyName = (hash: Buffer) => `k${hash.toString("latin1")}`;
 
 async function loadKey(sql: Sql, hash: Buffer): Promise<KeyRecord | null> {
   const [row] = await sql<KeyRecord[]>`
-    select id, property_id, scopes, rate_limit, pii_masked, agent_confirmation, is_active,
+    select id, property_id, scopes, rate_limit, pii_masked, agent_confirmation, created_by, is_active,
       (extract(epoch from expires_at) * 1000)::double precision as expires_at
     from api_keys where key_hash = ${hash}`;
   return row ?? null;
@@ -212,7 +213,8 @@ async function loadProperty(sql: Sql, id: string): Promise<Property | null> {
   const [row] = await sql<Property[]>`
     select id, name, slug, legal_name, postal_address, timezone, default_country, privacy_policy_url,
       responsible_gaming_footer, min_age, email_consent_mode, revocation_scope, tracking, agent_confirmation,
-      from_email, from_name, approval_growth_percent, pepper
+      from_email, from_name, approval_growth_percent, approval_over_players, approval_over_cost,
+      approval_four_eyes, pepper
     from properties where id = ${id}`;
   return row ?? null;
 }

@@ -49,8 +49,11 @@ export function catalog(
     for (const operation of [...(domain.tables ?? []).flatMap(operationsOf), ...(domain.tools ?? [])]) {
       const old = deprecations.filter((one) => one.operation === operation.name);
       const known = old.length > 0 ? deprecated(operation, old) : operation;
-      const hasHooks = hooks.length > 0 && operation.shapesMessages;
-      add(operations, "operation", hasHooks ? { ...known, afterwards } : known);
+      const added = {
+        ...(hooks.length > 0 && operation.shapesMessages && { afterwards }),
+        ...(operation.decides && { others: (name: string) => operations.get(name) }),
+      };
+      add(operations, "operation", { ...known, ...added });
       domainOf.set(operation.name, domain.name);
     }
   }

@@ -13,10 +13,10 @@ export type Effect = "read" | "create" | "change" | "destroy" | "contact";
 
 /**
  * The permitted callers. `property`: any credential of the property. `manager`: a user who is admin or manager of the
- * property. `operator`: a platform admin, or the CLI on the machine. `user`: any signed-in user. `public`: everybody,
- * without a credential.
+ * property. `person`: the same, but neither an agent over MCP nor the command line. `operator`: a platform admin, or the
+ * CLI on the machine. `user`: any signed-in user. `public`: everybody, without a credential.
  */
-export type Access = "property" | "manager" | "operator" | "user" | "public";
+export type Access = "property" | "manager" | "person" | "operator" | "user" | "public";
 
 export type Actor =
   | {
@@ -29,6 +29,8 @@ export type Actor =
       piiMasked?: boolean;
       /** Off: over MCP it acts without a preview first. */
       agentConfirmation?: "on" | "off";
+      /** The user who has made it. */
+      createdBy?: string | null;
     }
   | { type: "user"; id: string; email: string; isPlatformAdmin: boolean; memberships: readonly Membership[] }
   | { type: "system"; id: null }
@@ -65,6 +67,11 @@ export interface Call {
   confirmation?: Confirmation | undefined;
   /** A call whose handler asks is rolled back: its questions are the answer. */
   mustAsk?: boolean | undefined;
+  /**
+   * `weighed`: the property limits the reach of calls that no person has approved, so questions count people.
+   * `approved`: a person has approved the counted call.
+   */
+  review?: "weighed" | "approved" | undefined;
   /** Entity tags, or `*`. The record must have one of them. */
   ifMatch?: readonly string[] | "*" | undefined;
 }
@@ -102,6 +109,50 @@ export interface Question {
   state?: string;
   /** The text for the person, made only where somebody is asked. Players write no sentence of it. */
   sentences(): Promise<string[]> | string[];
+  /**
+   * The parts of the subject by their names, each with its hash. A proposal that waits for a person stays valid while
+   * these are the same, and the changed ones are named. Default: the state.
+   */
+  facts?: Readonly<Record<string, string>>;
+  /** The reach of an action that reaches people. An operation of the effect `contact` without it has no known reach. */
+  reach?: Reach;
+}
+
+/** How far an action reaches, counted only where the property has a threshold. Null: unknown, or without a bound. */
+export interface Reach {
+  players(): Promise<number | null> | number | null;
+  cost(): Promise<number | null> | number | null;
+  /** Players of an audience as shown. An approval holds while it grows by no more than the property allows. */
+  audience?: number | null;
+}
+
+/** The reach of what lets people in from now on. */
+export const UNBOUNDED: Reach = { players: () => null, cost: () => null };
+
+/** The questions of a call, as a proposal stores them. */
+export interface AskedQuestion {
+  facts: Readonly<Record<string, string>>;
+  audience: number | null;
+}
+
+/** A call that waits for a person's approval. */
+export interface ProposedCall {
+  tool: string;
+  input: Record<string, unknown>;
+  asked: readonly AskedQuestion[];
+}
+
+/** The result of a proposed call, or the reasons why it is not the call that was proposed. */
+export type CarriedOut =
+  | { result: unknown; subject: { entity: string | null; entity_id: string | null } }
+  | { stale: string[] };
+
+/** A proposed call as it would be now. */
+export interface TriedCall {
+  result: unknown;
+  sentences: string[];
+  /** Empty: it is the call that was proposed. */
+  stale: string[];
 }
 
 export interface Context {
@@ -125,6 +176,10 @@ export interface Context {
   insertLast?(insertion: Insertion): { id: string };
   /** Asks a person to agree first, where an agent calls. Any other call goes on. */
   ask?(question: Question): void;
+  /** Runs a proposed call in this transaction, as this call's actor. Only for operations that decide on proposals. */
+  carryOut?(proposed: ProposedCall): Promise<CarriedOut>;
+  /** The same, rolled back. */
+  tryOut?(proposed: ProposedCall): Promise<TriedCall>;
   /** Sets the cursor of a list's next page. */
   goOn?(cursor: string): void;
   /** Sets the number of a list's rows on all pages. */
@@ -144,3 +199,8 @@ export interface Context {
 
 /** The tenant of a call and its transaction: all that most statements need. */
 export type Tenant = Pick<Context, "sql" | "property">;
+
+/** Whether somebody is shown the numbers of the call: the agent, or a person who may have to approve it. */
+export function countsPeople({ transport, review }: Call): boolean {
+  return transport === "mcp" || review !== undefined;
+}

@@ -56,6 +56,7 @@ export const EVENTS = {
     "prize_depleted",
   ],
   job: ["completed", "failed"],
+  proposal: ["created", "approved", "refused", "withdrawn", "expired", "stale"],
   provider: ["failing", "recovered"],
   webhook: ["test"],
 } as const;

@@ -56,6 +56,9 @@ export interface Operation {
   readonly afterwards?: (context: Context, ids: string[]) => Promise<void>;
   /** The operation whose preview also confirms this one. This one's handler compares the shown state. */
   readonly confirmedBy?: string;
+  /** It decides on proposed calls, which it finds by their names. The catalog adds this. */
+  readonly others?: (name: string) => Operation | undefined;
+  readonly decides: boolean;
   /** Personal data leaves the service by this operation: the audit log records it, although it changes nothing. */
   readonly recorded: boolean;
   /** Over REST `?format=zip` answers the result as a ZIP file of this name, with a JSON file for each of its parts. */
@@ -121,6 +124,7 @@ interface ToolDefinition<I extends Shape, O extends z.ZodType> {
   bulk?: boolean;
   asks?: boolean;
   shapesMessages?: boolean;
+  decides?: boolean;
   confirmedBy?: string;
   recorded?: boolean;
   zipped?: string;
@@ -148,6 +152,7 @@ export function tool<I extends Shape, O extends z.ZodType>(definition: ToolDefin
     bulk: false,
     asks: false,
     shapesMessages: false,
+    decides: false,
     core: false,
     recorded: false,
     discarded: false,

@@ -18,7 +18,18 @@ export interface Property {
   agent_confirmation: "on" | "off";
   /** Percent by which an audience may grow after its approval. */
   approval_growth_percent: number;
+  /** Players that calls of no person may reach in 24 hours; null: without limit. */
+  approval_over_players: number | null;
+  /** The cost of such calls in 24 hours; null: without limit. */
+  approval_over_cost: number | null;
+  /** On: nobody approves a proposal of their own, and people wait for approval too. */
+  approval_four_eyes: "on" | "off";
   from_email: string | null;
   from_name: string | null;
   pepper: Buffer;
+}
+
+/** Whether an audience has grown so much since it was approved that it is another one. */
+export function hasOutgrown(property: Property, approved: number, present: number): boolean {
+  return present > approved * (1 + property.approval_growth_percent / 100);
 }

@@ -59,6 +59,7 @@ export const ROOMS: Readonly<Record<string, readonly string[]>> = {
   "transports/cli": ["run.ts"],
   "transports/cli/result": ["people.ts", "table.ts"],
   "transports/console": ["console.ts"],
+  "transports/console/approvals": ["mount.ts"],
   "transports/docs": ["guides.ts"],
   "transports/examples": ["demo-records.ts", "examples.ts", "record-ids.ts"],
   "transports/mcp": ["discovery.ts", "endpoint.ts", "identity.ts"],
@@ -141,7 +142,7 @@ export const WIDE_ROOMS: Readonly<Record<string, readonly string[]>> = {
   "runtime/network": ["mail-domains.ts", "outgoing.ts", "public-address.ts", "retry-after.ts"],
   "runtime/secrets": ["app-secret.ts", "links.ts", "sealing.ts", "signature.ts", "timed-links.ts"],
   "tools/templates/rendering": ["email-footer.ts", "email-template.ts", "liquid.ts", "player-fields.ts"],
-  "tools/campaigns/approval": ["approve.ts", "hold.ts", "state.ts", "words.ts"],
+  "tools/campaigns/approval": ["approve.ts", "hold.ts", "reach.ts", "state.ts", "words.ts"],
   "tools/campaigns/campaign": ["ab-test.ts", "campaign.ts", "columns.ts", "jobs.ts", "states.ts"],
   "tools/campaigns/content": [
     "content.ts",
@@ -212,6 +213,7 @@ export const WIDE_ROOMS: Readonly<Record<string, readonly string[]>> = {
     "wait-until.ts",
   ],
   "tools/journeys/publishing": [
+    "draft-facts.ts",
     "entering.ts",
     "entrants.ts",
     "people-inside.ts",
@@ -235,7 +237,14 @@ export const WIDE_ROOMS: Readonly<Record<string, readonly string[]>> = {
     "health.ts",
     "server.ts",
   ],
-  "transports/mcp/answers": ["errors.ts", "fit-to-tokens.ts", "masking.ts", "results.ts", "text-tables.ts"],
+  "transports/mcp/answers": [
+    "errors.ts",
+    "fit-to-tokens.ts",
+    "masking.ts",
+    "results.ts",
+    "text-tables.ts",
+    "waiting.ts",
+  ],
   "transports/mcp/listing": [
     "columns.ts",
     "masked-input.ts",

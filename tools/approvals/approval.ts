@@ -57,6 +57,12 @@ export function changesSince(approved: Prints | null, present: Prints): string[]
   return [...new Set(changes)];
 }
 
+/** The hash of each field, by its words. */
+export function factsOf(prints: Prints): Record<string, string> {
+  const fields = Object.values(prints).flatMap((part) => Object.values(part));
+  return Object.fromEntries(fields.map(({ words, hash }) => [words, hash]));
+}
+
 /** The approval that this call gives. */
 export function approvalOf(
   { call, now }: Pick<Context, "call" | "now">,
@@ -71,13 +77,4 @@ export function approvalOf(
     flags,
     count,
   };
-}
-
-/** Whether an audience has grown so much since it was approved that it is another one. */
-export function hasOutgrown(
-  { property }: Pick<Context, "property">,
-  approved: number,
-  present: number,
-): boolean {
-  return present > approved * (1 + property.approval_growth_percent / 100);
 }

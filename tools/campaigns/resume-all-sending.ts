@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { Fault } from "#runtime/faults.ts";
-import type { Context } from "#runtime/operation/context.ts";
+import type { Context, Reach } from "#runtime/operation/context.ts";
 import { tool } from "#runtime/operation/operation.ts";
 import { holdIfChanged } from "./approval/hold.ts";
 import { findCampaign } from "./campaign/campaign.ts";
@@ -34,7 +34,11 @@ export default tool({
       throw new Fault("conflict", { message: "Sending is not paused: pause_all_sending does that." });
     const [waiting, due] = [await pausedBy(context, pause), await dueCampaigns(context)];
     const ids = [...waiting, ...due].map(({ id }) => id);
-    context.ask?.({ state: `${pause.id} ${ids.join(" ")}`, sentences: () => wordsOf(pause, waiting, due) });
+    context.ask?.({
+      state: `${pause.id} ${ids.join(" ")}`,
+      sentences: () => wordsOf(pause, waiting, due),
+      reach: reachOf(waiting, due),
+    });
     await sql`
       update sending_pauses set is_open = false, updated_at = now()
       where property_id = ${property.id} and id = ${pause.id}`;
@@ -51,6 +55,12 @@ interface Waiting {
   name: string;
   /** Planned messages that are still to be sent. */
   messages: number;
+}
+
+/** The audience of a campaign that starts now is counted when it starts. */
+function reachOf(waiting: readonly Waiting[], due: readonly Waiting[]): Reach {
+  const messages = due.length > 0 ? null : waiting.reduce((sum, one) => sum + one.messages, 0);
+  return { players: () => messages, cost: () => (messages === 0 ? 0 : null) };
 }
 
 function pausedBy({ sql, property }: Context, { campaign_ids }: PropertyPause): Promise<Waiting[]> {

@@ -1,7 +1,8 @@
 import { z } from "zod";
-import type { Context, Tenant } from "#runtime/operation/context.ts";
+import type { Context } from "#runtime/operation/context.ts";
 import { tool } from "#runtime/operation/operation.ts";
-import { approving, CONFIRMED_DEADLINE_MS, presentState, stateOf } from "./approval/approve.ts";
+import { approving, CONFIRMED_DEADLINE_MS, presentState, questionOf } from "./approval/approve.ts";
+import { countPending } from "./approval/reach.ts";
 import { resumingWords } from "./approval/words.ts";
 import { type Campaign, CampaignView } from "./campaign/campaign.ts";
 import { changeStatus, lockFor } from "./campaign/states.ts";
@@ -36,10 +37,8 @@ export default tool({
     refusePaused(pause);
     const present = await presentState(context, paused);
     const ahead = dry_run ? await outlook(context, paused) : {};
-    context.ask?.({
-      state: stateOf(paused, present),
-      sentences: () => resumingWords(context, paused, ahead),
-    });
+    const words = () => resumingWords(context, paused, ahead);
+    context.ask?.(questionOf(context, paused, present, words));
     const approved = approving(context, paused, present);
     const campaign = await changeStatus(context, campaignId, "resume", approved);
     context.enqueue(planCampaign, { campaignId }, { dedupe: campaignId });
@@ -49,16 +48,9 @@ export default tool({
 
 /** The messages and the cost that resuming would cause, by the planned sends. */
 async function outlook(context: Context, campaign: Campaign) {
-  const remaining = await waiting(context, campaign.id);
+  const remaining = await countPending(context, campaign.id);
   const { samples } = await checkReadiness(context, campaign);
   const volume = { messages: remaining, segments: allSegments(samples, remaining) };
   const { cost } = await estimatedCost(context, campaign, volume);
   return { remaining, estimated_cost: cost };
-}
-
-async function waiting({ sql, property }: Tenant, campaignId: string): Promise<number> {
-  const [row] = await sql<{ count: number }[]>`
-    select count(*)::int as count from campaign_sends
-    where property_id = ${property.id} and campaign_id = ${campaignId} and status in ('pending', 'deferred')`;
-  return row!.count;
 }

@@ -5,7 +5,7 @@ import { invalid, one } from "#runtime/faults.ts";
 import { localTime } from "#runtime/operation/columns.ts";
 import type { Tenant } from "#runtime/operation/context.ts";
 import { tool } from "#runtime/operation/operation.ts";
-import { approving, CONFIRMED_DEADLINE_MS, presentState, stateOf } from "./approval/approve.ts";
+import { approving, CONFIRMED_DEADLINE_MS, presentState, questionOf } from "./approval/approve.ts";
 import { sendingWords } from "./approval/words.ts";
 import { type Campaign, CampaignView, findCampaign } from "./campaign/campaign.ts";
 import { changeStatus, lockFor } from "./campaign/states.ts";
@@ -68,10 +68,8 @@ export default tool({
     const timed = await findCampaign(context, campaign_id);
     const present = await presentState(context, timed);
     const checked = dry_run ? await preflight(context, scheduled) : undefined;
-    context.ask?.({
-      state: stateOf(timed, present),
-      sentences: async () => sendingWords(context, timed, checked ?? (await preflight(context, scheduled))),
-    });
+    const words = async () => sendingWords(context, timed, checked ?? (await preflight(context, scheduled)));
+    context.ask?.(questionOf(context, timed, present, words));
     const row = await changeStatus(context, campaign_id, "schedule", approving(context, timed, present));
     context.enqueue(fireCampaign, { campaignId: campaign_id }, { runAt: fires_at ?? scheduled_at });
     const { problems } = await checkReadiness(context, scheduled);

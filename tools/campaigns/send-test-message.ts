@@ -65,6 +65,8 @@ export default tool({
       sentences: () => [
         `One test of the campaign ${JSON.stringify(campaign.name)} goes to ${masked} now, ${recipient.staff ? "a user of the property" : "a player"}.`,
       ],
+      // Its price is that of one message.
+      reach: { players: () => 1, cost: () => 0 },
     });
     if (dry_run) return { success: true as const, to: masked };
     const id = randomUUIDv7();

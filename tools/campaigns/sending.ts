@@ -2,7 +2,13 @@ import { z } from "zod";
 import type { SendingChannel } from "#runtime/channels/provider/channel.ts";
 import { type Fault, invalid } from "#runtime/faults.ts";
 import type { Context } from "#runtime/operation/context.ts";
-import { approving, CONFIRMED_DEADLINE_MS, type Present, presentState, stateOf } from "./approval/approve.ts";
+import {
+  approving,
+  CONFIRMED_DEADLINE_MS,
+  type Present,
+  presentState,
+  questionOf,
+} from "./approval/approve.ts";
 import { sendingWords } from "./approval/words.ts";
 import { type Campaign, CampaignView, findCampaign, sendingChannelOf } from "./campaign/campaign.ts";
 import { changeStatus, checkStatus } from "./campaign/states.ts";
@@ -73,7 +79,7 @@ async function askToSend(context: Context, campaign: Campaign, checked?: Preflig
   const present = await presentState(context, campaign);
   const sentences = async () =>
     sendingWords(context, campaign, checked ?? (await preflight(context, campaign)));
-  context.ask?.({ state: stateOf(campaign, present), sentences });
+  context.ask?.(questionOf(context, campaign, present, sentences));
   return present;
 }
 

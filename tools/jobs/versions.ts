@@ -1,7 +1,7 @@
 import type { Sql } from "#db/database.ts";
 
 /**
- * The versions of the property's jobs and campaigns, by the URI of their resource. A version changes whenever the
+ * The versions of the property's jobs, campaigns and proposals, by the URI of their resource. A version changes whenever the
  * resource does; a campaign's figures are part of it.
  */
 export async function versionsOf(
@@ -18,6 +18,9 @@ export async function versionsOf(
     union all
     select 'campaign://' || c.id, concat_ws(' ', c.status, c.updated_at, md5(c.stats::text))
     from unnest(${ids}::uuid[]) w (id) join campaigns c on c.property_id = ${propertyId} and c.id = w.id
-    where c.deleted_at is null`;
+    where c.deleted_at is null
+    union all
+    select 'proposal://' || p.id, concat_ws(' ', p.status, p.updated_at)
+    from unnest(${ids}::uuid[]) w (id) join proposals p on p.property_id = ${propertyId} and p.id = w.id`;
   return new Map(rows.map(({ uri, version }) => [uri, version]));
 }

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { UNBOUNDED } from "#runtime/operation/context.ts";
 import { tool } from "#runtime/operation/operation.ts";
 import { update } from "#runtime/operation/rows.ts";
 import { lockPause, refusePaused } from "#tools/campaigns/pause/property-pause.ts";
@@ -6,6 +7,7 @@ import { stepSoon } from "#tools/enrollments/jobs.ts";
 import { Problem } from "./definition/structure.ts";
 import { checkStatus, findJourney, JourneyView } from "./journey/journey.ts";
 import journeys from "./journeys.table.ts";
+import { draftFacts } from "./publishing/draft-facts.ts";
 import { entrantWords } from "./publishing/entrants.ts";
 import { countInside, ON_PUBLISH } from "./publishing/people-inside.ts";
 import { draftProblems, unpublishable } from "./publishing/problems.ts";
@@ -61,12 +63,15 @@ export default tool({
     const { errors, warnings } = await draftProblems(context, journey);
     if (errors.length > 0) throw unpublishable(errors);
     const inside = await countInside(context, journey, onPublish);
+    const facts = await draftFacts(context, journey);
     context.ask?.({
-      state: JSON.stringify([journey.id, journey.version, onPublish, backfill, inside]),
+      state: JSON.stringify([journey.id, journey.version, onPublish, backfill, inside, facts]),
       sentences: async () => [
         ...publishingWords(journey, { inside, onPublish, backfill }),
         ...(await entrantWords(context, journey)),
       ],
+      facts,
+      reach: UNBOUNDED,
     });
     const version = await publishDraft(context, journey, { onPublish, backfill });
     const status = journey.status === "paused" ? "paused" : "active";

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import type { Context } from "#runtime/operation/context.ts";
+import { type Context, UNBOUNDED } from "#runtime/operation/context.ts";
 import { tool } from "#runtime/operation/operation.ts";
 import { update } from "#runtime/operation/rows.ts";
 import deliverCampaign from "#tools/campaigns/deliver-campaign.job.ts";
@@ -47,6 +47,11 @@ export default tool({
           : `${late} players whose wait ended during the pause move on at once.`,
         `${waiting} messages wait to be sent.`,
       ],
+      facts: {
+        "the journey's version": `${journey.id} ${journey.version}`,
+        "the pause": `${journey.paused_at}`,
+      },
+      reach: UNBOUNDED,
     });
     if (shift) await shiftWaits(context, journeyId);
     const values = { status: "active", status_reason: null, paused_at: null };

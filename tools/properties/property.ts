@@ -55,6 +55,23 @@ export const settings = {
     .min(0)
     .max(1000)
     .describe("A campaign pauses where its audience has grown by more than this since it was approved"),
+  approval_over_players: z
+    .int()
+    .min(0)
+    .max(1_000_000_000)
+    .nullable()
+    .describe(
+      "Calls of keys and agents that reach more players in 24 hours wait for a person; null: none waits",
+    ),
+  approval_over_cost: z
+    .number()
+    .min(0)
+    .max(1_000_000_000)
+    .nullable()
+    .describe("Calls of keys and agents that cost more in 24 hours wait for a person; null: none waits"),
+  approval_four_eyes: z
+    .enum(["on", "off"])
+    .describe("on: nobody approves a proposal of their own, and what people do above these limits waits too"),
   hard_bounce_limit: limit("An address is suppressed after so many permanent bounces"),
   complaint_limit: limit("Consent is taken back after so many complaints"),
   soft_bounce_limit: limit("An address is suppressed after so many passing bounces within 7 days"),

@@ -5,6 +5,7 @@ import { directoryChanged } from "#runtime/identity/directory.ts";
 import { tool } from "#runtime/operation/operation.ts";
 import { fieldWords } from "#runtime/operation/record-words.ts";
 import { refuseAgents } from "./agent-confirmation.ts";
+import { refuseUnlessAdmin } from "./approval-limits.ts";
 import { given, PropertyView, propertyColumns, settings } from "./property.ts";
 
 const optional = z.object(settings).partial().shape;
@@ -25,6 +26,7 @@ export default tool({
   faults: ["invalid"],
   async handler({ sql, property, call, audit, ask }, { propertyId: _, ...input }) {
     refuseAgents(call, input.agent_confirmation);
+    refuseUnlessAdmin(call, property.id, input);
     const changes = given(input);
     if (Object.keys(changes).length === 0) throw invalid("body", "names no setting to change");
     const sentence = `These settings hold for every message of ${JSON.stringify(property.name)}: ${fieldWords(changes)}.`;

@@ -1,8 +1,8 @@
-import type { Context } from "#runtime/operation/context.ts";
+import { type Context, countsPeople, UNBOUNDED } from "#runtime/operation/context.ts";
 
 /** Asks about a change of a list, if a campaign has been approved with it and is still to be sent. */
 export async function askAboutList({ sql, property, call, ask }: Context, segmentId: string): Promise<void> {
-  if (call.transport !== "mcp" || !ask) return;
+  if (!countsPeople(call) || !ask) return;
   const campaigns = await sql<{ name: string; segment: string; count: number | null }[]>`
     select c.name, s.name as segment, (c.approved ->> 'count')::int as count
     from campaigns c join segments s on s.property_id = ${property.id} and s.id = ${segmentId}
@@ -13,6 +13,7 @@ export async function askAboutList({ sql, property, call, ask }: Context, segmen
   for (const { name, segment, count } of campaigns) {
     const approved = count === null ? "" : ` It was approved for ${count} players.`;
     const sentence = `This changes the list ${JSON.stringify(segment)}, and with it who gets the campaign ${JSON.stringify(name)}.${approved}`;
-    ask({ sentences: () => [sentence] });
+    // Which of its players are others is not counted.
+    ask({ sentences: () => [sentence], reach: UNBOUNDED });
   }
 }

@@ -1,5 +1,6 @@
 import { invalid } from "#runtime/faults.ts";
 import type { Mounting } from "#transports/pages/player/visit.ts";
+import { mountApprovals } from "./approvals/mount.ts";
 import { ACTS, actOnCampaign, campaignPage, campaignsPage, testCampaign } from "./campaigns.ts";
 import { messageOf } from "./check.ts";
 import { setCookie } from "./cookies.ts";
@@ -41,6 +42,7 @@ export function mountConsole(mounting: Mounting): void {
   mountDesk(mounting, "get", "/console/segments/:id", segmentPage);
   mountDesk(mounting, "get", "/console/players", playersPage);
   mountDesk(mounting, "get", "/console/players/:id", playerPage);
+  mountApprovals(mounting);
   mountDesk(mounting, "get", "/console/records", (desk) => tablesPage(desk, catalog));
   mountDesk(mounting, "get", "/console/records/:table", (desk) => tablePage(desk, catalog));
   mountDesk(mounting, "get", "/console/records/:table/:id", (desk) => recordPage(desk, catalog));

@@ -21,6 +21,8 @@ export interface Desk {
   properties: readonly { id: string; name: string }[];
   /** The role at the property. A platform admin has all rights everywhere. */
   role: string;
+  /** The number of proposals that wait for a person. */
+  waiting: Promise<number>;
   /** The token that each form carries. */
   token: string;
   /** The fields of the posted form; empty on other requests. */

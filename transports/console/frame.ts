@@ -10,8 +10,12 @@ const PARTS = {
   "/console/journeys": "Journeys",
   "/console/segments": "Segments",
   "/console/players": "Players",
+  "/console/approvals": "Approvals",
   "/console/records": "Records",
 } as const;
+/** The badge counts no further. */
+export const MOST_WAITING = 99;
+
 export type Part = keyof typeof PARTS;
 
 export interface Screen {
@@ -24,13 +28,24 @@ export interface Screen {
 }
 
 /** A page of the console: the parts, the property, the person, and the content. */
-export function consolePage(desk: Desk, { part, heading, content, ...rest }: Screen): Promise<Response> {
+export async function consolePage(
+  desk: Desk,
+  { part, heading, content, ...rest }: Screen,
+): Promise<Response> {
+  const waiting = await desk.waiting;
   const title = `${heading} · ${desk.property.name}`;
   const links = Object.entries(PARTS).map(
-    ([path, name]) => html`<a href="${path}"${path === part ? html` aria-current="page"` : ""}>${name}</a>`,
+    ([path, name]) =>
+      html`<a href="${path}"${path === part ? html` aria-current="page"` : ""}>${name}${path === "/console/approvals" ? badgeOf(waiting) : ""}</a>`,
   );
   const body = html`<a class="skip" href="#content">Skip to the content</a><header class="top"><p class="house">${desk.property.name}</p><nav aria-label="Parts of the console">${links}</nav><div class="person">${propertySwitch(desk)}<form method="post" action="/console/sign-out">${tokenField(desk)}<span>${desk.user.email}, ${desk.role}</span><button class="quiet small">Sign out</button></form></div></header><main id="content" class="desk"><h1>${heading}</h1>${content}</main>`;
-  return respond({ ...rest, title, body, styles: ["console.css"], scripts: ["console.js"] });
+  return respond({ ...rest, title, body, styles: ["console.css", "approvals.css"], scripts: ["console.js"] });
+}
+
+function badgeOf(waiting: number): Html | "" {
+  if (waiting === 0) return "";
+  const count = waiting > MOST_WAITING ? `${MOST_WAITING}+` : waiting;
+  return html` <span class="badge">${count}<span class="unseen"> waiting</span></span>`;
 }
 
 /** The hidden field that each form of the console has. */

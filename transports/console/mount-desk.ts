@@ -9,7 +9,7 @@ import { readForm } from "#transports/pages/frame/form.ts";
 import type { Mounting } from "#transports/pages/player/visit.ts";
 import { cookieIn, setCookie } from "./cookies.ts";
 import type { Desk, User } from "./desk.ts";
-import { faultPage, nowherePage } from "./frame.ts";
+import { faultPage, MOST_WAITING, nowherePage } from "./frame.ts";
 import { formToken, hasFormToken, isFromHere } from "./guard.ts";
 import { arrivalPage, redirect, refusedPage } from "./sign-in.ts";
 
@@ -65,6 +65,8 @@ export function hereOf(c: HttpContext): string {
   return pathname + search;
 }
 
+const WAITING = { filters: { "status.eq": "waiting" }, select: "id", limit: MOST_WAITING + 1 };
+
 interface SignedIn {
   user: User;
   session: string;
@@ -97,19 +99,24 @@ async function deskOf(
   const property = chosen && (await service.directory.property(chosen.id));
   if (!property) return null;
   const membership = user.memberships.find(({ property_id }) => property_id === property.id);
+  const list = async (name: string, input: object = {}) => {
+    const { body, page } = await invoked(`list_${name}`, input, property.id);
+    return { rows: JSON.parse(body), next: page?.nextCursor };
+  };
   return {
     c,
     user,
     property,
+    waiting: list("proposals", WAITING).then(
+      ({ rows }) => rows.length,
+      () => 0,
+    ),
     properties,
     role: user.isPlatformAdmin ? "platform admin" : membership!.role,
     token: formToken(session),
     form,
     run: async (name, input = {}) => JSON.parse((await invoked(name, input, property.id)).body),
-    list: async (name, input = {}) => {
-      const { body, page } = await invoked(`list_${name}`, input, property.id);
-      return { rows: JSON.parse(body), next: page?.nextCursor };
-    },
+    list,
   };
 }
 

@@ -2,6 +2,7 @@ import { exampleId } from "./record-ids.ts";
 
 const endpoint = { endpointId: exampleId("webhook_endpoints") };
 const user = exampleId("users");
+const proposal = { proposalId: exampleId("proposals") };
 
 /** Inputs about imports, webhooks and the platform. */
 export const PLATFORM_EXAMPLES = {
@@ -28,6 +29,10 @@ export const PLATFORM_EXAMPLES = {
   rotate_webhook_secret: { ...endpoint, overlapHours: 24 },
   replay_webhooks: { ...endpoint, since: "2026-01-01T00:00:00Z", status: "failed", dry_run: true },
   redeliver_webhook: { deliveryId: exampleId("webhook_deliveries") },
+  approve_proposal: { ...proposal, shownHash: "the shown_hash that preview_proposal has answered" },
+  preview_proposal: proposal,
+  refuse_proposal: { ...proposal, reason: "Two campaigns go to these players this week already" },
+  withdraw_proposal: proposal,
   create_property: { name: "River Casino", slug: "river", timezone: "America/Chicago", min_age: 21 },
   update_property: { help_text: "River Casino: call 1-800-555-0100." },
   create_api_key: { name: "crm", scopes: ["read", "write"], rate_limit: 1000 },

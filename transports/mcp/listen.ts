@@ -115,7 +115,7 @@ function streamSlots() {
 const Listen = z.looseObject({
   params: z.looseObject({ notifications: z.looseObject({ resourceSubscriptions: z.array(z.string()) }) }),
 });
-const WATCHED = new RegExp(`^(?:job|campaign)://${UUID}$`);
+const WATCHED = new RegExp(`^(?:job|campaign|proposal)://${UUID}$`);
 
 interface Chosen {
   propertyId: string | null;

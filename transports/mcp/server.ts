@@ -1,5 +1,6 @@
 import {
   CLIENT_INFO_META_KEY,
+  isInputRequiredResult,
   ProtocolError,
   ProtocolErrorCode,
   Server,
@@ -12,7 +13,7 @@ import { toolsetsOf } from "#runtime/operation/catalog.ts";
 import type { Call } from "#runtime/operation/context.ts";
 import type { Machine } from "#transports/mcp/listing/visible-tools.ts";
 import { maskedResult } from "./answers/masking.ts";
-import { visible } from "./answers/results.ts";
+import { type ToolResult, visible } from "./answers/results.ts";
 import { withTable } from "./answers/text-tables.ts";
 import { callTool } from "./calls/call-tool.ts";
 import { NAME, REVISIONS, TITLE, VERSION } from "./identity.ts";
@@ -22,6 +23,7 @@ import { listResources, listTemplates, type Reading, readResource } from "./reso
 import {
   knowsTasks,
   missingTasks,
+  PROPOSED,
   startedTask,
   TASK_METHODS,
   TASKS,
@@ -96,8 +98,8 @@ export function serverMaker(
         },
       );
       const shown = surface.masked ? maskedResult(result) : result;
-      const work = workOf.get(calledTool(params));
-      const task = work && modern && knowsTasks(context) && startedTask(reading, work, shown);
+      const work = isProposed(shown) ? PROPOSED : workOf.get(calledTool(params));
+      const task = work && modern && knowsTasks(context) && (await startedTask(reading, work, shown));
       return task || (textOnly ? withTable(shown) : shown);
     });
     return server;
@@ -146,6 +148,13 @@ function addTasks(server: Server, reading: Reading, works: readonly Work[]): voi
       return asProtocol(reading, run({ ...reading, call }, works, taskId));
     });
   }
+}
+
+function isProposed(result: ToolResult): boolean {
+  return (
+    !isInputRequiredResult(result) &&
+    PROPOSED.recordIn((result.structuredContent ?? {}) as Record<string, unknown>) !== undefined
+  );
 }
 
 /** The name of the called tool, also inside call_tool. */

@@ -8,9 +8,12 @@ import { startService, type TestService } from "../../support/service.ts";
 import { plantRows } from "../planted-rows.ts";
 import { apart, inputOn, masked, printed, type Said, type Twin, untimed } from "./twins.ts";
 
-/** What an API key may not do: it is a person's who has signed in, or the operator's. */
+/**
+ * What an API key may not do: it is a person's who has signed in, or the operator's. A person's own decisions have no
+ * other face than REST and the console: see tests/tools/approvals.
+ */
 const PERSONAL = [...CATALOG.operations.values()].filter(
-  ({ access }) => access !== "property" && access !== "public",
+  ({ access }) => access !== "property" && access !== "public" && access !== "person",
 );
 
 interface Place extends Twin {

@@ -45,6 +45,7 @@ export const IMPERSONAL: Readonly<Record<string, string>> = {
   system_ledger_heads: "Hashes of seals",
   system_ledger_seals: "Ids and hashes of the platform's ledger rows",
   templates: "The operator's own words",
+  unapproved_contacts: "Counts, kept for a day",
   users: "Staff",
   validation_jobs: "Counts, and by which rules addresses were validated",
   webhook_endpoints: "The operator's receivers",

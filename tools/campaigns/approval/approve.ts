@@ -1,9 +1,11 @@
 import { toFault } from "#runtime/faults.ts";
 import { canonicalHash } from "#runtime/funnel/audit.ts";
-import type { Context } from "#runtime/operation/context.ts";
-import { approvalOf, changesSince, hasOutgrown, type Prints } from "#tools/approvals/approval.ts";
+import { type Context, countsPeople, type Question } from "#runtime/operation/context.ts";
+import { hasOutgrown } from "#runtime/operation/property.ts";
+import { approvalOf, changesSince, factsOf, type Prints } from "#tools/approvals/approval.ts";
 import type { Campaign } from "#tools/campaigns/campaign/campaign.ts";
 import { countPlayers, hasAudience } from "#tools/campaigns/planning/audience.ts";
+import { reachOf } from "./reach.ts";
 import { campaignPrints } from "./state.ts";
 
 /** A confirmed operation counts the audience again, which is linear in it. */
@@ -19,7 +21,7 @@ export interface Present {
 /** The campaign's state as it is now. */
 export async function presentState(context: Context, campaign: Campaign): Promise<Present> {
   const prints = await campaignPrints(context, campaign);
-  const isCounted = context.call.transport === "mcp" && campaign.started_at === null && hasAudience(campaign);
+  const isCounted = countsPeople(context.call) && campaign.started_at === null && hasAudience(campaign);
   return { prints, count: isCounted ? await countPlayers(context, campaign).catch(nullIfRefused) : null };
 }
 
@@ -34,13 +36,29 @@ export function stateOf({ id }: Pick<Campaign, "id">, present: Present): string 
   return canonicalHash({ id, ...present }).toString("hex");
 }
 
+/** The question about a state that reaches people, to whom the words are told. */
+export function questionOf(
+  context: Context,
+  campaign: Campaign,
+  present: Present,
+  sentences: Question["sentences"],
+): Question {
+  return {
+    state: stateOf(campaign, present),
+    facts: factsOf(present.prints),
+    sentences,
+    reach: reachOf(context, campaign, present.count),
+  };
+}
+
 /** The columns by which a campaign keeps what this call approves. A program is shown no number, and approves none. */
 export function approving(context: Context, campaign: Campaign, { prints, count }: Present) {
   const { ignore_frequency_cap, is_transactional } = campaign;
   const flags = Object.entries({ ignore_frequency_cap, is_transactional }).flatMap(([flag, on]) =>
     on ? [flag] : [],
   );
-  const shown = context.call.confirmation ? count : null;
+  const { confirmation, review } = context.call;
+  const shown = confirmation || review === "approved" ? count : null;
   return { approved: approvalOf(context, prints, { flags, count: shown }), approved_state: prints };
 }
 
@@ -54,6 +72,6 @@ export async function unapproved(context: Context, campaign: Campaign): Promise<
   const approved = campaign.approved?.count ?? null;
   if (changes.length > 0 || approved === null || campaign.started_at !== null) return changes;
   const count = await countPlayers(context, campaign);
-  if (!hasOutgrown(context, approved, count)) return [];
+  if (!hasOutgrown(context.property, approved, count)) return [];
   return [`the audience, which has grown from ${approved} to ${count} players`];
 }

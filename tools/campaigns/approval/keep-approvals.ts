@@ -1,7 +1,7 @@
 import type { Context } from "#runtime/operation/context.ts";
 import { changesSince } from "#tools/approvals/approval.ts";
 import { type Campaign, findCampaign } from "#tools/campaigns/campaign/campaign.ts";
-import { approving, presentState, stateOf } from "./approve.ts";
+import { approving, presentState, questionOf } from "./approve.ts";
 import { campaignPrints, segmentKey, templateKey } from "./state.ts";
 import { changeWords } from "./words.ts";
 
@@ -33,10 +33,7 @@ async function approvedCampaigns({ sql, property }: Context, ids: string[]): Pro
 async function approveAnew(context: Context, campaign: Campaign, changes: string[]): Promise<void> {
   const { sql, property, ask } = context;
   const present = await presentState(context, campaign);
-  ask?.({
-    state: stateOf(campaign, present),
-    sentences: () => changeWords(context, campaign, changes),
-  });
+  ask?.(questionOf(context, campaign, present, () => changeWords(context, campaign, changes)));
   const { approved, approved_state } = approving(context, campaign, present);
   // A program that changes the content leaves the number that a person was shown.
   const isSameAudience = campaign.approved?.audience_hash === approved.audience_hash;

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { Fault } from "#runtime/faults.ts";
+import { UNBOUNDED } from "#runtime/operation/context.ts";
 import { tool } from "#runtime/operation/operation.ts";
 import { activate } from "../activation/activate.ts";
 import { factsOf } from "../activation/facts.ts";
@@ -28,6 +29,7 @@ export default tool({
     context.ask?.({
       state: JSON.stringify([game.id, game.version, facts]),
       sentences: () => activationWords(game, facts),
+      reach: UNBOUNDED,
     });
     const row = await activate(context, game, facts, prizes);
     context.emit("game.activated", gameEvent(row));

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { UNBOUNDED } from "#runtime/operation/context.ts";
 import { tool } from "#runtime/operation/operation.ts";
 import { update } from "#runtime/operation/rows.ts";
 import { checkStatus, findGame, GameView } from "../game/game.ts";
@@ -19,6 +20,7 @@ export default tool({
     checkStatus(paused, ["paused"], "be resumed");
     context.ask?.({
       sentences: () => [`The game ${JSON.stringify(paused.name)} takes plays again, as it was activated.`],
+      reach: UNBOUNDED,
     });
     const game = await update(context, games, gameId, { status: "active", status_reason: null });
     context.audit({ entity: "games", entityId: gameId });

@@ -35,7 +35,10 @@ export default tool({
     if (entered.ignored_inside > 0) throw refused("is inside this journey already");
     if (entered.ignored_reentry > 0) throw refused("may not enter again, by the journey's re-entry rule");
     if (entered.barred > 0) throw refused("is banned, self-excluded, deceased or erased");
-    context.ask?.({ sentences: () => [`One player enters the journey ${JSON.stringify(wayIn.name)} now.`] });
+    context.ask?.({
+      sentences: () => [`One player enters the journey ${JSON.stringify(wayIn.name)} now.`],
+      reach: { players: () => 1, cost: () => null },
+    });
     return live(context, wayIn.journeyId, player, String(entry_key));
   },
 });

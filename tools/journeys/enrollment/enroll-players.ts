@@ -58,6 +58,8 @@ export default tool({
         `${entries.entered} players enter the journey ${JSON.stringify(wayIn.name)} now.`,
         `${entries.ignored_inside + entries.ignored_reentry + entries.barred} are left out: ${entries.ignored_inside} are inside, ${entries.ignored_reentry} may not enter again, ${entries.barred} are barred.`,
       ],
+      facts: { "the journey's version": `${wayIn.journeyId} ${wayIn.version}` },
+      reach: { players: () => entries.entered, cost: () => null, audience: entries.entered },
     });
     context.audit({ entity: "journeys", entityId: journeyId });
     return { success: true as const, ...entries };

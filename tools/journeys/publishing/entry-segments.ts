@@ -1,4 +1,4 @@
-import type { Context } from "#runtime/operation/context.ts";
+import { type Context, UNBOUNDED } from "#runtime/operation/context.ts";
 
 /** Asks about changed segments by whose rules players enter an active journey. `ids`: of records that a call has changed. */
 export async function askAboutEntries({ sql, property, ask }: Context, ids: string[]): Promise<void> {
@@ -14,6 +14,7 @@ export async function askAboutEntries({ sql, property, ask }: Context, ids: stri
       sentences: () => [
         `This changes who enters the journey ${JSON.stringify(name.slice(0, 100))} from now on.`,
       ],
+      reach: UNBOUNDED,
     });
   }
 }

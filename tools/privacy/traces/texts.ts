@@ -14,6 +14,14 @@ import type { About, Trace } from "./trace.ts";
 /** Files and texts that may contain the person's data. */
 export const TEXT_TRACES: readonly Trace[] = [
   {
+    // A call that names the person. The audit log keeps who approved it.
+    table: "proposals",
+    rows: (about) => about.sql`${mentions(about, "t.input::text || array_to_string(t.sentences, ' ')")}`,
+    searched: true,
+    exported: "proposals",
+    erasure: "delete",
+  },
+  {
     table: "import_errors",
     rows: (
       about,

@@ -91,6 +91,9 @@ function suggestionFor(
   { code, details = [] }: Failure,
   { tool, operation }: { tool?: OfferedTool | undefined; operation?: Operation | undefined },
 ): string {
+  if (operation?.access === "person" && code === "forbidden") {
+    return "Ask a manager of the property to do it in the console. No tool can.";
+  }
   if (operation && operation.access !== "property" && /^(forbidden|invalid_credential)$/.test(code)) {
     const command = `npm run tool -- ${operation.name.replaceAll("_", "-")}`;
     const way = operation.access === "user" ? "" : ` The operator of the service can: ${command}.`;

@@ -6,7 +6,7 @@ import {
 } from "@modelcontextprotocol/server";
 import { nearest } from "#db/nearest.ts";
 import { Fault, invalid, loggedFault } from "#runtime/faults.ts";
-import { checkScope, tenantOf, withTenant } from "#runtime/funnel/access.ts";
+import { checkPerson, checkScope, tenantOf, withTenant } from "#runtime/funnel/access.ts";
 import { canonicalHash } from "#runtime/funnel/audit.ts";
 import { type AgentCall, mustConfirm } from "#runtime/funnel/confirmations.ts";
 import { readIdempotencyKey } from "#runtime/funnel/idempotency.ts";
@@ -23,6 +23,7 @@ import { startOf } from "#transports/http/file-body.ts";
 import { DECLINED, errorResult, failureOf, recordedFailure } from "#transports/mcp/answers/errors.ts";
 import { fittedResult, MOST_STRUCTURED, sizeOf } from "#transports/mcp/answers/fit-to-tokens.ts";
 import { type Format, resultOf, type ToolResult } from "#transports/mcp/answers/results.ts";
+import { waitingResult } from "#transports/mcp/answers/waiting.ts";
 import { hasColumns, withColumns } from "#transports/mcp/listing/columns.ts";
 import { refuseGuessing } from "#transports/mcp/listing/masked-input.ts";
 import { FORMATS } from "#transports/mcp/listing/schemas.ts";
@@ -141,13 +142,15 @@ async function runNamed(
   } catch (error) {
     const { requestId } = call;
     const fault = loggedFault(machine.service.log, error, { operation: toolCall.name, requestId });
-    return errorResult(failureOf(fault), call.requestId, about);
+    const failure = failureOf(fault);
+    return waitingResult(failure) ?? errorResult(failure, call.requestId, about);
   }
 }
 
 /** The reason why an existing tool is out of reach: the credential, or the connection's options. */
 function refusal({ surfaces }: Machine, call: Call, operation: Operation): Fault {
   checkScope(operation, call.actor);
+  checkPerson(operation, call);
   if (!surfaces.allows(call, operation)) return new Fault("insufficient_scope");
   return new Fault("forbidden", {
     message: `${operation.name} is not available on this connection: its toolsets, read_only or exclude option leaves it out.`,
@@ -182,7 +185,8 @@ async function run(service: Service, about: About, call: Call, toolCall: ToolCal
     answered = { ...answered, body: JSON.stringify({ ...start, rows: answered.file.rows, ...link }) };
   }
   if (answered.status >= 400) {
-    return errorResult(recordedFailure(answered.body), call.requestId, { ...about, operation });
+    const failure = recordedFailure(answered.body);
+    return waitingResult(failure) ?? errorResult(failure, call.requestId, { ...about, operation });
   }
   if (said.length > 0) answered = { ...answered, warnings: [...said, ...(answered.warnings ?? [])] };
   if (answered.asked && confirms(about)) {

@@ -36,6 +36,8 @@ export type Answer =
 
 const ANSWER = "confirm";
 const MOST_ARGUMENTS = 600;
+const PROPOSES =
+  "Confirming does not do it yet: it becomes a proposal, which a manager of the property decides on.";
 
 /**
  * Runs a confirmed operation. An unconfirmed one is shown first: to the human if the client can ask, else to the agent.
@@ -113,7 +115,12 @@ async function show(asked: AgentCall, human: boolean, changed?: string): Promise
   if (isRecord(preview.preflight) && preview.preflight.ok === false) {
     await invoke(service, operation, call, input, { dry: true });
   }
-  const lines = linesOf(asked, tried.asked?.sentences ?? [], changed);
+  const { sentences = [], approval = [] } = tried.asked ?? {};
+  const lines = linesOf(
+    asked,
+    [...sentences, ...(approval.length > 0 ? [...approval, PROPOSES] : [])],
+    changed,
+  );
   const given = await giveConfirmation(asked, {
     argumentsHash: hashOf(asked),
     bound: tried.asked?.state ?? null,

@@ -65,7 +65,7 @@ export function surfaces(catalog: Catalog): Surfaces {
 
 function describedTools(catalog: Catalog): OfferedTool[] {
   return [...catalog.operations.values()]
-    .filter((operation) => operation.access !== "public")
+    .filter(({ access }) => access !== "public" && access !== "person")
     .map((operation) => offeredTool(operation, catalog.domainOf.get(operation.name) ?? ""));
 }
 

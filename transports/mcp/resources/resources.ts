@@ -107,6 +107,13 @@ const KINDS: readonly Kind[] = [
     ["get_import_job", "get_validation_job"],
     "list_import_jobs",
   ),
+  kind(
+    "proposal",
+    "A proposal",
+    "A call that waits for a person's approval, and what became of it.",
+    ["get_proposal"],
+    "list_proposals",
+  ),
   kind("player", "A player", "The player's record. It is personal data.", ["get_player"], "list_players"),
 ];
 

@@ -78,8 +78,27 @@ const sending: Work = {
   },
 };
 
+/** A call of any tool that waits for a person's approval. */
+export const PROPOSED: Work = {
+  starts: [],
+  get: "get_proposal",
+  cancel: "withdraw_proposal",
+  cancelId: "proposalId",
+  recordIn: ({ approval_required, proposal }) => (approval_required === true ? proposal : undefined),
+  answerWith: (proposal) => ({ success: true, proposal }),
+  since: ({ created_at }) => created_at,
+  progressOf: ({ status, reason, expires_at }) => {
+    if (status === "waiting")
+      return { status: "working", said: `waits for a person's approval until ${expires_at}` };
+    if (status === "approved") return { status: "completed" };
+    if (status === "withdrawn") return { status: "cancelled" };
+    const ended = status === "refused" || status === "expired" || status === "stale";
+    return ended ? { failed: `${status}: ${reason}` } : null;
+  },
+};
+
 /** The kinds of work that are tasks for clients with the extension. */
-export const WORKS: readonly Work[] = [jobs("import_job"), jobs("validation_job"), sending];
+export const WORKS: readonly Work[] = [jobs("import_job"), jobs("validation_job"), sending, PROPOSED];
 
 /** Whether this request's client has declared the extension. */
 export function knowsTasks({ mcpReq }: ServerContext): boolean {
@@ -94,10 +113,17 @@ export function missingTasks(): MissingRequiredClientCapabilityError {
 }
 
 /** The task that a call has started, in place of its answer; null without continuing work. */
-export function startedTask({ surface }: Reading, work: Work, result: ToolResult): CallToolResult | null {
+export async function startedTask(
+  reading: Reading,
+  work: Work,
+  result: ToolResult,
+): Promise<CallToolResult | null> {
+  const { surface } = reading;
   if (isInputRequiredResult(result)) return null;
   const { structuredContent, isError } = result;
-  const record = work.recordIn((structuredContent ?? {}) as Row);
+  const started = work.recordIn((structuredContent ?? {}) as Row);
+  const isNamed = work === PROPOSED && isRow(started);
+  const record = isNamed ? await answerOf(reading, work.get, { id: started.id }) : started;
   if (isError || !isRow(record) || !surface.reach.has(work.get)) return null;
   const progress = work.progressOf(record);
   if (progress === null || "failed" in progress || progress.status !== "working") return null;
@@ -113,7 +139,7 @@ export const TASK_METHODS: Readonly<
     const { work, record, progress } = await find(reading, works, id);
     const task = taskOf(work, record, progress);
     if (task.status !== "completed") return task;
-    const title = reading.machine.catalog.operations.get(work.starts[0]!)?.title;
+    const title = record.title ?? reading.machine.catalog.operations.get(work.starts[0]!)?.title;
     const result = endOf(`${title}`, work.answerWith(record), progress);
     const shown = reading.surface.masked ? maskedResult(result) : result;
     return { ...task, result: fittedResult(shown) };

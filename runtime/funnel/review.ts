@@ -1,0 +1,106 @@
+import type { Sql } from "#db/database.ts";
+import type { Call, Reach } from "#runtime/operation/context.ts";
+import { mayAsk } from "#runtime/operation/operation.ts";
+import type { Property } from "#runtime/operation/property.ts";
+import type { Running } from "./running.ts";
+import type { Run } from "./transact.ts";
+
+/** The reach of a call that a person must approve first, and the reasons why. Null: unknown, or without a bound. */
+export interface Weight {
+  players: number | null;
+  cost: number | null;
+  reasons: string[];
+}
+
+/**
+ * Whether the property limits the reach of this call. Signed-in people act at once, but not under four eyes. An agent
+ * over MCP is not a person, whatever its credential is.
+ */
+export function isWeighed({ operation, call, property }: Omit<Run, "inputs">): boolean {
+  if (!property || operation.realm !== "property" || !mayAsk(operation)) return false;
+  if (operation.access !== "property" && operation.access !== "manager") return false;
+  if (call.review === "approved" || !hasThreshold(property)) return false;
+  return property.approval_four_eyes === "on" || !isPerson(call);
+}
+
+function hasThreshold({ approval_over_players, approval_over_cost }: Property): boolean {
+  return approval_over_players !== null || approval_over_cost !== null;
+}
+
+/** Whether a signed-in person makes the call in a page or a program of their own. */
+export function isPerson({ actor, transport }: Call): boolean {
+  return actor.type === "user" && (transport === "rest" || transport === "page");
+}
+
+/**
+ * The weight of a weighed call that needs approval; null for one that does not. The reach of all unapproved calls of 24
+ * hours counts together, and calls of one property are weighed one after another. The reach of a call that goes on is
+ * recorded.
+ */
+export async function weigh(running: Running, isTried: boolean): Promise<Weight | null> {
+  const { operation, effects, property, sql } = running;
+  const reaches = effects.questions.flatMap(({ reach }) => reach ?? []);
+  if (reaches.length === 0 && operation.effect !== "contact") return null;
+  const { approval_over_players, approval_over_cost, id } = property!;
+  const players = reaches.length === 0 ? null : await sum(reaches, (reach) => reach.players());
+  // The cost needs a preview of each message.
+  const isPriced = approval_over_cost !== null && reaches.length > 0;
+  const cost = isPriced ? await sum(reaches, (reach) => reach.cost()) : null;
+  const used = await usedIn24Hours(sql, id);
+  const reasons = [
+    ...exceeding(approval_over_players, players, used.players, PLAYERS),
+    ...exceeding(approval_over_cost, cost, used.cost, COST),
+  ];
+  if (reasons.length > 0) return { players, cost, reasons };
+  if (!isTried) {
+    await sql`
+      delete from unapproved_contacts
+      where property_id = ${id} and created_at <= now() - interval '24 hours'`;
+    await sql`
+      insert into unapproved_contacts (property_id, tool, players, cost)
+      values (${id}, ${operation.name}, ${players ?? 0}, ${cost ?? 0})`;
+  }
+  return null;
+}
+
+async function sum(
+  reaches: readonly Reach[],
+  read: (reach: Reach) => Promise<number | null> | number | null,
+): Promise<number | null> {
+  let total = 0;
+  for (const reach of reaches) {
+    const one = await read(reach);
+    if (one === null) return null;
+    total += one;
+  }
+  return total;
+}
+
+interface Used {
+  players: number;
+  cost: number;
+}
+
+async function usedIn24Hours(sql: Sql, propertyId: string): Promise<Used> {
+  // A concurrent call would not see this one's reach.
+  await sql`select pg_advisory_xact_lock(hashtextextended(${`unapproved contacts ${propertyId}`}, 0))`;
+  const [row] = await sql<Used[]>`
+    select coalesce(sum(players), 0)::double precision as players, coalesce(sum(cost), 0)::double precision as cost
+    from unapproved_contacts
+    where property_id = ${propertyId} and created_at > now() - interval '24 hours'`;
+  return row!;
+}
+
+type Words = (amount: string) => string;
+const PLAYERS: Words = (amount) => `reaches ${amount} players`;
+const COST: Words = (amount) => `costs ${amount}`;
+
+function exceeding(most: number | null, amount: number | null, used: number, words: Words): string[] {
+  if (most === null) return [];
+  const limit = `Above ${most.toLocaleString("en-US")} in 24 hours a person must approve.`;
+  if (amount === null)
+    return [`It is not known that it ${words(`at most ${most.toLocaleString("en-US")}`)}. ${limit}`];
+  if (amount === 0 || used + amount <= most) return [];
+  const before = used === 0 ? "" : `, after ${used.toLocaleString("en-US")} in the last 24 hours`;
+  return [`It ${words(amount.toLocaleString("en-US"))}${before}. ${limit}`];
+}

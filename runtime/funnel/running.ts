@@ -1,0 +1,49 @@
+import type { Sql } from "#db/database.ts";
+import type { Context, Insertion, Question } from "#runtime/operation/context.ts";
+import type { AuditRow } from "./audit.ts";
+import type { Keyed } from "./idempotency.ts";
+import { type PendingEffects, pendingEffects } from "./outbox.ts";
+import type { Run } from "./transact.ts";
+
+export interface Effects extends PendingEffects {
+  insertion: Insertion | null;
+  /** The cursor of the list's next page. */
+  nextCursor: string | null;
+  questions: Question[];
+  /** The state that an agent has confirmed; null where nothing was asked. */
+  confirmed?: string | null;
+  /** The number of rows of a list. */
+  total: number | null;
+  warnings: string[];
+  /** The subject of the audit row of the current input. */
+  about: Parameters<Context["audit"]>[0];
+  /** The audit rows of calls that this one has carried out. */
+  carried: AuditRow[];
+}
+
+/** One call inside its transaction. */
+export interface Running extends Run {
+  effects: Effects;
+  keyed: Keyed | null;
+  sql: Sql;
+  last(statement: PromiseLike<unknown>): void;
+}
+
+/** A call's result, and its audit rows. */
+export interface Handled {
+  result: unknown;
+  audited: AuditRow[];
+}
+
+export function noEffects(): Effects {
+  return {
+    ...pendingEffects(),
+    insertion: null,
+    nextCursor: null,
+    questions: [],
+    total: null,
+    warnings: [],
+    about: {},
+    carried: [],
+  };
+}

@@ -1,0 +1,22 @@
+import { canonicalHash } from "#runtime/funnel/audit.ts";
+import type { Tenant } from "#runtime/operation/context.ts";
+import type { Journey } from "#tools/journeys/journey/journey.ts";
+import { messageValues } from "./messages.ts";
+import { journeyReferences } from "./references.ts";
+
+/** The hashes of all that publishing a draft fixes: its nodes, the texts of its templates, and its segments' rules. */
+export async function draftFacts(context: Tenant, journey: Journey): Promise<Record<string, string>> {
+  const { id, draft_definition: definition, goal, exit_conditions, reentry } = journey;
+  const facts: [string, object][] = [
+    ["the journey's draft", { id, definition, goal, exit_conditions, reentry }],
+  ];
+  for (const node of definition.nodes) {
+    if (node.type !== "message") continue;
+    facts.push([`the message ${node.id}`, await messageValues(context, journey, node)]);
+  }
+  const { segments } = await journeyReferences(context, { definition, goal, exit_conditions });
+  for (const segment of segments) {
+    facts.push([`the rules of the segment ${JSON.stringify(segment.name)}`, segment]);
+  }
+  return Object.fromEntries(facts.map(([name, value]) => [name, canonicalHash(value).toString("hex")]));
+}
