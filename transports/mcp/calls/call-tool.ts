@@ -25,6 +25,7 @@ import { fittedResult, MOST_STRUCTURED, sizeOf } from "#transports/mcp/answers/f
 import { type Format, resultOf, type ToolResult } from "#transports/mcp/answers/results.ts";
 import { hasColumns, withColumns } from "#transports/mcp/listing/columns.ts";
 import { refuseGuessing } from "#transports/mcp/listing/masked-input.ts";
+import { notOffered } from "#transports/mcp/listing/not-offered.ts";
 import { FORMATS } from "#transports/mcp/listing/schemas.ts";
 import { CallInput, type OfferedTool, SearchInput } from "#transports/mcp/listing/tools.ts";
 import type { Machine, Surface } from "#transports/mcp/listing/visible-tools.ts";
@@ -91,10 +92,12 @@ function searchTools(surface: Surface, call: Call, input: unknown): CallToolResu
   const parsed = SearchInput.safeParse(input);
   if (!parsed.success) return errorResult(failureOf(inputFault(parsed.error)), call.requestId, surface);
   const { query, limit, include_schema } = parsed.data;
+  const missing = notOffered(query);
   const found = surface.index().search(query, limit);
   const names = found.map(({ operation }) => operation.name);
   return {
     structuredContent: {
+      ...(missing && { not_offered: missing }),
       tools: found.map(({ text, toolset }) => ({
         name: text.name,
         title: text.title,
@@ -107,10 +110,12 @@ function searchTools(surface: Surface, call: Call, input: unknown): CallToolResu
     content: [
       {
         type: "text",
-        text:
+        text: [
+          ...(missing ? [missing] : []),
           names.length > 0
-            ? `Found: ${names.join(", ")}. Run one with call_tool.`
+            ? `${missing ? "Nearest" : "Found"}: ${names.join(", ")}. Run one with call_tool.`
             : "No tool fits. Use other words.",
+        ].join(" "),
       },
     ],
   };
