@@ -158,7 +158,7 @@ function structured(result: unknown): Record<string, unknown> {
   return structuredContent;
 }
 
-/** The default list shows the core; the rest is reached through call_tool. */
+/** The default list shows the first tools; the rest is reached through call_tool. */
 function agent(
   client: { callTool(call: { name: string; arguments: Record<string, unknown> }): Promise<unknown> },
   core: Set<string>,

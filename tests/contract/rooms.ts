@@ -249,6 +249,7 @@ export const WIDE_ROOMS: Readonly<Record<string, readonly string[]>> = {
   "transports/mcp/listing": [
     "columns.ts",
     "masked-input.ts",
+    "not-offered.ts",
     "options.ts",
     "schemas.ts",
     "tools.ts",

@@ -38,7 +38,7 @@ function rulesOf({ property, channel }: WaitOptions): Fragment {
 
 /**
  * The quiet hours as CTEs over a relation with `zones` and `region`. They end in `hours (zones, region, open, is_open,
- * skips)`. `open`: the instants, from a day before `at` to a week after it, at which every level of rules allows every
+ * skips)`. `open`: the instants, from the begin of the local day of `at` to a week after it, at which every level of rules allows every
  * zone. `is_open`: the same at `at`. `skips`: a rule that closes the place skips messages instead of postponing them. A
  * place without a row is always open. Each place is computed once, for all its players. A country's and a state's rules
  * apply together; rules without a country apply where the country has none. Of one level's rules the day's latest
@@ -70,7 +70,7 @@ export function hoursCtes(options: WaitOptions, source: string): Fragment {
         else r.country = z.country and coalesce(r.state, z.state) = z.state end
     ), hour_days as materialized (
       select l.*, (${now} at time zone l.zone)::date + n as day
-      from hour_levels l cross join generate_series(-1, ${raw(String(DAYS_AHEAD))}) n
+      from hour_levels l cross join generate_series(0, ${raw(String(DAYS_AHEAD))}) n
     ), hours_of_level as (
       select d.zones, d.region, bool_or(r.action = 'skip') as skips, range_agg(${OPENING}) as open
       from ${DAYS}

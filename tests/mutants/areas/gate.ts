@@ -8,6 +8,10 @@ export const gate: Area = {
     "tests/tools/compliance/lists.test.ts",
     "tests/tools/compliance/dnc-entries.test.ts",
   ],
+  unnoticeable: {
+    "(x.ends_at is null":
+      "Nobody can write an exclusion that starts later: create_self_exclusion refuses it.",
+  },
   changes: {
     "tools/compliance/gate.ts": [
       ["::timestamptz <= ${now}`;", "::timestamptz < ${now}`;"],
@@ -38,7 +42,7 @@ export const gate: Area = {
       ["s.channel in ('${channel}', 'all')", "s.channel in ('${channel}')"],
       ["'needs_review')`,\n      ),", "'needs_review', 'complaint')`,\n      ),"],
       ["'hard_bounce', 'soft_bounce_limit', 'invalid', 'needs_review'", "'needs_review'"],
-      ["x.starts_at <= ${now} and", ""],
+      ["x.starts_at <= ${now} and (x.ends_at is null", "(x.ends_at is null"],
       ["(x.ends_at is null or x.ends_at > ${now})", "x.ends_at is null"],
       ["and o.${shared.bars}`", "`"],
       ["raw(`not p.${shared.bars}`)", "raw(`true`)"],

@@ -10,7 +10,6 @@ export const hours: Area = {
       ["range_intersect_agg(open) as open,", "range_agg(open) as open,"],
       ["${isOpen(sql`range_intersect_agg(open)`)} as is_open", "${isOpen(sql`range_agg(open)`)} as is_open"],
       ["filter (where not ${isOpen(sql`open`)})", ""],
-      ["generate_series(-1,", "generate_series(0,"],
       ["coalesce(o.state, z.state) = z.state)", "o.state = z.state)"],
       ["r.country = z.country and coalesce(r.state, z.state) = z.state end", "r.country = z.country end"],
       ["where is_latest", ""],

@@ -159,6 +159,50 @@ test("who is capped, and until when, is what a plain count over the past says", 
   expect(capped).toBeGreaterThan(50);
 });
 
+test("what counts towards a rule: no inactive rule, no inbox, not the campaign's own repeats, but what a vendor may have", async () => {
+  const { property } = fixture;
+  const rule = {
+    property_id: property.id,
+    channel: "any",
+    max_sends: 1,
+    window_unit: "day",
+    window_count: 1,
+  };
+  const write = (values: object) =>
+    fixture.sql(
+      (sql) => sql`insert into frequency_rules ${insertedValues({ ...rule, mode: "rolling", ...values })}`,
+    );
+  const [own, other] = [await campaign(), await campaign()];
+  const isCapped = async (send: object, by: string | null = null) => {
+    const player = await newPlayer(fixture, {});
+    const values = {
+      ...{ property_id: property.id, player_id: player.id, channel: "sms", dedupe_key: randomBytes(16) },
+      ...{ claimed_at: iso(AT - HOUR), status: "sent", ...send },
+    };
+    const at = { at: iso(AT), ...(by && { campaignId: by }) };
+    return await fixture.sql(async (sql) => {
+      await sql`insert into campaign_sends ${insertedValues(values)}`;
+      const rows = await sql`
+        with subject as materialized (select id, zones, region from players where property_id = ${property.id} and id = ${player.id}),
+          ${capsCtes({ property, channel: "sms", tags: [], ...at }, "subject")}
+        select from caps`;
+      return rows.length === 1;
+    });
+  };
+  await write({ is_active: false });
+  expect(await isCapped({})).toBe(false);
+  await write({});
+  expect(await isCapped({})).toBe(true);
+  expect(await isCapped({ channel: "inbox" })).toBe(false);
+  const repeated = { campaign_id: own, status: "pending", repeats: true };
+  expect(await isCapped(repeated, own)).toBe(false);
+  expect(await isCapped(repeated, other)).toBe(true);
+  expect(await isCapped({ ...repeated, repeats: false }, other)).toBe(false);
+  expect(await isCapped({ status: "failed", repeats: true, sent_at: null })).toBe(true);
+  expect(await isCapped({ status: "failed", repeats: true, sent_at: iso(AT - HOUR) })).toBe(false);
+  expect(await isCapped({ status: "failed" })).toBe(false);
+});
+
 test("the third message of a day to Florida is the last, over calls and texts together, and allowed stays true", async () => {
   await fixture.sql((sql) => sql`select seed_sending_rules(${fixture.property.id})`);
   const florida = await newPlayer(fixture, { phone: "+13055550178" });

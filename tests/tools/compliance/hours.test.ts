@@ -180,6 +180,27 @@ test("a newer rule takes over on its day, and a day that no rule names is closed
   expect(row!.open.filter(Boolean).length).toBeGreaterThan(20);
 });
 
+test("a country with a rule of its own is not held to the rule for everywhere, and a state's rule frees no other", async () => {
+  const early = { channel: ["sms"], open_local: "06:00", close_local: "23:00" };
+  await fixture.run("create_quiet_hours_rule", { ...early, country: "DE" });
+  await fixture.run("create_quiet_hours_rule", { ...early, country: "AT", state: "9" });
+  const berlin = locationHeader("DE-BE", "Europe/Berlin");
+  const [vienna, graz] = [locationHeader("AT-9", "Europe/Vienna"), locationHeader("AT-6", "Europe/Vienna")];
+  // 06:30 and 08:30 of a summer's day.
+  const rows = await grid(
+    [berlin, vienna, graz],
+    Date.parse("2027-07-06T04:30:00Z"),
+    2,
+    4 * HALF_HOUR,
+    "sms",
+  );
+  expect(rows.map(({ open }) => open)).toEqual([
+    [true, true],
+    [true, true],
+    [false, true],
+  ]);
+});
+
 test("of several rules that close a place, one that skips is enough", async () => {
   const both = [
     ["KS", "09:00", "10:00", "defer"],

@@ -26,6 +26,7 @@ import { type Format, resultOf, type ToolResult } from "#transports/mcp/answers/
 import { waitingResult } from "#transports/mcp/answers/waiting.ts";
 import { hasColumns, withColumns } from "#transports/mcp/listing/columns.ts";
 import { refuseGuessing } from "#transports/mcp/listing/masked-input.ts";
+import { notOffered } from "#transports/mcp/listing/not-offered.ts";
 import { FORMATS } from "#transports/mcp/listing/schemas.ts";
 import { CallInput, type OfferedTool, SearchInput } from "#transports/mcp/listing/tools.ts";
 import type { Machine, Surface } from "#transports/mcp/listing/visible-tools.ts";
@@ -92,10 +93,12 @@ function searchTools(surface: Surface, call: Call, input: unknown): CallToolResu
   const parsed = SearchInput.safeParse(input);
   if (!parsed.success) return errorResult(failureOf(inputFault(parsed.error)), call.requestId, surface);
   const { query, limit, include_schema } = parsed.data;
+  const missing = notOffered(query);
   const found = surface.index().search(query, limit);
   const names = found.map(({ operation }) => operation.name);
   return {
     structuredContent: {
+      ...(missing && { not_offered: missing }),
       tools: found.map(({ text, toolset }) => ({
         name: text.name,
         title: text.title,
@@ -108,10 +111,12 @@ function searchTools(surface: Surface, call: Call, input: unknown): CallToolResu
     content: [
       {
         type: "text",
-        text:
+        text: [
+          ...(missing ? [missing] : []),
           names.length > 0
-            ? `Found: ${names.join(", ")}. Run one with call_tool.`
+            ? `${missing ? "Nearest" : "Found"}: ${names.join(", ")}. Run one with call_tool.`
             : "No tool fits. Use other words.",
+        ].join(" "),
       },
     ],
   };

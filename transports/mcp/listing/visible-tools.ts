@@ -3,6 +3,7 @@ import type { Service } from "#runtime/funnel/service.ts";
 import type { Catalog } from "#runtime/operation/catalog.ts";
 import type { Access, Actor, Call, Scope } from "#runtime/operation/context.ts";
 import type { Operation } from "#runtime/operation/operation.ts";
+import { FIRST_TOOLS, terse } from "./first-tools.ts";
 import type { Options } from "./options.ts";
 import { type Index, indexOf } from "./search.ts";
 import { CALL_TOOL, type OfferedTool, offeredTool, SEARCH_TOOLS, type ToolText } from "./tools.ts";
@@ -72,13 +73,13 @@ function describedTools(catalog: Catalog): OfferedTool[] {
 function surfaceOf(tools: OfferedTool[], options: Options): Surface {
   const searchable = options.toolsets === null && tools.length > MOST_LISTED;
   let index: Index | undefined;
-  const shown = searchable ? tools.filter(({ operation }) => operation.core) : tools;
+  const shown = searchable ? tools.filter(({ operation }) => FIRST_TOOLS.has(operation.name)) : tools;
   const readOnly = tools.every(({ operation }) => operation.effect === "read");
   const meta = searchable ? [SEARCH_TOOLS, CALL_TOOL(readOnly)] : [];
   const full = [...shown.map(({ text }) => text), ...meta];
   const json = JSON.stringify(full);
   const slim = searchable && json.length > MOST_CHARACTERS;
-  const listed = slim ? full.map(({ outputSchema: _, ...text }) => text) : full;
+  const listed = slim ? full.map(terse) : full;
   return {
     reach: new Map(tools.map((tool) => [tool.operation.name, tool])),
     searchable,

@@ -158,7 +158,7 @@ describe("a result that is no list", () => {
       expect(allowed).toBeGreaterThanOrEqual(PLAYERS);
       const { fields, whole } = data.shortened as { fields: Record<string, unknown>[]; whole: string };
       const [html] = samples.map((sample) => sample.html);
-      expect(html!.startsWith("<p>Dear Ana")).toBe(true);
+      expect(html).toContain("<p>Dear Ana");
       const rest = await scenario.preflight(id);
       expect(fields).toContainEqual({
         field: `${at}sample_renders[0].html`,

@@ -137,24 +137,15 @@ describe("a connection", () => {
 });
 
 describe("where there are more tools than an agent should read", () => {
-  test("the list is the core, and two tools reach the rest", async () => {
+  test("the list has the tools that are asked for most, and two tools reach the rest", async () => {
     const names = await namesOf(large.key, "", {}, large);
-    expect(names).toEqual([
-      "list_players",
-      "get_player",
-      "create_player",
-      "update_player",
-      "delete_player",
-      "export_players",
-      "search_tools",
-      "call_tool",
-    ]);
+    expect(names).toEqual(["list_players", "get_player", "export_players", "search_tools", "call_tool"]);
     expect(await namesOf(large.key, "?toolsets=all", {}, large)).toHaveLength(68);
     expect(await namesOf(large.key, "?toolsets=games", {}, large)).toHaveLength(60);
   });
 
   test.each([
-    ["change the loyalty tier of a guest", "set_player_tier"],
+    ["set player tier", "set_player_tier"],
     ["send a newsletter", "email_players"],
     ["remove a customer", "delete_player"],
     ["download everybody as csv", "export_players"],

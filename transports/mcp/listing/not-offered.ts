@@ -1,0 +1,33 @@
+/** What people ask of a marketing service and this one does not do, with what to do instead. */
+const NOT_OFFERED: readonly { asked: RegExp; answer: string }[] = [
+  {
+    asked: /\b(?:whats ?app|telegram|rcs|messenger|viber|wechat|line app|imessage)\b/i,
+    answer: "Messengers are not offered: messages go by email, SMS, web push and the branded inbox.",
+  },
+  {
+    asked:
+      /\b(?:facebook|instagram|google|tiktok|twitter|youtube|social media) (?:ads?|posts?|campaigns?)\b|\b(?:retargeting|advertis\w+|post on (?:facebook|instagram|x))\b/i,
+    answer:
+      "Advertising and posts are not offered. create_share_link makes links that players share themselves.",
+  },
+  {
+    asked: /\b(?:direct mail|postcards?|printed? (?:letter|mailing)|by post|postal mail)\b/i,
+    answer: "Printed mail is not offered. export_players gives the addresses to a printer.",
+  },
+  {
+    asked:
+      /\b(?:refunds?|payouts?|pay out|withdraw(?:al)? of money|charge (?:a|the|his|her) card|credit card|(?:add|give|transfer|book) points|points balance|wallet)\b/i,
+    answer:
+      "Money and points are not kept here: the casino's own system books them, and create_player_event records them.",
+  },
+  {
+    asked:
+      /\b(?:book|reserve) (?:a |the )?(?:room|table|hotel|seat|restaurant)|\b(?:hotel|table|room) (?:booking|reservation)s?\b/i,
+    answer: "Bookings are not offered: link to the casino's own page in a message.",
+  },
+];
+
+/** The sentence on a request that no tool does; null where it may be offered. */
+export function notOffered(request: string): string | null {
+  return NOT_OFFERED.find(({ asked }) => asked.test(request))?.answer ?? null;
+}
