@@ -53,6 +53,9 @@ const SYNONYMS: readonly (readonly string[])[] = [
   ["send", "got", "received"],
   ["validate", "verify", "check"],
   ["privacy", "gdpr", "ccpa"],
+  ["journey", "automation", "automate", "sequence", "drip", "flow", "weeks"],
+  ["lapsed", "inactive", "reactivate", "engage"],
+  ["game", "wheel", "lottery", "sweepstakes"],
 ];
 const SYNONYM_WEIGHT = 0.6;
 
