@@ -127,17 +127,17 @@ begin
     (property, null, null, '[0,1,2,3,4,5,6]', '08:00', '21:00', own_default),
     (property, 'US', null, '[0,1,2,3,4,5,6]', '08:00', '21:00', tcpa),
     (property, 'US', 'CT', '[0,1,2,3,4,5,6]', '09:00', '20:00', state_hours),
-    (property, 'US', 'FL', '[0,1,2,3,4,5,6]', '08:00', '20:00', state_hours),
+    (property, 'US', 'FL', '[0,1,2,3,4,5,6]', '08:00', '20:00', 'Fla. Stat. 501.616(6)(a). ' || state_hours),
     (property, 'US', 'MD', '[0,1,2,3,4,5,6]', '08:00', '20:00', state_hours),
-    (property, 'US', 'MS', '[0,1,2,3,4,5,6]', '08:00', '20:00', state_hours),
+    (property, 'US', 'MS', '[1,2,3,4,5,6]', '08:00', '20:00', 'Miss. Code 77-3-723: no solicitation on a Sunday. ' || state_hours),
     (property, 'US', 'NJ', '[0,1,2,3,4,5,6]', '08:00', '20:00', state_hours),
-    (property, 'US', 'OK', '[0,1,2,3,4,5,6]', '08:00', '20:00', state_hours),
-    (property, 'US', 'RI', '[1,2,3,4,5]', '09:00', '18:00', state_hours),
-    (property, 'US', 'RI', '[0,6]', '10:00', '17:00', state_hours),
+    (property, 'US', 'OK', '[0,1,2,3,4,5,6]', '08:00', '20:00', 'Okla. Stat. tit. 15, 775C.4. ' || state_hours),
+    (property, 'US', 'RI', '[1,2,3,4,5]', '09:00', '18:00', 'R.I. Gen. Laws 5-61-2(9), 5-61-3.6. ' || state_hours),
+    (property, 'US', 'RI', '[0,6]', '10:00', '17:00', 'R.I. Gen. Laws 5-61-2(9), 5-61-3.6. ' || state_hours),
     (property, 'US', 'TX', '[1,2,3,4,5,6]', '09:00', '21:00', state_hours),
     (property, 'US', 'TX', '[0]', '12:00', '21:00', state_hours);
   insert into frequency_rules (property_id, channel, country, state, max_sends, window_count, window_unit, source_note)
   values
-    (property, 'phone', 'US', 'FL', 3, 24, 'hour', state_cap),
-    (property, 'phone', 'US', 'OK', 3, 24, 'hour', state_cap);
+    (property, 'phone', 'US', 'FL', 3, 24, 'hour', 'Fla. Stat. 501.616(6)(b). ' || state_cap),
+    (property, 'phone', 'US', 'OK', 3, 24, 'hour', 'Okla. Stat. tit. 15, 775C.4. ' || state_cap);
 end $$;

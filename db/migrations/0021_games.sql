@@ -218,16 +218,16 @@ create function seed_game_laws(property uuid) returns void language plpgsql as $
 begin
   insert into game_laws (property_id, kind, country, state, amount, source_note, effective_from) values
     (property, 'free_entry', null, null, null,
-      'A free way in with equal odds wherever a play is not free. Check with counsel.', null),
+      'Our rule for every place: a free way in with equal odds wherever a play is not free. Fla. Stat. 849.094(2)(e) forbids a fee or a proof of purchase as a condition. Read 2026-11; check with counsel.', null),
     (property, 'registration', 'US', 'NY', 5000,
-      'NY General Business Law 369-e: registration and bond above 5,000 dollars. Check with counsel.', null),
+      'N.Y. Gen. Bus. Law 369-e(1), (2): where all prizes are worth more than 5,000 dollars, a statement to the Secretary of State 30 days before, and a bond or a deposit. Read 2026-11; check with counsel.', null),
     (property, 'registration', 'US', 'FL', 5000,
-      'FL Statutes 849.094: registration and bond above 5,000 dollars. Check with counsel.', null),
+      'Fla. Stat. 849.094(3), (4): where all prizes are worth more than 5,000 dollars, a filing with the Department of Agriculture and Consumer Services 7 days before, and a bond or a trust account. Read 2026-11; check with counsel.', null),
     (property, 'registration', 'US', 'RI', 500,
-      'RI General Laws 11-50: retail stores from 500 dollars. Check with counsel.', null),
-    (property, 'tax_form', 'US', null, 600, 'Prizes of a calendar year (1099-MISC). Check with counsel.', null),
+      'R.I. Gen. Laws 11-50-1: a retail establishment whose prizes are worth more than 500 dollars files with the Secretary of State. A repeal was proposed in 2024, whose outcome we do not know. Read 2026-11; check with counsel.', null),
+    (property, 'tax_form', 'US', null, 600, '26 U.S.C. 6041(a), Form 1099-MISC: prizes of a calendar year up to 2025. Read 2026-11; check with counsel.', null),
     (property, 'tax_form', 'US', null, 2000,
-      'Prizes of a calendar year from 2026 (1099-MISC). Check with counsel.', '2026-01-01');
+      '26 U.S.C. 6041(a) as amended by Pub. L. 119-21, sec. 70433: prizes of a calendar year from 2026; the amount follows inflation from 2027, so put in a new row for each year. Read 2026-11; check with counsel.', '2026-01-01');
 end $$;
 
 -- A person who came by a shared link and played or joined: once a person.

@@ -31,20 +31,37 @@ export async function resolveNames(
   find: FindIds,
 ): Promise<Resolved> {
   const known = [...tables].filter(({ called }) => called !== undefined);
-  const resolved: Resolved = { input: { ...input }, said: [] };
-  for (const [field, value] of Object.entries(input)) {
-    const table = tableOf(operation, field, known);
-    if (!table) continue;
-    const one = async (name: unknown) => {
-      if (typeof name !== "string" || name.trim() === "" || isUuid(name.trim())) return name;
-      const id = await idOf(table, field, name.trim(), find);
-      resolved.said.push(`${field}: the ${words(table.noun)} ${JSON.stringify(name.trim())} is ${id}.`);
-      return id;
-    };
-    resolved.input[field] = Array.isArray(value) ? await Promise.all(value.map(one)) : await one(value);
-  }
-  return resolved;
+  const said: string[] = [];
+  const one = async (table: Table, path: string, name: unknown) => {
+    if (typeof name !== "string" || name.trim() === "" || isUuid(name.trim())) return name;
+    const id = await idOf(table, path, name.trim(), find);
+    said.push(`${path}: the ${words(table.noun)} ${JSON.stringify(name.trim())} is ${id}.`);
+    return id;
+  };
+  const walk = async (value: unknown, schemas: readonly z.ZodType[], path: string): Promise<unknown> => {
+    if (Array.isArray(value)) {
+      const elements = schemas.flatMap(elementOf);
+      return Promise.all(value.map((item, index) => walk(item, elements, `${path}.${index}`)));
+    }
+    if (!isObject(value)) return value;
+    const found: Record<string, unknown> = { ...value };
+    for (const [field, inner] of Object.entries(value)) {
+      const own = schemas.flatMap((schema) => fieldOf(schema, field));
+      const where = path === "" ? field : `${path}.${field}`;
+      const table = own.some(takesIds) ? tableOf(operation, where, known) : undefined;
+      if (!table) found[field] = await walk(inner, own, where);
+      else if (Array.isArray(inner))
+        found[field] = await Promise.all(inner.map((name) => one(table, where, name)));
+      else found[field] = await one(table, where, inner);
+    }
+    return found;
+  };
+  const resolved = (await walk(input, [operation.input], "")) as Record<string, unknown>;
+  return { input: resolved, said };
 }
+
+const isObject = (value: unknown): value is Record<string, unknown> =>
+  typeof value === "object" && value !== null && !Array.isArray(value);
 
 /** The same for a call in its property. */
 export function namesIn(
@@ -68,21 +85,41 @@ export function namesIn(
   });
 }
 
-/** The table whose record a field names by its id. */
-function tableOf({ input, crud }: Operation, field: string, tables: Table[]): Table | undefined {
-  const schema: z.ZodType | undefined = Object.hasOwn(input.shape, field) ? input.shape[field] : undefined;
-  if (!schema || !takesIds(schema)) return undefined;
-  if (field === "id") return tables.find((table) => table === crud?.table);
-  const snake = field.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
-  return tables.find(({ noun }) => new RegExp(`(^|_)${noun}_ids?$`).test(snake));
+/** The table whose record a field of this path names by its id. */
+function tableOf({ crud }: Operation, path: string, tables: Table[]): Table | undefined {
+  if (path === "id") return tables.find((table) => table === crud?.table);
+  const snake = path.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+  return tables.find(({ noun }) => new RegExp(`(^|[._])${noun}_ids?$`).test(snake));
+}
+
+/** The schema without its wrappers. */
+function bare(schema: z.ZodType): z.ZodType {
+  const isWrapped =
+    schema instanceof z.ZodOptional ||
+    schema instanceof z.ZodNullable ||
+    schema instanceof z.ZodDefault ||
+    schema instanceof z.ZodPrefault;
+  return isWrapped ? bare(schema.unwrap() as z.ZodType) : schema;
+}
+
+/** The schemas of an object's field: of a union, one an option. */
+function fieldOf(schema: z.ZodType, field: string): z.ZodType[] {
+  const inner = bare(schema);
+  if (inner instanceof z.ZodUnion)
+    return inner.options.flatMap((option) => fieldOf(option as z.ZodType, field));
+  const isField = inner instanceof z.ZodObject && Object.hasOwn(inner.shape, field);
+  return isField ? [inner.shape[field]] : [];
+}
+
+function elementOf(schema: z.ZodType): z.ZodType[] {
+  const inner = bare(schema);
+  if (inner instanceof z.ZodUnion) return inner.options.flatMap((option) => elementOf(option as z.ZodType));
+  return inner instanceof z.ZodArray ? [inner.element as z.ZodType] : [];
 }
 
 function takesIds(schema: z.ZodType): boolean {
-  if (schema instanceof z.ZodOptional || schema instanceof z.ZodNullable || schema instanceof z.ZodDefault) {
-    return takesIds(schema.unwrap() as z.ZodType);
-  }
-  if (schema instanceof z.ZodArray) return takesIds(schema.element as z.ZodType);
-  return schema instanceof z.ZodUUID;
+  const inner = bare(schema);
+  return inner instanceof z.ZodUUID || elementOf(inner).some(takesIds);
 }
 
 async function idOf(table: Table, field: string, name: string, find: FindIds): Promise<string> {

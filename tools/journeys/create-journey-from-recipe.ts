@@ -10,7 +10,7 @@ export default tool({
   name: "create_journey_from_recipe",
   title: "Create a journey from a recipe",
   description:
-    "Creates the draft of a usual journey: welcome, win_back, birthday, tier_upgrade, visit_thanks, or big_loss_check_in (which tells a host, and writes to nobody). Its texts are to be edited; validate_journey checks it, publish_journey starts it.",
+    "Creates the draft of a usual journey, an automation of messages and waits: a welcome, a win-back of lapsed players, a birthday, a new tier, thanks for a visit, or a check-in after a big loss (which tells a host, and writes to nobody). Its texts are to be edited; validate_journey checks it, publish_journey starts it.",
   scope: "write",
   effect: "create",
   property: "propertyId",

@@ -26,7 +26,8 @@ const rule = (state: string | null, open: string, close: string, days = every): 
 const SEEDS: OracleRule[] = [
   { country: null, state: null, days: every, open: "08:00", close: "21:00" },
   rule(null, "08:00", "21:00"),
-  ...["FL", "OK", "MD", "MS", "NJ"].map((state) => rule(state, "08:00", "20:00")),
+  ...["FL", "OK", "MD", "NJ"].map((state) => rule(state, "08:00", "20:00")),
+  rule("MS", "08:00", "20:00", [1, 2, 3, 4, 5, 6]),
   rule("CT", "09:00", "20:00"),
   rule("TX", "09:00", "21:00", [1, 2, 3, 4, 5, 6]),
   rule("TX", "12:00", "21:00", [0]),

@@ -39,6 +39,27 @@ test("an agent names a player by the operator's number, and others by a name tha
   expect(member.data).toMatchObject({ segment_id: ids.segment, player_id: ids.player });
 });
 
+test("a name is taken where it stands in a part of the input, as in a recipe's settings and a journey's nodes", async () => {
+  await service.post("/api/segments", {
+    name: "Lapsed",
+    conditions: [{ field: "tier", operator: "eq", value: "Gold" }],
+  });
+  const settings = { recipe: "win_back", segment_id: "Lapsed" };
+  const { data, text } = await tool("create_journey_from_recipe", { settings });
+  expect(data.notes).toEqual([expect.stringMatching(/^settings.segment_id: the segment "Lapsed" is /)]);
+  expect(text).toContain(`the journey ${data.journey.id} is draft`);
+  const nodes = [{ id: "in", type: "trigger", config: { on: "segment_enter", segment_id: "Lapsed" } }];
+  const made = await tool("create_journey", { name: "Own", draft_definition: { nodes, edges: [] } });
+  expect(made.data.notes).toEqual([
+    expect.stringMatching(/^draft_definition.nodes.0.config.segment_id: the segment "Lapsed" is /),
+  ]);
+  const unknown = await tool("create_journey_from_recipe", { settings: { ...settings, segment_id: "No" } });
+  expect(unknown.data).toMatchObject({
+    code: "not_found",
+    message: expect.stringContaining('no segment with the name "No"'),
+  });
+});
+
 test("a name that no record has, or several, is refused with what to do", async () => {
   expect((await tool("get_player", { id: "H9" })).data).toMatchObject({
     code: "not_found",

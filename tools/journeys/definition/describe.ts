@@ -34,6 +34,8 @@ function schemaOf(schema: z.ZodType): object {
         Object.assign(jsonSchema, { type: "object", description: known });
       }
       if (jsonSchema.additionalProperties === false) delete jsonSchema.additionalProperties;
+      // The format says it in one word.
+      if (jsonSchema.format !== undefined) delete jsonSchema.pattern;
     },
   });
   return json;

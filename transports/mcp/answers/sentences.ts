@@ -1,9 +1,10 @@
 import type { Operation } from "#runtime/operation/operation.ts";
+import { journeyPart } from "./journeys.ts";
+import { reasons } from "./reasons.ts";
 
 type Structured = Record<string, unknown>;
 
 const MOST_FACTS = 12;
-const MOST_REASONS = 6;
 /** Operations whose work a job does after the answer, and whose answer has no status. */
 const QUEUED = new Set([
   "test_webhook",
@@ -29,8 +30,10 @@ export function sentenceOf(operation: Operation, structured: Structured): string
   if (operation.name === "campaign_stats") return `${title}: ${statsPart(structured)}`;
   if (operation.name === "compliance_check") return `${title}: ${checkedPart(structured)}`;
   if (isRecord(structured.campaign)) return `${title}: ${campaignPart(structured.campaign)}`;
+  const journey = journeyPart(operation, structured);
+  if (journey !== null) return `${title}: ${journey}`;
   if (QUEUED.has(operation.name)) return `${title}: queued. It is not done yet.`;
-  const facts = factsOf(structured);
+  const facts = [...recordParts(structured), factsOf(structured)].filter((part) => part !== "").join(", ");
   if (operation.effect === "read") return `${title}: ${facts || "see the answer's fields"}.`;
   return `${title}: done${facts ? `; ${facts}` : ""}.`;
 }
@@ -89,14 +92,6 @@ function checkedPart({ results }: Structured): string {
   return `${allowed} of ${checked.length} may be contacted${reasons("; reasons", counts)}.`;
 }
 
-function reasons(label: string, counts: unknown): string {
-  if (!isRecord(counts)) return "";
-  const all = Object.entries(counts).sort(([, a], [, b]) => Number(b) - Number(a));
-  if (all.length === 0) return "";
-  const shown = all.slice(0, MOST_REASONS).map(([reason, count]) => `${reason} ${count}`);
-  return `${label}: ${shown.join(", ")}${all.length > MOST_REASONS ? ", …" : ""}`;
-}
-
 const STATES: Readonly<Record<string, string>> = {
   queued: "the campaign is queued; campaign_stats counts its messages",
   sending: "the campaign is being sent; campaign_stats counts its messages",
@@ -105,6 +100,14 @@ const STATES: Readonly<Record<string, string>> = {
 
 function campaignPart({ status }: Structured): string {
   return `${STATES[String(status)] ?? `the campaign is ${status}`}.`;
+}
+
+/** The records of an answer, by their ids. */
+function recordParts(structured: Structured): string[] {
+  return ["journey", "game"].flatMap((noun) => {
+    const record = structured[noun];
+    return isRecord(record) ? [`the ${noun} ${record.id} is ${record.status}`] : [];
+  });
 }
 
 function factsOf(structured: Structured): string {

@@ -145,7 +145,7 @@ function shown(
   lines: string[],
   { token, until }: GivenToken,
 ): CallToolResult {
-  const how = `Show this to whom you work for. To do it, call again with the same arguments and confirm_token = ${token}; it holds once, until ${until}.`;
+  const how = `Show this to the person you work for. To do it, call again with the same arguments and confirm_token = ${token}; it holds once, until ${until}.`;
   // A client may read nothing else, and nothing has succeeded.
   const { success: _, ...rest } = preview;
   return {

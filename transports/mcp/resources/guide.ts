@@ -32,6 +32,36 @@ const PARTS: readonly { title: string; steps: readonly Step[] }[] = [
     ],
   },
   {
+    title: "Move players through a journey",
+    steps: [
+      {
+        needs: ["segment_preview", "create_segment"],
+        text: "`segment_preview`, then `create_segment`: the players who enter.",
+      },
+      {
+        needs: ["create_journey_from_recipe", "create_journey"],
+        text: "`create_journey_from_recipe` has welcome, win-back, birthday and other usual ones; `create_journey` takes any definition, by schema://journeys. It is a draft: nobody enters.",
+      },
+      {
+        needs: ["validate_journey"],
+        text: "`validate_journey` names every problem with its remedy.",
+      },
+      {
+        needs: ["simulate_journey"],
+        text: "`simulate_journey` with the segment: who would get what, when, and which messages the gate and the rules would keep back.",
+      },
+      { needs: ["draw_journey"], text: "`draw_journey` shows it to the person." },
+      {
+        needs: ["publish_journey"],
+        text: "`publish_journey`, with the `confirm_token` after the person has agreed. Players who fit already enter only with `backfill: true`.",
+      },
+      {
+        needs: ["journey_report", "explain_enrollment"],
+        text: "`journey_report` shows the figures, `explain_enrollment` one player's way.",
+      },
+    ],
+  },
+  {
     title: "Consent",
     steps: [
       {
