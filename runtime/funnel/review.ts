@@ -17,7 +17,9 @@ export interface Weight {
  * over MCP is not a person, whatever its credential is.
  */
 export function isWeighed({ operation, call, property }: Omit<Run, "inputs">): boolean {
-  if (!property || operation.realm !== "property" || !mayAsk(operation)) return false;
+  if (!property || operation.realm !== "property") return false;
+  // A written record can change what people have approved, also where its own handler asks nothing.
+  if (!mayAsk(operation) && !operation.afterwards) return false;
   if (operation.access !== "property" && operation.access !== "manager") return false;
   if (call.review === "approved" || !hasThreshold(property)) return false;
   return property.approval_four_eyes === "on" || !isPerson(call);

@@ -59,6 +59,8 @@ export interface Operation {
   /** It decides on proposed calls, which it finds by their names. The catalog adds this. */
   readonly others?: (name: string) => Operation | undefined;
   readonly decides: boolean;
+  /** An upsert: only its records say which operation runs. */
+  readonly merges?: true;
   /** Personal data leaves the service by this operation: the audit log records it, although it changes nothing. */
   readonly recorded: boolean;
   /** Over REST `?format=zip` answers the result as a ZIP file of this name, with a JSON file for each of its parts. */
@@ -125,6 +127,7 @@ interface ToolDefinition<I extends Shape, O extends z.ZodType> {
   asks?: boolean;
   shapesMessages?: boolean;
   decides?: boolean;
+  merges?: true;
   confirmedBy?: string;
   recorded?: boolean;
   zipped?: string;

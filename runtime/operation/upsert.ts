@@ -30,6 +30,7 @@ export function upsertOperation(create: Operation, update: Operation, merging: M
   }
   const operation = tool({
     ...create,
+    merges: true,
     property: null,
     input: {},
     output: z.unknown(),

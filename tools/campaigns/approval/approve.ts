@@ -51,14 +51,17 @@ export function questionOf(
   };
 }
 
-/** The columns by which a campaign keeps what this call approves. A program is shown no number, and approves none. */
+/**
+ * The columns by which a campaign keeps what this call approves. A program is shown no number, and approves none, unless
+ * the property limits it: then its audience may not grow above the limit later.
+ */
 export function approving(context: Context, campaign: Campaign, { prints, count }: Present) {
   const { ignore_frequency_cap, is_transactional } = campaign;
   const flags = Object.entries({ ignore_frequency_cap, is_transactional }).flatMap(([flag, on]) =>
     on ? [flag] : [],
   );
   const { confirmation, review } = context.call;
-  const shown = confirmation || review === "approved" ? count : null;
+  const shown = confirmation || review ? count : null;
   return { approved: approvalOf(context, prints, { flags, count: shown }), approved_state: prints };
 }
 

@@ -11,7 +11,7 @@ export function waitingResult({ code, message, details = [] }: Failure): CallToo
   const detailOf = (name: string) => details.find(({ field }) => field === name)?.message;
   const [id, until] = [detailOf("proposal_id"), detailOf("expires_at")];
   if (id === undefined || until === undefined) return null;
-  const how = `Tell the person for whom you work: a manager of the property approves or refuses it in the console, under Approvals (/console/approvals/${id}). No tool approves it. get_proposal with this id says what became of it; withdraw_proposal takes it back. Calling again only proposes it once more.`;
+  const how = `Tell the person for whom you work: a manager of the property approves or refuses it in the console, under Approvals (/console/approvals/${id}). No tool approves it. get_proposal with this id says what became of it; withdraw_proposal takes it back. Calling again does not hurry it.`;
   const text = `${visible(message)}\n${how}`;
   return {
     structuredContent: {

@@ -1,0 +1,234 @@
+import { randomUUID } from "node:crypto";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { CATALOG } from "#tools/catalog.ts";
+import { overMcp, overRest } from "../../support/operation-calls.ts";
+import { startService, type TestService } from "../../support/service.ts";
+
+/*
+ * A program with a key of the property wants to reach ten players, and a person must approve more than one. It has REST
+ * and MCP, and whatever the property's people have approved before.
+ */
+let service: TestService;
+let person: { "X-Api-Key": null; Authorization: string };
+let propertyId: string;
+const PLAYERS = 10;
+
+beforeAll(async () => {
+  service = await startService();
+  propertyId = service.tenant.id;
+  const { token } = await service.signIn({ role: "manager" });
+  person = { "X-Api-Key": null, Authorization: `Bearer ${token}` };
+  for (let index = 0; index < PLAYERS; index += 1) {
+    const player = { email: `p${index}@example.com`, tier: index === 0 ? "One" : "Many" };
+    const { id: playerId } = await service.call("create_player", player, propertyId);
+    const consent = { propertyId, playerId, channel: "email", consentGiven: true };
+    await service.call("consent_record", consent, propertyId);
+  }
+  await service.call("update_property", { propertyId, approval_over_players: 1 });
+});
+afterAll(() => service?.stop());
+
+type Input = Record<string, unknown>;
+const made = async (name: string, input: Input) =>
+  (await service.call(name, input, propertyId)) as { id: string };
+const post = async (path: string, body: object, headers = {}) => service.post(path, body, headers);
+const message = { channel: "email", subject: "Hello", body_html: "<p>An offer</p>" };
+const ALL = { audience: "all" };
+const one = { conditions: [{ field: "tier", operator: "eq", value: "One" }] };
+const many = { conditions: [{ field: "player_id", operator: "is_set" }] };
+
+async function reached(): Promise<number> {
+  await service.idle();
+  const sent = await service.database.db.asProperty(
+    propertyId,
+    (sql) => sql<{ count: number }[]>`
+      select count(*)::int as count from mailbox_messages where property_id = ${propertyId}`,
+  );
+  return sent[0]!.count;
+}
+
+/** A call by the key, over REST or MCP, that must end as a proposal. */
+async function isHeld(name: string, input: Input): Promise<void> {
+  const operation = CATALOG.operations.get(name)!;
+  const full = operation.property ? { [operation.property]: propertyId, ...input } : input;
+  const rest = await overRest(service, operation, full);
+  expect(rest.body, `${name} over REST`).toMatchObject({ code: "approval_required" });
+  const told = await overMcp(service, operation, input);
+  expect(told.data, `${name} over MCP`).toMatchObject({ approval_required: true });
+}
+
+/** A campaign that a person has scheduled for years ahead. */
+async function scheduled(fields: Input): Promise<string> {
+  const { id } = await made("create_campaign", { name: `C ${randomUUID()}`, ...message, ...fields });
+  const body = {
+    campaign_id: id,
+    scheduled_at: "2036-01-01T20:00:00Z",
+    segment_id: fields.segment_id ?? null,
+  };
+  const done = await post("/api/functions/schedule-campaign", { ...body, property_id: propertyId }, person);
+  expect(done.status, done.text).toBe(200);
+  return id;
+}
+
+test("sending, scheduling and a key without confirmations reach nobody", async () => {
+  const { id: campaignId } = await made("create_campaign", { name: "All", ...message, ...ALL });
+  await isHeld("send_campaign", { campaignId });
+  await isHeld("schedule_campaign", {
+    campaign_id: campaignId,
+    scheduled_at: "2036-01-01T20:00:00Z",
+    segment_id: null,
+  });
+  const keyed = { property_id: propertyId, name: "bold", agent_confirmation: "off" };
+  const { api_key } = await service.call("create_api_key", keyed);
+  const operation = CATALOG.operations.get("send_campaign")!;
+  const bold = await overMcp(service, operation, { campaignId }, { "X-Api-Key": api_key });
+  expect(bold.data).toMatchObject({ approval_required: true });
+  expect(await reached()).toBe(0);
+});
+
+test("what a person has approved cannot be changed into something else", async () => {
+  const template = await made("create_template", {
+    name: "T",
+    channel: "email",
+    subject: "Hi",
+    html: "<p>Hi</p>",
+  });
+  const segment = await made("create_segment", { name: "All of them", ...many });
+  const list = await made("create_segment", { name: "A list", type: "static" });
+  const rows = (await service.get("/api/players?tier=eq.Many")).body as { id: string }[];
+  await made("create_segment_member", { segment_id: list.id, player_id: rows[0]!.id });
+  await made("create_segment_member", { segment_id: list.id, player_id: rows[1]!.id });
+  const byTemplate = { channel: "email", subject: undefined, body_html: undefined, template_id: template.id };
+  const campaign = await scheduled({ ...byTemplate, segment_id: segment.id });
+  await scheduled({ segment_id: list.id });
+  await isHeld("update_campaign", { id: campaign, subject: "Something else" });
+  await isHeld("update_template", { id: template.id, subject: "Something else" });
+  const others = [{ field: "tier", operator: "is_set" }];
+  await isHeld("update_segment", { id: segment.id, conditions: others });
+  await isHeld("create_segment_member", { segment_id: list.id, player_id: rows[2]!.id });
+  const changed = { subject: "Something else" };
+  const chosen = await service.request("PATCH", "/api/campaigns?status=eq.scheduled", { body: changed });
+  expect(chosen.body).toMatchObject({ code: "approval_required" });
+  const upserted = await service.post("/api/templates?on_conflict=id", [{ id: template.id, ...changed }], {
+    Prefer: "resolution=merge-duplicates",
+  });
+  expect(upserted.body, upserted.text).toMatchObject({ code: "approval_required" });
+  const single = await service.post(
+    "/api/templates?on_conflict=id",
+    { id: template.id, ...changed },
+    {
+      Prefer: "resolution=merge-duplicates",
+    },
+  );
+  expect(single.body, single.text).toMatchObject({ code: "approval_required" });
+  expect((await service.get(`/api/campaigns/${campaign}`)).body.subject).toBeNull();
+  expect((await service.get(`/api/templates/${template.id}`)).body.subject).toBe("Hi");
+  // It may be taken back to a draft, which is then another campaign to approve.
+  await post("/api/functions/unschedule-campaign", { campaignId: campaign, propertyId });
+  expect((await service.request("PATCH", `/api/campaigns/${campaign}`, { body: changed })).status).toBe(200);
+  await isHeld("send_campaign", { campaignId: campaign });
+  expect(await reached()).toBe(0);
+});
+
+test("a small audience that grows after it was sent off is held", async () => {
+  const before = await reached();
+  await service.call("update_property", { propertyId, approval_over_players: 2 });
+  const segment = await made("create_segment", { name: "Soon more", ...one });
+  const { id } = await made("create_campaign", { name: "Small", ...message, segment_id: segment.id });
+  const body = { campaign_id: id, scheduled_at: "2036-01-01T20:00:00Z", segment_id: segment.id };
+  const done = await post("/api/functions/schedule-campaign", { ...body, property_id: propertyId });
+  expect(done.body, done.text).toMatchObject({ campaign: { status: "scheduled", approved: { count: 1 } } });
+  for (const player of (await service.get("/api/players?tier=eq.Many&limit=5")).body) {
+    await service.request("PATCH", `/api/players/${player.id}`, { body: { tier: "One" } });
+  }
+  await service.database.db.asProperty(
+    propertyId,
+    (sql) => sql`
+      update campaigns set scheduled_at = now(), fires_at = now()
+      where property_id = ${propertyId} and id = ${id}`,
+  );
+  const fire = CATALOG.jobs.get("fire_campaign")!;
+  await service.internals.db.asSystem(
+    (sql) => sql`
+      update queue set run_at = now() where name = ${fire.name} and input ->> 'campaignId' = ${id}`,
+  );
+  service.internals.wake();
+  await expect
+    .poll(async () => (await service.get(`/api/campaigns/${id}`)).body.status_reason, { timeout: 20_000 })
+    .toContain("grown from 1 to 6");
+  await isHeld("resume_campaign", { campaignId: id });
+  expect(await reached()).toBe(before);
+  await service.call("update_property", { propertyId, approval_over_players: 1 });
+});
+
+test("no journey and no game gets round it", async () => {
+  const before = await reached();
+  const nodes = [
+    { id: "in", type: "trigger", config: { on: "api" } },
+    { id: "mail", type: "message", config: message },
+    { id: "end", type: "exit", config: {} },
+  ];
+  const edges = [
+    { from: "in", to: "mail" },
+    { from: "mail", to: "end" },
+  ];
+  const { id: journeyId } = await made("create_journey", { name: "J", draft_definition: { nodes, edges } });
+  await isHeld("publish_journey", { journeyId });
+  const { shown_hash: shownHash, id: proposalId } = (
+    await service.get("/api/proposals?tool=eq.publish_journey&status=eq.waiting&limit=1")
+  ).body[0];
+  const approved = await post(
+    "/api/functions/approve-proposal",
+    { propertyId, proposalId, shownHash },
+    person,
+  );
+  expect(approved.body, approved.text).toMatchObject({ result: { journey: { status: "active" } } });
+  const players = (await service.get("/api/players?limit=20")).body as { id: string }[];
+  await isHeld("enroll_players", { journeyId, playerIds: players.map(({ id }) => id) });
+  // One a day is below the limit, and the second one is not.
+  const enroll = (player: string) =>
+    post("/api/journey_enrollments", { journey_id: journeyId, player_id: player });
+  const answers = [];
+  for (const { id } of players.slice(0, 3)) answers.push((await enroll(id)).status);
+  expect(answers.filter((status) => status === 409).length).toBeGreaterThanOrEqual(2);
+  await post("/api/functions/pause-journey", { journeyId, propertyId });
+  await isHeld("resume_journey", { journeyId });
+  expect(await reached()).toBeLessThanOrEqual(before + 1);
+});
+
+test("a template that changes after a journey was proposed is not published", async () => {
+  const template = await made("create_template", {
+    name: "J",
+    channel: "email",
+    subject: "Hi",
+    html: "<p>Hi</p>",
+  });
+  const nodes = [
+    { id: "in", type: "trigger", config: { on: "api" } },
+    { id: "mail", type: "message", config: { channel: "email", template_id: template.id } },
+  ];
+  const draft_definition = { nodes, edges: [{ from: "in", to: "mail" }] };
+  const { id: journeyId } = await made("create_journey", { name: "By template", draft_definition });
+  const answered = await post("/api/functions/publish-journey", { journeyId, propertyId });
+  const [{ message: proposalId }] = answered.body.details;
+  await service.request("PATCH", `/api/templates/${template.id}`, { body: { subject: "Bye" } });
+  const { shown_hash: shownHash } = (await service.get(`/api/proposals/${proposalId}`)).body;
+  const approved = await post(
+    "/api/functions/approve-proposal",
+    { propertyId, proposalId, shownHash },
+    person,
+  );
+  expect(approved.status).toBe(409);
+  expect(approved.body.error).toContain("the message mail");
+  expect((await service.get(`/api/journeys/${journeyId}`)).body.status).toBe("draft");
+});
+
+test("the same call again is the same proposal", async () => {
+  const { id: campaignId } = await made("create_campaign", { name: "Again", ...message, ...ALL });
+  const ids = [];
+  for (const _ of [1, 2, 3]) {
+    const { body } = await post("/api/functions/send-campaign", { campaignId, propertyId });
+    ids.push(body.details[0].message);
+  }
+  expect(new Set(ids).size).toBe(1);
+});
