@@ -1,5 +1,6 @@
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { isFull } from "../../support/proof-size.ts";
 import { type Scenario, scenarioIn } from "../../support/scenario.ts";
 import { openBrowser, picture, type Screen, violations, visit } from "../pages/browser.ts";
 import { type Casino, openCasino } from "../pages/casino.ts";
@@ -50,15 +51,33 @@ beforeAll(async () => {
     campaigns: "/console/campaigns",
     none: "/console/campaigns?status=failed",
     campaign: `/console/campaigns/${campaign}`,
+    hours: `/console/campaigns/${campaign}/hours`,
+    write: `/console/campaigns/${draft}`,
     check: `/console/campaigns/${draft}?check=yes`,
+    make: "/console/campaigns/new",
     journeys: "/console/journeys",
     journey: `/console/journeys/${journey.id}`,
+    simulated: `/console/journeys/${journey.id}/simulate?segment=${segment}`,
+    recipes: "/console/journeys/new",
     node: `/console/journeys/${journey.id}/nodes/${enrollments.node}`,
     segments: "/console/segments",
     segment: `/console/segments/${segment}`,
+    build: "/console/segments/new",
+    rebuild: `/console/segments/${segment}/edit`,
     players: "/console/players",
     player: `/console/players/${playerId}`,
     unknown: "/console/players/00000000-0000-7000-8000-000000000000",
+    templates: "/console/templates",
+    template: "/console/templates/new",
+    imports: "/console/imports",
+    upload: "/console/imports/new",
+    settings: "/console/settings",
+    property: "/console/settings/property",
+    quiet: "/console/settings/hours",
+    caps: "/console/settings/caps",
+    theme: "/console/settings/theme",
+    keys: "/console/settings/keys",
+    people: "/console/settings/people",
     records: "/console/records",
     table: "/console/records/players",
     record: `/console/records/players/${playerId}`,
@@ -77,30 +96,54 @@ async function signIn(page: Page): Promise<void> {
   await page.waitForSelector("nav[aria-label='Parts of the console']");
 }
 
+const overflow = (page: Page): Promise<number> =>
+  page.evaluate("document.documentElement.scrollWidth - innerWidth");
+
 const visiting = (screen: Screen, work: (page: Page) => Promise<void>): Promise<void> =>
   visit(browser!, screen, casino.service.baseUrl, work);
 
 describe.runIf(browser)("the console", () => {
-  for (const width of [320, 768, 1280, 1920]) {
-    for (const dark of [false, true]) {
-      test(`${width} pixels wide, ${dark ? "dark" : "light"}: no violation, no complaint, nothing cut off`, async () => {
-        await visiting({ width, height: 900, dark }, async (page) => {
-          await page.goto(`${casino.service.baseUrl}/console`);
-          expect(await violations(page), "sign-in").toEqual([]);
-          await picture(page, `console-sign-in-${width}-${dark ? "dark" : "light"}`);
-          await signIn(page);
-          for (const [name, path] of Object.entries(pages)) {
-            if (name === "unknown") continue;
-            await page.goto(casino.service.baseUrl + path);
-            expect(await violations(page), name).toEqual([]);
-            const overflow = await page.evaluate("document.documentElement.scrollWidth - innerWidth");
-            expect(overflow, `${name} is wider than the screen`).toBeLessThanOrEqual(0);
-            await picture(page, `console-${name}-${width}-${dark ? "dark" : "light"}`);
-          }
-        });
+  const looks = isFull
+    ? [320, 360, 768, 1280, 1920].flatMap((width) => [false, true].map((dark) => ({ width, dark })))
+    : [
+        { width: 1280, dark: false },
+        { width: 320, dark: true },
+      ];
+  for (const { width, dark } of looks) {
+    test(`${width} pixels wide, ${dark ? "dark" : "light"}: no violation, no complaint, nothing cut off`, {
+      timeout: 240_000,
+    }, async () => {
+      await visiting({ width, height: 900, dark }, async (page) => {
+        await page.goto(`${casino.service.baseUrl}/console`);
+        expect.soft(await violations(page), "sign-in").toEqual([]);
+        await picture(page, `console-sign-in-${width}-${dark ? "dark" : "light"}`);
+        await signIn(page);
+        for (const [name, path] of Object.entries(pages)) {
+          if (name === "unknown") continue;
+          await page.goto(casino.service.baseUrl + path);
+          await page.waitForSelector("[aria-busy]", { state: "detached" });
+          expect.soft(await violations(page), name).toEqual([]);
+          expect.soft(await overflow(page), `${name} is wider than the screen`).toBeLessThanOrEqual(0);
+          await picture(page, `console-${name}-${width}-${dark ? "dark" : "light"}`);
+        }
       });
-    }
+    });
   }
+
+  // 320 pixels are 1280 at a zoom of 400 %, and 640 are those at 200 %.
+  test("fits every width from 320 to 1920 pixels", { timeout: 120_000 }, async () => {
+    await visiting({ width: 1280, height: 900, dark: false }, async (page) => {
+      await signIn(page);
+      for (const [name, path] of Object.entries(pages)) {
+        if (name === "unknown") continue;
+        await page.goto(casino.service.baseUrl + path);
+        for (const width of [320, 640, 768, 1000, 1920]) {
+          await page.setViewportSize({ width, height: 900 });
+          expect.soft(await overflow(page), `${name} at ${width}`).toBeLessThanOrEqual(0);
+        }
+      }
+    });
+  });
 
   test("works with scripts off, from signing in to signing out", async () => {
     await visiting({ width: 1280, height: 900, dark: false, scripts: false }, async (page) => {
@@ -115,27 +158,6 @@ describe.runIf(browser)("the console", () => {
       await page.waitForURL(/\/console\/sign-in$/);
       await page.goto(`${casino.service.baseUrl}/console/players`);
       expect(page.url()).toMatch(/\/console\/sign-in\?to=/);
-    });
-  });
-
-  test("leads a marketer from the check of a campaign to its test and to its figures", async () => {
-    await visiting({ width: 1280, height: 900, dark: false }, async (page) => {
-      await signIn(page);
-      await page.goto(`${casino.service.baseUrl}/console/campaigns/${draft}`);
-      await page.click("text=Check it before sending");
-      const mail = page.frameLocator("iframe");
-      await mail.locator("text=Double points this weekend.").waitFor();
-      await page.click("text=Send a test to");
-      await page.waitForSelector("text=The test is on its way");
-      await casino.service.idle();
-      expect((await scenario.mailbox()).map(({ recipient }) => recipient)).toEqual([credentials.email]);
-      await page.click("text=Send now…");
-      await page.click("button:has-text('Send 3 messages')");
-      await page.waitForURL(new RegExp(`/console/campaigns/${draft}$`));
-      await casino.service.idle();
-      await page.reload();
-      expect(await page.textContent(".counts")).toMatch(/Sent\s*3\s*60\.0 %/);
-      expect(await scenario.mailbox()).toHaveLength(4);
     });
   });
 
@@ -165,11 +187,8 @@ describe.runIf(browser)("the console", () => {
     await visiting({ width: 1280, height: 900, dark: false }, async (page) => {
       await signIn(page);
       await page.goto(`${casino.service.baseUrl}/console/campaigns`);
-      await page.clock.install();
-      await page.goto(`${casino.service.baseUrl}/console/campaigns`);
+      await page.waitForSelector("text=Campaign");
       await casino.send({ name: "A late campaign", subject: "Late" });
-      expect(await page.textContent("main")).not.toContain("A late campaign");
-      await page.clock.fastForward(6_000);
       await page.waitForSelector("text=A late campaign");
     });
   });

@@ -1,3 +1,4 @@
+import { decodeHTML } from "entities";
 import { invalid } from "#runtime/faults.ts";
 import { type ParsedField, parseField } from "./liquid.ts";
 import { plainText } from "./plain-text.ts";
@@ -122,6 +123,15 @@ function oneLine(text: string): string {
 }
 
 const HIDDEN = "display:none;max-height:0;max-width:0;overflow:hidden;opacity:0;mso-hide:all";
+
+/** The teaser that rendering has hidden in the HTML; null without one. */
+export function preheaderIn(html: string): string | null {
+  const opening = `<span style="${HIDDEN}">`;
+  const at = html.indexOf(opening);
+  if (at < 0) return null;
+  const from = at + opening.length;
+  return decodeHTML(html.slice(from, html.indexOf("</span>", from)));
+}
 
 function withPreheader(html: string, teaser: string): string {
   const body = html.search(/<body\b/i);

@@ -34,7 +34,19 @@ const ELEMENT_WORDS: readonly Word[] = [
 
 /** Our own style sheets and modules, by the names of their files. */
 const FILES = [
-  ...(["page.css", "guide.css", "inbox.css", "message.css", "games.css", "play.css", "console.css"] as const),
+  ...([
+    "page.css",
+    "guide.css",
+    "inbox.css",
+    "message.css",
+    "games.css",
+    "play.css",
+    "console.css",
+    "tables.css",
+    "forms.css",
+    "charts.css",
+    "buttons.css",
+  ] as const),
   ...(["inbox.js", ELEMENT, "game.js", "proof.js", "push.js", "console.js", WORKER, "icon.svg"] as const),
 ] as const;
 export type AssetName = (typeof FILES)[number];
