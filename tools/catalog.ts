@@ -9,6 +9,7 @@ import requestPasswordReset from "./auth/request-password-reset.ts";
 import rotateSigningKey from "./auth/rotate-signing-key.ts";
 import sendPasswordReset from "./auth/send-password-reset.job.ts";
 import { keepApprovals } from "./campaigns/approval/keep-approvals.ts";
+import campaignHours from "./campaigns/campaign-hours.ts";
 import campaignSends from "./campaigns/campaign-sends.table.ts";
 import campaignStats from "./campaigns/campaign-stats.ts";
 import campaigns from "./campaigns/campaigns.table.ts";
@@ -18,15 +19,18 @@ import chooseWinner from "./campaigns/choose-winner.job.ts";
 import deliverCampaign from "./campaigns/deliver-campaign.job.ts";
 import duplicateCampaign from "./campaigns/duplicate-campaign.ts";
 import fireCampaign from "./campaigns/fire-campaign.job.ts";
+import getSendingState from "./campaigns/get-sending-state.ts";
 import pauseAllSending from "./campaigns/pause-all-sending.ts";
 import pauseCampaign from "./campaigns/pause-campaign.ts";
 import planCampaign from "./campaigns/plan-campaign.job.ts";
 import preflightCampaign from "./campaigns/preflight-campaign.ts";
+import previewCampaign from "./campaigns/preview-campaign.ts";
 import refreshStats from "./campaigns/refresh-campaign-stats.job.ts";
 import resumeAllSending from "./campaigns/resume-all-sending.ts";
 import resumeCampaign from "./campaigns/resume-campaign.ts";
 import reviveCampaigns from "./campaigns/revive-campaigns.job.ts";
 import scheduleCampaign from "./campaigns/schedule-campaign.ts";
+import segmentReach from "./campaigns/segment-reach.ts";
 import sendCampaign from "./campaigns/send-campaign.ts";
 import sendSmsCampaign from "./campaigns/send-sms-campaign.ts";
 import sendTest from "./campaigns/send-test.job.ts";
@@ -54,14 +58,7 @@ import createPlayerEvent from "./events/create-player-event.ts";
 import playerEvents from "./events/player-events.table.ts";
 import { gamePages } from "./game-pages/domain.ts";
 import { games } from "./games/domain.ts";
-import createImportJob from "./imports/create-import-job.ts";
-import createUploadLink from "./imports/create-upload-link.ts";
-import deleteImportJob from "./imports/delete-import-job.ts";
-import exportImportErrors from "./imports/export-import-errors.ts";
-import importJobs from "./imports/import-jobs.table.ts";
-import importPlayers from "./imports/import-players.job.ts";
-import listImportErrors from "./imports/list-import-errors.ts";
-import sweepImports from "./imports/sweep-imports.job.ts";
+import { imports } from "./imports/domain.ts";
 import inboxMessages from "./inbox/inbox-messages.table.ts";
 import markInboxMessages from "./inbox/mark-inbox-messages.ts";
 import showInbox from "./inbox/show-inbox.ts";
@@ -173,17 +170,21 @@ export const CATALOG = catalog([
     afterShaping: keepApprovals,
     tables: [campaignSends, campaigns, templates],
     tools: [
+      campaignHours,
       campaignStats,
       cancelCampaign,
       duplicateCampaign,
       getPreferences,
+      getSendingState,
       pauseAllSending,
       pauseCampaign,
       preflightCampaign,
+      previewCampaign,
       resumeAllSending,
       resumeCampaign,
       savePreferences,
       scheduleCampaign,
+      segmentReach,
       sendCampaign,
       sendSmsCampaign,
       sendTestMessage,
@@ -229,13 +230,7 @@ export const CATALOG = catalog([
   },
   push,
   { name: "mailbox", title: "Mailbox", tables: [mailboxMessages], tools: [listPlatformMessages] },
-  {
-    name: "imports",
-    title: "Imports",
-    tables: [importJobs],
-    tools: [createImportJob, createUploadLink, deleteImportJob, exportImportErrors, listImportErrors],
-    jobs: [importPlayers, sweepImports],
-  },
+  imports,
   {
     name: "validation",
     title: "Email validation",

@@ -4,6 +4,7 @@ import rulesets from "@stoplight/spectral-rulesets";
 import { expect, test } from "vitest";
 import { CATALOG } from "#tools/catalog.ts";
 import { createApp } from "#transports/app/app.ts";
+import type { Live } from "#transports/console/live/watch.ts";
 import { exampleOf } from "#transports/examples/examples.ts";
 import type { AdmissionControl } from "#transports/http/admission.ts";
 import type { Health } from "#transports/http/health.ts";
@@ -126,6 +127,7 @@ test("every route under /api is described, and nothing is described that is not 
     const app = createApp(service.internals, CATALOG, {} as AdmissionControl, {
       opens: {} as OpenCounter,
       badges: {} as Badges,
+      live: {} as Live,
       mcp: {} as McpFace,
       health: {} as Health,
     });

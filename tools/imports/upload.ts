@@ -1,5 +1,5 @@
 import type { Database, Sql } from "#db/database.ts";
-import type { Actor } from "#runtime/operation/context.ts";
+import type { Actor, Tenant } from "#runtime/operation/context.ts";
 import type { JobContext } from "#runtime/operation/job.ts";
 
 /** The purpose of an upload link's token, and its contents. */
@@ -28,6 +28,17 @@ export async function* uploaded(context: JobContext, uploadId: string): AsyncGen
     if (!chunk) return;
     yield chunk;
   }
+}
+
+/** The first bytes of a complete file. */
+export async function fileHead(
+  { sql, property }: Tenant,
+  uploadId: string,
+): Promise<{ bytes: Buffer; isWhole: boolean }> {
+  const rows = await sql<{ bytes: Buffer }[]>`
+    select bytes from upload_chunks
+    where property_id = ${property.id} and upload_id = ${uploadId} and seq <= 1 order by seq`;
+  return { bytes: rows[0]?.bytes ?? Buffer.alloc(0), isWhole: rows.length < 2 };
 }
 
 /** Stores a complete file within the caller's transaction. */

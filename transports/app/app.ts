@@ -5,6 +5,7 @@ import { Fault, loggedFault } from "#runtime/faults.ts";
 import type { Service } from "#runtime/funnel/service.ts";
 import type { Catalog } from "#runtime/operation/catalog.ts";
 import { mountConsole } from "#transports/console/console.ts";
+import type { Live } from "#transports/console/live/watch.ts";
 import { type AdmissionControl, admit } from "#transports/http/admission.ts";
 import { answerFault } from "#transports/http/answer.ts";
 import { admitted, type Http } from "#transports/http/handlers.ts";
@@ -26,7 +27,19 @@ export function createApp(
   service: Service,
   catalog: Catalog,
   control: AdmissionControl,
-  { opens, badges, mcp, health }: { opens: OpenCounter; badges: Badges; mcp: McpFace; health: Health },
+  {
+    opens,
+    badges,
+    live,
+    mcp,
+    health,
+  }: {
+    opens: OpenCounter;
+    badges: Badges;
+    live: Live;
+    mcp: McpFace;
+    health: Health;
+  },
 ): Http {
   // A path with a slash behind it is the same path.
   const app: Http = new Hono({ strict: false });
@@ -49,7 +62,7 @@ export function createApp(
   mountDiscovery(app, control, service, catalog);
   const mounting = { app, control, service, catalog };
   mountPages(mounting, { opens, badges });
-  mountConsole(mounting);
+  mountConsole(mounting, live);
   app.notFound(admitted(control, async ({ c }) => refuseUnknown(app, c.req.path)));
   app.onError(async (error, c) => {
     const { frame } = await admit(control, c.env.incoming);

@@ -23,10 +23,18 @@ export interface Desk {
   role: string;
   /** The number of proposals that wait for a person. */
   waiting: Promise<number>;
+  /** Whether the role may change anything. Each operation checks it too. */
+  canWrite: boolean;
   /** The token that each form carries. */
   token: string;
+  /** Whether the fields have the token. */
+  isOurs(fields: URLSearchParams): boolean;
   /** The fields of the posted form; empty on other requests. */
   form: URLSearchParams;
   run<T = Row>(operation: string, input?: object): Promise<T>;
+  /** Runs an operation at most once for each shown form. */
+  once<T = Row>(operation: string, input?: object): Promise<T>;
+  /** The answer of an operation that writes a file, as a download. */
+  file(operation: string, input?: object): Promise<Response>;
   list(table: string, input?: object): Promise<Rows>;
 }

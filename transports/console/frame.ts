@@ -2,6 +2,7 @@ import { html } from "hono/html";
 import type { Fault } from "#runtime/faults.ts";
 import { type Html, respond, servicePage } from "#transports/pages/frame/page.ts";
 import type { Desk } from "./desk.ts";
+import { iconOf } from "./icons.ts";
 
 /** The parts of the console, by their paths. */
 const PARTS = {
@@ -9,37 +10,63 @@ const PARTS = {
   "/console/campaigns": "Campaigns",
   "/console/journeys": "Journeys",
   "/console/segments": "Segments",
+  "/console/templates": "Templates",
   "/console/players": "Players",
   "/console/approvals": "Approvals",
+  "/console/imports": "Imports",
   "/console/records": "Records",
+  "/console/settings": "Settings",
 } as const;
 /** The badge counts no further. */
 export const MOST_WAITING = 99;
 
 export type Part = keyof typeof PARTS;
 
+/** The guide of each part, by its name under /docs. */
+const GUIDES: Partial<Record<Part, string>> = {
+  "/console": "console",
+  "/console/campaigns": "campaigns",
+  "/console/journeys": "journeys",
+  "/console/segments": "segments",
+  "/console/templates": "campaigns",
+  "/console/players": "consent-and-compliance",
+  "/console/approvals": "console",
+  "/console/imports": "players-and-imports",
+  "/console/records": "api-conventions",
+  "/console/settings": "running-it",
+};
+
 export interface Screen {
   part: Part;
   heading: string;
   content: Html;
+  /** The way back to the list, where the page is of one record. */
+  above?: { path: string; name: string };
+  /** States beside the heading. */
+  states?: Html | "";
+  /** The page's main buttons. */
+  actions?: Html | "";
   status?: number;
   /** The content has a frame with a page of ours. */
   frames?: boolean;
 }
 
 /** A page of the console: the parts, the property, the person, and the content. */
-export async function consolePage(
-  desk: Desk,
-  { part, heading, content, ...rest }: Screen,
-): Promise<Response> {
-  const waiting = await desk.waiting;
+export async function consolePage(desk: Desk, screen: Screen): Promise<Response> {
+  const { part, heading, content, above, states = "", actions = "", ...rest } = screen;
   const title = `${heading} · ${desk.property.name}`;
+  const guide = GUIDES[part];
+  const body = html`<a class="skip" href="#content">Skip to the content</a><div class="shell">${await sidebar(desk, part)}<main id="content" class="desk"><header class="head"><div>${above ? html`<p class="above"><a href="${above.path}">${above.name}</a></p>` : ""}<h1>${heading}</h1>${states !== "" ? html`<p class="states">${states}</p>` : ""}</div><div class="acts">${actions}${guide ? html`<a class="guide" href="/docs/${guide}">${iconOf("guide")}Guide</a>` : ""}</div></header>${content}</main></div>`;
+  return respond({ ...rest, title, body, styles: STYLES, scripts: ["console.js"] });
+}
+
+async function sidebar(desk: Desk, part: Part): Promise<Html> {
+  const waiting = await desk.waiting;
   const links = Object.entries(PARTS).map(
     ([path, name]) =>
-      html`<a href="${path}"${path === part ? html` aria-current="page"` : ""}>${name}${path === "/console/approvals" ? badgeOf(waiting) : ""}</a>`,
+      html`<a href="${path}"${path === part ? html` aria-current="page"` : ""}>${iconOf(path)}<span>${name}</span>${path === "/console/approvals" ? badgeOf(waiting) : ""}</a>`,
   );
-  const body = html`<a class="skip" href="#content">Skip to the content</a><header class="top"><p class="house">${desk.property.name}</p><nav aria-label="Parts of the console">${links}</nav><div class="person">${propertySwitch(desk)}<form method="post" action="/console/sign-out">${tokenField(desk)}<span>${desk.user.email}, ${desk.role}</span><button class="quiet small">Sign out</button></form></div></header><main id="content" class="desk"><h1>${heading}</h1>${content}</main>`;
-  return respond({ ...rest, title, body, styles: ["console.css", "approvals.css"], scripts: ["console.js"] });
+  return html`<header class="side"><div class="house"><span class="mark" aria-hidden="true">${[...desk.property.name][0] ?? ""}</span><p>${desk.property.name}</p></div>${propertySwitch(desk)}<nav aria-label="Parts of the console">${links}</nav><form class="person" method="post" action="/console/sign-out">${tokenField(desk)}<span class="who"><span>${desk.user.email}</span><span class="soft">${desk.role}</span></span><button class="quiet small">Sign out</button></form></header>`;
 }
 
 function badgeOf(waiting: number): Html | "" {
@@ -47,6 +74,15 @@ function badgeOf(waiting: number): Html | "" {
   const count = waiting > MOST_WAITING ? `${MOST_WAITING}+` : waiting;
   return html` <span class="badge">${count}<span class="unseen"> waiting</span></span>`;
 }
+
+const STYLES = [
+  "console.css",
+  "tables.css",
+  "forms.css",
+  "charts.css",
+  "buttons.css",
+  "approvals.css",
+] as const;
 
 /** The hidden field that each form of the console has. */
 export function tokenField({ token }: Pick<Desk, "token">): Html {
@@ -59,25 +95,44 @@ function propertySwitch(desk: Desk): Html | "" {
     ({ id, name }) =>
       html`<option value="${id}"${id === desk.property.id ? html` selected` : ""}>${name}</option>`,
   );
-  return html`<form method="post" action="/console/property">${tokenField(desk)}<label for="property">Property</label><select id="property" name="property">${options}</select><button class="quiet small">Switch</button></form>`;
+  return html`<form class="switch" method="post" action="/console/property">${tokenField(desk)}<label class="unseen" for="property">Property</label><select id="property" name="property">${options}</select><button class="quiet small">Switch</button></form>`;
+}
+
+/** The head of a column. That of numbers stands at the right, as they do. */
+export type Head = string | Html | { ofNumbers: string | Html };
+
+function headCell(head: Head): Html {
+  if (typeof head === "object" && "ofNumbers" in head)
+    return html`<th scope="col" class="number">${head.ofNumbers}</th>`;
+  return html`<th scope="col">${head}</th>`;
+}
+
+/** A column of numbers. */
+export function numbers(head: string | Html): Head {
+  return { ofNumbers: head };
 }
 
 /** A table that can be wider than a phone. Without rows, `empty` says what to do next. */
-export function tableOf(caption: string, head: readonly string[], rows: readonly Html[], empty: Html): Html {
+export function tableOf(caption: string, head: readonly Head[], rows: readonly Html[], empty: Html): Html {
   if (rows.length === 0) return html`<div class="empty">${empty}</div>`;
-  return html`<div class="wide" role="region" aria-label="${caption}" tabindex="0"><table><caption class="unseen">${caption}</caption><thead><tr>${head.map((name) => html`<th scope="col">${name}</th>`)}</tr></thead><tbody>${rows}</tbody></table></div>`;
+  return html`<div class="wide" role="region" aria-label="${caption}" tabindex="0"><table><caption class="unseen">${caption}</caption><thead><tr>${head.map(headCell)}</tr></thead><tbody>${rows}</tbody></table></div>`;
 }
 
 /** The page of a fault: within the console where there is a desk. */
 export function faultPage(desk: Desk | null, fault: Fault): Promise<Response> {
   const { status } = fault;
   const heading = HEADINGS[status] ?? (status >= 500 ? "That did not work" : "That cannot be done");
-  const details = fault.details?.map(({ field, message }) => html`<li>${field}: ${message}</li>`) ?? [];
-  const text = status >= 500 ? "Nothing is lost. Please try again in a minute." : fault.message;
-  const content = html`<p class="wrong" role="alert">${text}</p>${details.length > 0 ? html`<ul>${details}</ul>` : ""}`;
+  const content = html`${faultText(fault)}<p><a class="button small" href="/console">Open Now</a></p>`;
   return desk
     ? consolePage(desk, { part: "/console", heading, content, status })
     : servicePage({ heading, content, status });
+}
+
+/** A fault in words, with each field that is wrong. */
+export function faultText(fault: Fault): Html {
+  const details = fault.details?.map(({ field, message }) => html`<li>${field}: ${message}</li>`) ?? [];
+  const text = fault.status >= 500 ? "Nothing is lost. Please try again in a minute." : fault.message;
+  return html`<div class="wrong" role="alert"><p>${text}</p>${details.length > 0 ? html`<ul>${details}</ul>` : ""}</div>`;
 }
 
 const HEADINGS: Readonly<Record<number, string>> = {

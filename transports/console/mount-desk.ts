@@ -1,9 +1,11 @@
-import { randomUUID } from "node:crypto";
+import { createHash, randomUUID } from "node:crypto";
 import { Fault, loggedFault, toFault } from "#runtime/faults.ts";
 import { invoke } from "#runtime/funnel/invoke.ts";
 import type { Outcome } from "#runtime/funnel/service.ts";
+import type { Call } from "#runtime/operation/context.ts";
 import type { Property } from "#runtime/operation/property.ts";
 import { addressOf, USER_LIMIT } from "#transports/http/admission.ts";
+import { attachment, bodyOf } from "#transports/http/file-body.ts";
 import type { HttpContext } from "#transports/http/handlers.ts";
 import { readForm } from "#transports/pages/frame/form.ts";
 import type { Mounting } from "#transports/pages/player/visit.ts";
@@ -13,12 +15,19 @@ import { faultPage, MOST_WAITING, nowherePage } from "./frame.ts";
 import { formToken, hasFormToken, isFromHere } from "./guard.ts";
 import { arrivalPage, redirect, refusedPage } from "./sign-in.ts";
 
-/** Mounts a page for signed-in people. A form changes something only if a page of ours has sent it. */
+/** The texts of a campaign or a template. */
+const MOST_FORM_BYTES = 1_500_000;
+
+/**
+ * Mounts a page for signed-in people. A form changes something only if a page of ours has sent it. A page that
+ * `readsItself` takes a file: it checks the form's token by `isOurs` before it does anything with it.
+ */
 export function mountDesk(
   mounting: Mounting,
   method: "get" | "post",
   path: string,
   work: (desk: Desk) => Promise<Response>,
+  { readsItself = false }: { readsItself?: boolean } = {},
 ): void {
   const { app, service, control } = mounting;
   app[method](path, async (c) => {
@@ -29,8 +38,10 @@ export function mountDesk(
       if (actor.type !== "user") return toSignIn(c);
       const allowance = await control.limiter.takeShared(actor.id, USER_LIMIT);
       if (!allowance.allowed) throw new Fault("rate_limited", { retryAfter: 60 });
-      const form = method === "post" ? await readForm(c) : new URLSearchParams();
-      if (method === "post" && !(form && isFromHere(c) && hasFormToken(form, session))) return refusedPage();
+      const isForm = method === "post" && !readsItself;
+      if (method === "post" && !isFromHere(c)) return refusedPage();
+      const form = isForm ? await readForm(c, MOST_FORM_BYTES) : new URLSearchParams();
+      if (isForm && !(form && hasFormToken(form, session))) return refusedPage();
       const found = await deskOf(mounting, c, { user: actor, session, form: form! });
       return found === null ? nowherePage(actor.email, formToken(session)) : await atDesk(found, work);
     } catch (error) {
@@ -80,8 +91,9 @@ async function deskOf(
   { user, session, form }: SignedIn,
 ): Promise<Desk | null> {
   const { control, service, catalog } = mounting;
-  const invoked = (name: string, input: object, propertyId?: string): Promise<Outcome> => {
+  const invoked = (name: string, input: object, propertyId?: string, once?: string): Promise<Outcome> => {
     const call = {
+      idempotency: once === undefined ? undefined : onceOnly(name, once, input),
       actor: user,
       transport: "page" as const,
       requestId: randomUUID(),
@@ -113,9 +125,25 @@ async function deskOf(
     ),
     properties,
     role: user.isPlatformAdmin ? "platform admin" : membership!.role,
+    canWrite: user.isPlatformAdmin || membership?.role !== "analyst",
     token: formToken(session),
+    isOurs: (fields) => hasFormToken(fields, session),
     form,
+    once: async (name, input = {}) =>
+      JSON.parse((await invoked(name, input, property.id, form.get("once") ?? undefined)).body),
     run: async (name, input = {}) => JSON.parse((await invoked(name, input, property.id)).body),
+    file: async (name, input = {}) => {
+      const { file } = await invoked(name, input, property.id);
+      if (!file) throw new Error(`${name} answers no file`);
+      return new Response(bodyOf(file.stream), {
+        headers: {
+          "content-type": file.contentType,
+          "content-disposition": attachment(file),
+          "cache-control": "no-store",
+          "x-content-type-options": "nosniff",
+        },
+      });
+    },
     list,
   };
 }
@@ -125,4 +153,12 @@ async function propertiesOf({ service }: Mounting, { memberships }: User): Promi
   return found
     .filter((property) => property !== null && property !== undefined)
     .sort((one, other) => one.name.localeCompare(other.name));
+}
+
+/** The key of a form that was shown once: the same form sent again answers as the first time. */
+function onceOnly(name: string, once: string, input: object): NonNullable<Call["idempotency"]> {
+  const fingerprint = createHash("sha256")
+    .update(JSON.stringify([name, input]))
+    .digest();
+  return { key: `console:${name}:${once.slice(0, 100)}`, fingerprint };
 }

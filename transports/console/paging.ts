@@ -1,6 +1,7 @@
 import { html } from "hono/html";
 import type { HttpContext } from "#transports/http/handlers.ts";
 import type { Html } from "#transports/pages/frame/page.ts";
+import { words } from "./values.ts";
 
 /** The link to the next page of a list, with the filters of this one. */
 export function onward(c: HttpContext, next: string | undefined): Html | "" {
@@ -13,4 +14,11 @@ export function onward(c: HttpContext, next: string | undefined): Html | "" {
     return `${pathname}?${searchParams}`;
   };
   return html`<nav class="onward" aria-label="Pages">${isFirst ? "" : html`<a href="${to(null)}">First page</a>`}${next === undefined ? "" : html`<a href="${to(next)}">Next page</a>`}</nav>`;
+}
+
+/** Links that narrow a list to one value of a column. */
+export function filtersOf(path: string, name: string, chosen: string, values: readonly string[]): Html {
+  const link = (value: string) =>
+    html`<li><a href="${value === "" ? path : `${path}?${name}=${value}`}"${value === chosen ? html` aria-current="true"` : ""}>${value === "" ? "All" : words(value)}</a></li>`;
+  return html`<ul class="filters" aria-label="${words(name)}">${["", ...values].map(link)}</ul>`;
 }

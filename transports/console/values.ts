@@ -10,24 +10,47 @@ const PAGES: Readonly<Record<string, string>> = {
   player_id: "/console/players",
   journey_id: "/console/journeys",
   segment_id: "/console/segments",
+  template_id: "/console/templates",
+  import_job_id: "/console/imports",
 };
 
 /** A value as people read it. Times are in the time zone of the property. */
 export function shown(value: unknown, timezone: string, column = ""): Html | string {
   if (value === null || value === undefined || value === "") return html`<span class="none">none</span>`;
   if (typeof value === "boolean") return value ? "yes" : "no";
-  if (typeof value === "number") return value.toLocaleString("en-US", { maximumFractionDigits: 4 });
+  if (typeof value === "number") return count(value);
+  if (Array.isArray(value) && value.every((one) => typeof one !== "object"))
+    return value.join(", ") || "none";
   if (typeof value === "object") return html`<code>${JSON.stringify(value)}</code>`;
   const text = String(value);
   if (TIME.test(text)) return timeOf(text, timezone);
-  if (column === "status" || column === "channel") return chip(text);
+  if (column === "status" || column === "channel" || column === "state") return chip(text);
   const page = PAGES[column];
   return page && isUuid(text) ? html`<a href="${page}/${text}">${text}</a>` : text;
 }
 
+/** A number with its thousands apart. */
+export function count(value: number): string {
+  return value.toLocaleString("en-US", { maximumFractionDigits: 4 });
+}
+
+/** So many of a thing: 1 player, 2 players. */
+export function counted(value: number, one: string, many = `${one}s`): string {
+  return `${count(value)} ${value === 1 ? one : many}`;
+}
+
+/** States by what they mean for the person who looks. */
+const TONES: Readonly<Record<string, readonly string[]>> = {
+  good: ["sent", "delivered", "completed", "active", "ready", "yes", "granted", "dynamic", "healthy"],
+  busy: ["sending", "queued", "processing", "computing", "pending", "scheduled"],
+  wait: ["paused", "later", "deferred", "draft", "waiting", "vip_hold", "inactive"],
+  bad: ["failed", "no", "bounced", "cancelled", "refused", "revoked", "denied", "unknown", "banned"],
+};
+const TONE_OF = new Map(Object.entries(TONES).flatMap(([tone, names]) => names.map((name) => [name, tone])));
+
 /** A state as a label. */
 export function chip(text: string): Html {
-  return html`<span class="chip ${text}">${text.replaceAll("_", " ")}</span>`;
+  return html`<span class="chip ${TONE_OF.get(text) ?? "plain"}">${text.replaceAll("_", " ")}</span>`;
 }
 
 /** A time by the property's clock. */
@@ -39,7 +62,7 @@ export function timeOf(text: string, timezone: string): Html {
 /** A column's name as a heading. */
 export function words(column: string): string {
   const text = column.replaceAll("_", " ");
-  return text[0]!.toUpperCase() + text.slice(1);
+  return (text[0]?.toUpperCase() ?? "") + text.slice(1);
 }
 
 /** All fields of a record, those without a value last. */

@@ -11,6 +11,7 @@ import { outgoing } from "#runtime/network/outgoing.ts";
 import type { Catalog } from "#runtime/operation/catalog.ts";
 import { watchProcess } from "#runtime/telemetry/metrics.ts";
 import { createApp } from "#transports/app/app.ts";
+import { openLive } from "#transports/console/live/watch.ts";
 import type { AdmissionControl } from "#transports/http/admission.ts";
 import type { ConnectionLimits } from "#transports/http/connections.ts";
 import { listenHealth, openHealth } from "#transports/http/health.ts";
@@ -61,10 +62,11 @@ export async function compose(options: {
   };
   const opens = openCounter(service);
   const badges = openBadges(service);
+  const live = openLive(service);
   const mcp = config.role === "worker" ? null : face(service, catalog);
   watchProcess();
   const health = openHealth({ db, config, worker: background?.worker ?? null, log });
-  const app = mcp && createApp(service, catalog, control, { opens, badges, mcp, health });
+  const app = mcp && createApp(service, catalog, control, { opens, badges, live, mcp, health });
   const { metricsPort } = config;
   const healthListening = metricsPort === null ? null : await listenHealth(health, config.host, metricsPort);
   const listening = app && (await listen(app, control, config.host, config.port, options.connections));
@@ -79,6 +81,7 @@ export async function compose(options: {
       // The server waits for open connections, so the streams of MCP close first.
       await mcp?.close();
       badges.close();
+      live.close();
       await listening?.close();
       await opens.close();
       await background?.stop();

@@ -147,6 +147,14 @@ export function plainLinks({ html, text }: Bodies, baseUrl: string): PlainLink[]
   ];
 }
 
+/** Every address that the HTML leads to, once, in order; and whether a message may have it. Links to `baseUrl` may be plain. */
+export function linksIn(html: string, baseUrl: string): { url: string; isAllowed: boolean }[] {
+  const all = [...html.matchAll(IN_HTML)].map(([, double, single, bare]) =>
+    addressIn(double ?? single ?? bare ?? ""),
+  );
+  return [...new Set(all)].map((url) => ({ url, isAllowed: FINE.test(url) || url.startsWith(baseUrl) }));
+}
+
 const ENTITIES: Readonly<Record<string, string>> = { colon: ":", tab: "", newline: "", amp: "&", sol: "/" };
 
 /** An attribute's address as a mail reader takes it: entities read, and without what it passes over. */

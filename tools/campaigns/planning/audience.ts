@@ -5,10 +5,14 @@ import type { Campaign } from "#tools/campaigns/campaign/campaign.ts";
 import type { Condition, Group } from "#tools/segments/rules/compile.ts";
 import { audienceBy, type Referred, referredBy } from "#tools/segments/rules/references.ts";
 
-type AudienceColumns = Pick<
+export type AudienceColumns = Pick<
   Campaign,
   "segment_id" | "exclude_segment_ids" | "audience" | "conditions" | "logic"
-> & { journey_id?: string | null };
+> & {
+  journey_id?: string | null;
+  /** Rules within the rules: those of a segment that is not saved yet. */
+  groups?: Group[] | undefined;
+};
 
 /** Whether the campaign has an audience, or gets its people from a journey. Without one nobody is mailed, and never everyone. */
 export function hasAudience({ segment_id, conditions, audience, journey_id }: AudienceColumns): boolean {
@@ -85,7 +89,8 @@ function rulesOf(campaign: AudienceColumns): Partial<Group> | null {
   if (campaign.segment_id !== null) {
     conditions.push({ field: `segment.${campaign.segment_id}`, operator: "in_segment" });
   }
-  const groups = campaign.conditions ? [{ logic: campaign.logic, conditions: campaign.conditions }] : [];
+  const { conditions: own, logic, groups: nested } = campaign;
+  const groups: Group[] = own ? [{ logic, conditions: own, groups: nested }] : [];
   if (conditions.length === 0) return groups[0] ?? null;
   return { logic: "and", conditions, groups };
 }

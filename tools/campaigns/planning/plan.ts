@@ -9,10 +9,18 @@ import { gateReasons } from "#tools/compliance/gate.ts";
 import { clockAt, hoursCtes, nextOpening } from "#tools/compliance/hours.ts";
 import { ADDRESS_COLUMNS } from "#tools/people/address.ts";
 import type { Referred } from "#tools/segments/rules/references.ts";
-import { audienceSql } from "./audience.ts";
+import { type AudienceColumns, audienceSql } from "./audience.ts";
 
 /** A campaign is sent to an audience once. */
 const ONCE = "1";
+
+/** The parts of a campaign that decide who gets its message, and when. */
+export type Judged = AudienceColumns &
+  Pick<
+    Campaign,
+    | ("id" | "channel" | "holdout_percent" | "is_transactional" | "ignore_frequency_cap" | "tags")
+    | ("send_in_player_timezone" | "scheduled_at" | "fires_at" | "ab_test" | "ab_ends_at")
+  >;
 
 /** The recipients of a plan. */
 export interface People {
@@ -29,7 +37,7 @@ export interface People {
 /** The next players of the campaign's audience in the order of their ids. */
 async function audiencePage(
   context: Tenant,
-  campaign: Campaign,
+  campaign: Judged,
   { cursor, limit, planned }: { cursor: string | null; limit: number; planned?: Referred | undefined },
 ): Promise<People> {
   const audience = await audienceSql(context, campaign, planned);
@@ -43,7 +51,7 @@ async function audiencePage(
 /** The CTE `judged` for the next players of the campaign's audience. */
 export async function judgedCte(
   context: Tenant,
-  campaign: Campaign,
+  campaign: Judged,
   cursor: string | null,
   limit: number,
   options: { count?: boolean } = {},
@@ -57,7 +65,7 @@ export async function judgedCte(
  */
 function judgedPeople(
   { property }: Tenant,
-  campaign: Campaign,
+  campaign: Judged,
   { page, carried, at }: People,
   options: { plan?: boolean; count?: boolean } = {},
 ): Fragment {
@@ -93,7 +101,10 @@ function causeOf(channel: SendingChannel, hash: Fragment): Fragment {
 }
 
 /** Whether chance keeps an address out of this campaign: always the same, for all players who share the address. */
-export function heldOut({ id, holdout_percent: percent }: Campaign): Fragment {
+export function heldOut({
+  id,
+  holdout_percent: percent,
+}: Pick<Campaign, "id" | "holdout_percent">): Fragment {
   if (percent === 0) return sql`false`;
   const drawn = sql`sha256(convert_to(${`${id}|holdout|`}::text, 'UTF8') || hash)`;
   const share = sql`${percent}::int * 65536 / 100.0`;
@@ -174,7 +185,7 @@ function sendCtes({ property }: Tenant, campaign: Campaign, { carried, round, at
 }
 
 /** Adds each recipient's variant to the plan. A recipient without one `waits` for the winner. */
-function drawnSql({ id, ab_test, ab_ends_at }: Campaign) {
+function drawnSql({ id, ab_test, ab_ends_at }: Judged) {
   if (!ab_test) {
     return { source: sql`judged`, column: raw(""), waits: sql`false`, until: sql`null::timestamptz` };
   }
@@ -191,7 +202,7 @@ function drawnSql({ id, ab_test, ab_ends_at }: Campaign) {
  * CTEs that end in `waiting (zones, region, until, waits)`: the places whose players must wait, until when and why. A
  * rule that skips players is left to the claim.
  */
-function waitingCtes({ property }: Tenant, campaign: Campaign, at?: string): Fragment {
+function waitingCtes({ property }: Tenant, campaign: Judged, at?: string): Fragment {
   const now = clockAt(at);
   const hours = hoursCtes({ property, channel: sendingChannel(campaign), at }, "judged");
   const local = cte("local_times", localTimes(property, campaign), "materialized");
@@ -208,7 +219,7 @@ function waitingCtes({ property }: Tenant, campaign: Campaign, at?: string): Fra
 }
 
 /** The moment at which the clocks of a place, in all its zones, show the property's time of the schedule. */
-function localTimes(property: Tenant["property"], campaign: Campaign): Fragment {
+function localTimes(property: Tenant["property"], campaign: Judged): Fragment {
   const { fires_at, scheduled_at, send_in_player_timezone } = campaign;
   if (!send_in_player_timezone || fires_at === null || scheduled_at === null) {
     return sql`select '{}'::text[] as zones, '' as region, null::timestamptz as local_at where false`;
@@ -237,7 +248,7 @@ export const ADDRESS_BYTES = 6;
 /** The gate's judgement of the next `limit` players of the audience now. Writes nothing. */
 export async function judgePage(
   context: Tenant,
-  campaign: Campaign,
+  campaign: Judged,
   cursor: string | null,
   limit: number,
 ): Promise<Judgement> {
@@ -255,7 +266,7 @@ export async function judgePage(
 }
 
 /** CTEs that end in `deferred`: the allowed who wait, by reason, with the first and last time. */
-function deferredCtes(context: Tenant, campaign: Campaign): Fragment {
+function deferredCtes(context: Tenant, campaign: Judged): Fragment {
   const { property } = context;
   const isExempt = campaign.is_transactional || campaign.ignore_frequency_cap;
   const options = { property, channel: sendingChannel(campaign), tags: campaign.tags };
@@ -280,7 +291,7 @@ function deferredCtes(context: Tenant, campaign: Campaign): Fragment {
 /** The first allowed players of the audience, with these fields. */
 export async function firstAllowed(
   context: Tenant,
-  campaign: Campaign,
+  campaign: Judged,
   fields: readonly string[],
   most: number,
 ): Promise<Record<string, unknown>[]> {

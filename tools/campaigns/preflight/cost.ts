@@ -3,7 +3,7 @@ import type { SendingChannel } from "#runtime/channels/provider/channel.ts";
 import type { Context } from "#runtime/operation/context.ts";
 import { type Campaign, sendingChannelOf } from "#tools/campaigns/campaign/campaign.ts";
 import { configuredProvider, ownProviders } from "#tools/providers/choose.ts";
-import type { Sample } from "./readiness.ts";
+import type { Sample } from "./sample.ts";
 
 export const Cost = z.object({
   amount: z.number().nullable().describe("null: unknown"),

@@ -2,21 +2,18 @@ import { z } from "zod";
 import { type FaultDetail, toFault } from "#runtime/faults.ts";
 import { timestamp } from "#runtime/operation/columns.ts";
 import type { Context } from "#runtime/operation/context.ts";
-import { type Campaign, sendingChannelOf } from "#tools/campaigns/campaign/campaign.ts";
+import type { Campaign } from "#tools/campaigns/campaign/campaign.ts";
 import { checkStatus } from "#tools/campaigns/campaign/states.ts";
 import { findPause, pauseWords } from "#tools/campaigns/pause/property-pause.ts";
-import { hasAudience } from "#tools/campaigns/planning/audience.ts";
-import { ADDRESS_BYTES, type Judgement, judgePage } from "#tools/campaigns/planning/plan.ts";
 import { NoConsent } from "#tools/campaigns/stats/answer.ts";
-import { firstReason } from "#tools/campaigns/stats/stats.ts";
 import { allSegments, Cost, estimatedCost } from "./cost.ts";
-import { checkReadiness, Sample } from "./readiness.ts";
+import { countAudience } from "./count.ts";
+import { checkReadiness } from "./readiness.ts";
+import { Sample } from "./sample.ts";
 import { costlyLetters, missingFields, missingWarnings, providerWarnings, smallTest } from "./warnings.ts";
 
-const PAGE = 20_000;
 // Sending and scheduling have fifteen seconds in all, and count once more for an agent's confirmation.
 const COUNT_FOR_MS = 8_000;
-const NOBODY_ALLOWED = "nobody in the audience may be sent to now; see blocked";
 
 const EMPTY = { field: "audience", message: "is empty: nobody would get it" };
 
@@ -127,85 +124,4 @@ function statusProblem(campaign: Campaign): FaultDetail[] {
   } catch (error) {
     return [{ field: "status", message: toFault(error).message }];
   }
-}
-
-interface Counted {
-  audience: number;
-  allowed: number;
-  blocked: Record<string, number>;
-  noConsent: z.output<typeof NoConsent>;
-  deferred: Preflight["deferred"];
-  /** The count has reached the whole audience. */
-  isWhole: boolean;
-  /** The audience is empty. */
-  isEmpty: boolean;
-  warnings: string[];
-}
-
-async function countAudience(context: Context, campaign: Campaign, countForMs: number): Promise<Counted> {
-  const counted: Counted = {
-    audience: 0,
-    allowed: 0,
-    blocked: {},
-    noConsent: { refused: 0, never_asked: 0, no_address: 0 },
-    deferred: {},
-    isWhole: false,
-    isEmpty: false,
-    warnings: [],
-  };
-  if (!hasAudience(campaign) || !sendingChannelOf(campaign.channel)) return counted;
-  const startedAt = performance.now();
-  const addresses = new Set<number>();
-  for (let cursor: string | null = null; ; ) {
-    const page: Judgement | null = await judgePage(context, campaign, cursor, PAGE).catch(nullIfRefused);
-    if (!page) return counted;
-    counted.audience += page.count;
-    for (const { reasons, cause, count } of page.blocked) {
-      const reason = firstReason(reasons);
-      addBlocked(counted, reason, count);
-      if (reason === "no_consent") counted.noConsent[cause] += count;
-    }
-    for (const one of page.deferred) addDeferred(counted, one);
-    addBlocked(counted, "duplicate_address", addNew(addresses, page.addresses));
-    counted.allowed = addresses.size;
-    counted.isWhole = page.count < PAGE;
-    if (counted.isWhole) break;
-    if (performance.now() - startedAt > countForMs) {
-      counted.warnings.push(`only the first ${counted.audience} players of the audience were counted`);
-      break;
-    }
-    cursor = page.last;
-  }
-  counted.isEmpty = counted.audience === 0;
-  if (counted.audience > 0 && counted.allowed === 0) counted.warnings.push(NOBODY_ALLOWED);
-  return counted;
-}
-
-function addBlocked({ blocked }: Counted, reason: string, count: number): void {
-  if (count > 0) blocked[reason] = (blocked[reason] ?? 0) + count;
-}
-
-function addDeferred({ deferred }: Counted, { reason, ...more }: Judgement["deferred"][number]): void {
-  const all = deferred[reason] ? [deferred[reason], more] : [more];
-  deferred[reason] = {
-    count: all.reduce((sum, { count }) => sum + count, 0),
-    first_at: all.map(({ first_at }) => first_at).sort()[0]!,
-    last_at: all
-      .map(({ last_at }) => last_at)
-      .sort()
-      .at(-1)!,
-  };
-}
-
-/** Answers the number of the page's addresses that earlier pages had: planning skips these. */
-function addNew(known: Set<number>, page: Buffer): number {
-  const before = known.size;
-  for (let at = 0; at < page.length; at += ADDRESS_BYTES) known.add(page.readUIntBE(at, ADDRESS_BYTES));
-  return page.length / ADDRESS_BYTES - (known.size - before);
-}
-
-/** The errors already name a missing segment, and rules that do not compile. */
-function nullIfRefused(error: unknown): null {
-  if (toFault(error).status >= 500) throw error;
-  return null;
 }

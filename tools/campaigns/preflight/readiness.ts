@@ -1,8 +1,5 @@
-import { z } from "zod";
-import { NIL_UUID } from "#db/types.ts";
-import type { Messages, SendingChannel } from "#runtime/channels/provider/channel.ts";
+import type { SendingChannel } from "#runtime/channels/provider/channel.ts";
 import { Fault, type FaultDetail, toFault } from "#runtime/faults.ts";
-import { inTurns } from "#runtime/limits/turns.ts";
 import type { Context } from "#runtime/operation/context.ts";
 import { type Campaign, sendingChannelOf, unsendable } from "#tools/campaigns/campaign/campaign.ts";
 import {
@@ -10,7 +7,6 @@ import {
   type CompileContext,
   type Content,
   plainLinks,
-  type Recipient,
 } from "#tools/campaigns/content/content.ts";
 import { emailContent } from "#tools/campaigns/content/email.ts";
 import { inboxContent } from "#tools/campaigns/content/inbox.ts";
@@ -19,26 +15,12 @@ import { smsContent } from "#tools/campaigns/content/sms.ts";
 import { compileVariants, variantField } from "#tools/campaigns/content/variants.ts";
 import { audienceSql, hasAudience } from "#tools/campaigns/planning/audience.ts";
 import { firstAllowed } from "#tools/campaigns/planning/plan.ts";
-import { maskAddress } from "#tools/people/address.ts";
-import { unsubscribeLinks } from "#tools/preferences/links.ts";
 import { ownProviders } from "#tools/providers/choose.ts";
-import { ENCODINGS, segmentsOf } from "#tools/sms/segments.ts";
 import { ranOutOfTime } from "#tools/templates/rendering/liquid.ts";
 import { PLAYER_FIELDS } from "#tools/templates/rendering/player-fields.ts";
+import { fieldsOf, renderedFor, type Sample } from "./sample.ts";
 
 const SAMPLES = 3;
-
-export const Sample = z.object({
-  player_id: z.uuid(),
-  variant_id: z.string().nullable().describe("Of the campaign's ab_test"),
-  to: z.string().describe("Masked"),
-  subject: z.string().nullable(),
-  html: z.string().nullable(),
-  text: z.string(),
-  segments: z.int().nullable().describe("The billed segments of a text message"),
-  encoding: z.enum(ENCODINGS).nullable().describe("Of a text message"),
-});
-export type Sample = z.output<typeof Sample>;
 
 interface Readiness {
   /** Sending refuses these. */
@@ -179,13 +161,11 @@ export async function renderSamples(
   content: Content,
 ): Promise<Samples> {
   const players = await firstAllowed(context, campaign, PLAYER_FIELDS, SAMPLES);
-  const link = unsubscribeLinks(context.config)(context.property.id, NIL_UUID);
   const rendered: Samples = { samples: [], broken: [] };
   for (const [index, variant_id] of (content.variants ?? [null]).entries()) {
     for (const player of players) {
       try {
-        const recipient = recipientOf(context, player, variant_id);
-        const message = await inTurns(context.property.id, () => content.messageTo(recipient, link));
+        const message = await renderedFor(context, content, player, variant_id);
         rendered.samples.push({ player_id: String(player.id), variant_id, ...fieldsOf(message) });
       } catch (error) {
         const fault = toFault(error);
@@ -200,45 +180,4 @@ export async function renderSamples(
     }
   }
   return rendered;
-}
-
-function recipientOf(
-  { call }: Pick<Context, "call">,
-  player: Record<string, unknown>,
-  variant_id: string | null,
-): Recipient {
-  return {
-    ...(call.masked ? pseudonymous(player) : player),
-    send_id: NIL_UUID,
-    address: String(player.address),
-    ...(variant_id !== null && { variant_id }),
-  };
-}
-
-/** The player's values without full names and birth dates. Addresses in texts are masked in the answer. */
-function pseudonymous(player: Record<string, unknown>): Record<string, unknown> {
-  const { first_name, last_name, birth_date } = player;
-  return {
-    ...player,
-    first_name: initial(first_name),
-    last_name: initial(last_name),
-    birth_date: typeof birth_date === "string" ? `${birth_date.slice(0, 4)}-01-01` : null,
-  };
-}
-
-function initial(name: unknown): string | null {
-  return typeof name === "string" ? `${[...name][0] ?? ""}•••` : null;
-}
-
-function fieldsOf(message: Messages[SendingChannel]): Omit<Sample, "player_id" | "variant_id"> {
-  const { text } = message;
-  if ("title" in message) {
-    return { to: message.to, subject: message.title, html: null, text, segments: null, encoding: null };
-  }
-  const to = maskAddress(message.to);
-  if ("subject" in message) {
-    return { to, subject: message.subject, html: message.html ?? null, text, segments: null, encoding: null };
-  }
-  const { count: segments, encoding } = segmentsOf(text);
-  return { to, subject: null, html: null, text, segments, encoding };
 }

@@ -7,7 +7,7 @@ import { audienceSql } from "#tools/campaigns/planning/audience.ts";
 import { configuredProvider, ownProviders } from "#tools/providers/choose.ts";
 import { lettersBeyondGsm } from "#tools/sms/segments.ts";
 import { BARE_FIELDS, PLAYER_FIELDS } from "#tools/templates/rendering/player-fields.ts";
-import type { Sample } from "./readiness.ts";
+import type { Sample } from "./sample.ts";
 
 /** Warns of a provider that reaches nobody, or whose contract may not allow gambling content. */
 export async function providerWarnings(context: Context, campaign: Campaign): Promise<string[]> {

@@ -165,6 +165,39 @@ function knownColumns(customs: CustomFields): (name: string) => Target | null {
   };
 }
 
+/** The field that a column's name alone gives it; null for none. */
+export function namedTarget(customs: CustomFields): (name: string) => string | null {
+  const known = knownColumns(customs);
+  return (name) => {
+    const target = known(name.trim());
+    if (!target) return null;
+    switch (target.kind) {
+      case "field":
+        return target.name;
+      case "custom":
+        return `custom.${target.key}`;
+      case "consent":
+        return `consent.${target.channel}`;
+      case "customs":
+        return "custom";
+      default:
+        return target.kind === "occurred_at" ? null : target.kind;
+    }
+  };
+}
+
+/** All fields that a mapping can name, with the property's own. */
+export function fieldNames(customs: CustomFields): string[] {
+  return [
+    ...Object.keys(FIELDS).slice(0, 1),
+    "email",
+    "phone",
+    ...Object.keys(FIELDS).slice(1),
+    ...CHANNELS.map((channel) => `consent.${channel}`),
+    ...[...customs].filter(([, { archived }]) => !archived).map(([key]) => `custom.${key}`),
+  ];
+}
+
 function folded(name: string): string {
   return name.toLowerCase().replace(/[\s_-]/g, "");
 }

@@ -1,3 +1,4 @@
+import { decodeHTML } from "entities";
 import { invalid } from "#runtime/faults.ts";
 import type { Frame } from "./email-document.ts";
 import { type ParsedField, parseField } from "./liquid.ts";
@@ -120,6 +121,15 @@ function documentOf(body: string, teaser: string | undefined, frame: Frame | und
 
 function hiddenText(teaser: string): string {
   return `<span style="${HIDDEN}">${teaser}</span>`;
+}
+
+/** The teaser that rendering has hidden in the HTML; null without one. */
+export function preheaderIn(html: string): string | null {
+  const opening = `<span style="${HIDDEN}">`;
+  const at = html.indexOf(opening);
+  if (at < 0) return null;
+  const from = at + opening.length;
+  return decodeHTML(html.slice(from, html.indexOf("</span>", from)));
 }
 
 function withPreheader(html: string, teaser: string): string {

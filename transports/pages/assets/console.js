@@ -1,24 +1,113 @@
-// The console works without this. It loads the page again every few seconds, and shows the figures that have changed.
-const EVERY_MS = 5_000;
+// The console works without this. It keeps figures true, fills parts that take a while, and counts while rules change.
+
+/** The shortest time between two readings of a page. */
+const SHORTEST_MS = 1_500;
 
 /** Parsed by the browser itself: no text of ours becomes a script. */
-function load(url) {
+function load(url, form) {
   return new Promise((resolve) => {
     const request = new XMLHttpRequest();
-    request.open("GET", url);
+    request.open(form ? "POST" : "GET", url);
     request.responseType = "document";
-    request.onloadend = () => resolve(request.status === 200 ? request.response : null);
-    request.send();
+    request.onloadend = () => resolve(request.response);
+    request.send(form && new URLSearchParams(new FormData(form)));
   });
 }
 
-async function renew(live) {
-  // A person who reads or presses something here keeps it.
-  if (document.hidden || live.contains(document.activeElement) || live.querySelector("details[open]")) return;
-  const page = await load(location.href);
-  const fresh = page?.getElementById(live.id);
-  if (!fresh || fresh.textContent === live.textContent) return;
-  live.replaceChildren(...document.adoptNode(fresh).childNodes);
+function take(into, page, id = into.id) {
+  const fresh = page?.getElementById(id);
+  if (!fresh) return false;
+  into.replaceChildren(...document.adoptNode(fresh).childNodes);
+  return true;
 }
 
-for (const live of document.querySelectorAll("[data-live]")) setInterval(() => renew(live), EVERY_MS);
+// Figures that change.
+const live = document.querySelector("[data-live]");
+let isDue = false;
+let isBusy = false;
+
+async function renew() {
+  // A person who reads or presses something here keeps it.
+  const isUsed = live.contains(document.activeElement) || live.querySelector("details[open]");
+  if (!isDue || isBusy || document.hidden || isUsed) return;
+  isDue = false;
+  isBusy = true;
+  const page = await load(location.href);
+  const fresh = page?.getElementById(live.id);
+  if (fresh && fresh.textContent !== live.textContent) {
+    take(live, page);
+    void fill(live);
+  }
+  setTimeout(() => {
+    isBusy = false;
+    void renew();
+  }, SHORTEST_MS);
+}
+
+/** A browser has few connections to a server, so a page that nobody looks at keeps none. */
+function listen() {
+  const source = new EventSource(live.dataset.live);
+  const mark = document.querySelector("#pulse");
+  source.addEventListener("changed", () => {
+    isDue = true;
+    void renew();
+  });
+  source.onopen = () => mark?.classList.add("on");
+  source.onerror = () => mark?.classList.remove("on");
+  return source;
+}
+
+if (live) {
+  let source = document.hidden ? null : listen();
+  document.addEventListener("visibilitychange", () => {
+    source?.close();
+    source = document.hidden ? null : listen();
+  });
+  document.addEventListener("focusout", () => setTimeout(() => void renew()));
+  document.addEventListener("toggle", () => void renew(), true);
+  addEventListener("pagehide", () => source?.close());
+}
+
+// Parts that take longer than a page may.
+async function fill(among) {
+  for (const part of among.querySelectorAll("[data-part]")) {
+    const page = await load(part.dataset.part);
+    if (take(part, page)) await fill(part);
+    part.removeAttribute("aria-busy");
+  }
+}
+void fill(document);
+
+// A form that shows its effect while it is filled.
+for (const form of document.querySelectorAll("form[data-shows]")) {
+  let last = 0;
+  const show = async () => {
+    const turn = ++last;
+    const page = await load(form.action, form);
+    if (turn !== last) return;
+    for (const into of form.querySelectorAll("[data-shown]")) {
+      // The person goes on where they are.
+      const active = into.contains(document.activeElement) ? document.activeElement.id : "";
+      if (!active || into.dataset.shown === "always") take(into, page);
+      if (active) document.getElementById(active)?.focus();
+      void fill(into);
+    }
+  };
+  form.addEventListener("change", show);
+}
+
+// A message is sent once, however often the button is pressed.
+document.addEventListener("submit", (event) => {
+  if (event.defaultPrevented) return;
+  setTimeout(() => {
+    for (const button of event.target.querySelectorAll("button")) button.disabled = true;
+  });
+  setTimeout(() => {
+    for (const button of event.target.querySelectorAll("button")) button.disabled = false;
+  }, 4_000);
+});
+
+// Escape closes what a word says of itself.
+document.addEventListener("keydown", (event) => {
+  if (event.key === "Escape") document.activeElement?.blur();
+});

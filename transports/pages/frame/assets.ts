@@ -43,6 +43,10 @@ const FILES = [
     "play.css",
     "console.css",
     "approvals.css",
+    "tables.css",
+    "forms.css",
+    "charts.css",
+    "buttons.css",
   ] as const),
   ...(["inbox.js", ELEMENT, "game.js", "proof.js", "push.js", "console.js", WORKER, "icon.svg"] as const),
 ] as const;

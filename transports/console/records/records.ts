@@ -3,11 +3,11 @@ import { Fault } from "#runtime/faults.ts";
 import type { Catalog } from "#runtime/operation/catalog.ts";
 import { listedColumns, readableOf } from "#runtime/operation/columns.ts";
 import type { Table } from "#runtime/operation/table.ts";
+import type { Desk } from "#transports/console/desk.ts";
+import { consolePage, tableOf } from "#transports/console/frame.ts";
+import { onward } from "#transports/console/paging.ts";
+import { fieldsOf, shown, words } from "#transports/console/values.ts";
 import type { Html } from "#transports/pages/frame/page.ts";
-import type { Desk } from "./desk.ts";
-import { consolePage, tableOf } from "./frame.ts";
-import { onward } from "./paging.ts";
-import { fieldsOf, shown, words } from "./values.ts";
 
 const OPERATORS = {
   eq: "is",
@@ -30,9 +30,12 @@ export async function tablesPage(desk: Desk, catalog: Catalog): Promise<Response
 export async function tablePage(desk: Desk, catalog: Catalog): Promise<Response> {
   const { c, property } = desk;
   const table = tableNamed(catalog, c.req.param("table"));
-  const { column = "", operator = "eq", value = "", cursor = "" } = c.req.query();
+  const { column = "", operator = "eq", value = "", status = "", cursor = "" } = c.req.query();
   const { rows, next } = await desk.list(table.name, {
-    filters: column === "" || value === "" ? {} : { [`${column}.${operator}`]: value },
+    filters: {
+      ...(column !== "" && value !== "" && { [`${column}.${operator}`]: value }),
+      ...(status !== "" && { "status.eq": status }),
+    },
     limit: 50,
     cursor,
   });
@@ -42,16 +45,18 @@ export async function tablePage(desk: Desk, catalog: Catalog): Promise<Response>
       html`<tr><th scope="row"><a href="${PART}/${table.name}/${row.id}" aria-label="Open ${row.id}">Open</a></th>${columns.map((name) => html`<td>${shown(row[name], property.timezone, name)}</td>`)}</tr>`,
   );
   const empty = html`<p>${value === "" ? "There is nothing here yet." : "Nothing here fits the filter."}</p>`;
-  const content = html`<p class="soft">${table.description}</p>${filterForm(table, { column, operator, value })}${tableOf(words(table.name), ["Record", ...columns.map(words)], lines, empty)}${onward(c, next)}`;
-  return consolePage(desk, { part: PART, heading: words(table.name), content });
+  const content = html`<p class="soft">${table.description}</p>${filterForm(table, { column, operator, value })}${status === "" ? "" : html`<p>Only those whose status is ${status}.</p>`}${tableOf(words(table.name), ["Record", ...columns.map(words)], lines, empty)}${onward(c, next)}`;
+  const above = { path: PART, name: "Records" };
+  return consolePage(desk, { part: PART, above, heading: words(table.name), content });
 }
 
 /** One record with all its fields. */
 export async function recordPage(desk: Desk, catalog: Catalog): Promise<Response> {
   const table = tableNamed(catalog, desk.c.req.param("table"));
   const row = await desk.run(`get_${table.noun}`, { id: desk.c.req.param("id") });
-  const content = html`<p><a href="${PART}/${table.name}">All ${words(table.name).toLowerCase()}</a></p>${fieldsOf(row, desk.property.timezone)}`;
-  return consolePage(desk, { part: PART, heading: String(row.name ?? words(table.noun)), content });
+  const above = { path: `${PART}/${table.name}`, name: words(table.name) };
+  const content = fieldsOf(row, desk.property.timezone);
+  return consolePage(desk, { part: PART, above, heading: String(row.name ?? words(table.noun)), content });
 }
 
 function listed(catalog: Catalog): Table[] {

@@ -1,0 +1,111 @@
+import { html } from "hono/html";
+import type { Status } from "#tools/campaigns/campaign/columns.ts";
+import { allows } from "#tools/campaigns/campaign/states.ts";
+import type { Desk, Row } from "#transports/console/desk.ts";
+import { actButton, askButton } from "#transports/console/fields.ts";
+import { consolePage } from "#transports/console/frame.ts";
+import { redirect } from "#transports/console/sign-in.ts";
+import { chip, counted, fieldsOf, timeOf, words } from "#transports/console/values.ts";
+import type { Html } from "#transports/pages/frame/page.ts";
+import { checkLink, checkSection } from "./check.ts";
+import { previewOf } from "./preview.ts";
+import { reportOf, type Stats } from "./report.ts";
+import { editor } from "./write.ts";
+
+const PART = "/console/campaigns";
+
+/** The acts of the page. Each stands where the campaign's status allows its operation. */
+export const ACTS = ["send", "pause", "resume", "cancel", "unschedule"] as const;
+type Act = (typeof ACTS)[number];
+
+/** One campaign: before it goes its message, audience and check; then its report. */
+export async function campaignPage(desk: Desk): Promise<Response> {
+  const id = desk.c.req.param("id")!;
+  const [campaign, stats] = await Promise.all([
+    desk.run("get_campaign", { id }),
+    desk.run<Stats>("campaign_stats", { campaignId: id }),
+  ]);
+  const isBefore = allows(campaign.status as Status, "send") && campaign.journey_id === null;
+  return consolePage(desk, {
+    part: PART,
+    above: { path: PART, name: "Campaigns" },
+    heading: String(campaign.name),
+    states: statesOf(desk, campaign),
+    actions: actsOf(desk, campaign),
+    content: isBefore ? await before(desk, campaign, stats) : await after(desk, campaign, stats),
+    frames: true,
+  });
+}
+
+/** Pauses, resumes or cancels a campaign, sends it, or takes it back to draft, and shows it. */
+export async function actOnCampaign(desk: Desk, act: Act): Promise<Response> {
+  const campaignId = desk.c.req.param("id")!;
+  const { channel } = act === "send" ? await desk.run("get_campaign", { id: campaignId }) : { channel: null };
+  await desk.run(channel === "sms" ? "send_sms_campaign" : `${act}_campaign`, { campaignId });
+  return redirect(`${PART}/${campaignId}`);
+}
+
+/** Makes a draft of the same campaign, and shows it. */
+export async function copyCampaign(desk: Desk): Promise<Response> {
+  const campaignId = desk.c.req.param("id")!;
+  const { campaign } = await desk.once<{ campaign: Row }>("duplicate_campaign", { campaignId });
+  return redirect(`${PART}/${campaign.id}`);
+}
+
+async function before(desk: Desk, campaign: Row, stats: Stats): Promise<Html> {
+  const { check } = desk.c.req.query();
+  const step = check === undefined ? "write" : "check";
+  const steps = html`<ol class="steps"><li><a href="?"${step === "write" ? html` aria-current="step"` : ""}>Write</a></li><li><a href="?check=yes"${step === "check" ? html` aria-current="step"` : ""}>Check and send</a></li></ol>`;
+  const failed = stats.audience > 0 ? reportOf(desk, campaign, stats) : "";
+  if (step === "check") return html`${steps}${await checkSection(desk, campaign)}${failed}`;
+  const preview = html`<section class="preview" aria-label="Preview">${await previewOf(desk, campaign)}</section>`;
+  const written = desk.canWrite ? editor(desk, campaign, await choicesOf(desk)) : settings(desk, campaign);
+  return html`${steps}<div class="two"><section aria-label="Write">${written}${desk.canWrite ? checkLink() : ""}</section>${preview}</div>${failed}`;
+}
+
+async function after(desk: Desk, campaign: Row, stats: Stats): Promise<Html> {
+  const { id } = campaign;
+  return html`<div class="live" id="live" data-live="/console/live?campaign=${id}">${reportOf(desk, campaign, stats)}</div><h2>Hour by hour</h2><div id="hours" data-part="/console/campaigns/${id}/hours" aria-busy="true"><p><a href="/console/campaigns/${id}/hours">Messages, opens and clicks by the hour</a></p></div><h2>Message</h2><section class="preview" aria-label="Message">${await previewOf(desk, campaign)}</section>${settings(desk, campaign)}<p><a href="/console/records/campaign_sends?column=campaign_id&amp;operator=eq&amp;value=${id}">Each recipient's message</a></p>`;
+}
+
+/** The templates and segments that a campaign can name. */
+export async function choicesOf(desk: Desk): Promise<{ templates: Row[]; segments: Row[] }> {
+  const [templates, segments] = await Promise.all([
+    desk.list("templates", { order: "name.asc", limit: 200, select: "id,name,channel" }),
+    desk.list("segments", { order: "name.asc", limit: 200, select: "id,name,member_count" }),
+  ]);
+  return { templates: templates.rows, segments: segments.rows };
+}
+
+function statesOf({ property: { timezone } }: Desk, campaign: Row): Html {
+  const starts =
+    campaign.status === "scheduled" ? html` for ${timeOf(String(campaign.scheduled_at), timezone)}` : "";
+  return html`${chip(String(campaign.channel))} ${chip(String(campaign.status))}${starts} ${campaign.status_reason ?? ""}<span id="pulse">live</span>`;
+}
+
+function actsOf(desk: Desk, campaign: Row): Html | "" {
+  if (!desk.canWrite) return "";
+  const { id, status } = campaign;
+  const path = `${PART}/${id}`;
+  const button = (act: Act, kind = "quiet") =>
+    allows(status as Status, act) ? actButton(desk, `${path}/${act}`, words(act), kind) : "";
+  const cancel = allows(status as Status, "cancel")
+    ? askButton(desk, {
+        action: `${path}/cancel`,
+        text: "Cancel",
+        question: "Messages that wait are not sent. This cannot be undone.",
+        yes: "Cancel the campaign",
+      })
+    : "";
+  return html`${button("pause", "")}${button("resume", "")}${status === "scheduled" ? button("unschedule") : ""}${cancel}${actButton(desk, `${path}/copy`, "Copy")}`;
+}
+
+function settings({ property: { timezone } }: Desk, campaign: Row): Html {
+  const rows = Object.entries(campaign).filter(([name]) => !SHOWN_ELSEWHERE.has(name));
+  return html`<details><summary>All ${counted(rows.length, "setting")}</summary>${fieldsOf(Object.fromEntries(rows), timezone)}</details>`;
+}
+
+const SHOWN_ELSEWHERE = new Set<string>([
+  ...(["body_html", "body_text", "body_mjml", "subject", "stats", "name"] as const),
+  ...(["status", "status_reason", "channel", "property_id"] as const),
+]);

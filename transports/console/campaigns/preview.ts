@@ -1,0 +1,115 @@
+import { html } from "hono/html";
+import type { Desk, Row } from "#transports/console/desk.ts";
+import { term } from "#transports/console/terms.ts";
+import { chip, count } from "#transports/console/values.ts";
+import type { Html } from "#transports/pages/frame/page.ts";
+
+interface Message {
+  player_id: string | null;
+  variant_id: string | null;
+  to: string;
+  from: string | null;
+  subject: string | null;
+  preheader: string | null;
+  html: string | null;
+  text: string;
+  segments: number | null;
+  encoding: string | null;
+  bytes: number;
+  links: { url: string; ok: boolean }[];
+}
+
+interface Preview {
+  message: Message | null;
+  problems: { field: string; message: string }[];
+}
+
+/** Mail programs cut a message that is larger. */
+const CLIPPED_BYTES = 102_400;
+
+/** A campaign's message as a chosen player gets it: in a mail program of a phone or a desk, by day, in the dark, as text. */
+export async function previewOf(desk: Desk, campaign: Row): Promise<Html> {
+  const chosen = chosenOf(desk);
+  const { message, problems } = await desk.run<Preview>("preview_campaign", {
+    campaignId: campaign.id,
+    ...chosen,
+  });
+  const form = choosing(desk, campaign, chosen);
+  if (!message) {
+    return html`${form}<div class="empty"><p>There is no message to show yet:</p><ul>${problems.map((one) => html`<li>${one.field}: ${one.message}</li>`)}</ul></div>`;
+  }
+  const query = new URLSearchParams(chosenQuery(chosen)).toString();
+  const source = `/console/campaigns/${campaign.id}/message${query && `?${query}`}`;
+  const asText = html`<pre tabindex="0" role="region" aria-label="The message as plain text">${message.text}</pre>`;
+  if (message.html === null) {
+    return html`${form}${envelope(message)}<div class="screen"><div class="bubble">${asText}</div></div>${sizes(message)}`;
+  }
+  return html`${form}${looks()}${envelope(message)}<div class="screen"><iframe class="mail" title="The message as the player gets it" src="${source}" sandbox></iframe><div class="as-text">${asText}</div></div>${sizes(message)}`;
+}
+
+/** The HTML of the previewed message, for a frame without scripts and without our cookies. */
+export async function messageOf(desk: Desk): Promise<Response> {
+  const { message } = await desk.run<Preview>("preview_campaign", {
+    campaignId: desk.c.req.param("id"),
+    ...chosenOf(desk),
+  });
+  return framed(message?.html ?? "");
+}
+
+/** Mail of a person's own writing, shown without scripts, requests and our cookies. */
+export function framed(body: string): Response {
+  return new Response(body, {
+    headers: {
+      "content-type": "text/html; charset=utf-8",
+      "content-security-policy":
+        "sandbox; default-src 'none'; style-src 'unsafe-inline'; img-src data:; frame-ancestors 'self'",
+      "x-content-type-options": "nosniff",
+      "referrer-policy": "no-referrer",
+      "cache-control": "no-store",
+    },
+  });
+}
+
+interface Chosen {
+  playerId?: string;
+  variantId?: string;
+}
+
+function chosenOf(desk: Desk): Chosen {
+  const { player, variant } = desk.c.req.query();
+  return { ...(player && { playerId: player }), ...(variant && { variantId: variant }) };
+}
+
+function chosenQuery({ playerId, variantId }: Chosen): Record<string, string> {
+  return { ...(playerId && { player: playerId }), ...(variantId && { variant: variantId }) };
+}
+
+/** Whose values fill the message, and which variant it is. */
+function choosing(_desk: Desk, campaign: Row, { playerId, variantId }: Chosen): Html {
+  const test = campaign.ab_test as { variants: { id: string }[] } | null;
+  const variants = test
+    ? html`<label for="variant">Variant</label><select id="variant" name="variant">${test.variants.map(({ id }) => html`<option value="${id}"${id === variantId ? html` selected` : ""}>${id}</option>`)}</select>`
+    : "";
+  return html`<form class="search" method="get" role="search" aria-label="Preview for a player"><div class="field"><label for="player">Player, by the id in their address</label><input id="player" name="player" value="${playerId ?? ""}" maxlength="36" placeholder="made-up values"></div>${variants}<button class="quiet small">Show</button></form>`;
+}
+
+function looks(): Html {
+  const look = (name: string, id: string, text: string, isOn = false) =>
+    html`<div class="tick"><input type="radio" name="${name}" id="${id}"${isOn ? html` checked` : ""}><label for="${id}">${text}</label></div>`;
+  return html`<form class="looks" aria-label="How it is shown">${look("size", "look-desk", "Desk", true)}${look("size", "look-phone", "Phone")}${look("size", "look-text", "Plain text")}<div class="tick"><input type="checkbox" id="look-dark"><label for="look-dark">Dark</label></div></form>`;
+}
+
+function envelope({ from, to, subject, preheader }: Message): Html {
+  const line = (name: string | Html, value: string | null, kind = "") =>
+    value === null ? "" : html`<div class="${kind}"><dt>${name}</dt><dd>${value}</dd></div>`;
+  return html`<dl class="envelope">${line("From", from)}${line("To", to)}${line("Subject", subject, "subject")}${line(term("preheader", "Preheader"), preheader)}</dl>`;
+}
+
+function sizes({ bytes, links, segments, encoding }: Message): Html {
+  const refused = links.filter(({ ok }) => !ok);
+  const size = `${(bytes / 1024).toFixed(1)} kB`;
+  const cut = bytes > CLIPPED_BYTES ? " Mail programs cut a message of more than 100 kB." : "";
+  const parts = segments === null ? "" : ` ${count(segments)} billed parts, ${encoding}.`;
+  const checked = html`<details><summary>${count(links.length)} links${refused.length > 0 ? html`, ${chip("refused")} ${refused.length}` : ", all https"}</summary><ul>${links.map(({ url, ok }) => html`<li class="address">${url}${ok ? "" : html` ${chip("refused")} It is not https.`}</li>`)}</ul></details>`;
+  return html`<div class="soft"><p>${size}.${cut}${parts}</p>${links.length > 0 ? checked : ""}</div>`;
+}

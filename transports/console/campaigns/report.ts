@@ -1,0 +1,132 @@
+import { html } from "hono/html";
+import { bars, stacked, tiles } from "#transports/console/bars.ts";
+import type { Desk, Row } from "#transports/console/desk.ts";
+import { numbers, tableOf } from "#transports/console/frame.ts";
+import { term } from "#transports/console/terms.ts";
+import { count, timeOf, words } from "#transports/console/values.ts";
+import type { Html } from "#transports/pages/frame/page.ts";
+import { REASONS } from "./reasons.ts";
+
+/** The states of recipients, in the order of a message's way. They add up to the audience. */
+const STATES = [
+  "delivered",
+  "sent",
+  "pending",
+  "skipped",
+  "bounced",
+  "failed",
+  "unknown",
+  "cancelled",
+] as const;
+
+const COUNTS = [
+  ...(["opens_unique", "opens_human", "clicks_unique", "clicks_human"] as const),
+  ...(["converted", "redeemed", "unsubscribed", "complained"] as const),
+] as const;
+
+interface Link {
+  url: string;
+  clicks_total: number;
+  clicks_unique: number;
+  clicks_human: number;
+}
+
+type Variant = Record<string, number | null>;
+
+export interface Stats
+  extends Record<(typeof COUNTS)[number] | Exclude<(typeof STATES)[number], "skipped">, number> {
+  audience: number;
+  deferred: number;
+  skipped: Record<string, number>;
+  no_consent: Record<string, number> | null;
+  theo_uplift: number | null;
+  by_variant: Record<string, Variant>;
+  by_link: Link[];
+  as_of: string;
+}
+
+/** Where a campaign's recipients stand, why some were left out, and what the others did. */
+export function reportOf(desk: Desk, campaign: Row, stats: Stats): Html {
+  if (stats.audience === 0) {
+    return html`<div class="empty"><p>No recipients are planned yet. They stand here as soon as the campaign starts.</p></div>`;
+  }
+  const { timezone } = desk.property;
+  return html`${summary(stats)}<h2>Where ${count(stats.audience)} recipients stand</h2>${stacked("Recipients by state", statesOf(stats), stats.audience)}${waits(stats)}${skips(campaign, stats)}${variants(stats)}${links(stats)}<p class="soft">Counted ${timeOf(stats.as_of, timezone)}.</p>`;
+}
+
+function statesOf(stats: Stats): (readonly [string, number])[] {
+  const all = STATES.map(
+    (state) => [state, state === "skipped" ? sum(stats.skipped) : stats[state]] as const,
+  );
+  return all.filter(([, value]) => value > 0);
+}
+
+function waits({ deferred }: Stats): Html | "" {
+  if (deferred === 0) return "";
+  return html`<p class="soft">${count(deferred)} of the pending wait for ${term("quiet_hours")}, a ${term("cap")} or their own time.</p>`;
+}
+
+function summary(stats: Stats): Html {
+  const reached = stats.sent + stats.delivered;
+  const share = (value: number) => (reached === 0 ? "" : `${((100 * value) / reached).toFixed(1)} % of sent`);
+  const figure = (name: string | Html, value: number) => ({ name, value: count(value), note: share(value) });
+  return tiles([
+    { name: "Sent", value: count(reached), note: `of ${count(stats.audience)}` },
+    figure(html`Opened ${term("human")}`, stats.opens_human),
+    figure(html`Clicked ${term("human")}`, stats.clicks_human),
+    figure(term("converted"), stats.converted),
+    figure(term("redeemed"), stats.redeemed),
+    figure("Unsubscribed", stats.unsubscribed),
+    figure("Complained", stats.complained),
+    ...(stats.theo_uplift === null
+      ? []
+      : [
+          {
+            name: term("theo_uplift"),
+            value: count(Math.round(stats.theo_uplift)),
+            note: "over the holdout",
+          },
+        ]),
+  ]);
+}
+
+function skips(campaign: Row, { skipped, no_consent }: Stats): Html | "" {
+  const reasons = Object.entries(skipped).sort(([, one], [, other]) => other - one);
+  if (reasons.length === 0) return "";
+  const rows = reasons.map(([reason, value]) => {
+    const list = `/console/records/campaign_sends?column=campaign_id&operator=eq&value=${campaign.id}&status=skipped`;
+    return [
+      reason,
+      value,
+      html`<a href="${list}">${words(reason)}</a><p class="soft">${REASONS[reason] ?? ""}</p>`,
+    ] as const;
+  });
+  const causes = no_consent ? Object.entries(no_consent).filter(([, value]) => value > 0) : [];
+  return html`<h2>Left out, and why</h2>${bars("Skipped by reason", rows, sum(skipped), "Reason")}${causes.length > 0 ? html`<p class="soft">Without ${term("consent")}: ${causes.map(([name, value]) => `${count(value)} ${name.replaceAll("_", " ")}`).join(", ")}.</p>` : ""}`;
+}
+
+function variants({ by_variant }: Stats): Html | "" {
+  const all = Object.entries(by_variant);
+  if (all.length === 0) return "";
+  const percent = (value: number | null | undefined) =>
+    value === null || value === undefined ? "none" : `${(value * 100).toFixed(1)} %`;
+  const rows = all.map(
+    ([id, one]) =>
+      html`<tr><th scope="row">${id}</th><td class="number">${count(one.audience ?? 0)}</td><td class="number">${count((one.sent ?? 0) + (one.delivered ?? 0))}</td><td class="number">${percent(one.open_rate)}</td><td class="number">${percent(one.click_rate)}</td><td class="number">${percent(one.conversion_rate)}</td></tr>`,
+  );
+  return html`<h2>Variants</h2>${tableOf("By variant", ["Variant", numbers("Recipients"), numbers("Sent"), numbers("Opened"), numbers("Clicked"), numbers("Converted")], rows, html``)}`;
+}
+
+function links({ by_link }: Stats): Html | "" {
+  if (by_link.length === 0) return "";
+  const most = Math.max(...by_link.map(({ clicks_unique }) => clicks_unique), 1);
+  const rows = by_link.map(({ url, clicks_total, clicks_unique, clicks_human }) => {
+    const width = ((100 * clicks_unique) / most).toFixed(2);
+    return html`<tr><th scope="row" class="address">${url}</th><td class="number">${count(clicks_total)}</td><td class="number">${count(clicks_unique)}</td><td class="number">${count(clicks_human)}</td><td class="bar-cell"><svg class="bar-of clicks" viewBox="0 0 100 10" preserveAspectRatio="none" aria-hidden="true"><rect width="${width}" height="10"/></svg></td></tr>`;
+  });
+  return html`<h2>Links</h2>${tableOf("By link", ["Link", numbers("Clicks"), numbers("Recipients"), numbers(html`${term("human", "By people")}`), "Chart"], rows, html``)}`;
+}
+
+function sum(counts: Readonly<Record<string, number>>): number {
+  return Object.values(counts).reduce((total, value) => total + value, 0);
+}

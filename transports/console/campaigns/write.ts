@@ -1,0 +1,140 @@
+import { html } from "hono/html";
+import { MESSAGE_CHANNELS } from "#tools/templates/channels.ts";
+import type { Desk, Row } from "#transports/console/desk.ts";
+import {
+  area,
+  type Filled,
+  formOf,
+  input,
+  type Option,
+  select,
+  textsOf,
+  tried,
+} from "#transports/console/fields.ts";
+import { consolePage } from "#transports/console/frame.ts";
+import { redirect } from "#transports/console/sign-in.ts";
+import { term } from "#transports/console/terms.ts";
+import { counted, words } from "#transports/console/values.ts";
+import type { Html } from "#transports/pages/frame/page.ts";
+
+const PART = "/console/campaigns";
+
+interface Choices {
+  templates: Row[];
+  segments: Row[];
+}
+
+/** The first questions of a new campaign: its name, channel, template and audience. */
+export async function newCampaignPage(desk: Desk, choices: Choices, filled: Filled): Promise<Response> {
+  const channels = MESSAGE_CHANNELS.filter((one) => one !== "inbox");
+  const content = html`<div class="narrow">${formOf(desk, {
+    action: `${PART}/new`,
+    filled,
+    content: html`${input(filled, { name: "name", label: "Name", isRequired: true, most: 200, hint: "For your own lists. Players do not see it." })}${select(filled, { name: "channel", label: "Channel", options: channels.map((name): Option => [name, channelWords(name)]) })}${templateField(filled, choices, null)}${audienceField(filled, choices)}<div class="acts"><button>Write the message</button></div>`,
+  })}</div>`;
+  return consolePage(desk, {
+    part: PART,
+    above: { path: PART, name: "Campaigns" },
+    heading: "New campaign",
+    content,
+  });
+}
+
+/** Makes the draft, and goes on to its message. */
+export function createCampaign(desk: Desk, choices: () => Promise<Choices>): Promise<Response> {
+  return tried(
+    async () => {
+      const { form } = desk;
+      const created = await desk.once("create_campaign", {
+        name: form.get("name") ?? "",
+        channel: form.get("channel") ?? "email",
+        ...(form.get("template_id") && { template_id: form.get("template_id") }),
+        ...audienceIn(form),
+      });
+      return redirect(`${PART}/${created.id}`);
+    },
+    async (fault) => newCampaignPage(desk, await choices(), { values: desk.form, fault }),
+  );
+}
+
+const TEXTS = ["name", "template_id", "subject", "preheader", "from_name", "body_html", "body_text"] as const;
+
+/** Keeps what the person has written, and shows it. */
+export function saveCampaign(desk: Desk, again: (filled: Filled) => Promise<Response>): Promise<Response> {
+  const id = desk.c.req.param("id")!;
+  return tried(
+    async () => {
+      const { name, ...texts } = textsOf(desk.form, TEXTS);
+      await desk.run("update_campaign", { id, name: name ?? "", ...texts, ...audienceIn(desk.form) });
+      return redirect(`${PART}/${id}${desk.form.get("then") === "check" ? "?check=yes" : ""}`);
+    },
+    (fault) => again({ values: desk.form, fault }),
+  );
+}
+
+/** The form of a campaign's message and audience. */
+export function editor(desk: Desk, campaign: Row, choices: Choices, filled = filledBy(campaign)): Html {
+  const isMail = campaign.channel === "email";
+  const hasTemplate = campaign.template_id !== null;
+  const mail = html`${input(filled, { name: "subject", label: "Subject", most: 500, ...(hasTemplate && { hint: "Empty: the template's" }) })}${input(filled, { name: "preheader", label: term("preheader", "Preheader"), most: 500 })}${input(filled, { name: "from_name", label: "Sender's name", most: 200, hint: "Empty: the property's" })}`;
+  const title =
+    campaign.channel === "sms" ? "" : input(filled, { name: "subject", label: "Title", most: 500 });
+  const mjml = campaign.body_mjml !== null;
+  const body = isMail
+    ? html`${mjml ? html`<p class="soft">The HTML is made of MJML, which this form does not change.</p>` : area(filled, { name: "body_html", label: "Message, as HTML", rows: 12, isCode: true, hint: hasTemplate ? "Empty: the template's" : html`Fields are ${term("liquid")}. The legal footer is added.` })}<details><summary>Plain text</summary>${area(filled, { name: "body_text", label: "Message, as plain text", rows: 8, hint: "Empty: made of the HTML" })}</details>`
+    : area(filled, {
+        name: "body_text",
+        label: "Message",
+        rows: 6,
+        hint: hasTemplate ? "Empty: the template's" : html`Fields are ${term("liquid")}.`,
+      });
+  return formOf(desk, {
+    action: `${PART}/${campaign.id}`,
+    filled,
+    content: html`${input(filled, { name: "name", label: "Name", isRequired: true, most: 200 })}${templateField(filled, choices, String(campaign.channel))}${isMail ? mail : title}${body}${audienceField(filled, choices)}<div class="acts"><button>Save</button></div>`,
+  });
+}
+
+/** The audience of a form: one segment, or everybody. */
+function audienceIn(form: URLSearchParams): Row {
+  const wanted = form.get("to") ?? "";
+  if (wanted === "own") return {};
+  if (wanted === "all") return { audience: "all", segment_id: null };
+  return { audience: null, segment_id: wanted || null };
+}
+
+function filledBy(campaign: Row): Filled {
+  const { segment_id, audience, conditions } = campaign;
+  return { values: { ...campaign, to: conditions ? "own" : (segment_id ?? audience ?? "") } };
+}
+
+function templateField(filled: Filled, { templates }: Choices, channel: string | null): Html {
+  const fitting = templates.filter((one) => channel === null || one.channel === channel);
+  const options = fitting.map((one): Option => {
+    return [String(one.id), channel === null ? `${one.name} (${one.channel})` : String(one.name)];
+  });
+  return select(filled, {
+    name: "template_id",
+    label: "Template",
+    options: [["", "None: write it here"], ...options],
+  });
+}
+
+function audienceField(filled: Filled, { segments }: Choices): Html {
+  const options = segments.map((one): Option => {
+    const size = typeof one.member_count === "number" ? ` (${counted(one.member_count, "player")})` : "";
+    return [String(one.id), `${one.name}${size}`];
+  });
+  const isOwn = !(filled.values instanceof URLSearchParams) && filled.values.to === "own";
+  const own: Option[] = isOwn ? [["own", "The campaign's own rules"]] : [];
+  return select(filled, {
+    name: "to",
+    label: html`Audience: a ${term("segment")}`,
+    options: [["", "Choose later"], ...own, ...options, ["all", "Every player of the property"]],
+  });
+}
+
+function channelWords(name: string): string {
+  if (name === "sms") return "Text message";
+  return name === "loyaltyvip" ? "Inbox of the player's pages" : words(name);
+}

@@ -1,0 +1,40 @@
+import { html } from "hono/html";
+import type { Desk, Row } from "#transports/console/desk.ts";
+import { consolePage, numbers, tableOf } from "#transports/console/frame.ts";
+import { onward } from "#transports/console/paging.ts";
+import { chip, shown, timeOf } from "#transports/console/values.ts";
+import type { Html } from "#transports/pages/frame/page.ts";
+
+export const PART = "/console/imports";
+
+/** All imports, newest first. */
+export async function importsPage(desk: Desk): Promise<Response> {
+  const { c, property, canWrite } = desk;
+  const { rows, next } = await desk.list("import_jobs", {
+    order: "created_at.desc,id.desc",
+    limit: 50,
+    cursor: c.req.query("cursor") ?? "",
+  });
+  const empty = html`<p>No file was imported yet. A CSV file of players with their consents brings them in; a dry run tells first what it would do.</p>${canWrite ? html`<p><a class="button" href="${PART}/new">Import a file</a></p>` : ""}`;
+  const table = importsTable(rows, property.timezone, empty);
+  return consolePage(desk, {
+    part: PART,
+    heading: "Imports",
+    actions: canWrite ? html`<a class="button" href="${PART}/new">Import a file</a>` : "",
+    content: html`<div class="live" id="live" data-live="/console/live?list=import_jobs">${table}${onward(c, next)}</div>`,
+  });
+}
+
+/** Imports as rows of a table. */
+export function importsTable(rows: readonly Row[], timezone: string, empty: Html): Html {
+  const lines = rows.map((row) => {
+    const isDry = (row.params as { dry_run?: boolean } | null)?.dry_run === true;
+    return html`<tr><th scope="row"><a href="${PART}/${row.id}">${isDry ? "Dry run" : "Import"}, ${timeOf(String(row.created_at), timezone)}</a></th><td>${chip(String(row.status))}</td><td class="number">${shown(row.total, timezone)}</td><td class="number">${shown(row.succeeded, timezone)}</td><td class="number">${shown(row.failed, timezone)}</td></tr>`;
+  });
+  return tableOf(
+    "Imports",
+    ["Import", "Status", numbers("Rows"), numbers("Taken"), numbers("Refused")],
+    lines,
+    empty,
+  );
+}

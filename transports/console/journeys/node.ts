@@ -1,0 +1,35 @@
+import { html } from "hono/html";
+import type { Desk, Row } from "#transports/console/desk.ts";
+import { consolePage, tableOf } from "#transports/console/frame.ts";
+import { onward } from "#transports/console/paging.ts";
+import { chip, shown, timeOf } from "#transports/console/values.ts";
+import type { Html } from "#transports/pages/frame/page.ts";
+import { PART } from "./list.ts";
+import { nodeWords, type PlacedNode } from "./node-words.ts";
+
+/** The players at one node: for what they wait, and until when. */
+export async function nodePage(desk: Desk): Promise<Response> {
+  const { c, property } = desk;
+  const { id, node } = c.req.param() as { id: string; node: string };
+  const [journey, { rows, next }] = await Promise.all([
+    desk.run("get_journey", { id }),
+    desk.list("journey_enrollments", {
+      filters: { "journey_id.eq": id, "node.eq": node, "status.eq": "active" },
+      order: "arrived_at.asc,id.asc",
+      limit: 50,
+      cursor: c.req.query("cursor") ?? "",
+    }),
+  ]);
+  const { nodes } = journey.draft_definition as { nodes: PlacedNode[] };
+  const placed = nodes.find((one) => one.id === node);
+  const lines = rows.map(rowOf(property.timezone));
+  const head = ["Player", "Phase", "Here since", "Until"];
+  const content = html`${placed ? html`<p>${nodeWords(placed)}</p>` : ""}<div class="live" id="live" data-live="/console/live?journey=${id}">${tableOf("Players here", head, lines, html`<p>Nobody is here now. Players come as the journey moves them.</p>`)}${onward(c, next)}</div>`;
+  const above = { path: `${PART}/${id}`, name: String(journey.name) };
+  return consolePage(desk, { part: PART, above, heading: `At ${node}`, content });
+}
+
+function rowOf(timezone: string) {
+  return (row: Row): Html =>
+    html`<tr><th scope="row">${row.player_id ? html`<a href="/console/players/${row.player_id}">${row.player_id}</a>` : "erased"}</th><td>${chip(String(row.phase))}</td><td>${timeOf(String(row.arrived_at), timezone)}</td><td>${shown(row.wake_at, timezone)}</td></tr>`;
+}

@@ -1,0 +1,104 @@
+import { html } from "hono/html";
+import { z } from "zod";
+import { RecipeSettings } from "#tools/journeys/recipes/recipes.ts";
+import type { Desk, Row } from "#transports/console/desk.ts";
+import { type Filled, formOf, input, type Option, select, tried } from "#transports/console/fields.ts";
+import { consolePage } from "#transports/console/frame.ts";
+import { redirect } from "#transports/console/sign-in.ts";
+import { words } from "#transports/console/values.ts";
+import type { Html } from "#transports/pages/frame/page.ts";
+import { PART } from "./list.ts";
+
+/** The usual journeys, each in a sentence. */
+const MEANINGS: Readonly<Record<string, string>> = {
+  welcome: "Greets new members, and reminds those who have not come within a week.",
+  win_back: "Invites players who have stayed away, twice at the most, and measures it against a holdout.",
+  birthday: "Sends a wish before the birthday.",
+  tier_upgrade: "Congratulates players who have reached a tier.",
+  visit_thanks: "Thanks players the morning after a visit.",
+  big_loss_check_in: "Tells a host about a big loss. It writes to no player.",
+};
+
+interface Setting {
+  name: string;
+  type: string;
+  format?: string;
+  description?: string;
+  default?: string | number;
+}
+
+/** The settings of each recipe, from its schema. */
+const RECIPES: readonly { recipe: string; settings: Setting[] }[] = RecipeSettings.options.map((option) => {
+  const { properties = {} } = z.toJSONSchema(option, { io: "input" }) as unknown as {
+    properties?: Record<string, Omit<Setting, "name"> & { const?: string }>;
+  };
+  const { recipe, ...rest } = properties;
+  const settings = Object.entries(rest).map(([name, schema]) => ({ ...schema, name }));
+  return { recipe: String(recipe!.const), settings };
+});
+
+/** The recipes to choose from, each with its settings. */
+export async function recipesPage(desk: Desk, filled: Filled = { values: {} }): Promise<Response> {
+  const { rows } = await desk.list("segments", { select: "id,name", order: "name.asc", limit: 200 });
+  const chosen = filled.values instanceof URLSearchParams ? filled.values.get("recipe") : null;
+  const cards = RECIPES.map(({ recipe, settings }) => {
+    const own = recipe === chosen ? filled : { values: {} };
+    return html`<details class="pane"${recipe === chosen ? html` open` : ""}><summary><b>${words(recipe)}</b>. ${MEANINGS[recipe] ?? ""}</summary>${formOf(
+      desk,
+      {
+        action: `${PART}/new`,
+        filled: own,
+        kind: "bare narrow",
+        content: html`<input type="hidden" name="recipe" value="${recipe}">${settings.map((one) => settingField(recipe, one, own, rows))}<div class="acts"><button>Make the draft</button></div>`,
+      },
+    )}</details>`;
+  });
+  return consolePage(desk, {
+    part: PART,
+    above: { path: PART, name: "Journeys" },
+    heading: "New journey",
+    content: html`<p>Start from a usual journey. It becomes a draft: nobody enters it before you publish it.</p><div class="form bare">${cards}</div>`,
+  });
+}
+
+/** Makes the draft of a recipe, and shows it. */
+export function createJourney(desk: Desk): Promise<Response> {
+  const { form } = desk;
+  return tried(
+    async () => {
+      const chosen = RECIPES.find(({ recipe }) => recipe === form.get("recipe"));
+      const given = (chosen?.settings ?? []).flatMap(({ name, type }) => {
+        const text = form.get(`${chosen!.recipe}.${name}`)?.trim() ?? "";
+        if (text === "") return [];
+        return [[name, type === "string" ? text : Number(text)]];
+      });
+      const settings = { recipe: form.get("recipe"), ...Object.fromEntries(given) };
+      const { journey } = await desk.once<{ journey: Row }>("create_journey_from_recipe", { settings });
+      return redirect(`${PART}/${journey.id}`);
+    },
+    (fault) => recipesPage(desk, { values: form, fault }),
+  );
+}
+
+function settingField(recipe: string, setting: Setting, filled: Filled, segments: readonly Row[]): Html {
+  const { name, type, format, description, default: usual } = setting;
+  const field = {
+    name: `${recipe}.${name}`,
+    label: words(name.replace(/_id$/, "")),
+    hint: description ?? "",
+  };
+  if (format === "uuid") {
+    const options = segments.map((one): Option => [String(one.id), String(one.name)]);
+    return select(filled, {
+      ...field,
+      label: "Segment",
+      options: [["", "Choose a segment"], ...options],
+      isRequired: true,
+    });
+  }
+  const values =
+    filled.values instanceof URLSearchParams
+      ? filled.values
+      : { [field.name]: usual ?? "", ...filled.values };
+  return input({ ...filled, values }, { ...field, type: type === "string" ? "text" : "number" });
+}

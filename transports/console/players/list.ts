@@ -1,0 +1,44 @@
+import { html } from "hono/html";
+import type { Desk, Row } from "#transports/console/desk.ts";
+import { consolePage, numbers, tableOf } from "#transports/console/frame.ts";
+import { onward } from "#transports/console/paging.ts";
+import { term } from "#transports/console/terms.ts";
+import { chip, shown, timeOf } from "#transports/console/values.ts";
+import type { Html } from "#transports/pages/frame/page.ts";
+
+export const PART = "/console/players";
+
+/** The players, newest first, or those with one player id, email or phone. */
+export async function playersPage(desk: Desk): Promise<Response> {
+  const { c, property } = desk;
+  const wanted = (c.req.query("q") ?? "").trim();
+  const { rows, next } = await desk.list("players", {
+    filters: wanted === "" ? {} : { [`${columnOf(wanted)}.eq`]: wanted },
+    order: "created_at.desc,id.desc",
+    limit: 50,
+    cursor: c.req.query("cursor") ?? "",
+  });
+  const empty =
+    wanted === ""
+      ? html`<p>There are no players yet. A file of players brings them in.</p><p><a class="button" href="/console/imports/new">Import players</a></p>`
+      : html`<p>No player has ${wanted}. Give the whole player id, email or phone.</p>`;
+  const head = ["Player", "Name", "Email", "Phone", "Tier", numbers(term("adt")), "Status", "Since"];
+  const search = html`<form class="search" method="get" action="${PART}" role="search"><label for="q">Player id, email or phone</label><input id="q" name="q" type="search" maxlength="320" value="${wanted}"><button class="quiet small">Find</button></form>`;
+  return consolePage(desk, {
+    part: PART,
+    heading: "Players",
+    actions: desk.canWrite ? html`<a class="button" href="/console/imports/new">Import players</a>` : "",
+    content: html`${search}${tableOf("Players", head, rows.map(rowOf(property.timezone)), empty)}${onward(c, next)}`,
+  });
+}
+
+function rowOf(timezone: string) {
+  return (row: Row): Html =>
+    html`<tr><th scope="row"><a href="${PART}/${row.id}">${row.player_id ?? row.email ?? row.id}</a></th><td>${[row.first_name, row.last_name].filter(Boolean).join(" ")}</td><td>${shown(row.email, "")}</td><td>${shown(row.phone, "")}</td><td>${shown(row.tier, "")}</td><td class="number">${shown(row.adt, "")}</td><td>${chip(String(row.status))}</td><td>${timeOf(String(row.created_at), timezone)}</td></tr>`;
+}
+
+/** An index leads to each of the three columns. */
+function columnOf(wanted: string): string {
+  if (wanted.includes("@")) return "email";
+  return /^\+[\d\s().-]{7,}$/.test(wanted) ? "phone" : "player_id";
+}

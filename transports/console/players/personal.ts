@@ -1,0 +1,79 @@
+import { html } from "hono/html";
+import { invalid } from "#runtime/faults.ts";
+import { CHANNELS } from "#tools/compliance/channels.ts";
+import type { Desk, Row } from "#transports/console/desk.ts";
+import { actButton, formOf, input, type Option, select } from "#transports/console/fields.ts";
+import { consolePage } from "#transports/console/frame.ts";
+import { redirect } from "#transports/console/sign-in.ts";
+import { counted, words } from "#transports/console/values.ts";
+import type { Html } from "#transports/pages/frame/page.ts";
+import { PART } from "./list.ts";
+
+/** What a person may ask of the casino: to hear no more, a copy of their data, or their erasure. */
+export function personalSection(desk: Desk, player: Row): Html {
+  const path = `${PART}/${player.id}`;
+  const filled = { values: {} };
+  const channels: Option[] = [["all", "Every channel"], ...CHANNELS.map((one): Option => [one, words(one)])];
+  const stop = formOf(desk, {
+    action: `${path}/stop`,
+    filled,
+    kind: "bare",
+    content: html`${select(filled, { name: "channel", label: "Channel", options: channels })}${input(filled, { name: "reason", label: "What they said", most: 500, hint: "Such as: asked at the desk. It is kept with the refusal." })}<div class="acts"><button class="quiet small">Record the refusal</button></div>`,
+  });
+  const erase = formOf(desk, {
+    action: `${path}/erase`,
+    filled,
+    kind: "bare",
+    content: html`${input(filled, { name: "confirm", label: html`Write ${player.player_id} to confirm`, isRequired: true, most: 200 })}<div class="acts"><button class="grave small">Erase for good</button></div>`,
+  });
+  return html`<h2>If the person asks</h2><div class="two"><section class="pane"><h3>To hear no more</h3><p class="soft">From now on no message goes to them, and those that wait are cancelled.</p>${stop}</section><section class="pane"><h3>For a copy of their data</h3><p class="soft">One file with all that is kept of them. The export itself is recorded.</p>${actButton(desk, `${path}/export`, "Export the data")}<details><summary>To be erased…</summary><p>All data of the person goes. Consents and sends stay without the person, as the law demands. It cannot be undone.</p>${erase}</details></section></div>`;
+}
+
+/** Records that the player wants no more messages. */
+export async function recordStop(desk: Desk): Promise<Response> {
+  const playerId = desk.c.req.param("id")!;
+  const channel = desk.form.get("channel") ?? "all";
+  const reason = desk.form.get("reason")?.trim();
+  await desk.once("consent_revoke", {
+    playerId,
+    channel,
+    method: "agent",
+    consentSource: "console",
+    ...(reason && { reason }),
+  });
+  return redirect(`${PART}/${playerId}`);
+}
+
+/** All data of the player as a file. */
+export async function exportPlayer(desk: Desk): Promise<Response> {
+  const playerId = desk.c.req.param("id")!;
+  const exported = await desk.run("data_export", { playerId });
+  return new Response(JSON.stringify(exported, null, 2), {
+    headers: {
+      "content-type": "application/json; charset=utf-8",
+      "content-disposition": `attachment; filename="player-${playerId}.json"`,
+      "cache-control": "no-store",
+      "x-content-type-options": "nosniff",
+    },
+  });
+}
+
+/** Erases the player, if the form names them. */
+export async function erasePlayer(desk: Desk): Promise<Response> {
+  const playerId = desk.c.req.param("id")!;
+  const player = await desk.run("get_player", { id: playerId });
+  if (desk.form.get("confirm")?.trim() !== player.player_id) {
+    throw invalid("confirm", `must be ${player.player_id}, the player's id`);
+  }
+  const erased = await desk.run<{ deleted: Record<string, number>; anonymized: Record<string, number> }>(
+    "data_deletion",
+    { playerId },
+  );
+  const sum = (rows: Record<string, number>) => Object.values(rows).reduce((total, one) => total + one, 0);
+  return consolePage(desk, {
+    part: PART,
+    above: { path: PART, name: "Players" },
+    heading: "The player is erased",
+    content: html`<p class="said" role="status">${counted(sum(erased.deleted), "row")} removed, ${counted(sum(erased.anonymized), "row")} kept without the person.</p><p><a href="/console/records/privacy_requests">The privacy requests</a></p>`,
+  });
+}

@@ -1,0 +1,45 @@
+import { html } from "hono/html";
+import type { Desk, Row } from "#transports/console/desk.ts";
+import { consolePage, tableOf } from "#transports/console/frame.ts";
+import { chip, fieldsOf, shown, timeOf } from "#transports/console/values.ts";
+import type { Html } from "#transports/pages/frame/page.ts";
+import { PART } from "./list.ts";
+import { personalSection } from "./personal.ts";
+import { timelineSection } from "./timeline.ts";
+import { verdictsSection } from "./verdicts.ts";
+
+/** One player: whether each channel may be used and why not, the consents, the history, the record and the person's rights. */
+export async function playerPage(desk: Desk): Promise<Response> {
+  const id = desk.c.req.param("id")!;
+  const player = await desk.run("get_player", { id });
+  const [verdicts, consents, timeline] = await Promise.all([
+    verdictsSection(desk, id),
+    consentsSection(desk, id),
+    timelineSection(desk, id),
+  ]);
+  const name = [player.first_name, player.last_name].filter(Boolean).join(" ");
+  return consolePage(desk, {
+    part: PART,
+    above: { path: PART, name: "Players" },
+    heading: name || String(player.player_id ?? "Player"),
+    states: html`${chip(String(player.status))} ${player.tier ?? ""} <span>${player.player_id ?? ""}</span>`,
+    content: html`${verdicts}${consents}${timeline}<h2>Record</h2>${fieldsOf(player, desk.property.timezone)}${desk.canWrite ? personalSection(desk, player) : ""}`,
+  });
+}
+
+async function consentsSection(desk: Desk, id: string): Promise<Html> {
+  const { rows } = await desk.list("consent_records", {
+    filters: { "player_id.eq": id },
+    order: "occurred_at.desc",
+    limit: 20,
+  });
+  const head = ["Time", "Channel", "Action", "Source", "Text"];
+  const lines = rows.map(consentRow(desk.property.timezone));
+  const empty = html`<p>Nothing is recorded: this player was never asked. Consents come by imports, the preferences page, or consent_record.</p>`;
+  return html`<h2>Consents</h2>${tableOf("Consents", head, lines, empty)}`;
+}
+
+function consentRow(timezone: string) {
+  return (row: Row): Html =>
+    html`<tr><th scope="row"><a href="/console/records/consent_records/${row.id}">${timeOf(String(row.occurred_at), timezone)}</a></th><td>${chip(String(row.channel))}</td><td>${chip(String(row.action))}</td><td>${shown(row.consent_source, timezone)}</td><td>${shown(row.consent_text ?? row.consent_version, timezone)}</td></tr>`;
+}

@@ -1,0 +1,48 @@
+import { html } from "hono/html";
+import { CHANNELS } from "#tools/compliance/channels.ts";
+import type { Desk } from "#transports/console/desk.ts";
+import { tableOf } from "#transports/console/frame.ts";
+import { term } from "#transports/console/terms.ts";
+import { chip, shown, timeOf, words } from "#transports/console/values.ts";
+import type { Html } from "#transports/pages/frame/page.ts";
+
+interface Rule {
+  rule: string;
+  result: string;
+  meaning: string;
+  records: { table: string; id: string; what: string | null; since: string | null }[];
+}
+
+interface Verdict {
+  channel: string;
+  allowed: boolean;
+  defer: { reasons: string[]; retry_at: string | null } | null;
+  rules: Rule[];
+}
+
+/** Whether each channel may be used for the player, and if not, by which rule and record. */
+export async function verdictsSection(desk: Desk, playerId: string): Promise<Html> {
+  const channels = [...CHANNELS, "inbox"];
+  const verdicts = await Promise.all(
+    channels.map((channel) => desk.run<Verdict>("explain_eligibility", { playerId, channel })),
+  );
+  const rows = verdicts.map(rowOf(desk.property.timezone));
+  return html`<h2>May we contact this player?</h2><p class="soft">The verdict of the ${term("gate")} now. Every message is checked by the same rules.</p>${tableOf("Verdicts by channel", ["Channel", "Verdict", "Why"], rows, html``)}`;
+}
+
+function rowOf(timezone: string) {
+  return ({ channel, allowed, defer, rules }: Verdict): Html => {
+    const bars = rules.filter(({ result }) => result === "blocks");
+    const until = defer?.retry_at ? html` until ${timeOf(defer.retry_at, timezone)}` : "";
+    const waits =
+      allowed && defer
+        ? html`<p>A message waits${until}: ${defer.reasons.map((one) => words(one).toLowerCase()).join(", ")}.</p>`
+        : "";
+    const verdict = allowed ? (defer ? "later" : "yes") : "no";
+    return html`<tr><th scope="row">${words(channel)}</th><td>${chip(verdict)}</td><td>${bars.map((one) => html`<p>${one.meaning}${one.records.map((record) => recordOf(record, timezone))}</p>`)}${waits}</td></tr>`;
+  };
+}
+
+function recordOf({ table, id, what, since }: Rule["records"][number], timezone: string): Html {
+  return html` <a href="/console/records/${table}/${id}">${what ?? words(table)}${since ? html`, ${shown(since, timezone)}` : ""}</a>`;
+}

@@ -1,0 +1,112 @@
+import { html } from "hono/html";
+import { type Fault, toFault } from "#runtime/faults.ts";
+import type { Group } from "#tools/segments/rules/compile.ts";
+import type { Desk } from "#transports/console/desk.ts";
+import { area, formOf, input } from "#transports/console/fields.ts";
+import { consolePage, faultText } from "#transports/console/frame.ts";
+import { redirect } from "#transports/console/sign-in.ts";
+import { words } from "#transports/console/values.ts";
+import type { Html } from "#transports/pages/frame/page.ts";
+import { type Choices, choicesOf } from "./choices.ts";
+import { changed, type Draft, draftIn, draftOf, NEW_DRAFT, rulesOf } from "./draft.ts";
+import { PART } from "./list.ts";
+import { playersSection, reachSection } from "./people.ts";
+import { ruleFields } from "./rule-fields.ts";
+import { rulesInWords } from "./words.ts";
+
+/** The form of a new segment. */
+export async function newSegmentPage(desk: Desk): Promise<Response> {
+  return builderPage(desk, { draft: NEW_DRAFT, act: "" });
+}
+
+/** The form of a saved segment's rules. */
+export async function editSegmentPage(desk: Desk): Promise<Response> {
+  const id = desk.c.req.param("id")!;
+  const segment = await desk.run("get_segment", { id });
+  const draft = draftOf(segment);
+  if (draft) return builderPage(desk, { draft, act: "count", segment: { id, name: String(segment.name) } });
+  const content = html`<div class="note"><p>The rules of this segment nest deeper than this form shows. Change them by an agent or the API: update_segment.</p></div>`;
+  const above = { path: `${PART}/${id}`, name: String(segment.name) };
+  return consolePage(desk, { part: PART, above, heading: "Change the rules", content });
+}
+
+/** Does what the pressed button says: one rule more or less, a count, or keeps the segment. */
+export async function buildSegment(desk: Desk): Promise<Response> {
+  const id = desk.c.req.param("id");
+  const act = desk.form.get("do") ?? "show";
+  const draft = changed(draftIn(desk.form), act);
+  const segment = id === undefined ? undefined : { id, name: draft.name };
+  if (act !== "save") return builderPage(desk, { draft, act, segment });
+  try {
+    const { typeOf } = await choicesOf(desk);
+    const { name, description } = draft;
+    const values = { name, description: description || null, ...rulesOf(draft, typeOf) };
+    const saved = segment
+      ? await desk.run("update_segment", { id: segment.id, ...values })
+      : await desk.once("create_segment", values);
+    return redirect(`${PART}/${saved.id}`);
+  } catch (error) {
+    const fault = toFault(error);
+    if (fault.status === 403 || fault.status >= 500) throw fault;
+    const page = await builderPage(desk, { draft, act: "", segment, fault });
+    return new Response(page.body, { status: fault.status, headers: page.headers });
+  }
+}
+
+interface Shown {
+  draft: Draft;
+  /** The pressed button. */
+  act: string;
+  segment?: { id: string; name: string } | undefined;
+  fault?: Fault;
+}
+
+async function builderPage(desk: Desk, { draft, act, segment, fault }: Shown): Promise<Response> {
+  const choices = await choicesOf(desk);
+  const rules = rulesOf(draft, choices.typeOf);
+  const effect = act === "" ? html`<p class="soft">Press Count.</p>` : await effectOf(desk, rules, act);
+  const filled = { values: { name: draft.name, description: draft.description }, fault };
+  const form = formOf(desk, {
+    action: segment ? `${PART}/${segment.id}/edit` : `${PART}/new`,
+    filled,
+    kind: "bare builder",
+    content: html`<div class="two aside"><div class="form">${input(filled, { name: "name", label: "Name", most: 200, placeholder: "Gold, away for 60 days" })}<div id="rules" data-shown="rules" class="form bare">${groupsOf(draft, choices)}</div>${area(filled, { name: "description", label: "Note", rows: 2, hint: "For your colleagues" })}<div class="acts"><button name="do" value="save">Save the segment</button><button class="quiet" name="do" value="count">Count</button><button class="quiet" name="do" value="reach">Who can be reached</button></div></div><div><section class="pane" aria-live="polite"><h2>In words</h2><div id="effect" data-shown="always">${rulesInWords(rules, choices.names)}${effect}</div></section></div></div>`,
+  });
+  return consolePage(desk, {
+    part: PART,
+    above: segment ? { path: `${PART}/${segment.id}`, name: segment.name } : { path: PART, name: "Segments" },
+    heading: segment ? "Change the rules" : "New segment",
+    content: html`<div data-builder>${form}</div>`,
+  });
+}
+
+/** The count of the rules, or why they cannot be counted yet. */
+async function effectOf(desk: Desk, rules: Group, act: string): Promise<Html> {
+  try {
+    const players = await playersSection(desk, rules);
+    if (act !== "reach") return players;
+    return html`${players}<h2>By email</h2>${await reachSection(desk, { ...rules, channel: "email", path: null })}`;
+  } catch (error) {
+    const fault = toFault(error);
+    if (fault.status >= 500) throw fault;
+    return faultText(fault);
+  }
+}
+
+function groupsOf({ logic, groups }: Draft, choices: Choices): Html {
+  const joined =
+    groups.length > 1
+      ? html`<div class="field"><label for="logic">The groups</label>${logicSelect("logic", logic, ["all of the groups", "any of the groups"])}</div>`
+      : "";
+  const fieldsets = groups.map(
+    ({ logic: own, rules }, group) =>
+      html`<fieldset><legend>${groups.length > 1 ? `Group ${group + 1}` : "Rules"}</legend>${rules.length > 1 ? html`<div class="field"><label class="unseen" for="g${group}.logic">How the rules join</label>${logicSelect(`g${group}.logic`, own, ["All of these rules", "Any of these rules"])}</div>` : ""}<ol class="rules">${rules.map((rule, place) => ruleFields({ rule, group, place, choices }))}</ol><div class="acts"><button class="quiet" name="do" value="rule:${group}">Add a rule</button></div></fieldset>`,
+  );
+  return html`${fieldsets}${joined}<div><button class="plain-button" name="do" value="group">${words("add a group of rules")}</button></div>`;
+}
+
+function logicSelect(name: string, chosen: string, texts: readonly [string, string]): Html {
+  const option = (value: string, text: string) =>
+    html`<option value="${value}"${value === chosen ? html` selected` : ""}>${text}</option>`;
+  return html`<select id="${name}" name="${name}">${option("and", texts[0])}${option("or", texts[1])}</select>`;
+}

@@ -1,0 +1,65 @@
+import { html } from "hono/html";
+import { MESSAGE_CHANNELS } from "#tools/templates/channels.ts";
+import { bars, tiles } from "#transports/console/bars.ts";
+import { REASONS } from "#transports/console/campaigns/reasons.ts";
+import type { Desk, Row } from "#transports/console/desk.ts";
+import { numbers, tableOf } from "#transports/console/frame.ts";
+import { term } from "#transports/console/terms.ts";
+import { chip, count, shown, words } from "#transports/console/values.ts";
+import type { Html } from "#transports/pages/frame/page.ts";
+
+interface Preview {
+  count: number;
+  sample: Row[];
+  warnings: string[];
+}
+
+interface Reach {
+  audience: number;
+  allowed: number;
+  waiting: number;
+  blocked: Record<string, number>;
+  no_consent: Record<string, number>;
+  warnings: string[];
+}
+
+/** The count of now, and ten players who match. */
+export async function playersSection(desk: Desk, rules: object): Promise<Html> {
+  const preview = await desk.run<Preview>("segment_preview", rules);
+  const rows = preview.sample.map(
+    (row) =>
+      html`<tr><th scope="row"><a href="/console/players/${row.id}">${row.player_id ?? row.id}</a></th><td>${[row.first_name, row.last_name].filter(Boolean).join(" ")}</td><td>${shown(row.tier, "")}</td><td class="number">${shown(row.adt, "")}</td><td>${chip(String(row.status))}</td></tr>`,
+  );
+  const warnings = preview.warnings.map((text) => html`<p class="note">${text}</p>`);
+  const table = tableOf(
+    "Ten of them",
+    ["Player", "Name", "Tier", numbers(term("adt")), "Status"],
+    rows,
+    html`<p>Nobody matches.</p>`,
+  );
+  return html`<div id="people"><p class="big">${count(preview.count)}</p><p class="soft">players match now.</p>${warnings}${table}</div>`;
+}
+
+/** Who of the players a message would reach, and who not and why. */
+export async function reachSection(
+  desk: Desk,
+  { path, ...rules }: { channel: string; path: string | null } & Record<string, unknown>,
+): Promise<Html> {
+  const { channel } = rules;
+  const reach = await desk.run<Reach>("segment_reach", rules);
+  const blocked = Object.entries(reach.blocked).sort(([, one], [, other]) => other - one);
+  const rows = blocked.map(
+    ([reason, value]) =>
+      [reason, value, html`${words(reason)}<p class="soft">${REASONS[reason] ?? ""}</p>`] as const,
+  );
+  const channels = MESSAGE_CHANNELS.filter((one) => one !== "loyaltyvip");
+  const links = path
+    ? html`<ul class="filters" aria-label="Channel">${channels.map((one) => html`<li><a href="${path}?channel=${one}"${one === channel ? html` aria-current="true"` : ""}>${words(one)}</a></li>`)}</ul>`
+    : "";
+  const causes = Object.entries(reach.no_consent).filter(([, value]) => value > 0);
+  return html`<div id="reach">${links}${tiles([
+    { name: "Players", value: count(reach.audience) },
+    { name: html`Allowed by the ${term("gate")}`, value: count(reach.allowed), note: "messages" },
+    { name: "Wait first", value: count(reach.waiting), note: "for hours or a cap" },
+  ])}${reach.warnings.map((text) => html`<p class="soft">${text}</p>`)}${rows.length > 0 ? html`<h3>Not reached by ${channel}, and why</h3>${bars("Not reached, by reason", rows, reach.audience, "Reason")}` : ""}${causes.length > 0 ? html`<p class="soft">Without ${term("consent")}: ${causes.map(([name, value]) => `${count(value)} ${name.replaceAll("_", " ")}`).join(", ")}.</p>` : ""}</div>`;
+}

@@ -1,0 +1,59 @@
+import { html } from "hono/html";
+import { COLORS, type ColorName, LANGUAGES, type Theme } from "#tools/themes/theme.ts";
+import type { Desk } from "#transports/console/desk.ts";
+import { type Filled, formOf, input, type Option, select, tried } from "#transports/console/fields.ts";
+import { redirect } from "#transports/console/sign-in.ts";
+import { words } from "#transports/console/values.ts";
+import type { Html } from "#transports/pages/frame/page.ts";
+import { PART, settingPage } from "./settings.ts";
+
+const NAMES = Object.keys(COLORS) as ColorName[];
+const LANGUAGE_WORDS = { en: "English", es: "Español", fr: "Français", de: "Deutsch", zh: "中文" };
+
+/** The look of the pages that players see. */
+export async function themePage(desk: Desk, again?: Filled): Promise<Response> {
+  const theme = await desk.run<Theme>("get_property_theme");
+  const filled = again ?? { values: flat(theme) };
+  const languages = LANGUAGES.map((one): Option => [one, LANGUAGE_WORDS[one]]);
+  const content = html`<p>Inbox, games, preferences and push pages have these colours. Pairs that people could not read are refused, with the nearest that pass. <a href="/docs/inbox">More about the pages</a></p>${
+    desk.canWrite
+      ? formOf(desk, {
+          action: `${PART}/theme`,
+          filled,
+          content: html`<div class="row">${input(filled, { name: "name", label: "Name at the top", most: 80, hint: "Empty: the property's" })}${select(filled, { name: "language", label: "Language", options: languages, hint: "For players whose own is not known" })}${input(filled, { name: "responsible_gaming_url", label: "Page to take a break", type: "url", most: 2000 })}</div>${colors(filled, "light", "By day")}${colors(filled, "dark", "In dark mode")}<div class="acts"><button>Save the theme</button></div>`,
+        })
+      : html`<p>A manager changes the theme.</p>`
+  }`;
+  return settingPage(desk, "theme", content);
+}
+
+export function saveTheme(desk: Desk): Promise<Response> {
+  const { form } = desk;
+  const side = (mode: "light" | "dark") =>
+    Object.fromEntries(NAMES.map((name) => [name, form.get(`${mode}.${name}`) ?? ""]));
+  return tried(
+    async () => {
+      await desk.run("set_property_theme", {
+        name: form.get("name")?.trim() || null,
+        language: form.get("language") ?? "en",
+        responsible_gaming_url: form.get("responsible_gaming_url")?.trim() || null,
+        light: side("light"),
+        dark: side("dark"),
+      });
+      return redirect(`${PART}/theme`);
+    },
+    (fault) => themePage(desk, { values: form, fault }),
+  );
+}
+
+function colors(filled: Filled, mode: "light" | "dark", legend: string): Html {
+  const field = (name: ColorName) =>
+    input(filled, { name: `${mode}.${name}`, label: words(name), type: "color", hint: COLORS[name] });
+  return html`<fieldset><legend>${legend}</legend><div class="swatches">${NAMES.map(field)}</div></fieldset>`;
+}
+
+function flat(theme: Theme): Record<string, unknown> {
+  const side = (mode: "light" | "dark") =>
+    NAMES.map((name) => [`${mode}.${name}`, theme[mode][name]] as const);
+  return { ...theme, ...Object.fromEntries([...side("light"), ...side("dark")]) };
+}

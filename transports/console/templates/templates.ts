@@ -1,0 +1,145 @@
+import { html } from "hono/html";
+import { MESSAGE_CHANNELS } from "#tools/templates/channels.ts";
+import type { Desk, Row } from "#transports/console/desk.ts";
+import {
+  area,
+  askButton,
+  type Filled,
+  formOf,
+  input,
+  type Option,
+  select,
+  textsOf,
+  tried,
+} from "#transports/console/fields.ts";
+import { consolePage, tableOf } from "#transports/console/frame.ts";
+import { onward } from "#transports/console/paging.ts";
+import { redirect } from "#transports/console/sign-in.ts";
+import { term } from "#transports/console/terms.ts";
+import { chip, timeOf, words } from "#transports/console/values.ts";
+import type { Html } from "#transports/pages/frame/page.ts";
+
+export const PART = "/console/templates";
+
+/** All templates, by name. */
+export async function templatesPage(desk: Desk): Promise<Response> {
+  const { c, property, canWrite } = desk;
+  const { rows, next } = await desk.list("templates", {
+    order: "name.asc,id.asc",
+    limit: 50,
+    cursor: c.req.query("cursor") ?? "",
+  });
+  const lines = rows.map(
+    (row) =>
+      html`<tr><th scope="row"><a href="${PART}/${row.id}">${row.name}</a></th><td>${chip(String(row.channel))}</td><td>${row.subject ?? ""}</td><td>${timeOf(String(row.updated_at), property.timezone)}</td></tr>`,
+  );
+  const empty = html`<p>There is no template yet. A template is content that campaigns share.</p>${canWrite ? html`<p><a class="button" href="${PART}/new">Write the first template</a></p>` : ""}`;
+  return consolePage(desk, {
+    part: PART,
+    heading: "Templates",
+    actions: canWrite ? html`<a class="button" href="${PART}/new">New template</a>` : "",
+    content: html`${tableOf("Templates", ["Template", "Channel", "Subject", "Changed"], lines, empty)}${onward(c, next)}`,
+  });
+}
+
+/** The form of a new template. */
+export function newTemplatePage(desk: Desk, filled: Filled): Promise<Response> {
+  const channels = MESSAGE_CHANNELS.filter((one) => one !== "inbox");
+  const choice = select(filled, {
+    name: "channel",
+    label: "Channel",
+    options: channels.map((one): Option => [one, words(one)]),
+  });
+  const content = formOf(desk, {
+    action: `${PART}/new`,
+    filled,
+    content: html`${bodyFields(filled, choice)}`,
+  });
+  const above = { path: PART, name: "Templates" };
+  return consolePage(desk, {
+    part: PART,
+    above,
+    heading: "New template",
+    content: html`<div class="narrow">${content}</div>`,
+  });
+}
+
+export function createTemplate(desk: Desk): Promise<Response> {
+  return tried(
+    async () => {
+      const { name, ...texts } = textsOf(desk.form, TEXTS);
+      const given = Object.fromEntries(Object.entries(texts).filter(([, text]) => text !== null));
+      const channel = desk.form.get("channel") ?? "email";
+      const { id } = await desk.once("create_template", { name: name ?? "", channel, ...given });
+      return redirect(`${PART}/${id}`);
+    },
+    (fault) => newTemplatePage(desk, { values: desk.form, fault }),
+  );
+}
+
+/** One template: its form, and how it looks. */
+export async function templatePage(desk: Desk, filled?: Filled): Promise<Response> {
+  const id = desk.c.req.param("id")!;
+  const template = await desk.run("get_template", { id });
+  const shown = filled ?? { values: template };
+  const isMjml = template.engine === "mjml";
+  const form = desk.canWrite
+    ? formOf(desk, { action: `${PART}/${id}`, filled: shown, content: bodyFields(shown, "", isMjml) })
+    : "";
+  const fields = (template.variables as string[] | null) ?? [];
+  const preview =
+    template.html === null
+      ? html`<div class="screen"><div class="bubble"><pre tabindex="0" role="region" aria-label="The text">${template.text ?? ""}</pre></div></div>`
+      : html`<div class="screen"><iframe class="mail" title="The template as it is written" src="${PART}/${id}/message" sandbox></iframe></div>`;
+  return consolePage(desk, {
+    part: PART,
+    above: { path: PART, name: "Templates" },
+    heading: String(template.name),
+    states: chip(String(template.channel)),
+    frames: true,
+    actions: desk.canWrite ? actionsOf(desk, template) : "",
+    content: html`<div class="two">${form}<section class="preview" aria-label="Preview">${preview}<p class="soft">${fields.length > 0 ? `Fields: ${fields.join(", ")}. ` : ""}A campaign shows it filled in for a player.</p></section></div>`,
+  });
+}
+
+export function saveTemplate(desk: Desk): Promise<Response> {
+  const id = desk.c.req.param("id")!;
+  return tried(
+    async () => {
+      const { name, ...texts } = textsOf(desk.form, TEXTS);
+      await desk.run("update_template", { id, name: name ?? "", ...texts });
+      return redirect(`${PART}/${id}`);
+    },
+    (fault) => templatePage(desk, { values: desk.form, fault }),
+  );
+}
+
+export async function deleteTemplate(desk: Desk): Promise<Response> {
+  await desk.run("delete_template", { id: desk.c.req.param("id") });
+  return redirect(PART);
+}
+
+const TEXTS = ["name", "subject", "html", "mjml", "text"] as const;
+
+function bodyFields(filled: Filled, channel: Html | "", isMjml = false): Html {
+  const body = isMjml
+    ? area(filled, { name: "mjml", label: "Message, as MJML", rows: 16, isCode: true })
+    : area(filled, {
+        name: "html",
+        label: "Message, as HTML",
+        rows: 16,
+        isCode: true,
+        hint: html`Fields are ${term("liquid")}. Text messages need the plain text alone.`,
+      });
+  return html`${input(filled, { name: "name", label: "Name", isRequired: true, most: 200 })}${channel}${input(filled, { name: "subject", label: "Subject or title", most: 500 })}${body}${area(filled, { name: "text", label: "Message, as plain text", rows: 6, hint: "Empty: made of the HTML" })}<div class="acts"><button>Save</button></div>`;
+}
+
+function actionsOf(desk: Desk, { id }: Row): Html {
+  const remove = askButton(desk, {
+    action: `${PART}/${id}/delete`,
+    text: "Delete",
+    question: "Campaigns that are to go out keep it from being deleted.",
+    yes: "Delete the template",
+  });
+  return html`<a class="button" href="/console/campaigns/new?template=${id}">Make a campaign of it</a>${remove}`;
+}
