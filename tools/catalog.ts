@@ -122,6 +122,7 @@ import listValidationResults from "./validation/list-validation-results.ts";
 import sweepValidations from "./validation/sweep-validations.job.ts";
 import validateEmails from "./validation/validate-emails.job.ts";
 import validationJobs from "./validation/validation-jobs.table.ts";
+import { voice } from "./voice-calls/domain.ts";
 import deliverWebhooks from "./webhooks/deliver-webhooks.job.ts";
 import redeliverWebhook from "./webhooks/redeliver-webhook.ts";
 import replayWebhooks from "./webhooks/replay-webhooks.ts";
@@ -226,6 +227,7 @@ export const CATALOG = catalog([
     jobs: [sendSmsReply],
   },
   push,
+  voice,
   { name: "mailbox", title: "Mailbox", tables: [mailboxMessages], tools: [listPlatformMessages] },
   {
     name: "imports",

@@ -25,11 +25,13 @@ import pushMailbox from "./push/mailbox.ts";
 import webpush from "./push/webpush.ts";
 import smsMailbox from "./sms/mailbox.ts";
 import twilio from "./sms/twilio.ts";
+import simulator from "./voice/simulator.ts";
 
 /** Every provider, by channel and name. */
 export const PROVIDERS = {
   email: { mailbox, resend, sendgrid, ses, smtp },
   sms: { mailbox: smsMailbox, twilio },
+  voice: { simulator },
   push: { mailbox: pushMailbox, webpush },
   inbox: { mailbox: inboxMailbox },
 };

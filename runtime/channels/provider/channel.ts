@@ -1,4 +1,5 @@
 import type { z } from "zod";
+import type { CallScript } from "./call-script.ts";
 
 export interface EmailMessage {
   /** The send's id (a uuid): the idempotency key towards the vendor. */
@@ -65,10 +66,39 @@ export interface PushMessage {
   devices: readonly PushDevice[];
 }
 
+/** A phone call by an automated voice. */
+export interface VoiceMessage {
+  /** The send's id (a uuid). */
+  id: string;
+  /** E.164. */
+  to: string;
+  /** The calling number; the provider's own when left out. */
+  from?: string;
+  /** The whole call, as people read it. */
+  text: string;
+  /** The rendered turns. Without turns an agent of the vendor follows `prompt` alone. */
+  script: CallScript;
+  /** The fixed sentences that an agent says before anything else. */
+  opening: string;
+  /** What an agent of the vendor does. */
+  prompt: string;
+  /** The whole message for an answering machine; null: none is left. */
+  voicemail: string | null;
+  /** About the seconds of a whole call. */
+  seconds: number;
+  /** An unanswered call rings so long. */
+  ringSeconds: number;
+  /** The call ends after so long at the latest. */
+  mostSeconds: number;
+  /** ISO time by which the call must be over; null where no hours close. */
+  latest: string | null;
+}
+
 /** The channels of messages, and the message type of each. */
 export interface Messages {
   email: EmailMessage;
   sms: SmsMessage;
+  voice: VoiceMessage;
   push: PushMessage;
   inbox: InboxMessage;
 }
@@ -97,13 +127,14 @@ interface OfDevices {
  * The outcome of one message. `failed`: refused for good. `retry`: certainly not sent, may be tried again. `unknown`:
  * the vendor may have taken it. `fatal`: the vendor refuses the sender, so every message fails until the settings are
  * repaired. `busy`: the vendor takes no message at the moment. `optedOut`: the vendor keeps the recipient's STOP.
+ * `skipped`: the provider reaches nobody, and says so.
  */
 export type SendOutcome = OfDevices &
   (
     | { id: string; status: "sent"; providerMessageId: string }
     | (Trouble & { status: "failed"; optedOut?: true })
     | (Trouble & { status: "retry"; retryAfter?: number; fatal?: true; busy?: true })
-    | (Trouble & { status: "unknown" })
+    | (Trouble & { status: "unknown" | "skipped" })
   );
 
 export interface SendOptions {
@@ -130,7 +161,13 @@ export interface OpenProvider<Message> {
 
 /** A message that the mailbox provider was given. */
 export type StoredMessage = {
-  [C in SendingChannel]: { channel: C; providerMessageId: string; message: Messages[C] };
+  [C in SendingChannel]: {
+    channel: C;
+    providerMessageId: string;
+    message: Messages[C];
+    /** Of a simulated call: another seed has other people. */
+    seed?: string;
+  };
 }[SendingChannel];
 
 /**

@@ -9,7 +9,7 @@ import { hasAudience } from "#tools/campaigns/planning/audience.ts";
 import { ADDRESS_BYTES, type Judgement, judgePage } from "#tools/campaigns/planning/plan.ts";
 import { NoConsent } from "#tools/campaigns/stats/answer.ts";
 import { firstReason } from "#tools/campaigns/stats/stats.ts";
-import { allSegments, Cost, estimatedCost } from "./cost.ts";
+import { Cost, estimatedCost, volumeOf } from "./cost.ts";
 import { checkReadiness, Sample } from "./readiness.ts";
 import { costlyLetters, missingFields, missingWarnings, providerWarnings, smallTest } from "./warnings.ts";
 
@@ -47,6 +47,7 @@ export const Preflight = z.object({
     .record(z.string(), z.int())
     .describe("Fields of the message, with the number of players in the whole audience who lack them"),
   segments: z.int().nullable().describe("Of text messages: the segments of all, estimated by the samples"),
+  minutes: z.int().nullable().describe("Of calls: about the minutes of all, if all are said to their end"),
   estimated_cost: Cost.nullable().describe("For all allowed players; null if nothing can be sent"),
   sample_renders: z.array(Sample),
 });
@@ -69,10 +70,11 @@ export async function preflight(
     })),
     ...[...partial, ...(isEmpty ? [EMPTY] : [])].map((one) => ({ ...one, stops_sending: false })),
   ];
-  const segments = allSegments(samples, allowed);
+  const { segments, minutes } = volumeOf(samples, allowed);
   const { cost, warnings: unpriced } = await estimatedCost(context, campaign, {
     messages: counted.isWhole ? allowed : null,
     segments,
+    minutes,
   });
   const warnings = [
     ...counted.warnings,
@@ -94,6 +96,7 @@ export async function preflight(
     deferred: counted.deferred,
     missing_fields: missing,
     segments,
+    minutes,
     estimated_cost: cost,
     sample_renders: samples,
   };
