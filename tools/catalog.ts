@@ -17,6 +17,7 @@ import chooseWinner from "./campaigns/choose-winner.job.ts";
 import deliverCampaign from "./campaigns/deliver-campaign.job.ts";
 import duplicateCampaign from "./campaigns/duplicate-campaign.ts";
 import fireCampaign from "./campaigns/fire-campaign.job.ts";
+import holdAbandoningCampaign from "./campaigns/hold-abandoning-campaign.job.ts";
 import pauseAllSending from "./campaigns/pause-all-sending.ts";
 import pauseCampaign from "./campaigns/pause-campaign.ts";
 import planCampaign from "./campaigns/plan-campaign.job.ts";
@@ -195,6 +196,7 @@ export const CATALOG = catalog([
       chooseWinner,
       deliverCampaign,
       fireCampaign,
+      holdAbandoningCampaign,
       planCampaign,
       refreshStats,
       reviveCampaigns,

@@ -16,6 +16,7 @@ import type {
   Provider,
   PushKeys,
   Reach,
+  RelayHandshake,
   SendingChannel,
   SendOptions,
   SendOutcome,
@@ -25,13 +26,14 @@ import pushMailbox from "./push/mailbox.ts";
 import webpush from "./push/webpush.ts";
 import smsMailbox from "./sms/mailbox.ts";
 import twilio from "./sms/twilio.ts";
+import conversationRelay from "./voice/conversation-relay.ts";
 import simulator from "./voice/simulator.ts";
 
 /** Every provider, by channel and name. */
 export const PROVIDERS = {
   email: { mailbox, resend, sendgrid, ses, smtp },
   sms: { mailbox: smsMailbox, twilio },
-  voice: { simulator },
+  voice: { simulator, "conversation-relay": conversationRelay },
   push: { mailbox: pushMailbox, webpush },
   inbox: { mailbox: inboxMailbox },
 };
@@ -95,6 +97,8 @@ export interface BoundCallbacks {
   verify(request: CallbackRequest): boolean | Promise<boolean>;
   parse(request: CallbackRequest): Notice[];
   confirm(url: string): Promise<void>;
+  /** Null where calls need no WebSocket. */
+  verifyRelay: ((handshake: RelayHandshake) => boolean) | null;
   answer: { contentType: string; body: string } | undefined;
 }
 
@@ -107,6 +111,7 @@ export function callbacksOf(channel: SendingChannel, name: string, settings: unk
     verify: (request) => callbacks.verify(parsed, request),
     parse: (request) => callbacks.parse(parsed, request),
     confirm: async (url) => callbacks.confirm?.(parsed, url),
+    verifyRelay: callbacks.verifyRelay ? (handshake) => callbacks.verifyRelay!(parsed, handshake) : null,
     answer: callbacks.answer,
   };
 }

@@ -200,6 +200,28 @@ interface NoticeFacts {
   message?: string | undefined;
 }
 
+/** One thing that was said in a call, as a vendor reports it. */
+export interface CallLine {
+  by: "us" | "them";
+  text: string;
+  /** Pressed keys. */
+  keys?: string | undefined;
+}
+
+/** A vendor's news of a call. `lines`: the whole call, told at its end. */
+export interface CallNews {
+  kind: "call";
+  state: "ringing" | "answered" | "ended";
+  result?: "completed" | "busy" | "no_answer" | "failed" | undefined;
+  answeredBy?: "human" | "machine" | undefined;
+  /** From the answer to the end. */
+  seconds?: number | undefined;
+  cost?: number | undefined;
+  /** ISO 4217. */
+  currency?: string | undefined;
+  lines?: CallLine[] | undefined;
+}
+
 /** A vendor's notice about a message that it has taken, or about a player who writes to us. */
 export type Notice =
   | (NoticeFacts & { kind: "delivered" | "failed" | "complained" | "unsubscribed" })
@@ -207,6 +229,7 @@ export type Notice =
   | (NoticeFacts & { kind: "opened" | "clicked"; userAgent?: string | undefined })
   /** The vendor asks for permission to call us; a request to `url` grants it. */
   | (NoticeFacts & { kind: "subscription"; url: string })
+  | (NoticeFacts & CallNews)
   | (NoticeFacts & {
       kind: "inbound";
       from: string;
@@ -215,8 +238,21 @@ export type Notice =
       optOut?: "stop" | "start" | "help" | undefined;
     });
 
+/** A carrier's request to open the WebSocket of a call. */
+export interface RelayHandshake {
+  url: string;
+  /** Names in lower case. */
+  headers: Readonly<Record<string, string>>;
+  sendId: string;
+  token: string;
+  /** The arrival, in milliseconds since 1970 by the database's clock. */
+  at: number;
+}
+
 /** Verifies and reads a vendor's callbacks. */
 export interface Callbacks<Settings> {
+  /** Whether the vendor opens the WebSocket of a call; absent where calls need none. */
+  verifyRelay?(settings: Settings, handshake: RelayHandshake): boolean;
   /** Whether the vendor sent the request. Rejects when that is not known yet. */
   verify(settings: Settings, request: CallbackRequest): boolean | Promise<boolean>;
   /** The notices in a verified request, without the irrelevant ones. */

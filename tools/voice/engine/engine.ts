@@ -75,7 +75,7 @@ export function nextStep(call: CallScript, state: CallState, heard: Heard, isSto
     return over(state, "hang_up", state.phase === "ringing" ? "no_answer" : "hung_up");
   if (heard.kind === "machine") return leaveMessage(call, state);
   if (state.phase === "ringing") return heard.kind === "person" ? begin(call, state) : ignored(state);
-  if (heard.kind === "person") return ignored(state);
+  if (heard.kind === "person") return resume(call, state);
   if (heard.kind === "time_up") return end(call, state, [], "time_up");
   if (heard.kind === "silence") return again(call, state, turnOf(call, state)?.on_silence ?? null);
   return replied(call, state, "keys" in heard ? { keys: heard.keys } : { text: heard.text }, isStop);
@@ -159,6 +159,13 @@ function again(call: CallScript, state: CallState, next: string | null): Step {
     act: "listen",
     outcome: null,
   };
+}
+
+/** Begins anew behind a line that broke: who calls, how to stop it, and the turn that was under way. */
+function resume(call: CallScript, state: CallState): Step {
+  const before = [fixed(call, "identification"), fixed(call, "opt_out")];
+  if (state.said >= MOST_TURNS) return end(call, state, before, "completed");
+  return enter(call, state, state.turn ?? END, before);
 }
 
 /** Says once more whose call it is, and waits for the same answer. */
