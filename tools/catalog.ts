@@ -23,6 +23,7 @@ import pauseCampaign from "./campaigns/pause-campaign.ts";
 import planCampaign from "./campaigns/plan-campaign.job.ts";
 import preflightCampaign from "./campaigns/preflight-campaign.ts";
 import refreshStats from "./campaigns/refresh-campaign-stats.job.ts";
+import rehearseVoiceCall from "./campaigns/rehearse-voice-call.ts";
 import resumeAllSending from "./campaigns/resume-all-sending.ts";
 import resumeCampaign from "./campaigns/resume-campaign.ts";
 import reviveCampaigns from "./campaigns/revive-campaigns.job.ts";
@@ -181,6 +182,7 @@ export const CATALOG = catalog([
       pauseAllSending,
       pauseCampaign,
       preflightCampaign,
+      rehearseVoiceCall,
       resumeAllSending,
       resumeCampaign,
       savePreferences,

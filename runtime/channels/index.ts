@@ -8,6 +8,7 @@ import sendgrid from "./email/sendgrid.ts";
 import ses from "./email/ses.ts";
 import smtp from "./email/smtp.ts";
 import inboxMailbox from "./inbox/mailbox.ts";
+import type { RelayHandshake } from "./provider/call.ts";
 import type {
   CallbackRequest,
   Messages,
@@ -16,7 +17,6 @@ import type {
   Provider,
   PushKeys,
   Reach,
-  RelayHandshake,
   SendingChannel,
   SendOptions,
   SendOutcome,
@@ -26,14 +26,17 @@ import pushMailbox from "./push/mailbox.ts";
 import webpush from "./push/webpush.ts";
 import smsMailbox from "./sms/mailbox.ts";
 import twilio from "./sms/twilio.ts";
+import bland from "./voice/bland.ts";
 import conversationRelay from "./voice/conversation-relay.ts";
+import retell from "./voice/retell.ts";
 import simulator from "./voice/simulator.ts";
+import vapi from "./voice/vapi.ts";
 
 /** Every provider, by channel and name. */
 export const PROVIDERS = {
   email: { mailbox, resend, sendgrid, ses, smtp },
   sms: { mailbox: smsMailbox, twilio },
-  voice: { simulator, "conversation-relay": conversationRelay },
+  voice: { simulator, "conversation-relay": conversationRelay, vapi, retell, bland },
   push: { mailbox: pushMailbox, webpush },
   inbox: { mailbox: inboxMailbox },
 };

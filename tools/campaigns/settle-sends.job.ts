@@ -2,8 +2,8 @@ import type { Fragment } from "#db/sql.ts";
 import type { Tenant } from "#runtime/operation/context.ts";
 import { job } from "#runtime/operation/job.ts";
 import { refreshSoon } from "#tools/tracking/stats-refresh.ts";
-import { SETTLE_AFTER_SECONDS, SETTLE_SENDS, settleLater } from "./campaign/jobs.ts";
 import { loseCalls } from "#tools/voice-calls/call.ts";
+import { SETTLE_AFTER_SECONDS, SETTLE_SENDS, settleLater } from "./campaign/jobs.ts";
 import { emitSendEvents, withIds } from "./delivery/send-events.ts";
 
 /**

@@ -7,11 +7,11 @@ import { writeAsService } from "#runtime/funnel/system-work.ts";
 import type { Context } from "#runtime/operation/context.ts";
 import { receiveInbound } from "#tools/sms/inbound.ts";
 import { applyNotices } from "./apply-notices.ts";
+import { takeCallNews } from "./call-news.ts";
 import type { ProviderRecord } from "./columns.ts";
 import { clean } from "./notice.ts";
 import { openCredentials, type VendorChannel } from "./provider.ts";
 import receiveNotices from "./receive-notices.job.ts";
-import { takeCallNews } from "./calls.ts";
 import { suppressAddresses } from "./suppress-addresses.ts";
 
 const AT_ONCE = 200;

@@ -4,19 +4,8 @@ import { workAsSystem } from "#runtime/funnel/system-work.ts";
 import type { Context } from "#runtime/operation/context.ts";
 import type { Heard } from "#tools/voice/engine/engine.ts";
 import { hear, noteBreak, type Reply } from "#tools/voice-calls/hear.ts";
-import { applyCallNews, type CallNotice } from "#tools/voice-calls/news.ts";
-import { applyNotices, type NoticeProvider } from "./apply-notices.ts";
+import { applyNotices } from "./apply-notices.ts";
 import type { CallbackReader } from "./callbacks.ts";
-
-/** Writes a vendor's news of a call into the call and its send. */
-export async function takeCallNews(
-  context: Context,
-  provider: NoticeProvider & { id: string },
-  notice: CallNotice,
-): Promise<void> {
-  const notices = await applyCallNews(context, provider.id, notice);
-  if (notices.length > 0) await applyNotices(context, provider, notices);
-}
 
 /** Who speaks with the vendor's WebSocket of one call. */
 export interface Line {

@@ -1,7 +1,8 @@
 import { z } from "zod";
 import { storable } from "#db/text.ts";
 import { LONGEST_ID } from "#runtime/channels/index.ts";
-import type { CallLine, Notice } from "#runtime/channels/provider/channel.ts";
+import type { CallLine } from "#runtime/channels/provider/call.ts";
+import type { Notice } from "#runtime/channels/provider/channel.ts";
 
 const base = {
   eventId: z.string(),

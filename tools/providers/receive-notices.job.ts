@@ -4,7 +4,7 @@ import type { Context } from "#runtime/operation/context.ts";
 import { type JobContext, job } from "#runtime/operation/job.ts";
 import { receiveInbound } from "#tools/sms/inbound.ts";
 import { applyNotices } from "./apply-notices.ts";
-import { takeCallNews } from "./calls.ts";
+import { takeCallNews } from "./call-news.ts";
 import type { ProviderRecord } from "./columns.ts";
 import { QueuedNotice } from "./notice.ts";
 import { openCredentials } from "./provider.ts";

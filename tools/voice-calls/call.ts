@@ -1,5 +1,4 @@
-import type { CallScript } from "#runtime/channels/provider/call-script.ts";
-import type { VoiceMessage } from "#runtime/channels/provider/channel.ts";
+import type { CallScript, VoiceMessage } from "#runtime/channels/provider/call.ts";
 import type { Tenant } from "#runtime/operation/context.ts";
 import { type CallOutcome, type CallState, RINGING } from "#tools/voice/engine/engine.ts";
 import type { TranscriptLine } from "#tools/voice/engine/transcript.ts";

@@ -49,5 +49,7 @@ export async function endCall(
     enqueue(HOLD_ABANDONING, { campaignId: call.campaign_id }, { dedupe: call.campaign_id });
   }
   const about = { eventId: `call:${call.id}`, at: new Date(now()).toISOString(), sendId: call.send_id };
-  return [ARRIVED.has(outcome) ? { ...about, kind: "delivered" } : { ...about, kind: "failed", code: outcome }];
+  return [
+    ARRIVED.has(outcome) ? { ...about, kind: "delivered" } : { ...about, kind: "failed", code: outcome },
+  ];
 }

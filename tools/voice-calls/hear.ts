@@ -39,7 +39,10 @@ export async function hear(
   const barred = heard.kind === "person" ? await isBarred(context, call) : false;
   if (barred) return { ...NOTHING, act: "end", notices: await endCall(context, call, "barred") };
   const isStop = stopReader(await keywordsOf(context));
-  const actual: Heard = call.answered_by === "machine" && call.state.phase === "talking" && heard.kind !== "hung_up" ? { kind: "machine" } : heard;
+  const actual: Heard =
+    call.answered_by === "machine" && call.state.phase === "talking" && heard.kind !== "hung_up"
+      ? { kind: "machine" }
+      : heard;
   const step = nextStep(call.script, call.state, actual, isStop);
   await store(context, call, actual, step, providerCallId);
   if (step.act === "none") return NOTHING;

@@ -1,6 +1,8 @@
-import type { CallNews, Notice } from "#runtime/channels/provider/channel.ts";
+import type { CallNews } from "#runtime/channels/provider/call.ts";
+import type { Notice } from "#runtime/channels/provider/channel.ts";
 import type { Context } from "#runtime/operation/context.ts";
 import { keywordsOf } from "#tools/sms/keywords.ts";
+import { saysOpening } from "#tools/voice/agent.ts";
 import type { CallOutcome } from "#tools/voice/engine/engine.ts";
 import { hasStopKey, isGreeting, stopReader } from "#tools/voice/engine/heard.ts";
 import type { TranscriptLine } from "#tools/voice/engine/transcript.ts";
@@ -16,7 +18,11 @@ export type CallNotice = Extract<Notice, { kind: "call" }>;
  * words. A stop in the words revokes, even where the vendor's agent went on. Answers the notices for the send. News of
  * another provider's call changes nothing.
  */
-export async function applyCallNews(context: Context, providerId: string, notice: CallNotice): Promise<Notice[]> {
+export async function applyCallNews(
+  context: Context,
+  providerId: string,
+  notice: CallNotice,
+): Promise<Notice[]> {
   const sendId = notice.sendId ?? (await sendOf(context, providerId, notice.providerMessageId));
   const seen = sendId === undefined ? undefined : await findCall(context, sendId);
   if (!seen || seen.provider_id !== providerId) return [];
@@ -26,11 +32,13 @@ export async function applyCallNews(context: Context, providerId: string, notice
   }
   const call = (await findCall(context, seen.send_id, { lock: true }))!;
   const lines = call.transcript.length > 0 ? [] : linesOf(notice);
-  await learn(context, call, notice, lines);
+  const ours = lines.flatMap(({ by, text }) => (by === "us" ? [text] : []));
+  const discloses = call.script !== null && ours.length > 0 && saysOpening(call.script, ours);
+  await learn(context, call, notice, { lines, discloses });
   const stop = await stopIn(context, lines);
   if (stop) await revokeBySpeech(context, call, stop);
   if (notice.state !== "ended") return [];
-  return endCall(context, call, outcomeOf(call, notice, lines, stop !== undefined));
+  return endCall(context, call, stop ? "opted_out" : outcomeOf(call, notice, { lines, discloses }));
 }
 
 async function sendOf({ sql, property }: Context, providerId: string, callId: string | undefined) {
@@ -44,12 +52,19 @@ async function sendOf({ sql, property }: Context, providerId: string, callId: st
   return found?.id ?? undefined;
 }
 
+/** The words of a call, as a vendor tells them at its end. */
+interface Told {
+  lines: readonly TranscriptLine[];
+  /** The agent began with the fixed sentences. */
+  discloses: boolean;
+}
+
 /** A call's status goes one way alone. */
 async function learn(
   context: Context,
   call: StoredCall,
   { state, answeredBy, seconds, cost, currency, code, message, providerMessageId }: CallNotice,
-  lines: readonly TranscriptLine[],
+  { lines, discloses }: Told,
 ): Promise<void> {
   const { sql, property } = context;
   const isNewlyAnswered = state === "answered" && (call.status === "queued" || call.status === "ringing");
@@ -68,7 +83,7 @@ async function learn(
       seconds = coalesce(${length}::int, c.seconds),
       cost = coalesce(c.cost, ${cost ?? null}::double precision),
       cost_currency = coalesce(c.cost_currency, ${currency ?? null}::text),
-      disclosed_at = coalesce(c.disclosed_at, case when ${lines.some(({ by }) => by === "us")}::boolean then clock.moment end),
+      disclosed_at = coalesce(c.disclosed_at, case when ${discloses}::boolean then clock.moment end),
       transcript = case when ${lines.length > 0}::boolean then ${lines}::jsonb else c.transcript end,
       error_code = coalesce(${code ?? null}::text, c.error_code),
       error_message = coalesce(${message ?? null}::text, c.error_message), updated_at = clock.moment
@@ -78,10 +93,21 @@ async function learn(
 }
 
 function linesOf({ lines = [] }: CallNews): TranscriptLine[] {
-  return lines.map(({ by, text, keys }, n) => ({ n, at: 0, by, text, turn: null, fixed: null, keys: keys ?? null }));
+  return lines.map(({ by, text, keys }, n) => ({
+    n,
+    at: 0,
+    by,
+    text,
+    turn: null,
+    fixed: null,
+    keys: keys ?? null,
+  }));
 }
 
-async function stopIn(context: Context, lines: readonly TranscriptLine[]): Promise<TranscriptLine | undefined> {
+async function stopIn(
+  context: Context,
+  lines: readonly TranscriptLine[],
+): Promise<TranscriptLine | undefined> {
   const theirs = lines.filter(({ by }) => by === "them");
   if (theirs.length === 0) return undefined;
   const isStop = stopReader(await keywordsOf(context));
@@ -94,17 +120,14 @@ const RESULTS: Partial<Record<NonNullable<CallNews["result"]>, CallOutcome>> = {
   failed: "failed",
 };
 
-function outcomeOf(
-  call: StoredCall,
-  notice: CallNotice,
-  lines: readonly TranscriptLine[],
-  stopped: boolean,
-): CallOutcome {
-  if (stopped) return "opted_out";
+function outcomeOf(call: StoredCall, notice: CallNotice, { lines, discloses }: Told): CallOutcome {
   const result = notice.result && RESULTS[notice.result];
   if (result) return result;
-  const said = lines.some(({ by }) => by === "us") || call.disclosed_at !== null;
-  const isMachine = (notice.answeredBy ?? call.answered_by) === "machine" || lines.some(({ by, text }) => by === "them" && isGreeting(text));
+  // An agent that did not say who calls has abandoned the person, whatever else it said.
+  const said = discloses || call.disclosed_at !== null;
+  const isMachine =
+    (notice.answeredBy ?? call.answered_by) === "machine" ||
+    lines.some(({ by, text }) => by === "them" && isGreeting(text));
   if (isMachine) return call.script?.voicemail && said ? "voicemail_left" : "voicemail_skipped";
   if (!said) return "abandoned";
   if (call.error_code === "relay_closed") return "dropped";

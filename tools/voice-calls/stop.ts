@@ -32,5 +32,11 @@ export async function revokeBySpeech(
     update campaign_sends set unsubscribed_at = now(), updated_at = now()
     where property_id = ${property.id} and id = ${send_id} and unsubscribed_at is null`;
   if (campaign_id === null) return;
-  emit("campaign.unsubscribed", { id: send_id, campaign_id, player_id, channel: "voice", status: send.status });
+  emit("campaign.unsubscribed", {
+    id: send_id,
+    campaign_id,
+    player_id,
+    channel: "voice",
+    status: send.status,
+  });
 }

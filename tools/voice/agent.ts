@@ -1,9 +1,20 @@
-import type { CallScript, CallTurn } from "#runtime/channels/provider/call-script.ts";
+import type { CallScript, CallTurn } from "#runtime/channels/provider/call.ts";
+import { wordsOf } from "#tools/sms/keywords.ts";
 import { fixedSentence } from "./engine/fixed-words.ts";
 
 /** The sentences that a vendor's agent says first. */
 export function openingOf(call: CallScript): string {
   return `${fixedSentence(call, "identification")} ${fixedSentence(call, "opt_out")}`;
+}
+
+/** The share of the opening's words that a transcript has to show: speech is written down with faults. */
+const MOST_LOST = 0.3;
+
+/** Whether the first words of a call were its opening, as far as a vendor's transcript tells. */
+export function saysOpening(call: CallScript, said: readonly string[]): boolean {
+  const heard = new Set(said.slice(0, 3).flatMap(wordsOf));
+  const words = wordsOf(openingOf(call));
+  return words.filter((word) => !heard.has(word)).length <= words.length * MOST_LOST;
 }
 
 /** The whole message for an answering machine; null: none is left. */

@@ -1,4 +1,4 @@
-import type { CallScript } from "#runtime/channels/provider/call-script.ts";
+import type { CallScript } from "#runtime/channels/provider/call.ts";
 import { Fault, type FaultDetail, invalid, toFault } from "#runtime/faults.ts";
 import { readCallbackNumber } from "./numbers.ts";
 import type { ScriptTurn, VoiceScript } from "./script.ts";

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { CALL_LANGUAGES } from "#runtime/channels/provider/call-script.ts";
+import { CALL_LANGUAGES } from "#runtime/channels/provider/call.ts";
 import { END } from "./engine/engine.ts";
 
 const MOST_TURNS = 30;

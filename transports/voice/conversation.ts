@@ -79,8 +79,10 @@ export function converse(service: Service, line: Line, socket: WebSocket, pace: 
     clearTimeout(timer);
     if (isOver || callSid === undefined) return;
     if (NORMAL.has(code)) return enqueue({ kind: "hung_up" });
-    work = work.then(() => (isOver ? undefined : breakLine(service, line))).catch((error: unknown) => {
-      log.error({ err: error, sendId: line.sendId }, "a broken line was not noted");
-    });
+    work = work
+      .then(() => (isOver ? undefined : breakLine(service, line)))
+      .catch((error: unknown) => {
+        log.error({ err: error, sendId: line.sendId }, "a broken line was not noted");
+      });
   });
 }

@@ -1,5 +1,5 @@
 import type { z } from "zod";
-import type { CallScript } from "./call-script.ts";
+import type { CallNews, RelayHandshake, VoiceMessage } from "./call.ts";
 
 export interface EmailMessage {
   /** The send's id (a uuid): the idempotency key towards the vendor. */
@@ -64,34 +64,6 @@ export interface PushMessage {
   /** Seconds that a push service keeps it for a browser that is off. */
   ttl: number;
   devices: readonly PushDevice[];
-}
-
-/** A phone call by an automated voice. */
-export interface VoiceMessage {
-  /** The send's id (a uuid). */
-  id: string;
-  /** E.164. */
-  to: string;
-  /** The calling number; the provider's own when left out. */
-  from?: string;
-  /** The whole call, as people read it. */
-  text: string;
-  /** The rendered turns. Without turns an agent of the vendor follows `prompt` alone. */
-  script: CallScript;
-  /** The fixed sentences that an agent says before anything else. */
-  opening: string;
-  /** What an agent of the vendor does. */
-  prompt: string;
-  /** The whole message for an answering machine; null: none is left. */
-  voicemail: string | null;
-  /** About the seconds of a whole call. */
-  seconds: number;
-  /** An unanswered call rings so long. */
-  ringSeconds: number;
-  /** The call ends after so long at the latest. */
-  mostSeconds: number;
-  /** ISO time by which the call must be over; null where no hours close. */
-  latest: string | null;
 }
 
 /** The channels of messages, and the message type of each. */
@@ -200,28 +172,6 @@ interface NoticeFacts {
   message?: string | undefined;
 }
 
-/** One thing that was said in a call, as a vendor reports it. */
-export interface CallLine {
-  by: "us" | "them";
-  text: string;
-  /** Pressed keys. */
-  keys?: string | undefined;
-}
-
-/** A vendor's news of a call. `lines`: the whole call, told at its end. */
-export interface CallNews {
-  kind: "call";
-  state: "ringing" | "answered" | "ended";
-  result?: "completed" | "busy" | "no_answer" | "failed" | undefined;
-  answeredBy?: "human" | "machine" | undefined;
-  /** From the answer to the end. */
-  seconds?: number | undefined;
-  cost?: number | undefined;
-  /** ISO 4217. */
-  currency?: string | undefined;
-  lines?: CallLine[] | undefined;
-}
-
 /** A vendor's notice about a message that it has taken, or about a player who writes to us. */
 export type Notice =
   | (NoticeFacts & { kind: "delivered" | "failed" | "complained" | "unsubscribed" })
@@ -237,17 +187,6 @@ export type Notice =
       text: string;
       optOut?: "stop" | "start" | "help" | undefined;
     });
-
-/** A carrier's request to open the WebSocket of a call. */
-export interface RelayHandshake {
-  url: string;
-  /** Names in lower case. */
-  headers: Readonly<Record<string, string>>;
-  sendId: string;
-  token: string;
-  /** The arrival, in milliseconds since 1970 by the database's clock. */
-  at: number;
-}
 
 /** Verifies and reads a vendor's callbacks. */
 export interface Callbacks<Settings> {

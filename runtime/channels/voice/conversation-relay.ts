@@ -1,34 +1,14 @@
-import { z } from "zod";
-import { each, provider, type SendOutcome, type VoiceMessage } from "../provider/channel.ts";
+import type { VoiceMessage } from "../provider/call.ts";
+import { each, provider, type SendOutcome } from "../provider/channel.ts";
 import { callApi, textAt, trouble } from "../provider/vendor-api.ts";
+import { callLimit } from "./limits.ts";
 import { parse, relayToken, verify, verifyRelay } from "./relay-callbacks.ts";
-
-const secret = () => z.string().min(1).max(500);
-
-const settings = z.discriminatedUnion("carrier", [
-  z.strictObject({
-    carrier: z.literal("twilio"),
-    account_sid: z.string().regex(/^AC[0-9a-f]{32}$/i, "must be an account's SID, AC and 32 hex digits"),
-    auth_token: secret(),
-  }),
-  z.strictObject({
-    carrier: z.literal("telnyx"),
-    account_sid: secret(),
-    application_id: secret(),
-    api_key: secret(),
-    public_key: z
-      .string()
-      .refine((key) => Buffer.from(key, "base64").length === 32, "must be the account's public key, 32 bytes in base64"),
-  }),
-]);
-export type RelaySettings = z.output<typeof settings>;
+import { type RelaySettings, settings } from "./relay-settings.ts";
 
 /** Refused credentials, a closed account, or a number of another account: no call will pass. */
 const REFUSES_US = new Set([20003, 20005, 20006, 21210, 21212, 21213, 21606]);
 const BUSY = new Set([14107, 20429]);
 const LANGUAGES = { en: "en-US", es: "es-US", fr: "fr-FR" } as const;
-/** No carrier ends a call sooner. */
-const LEAST_LIMIT = 30;
 
 /** Calls by Twilio or Telnyx, whose ConversationRelay speaks and hears for our own script over a WebSocket. */
 export default provider({
@@ -51,32 +31,24 @@ async function transmit(
   message: VoiceMessage,
 ): Promise<SendOutcome> {
   const { id } = message;
-  if (callbackUrl === undefined || message.from === undefined) {
-    const what = message.from === undefined ? "The record has no from_address." : "BASE_URL must begin with https.";
-    return { id, status: "retry", code: "not_set_up", message: what, fatal: true };
-  }
-  const limit = secondsLeft(message);
-  if (limit < LEAST_LIMIT) {
-    return { id, status: "retry", code: "late", message: "The open hours end too soon for a call." };
-  }
+  const ready = callLimit(message, { callbackUrl, needsSender: true });
+  if ("status" in ready) return ready;
   const request = given.carrier === "twilio" ? twilioRequest : telnyxRequest;
-  const reply = await callApi(request(given as never, { callbackUrl, message, limit }));
+  const reply = await callApi(request(given as never, { ...ready, message }));
   if (!("status" in reply)) return trouble(message, reply);
-  const sid = textAt(reply.body, "sid") || textAt(reply.body, "call_sid") || textAt(reply.body, "data", "call_sid");
+  const sid =
+    textAt(reply.body, "sid") || textAt(reply.body, "call_sid") || textAt(reply.body, "data", "call_sid");
   if (reply.status < 300) return { id, status: "sent", providerMessageId: sid || `${given.carrier}:${id}` };
   const code = numberAt(reply.body, "code");
-  const words = (textAt(reply.body, "message") || `The provider answered ${reply.status}.`).replaceAll(message.to, "<recipient>");
+  const words = (textAt(reply.body, "message") || `The provider answered ${reply.status}.`).replaceAll(
+    message.to,
+    "<recipient>",
+  );
   const named = code === 0 ? `http_${reply.status}` : `${given.carrier}_${code}`;
   if (REFUSES_US.has(code)) return { id, status: "retry", code: named, message: words, fatal: true };
   const refusal = { code: named, message: words, own: code !== 0 };
   if (BUSY.has(code)) return trouble(message, { ...reply, status: 429 }, refusal);
   return trouble(message, reply, refusal);
-}
-
-/** Seconds that the call may take, so that it ends before the open hours do. */
-function secondsLeft({ mostSeconds, ringSeconds, latest }: VoiceMessage): number {
-  if (latest === null) return mostSeconds;
-  return Math.min(mostSeconds, Math.floor((Date.parse(latest) - Date.now()) / 1000) - ringSeconds);
 }
 
 interface Call {
@@ -119,23 +91,26 @@ function twilioRequest(given: Extract<RelaySettings, { carrier: "twilio" }>, cal
 function telnyxRequest(given: Extract<RelaySettings, { carrier: "telnyx" }>, call: Call): Request {
   const { callbackUrl, message, limit } = call;
   const news = `${callbackUrl}?send_id=${message.id}`;
-  return new Request(`https://api.telnyx.com/v2/texml/Accounts/${encodeURIComponent(given.account_sid)}/Calls`, {
-    method: "POST",
-    headers: { authorization: `Bearer ${given.api_key}`, "content-type": "application/json" },
-    body: JSON.stringify({
-      ApplicationSid: given.application_id,
-      To: message.to,
-      From: message.from,
-      Texml: instructions(given, call),
-      Timeout: Math.ceil(message.ringSeconds),
-      TimeLimit: Math.max(60, Math.floor(limit)),
-      MachineDetection: "Enable",
-      AsyncAmd: true,
-      AsyncAmdStatusCallback: news,
-      StatusCallback: news,
-      StatusCallbackEvent: "ringing answered completed",
-    }),
-  });
+  return new Request(
+    `https://api.telnyx.com/v2/texml/Accounts/${encodeURIComponent(given.account_sid)}/Calls`,
+    {
+      method: "POST",
+      headers: { authorization: `Bearer ${given.api_key}`, "content-type": "application/json" },
+      body: JSON.stringify({
+        ApplicationSid: given.application_id,
+        To: message.to,
+        From: message.from,
+        Texml: instructions(given, call),
+        Timeout: Math.ceil(message.ringSeconds),
+        TimeLimit: Math.max(60, Math.floor(limit)),
+        MachineDetection: "Enable",
+        AsyncAmd: true,
+        AsyncAmdStatusCallback: news,
+        StatusCallback: news,
+        StatusCallbackEvent: "ringing answered completed",
+      }),
+    },
+  );
 }
 
 function numberAt(body: unknown, name: string): number {

@@ -1,7 +1,9 @@
-import { createHmac, createPublicKey, timingSafeEqual, verify as verifySignature } from "node:crypto";
-import type { CallbackRequest, Notice, RelayHandshake } from "../provider/channel.ts";
+import { createHmac, createPublicKey, verify as verifySignature } from "node:crypto";
+import type { RelayHandshake } from "../provider/call.ts";
+import type { CallbackRequest, Notice } from "../provider/channel.ts";
 import { signedByTwilio } from "../sms/twilio-callbacks.ts";
-import type { RelaySettings } from "./conversation-relay.ts";
+import type { RelaySettings } from "./relay-settings.ts";
+import { equal } from "./signed.ts";
 
 const TOLERANCE_MS = 300_000;
 /** What precedes the 32 bytes of an Ed25519 key in DER. */
@@ -22,7 +24,9 @@ export function verifyRelay(settings: RelaySettings, handshake: RelayHandshake):
   if (!equal(relayToken(settings, sendId), token)) return false;
   if (settings.carrier === "twilio") {
     const request = { url, headers, body: Buffer.alloc(0), at };
-    return [url, url.replace(/^http/, "ws")].some((one) => signedByTwilio(settings, { ...request, url: one }));
+    return [url, url.replace(/^http/, "ws")].some((one) =>
+      signedByTwilio(settings, { ...request, url: one }),
+    );
   }
   if (headers["telnyx-signature-ed25519"] === undefined) return true;
   return signedByTelnyx(settings.public_key, { url, headers, body: Buffer.alloc(0), at });
@@ -39,7 +43,8 @@ export function verify(settings: RelaySettings, request: CallbackRequest): boole
 function signedByTelnyx(publicKey: string, { headers, body, at }: CallbackRequest): boolean {
   const time = headers["telnyx-timestamp"] ?? "";
   const signature = Buffer.from(headers["telnyx-signature-ed25519"] ?? "", "base64");
-  if (signature.length !== 64 || Math.abs(Number(time) * 1000 - at) > TOLERANCE_MS || !/^\d+$/.test(time)) return false;
+  if (signature.length !== 64 || Math.abs(Number(time) * 1000 - at) > TOLERANCE_MS || !/^\d+$/.test(time))
+    return false;
   try {
     const der = Buffer.concat([ED25519_DER, Buffer.from(publicKey, "base64")]);
     const key = createPublicKey({ key: der, format: "der", type: "spki" });
@@ -90,9 +95,4 @@ export function parse(_: RelaySettings, { url, body, at: now }: CallbackRequest)
   if (status === "ringing") return [{ ...about, state: "ringing" }];
   if (status === "in-progress" || by !== "") return [{ ...about, state: "answered" }];
   return [];
-}
-
-function equal(expected: string, given: string): boolean {
-  const [one, other] = [Buffer.from(expected), Buffer.from(given)];
-  return one.length === other.length && timingSafeEqual(one, other);
 }

@@ -56,7 +56,10 @@ export function carrierApis(placed: Placed[], answer: () => Response | undefined
       const fields = Object.fromEntries(new URLSearchParams(await request.text()));
       const refusal = answer();
       if (refusal) return refusal;
-      return HttpResponse.json({ sid: note("twilio", fields, fields.Twiml!).sid, status: "queued" }, { status: 201 });
+      return HttpResponse.json(
+        { sid: note("twilio", fields, fields.Twiml!).sid, status: "queued" },
+        { status: 201 },
+      );
     }),
     http.post("https://api.telnyx.com/v2/texml/Accounts/telnyx-account/Calls", async ({ request }) => {
       const fields = (await request.json()) as Record<string, string>;
@@ -77,7 +80,12 @@ function twilioSignature(address: string, fields: Record<string, string> = {}): 
 }
 
 /** The headers by which a carrier signs a callback or a handshake. */
-export function signedHeaders(carrier: Carrier, address: string, fields: Record<string, string>, at = Date.now()) {
+export function signedHeaders(
+  carrier: Carrier,
+  address: string,
+  fields: Record<string, string>,
+  at = Date.now(),
+) {
   if (carrier === "twilio") return { "x-twilio-signature": twilioSignature(address, fields) };
   const time = String(Math.floor(at / 1000));
   const body = Buffer.from(`${time}|${new URLSearchParams(fields)}`);
@@ -129,9 +137,12 @@ export interface Phone {
 /** Opens the WebSocket of a call as its carrier does. Rejects with the status of a refusal. */
 export async function pickUp(here: string, call: Placed, headers?: Record<string, string>): Promise<Phone> {
   const signed = call.carrier === "twilio" ? { "x-twilio-signature": twilioSignature(call.address) } : {};
-  const socket = new WebSocket(call.address.replace(BASE_URL.replace("https", "wss"), here.replace("http", "ws")), {
-    headers: headers ?? signed,
-  });
+  const socket = new WebSocket(
+    call.address.replace(BASE_URL.replace("https", "wss"), here.replace("http", "ws")),
+    {
+      headers: headers ?? signed,
+    },
+  );
   const said: string[] = [];
   const waiting: { count: number; done: (said: string[]) => void }[] = [];
   let end: () => void = () => {};
@@ -150,8 +161,16 @@ export async function pickUp(here: string, call: Placed, headers?: Record<string
     socket.once("unexpected-response", (_, { statusCode }) => reject(new Error(String(statusCode))));
     socket.once("error", reject);
   });
-  const send = (frame: object | string) => socket.send(typeof frame === "string" ? frame : JSON.stringify(frame));
-  send({ type: "setup", sessionId: "VX1", callSid: call.sid, from: call.from, to: call.to, direction: "outbound-api" });
+  const send = (frame: object | string) =>
+    socket.send(typeof frame === "string" ? frame : JSON.stringify(frame));
+  send({
+    type: "setup",
+    sessionId: "VX1",
+    callSid: call.sid,
+    from: call.from,
+    to: call.to,
+    direction: "outbound-api",
+  });
   return {
     said,
     ended,
@@ -160,7 +179,9 @@ export async function pickUp(here: string, call: Placed, headers?: Record<string
     press: (digit) => send({ type: "dtmf", digit }),
     say: (voicePrompt, last = true) => send({ type: "prompt", voicePrompt, lang: "en-US", last }),
     heard: (count) =>
-      said.length >= count ? Promise.resolve([...said]) : new Promise((done) => waiting.push({ count, done })),
+      said.length >= count
+        ? Promise.resolve([...said])
+        : new Promise((done) => waiting.push({ count, done })),
     hangUp: async () => {
       socket.close(1000);
       if (socket.readyState !== socket.CLOSED) await once(socket, "close");

@@ -88,7 +88,11 @@ describe.each(["twilio", "telnyx"] as const)("a call by %s", (carrier) => {
 
   test.each([
     ["a key", "voice_keypress", (phone: Awaited<ReturnType<typeof pickUp>>) => phone.press("9")],
-    ["words", "voice_speech", (phone: Awaited<ReturnType<typeof pickUp>>) => phone.say("Please stop calling me!")],
+    [
+      "words",
+      "voice_speech",
+      (phone: Awaited<ReturnType<typeof pickUp>>) => phone.say("Please stop calling me!"),
+    ],
   ])("ends at once by %s, behind the revocation with its evidence", async (_, method, stop) => {
     const { campaign, playerId, call: one } = await call(carrier);
     const phone = await pickUp(service.baseUrl, one);
@@ -97,10 +101,17 @@ describe.each(["twilio", "telnyx"] as const)("a call by %s", (carrier) => {
     await phone.ended;
     // In force before the end was said.
     const [consent] = await scenario.query(
-      (sql) => sql`select action, collection_method, consent_source, consent_text, actor_type from consent_records
+      (
+        sql,
+      ) => sql`select action, collection_method, consent_source, consent_text, actor_type from consent_records
         where property_id = ${scenario.id} and player_id = ${playerId} and channel = 'voice' order by id desc limit 1`,
     );
-    expect(consent).toMatchObject({ action: "revoked", collection_method: method, consent_source: "voice_call", actor_type: "player" });
+    expect(consent).toMatchObject({
+      action: "revoked",
+      collection_method: method,
+      consent_source: "voice_call",
+      actor_type: "player",
+    });
     expect(consent!.consent_text).toMatch(/^Call .+, line 3: /);
     expect(phone.said).toHaveLength(3);
     expect(await row()).toMatchObject({ status: "ended", outcome: "opted_out" });
@@ -114,7 +125,11 @@ test("silence repeats the turn once, then says the number and ends", async () =>
   const { call: one } = await call();
   const phone = await pickUp(service.baseUrl, one);
   await phone.ended;
-  expect(phone.said.slice(2)).toEqual([expect.stringContaining("Hello Ana"), expect.stringContaining("Hello Ana"), expect.stringContaining("Goodbye")]);
+  expect(phone.said.slice(2)).toEqual([
+    expect.stringContaining("Hello Ana"),
+    expect.stringContaining("Hello Ana"),
+    expect.stringContaining("Goodbye"),
+  ]);
   expect(await row()).toMatchObject({ outcome: "completed" });
 });
 
@@ -137,7 +152,11 @@ test("a line that breaks in mid-turn goes on where it was, and else the carrier'
   phone.drop();
   await expect.poll(row).toMatchObject({ status: "in_progress", error_code: "relay_closed" });
   const again = await pickUp(service.baseUrl, one);
-  expect(await again.heard(3)).toEqual([expect.stringContaining("automated"), expect.stringContaining("press 9"), expect.stringContaining("Hello Ana")]);
+  expect(await again.heard(3)).toEqual([
+    expect.stringContaining("automated"),
+    expect.stringContaining("press 9"),
+    expect.stringContaining("Hello Ana"),
+  ]);
   again.drop();
   await expect.poll(row).toMatchObject({ error_code: "relay_closed" });
   await report(service.baseUrl, one, { CallStatus: "completed", CallDuration: "12" });
@@ -190,7 +209,10 @@ test("news out of order, twice, late or of nobody's call settles each call once"
   await report(service.baseUrl, one, { CallStatus: "completed", CallDuration: "9" });
   expect(await row()).toMatchObject({ status: "ended", outcome: "no_answer" });
   expect(await status(campaign)).toMatchObject({ status: "failed", error_code: "no_answer" });
-  const strange = { ...one, callback: one.callback.replace(/send_id=.*/, "send_id=00000000-0000-7000-8000-000000000000") };
+  const strange = {
+    ...one,
+    callback: one.callback.replace(/send_id=.*/, "send_id=00000000-0000-7000-8000-000000000000"),
+  };
   expect(await report(service.baseUrl, strange, { CallStatus: "completed" })).toBe(200);
   // A call that rang is a call: the number rests for a day.
   const next = await scenario.voiceCampaign();
@@ -202,7 +224,9 @@ test("news out of order, twice, late or of nobody's call settles each call once"
 test("forged callbacks and handshakes are refused, and change nothing", async () => {
   const { call: one } = await call();
   const before = await row();
-  expect(await report(service.baseUrl, one, { CallStatus: "completed" }, { "x-twilio-signature": "AAAA" })).toBe(401);
+  expect(
+    await report(service.baseUrl, one, { CallStatus: "completed" }, { "x-twilio-signature": "AAAA" }),
+  ).toBe(401);
   expect(await report(service.baseUrl, one, { CallStatus: "completed" }, {})).toBe(401);
   await expect(pickUp(service.baseUrl, one, {})).rejects.toThrow("401");
   await expect(pickUp(service.baseUrl, one, { "x-twilio-signature": "AAAA" })).rejects.toThrow("401");

@@ -1,5 +1,5 @@
 import { NIL_UUID } from "#db/types.ts";
-import type { VoiceMessage } from "#runtime/channels/provider/channel.ts";
+import type { VoiceMessage } from "#runtime/channels/provider/call.ts";
 import type { FaultDetail } from "#runtime/faults.ts";
 import type { Campaign } from "#tools/campaigns/campaign/campaign.ts";
 import { messageLinks } from "#tools/player-links/links.ts";

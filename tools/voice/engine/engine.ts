@@ -1,4 +1,4 @@
-import type { CallScript, CallTurn } from "#runtime/channels/provider/call-script.ts";
+import type { CallScript, CallTurn } from "#runtime/channels/provider/call.ts";
 import { type FixedPart, fixedSentence } from "./fixed-words.ts";
 import { answeredTurn, asksWho, hasStopKey, type IsStop, isGreeting } from "./heard.ts";
 

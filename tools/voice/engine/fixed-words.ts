@@ -1,4 +1,4 @@
-import type { CallLanguage, CallScript } from "#runtime/channels/provider/call-script.ts";
+import type { CallLanguage, CallScript } from "#runtime/channels/provider/call.ts";
 
 /** The key by which a person stops all calls. No script may use it. */
 export const STOP_KEY = "9";

@@ -1,4 +1,4 @@
-import type { CallTurn } from "#runtime/channels/provider/call-script.ts";
+import type { CallTurn } from "#runtime/channels/provider/call.ts";
 import { type Keyword, readText, wordsOf } from "#tools/sms/keywords.ts";
 import { STOP_KEY } from "./fixed-words.ts";
 

@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import type { CallTurn } from "#runtime/channels/provider/call-script.ts";
+import type { CallTurn } from "#runtime/channels/provider/call.ts";
 import type { Heard } from "#tools/voice/engine/engine.ts";
 
 /** How the simulator's made-up people answer a call, of a hundred calls each. */
@@ -42,5 +42,7 @@ export function replyOf(persona: Persona, turn: CallTurn, count: number): Heard 
   const answer = turn.listen[0];
   if (!answer) return { kind: "silence" };
   const [phrase] = answer.phrases;
-  return phrase === undefined ? { kind: "keys", keys: answer.keys[0]! } : { kind: "speech", text: phrase };
+  if (phrase !== undefined) return { kind: "speech", text: phrase };
+  const [key] = answer.keys;
+  return key === undefined ? { kind: "silence" } : { kind: "keys", keys: key };
 }

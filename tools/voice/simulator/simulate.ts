@@ -1,4 +1,4 @@
-import type { CallScript } from "#runtime/channels/provider/call-script.ts";
+import type { CallScript } from "#runtime/channels/provider/call.ts";
 import { type CallOutcome, type Heard, nextStep, RINGING } from "#tools/voice/engine/engine.ts";
 import type { IsStop } from "#tools/voice/engine/heard.ts";
 import { ourLines, secondsToSay, type TranscriptLine, theirLines } from "#tools/voice/engine/transcript.ts";
