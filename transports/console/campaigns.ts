@@ -1,6 +1,8 @@
 import { html } from "hono/html";
 import type { Status } from "#tools/campaigns/campaign/columns.ts";
 import { allows } from "#tools/campaigns/campaign/states.ts";
+import type { VoiceScript } from "#tools/voice/script.ts";
+import type { CallStats } from "#tools/voice-calls/figures.ts";
 import type { Html } from "#transports/pages/frame/page.ts";
 import { bars, figures } from "./bars.ts";
 import { checkSection } from "./check.ts";
@@ -54,7 +56,7 @@ export async function campaignPage(desk: Desk): Promise<Response> {
   const { check, tested } = desk.c.req.query();
   const before = isReady && check !== undefined ? await checkSection(desk, campaign) : "";
   const why = campaign.status_reason ? html` <span class="soft">${campaign.status_reason}</span>` : "";
-  const content = html`<div class="live" id="live" data-live><p>${chip(String(campaign.channel))} ${chip(String(campaign.status))}${why}</p>${acts(desk, campaign)}${stats.audience === 0 ? "" : html`${funnel(stats)}${skips(stats)}${results(stats)}<p class="soft">Counted ${timeOf(stats.as_of, timezone)}.</p>`}</div>${tested === undefined ? "" : html`<p class="said" role="status">The test is on its way to ${desk.user.email}.</p>`}${isReady && check === undefined ? html`<p><a class="button small" href="?check=yes#check">Check it before sending</a></p>` : ""}${before}
+  const content = html`<div class="live" id="live" data-live><p>${chip(String(campaign.channel))} ${chip(String(campaign.status))}${why}</p>${acts(desk, campaign)}${stats.audience === 0 ? "" : html`${funnel(stats)}${skips(stats)}${results(stats)}${callFigures(stats, campaign.id)}<p class="soft">Counted ${timeOf(stats.as_of, timezone)}.</p>`}</div>${tested === undefined ? "" : html`<p class="said" role="status">The test is on its way to ${desk.user.email}.</p>`}${isReady && check === undefined ? html`<p><a class="button small" href="?check=yes#check">Check it before sending</a></p>` : ""}${before}
 <h2>Message</h2>${message(campaign)}
 <details><summary>All settings</summary>${fieldsOf(settingsOf(campaign), timezone)}</details>
 <p><a href="/console/records/campaign_sends?column=campaign_id&amp;operator=eq&amp;value=${campaign.id}">Each recipient's message</a></p>`;
@@ -83,8 +85,11 @@ export async function actOnCampaign(desk: Desk, act: Act): Promise<Response> {
 interface Stats extends Record<(typeof RESULTS | typeof AFTER)[number], number> {
   audience: number;
   skipped: Record<string, number>;
+  calls: (CallCounts & { simulated: CallCounts }) | null;
   as_of: string;
 }
+
+type CallCounts = Pick<CallStats, "placed" | "answered" | "voicemail" | "no_answer" | "opted_out">;
 
 function acts(desk: Desk, { id, status }: Row): Html {
   const open = ACTS.filter((act) => act !== "send" && allows(status as Status, act));
@@ -123,15 +128,37 @@ function results(stats: Stats): Html {
 }
 
 function message(campaign: Row): Html {
+  if (campaign.voice_script) return script(campaign.voice_script as VoiceScript);
   const text = campaign.body_text ?? campaign.body_html;
   if (!campaign.subject && !text) return html`<p class="soft">The template has the message.</p>`;
   return html`<div class="message">${campaign.subject ? html`<p><b>${campaign.subject}</b></p>` : ""}<pre tabindex="0" role="region" aria-label="The text of the message">${text ?? "The template has the text."}</pre></div>`;
+}
+
+/** The turns of a call. Every call says more, by law. */
+function script({ turns = [], instructions, on_voicemail, callback_number }: VoiceScript): Html {
+  const said = turns.map(({ id, say }) => `${id}: ${say}`);
+  const lines = [
+    ...said,
+    ...(instructions ? [instructions] : []),
+    ...(on_voicemail ? [`On a voicemail: ${on_voicemail}`] : []),
+  ];
+  return html`<div class="message"><pre tabindex="0" role="region" aria-label="The script of the call">${lines.join("\n")}</pre></div><p class="soft">Every call first says whose it is and how to stop all calls, and at its end the number ${callback_number}. <a href="/docs/voice">What every call says</a></p>`;
+}
+
+/** The calls, real and simulated ones apart. */
+function callFigures({ calls }: Pick<Stats, "calls">, id: unknown): Html | "" {
+  if (!calls) return "";
+  const { simulated } = calls;
+  const shownOf = ({ placed, answered, voicemail, no_answer, opted_out }: CallCounts) =>
+    figures({ placed, answered, voicemail, no_answer, opted_out });
+  return html`<h2>Calls</h2>${calls.placed > 0 ? shownOf(calls) : ""}${simulated.placed > 0 ? html`<p>Simulated: nobody was called.</p>${shownOf(simulated)}` : ""}<p><a href="/console/records/voice_calls?column=campaign_id&amp;operator=eq&amp;value=${id}">Each call with its transcript</a></p>`;
 }
 
 const SHOWN_ELSEWHERE = new Set([
   "body_html",
   "body_text",
   "body_mjml",
+  "voice_script",
   "subject",
   "stats",
   "name",
