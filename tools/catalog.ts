@@ -20,12 +20,14 @@ import deliverCampaign from "./campaigns/deliver-campaign.job.ts";
 import duplicateCampaign from "./campaigns/duplicate-campaign.ts";
 import fireCampaign from "./campaigns/fire-campaign.job.ts";
 import getSendingState from "./campaigns/get-sending-state.ts";
+import holdAbandoningCampaign from "./campaigns/hold-abandoning-campaign.job.ts";
 import pauseAllSending from "./campaigns/pause-all-sending.ts";
 import pauseCampaign from "./campaigns/pause-campaign.ts";
 import planCampaign from "./campaigns/plan-campaign.job.ts";
 import preflightCampaign from "./campaigns/preflight-campaign.ts";
 import previewCampaign from "./campaigns/preview-campaign.ts";
 import refreshStats from "./campaigns/refresh-campaign-stats.job.ts";
+import rehearseVoiceCall from "./campaigns/rehearse-voice-call.ts";
 import resumeAllSending from "./campaigns/resume-all-sending.ts";
 import resumeCampaign from "./campaigns/resume-campaign.ts";
 import reviveCampaigns from "./campaigns/revive-campaigns.job.ts";
@@ -120,6 +122,7 @@ import listValidationResults from "./validation/list-validation-results.ts";
 import sweepValidations from "./validation/sweep-validations.job.ts";
 import validateEmails from "./validation/validate-emails.job.ts";
 import validationJobs from "./validation/validation-jobs.table.ts";
+import { voice } from "./voice-calls/domain.ts";
 import deliverWebhooks from "./webhooks/deliver-webhooks.job.ts";
 import redeliverWebhook from "./webhooks/redeliver-webhook.ts";
 import replayWebhooks from "./webhooks/replay-webhooks.ts";
@@ -180,6 +183,7 @@ export const CATALOG = catalog([
       pauseCampaign,
       preflightCampaign,
       previewCampaign,
+      rehearseVoiceCall,
       resumeAllSending,
       resumeCampaign,
       savePreferences,
@@ -196,6 +200,7 @@ export const CATALOG = catalog([
       chooseWinner,
       deliverCampaign,
       fireCampaign,
+      holdAbandoningCampaign,
       planCampaign,
       refreshStats,
       reviveCampaigns,
@@ -229,6 +234,7 @@ export const CATALOG = catalog([
     jobs: [sendSmsReply],
   },
   push,
+  voice,
   { name: "mailbox", title: "Mailbox", tables: [mailboxMessages], tools: [listPlatformMessages] },
   imports,
   {

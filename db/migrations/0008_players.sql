@@ -34,6 +34,8 @@ create table players (
   email_validated_at timestamptz,
   consents jsonb not null default '{}',
   consent_expiries jsonb,
+  -- The level of each consent in force that is not plainly express. Calls need express_written.
+  consent_levels jsonb,
   custom jsonb not null default '{}',
   last_visit_at timestamptz,
   host_id uuid,

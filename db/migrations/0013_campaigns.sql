@@ -18,6 +18,8 @@ create table templates (
   mjml text,
   -- The recipient's fields that the template uses.
   variables text[],
+  -- The turns of a call.
+  voice_script jsonb,
   primary key (property_id, id)
 );
 create unique index templates_name on templates (property_id, name) where deleted_at is null;
@@ -70,6 +72,8 @@ create table campaigns (
   utm jsonb,
   -- The parts of a message that only the branded inbox shows.
   inbox jsonb,
+  -- The turns of a call.
+  voice_script jsonb,
   stats jsonb not null default '{}',
   -- The campaign's goal: an event of the player within some hours of the message.
   goal jsonb,

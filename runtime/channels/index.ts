@@ -8,6 +8,7 @@ import sendgrid from "./email/sendgrid.ts";
 import ses from "./email/ses.ts";
 import smtp from "./email/smtp.ts";
 import inboxMailbox from "./inbox/mailbox.ts";
+import type { RelayHandshake } from "./provider/call.ts";
 import type {
   CallbackRequest,
   Messages,
@@ -25,11 +26,17 @@ import pushMailbox from "./push/mailbox.ts";
 import webpush from "./push/webpush.ts";
 import smsMailbox from "./sms/mailbox.ts";
 import twilio from "./sms/twilio.ts";
+import bland from "./voice/bland.ts";
+import conversationRelay from "./voice/conversation-relay.ts";
+import retell from "./voice/retell.ts";
+import simulator from "./voice/simulator.ts";
+import vapi from "./voice/vapi.ts";
 
 /** Every provider, by channel and name. */
 export const PROVIDERS = {
   email: { mailbox, resend, sendgrid, ses, smtp },
   sms: { mailbox: smsMailbox, twilio },
+  voice: { simulator, "conversation-relay": conversationRelay, vapi, retell, bland },
   push: { mailbox: pushMailbox, webpush },
   inbox: { mailbox: inboxMailbox },
 };
@@ -93,6 +100,8 @@ export interface BoundCallbacks {
   verify(request: CallbackRequest): boolean | Promise<boolean>;
   parse(request: CallbackRequest): Notice[];
   confirm(url: string): Promise<void>;
+  /** Null where calls need no WebSocket. */
+  verifyRelay: ((handshake: RelayHandshake) => boolean) | null;
   answer: { contentType: string; body: string } | undefined;
 }
 
@@ -105,6 +114,7 @@ export function callbacksOf(channel: SendingChannel, name: string, settings: unk
     verify: (request) => callbacks.verify(parsed, request),
     parse: (request) => callbacks.parse(parsed, request),
     confirm: async (url) => callbacks.confirm?.(parsed, url),
+    verifyRelay: callbacks.verifyRelay ? (handshake) => callbacks.verifyRelay!(parsed, handshake) : null,
     answer: callbacks.answer,
   };
 }

@@ -22,6 +22,8 @@ export const EVENTS = {
     "unsubscribed",
     "converted",
     "winner_selected",
+    "call_answered",
+    "call_completed",
   ],
   player: [
     "created",

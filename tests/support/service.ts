@@ -10,6 +10,7 @@ import { CATALOG } from "#tools/catalog.ts";
 import type { ConnectionLimits } from "#transports/http/connections.ts";
 import type { mcpFace } from "#transports/mcp/endpoint.ts";
 import { compose, type Running } from "#transports/start/compose.ts";
+import type { CallPace } from "#transports/voice/conversation.ts";
 import { type TestDatabase, testDatabase } from "./database.ts";
 import { undescribed, unlikeOutput } from "./openapi-check.ts";
 
@@ -69,10 +70,12 @@ export async function startService(
     face?: typeof mcpFace;
     database?: TestDatabase;
     connections?: ConnectionLimits;
+    callPace?: CallPace;
   } = {},
 ): Promise<TestService> {
   const database = parts.database ?? (await testDatabase());
-  const { catalog = CATALOG, log = createLog(process.env.LOG_LEVEL ?? "silent"), face, connections } = parts;
+  const { catalog = CATALOG, log = createLog(process.env.LOG_LEVEL ?? "silent") } = parts;
+  const { face, connections, callPace } = parts;
   const config: Config = {
     ...readConfig({
       DATABASE_URL: database.url,
@@ -90,6 +93,7 @@ export async function startService(
     log,
     ...(face && { face }),
     ...(connections && { connections }),
+    ...(callPace && { callPace }),
   });
   const { service: internals } = running;
   const baseUrl = running.listening ? `http://127.0.0.1:${running.listening.port}` : "";

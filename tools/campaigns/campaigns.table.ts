@@ -13,9 +13,9 @@ import {
   table,
   type Values,
 } from "#runtime/operation/table.ts";
-import { checkSendable } from "#tools/templates/channels.ts";
 import { mjmlChange } from "#tools/templates/mjml/render.ts";
-import { checkSyntax } from "#tools/templates/rendering/liquid.ts";
+import { checkSyntax, parseText } from "#tools/templates/rendering/liquid.ts";
+import { checkScript } from "#tools/voice/check-script.ts";
 import { eventFields } from "./campaign/campaign.ts";
 import { columns } from "./campaign/columns.ts";
 import { refuseJourneys } from "./campaign/states.ts";
@@ -59,12 +59,12 @@ async function beforeWrite(context: Context, change: Change<typeof columns>): Pr
   if (current) refuseJourneys(current);
   if (verb === "delete") return beforeDelete(context, current);
   const input = withoutSameTime(change.input, current);
-  if (input.channel !== current?.channel) checkSendable(input.channel);
   if (current) checkUnscheduled(input, current);
   if (typeof input.scheduled_at === "string") {
     throw invalid("scheduled_at", "is set by schedule_campaign; here it can only be null");
   }
   checkSyntax(input);
+  await checkScript(context, input.voice_script, parseText);
   const next = afterChange(columns, change);
   checkExpiry(next);
   checkOneAudience(next);

@@ -8,7 +8,7 @@ import { type Campaign, CampaignView } from "./campaign/campaign.ts";
 import { changeStatus, lockFor } from "./campaign/states.ts";
 import { lockPause, refusePaused } from "./pause/property-pause.ts";
 import planCampaign from "./plan-campaign.job.ts";
-import { allSegments, Cost, estimatedCost } from "./preflight/cost.ts";
+import { Cost, estimatedCost, volumeOf } from "./preflight/cost.ts";
 import { checkReadiness } from "./preflight/readiness.ts";
 
 export default tool({
@@ -50,7 +50,6 @@ export default tool({
 async function outlook(context: Context, campaign: Campaign) {
   const remaining = await countPending(context, campaign.id);
   const { samples } = await checkReadiness(context, campaign);
-  const volume = { messages: remaining, segments: allSegments(samples, remaining) };
-  const { cost } = await estimatedCost(context, campaign, volume);
+  const { cost } = await estimatedCost(context, campaign, volumeOf(samples, remaining));
   return { remaining, estimated_cost: cost };
 }

@@ -14,13 +14,11 @@ import { audienceSql, hasAudience } from "./planning/audience.ts";
 import { Preflight, preflight } from "./preflight/preflight.ts";
 import { checkReadiness } from "./preflight/readiness.ts";
 
-const SCHEDULED_CHANNELS = ["email", "sms", "push", "loyaltyvip", "inbox"];
-
 export default tool({
   name: "schedule_campaign",
   title: "Schedule a campaign",
   description:
-    "Schedules an email, SMS or loyaltyvip campaign, against a saved segment or its own audience. The audience is evaluated again when the time comes, and every recipient passes the full check. A scheduled campaign can be scheduled anew.",
+    "Schedules an email, SMS, push, voice or loyaltyvip campaign, against a saved segment or its own audience. The audience is evaluated again when the time comes, and every recipient passes the full check. A scheduled campaign can be scheduled anew.",
   scope: "write",
   effect: "contact",
   core: true,
@@ -49,12 +47,6 @@ export default tool({
     const { sql, property } = context;
     const scheduled_at = await instantOf(context, written);
     const campaign = await lockFor(context, campaign_id, "schedule");
-    if (!SCHEDULED_CHANNELS.includes(campaign.channel)) {
-      throw invalid(
-        "channel",
-        `is ${campaign.channel}; email, sms, push and loyaltyvip campaigns can be scheduled`,
-      );
-    }
     await checkFuture(context, scheduled_at);
     const target = await targetOf(context, campaign, segment_id);
     const scheduled = { ...campaign, ...target };

@@ -11,6 +11,7 @@ import { reserve } from "#tools/providers/limits.ts";
 import type { VendorChannel } from "#tools/providers/provider.ts";
 import { openRoutes, type Routes, verdictOn } from "#tools/providers/routes.ts";
 import { noteDevices } from "#tools/push-subscriptions/subscription.ts";
+import { openCalls } from "#tools/voice-calls/call.ts";
 import { contentHash } from "./approval/state.ts";
 import { findCampaign } from "./campaign/campaign.ts";
 import { renderMessages } from "./content/render-messages.ts";
@@ -114,7 +115,9 @@ async function claim(
     update campaign_sends set status = 'sending', claimed_by = ${job.jobId}, claimed_at = statement_timestamp(),
       provider = ${name}, provider_id = ${id}, updated_at = statement_timestamp()
     where property_id = ${property.id} and id = ${sendId}`;
-  return { routes, message: marked(content.sentBy(candidate, messages[0]!)), startBy };
+  const message = marked(content.sentBy(candidate, messages[0]!));
+  if ("script" in message && name !== "simulator") await openCalls(context, candidate, [message]);
+  return { routes, message, startBy };
 }
 
 async function end({ sql, property }: Tenant, sendId: string, values: object): Promise<null> {

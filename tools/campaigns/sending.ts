@@ -88,6 +88,7 @@ const OPERATIONS: Record<SendingChannel, string> = {
   inbox: "send_campaign",
   push: "send_campaign",
   sms: "send_sms_campaign",
+  voice: "send_campaign",
 };
 
 function wrongChannel(channel: Campaign["channel"], channels: readonly SendingChannel[]): Fault {

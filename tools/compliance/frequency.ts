@@ -22,6 +22,10 @@ export interface CapOptions extends WaitOptions {
   tags: readonly string[];
   /** The send itself, if it exists: repeating it is not another message. */
   campaignId?: string;
+  /** No frequency rule holds the campaign. The law of calls still does. */
+  isExempt?: boolean;
+  /** Calls of the simulator count too, for calls of the simulator. */
+  isSimulated?: boolean;
 }
 
 /**
@@ -36,17 +40,33 @@ const SENT_BY = [
   sql`s.address_hash = c.email_hash`,
 ];
 
-/** Whether any frequency rule applies to a channel and a campaign's tags, as SQL. */
+/** Whether any frequency rule applies to a channel and a campaign's tags, as SQL. The law applies to every call. */
 export function capsApply(options: CapOptions): Fragment {
+  if (options.channel === "voice") return sql`true`;
+  if (options.isExempt) return sql`false`;
   return sql`exists (select from frequency_rules r where ${applicable(options)})`;
 }
 
-function applicable({ property, channel, tags }: CapOptions): Fragment {
+/** The law of calls as one more rule: no number is called twice within so many hours. */
+function lawOf({ property, channel }: CapOptions): Fragment {
+  if (channel !== "voice") return raw("");
+  return sql`union all
+      select l.id, 'voice', null, null, null, 1, 'rolling', 'hour', null, make_interval(secs => l.amount * 3600), true
+      from voice_laws l where l.property_id = ${property.id}::uuid and l.kind = 'hours_between_calls'`;
+}
+
+/** A call that rang, and calls of the simulator where these count. */
+function lawfullyCounted({ isSimulated }: CapOptions): Fragment {
+  const simulated = isSimulated ? sql`or s.status = 'skipped' and s.skip_reasons = '{simulated}'` : raw("");
+  return sql`c.is_law and (s.status = 'failed' and s.sent_at is not null ${simulated})`;
+}
+
+function applicable({ property, channel, tags, isExempt }: CapOptions): Fragment {
   const words = Object.entries(CAPPED_CHANNELS)
     .filter(([, channels]) => (channels as readonly string[]).includes(channel))
     .map(([word]) => `'${word}'`);
   const own = sql`r.property_id = ${property.id}::uuid`;
-  if (words.length === 0) return sql`${own} and false`;
+  if (words.length === 0 || isExempt) return sql`${own} and false`;
   return sql`${own} and r.is_active and r.channel in (${raw(words.join(", "))})
     and (r.tag is null or r.tag = any(${[...tags]}::text[]))`;
 }
@@ -67,21 +87,23 @@ export function capsCtes(options: CapOptions, source: string): Fragment {
   const others = options.campaignId
     ? sql`and s.campaign_id is distinct from ${options.campaignId}::uuid`
     : raw("");
+  const law = options.channel === "voice" ? sql` or ${lawfullyCounted(options)}` : raw("");
   const campaign = sql`select from campaigns k where k.property_id = ${own} and k.id = s.campaign_id`;
   const counted = (match: Fragment) => sql`select s.id, s.claimed_at from campaign_sends s
     where s.property_id = ${own} and ${match} and s.claimed_at > ${now} - interval '31 days'
       and (s.status in ('sending', 'sent', 'delivered', 'bounced', 'unknown')
-        or s.repeats and (s.status in ('pending', 'deferred') ${others} or ${UNCONFIRMED}))
+        or s.repeats and (s.status in ('pending', 'deferred') ${others} or ${UNCONFIRMED})${law})
       and (s.channel = c.channel or c.channel = 'any' and s.channel <> 'inbox'
         or c.channel = 'phone' and s.channel in ('sms', 'voice'))
-      and not exists (${campaign} and k.is_transactional)
+      and (c.is_law or not exists (${campaign} and k.is_transactional))
       and (c.tag is null or exists (${campaign} and c.tag = any(k.tags)))`;
   return sql`cap_rules as materialized (
       select r.id as rule, r.channel, r.tag, r.country, r.state, r.max_sends, r.mode, r.window_unit as unit,
         r.window_count * ('1 ' || r.window_unit)::interval as units,
         make_interval(hours => r.window_count * case r.window_unit when 'hour' then 1 when 'day' then 24 else 168 end)
-          as span
+          as span, false as is_law
       from frequency_rules r where ${applicable(options)}
+      ${lawOf(options)}
     ), cap_players as materialized (
       select p.id, h.email_hash, h.phone_hash, r.*, case when p.zones = '{}' then array[home.zone] else p.zones end as zones
       from ${raw(source)} p

@@ -16,7 +16,7 @@ export const BLOCK_REASONS = {
   erased: "The person had their data erased.",
   invalid_address: "The player has no address for the channel, or the address is undeliverable.",
   needs_review: "A text from the number may mean stop and waits for review.",
-  no_consent: "The player has no consent for the channel.",
+  no_consent: "The player has no consent for the channel. A call needs one of the level express_written.",
   reassigned_number: "The number may belong to someone else now.",
   self_excluded: "The person has excluded themselves from gambling.",
   shared_address:
@@ -182,6 +182,10 @@ export const SHARED: Partial<Record<GatedChannel, { hash: string; bars: string }
 function noConsent({ property, channel }: GateOptions): Fragment {
   if (channel === "inbox") return sql`false`;
   const given = raw(`p.consents ->> '${channel}'`);
+  // 47 CFR 64.1200(a)(2): prior express written consent for calls with an artificial voice.
+  if (channel === "voice") {
+    return sql`${given} is distinct from 'true' or p.consent_levels ->> 'voice' is distinct from 'express_written'`;
+  }
   const optOut = channel === "email" && property.email_consent_mode === "opt_out";
   return optOut ? sql`${given} = 'false'` : sql`${given} is distinct from 'true'`;
 }

@@ -30,7 +30,12 @@ export default tool({
     consentText: text(20_000).describe("The wording that the player saw"),
     consentVersion: text(200).describe("The version of the wording"),
     ipAddress: ipAddress().optional().describe("Default: the caller's"),
-    consentLevel: z.enum(CONSENT_LEVELS).default("express").describe("express: the player agreed explicitly"),
+    consentLevel: z
+      .enum(CONSENT_LEVELS)
+      .default("express")
+      .describe(
+        "express: the player agreed explicitly. express_written: in writing, as calls need it; with the evidence",
+      ),
     occurredAt: pastTime().optional().describe("When it was given; not in the future. Default: now"),
     expiresAt: timestamp().optional().describe("When it ends. Default: it does not"),
   },
@@ -82,6 +87,12 @@ async function checkGrant(context: Context, grant: Grant): Promise<void> {
     throw invalid(
       "consentSource",
       "a consent is recorded with its evidence: give consentSource, and consentText or consentVersion",
+    );
+  }
+  if (consentLevel === "express_written" && !hasEvidence) {
+    throw invalid(
+      "consentSource",
+      "a written consent is recorded with its evidence: give consentSource, and consentText or consentVersion",
     );
   }
   const refusal = await standingRefusal(context, playerId, channel, occurredAt);

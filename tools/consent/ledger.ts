@@ -84,9 +84,10 @@ export async function refreshConsents(
   await sql`
     with last as materialized (
       select player_id, jsonb_object_agg(channel, consent_given) as consents,
-        jsonb_object_agg(channel, expires_at) filter (where consent_given and expires_at is not null) as expiries
+        jsonb_object_agg(channel, expires_at) filter (where consent_given and expires_at is not null) as expiries,
+        jsonb_object_agg(channel, consent_level) filter (where consent_given and consent_level <> 'express') as levels
       from (
-        select distinct on (player_id, channel) player_id, channel, consent_given, expires_at
+        select distinct on (player_id, channel) player_id, channel, consent_given, expires_at, consent_level
         from consent_records
         where property_id = ${property.id} and player_id = any(${playerIds}::uuid[]) and purpose = 'marketing'
           -- The consent itself stores its expiry.
@@ -94,10 +95,10 @@ export async function refreshConsents(
         order by player_id, channel, occurred_at desc, id desc) said
       group by player_id)
     update players p
-    set consents = l.consents, consent_expiries = l.expiries, updated_at = now()
+    set consents = l.consents, consent_expiries = l.expiries, consent_levels = l.levels, updated_at = now()
     from last l
     where p.property_id = ${property.id} and p.id = any(${playerIds}::uuid[]) and p.id = l.player_id
-      and (p.consents, p.consent_expiries) is distinct from (l.consents, l.expiries)`;
+      and (p.consents, p.consent_expiries, p.consent_levels) is distinct from (l.consents, l.expiries, l.levels)`;
 }
 
 interface LockedPlayer {

@@ -38,6 +38,8 @@ export interface Revocation {
   method: (typeof REVOCATION_METHODS)[number] | "complaint" | "provider";
   reason?: string | undefined;
   source?: string | undefined;
+  /** The person's own words, where somebody has heard them. */
+  evidence?: string | undefined;
   requestedAt?: string | undefined;
   ip?: string | undefined;
 }
@@ -65,6 +67,7 @@ export async function revoke(context: Context, revocation: Revocation): Promise<
     channels,
     action: "revoked",
     source: revocation.source ?? revocation.reason,
+    text: revocation.evidence,
     method,
     ip: revocation.ip,
     occurredAt: revocation.requestedAt,

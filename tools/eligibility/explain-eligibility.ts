@@ -159,7 +159,7 @@ function waitAnswers(
 ): Record<DeferReason, Answer> {
   const capped = capping.length > 0 ? answer("waits", capping) : answer("passes");
   return {
-    frequency_capped: isUncapped ? NOT_APPLICABLE : capped,
+    frequency_capped: isUncapped && capping.length === 0 ? NOT_APPLICABLE : capped,
     quiet_hours: is_open ? answer("passes") : answer("waits", closing),
   };
 }

@@ -64,7 +64,12 @@ export async function traceOf(
 ): Promise<Traced | null> {
   const { property } = context;
   const options = { property, channel, at };
-  const caps = { ...options, tags: campaign?.tags ?? [], ...(campaign && { campaignId: campaign.id }) };
+  const caps = {
+    ...options,
+    tags: campaign?.tags ?? [],
+    isExempt: isUncapped,
+    ...(campaign && { campaignId: campaign.id }),
+  };
   const own = cast(property.id, "uuid");
   const player = cast(playerId, "uuid");
   const moment = at === undefined ? sql`statement_timestamp()` : cast(at, "timestamptz");
@@ -78,7 +83,8 @@ export async function traceOf(
     "null",
     "k.ends",
   );
-  const freeAt = isUncapped ? sql`null::timestamptz` : sql`c.free_at`;
+  const lawOfCalls = recordText("voice_laws", "l.id", "concat(l.kind, ' ', l.amount)", "null", "k.ends");
+  const freeAt = isUncapped && channel !== "voice" ? sql`null::timestamptz` : sql`c.free_at`;
   const campaigns = await campaignColumns(context, campaign);
   const [traced] = await context.sql<Traced[]>`
     with subject as materialized (
@@ -93,7 +99,9 @@ export async function traceOf(
       coalesce(h.is_open, true) as is_open,
       (select coalesce(jsonb_agg(${closing}), '[]') from closing) as closing,
       (select coalesce(jsonb_agg(${capping}), '[]') from capped k
-        join frequency_rules r on r.property_id = ${own} and r.id = k.rule) as capping,
+        join frequency_rules r on r.property_id = ${own} and r.id = k.rule)
+        || (select coalesce(jsonb_agg(${lawOfCalls}), '[]') from capped k
+          join voice_laws l on l.property_id = ${own} and l.id = k.rule) as capping,
       to_json(case when not coalesce(h.is_open, true) or ${freeAt} is not null
         then ${nextOpening(sql`h.open`, sql`greatest(${moment}, ${freeAt})`)} end) #>> '{}' as retry_at,
       ${campaigns}, to_json(now()) #>> '{}' as checked_at

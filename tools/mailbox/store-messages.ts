@@ -3,14 +3,17 @@ import type { Sql } from "#db/database.ts";
 import type { StoredMessage } from "#runtime/channels/provider/channel.ts";
 import type { Tenant } from "#runtime/operation/context.ts";
 import { storeInboxMessages } from "#tools/inbox/store-messages.ts";
+import { storeSimulatedCalls } from "#tools/voice-calls/simulated.ts";
 
-type KeptMail = Exclude<StoredMessage, { channel: "inbox" }>;
+type KeptMail = Exclude<StoredMessage, { channel: "inbox" | "voice" }>;
 
 /** Stores each message once, however often it is handed over. */
 export async function storeMessages(context: Tenant, messages: StoredMessage[]): Promise<void> {
   const inbox = messages.filter((kept) => kept.channel === "inbox");
-  const mail = messages.filter((kept) => kept.channel !== "inbox");
+  const calls = messages.filter((kept) => kept.channel === "voice");
+  const mail = messages.filter((kept) => kept.channel !== "inbox" && kept.channel !== "voice");
   if (inbox.length > 0) await storeInboxMessages(context, inbox);
+  if (calls.length > 0) await storeSimulatedCalls(context, calls);
   if (mail.length > 0) await storeMail(context, mail);
 }
 
@@ -23,7 +26,7 @@ async function storeMail({ sql, property }: Tenant, messages: KeptMail[]): Promi
 
 /** As `storeMessages`, for the platform's own mail. */
 export async function storePlatformMessages(sql: Sql, messages: StoredMessage[]): Promise<void> {
-  const mail = messages.filter((kept) => kept.channel !== "inbox");
+  const mail = messages.filter((kept) => kept.channel !== "inbox" && kept.channel !== "voice");
   await sql`
     insert into platform_messages (id, channel, recipient, sender, subject, text, html, headers)
     select m.* from ${listOf(sql, mail)} m

@@ -96,6 +96,13 @@ interface AddressColumns {
 /** A message to the player themselves, however they are reached. */
 const BY_PLAYER = { address: sql`p.id::text`, hash: sql`sha256(uuid_send(p.id))`, masked: sql`null` };
 
+/** A message or a call to the player's number. */
+const BY_PHONE = {
+  address: sql`p.phone`,
+  hash: sql`p.phone_hash`,
+  masked: sql`left(address, 2) || '•••••' || right(address, 4)`,
+};
+
 /** A player's address on each channel, in SQL. */
 export const ADDRESS_COLUMNS: Record<SendingChannel, AddressColumns> = {
   email: {
@@ -105,11 +112,8 @@ export const ADDRESS_COLUMNS: Record<SendingChannel, AddressColumns> = {
     masked: sql`left(address, 1) || '***@' || left(split_part(address, '@', 2), 1) || '***'
       || right(address, position('.' in reverse(address)))`,
   },
-  sms: {
-    address: sql`p.phone`,
-    hash: sql`p.phone_hash`,
-    masked: sql`left(address, 2) || '•••••' || right(address, 4)`,
-  },
+  sms: BY_PHONE,
+  voice: BY_PHONE,
   push: BY_PLAYER,
   inbox: BY_PLAYER,
 };

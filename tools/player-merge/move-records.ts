@@ -16,6 +16,7 @@ const PLAIN = [
   "segment_members",
   "game_tickets",
   "share_referrals",
+  "voice_calls",
 ] as const;
 
 /** Moves the duplicate's rows to the kept player. Rows that the kept player has too are dropped. Answers the counts. */

@@ -96,6 +96,12 @@ function fixedColumns(): Column[] {
         cell: raw(`p.consent_expiries ->> '${channel}'`),
       }));
     }
+    if (name === "consent_levels") {
+      return CHANNELS.map((channel) => ({
+        name: `consent_${channel}_level`,
+        cell: raw(`p.consent_levels ->> '${channel}'`),
+      }));
+    }
     return [{ name, cell: cellSql(expression ? raw(`(${expression})`) : sql`p.${identifier(name)}`, type) }];
   });
 }

@@ -72,6 +72,12 @@ const columns = {
     concise: true,
   }),
   consent_expiries: readable(z.record(z.string(), z.unknown()).nullable()),
+  consent_levels: readable(
+    z
+      .record(z.string(), z.unknown())
+      .nullable()
+      .describe("Channel to express_written or implied; absent: express"),
+  ),
   custom: writable(
     z
       .record(z.string(), z.unknown())

@@ -11,7 +11,7 @@ export default tool({
   name: "create_property",
   title: "Create a property",
   description:
-    "Creates a property (tenant). Its players, campaigns and keys are separate from other properties'. It starts with the quiet hours, frequency rules and game laws of the United States; see list_quiet_hours_rules.",
+    "Creates a property (tenant). Its players, campaigns and keys are separate from other properties'. It starts with the quiet hours, frequency rules and the laws of games and calls of the United States; see list_quiet_hours_rules.",
   scope: "write",
   effect: "create",
   access: "operator",
@@ -34,6 +34,7 @@ export default tool({
       insert into properties ${insertedValues(given(input))} returning ${propertyColumns()}`;
     await sql`select seed_sending_rules(${property!.id})`;
     await sql`select seed_game_laws(${property!.id})`;
+    await sql`select seed_voice_laws(${property!.id})`;
     await directoryChanged(sql);
     audit({ entity: "properties", entityId: property!.id, propertyId: property!.id });
     return property!;

@@ -7,6 +7,7 @@ import { writeAsService } from "#runtime/funnel/system-work.ts";
 import type { Context } from "#runtime/operation/context.ts";
 import { receiveInbound } from "#tools/sms/inbound.ts";
 import { applyNotices } from "./apply-notices.ts";
+import { takeCallNews } from "./call-news.ts";
 import type { ProviderRecord } from "./columns.ts";
 import { clean } from "./notice.ts";
 import { openCredentials, type VendorChannel } from "./provider.ts";
@@ -55,7 +56,7 @@ function bound(config: Service["config"], kind: string, id: string, found: Found
 }
 
 // These notices stop messages, so they do not wait behind the property's other jobs.
-const URGENT = ["inbound", "complained", "unsubscribed"];
+const URGENT = ["inbound", "complained", "unsubscribed", "call"];
 
 /**
  * Stores the new notices. Requests to stop take effect before the vendor gets its answer; the rest goes on the queue,
@@ -115,5 +116,6 @@ async function write(
     if (notice.kind === "inbound") {
       await receiveInbound(context, notice, { provider: kind, providerId: id });
     }
+    if (notice.kind === "call") await takeCallNews(context, { id, channel, kind }, notice);
   }
 }

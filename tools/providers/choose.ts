@@ -24,7 +24,7 @@ export function configuredProvider(config: Config, channel: SendingChannel): Can
   if (channel === "email" && provider === "smtp") {
     return { ...own, name: "smtp", settings: { url: smtpUrl, ...(from && { from }) } };
   }
-  return { ...own, name: "mailbox", settings: {} };
+  return { ...own, name: channel === "voice" ? "simulator" : "mailbox", settings: {} };
 }
 
 /** The property's own providers for a message in the order of use, or the reason why there is none. */

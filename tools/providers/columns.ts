@@ -38,7 +38,7 @@ export const columns = {
       .record(z.string().max(100), z.unknown())
       .default({})
       .describe(
-        "Never shown. ses: region, access_key_id, secret_access_key, configuration_set, topic_arn; sendgrid: api_key, webhook_public_key; resend: api_key, webhook_secret; smtp: url; twilio: account_sid, auth_token, messaging_service_sid; webpush: subject, a mailto: or https contact; mailbox: none",
+        "Never shown. ses: region, access_key_id, secret_access_key, configuration_set, topic_arn; sendgrid: api_key, webhook_public_key; resend: api_key, webhook_secret; smtp: url; twilio: account_sid, auth_token, messaging_service_sid; webpush: subject, a mailto: or https contact; conversation-relay: carrier twilio or telnyx; vapi: api_key, phone_number_id, webhook_secret; retell: api_key, agent_id; bland: api_key, webhook_secret; mailbox and simulator: none",
       ),
   ),
   rate_per_second: writable(
@@ -59,7 +59,7 @@ export const columns = {
       .nullable()
       .optional()
       .describe(
-        "The price of one message, or of one segment of a text; null: unknown. Previews use it for estimates",
+        "The price of one message, of one segment of a text, or of one minute of a call; null: unknown. Previews use it for estimates",
       ),
   ),
   price_currency: writable(

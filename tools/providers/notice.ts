@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { storable } from "#db/text.ts";
 import { LONGEST_ID } from "#runtime/channels/index.ts";
+import type { CallLine } from "#runtime/channels/provider/call.ts";
 import type { Notice } from "#runtime/channels/provider/channel.ts";
 
 const base = {
@@ -22,6 +23,19 @@ export const QueuedNotice: z.ZodType<Notice> = z.discriminatedUnion("kind", [
   z.object({ ...base, kind: z.literal("subscription"), url: z.string() }),
   z.object({
     ...base,
+    kind: z.literal("call"),
+    state: z.enum(["ringing", "answered", "ended"]),
+    result: z.enum(["completed", "busy", "no_answer", "failed"]).optional(),
+    answeredBy: z.enum(["human", "machine"]).optional(),
+    seconds: z.number().optional(),
+    cost: z.number().optional(),
+    currency: z.string().optional(),
+    lines: z
+      .array(z.object({ by: z.enum(["us", "them"]), text: z.string(), keys: z.string().optional() }))
+      .optional(),
+  }),
+  z.object({
+    ...base,
     kind: z.literal("inbound"),
     from: z.string(),
     to: z.string(),
@@ -30,14 +44,23 @@ export const QueuedNotice: z.ZodType<Notice> = z.discriminatedUnion("kind", [
   }),
 ]);
 
+/** Lines and characters of a call that are kept. */
+const MOST_LINES = 500;
+const LONGEST_LINE = 1_000;
+
 const LONGEST = { eventId: 200, message: 500, text: 5_000, url: 2_000, userAgent: 500 };
 
 /** A notice whose texts PostgreSQL can store: no NUL, no unpaired surrogates, limited length. */
 export function clean(notice: Notice): Notice {
   const fields = Object.entries(notice).map(([name, value]) => {
+    if (name === "lines" && Array.isArray(value)) return [name, value.slice(0, MOST_LINES).map(cleanLine)];
     if (typeof value !== "string") return [name, value];
     const most = LONGEST[name as keyof typeof LONGEST] ?? LONGEST_ID;
     return [name, storable(value, most)];
   });
   return Object.fromEntries(fields) as Notice;
+}
+
+function cleanLine({ by, text, keys }: CallLine): CallLine {
+  return { by, text: storable(text, LONGEST_LINE), ...(keys !== undefined && { keys: storable(keys, 20) }) };
 }

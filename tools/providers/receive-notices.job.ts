@@ -4,6 +4,7 @@ import type { Context } from "#runtime/operation/context.ts";
 import { type JobContext, job } from "#runtime/operation/job.ts";
 import { receiveInbound } from "#tools/sms/inbound.ts";
 import { applyNotices } from "./apply-notices.ts";
+import { takeCallNews } from "./call-news.ts";
 import type { ProviderRecord } from "./columns.ts";
 import { QueuedNotice } from "./notice.ts";
 import { openCredentials } from "./provider.ts";
@@ -26,6 +27,7 @@ export default job({
     const source = { provider: provider.kind, providerId };
     for (const notice of notices) {
       if (notice.kind === "inbound") await job.transact((context) => receiveInbound(context, notice, source));
+      if (notice.kind === "call") await job.transact((context) => takeCallNews(context, provider, notice));
     }
   },
 });

@@ -64,7 +64,7 @@ export const NOT_TRIED = ["aborted", "not_started", "late"];
 export function verdictOn(outcomes: readonly SendOutcome[]): Verdict | null {
   const tried = outcomes.filter((one) => one.status === "sent" || !NOT_TRIED.includes(one.code));
   if (tried.some((one) => one.status === "retry" && one.fatal)) return "refused";
-  if (tried.some(({ status }) => status === "sent")) return "ok";
+  if (tried.some(({ status }) => status === "sent" || status === "skipped")) return "ok";
   return tried.length > 0 && tried.every(({ status }) => status !== "failed") ? "failing" : null;
 }
 

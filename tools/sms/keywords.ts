@@ -100,7 +100,7 @@ function byCaution(a: Keyword, b: Keyword): number {
 const CAUTION: readonly Keyword["action"][] = ["stop", "review", "help", "ignore", "start"];
 
 /** The words of a text in upper case, without accents, punctuation, emoji and invisible characters. */
-function wordsOf(text: string): string[] {
+export function wordsOf(text: string): string[] {
   const plain = text
     .toWellFormed()
     .normalize("NFKC")

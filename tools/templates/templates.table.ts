@@ -3,9 +3,11 @@ import { Fault, invalid } from "#runtime/faults.ts";
 import { afterChange, isChecked, readable, writable } from "#runtime/operation/columns.ts";
 import type { Context } from "#runtime/operation/context.ts";
 import { type Change, type NextOf, type RowOf, table, type Values } from "#runtime/operation/table.ts";
-import { checkSendable, MESSAGE_CHANNELS } from "./channels.ts";
+import { checkScript } from "#tools/voice/check-script.ts";
+import { VoiceScript } from "#tools/voice/script.ts";
+import { MESSAGE_CHANNELS } from "./channels.ts";
 import { mjmlChange } from "./mjml/render.ts";
-import { checkSyntax } from "./rendering/liquid.ts";
+import { checkSyntax, parseText } from "./rendering/liquid.ts";
 
 const body = () => z.string().min(1).max(500_000).nullable().optional();
 
@@ -26,6 +28,15 @@ const columns = {
   html: writable(body().describe("The engine mjml makes it from mjml"), { checks: ["sending"] }),
   mjml: writable(body().describe("MJML with Liquid in it, for the engine mjml"), { checks: ["sending"] }),
   text: writable(body().describe("Made from the HTML when left out"), { checks: ["sending"] }),
+  voice_script: writable(
+    z
+      .record(z.string(), z.unknown())
+      .pipe(VoiceScript)
+      .nullable()
+      .optional()
+      .describe("The turns of a call, for the channel voice; see schema://voice"),
+    { checks: ["sending"] },
+  ),
   variables: readable(
     z
       .array(z.string())
@@ -58,8 +69,8 @@ async function beforeWrite(context: Context, change: Change<typeof columns>): Pr
     return {};
   }
   if (current && isChecked(columns, input, "sending")) await checkNotSending(context, current);
-  checkSendable(input.channel);
   checkSyntax(input);
+  await checkScript(context, input.voice_script, parseText);
   const next = afterChange(columns, change);
   const made = await engineChange(context, next, change);
   const { subject, html, text } = { ...next, ...made };

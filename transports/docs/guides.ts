@@ -21,6 +21,7 @@ const NAMES = [
   "inbox",
   "games",
   "web-push",
+  "voice",
   "providers",
   "tracking",
   "console",

@@ -34,6 +34,7 @@ export const CAMPAIGN_EXAMPLES = {
   preview_campaign: { ...campaign, playerId: exampleId("players") },
   segment_reach: { segmentId: exampleId("segments"), channel: "email" },
   send_test_message: { ...campaign, to: "admin@demo.example", dry_run: true },
+  rehearse_voice_call: { campaignId: exampleId("voice campaigns"), persona: "says_stop" },
   send_campaign: { ...campaign, dry_run: true },
   send_sms_campaign: { campaignId: exampleId("sms campaigns"), dry_run: true },
   schedule_campaign: {

@@ -14,6 +14,7 @@ function chosen(propertyId: string): Record<string, Fragment> {
       select id from ${player} and property_id = ${propertyId}::uuid order by id limit 1)`,
     campaigns: sql`campaigns where channel = 'email' and status = 'draft'`,
     "sms campaigns": sql`campaigns where channel = 'sms' and status = 'draft'`,
+    "voice campaigns": sql`campaigns where channel = 'voice' and status = 'draft'`,
     journey_enrollments: sql`journey_enrollments where status = 'active'`,
     "inbox readers": sql`players where id = (
       select player_id from inbox_messages where property_id = ${propertyId}::uuid order by id limit 1)`,

@@ -40,6 +40,7 @@ export const GAME_EXAMPLES = {
     amount: 10_000,
     source_note: "Counsel, 2026",
   },
+  update_voice_law: { id: exampleId("voice_laws"), source_note: "Checked by counsel" },
   update_game_law: { id: exampleId("game_laws"), source_note: "Checked by counsel" },
   preview_game: draft,
   activate_game: { ...draft, dry_run: true },

@@ -19,6 +19,8 @@ import { type Listening, listen } from "#transports/http/server.ts";
 import { mcpFace } from "#transports/mcp/endpoint.ts";
 import { openBadges } from "#transports/pages/inbox/badges.ts";
 import { openCounter } from "#transports/pages/message/opens.ts";
+import type { CallPace } from "#transports/voice/conversation.ts";
+import { serveCalls } from "#transports/voice/relay.ts";
 import { type OpenedService, openService } from "./service.ts";
 
 export interface Running {
@@ -44,6 +46,8 @@ export async function compose(options: {
   face?: typeof mcpFace;
   /** Other limits of connections than the service's own. */
   connections?: ConnectionLimits;
+  /** Another pace of calls than people's own. */
+  callPace?: CallPace;
 }): Promise<Running> {
   const { config, catalog, log, face = mcpFace } = options;
   const opened = await openService(options);
@@ -70,6 +74,7 @@ export async function compose(options: {
   const { metricsPort } = config;
   const healthListening = metricsPort === null ? null : await listenHealth(health, config.host, metricsPort);
   const listening = app && (await listen(app, control, config.host, config.port, options.connections));
+  const endCalls = listening && serveCalls(listening.server, service, options.callPace);
   return {
     service,
     db,
@@ -82,6 +87,7 @@ export async function compose(options: {
       await mcp?.close();
       badges.close();
       live.close();
+      endCalls?.();
       await listening?.close();
       await opens.close();
       await background?.stop();

@@ -3,6 +3,7 @@ import { invoke } from "#runtime/funnel/invoke.ts";
 import type { Service } from "#runtime/funnel/service.ts";
 import type { Catalog } from "#runtime/operation/catalog.ts";
 import type { Call } from "#runtime/operation/context.ts";
+import { prepareCalls } from "./demo-calls.ts";
 import { fillInboxes, type PlayerUrls, playerUrls, type Run, subscribeBrowsers } from "./demo-inbox.ts";
 import { demoPlayers } from "./demo-players.ts";
 import { createTemplates } from "./demo-templates.ts";
@@ -118,6 +119,7 @@ async function createDemo(service: Service, catalog: Catalog, idle: () => Promis
   await fillInboxes(property.id, inProperty);
   await idle();
   await subscribeBrowsers(service, property.id, inProperty);
+  await prepareCalls(service, property.id, inProperty);
   const password = randomBytes(12).toString("base64url");
   const admin = (await run("create_user", {
     email: ADMIN,

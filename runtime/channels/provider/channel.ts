@@ -1,4 +1,5 @@
 import type { z } from "zod";
+import type { CallNews, RelayHandshake, VoiceMessage } from "./call.ts";
 
 export interface EmailMessage {
   /** The send's id (a uuid): the idempotency key towards the vendor. */
@@ -69,6 +70,7 @@ export interface PushMessage {
 export interface Messages {
   email: EmailMessage;
   sms: SmsMessage;
+  voice: VoiceMessage;
   push: PushMessage;
   inbox: InboxMessage;
 }
@@ -97,13 +99,14 @@ interface OfDevices {
  * The outcome of one message. `failed`: refused for good. `retry`: certainly not sent, may be tried again. `unknown`:
  * the vendor may have taken it. `fatal`: the vendor refuses the sender, so every message fails until the settings are
  * repaired. `busy`: the vendor takes no message at the moment. `optedOut`: the vendor keeps the recipient's STOP.
+ * `skipped`: the provider reaches nobody, and says so.
  */
 export type SendOutcome = OfDevices &
   (
     | { id: string; status: "sent"; providerMessageId: string }
     | (Trouble & { status: "failed"; optedOut?: true })
     | (Trouble & { status: "retry"; retryAfter?: number; fatal?: true; busy?: true })
-    | (Trouble & { status: "unknown" })
+    | (Trouble & { status: "unknown" | "skipped" })
   );
 
 export interface SendOptions {
@@ -130,7 +133,13 @@ export interface OpenProvider<Message> {
 
 /** A message that the mailbox provider was given. */
 export type StoredMessage = {
-  [C in SendingChannel]: { channel: C; providerMessageId: string; message: Messages[C] };
+  [C in SendingChannel]: {
+    channel: C;
+    providerMessageId: string;
+    message: Messages[C];
+    /** Of a simulated call: another seed has other people. */
+    seed?: string;
+  };
 }[SendingChannel];
 
 /**
@@ -170,6 +179,7 @@ export type Notice =
   | (NoticeFacts & { kind: "opened" | "clicked"; userAgent?: string | undefined })
   /** The vendor asks for permission to call us; a request to `url` grants it. */
   | (NoticeFacts & { kind: "subscription"; url: string })
+  | (NoticeFacts & CallNews)
   | (NoticeFacts & {
       kind: "inbound";
       from: string;
@@ -180,6 +190,8 @@ export type Notice =
 
 /** Verifies and reads a vendor's callbacks. */
 export interface Callbacks<Settings> {
+  /** Whether the vendor opens the WebSocket of a call; absent where calls need none. */
+  verifyRelay?(settings: Settings, handshake: RelayHandshake): boolean;
   /** Whether the vendor sent the request. Rejects when that is not known yet. */
   verify(settings: Settings, request: CallbackRequest): boolean | Promise<boolean>;
   /** The notices in a verified request, without the irrelevant ones. */

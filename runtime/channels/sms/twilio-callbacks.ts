@@ -10,7 +10,7 @@ interface Signing {
  * Whether Twilio signed the request: HMAC-SHA1 of the address and, for a form, its sorted fields. For a JSON body the
  * address carries its SHA-256. Twilio signs the address with or without its port, so both are tried.
  */
-export function verify({ auth_token }: Signing, { url, headers, body }: CallbackRequest): boolean {
+export function signedByTwilio({ auth_token }: Signing, { url, headers, body }: CallbackRequest): boolean {
   const given = headers["x-twilio-signature"];
   if (!given) return false;
   const hash = URL.parse(url)?.searchParams.get("bodySHA256");
@@ -92,8 +92,8 @@ function signedFields(form: URLSearchParams): string {
 function addresses(url: string): string[] {
   const parsed = URL.parse(url);
   if (!parsed) return [];
-  const standard = parsed.protocol === "https:" ? "443" : "80";
-  const [, start, host = "", rest = ""] = /^(https?:\/\/)([^/?#]*)(.*)$/is.exec(url) ?? [];
+  const standard = parsed.protocol === "https:" || parsed.protocol === "wss:" ? "443" : "80";
+  const [, start, host = "", rest = ""] = /^((?:http|ws)s?:\/\/)([^/?#]*)(.*)$/is.exec(url) ?? [];
   const bare = host.replace(/:\d+$/, "");
   const port = parsed.port || standard;
   return [...new Set([url, `${start}${bare}${rest}`, `${start}${bare}:${port}${rest}`])];

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { each, provider, type SendOutcome, type SmsMessage } from "../provider/channel.ts";
 import { callApi, textAt, trouble } from "../provider/vendor-api.ts";
-import { parse, verify } from "./twilio-callbacks.ts";
+import { parse, signedByTwilio } from "./twilio-callbacks.ts";
 
 const settings = z.strictObject({
   account_sid: z.string().regex(/^AC[0-9a-f]{32}$/i, "must be an account's SID, AC and 32 hex digits"),
@@ -36,7 +36,7 @@ export default provider({
     send: (messages, options) => each(messages, options, (message) => transmit(given, callbackUrl, message)),
     close: async () => {},
   }),
-  callbacks: { verify, parse, answer: { contentType: "text/xml", body: "<Response/>" } },
+  callbacks: { verify: signedByTwilio, parse, answer: { contentType: "text/xml", body: "<Response/>" } },
 });
 
 async function transmit(

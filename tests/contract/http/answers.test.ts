@@ -24,8 +24,7 @@ describe("what is wrong is said in plain words", () => {
     ["/api/players", { state: "Fla." }, "state: must be a state of US, by its code or name, such as FL"],
     ["/api/players", { country: "ZZ" }, "country: must be an ISO 3166 code, such as US"],
     ["/api/players", { language: "klingon!!" }, "language: must be a language tag (BCP 47), such as en-US"],
-    ["/api/campaigns", { name: "V", channel: "voice" }, "channel: voice messages cannot be sent yet"],
-    ["/api/templates", { name: "V", channel: "voice" }, "channel: voice messages cannot be sent yet"],
+    ["/api/campaigns", { name: "V", channel: "fax" }, "channel: must be one of email, sms, voice, push"],
     [
       "/api/webhook_endpoints",
       { url: "https://x.example", events: ["campain.sent"] },

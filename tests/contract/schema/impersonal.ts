@@ -34,6 +34,7 @@ export const IMPERSONAL: Readonly<Record<string, string>> = {
   property_theme: "The look of the pages",
   provider_notices: "A vendor's own ids",
   provider_usage: "Counts",
+  voice_laws: "The operator's rules",
   quiet_hours_rules: "The operator's rules",
   rate_windows: "Counts, kept for an hour",
   schedule_ticks: "Times",

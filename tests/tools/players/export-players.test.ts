@@ -102,11 +102,15 @@ test("an export is an attachment of CSV with every field of a player", async () 
   );
   expect(answer.headers.get("API-Version")).toBe("2026-06-05");
   const [row] = parse(answer.text, { columns: true }) as Cells[];
-  const { consents: _, consent_expiries: __, custom: ___, ...columns } = player;
+  const { consents: _, consent_expiries: __, consent_levels: ___, custom: ____, ...columns } = player;
   expect(Object.keys(row!).sort()).toEqual(
     [
       ...Object.keys(columns),
-      ...["sms", "email", "voice", "push"].flatMap((one) => [`consent_${one}`, `consent_${one}_expires_at`]),
+      ...["sms", "email", "voice", "push"].flatMap((one) => [
+        `consent_${one}`,
+        `consent_${one}_expires_at`,
+        `consent_${one}_level`,
+      ]),
       ...customFields.map(({ key }) => `custom.${key}`),
     ].sort(),
   );

@@ -1,6 +1,6 @@
 import type { Context, Reach, Tenant } from "#runtime/operation/context.ts";
 import type { Campaign } from "#tools/campaigns/campaign/campaign.ts";
-import { allSegments, estimatedCost } from "#tools/campaigns/preflight/cost.ts";
+import { estimatedCost, volumeOf } from "#tools/campaigns/preflight/cost.ts";
 import { checkReadiness } from "#tools/campaigns/preflight/readiness.ts";
 
 /** The reach of sending a campaign to `audience` players, or once it has started to those whose messages wait. */
@@ -28,9 +28,6 @@ export async function countPending({ sql, property }: Tenant, campaignId: string
 /** At most: players whom the gate blocks cost nothing. */
 async function priceOf(context: Context, campaign: Campaign, messages: number): Promise<number | null> {
   const { samples } = await checkReadiness(context, campaign);
-  const { cost } = await estimatedCost(context, campaign, {
-    messages,
-    segments: allSegments(samples, messages),
-  });
+  const { cost } = await estimatedCost(context, campaign, volumeOf(samples, messages));
   return cost === null ? 0 : cost.amount;
 }

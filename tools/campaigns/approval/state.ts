@@ -22,6 +22,7 @@ export const APPROVED_COLUMNS = {
     template_id: "the template",
     utm: "the parameters of its links",
     inbox: "the offer and the button in the inbox",
+    voice_script: "the script of the call",
   },
   audience: {
     segment_id: "the segment",
@@ -74,7 +75,7 @@ async function templateFields({ sql, property }: Tenant, campaign: Campaign): Pr
   const ids = templatesOf(campaign).map(({ id }) => id);
   if (ids.length === 0) return {};
   const templates = await sql<{ id: string; name: string; value: unknown }[]>`
-    select id, name, jsonb_build_object('subject', subject, 'html', html, 'mjml', mjml, 'text', text) as value
+    select id, name, jsonb_build_object('subject', subject, 'html', html, 'mjml', mjml, 'text', text, 'voice_script', voice_script) as value
     from templates where property_id = ${property.id} and id = any(${ids}::uuid[]) and deleted_at is null`;
   return Object.fromEntries(
     templates.map(({ id, name, value }) => [

@@ -135,6 +135,7 @@ async function providerOf(context: Context, campaign: Campaign): Promise<string>
   if (own) return `Provider: ${quoted(own.name)} (${own.kind}).`;
   if (problems.length > 0) return "No provider carries it.";
   const { name } = configuredProvider(context.config, channel);
+  if (name === "simulator") return "Provider: the built-in simulator. Nobody is called.";
   return name === "mailbox" && channel !== "inbox"
     ? "Provider: the built-in mailbox. The messages stay there, and nobody receives them."
     : `Provider: ${name}, the service's own.`;

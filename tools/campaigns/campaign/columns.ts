@@ -12,6 +12,7 @@ import { InboxParts } from "#tools/inbox/parts.ts";
 import { Condition } from "#tools/segments/rules/compile.ts";
 import { MESSAGE_CHANNELS } from "#tools/templates/channels.ts";
 import { Utm } from "#tools/tracking/utm.ts";
+import { VoiceScript } from "#tools/voice/script.ts";
 import { AbResult, AbTest } from "./ab-test.ts";
 
 export const STATUSES = [
@@ -157,6 +158,14 @@ export const columns = {
       .nullable()
       .optional()
       .describe("Of inbox and push; see docs://guides/inbox"),
+  ),
+  voice_script: content(
+    z
+      .record(z.string(), z.unknown())
+      .pipe(VoiceScript)
+      .nullable()
+      .optional()
+      .describe("Of voice; see schema://voice. Goes before the template's"),
   ),
   goal: setting(Goal.nullable().optional().describe("Recipients who reach it are counted as converted"), {
     checks: ["test"],

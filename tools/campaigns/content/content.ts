@@ -6,6 +6,7 @@ import type { Property } from "#runtime/operation/property.ts";
 import type { Campaign } from "#tools/campaigns/campaign/campaign.ts";
 import type { Candidate } from "#tools/providers/choose.ts";
 import type { PropertyVariables } from "#tools/templates/rendering/email-template.ts";
+import type { VoiceScript } from "#tools/voice/script.ts";
 
 /** The recipient of one message: the id of the send, and the fields of a player that templates know. */
 export interface Recipient extends Record<string, unknown> {
@@ -48,6 +49,7 @@ interface TemplateRow {
   html: string | null;
   mjml: string | null;
   text: string | null;
+  voice_script: VoiceScript | null;
 }
 
 /** The template of a campaign's content, if it has one. `deleted` names a template that has been deleted. */
@@ -57,7 +59,7 @@ export async function templateOf(
 ): Promise<{ template: TemplateRow | null; deleted: FaultDetail[] }> {
   if (template_id === null) return { template: null, deleted: [] };
   const [template] = await sql<TemplateRow[]>`
-    select subject, html, mjml, text from templates
+    select subject, html, mjml, text, voice_script from templates
     where property_id = ${property.id} and id = ${template_id} and deleted_at is null`;
   if (template) return { template, deleted: [] };
   return {

@@ -9,10 +9,12 @@ import { type Allowance, release } from "#tools/providers/limits.ts";
 import { rehearse } from "#tools/providers/rehearsal.ts";
 import { handedBack, NOT_TRIED, type Route, verdictOn } from "#tools/providers/routes.ts";
 import { noteDevices } from "#tools/push-subscriptions/subscription.ts";
+import { openCalls } from "#tools/voice-calls/call.ts";
 import type { Claim } from "./claim.ts";
 import type { Delivery } from "./delivery.ts";
 import { giveBackClaim } from "./pace.ts";
 import { BUSY_SECONDS, countErrors, failedInRow, recordOutcomes, untilRecorded } from "./record-outcomes.ts";
+import type { ProviderIdentity } from "./repeats.ts";
 import { sendMessages } from "./send-messages.ts";
 
 // The pause of a provider that takes nothing.
@@ -60,6 +62,7 @@ export async function deliverBatch<C extends SendingChannel>(
     return outcomes;
   };
   if (signed.length === 0) return wereLate(await conclude([]));
+  await noteCalls(delivery, candidate, signed);
   const options = { signal: job.signal, startBy: batch.checkedAt + STARTED_WITHIN_MS };
   const most = Math.max(1, Math.floor(sender.concurrency * MOST_UNANSWERED));
   const mayLeave = (unanswered: number) => delivery.unanswered + unanswered <= most;
@@ -67,6 +70,17 @@ export async function deliverBatch<C extends SendingChannel>(
   if (unanswered === 0) return wereLate(await conclude(await ended));
   recordLater(delivery, unanswered, ended.then(conclude));
   return wereLate(known);
+}
+
+/** A vendor's news of a call may come before its answer to us, so the call is written first. */
+async function noteCalls<C extends SendingChannel>(
+  { job, channel }: Delivery<C>,
+  provider: ProviderIdentity,
+  messages: readonly Messages[SendingChannel][],
+): Promise<void> {
+  if (channel !== "voice" || provider.name === "simulator") return;
+  const calls = messages.flatMap((message) => ("script" in message ? [message] : []));
+  await job.transact((context) => openCalls(context, provider, calls));
 }
 
 /** Records outcomes of these messages, and stores the ones in `mailbox`. Answers the failures since the last success. */

@@ -34,6 +34,8 @@ export interface ClaimRequest {
   /** Claims sends after this one. */
   after: string | null;
   limit: number;
+  /** Seconds from the claim of a call to its end at the latest. */
+  callSeconds?: number | null;
   /** ISO time to claim at. Default: now. */
   at?: string;
 }
@@ -60,7 +62,12 @@ export interface Claim {
 }
 
 // The vendor gets a claimed message a moment later, which must be an open hour too.
-const LEAD = "interval '10 seconds'";
+const LEAD_SECONDS = 10;
+
+/** A whole call must fit into the open hours. */
+function leadOf({ callSeconds }: ClaimRequest): string {
+  return `interval '${LEAD_SECONDS + Math.ceil(callSeconds ?? 0)} seconds'`;
+}
 // A player in review is checked again after so long.
 const REVIEW_AGAIN = "15 minutes";
 
@@ -98,7 +105,7 @@ async function claimUpTo(context: Context, jobId: string, request: ClaimRequest)
   const ids = rules.caps ? await lockWithPlayers(context, request) : null;
   const caps = capOptions(context, request);
   const parts = join([
-    cte("live", liveCampaign(caps, request), "materialized"),
+    cte("live", liveCampaign(caps, campaign.id), "materialized"),
     cte("picked", pickedSends(context, request, ids), "materialized"),
     cte("judged", judgedSends(context, request), "materialized"),
     cte(
@@ -106,7 +113,7 @@ async function claimUpTo(context: Context, jobId: string, request: ClaimRequest)
       sql`select send_id, player as id, zones, region from judged where verdict = '{}'`,
       "materialized",
     ),
-    waitingCtes(caps, rules),
+    waitingCtes(caps, request),
     cte("decided", decidedSends(request), "materialized"),
     cte("claimed", claimedSends(context, jobId, request)),
   ]);
@@ -135,19 +142,19 @@ async function claimUpTo(context: Context, jobId: string, request: ClaimRequest)
   return claimOf(summary, recipients);
 }
 
-function capOptions({ property }: Context, { campaign, channel, at }: ClaimRequest): CapOptions {
-  return { property, channel, tags: campaign.tags, campaignId: campaign.id, at };
+function capOptions({ property }: Context, { campaign, channel, provider, at }: ClaimRequest): CapOptions {
+  const isExempt = campaign.is_transactional || campaign.ignore_frequency_cap;
+  const isSimulated = provider.name === "simulator";
+  return { property, channel, tags: campaign.tags, campaignId: campaign.id, isExempt, isSimulated, at };
 }
 
 /** One row: the campaign, locked against changes. */
-function liveCampaign(caps: CapOptions, { campaign }: ClaimRequest): Fragment {
-  const isExempt = campaign.is_transactional || campaign.ignore_frequency_cap;
+function liveCampaign(caps: CapOptions, id: string): Fragment {
   return sql`
-    select status, version, ${hoursApply(caps)} as has_hours,
-      ${isExempt ? sql`false` : capsApply(caps)} as has_caps, greatest(started_at, expires_from) as started,
+    select status, version, ${hoursApply(caps)} as has_hours, ${capsApply(caps)} as has_caps, greatest(started_at, expires_from) as started,
         expires_after_hours
     from campaigns
-    where property_id = ${caps.property.id} and id = ${campaign.id} and deleted_at is null
+    where property_id = ${caps.property.id} and id = ${id} and deleted_at is null
     for share`;
 }
 
@@ -167,6 +174,7 @@ function pickedSends(context: Context, request: ClaimRequest, locked: string[] |
 
 /** Further columns of a recipient that a channel's messages need. */
 function extraColumns({ channel }: ClaimRequest): string[] {
+  if (channel === "voice") return ["latest"];
   return channel === "push" ? ["devices", "latest"] : [];
 }
 
@@ -191,7 +199,9 @@ function judgedSends({ property }: Context, { campaign, channel, at }: ClaimRequ
 }
 
 /** CTEs that end in `waiting`: the passed sends that must wait, until when and why, or that a rule skips instead. */
-function waitingCtes(caps: CapOptions, rules: WaitingRules): Fragment {
+function waitingCtes(caps: CapOptions, request: ClaimRequest): Fragment {
+  const { rules } = request;
+  const lead = leadOf(request);
   if (!rules.hours && !rules.caps) {
     const nobody = sql`
       select null::uuid as send_id, false as skips, null::timestamptz as until, null::text[] as reasons where false`;
@@ -210,17 +220,13 @@ function waitingCtes(caps: CapOptions, rules: WaitingRules): Fragment {
       select p.send_id, h.open, coalesce(h.is_open, true) as is_open, coalesce(h.skips, false) as skips,
         c.free_at is not null as is_capped,
         greatest(date_trunc('minute', c.free_at) + interval '1 minute', ${now}
-          + case when h.open @> ${now} then ${raw(LEAD)} else interval '0' end) as from_at
+          + case when h.open @> ${now} then ${raw(lead)} else interval '0' end) as from_at
       from passed p
         left join hours h on h.zones = p.zones and h.region = p.region
         left join caps c on c.id = p.id
     ) w
     where not w.is_open or w.is_capped`;
-  return join([
-    hoursCtes({ ...caps, lead: LEAD }, "passed"),
-    capped,
-    cte("waiting", waiting, "materialized"),
-  ]);
+  return join([hoursCtes({ ...caps, lead }, "passed"), capped, cte("waiting", waiting, "materialized")]);
 }
 
 /** The judged sends with their next status, its reasons, and the time of a deferred one. */
@@ -235,7 +241,10 @@ function decidedSends({ campaign, channel, rules, at }: ClaimRequest): Fragment 
     hours: sql`(select expires_after_hours from live)`,
     created: sql`j.created_at`,
   });
-  const latest = channel === "push" ? sql`to_json(least(${closing}, ${expiry})) #>> '{}' as latest,` : sql``;
+  const latest =
+    channel === "push" || channel === "voice"
+      ? sql`to_json(least(${closing}, ${expiry})) #>> '{}' as latest,`
+      : sql``;
   return sql`
   select j.*, ${latest} case when j.verdict = '{needs_review}' then 'deferred'
       when j.verdict <> '{}' or w.skips then case when j.repeats then 'unknown' else 'skipped' end

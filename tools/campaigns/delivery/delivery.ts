@@ -7,6 +7,7 @@ import { compileContent, notReady } from "#tools/campaigns/preflight/readiness.t
 import { unsubscribeLinks } from "#tools/preferences/links.ts";
 import { chooseProviders } from "#tools/providers/choose.ts";
 import { openRoutes, type Routes } from "#tools/providers/routes.ts";
+import { longestCall, voiceLaws } from "#tools/voice/law/law.ts";
 import type { WaitingRules } from "./claim.ts";
 import { recoverSends } from "./repeats.ts";
 
@@ -24,6 +25,8 @@ export interface Delivery<C extends SendingChannel> {
   /** The rules that concern the campaign, as far as a claim has found some. */
   rules: WaitingRules;
   linkOf(sendId: string): string;
+  /** Seconds from the claim of a call to its end at the latest; null of messages. */
+  readonly callSeconds: number | null;
   /** A send that the vendor may have is sent once more, by the same vendor. */
   readonly repeatable: boolean;
   /** The next claim looks after this send: all before it have been claimed or passed over. */
@@ -80,6 +83,7 @@ export async function openDelivery<C extends SendingChannel>(
     campaign,
     rules: { hours: false, caps: false },
     linkOf: (sendId) => links(job.propertyId!, sendId),
+    callSeconds: channel === "voice" ? longestCall(await voiceLaws(context)) : null,
     repeatable: repeatable !== null,
     after,
     isBehind: false,

@@ -124,8 +124,9 @@ function writtenSends({ property }: Tenant): Fragment {
       provider = case when j.tried or j.repeats or j.was <> 'sending' then s.provider end,
       provider_id = case when j.tried or j.repeats or j.was <> 'sending' then s.provider_id end,
       provider_message_id = coalesce(s.provider_message_id, j.message_id), segments = j.segments,
-      error_code = case when j.was = 'sending' then j.code else s.error_code end,
-      error_message = case when j.was = 'sending' then j.message else s.error_message end, updated_at = now()
+      skip_reasons = case when j.status = 'skipped' then array[j.code] else s.skip_reasons end,
+      error_code = case when j.status = 'skipped' then null when j.was = 'sending' then j.code else s.error_code end,
+      error_message = case when j.status = 'skipped' then null when j.was = 'sending' then j.message else s.error_message end, updated_at = now()
     from judged j where s.property_id = ${property.id} and s.id = j.id
     returning j.n, s.id, s.campaign_id, s.channel, j.was, s.status, j.status as outcome, j.newly_sent, j.opted_out`;
 }
@@ -146,10 +147,11 @@ function enqueueFollowUps(context: Context, recorded: readonly Recorded[]): void
 
 async function emitOutcomes(context: Context, recorded: readonly Recorded[]): Promise<void> {
   const sent = recorded.filter(({ newly_sent }) => newly_sent);
-  const failed = recorded.filter(({ was, status }) => was === "sending" && status === "failed");
+  const ended = (as: string) => recorded.filter(({ was, status }) => was === "sending" && status === as);
   const events: [EventName, Recorded[]][] = [
     ["campaign.message_sent", sent],
-    ["campaign.message_failed", failed],
+    ["campaign.message_failed", ended("failed")],
+    ["campaign.message_skipped", ended("skipped")],
   ];
   for (const [event, sends] of events) {
     const ids = sends.map(({ id }) => id);

@@ -81,7 +81,7 @@ async function deliverBatches<C extends SendingChannel>(delivery: Delivery<C>, u
  */
 async function claimWithin<C extends SendingChannel>(
   context: Context,
-  { job, campaign, channel, rules }: Delivery<C>,
+  { job, campaign, channel, rules, callSeconds }: Delivery<C>,
   provider: Candidate,
   after: string | null,
   most: number,
@@ -90,7 +90,8 @@ async function claimWithin<C extends SendingChannel>(
   const allowance = await reserve(context, provider, most);
   const { granted: limit } = allowance;
   if (limit === 0) return { claim: null, allowance };
-  const claim = await claimSends(context, job.jobId, { campaign, channel, provider, rules, after, limit });
+  const request = { campaign, channel, provider, rules, callSeconds, after, limit };
+  const claim = await claimSends(context, job.jobId, request);
   await release(context, provider, { ...allowance, granted: limit - claim.recipients.length });
   return { claim, allowance };
 }

@@ -269,11 +269,13 @@ export async function judgePage(
 function deferredCtes(context: Tenant, campaign: Judged): Fragment {
   const { property } = context;
   const isExempt = campaign.is_transactional || campaign.ignore_frequency_cap;
-  const options = { property, channel: sendingChannel(campaign), tags: campaign.tags };
+  const channel = sendingChannel(campaign);
+  const options = { property, channel, tags: campaign.tags, isExempt };
   const allowed = sql`select id, zones, region from judged where reasons = '{}'`;
-  const caps = isExempt
-    ? cte("caps", sql`select null::uuid as id, null::timestamptz as free_at where false`)
-    : capsCtes(options, "allowed");
+  const caps =
+    isExempt && channel !== "voice"
+      ? cte("caps", sql`select null::uuid as id, null::timestamptz as free_at where false`)
+      : capsCtes(options, "allowed");
   const deferred = sql`
     select case when c.free_at > coalesce(w.until, '-infinity') then 'frequency_capped' else w.waits[1] end as reason,
       count(*)::int as count, min(greatest(c.free_at, w.until)) as first_at, max(greatest(c.free_at, w.until)) as last_at

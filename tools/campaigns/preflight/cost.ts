@@ -9,17 +9,21 @@ export const Cost = z.object({
   amount: z.number().nullable().describe("null: unknown"),
   currency: z.string().nullable().describe("null if sending is free or the price is unknown"),
   channel: z.string(),
-  unit: z.enum(["message", "segment"]).describe("The unit that has a price"),
+  unit: z.enum(["message", "segment", "minute"]).describe("The unit that has a price"),
   units: z.int().nullable().describe("null: not all could be counted"),
   unit_price: z.number().nullable().describe("Of the provider that is tried first; null: unknown"),
 });
 export type Cost = z.output<typeof Cost>;
 
-/** Messages that would go out, and segments of them where they are texts; null where not all were counted. */
+/** Messages that would go out, their segments or minutes; null where not all were counted. */
 export interface Volume {
   messages: number | null;
   segments: number | null;
+  minutes: number | null;
 }
+
+/** The unit of a channel's prices. */
+const UNITS: Partial<Record<SendingChannel, Cost["unit"]>> = { sms: "segment", voice: "minute" };
 
 // A text costs fractions of a cent.
 const PLACES = 10_000;
@@ -28,14 +32,15 @@ const PLACES = 10_000;
 export async function estimatedCost(
   context: Context,
   campaign: Campaign,
-  { messages, segments }: Volume,
+  { messages, segments, minutes }: Volume,
 ): Promise<{ cost: Cost | null; warnings: string[] }> {
   const channel = sendingChannelOf(campaign.channel);
   if (!channel) return { cost: null, warnings: [] };
   const { providers, problems } = await ownProviders(context, channel, campaign.provider_id);
   const first = providers[0] ?? (problems.length > 0 ? null : configured(context, channel));
-  const unit = channel === "sms" ? ("segment" as const) : ("message" as const);
-  const units = messages === null ? null : unit === "message" ? messages : messages === 0 ? 0 : segments;
+  const unit = UNITS[channel] ?? "message";
+  const counted = { message: messages, segment: segments, minute: minutes }[unit];
+  const units = messages === null ? null : messages === 0 ? 0 : counted;
   const price = first?.unit_price ?? null;
   const amount = price === null || units === null ? null : rounded(units * price);
   const currency = price === null ? null : (first?.price_currency ?? null);
@@ -45,10 +50,10 @@ export async function estimatedCost(
   };
 }
 
-/** The operator's own provider. The mailbox costs nothing. */
+/** The operator's own provider. The mailbox and the simulator cost nothing. */
 function configured({ config }: Context, channel: SendingChannel) {
   const { name } = configuredProvider(config, channel);
-  return { name, unit_price: name === "mailbox" ? 0 : null, price_currency: null };
+  return { name, unit_price: name === "mailbox" || name === "simulator" ? 0 : null, price_currency: null };
 }
 
 function rounded(amount: number): number {
@@ -59,8 +64,20 @@ function unknownPrice(name: string, unit: Cost["unit"]): string {
   return `the cost is not known: no record says the price of a ${unit} by ${name}; set unit_price of a message provider`;
 }
 
+/** So many messages in the units of all channels, judged by the samples. */
+export function volumeOf(samples: readonly Sample[], messages: number): Volume {
+  return { messages, segments: allSegments(samples, messages), minutes: allMinutes(samples, messages) };
+}
+
+/** The minutes of so many calls if all are said to their end, judged by the samples: a begun minute is paid. */
+function allMinutes(samples: readonly Sample[], messages: number): number | null {
+  const minutes = samples.flatMap(({ seconds }) => (seconds === null ? [] : Math.ceil(seconds / 60)));
+  if (minutes.length === 0) return null;
+  return Math.ceil((minutes.reduce((sum, one) => sum + one, 0) / minutes.length) * messages);
+}
+
 /** The segments that so many texts would take, judged by the samples; null where no sample is a text. */
-export function allSegments(samples: readonly Sample[], messages: number): number | null {
+function allSegments(samples: readonly Sample[], messages: number): number | null {
   const counts = samples.flatMap(({ segments }) => segments ?? []);
   if (counts.length === 0) return null;
   return Math.ceil((counts.reduce((sum, count) => sum + count, 0) / counts.length) * messages);

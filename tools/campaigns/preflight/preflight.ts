@@ -6,7 +6,7 @@ import type { Campaign } from "#tools/campaigns/campaign/campaign.ts";
 import { checkStatus } from "#tools/campaigns/campaign/states.ts";
 import { findPause, pauseWords } from "#tools/campaigns/pause/property-pause.ts";
 import { NoConsent } from "#tools/campaigns/stats/answer.ts";
-import { allSegments, Cost, estimatedCost } from "./cost.ts";
+import { Cost, estimatedCost, volumeOf } from "./cost.ts";
 import { countAudience } from "./count.ts";
 import { checkReadiness } from "./readiness.ts";
 import { Sample } from "./sample.ts";
@@ -44,6 +44,7 @@ export const Preflight = z.object({
     .record(z.string(), z.int())
     .describe("Fields of the message, with the number of players in the whole audience who lack them"),
   segments: z.int().nullable().describe("Of text messages: the segments of all, estimated by the samples"),
+  minutes: z.int().nullable().describe("Of calls: about the minutes of all, if all are said to their end"),
   estimated_cost: Cost.nullable().describe("For all allowed players; null if nothing can be sent"),
   sample_renders: z.array(Sample),
 });
@@ -66,10 +67,11 @@ export async function preflight(
     })),
     ...[...partial, ...(isEmpty ? [EMPTY] : [])].map((one) => ({ ...one, stops_sending: false })),
   ];
-  const segments = allSegments(samples, allowed);
+  const { segments, minutes } = volumeOf(samples, allowed);
   const { cost, warnings: unpriced } = await estimatedCost(context, campaign, {
     messages: counted.isWhole ? allowed : null,
     segments,
+    minutes,
   });
   const warnings = [
     ...counted.warnings,
@@ -91,6 +93,7 @@ export async function preflight(
     deferred: counted.deferred,
     missing_fields: missing,
     segments,
+    minutes,
     estimated_cost: cost,
     sample_renders: samples,
   };

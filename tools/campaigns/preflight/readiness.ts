@@ -13,6 +13,7 @@ import { inboxContent } from "#tools/campaigns/content/inbox.ts";
 import { pushContent } from "#tools/campaigns/content/push.ts";
 import { smsContent } from "#tools/campaigns/content/sms.ts";
 import { compileVariants, variantField } from "#tools/campaigns/content/variants.ts";
+import { voiceContent } from "#tools/campaigns/content/voice.ts";
 import { audienceSql, hasAudience } from "#tools/campaigns/planning/audience.ts";
 import { firstAllowed } from "#tools/campaigns/planning/plan.ts";
 import { ownProviders } from "#tools/providers/choose.ts";
@@ -73,6 +74,7 @@ export type Compiled<C extends SendingChannel = SendingChannel> =
 const CONTENTS: { [C in SendingChannel]: Compile<C> } = {
   email: emailContent,
   sms: smsContent,
+  voice: voiceContent,
   push: pushContent,
   inbox: inboxContent,
 };

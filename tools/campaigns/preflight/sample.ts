@@ -17,6 +17,7 @@ export const Sample = z.object({
   text: z.string(),
   segments: z.int().nullable().describe("The billed segments of a text message"),
   encoding: z.enum(ENCODINGS).nullable().describe("Of a text message"),
+  seconds: z.int().nullable().describe("About the length of a call"),
 });
 export type Sample = z.output<typeof Sample>;
 
@@ -63,13 +64,11 @@ function initial(name: unknown): string | null {
 /** The fields of a sample that the message has. */
 export function fieldsOf(message: Messages[SendingChannel]): Omit<Sample, "player_id" | "variant_id"> {
   const { text } = message;
-  if ("title" in message) {
-    return { to: message.to, subject: message.title, html: null, text, segments: null, encoding: null };
-  }
+  const plain = { subject: null, html: null, text, segments: null, encoding: null, seconds: null };
+  if ("title" in message) return { ...plain, to: message.to, subject: message.title };
   const to = maskAddress(message.to);
-  if ("subject" in message) {
-    return { to, subject: message.subject, html: message.html ?? null, text, segments: null, encoding: null };
-  }
+  if ("subject" in message) return { ...plain, to, subject: message.subject, html: message.html ?? null };
+  if ("script" in message) return { ...plain, to, seconds: message.seconds };
   const { count: segments, encoding } = segmentsOf(text);
-  return { to, subject: null, html: null, text, segments, encoding };
+  return { ...plain, to, segments, encoding };
 }

@@ -17,13 +17,21 @@ export async function providerWarnings(context: Context, campaign: Campaign): Pr
   const configured = configuredProvider(context.config, channel).name;
   const own = providers.map(({ kind }) => kind);
   const kinds = own.length > 0 || problems.length > 0 ? own : [configured];
-  const vendors = [...new Set(kinds)].filter((kind) => kind !== "mailbox").join(", ");
+  const vendors = [...new Set(kinds)].filter((kind) => !REACHES_NOBODY.has(kind)).join(", ");
   const mailbox = vendors === "" && kinds.length > 0 ? unreached(channel) : [];
   return [...mailbox, ...localLinks(context, channel), ...gamingTraffic(channel, vendors, own.length > 0)];
 }
 
+/** Providers that keep what they are given. */
+const REACHES_NOBODY: ReadonlySet<string> = new Set(["mailbox", "simulator"]);
+
 function unreached(channel: SendingChannel): string[] {
   if (channel === "inbox") return [];
+  if (channel === "voice") {
+    return [
+      "no provider is set for voice: the calls are simulated with made-up people, and nobody is called; they count as skipped",
+    ];
+  }
   return [
     `no provider is set for ${channel}: the messages stay in the built-in mailbox, and no player receives them`,
   ];

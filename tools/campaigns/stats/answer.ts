@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { CallStats } from "#tools/voice-calls/figures.ts";
 import { Holdout } from "./holdout.ts";
 
 const count = z.int();
@@ -85,6 +86,7 @@ export const CampaignStats = z.object({
       "Theoretical win over that of as many held out: the sum of theo in events within the goal's window, else a week. null without a holdout",
     ),
   holdout: Holdout.nullable(),
+  calls: CallStats.nullable().describe("Of a voice campaign; null of others"),
   by_variant: z
     .record(z.string(), VariantStats)
     .describe("By the id of the variant, in a campaign with ab_test: recipients that have one"),

@@ -3,6 +3,7 @@ import { identifier, join, sql } from "#db/sql.ts";
 import type { Tenant } from "#runtime/operation/context.ts";
 import type { Campaign } from "#tools/campaigns/campaign/campaign.ts";
 import { UNCONFIRMED } from "#tools/compliance/frequency.ts";
+import { countCalls } from "#tools/voice-calls/figures.ts";
 import type { CampaignStats, NoConsent, VariantStats } from "./answer.ts";
 import { compareHoldout } from "./holdout.ts";
 import { countLinks } from "./links.ts";
@@ -31,6 +32,7 @@ const REASONS = [
   "quiet_hours",
   "frequency_capped",
   "expired",
+  "simulated",
 ];
 
 /** The reason that counts for a blocked recipient. */
@@ -72,7 +74,7 @@ type State = (typeof STATES)[number];
 /** Counts the campaign's recipients in one pass over its sends. */
 export async function countSends(
   context: Tenant,
-  campaign: Pick<Campaign, "id" | "status" | "goal" | "holdout_percent">,
+  campaign: Pick<Campaign, "id" | "status" | "goal" | "holdout_percent" | "channel">,
   period: Period = {},
 ): Promise<CampaignStats> {
   const { sql, property } = context;
@@ -104,6 +106,7 @@ export async function countSends(
     no_consent: skipped.no_consent ? await withoutConsent(context, campaign.id, period) : NOBODY,
     ...(summed as Record<Figure, number>),
     ...compared,
+    calls: campaign.channel === "voice" ? await countCalls(context, campaign.id) : null,
     by_variant: byVariant(groups, campaign.status),
     by_link,
   };
@@ -140,7 +143,7 @@ export async function keptStats(
 ): Promise<(CampaignStats & { as_of: string }) | null> {
   // An older version did not count by variant, the causes of missing consent, redemptions or the holdout.
   const [row] = await sql<{ stats: CampaignStats; as_of: string }[]>`
-    select '{"by_variant": {}, "no_consent": null, "redeemed": 0, "theo_uplift": null, "holdout": null}'::jsonb || stats as stats, to_json(stats_at) #>> '{}' as as_of from campaigns
+    select '{"by_variant": {}, "no_consent": null, "redeemed": 0, "theo_uplift": null, "holdout": null, "calls": null}'::jsonb || stats as stats, to_json(stats_at) #>> '{}' as as_of from campaigns
     where property_id = ${property.id} and id = ${id} and audience_count > ${COUNTED_ANEW}
       and stats_at is not null`;
   return row ? { as_of: row.as_of, ...row.stats } : null;

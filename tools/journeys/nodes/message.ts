@@ -20,6 +20,7 @@ const own = {
   tags: columns.tags.schema,
   utm: columns.utm.schema,
   inbox: columns.inbox.schema,
+  voice_script: columns.voice_script.schema,
   goal: columns.goal.schema,
 };
 

@@ -21,6 +21,7 @@ interface Template {
   subject: string | null;
   html: string | null;
   text: string | null;
+  voice_script: unknown;
 }
 
 const NAME_CHARACTERS = 200;
@@ -45,6 +46,7 @@ export async function messageValues(
     subject: own.subject ?? template?.subject ?? null,
     body_html: html,
     body_text: own.body_text ?? template?.text ?? null,
+    voice_script: own.voice_script ?? template?.voice_script ?? null,
     priority,
     journey_id: journeyId,
     journey_node: id,
@@ -53,7 +55,7 @@ export async function messageValues(
 
 async function templateOf({ sql, property }: Tenant, id: string, channel: string): Promise<Template> {
   const [template] = await sql<Template[]>`
-    select channel, subject, html, text from templates
+    select channel, subject, html, text, voice_script from templates
     where property_id = ${property.id} and id = ${id} and deleted_at is null`;
   if (!template) {
     throw new Fault("not_found", {

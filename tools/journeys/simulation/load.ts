@@ -2,7 +2,7 @@ import { sql } from "#db/sql.ts";
 import type { Context, Tenant } from "#runtime/operation/context.ts";
 import { type Campaign, findCampaign, sendingChannel } from "#tools/campaigns/campaign/campaign.ts";
 import { audienceSql } from "#tools/campaigns/planning/audience.ts";
-import { allSegments, estimatedCost } from "#tools/campaigns/preflight/cost.ts";
+import { estimatedCost, volumeOf } from "#tools/campaigns/preflight/cost.ts";
 import { checkReadiness } from "#tools/campaigns/preflight/readiness.ts";
 import { ownProviders } from "#tools/providers/choose.ts";
 import type { Outcome } from "./answer.ts";
@@ -25,9 +25,11 @@ export async function costs(context: Context, journeyId: string): Promise<Outcom
   const found: Outcome["cost"] = [];
   for (const { node, campaign_id, messages } of nodes) {
     const campaign = await findCampaign(context, campaign_id);
-    const samples = campaign.channel === "sms" ? (await checkReadiness(context, campaign)).samples : [];
-    const volume = { messages, segments: allSegments(samples, messages) };
-    const { cost } = await estimatedCost(context, campaign, volume);
+    const samples =
+      campaign.channel === "sms" || campaign.channel === "voice"
+        ? (await checkReadiness(context, campaign)).samples
+        : [];
+    const { cost } = await estimatedCost(context, campaign, volumeOf(samples, messages));
     if (cost) found.push({ node, ...cost });
   }
   return found;

@@ -108,6 +108,7 @@ export const TRACES: readonly Trace[] = [
         email_validated_at: "null",
         consents: "'{}'",
         consent_expiries: "null",
+        consent_levels: "null",
         custom: "'{}'",
         last_visit_at: "null",
         host_id: "null",

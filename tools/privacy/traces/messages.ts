@@ -58,6 +58,26 @@ const SEND_KEPT = [
   "variant_id",
   "enrollment_id",
 ] as const;
+/** The figures of a campaign's calls count these. */
+const CALL_KEPT = [
+  "send_id",
+  "campaign_id",
+  "provider",
+  "provider_id",
+  "simulated",
+  "status",
+  "outcome",
+  "answered_by",
+  "latest",
+  "started_at",
+  "disclosed_at",
+  "ended_at",
+  "seconds",
+  "cost",
+  "cost_currency",
+  "error_code",
+] as const;
+
 /** The columns of a send that its anonymization changes. */
 const SEND_FREED = [
   "player_id",
@@ -130,6 +150,25 @@ export const MESSAGE_TRACES: readonly Trace[] = [
     erasure: {
       set: {},
       kept: ["send_id", "link_id", "campaign_id", "clicks", "last_clicked_at", "first_human_click_at"],
+    },
+  },
+  {
+    // Before the sends, which the calls belong to.
+    table: "voice_calls",
+    rows: byPlayer,
+    exported: "voice_calls",
+    erasure: {
+      set: {
+        player_id: "null",
+        anon_id: anonymousId,
+        provider_call_id: "null",
+        persona: "null",
+        script: "null",
+        state: "null",
+        transcript: "'[]'",
+        error_message: "null",
+      },
+      kept: CALL_KEPT,
     },
   },
   {

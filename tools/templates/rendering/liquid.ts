@@ -54,6 +54,9 @@ export function parseField(field: string, source: string, kind: Engine): ParsedF
   return { render: (given) => guard(field, () => storable(String(rendered(given)))), variables };
 }
 
+/** Parses one plain text. */
+export const parseText = (field: string, source: string): ParsedField => parseField(field, source, "text");
+
 interface Parsed {
   template: Template[];
   variables: string[];

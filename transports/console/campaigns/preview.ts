@@ -1,8 +1,10 @@
 import { html } from "hono/html";
+import type { VoiceScript } from "#tools/voice/script.ts";
 import type { Desk, Row } from "#transports/console/desk.ts";
 import { term } from "#transports/console/terms.ts";
 import { chip, count } from "#transports/console/values.ts";
 import type { Html } from "#transports/pages/frame/page.ts";
+import { lawOf } from "./calls.ts";
 
 interface Message {
   player_id: string | null;
@@ -15,6 +17,7 @@ interface Message {
   text: string;
   segments: number | null;
   encoding: string | null;
+  seconds: number | null;
   bytes: number;
   links: { url: string; ok: boolean }[];
 }
@@ -42,7 +45,7 @@ export async function previewOf(desk: Desk, campaign: Row): Promise<Html> {
   const source = `/console/campaigns/${campaign.id}/message${query && `?${query}`}`;
   const asText = html`<pre tabindex="0" role="region" aria-label="The message as plain text">${message.text}</pre>`;
   if (message.html === null) {
-    return html`${form}${envelope(message)}<div class="screen"><div class="bubble">${asText}</div></div>${sizes(message)}`;
+    return html`${form}${envelope(message)}<div class="screen"><div class="bubble">${asText}</div></div>${sizes(message)}${campaign.voice_script ? lawOf(campaign.voice_script as VoiceScript) : ""}`;
   }
   return html`${form}${looks()}${envelope(message)}<div class="screen"><iframe class="mail" title="The message as the player gets it" src="${source}" sandbox></iframe><div class="as-text">${asText}</div></div>${sizes(message)}`;
 }
@@ -105,11 +108,12 @@ function envelope({ from, to, subject, preheader }: Message): Html {
   return html`<dl class="envelope">${line("From", from)}${line("To", to)}${line("Subject", subject, "subject")}${line(term("preheader", "Preheader"), preheader)}</dl>`;
 }
 
-function sizes({ bytes, links, segments, encoding }: Message): Html {
+function sizes({ bytes, links, segments, encoding, seconds }: Message): Html {
   const refused = links.filter(({ ok }) => !ok);
   const size = `${(bytes / 1024).toFixed(1)} kB`;
   const cut = bytes > CLIPPED_BYTES ? " Mail programs cut a message of more than 100 kB." : "";
+  const length = seconds === null ? "" : ` About ${count(seconds)} seconds.`;
   const parts = segments === null ? "" : ` ${count(segments)} billed parts, ${encoding}.`;
   const checked = html`<details><summary>${count(links.length)} links${refused.length > 0 ? html`, ${chip("refused")} ${refused.length}` : ", all https"}</summary><ul>${links.map(({ url, ok }) => html`<li class="address">${url}${ok ? "" : html` ${chip("refused")} It is not https.`}</li>`)}</ul></details>`;
-  return html`<div class="soft"><p>${size}.${cut}${parts}</p>${links.length > 0 ? checked : ""}</div>`;
+  return html`<div class="soft"><p>${size}.${cut}${parts}${length}</p>${links.length > 0 ? checked : ""}</div>`;
 }

@@ -5,6 +5,7 @@ import { numbers, tableOf } from "#transports/console/frame.ts";
 import { term } from "#transports/console/terms.ts";
 import { count, timeOf, words } from "#transports/console/values.ts";
 import type { Html } from "#transports/pages/frame/page.ts";
+import { type CallCounts, callFigures } from "./calls.ts";
 import { REASONS } from "./reasons.ts";
 
 /** The states of recipients, in the order of a message's way. They add up to the audience. */
@@ -42,6 +43,7 @@ export interface Stats
   theo_uplift: number | null;
   by_variant: Record<string, Variant>;
   by_link: Link[];
+  calls: (CallCounts & { simulated: CallCounts }) | null;
   as_of: string;
 }
 
@@ -51,7 +53,7 @@ export function reportOf(desk: Desk, campaign: Row, stats: Stats): Html {
     return html`<div class="empty"><p>No recipients are planned yet. They stand here as soon as the campaign starts.</p></div>`;
   }
   const { timezone } = desk.property;
-  return html`${summary(stats)}<h2>Where ${count(stats.audience)} recipients stand</h2>${stacked("Recipients by state", statesOf(stats), stats.audience)}${waits(stats)}${skips(campaign, stats)}${variants(stats)}${links(stats)}<p class="soft">Counted ${timeOf(stats.as_of, timezone)}.</p>`;
+  return html`${summary(stats)}<h2>Where ${count(stats.audience)} recipients stand</h2>${stacked("Recipients by state", statesOf(stats), stats.audience)}${waits(stats)}${skips(campaign, stats)}${stats.calls ? callFigures(stats.calls, campaign.id) : ""}${variants(stats)}${links(stats)}<p class="soft">Counted ${timeOf(stats.as_of, timezone)}.</p>`;
 }
 
 function statesOf(stats: Stats): (readonly [string, number])[] {

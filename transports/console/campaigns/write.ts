@@ -16,6 +16,7 @@ import { redirect } from "#transports/console/sign-in.ts";
 import { term } from "#transports/console/terms.ts";
 import { counted, words } from "#transports/console/values.ts";
 import type { Html } from "#transports/pages/frame/page.ts";
+import { scriptField, scriptIn, scriptText } from "./calls.ts";
 
 const PART = "/console/campaigns";
 
@@ -65,7 +66,13 @@ export function saveCampaign(desk: Desk, again: (filled: Filled) => Promise<Resp
   return tried(
     async () => {
       const { name, ...texts } = textsOf(desk.form, TEXTS);
-      await desk.run("update_campaign", { id, name: name ?? "", ...texts, ...audienceIn(desk.form) });
+      await desk.run("update_campaign", {
+        id,
+        name: name ?? "",
+        ...texts,
+        ...scriptIn(desk.form),
+        ...audienceIn(desk.form),
+      });
       return redirect(`${PART}/${id}${desk.form.get("then") === "check" ? "?check=yes" : ""}`);
     },
     (fault) => again({ values: desk.form, fault }),
@@ -88,10 +95,19 @@ export function editor(desk: Desk, campaign: Row, choices: Choices, filled = fil
         rows: 6,
         hint: hasTemplate ? "Empty: the template's" : html`Fields are ${term("liquid")}.`,
       });
+  if (campaign.channel === "voice") return scriptEditor(desk, campaign, choices, filled);
   return formOf(desk, {
     action: `${PART}/${campaign.id}`,
     filled,
     content: html`${input(filled, { name: "name", label: "Name", isRequired: true, most: 200 })}${templateField(filled, choices, String(campaign.channel))}${isMail ? mail : title}${body}${audienceField(filled, choices)}<div class="acts"><button>Save</button></div>`,
+  });
+}
+
+function scriptEditor(desk: Desk, campaign: Row, choices: Choices, filled: Filled): Html {
+  return formOf(desk, {
+    action: `${PART}/${campaign.id}`,
+    filled,
+    content: html`${input(filled, { name: "name", label: "Name", isRequired: true, most: 200 })}${templateField(filled, choices, "voice")}${scriptField(filled)}${audienceField(filled, choices)}<div class="acts"><button>Save</button></div>`,
   });
 }
 
@@ -105,7 +121,13 @@ function audienceIn(form: URLSearchParams): Row {
 
 function filledBy(campaign: Row): Filled {
   const { segment_id, audience, conditions } = campaign;
-  return { values: { ...campaign, to: conditions ? "own" : (segment_id ?? audience ?? "") } };
+  return {
+    values: {
+      ...campaign,
+      voice_script: scriptText(campaign),
+      to: conditions ? "own" : (segment_id ?? audience ?? ""),
+    },
+  };
 }
 
 function templateField(filled: Filled, { templates }: Choices, channel: string | null): Html {

@@ -19,6 +19,8 @@ const FIELDS: Readonly<Record<string, (text: string) => string>> = {
 };
 /** Data that people submitted, under their own names of fields. */
 const AS_WRITTEN = new Set(["original_row", "value"]);
+/** The lines of a call. */
+const TRANSCRIPT = "transcript";
 /** Not about people, and only useful unmasked. */
 const UNTOUCHED = new Set(["page", "audit_id"]);
 
@@ -50,10 +52,18 @@ export function maskedResult(whole: ToolResult): ToolResult {
 /** A value without personal data: addresses in any text, names and birth dates in their fields. */
 export function maskedValue(value: unknown, field = "", written = false): unknown {
   if (typeof value === "string") return maskedString(value, field, written);
+  if (field === TRANSCRIPT && Array.isArray(value)) return value.map(maskedLine);
   if (Array.isArray(value)) return value.map((one) => maskedValue(one, field, written));
   if (typeof value !== "object" || value === null) return value;
   if (isColumnar(value)) return { ...maskedRecord(value, written), rows: maskedRows(value) };
   return maskedRecord(value, written);
+}
+
+/** Nobody knows what people say in a call: only our fixed sentences stay. */
+function maskedLine(line: unknown): unknown {
+  if (typeof line !== "object" || line === null) return "•••";
+  const isFixed = "fixed" in line && line.fixed !== null;
+  return isFixed ? line : { ...line, text: "•••" };
 }
 
 function maskedRecord(record: object, written: boolean): Record<string, unknown> {

@@ -13,6 +13,7 @@ import type { Operation } from "#runtime/operation/operation.ts";
 import { BLOCK_REASONS } from "#tools/compliance/gate.ts";
 import { describeJourneys } from "#tools/journeys/definition/describe.ts";
 import { describeFields } from "#tools/segments/rules/compile.ts";
+import { describeScripts } from "#tools/voice/describe.ts";
 import { type Guide, guides, relinked } from "#transports/docs/guides.ts";
 import { MOST_STRUCTURED, shorten, sizeOf } from "#transports/mcp/answers/fit-to-tokens.ts";
 import { maskedValue } from "#transports/mcp/answers/masking.ts";
@@ -62,6 +63,15 @@ const PAGES: readonly Page[] = [
     mimeType: "application/json",
     needs: ["create_journey"],
     text: () => JSON.stringify(describeJourneys()),
+  },
+  {
+    uri: "schema://voice",
+    name: "voice",
+    title: "Scripts of calls",
+    description: "The form of voice_script, the sentences that every call says by law, and a worked example.",
+    mimeType: "application/json",
+    needs: ["create_campaign"],
+    text: () => JSON.stringify(describeScripts()),
   },
   {
     uri: "schema://events",

@@ -9,7 +9,14 @@ export interface GateCase {
   minAge: number;
   emailConsentMode: "opt_in" | "opt_out";
   players: OraclePlayer[];
-  ledger: { player: number; channel: Channel; given: boolean; occurred: Time; expires: Time | null }[];
+  ledger: {
+    player: number;
+    channel: Channel;
+    given: boolean;
+    written: boolean;
+    occurred: Time;
+    expires: Time | null;
+  }[];
   suppressions: {
     /** Whose row it is: an address, or a player. */
     address: string | null;
@@ -85,6 +92,8 @@ export function reasonsFor(gateCase: GateCase, index: number, channel: Channel, 
   const last = lastWord(gateCase, index, channel);
   const assumed = channel === "email" && gateCase.emailConsentMode === "opt_out";
   if (last ? !last.given : !assumed) reasons.add("no_consent");
+  // A call needs more than a word.
+  if (channel === "voice" && !last?.written) reasons.add("no_consent");
   if (last?.given && last.expires !== null && last.expires <= at)
     reasons.add("consent_expired").add("no_consent");
 

@@ -1,0 +1,119 @@
+import type { VoiceMessage } from "../provider/call.ts";
+import { each, provider, type SendOutcome } from "../provider/channel.ts";
+import { callApi, textAt, trouble } from "../provider/vendor-api.ts";
+import { callLimit } from "./limits.ts";
+import { parse, relayToken, verify, verifyRelay } from "./relay-callbacks.ts";
+import { type RelaySettings, settings } from "./relay-settings.ts";
+
+/** Refused credentials, a closed account, or a number of another account: no call will pass. */
+const REFUSES_US = new Set([20003, 20005, 20006, 21210, 21212, 21213, 21606]);
+const BUSY = new Set([14107, 20429]);
+const LANGUAGES = { en: "en-US", es: "es-US", fr: "fr-FR" } as const;
+
+/** Calls by Twilio or Telnyx, whose ConversationRelay speaks and hears for our own script over a WebSocket. */
+export default provider({
+  channel: "voice",
+  name: "conversation-relay",
+  settings,
+  // A second request is a second call.
+  repeatable: false,
+  concurrency: () => 20,
+  open: (given, { callbackUrl }) => ({
+    send: (messages, options) => each(messages, options, (message) => transmit(given, callbackUrl, message)),
+    close: async () => {},
+  }),
+  callbacks: { verify, parse, verifyRelay, answer: { contentType: "text/xml", body: "<Response/>" } },
+});
+
+async function transmit(
+  given: RelaySettings,
+  callbackUrl: string | undefined,
+  message: VoiceMessage,
+): Promise<SendOutcome> {
+  const { id } = message;
+  const ready = callLimit(message, { callbackUrl, needsSender: true });
+  if ("status" in ready) return ready;
+  const request = given.carrier === "twilio" ? twilioRequest : telnyxRequest;
+  const reply = await callApi(request(given as never, { ...ready, message }));
+  if (!("status" in reply)) return trouble(message, reply);
+  const sid =
+    textAt(reply.body, "sid") || textAt(reply.body, "call_sid") || textAt(reply.body, "data", "call_sid");
+  if (reply.status < 300) return { id, status: "sent", providerMessageId: sid || `${given.carrier}:${id}` };
+  const code = numberAt(reply.body, "code");
+  const words = (textAt(reply.body, "message") || `The provider answered ${reply.status}.`).replaceAll(
+    message.to,
+    "<recipient>",
+  );
+  const named = code === 0 ? `http_${reply.status}` : `${given.carrier}_${code}`;
+  if (REFUSES_US.has(code)) return { id, status: "retry", code: named, message: words, fatal: true };
+  const refusal = { code: named, message: words, own: code !== 0 };
+  if (BUSY.has(code)) return trouble(message, { ...reply, status: 429 }, refusal);
+  return trouble(message, reply, refusal);
+}
+
+interface Call {
+  callbackUrl: string;
+  message: VoiceMessage;
+  limit: number;
+}
+
+function instructions(given: RelaySettings, { callbackUrl, message }: Call): string {
+  const address = `${callbackUrl.replace(/^http/, "ws")}/${message.id}/${relayToken(given, message.id)}`;
+  const language = LANGUAGES[message.script.language];
+  return `<?xml version="1.0" encoding="UTF-8"?><Response><Connect><ConversationRelay url="${address}" language="${language}" interruptible="any" reportInputDuringAgentSpeech="any" dtmfDetection="true"/></Connect></Response>`;
+}
+
+function twilioRequest(given: Extract<RelaySettings, { carrier: "twilio" }>, call: Call): Request {
+  const { callbackUrl, message, limit } = call;
+  const news = `${callbackUrl}?send_id=${message.id}`;
+  const form = new URLSearchParams({
+    To: message.to,
+    From: message.from!,
+    Twiml: instructions(given, call),
+    Timeout: String(Math.ceil(message.ringSeconds)),
+    TimeLimit: String(Math.floor(limit)),
+    MachineDetection: "Enable",
+    AsyncAmd: "true",
+    AsyncAmdStatusCallback: news,
+    StatusCallback: news,
+  });
+  for (const event of ["ringing", "answered", "completed"]) form.append("StatusCallbackEvent", event);
+  return new Request(`https://api.twilio.com/2010-04-01/Accounts/${given.account_sid}/Calls.json`, {
+    method: "POST",
+    headers: {
+      authorization: `Basic ${Buffer.from(`${given.account_sid}:${given.auth_token}`).toString("base64")}`,
+      "content-type": "application/x-www-form-urlencoded",
+    },
+    body: form.toString(),
+  });
+}
+
+function telnyxRequest(given: Extract<RelaySettings, { carrier: "telnyx" }>, call: Call): Request {
+  const { callbackUrl, message, limit } = call;
+  const news = `${callbackUrl}?send_id=${message.id}`;
+  return new Request(
+    `https://api.telnyx.com/v2/texml/Accounts/${encodeURIComponent(given.account_sid)}/Calls`,
+    {
+      method: "POST",
+      headers: { authorization: `Bearer ${given.api_key}`, "content-type": "application/json" },
+      body: JSON.stringify({
+        ApplicationSid: given.application_id,
+        To: message.to,
+        From: message.from,
+        Texml: instructions(given, call),
+        Timeout: Math.ceil(message.ringSeconds),
+        TimeLimit: Math.max(60, Math.floor(limit)),
+        MachineDetection: "Enable",
+        AsyncAmd: true,
+        AsyncAmdStatusCallback: news,
+        StatusCallback: news,
+        StatusCallbackEvent: "ringing answered completed",
+      }),
+    },
+  );
+}
+
+function numberAt(body: unknown, name: string): number {
+  const value = typeof body === "object" && body !== null ? (body as Record<string, unknown>)[name] : 0;
+  return typeof value === "number" ? value : 0;
+}

@@ -1,0 +1,98 @@
+import { createHmac, createPublicKey, verify as verifySignature } from "node:crypto";
+import type { RelayHandshake } from "../provider/call.ts";
+import type { CallbackRequest, Notice } from "../provider/channel.ts";
+import { signedByTwilio } from "../sms/twilio-callbacks.ts";
+import type { RelaySettings } from "./relay-settings.ts";
+import { equal } from "./signed.ts";
+
+const TOLERANCE_MS = 300_000;
+/** What precedes the 32 bytes of an Ed25519 key in DER. */
+const ED25519_DER = Buffer.from("302a300506032b6570032100", "hex");
+
+/** The secret part of a relay's address: nobody else can name a call of ours. */
+export function relayToken(settings: RelaySettings, sendId: string): string {
+  const key = settings.carrier === "twilio" ? settings.auth_token : settings.api_key;
+  return createHmac("sha256", key).update(`relay|${sendId}`).digest("base64url");
+}
+
+/**
+ * Whether the carrier opens the WebSocket: by the address's secret part, and by Twilio's signature of the address.
+ * Telnyx documents no signature of the handshake; one that is there must be right.
+ */
+export function verifyRelay(settings: RelaySettings, handshake: RelayHandshake): boolean {
+  const { url, headers, sendId, token, at } = handshake;
+  if (!equal(relayToken(settings, sendId), token)) return false;
+  if (settings.carrier === "twilio") {
+    const request = { url, headers, body: Buffer.alloc(0), at };
+    return [url, url.replace(/^http/, "ws")].some((one) =>
+      signedByTwilio(settings, { ...request, url: one }),
+    );
+  }
+  if (headers["telnyx-signature-ed25519"] === undefined) return true;
+  return signedByTelnyx(settings.public_key, { url, headers, body: Buffer.alloc(0), at });
+}
+
+/** Whether the carrier sent the callback. */
+export function verify(settings: RelaySettings, request: CallbackRequest): boolean {
+  return settings.carrier === "twilio"
+    ? signedByTwilio(settings, request)
+    : signedByTelnyx(settings.public_key, request);
+}
+
+/** Ed25519 over the time and the raw body; five minutes old at most. */
+function signedByTelnyx(publicKey: string, { headers, body, at }: CallbackRequest): boolean {
+  const time = headers["telnyx-timestamp"] ?? "";
+  const signature = Buffer.from(headers["telnyx-signature-ed25519"] ?? "", "base64");
+  if (signature.length !== 64 || Math.abs(Number(time) * 1000 - at) > TOLERANCE_MS || !/^\d+$/.test(time))
+    return false;
+  try {
+    const der = Buffer.concat([ED25519_DER, Buffer.from(publicKey, "base64")]);
+    const key = createPublicKey({ key: der, format: "der", type: "spki" });
+    return verifySignature(null, Buffer.concat([Buffer.from(`${time}|`), body]), key, signature);
+  } catch {
+    return false;
+  }
+}
+
+const RESULTS: Readonly<Record<string, "completed" | "busy" | "no_answer" | "failed">> = {
+  completed: "completed",
+  busy: "busy",
+  "no-answer": "no_answer",
+  canceled: "failed",
+  failed: "failed",
+};
+
+/** The news of a call in a verified request. Both carriers send the same form. */
+export function parse(_: RelaySettings, { url, body, at: now }: CallbackRequest): Notice[] {
+  const form = new URLSearchParams(body.toString("utf8"));
+  const providerMessageId = form.get("CallSid") ?? "";
+  const sendId = URL.parse(url)?.searchParams.get("send_id");
+  if (providerMessageId === "") return [];
+  const status = form.get("CallStatus") ?? "";
+  const by = form.get("AnsweredBy") ?? "";
+  const about = {
+    kind: "call" as const,
+    eventId: `${providerMessageId}:${status}:${by}`,
+    at: new Date(now).toISOString(),
+    providerMessageId,
+    ...(sendId && { sendId }),
+    ...(by.startsWith("machine") && { answeredBy: "machine" as const }),
+  };
+  const result = RESULTS[status];
+  if (result) {
+    const code = form.get("SipResponseCode");
+    const seconds = Number(form.get("CallDuration") ?? "0");
+    return [
+      {
+        ...about,
+        state: "ended",
+        result,
+        ...(Number.isFinite(seconds) && { seconds: Math.max(0, Math.round(seconds)) }),
+        ...(code && { code: `sip_${code}` }),
+      },
+    ];
+  }
+  if (status === "ringing") return [{ ...about, state: "ringing" }];
+  if (status === "in-progress" || by !== "") return [{ ...about, state: "answered" }];
+  return [];
+}

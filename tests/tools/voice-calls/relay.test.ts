@@ -1,0 +1,251 @@
+import { HttpResponse, http, passthrough } from "msw";
+import { setupServer } from "msw/node";
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import {
+  BASE_URL,
+  type Carrier,
+  CREDENTIALS,
+  carrierApis,
+  type Placed,
+  pickUp,
+  report,
+} from "../../support/servers/carrier.ts";
+import { startService, type TestService } from "../../support/service.ts";
+import { type CallScenario, callScenario, SCRIPT } from "./scenario.ts";
+
+let service: TestService;
+let scenario: CallScenario;
+const placed: Placed[] = [];
+let refusal: (() => Response) | undefined;
+const apis = setupServer(
+  http.all("http://127.0.0.1*", passthrough),
+  ...carrierApis(placed, () => refusal?.()),
+);
+
+beforeAll(async () => {
+  apis.listen({ onUnhandledFrame: "error" });
+  service = await startService({ baseUrl: BASE_URL }, { callPace: { secondMs: 1, listenMs: 400 } });
+});
+afterAll(async () => {
+  apis.close();
+  await service?.stop();
+});
+beforeEach(async () => {
+  placed.length = 0;
+  refusal = undefined;
+  scenario = await callScenario(service);
+});
+
+/** A placed call to a player who has agreed. */
+async function call(carrier: Carrier = "twilio", fields: object = {}) {
+  const provider = await scenario.call("create_message_provider", {
+    channel: "voice",
+    kind: "conversation-relay",
+    name: carrier,
+    from_address: "+18005550199",
+    credentials: CREDENTIALS[carrier],
+    allows_gaming: true,
+    unit_price: 0.1,
+    price_currency: "USD",
+  });
+  const playerId = await scenario.caller();
+  const campaign = await scenario.voiceCampaign(fields);
+  await scenario.send(campaign);
+  await service.idle();
+  return { provider, playerId, campaign, call: placed[0]! };
+}
+
+const row = async () => (await scenario.calls())[0];
+const status = async (campaign: string) => (await scenario.sends(campaign))[0];
+
+describe.each(["twilio", "telnyx"] as const)("a call by %s", (carrier) => {
+  test("rings, is heard to its end, and is a delivered message", async () => {
+    const { campaign, call: one } = await call(carrier);
+    expect(one.fields).toMatchObject({ To: one.to, From: "+18005550199" });
+    expect(Number(one.fields.Timeout)).toBeGreaterThanOrEqual(15);
+    expect(await status(campaign)).toMatchObject({ status: "sent" });
+    await report(service.baseUrl, one, { CallStatus: "ringing" });
+    expect(await row()).toMatchObject({ status: "ringing", simulated: false });
+    const phone = await pickUp(service.baseUrl, one);
+    const [first, second, third] = await phone.heard(3);
+    expect(first).toBe("Hello. This is an automated call from Casino LLC, by an AI voice.");
+    expect(second).toBe("To stop these calls, press 9 or say stop at any time.");
+    expect(third).toContain("Hello Ana");
+    phone.say("Well, yes please");
+    const all = await phone.heard(6);
+    expect(all.at(-1)).toBe("You can call us at 800 555 0100. Goodbye.");
+    await phone.ended;
+    await report(service.baseUrl, one, { CallStatus: "completed", CallDuration: "31" });
+    expect(await row()).toMatchObject({
+      status: "ended",
+      outcome: "completed",
+      answered_by: "human",
+      provider_call_id: one.sid,
+    });
+    expect(await status(campaign)).toMatchObject({ status: "delivered" });
+    expect((await scenario.stats(campaign)).calls).toMatchObject({ placed: 1, answered: 1, abandoned: 0 });
+  });
+
+  test.each([
+    ["a key", "voice_keypress", (phone: Awaited<ReturnType<typeof pickUp>>) => phone.press("9")],
+    [
+      "words",
+      "voice_speech",
+      (phone: Awaited<ReturnType<typeof pickUp>>) => phone.say("Please stop calling me!"),
+    ],
+  ])("ends at once by %s, behind the revocation with its evidence", async (_, method, stop) => {
+    const { campaign, playerId, call: one } = await call(carrier);
+    const phone = await pickUp(service.baseUrl, one);
+    await phone.heard(3);
+    stop(phone);
+    await phone.ended;
+    // In force before the end was said.
+    const [consent] = await scenario.query(
+      (
+        sql,
+      ) => sql`select action, collection_method, consent_source, consent_text, actor_type from consent_records
+        where property_id = ${scenario.id} and player_id = ${playerId} and channel = 'voice' order by id desc limit 1`,
+    );
+    expect(consent).toMatchObject({
+      action: "revoked",
+      collection_method: method,
+      consent_source: "voice_call",
+      actor_type: "player",
+    });
+    expect(consent!.consent_text).toMatch(/^Call .+, line 3: /);
+    expect(phone.said).toHaveLength(3);
+    expect(await row()).toMatchObject({ status: "ended", outcome: "opted_out" });
+    const asked = { propertyId: scenario.id, channel: "voice", playerId };
+    expect((await scenario.call("compliance_check", asked)).reasons).toEqual(["no_consent", "suppressed"]);
+    expect(await scenario.stats(campaign)).toMatchObject({ unsubscribed: 1 });
+  });
+});
+
+test("silence repeats the turn once, then says the number and ends", async () => {
+  const { call: one } = await call();
+  const phone = await pickUp(service.baseUrl, one);
+  await phone.ended;
+  expect(phone.said.slice(2)).toEqual([
+    expect.stringContaining("Hello Ana"),
+    expect.stringContaining("Hello Ana"),
+    expect.stringContaining("Goodbye"),
+  ]);
+  expect(await row()).toMatchObject({ outcome: "completed" });
+});
+
+test("a person who talks over us is heard, one who hangs up in the first second is gone, and strange frames change nothing", async () => {
+  const { call: one } = await call();
+  const phone = await pickUp(service.baseUrl, one);
+  phone.send({ type: "interrupt", utteranceUntilInterrupt: "Hello. This is", durationUntilInterruptMs: 300 });
+  phone.send({ type: "a new kind" });
+  phone.say("sto", false);
+  phone.say("Who is this?");
+  expect((await phone.heard(5))[3]).toContain("Casino LLC");
+  await phone.hangUp();
+  await expect.poll(row).toMatchObject({ status: "ended", outcome: "hung_up" });
+});
+
+test("a line that breaks in mid-turn goes on where it was, and else the carrier's news ends it", async () => {
+  const { campaign, call: one } = await call();
+  const phone = await pickUp(service.baseUrl, one);
+  await phone.heard(3);
+  phone.drop();
+  await expect.poll(row).toMatchObject({ status: "in_progress", error_code: "relay_closed" });
+  const again = await pickUp(service.baseUrl, one);
+  expect(await again.heard(3)).toEqual([
+    expect.stringContaining("automated"),
+    expect.stringContaining("press 9"),
+    expect.stringContaining("Hello Ana"),
+  ]);
+  again.drop();
+  await expect.poll(row).toMatchObject({ error_code: "relay_closed" });
+  await report(service.baseUrl, one, { CallStatus: "completed", CallDuration: "12" });
+  expect(await row()).toMatchObject({ status: "ended", outcome: "dropped" });
+  expect(await status(campaign)).toMatchObject({ status: "delivered" });
+  // It is over: nobody speaks on it again.
+  const late = await pickUp(service.baseUrl, one);
+  await late.ended;
+  expect(late.said).toEqual([]);
+});
+
+test("an answering machine gets the whole message with the toll-free number, or nothing", async () => {
+  const { call: one } = await call();
+  const phone = await pickUp(service.baseUrl, one);
+  await phone.heard(3);
+  await report(service.baseUrl, one, { AnsweredBy: "machine_start" });
+  await phone.ended;
+  expect(phone.said.slice(-3)).toEqual([
+    expect.stringContaining("Casino LLC"),
+    SCRIPT.on_voicemail,
+    expect.stringContaining("toll-free at 800 555 0100"),
+  ]);
+  expect(await row()).toMatchObject({ outcome: "voicemail_left", answered_by: "machine" });
+});
+
+test("a gate that closes before the pick-up says nothing", async () => {
+  const { playerId, call: one } = await call();
+  await scenario.call("consent_revoke", { propertyId: scenario.id, playerId, channel: "voice" });
+  const phone = await pickUp(service.baseUrl, one);
+  await phone.ended;
+  expect(phone.said).toEqual([]);
+  expect(await row()).toMatchObject({ outcome: "barred" });
+});
+
+test("a person who heard nothing is an abandoned call, and too many pause the campaign", async () => {
+  const { campaign, call: one } = await call();
+  await report(service.baseUrl, one, { CallStatus: "in-progress" });
+  await report(service.baseUrl, one, { CallStatus: "completed", CallDuration: "4" });
+  expect(await row()).toMatchObject({ outcome: "abandoned", answered_by: "human" });
+  expect(await status(campaign)).toMatchObject({ status: "failed", error_code: "abandoned" });
+  const { calls } = await scenario.stats(campaign);
+  expect(calls.abandoned_share).toMatchObject({ days: 30, abandoned: 1, percent: 100, most_percent: 3 });
+});
+
+test("news out of order, twice, late or of nobody's call settles each call once", async () => {
+  const { campaign, call: one } = await call();
+  await report(service.baseUrl, one, { CallStatus: "no-answer" });
+  await report(service.baseUrl, one, { CallStatus: "ringing" });
+  await report(service.baseUrl, one, { CallStatus: "no-answer" });
+  await report(service.baseUrl, one, { CallStatus: "completed", CallDuration: "9" });
+  expect(await row()).toMatchObject({ status: "ended", outcome: "no_answer" });
+  expect(await status(campaign)).toMatchObject({ status: "failed", error_code: "no_answer" });
+  const strange = {
+    ...one,
+    callback: one.callback.replace(/send_id=.*/, "send_id=00000000-0000-7000-8000-000000000000"),
+  };
+  expect(await report(service.baseUrl, strange, { CallStatus: "completed" })).toBe(200);
+  // A call that rang is a call: the number rests for a day.
+  const next = await scenario.voiceCampaign();
+  await scenario.send(next);
+  await service.idle();
+  expect(await status(next)).toMatchObject({ status: "deferred", skip_reasons: ["frequency_capped"] });
+});
+
+test("forged callbacks and handshakes are refused, and change nothing", async () => {
+  const { call: one } = await call();
+  const before = await row();
+  expect(
+    await report(service.baseUrl, one, { CallStatus: "completed" }, { "x-twilio-signature": "AAAA" }),
+  ).toBe(401);
+  expect(await report(service.baseUrl, one, { CallStatus: "completed" }, {})).toBe(401);
+  await expect(pickUp(service.baseUrl, one, {})).rejects.toThrow("401");
+  await expect(pickUp(service.baseUrl, one, { "x-twilio-signature": "AAAA" })).rejects.toThrow("401");
+  const guessed = { ...one, address: one.address.replace(/[^/]+$/, "A".repeat(43)) };
+  await expect(pickUp(service.baseUrl, guessed)).rejects.toThrow("401");
+  const nowhere = { ...one, address: `${BASE_URL.replace("https", "wss")}/api/mcp` };
+  await expect(pickUp(service.baseUrl, nowhere)).rejects.toThrow("404");
+  expect(await row()).toEqual(before);
+});
+
+test("a carrier that refuses a number fails that call alone, and a silent one is never asked again", async () => {
+  refusal = () => HttpResponse.json({ code: 21211, message: "not a number", status: 400 }, { status: 400 });
+  const { campaign } = await call();
+  expect(await status(campaign)).toMatchObject({ status: "failed", error_code: "twilio_21211" });
+  refusal = () => new HttpResponse("gateway", { status: 502 });
+  const next = await scenario.voiceCampaign({ is_transactional: true });
+  await scenario.caller();
+  await scenario.send(next);
+  await service.idle();
+  expect((await scenario.sends(next)).map(({ status: one }) => one)).toContain("unknown");
+  expect(placed).toHaveLength(0);
+});

@@ -1,0 +1,93 @@
+import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
+import { startService, type TestService } from "../../support/service.ts";
+import { type CallScenario, callScenario } from "./scenario.ts";
+
+let service: TestService;
+let scenario: CallScenario;
+beforeAll(async () => {
+  service = await startService();
+});
+afterAll(() => service?.stop());
+beforeEach(async () => {
+  scenario = await callScenario(service);
+});
+
+test("a voice campaign runs in the simulator, is listed with transcripts, and counts as no contact", async () => {
+  for (let n = 0; n < 12; n += 1) await scenario.caller();
+  const campaign = await scenario.voiceCampaign();
+  const checked = await scenario.preflight(campaign);
+  expect(checked).toMatchObject({
+    ok: true,
+    allowed: 12,
+    minutes: 12,
+    estimated_cost: { amount: 0, unit: "minute" },
+  });
+  expect(checked.sample_renders[0].text).toContain(
+    "Hello. This is an automated call from Casino LLC, by an AI voice.",
+  );
+  expect(checked.warnings.join()).toContain("nobody is called");
+  await scenario.send(campaign);
+  await service.idle();
+  expect((await scenario.get(campaign)).status).toBe("sent");
+  const calls = await scenario.calls();
+  expect(calls).toHaveLength(12);
+  for (const call of calls) {
+    expect(call).toMatchObject({ simulated: true, provider: "simulator", status: "ended", cost: null });
+    const said = call.transcript.filter(({ by }: { by: string }) => by === "us");
+    if (said.length > 0) expect(said[0].fixed).toBe("identification");
+  }
+  const stats = await scenario.stats(campaign);
+  expect(stats).toMatchObject({
+    audience: 12,
+    skipped: { simulated: 12 },
+    sent: 0,
+    delivered: 0,
+    converted: 0,
+  });
+  expect(stats.calls).toMatchObject({ placed: 0, answered: 0, simulated: { placed: 12 } });
+  // A made-up stop is nobody's.
+  const [revoked] = await scenario.query(
+    (sql) =>
+      sql`select count(*)::int as count from consent_records where property_id = ${scenario.id} and action = 'revoked'`,
+  );
+  expect(revoked).toEqual({ count: 0 });
+});
+
+test("no number is called twice in a day, whatever the campaign exempts itself from", async () => {
+  await scenario.caller();
+  const first = await scenario.voiceCampaign();
+  await scenario.send(first);
+  await service.idle();
+  const second = await scenario.voiceCampaign({ is_transactional: true, ignore_frequency_cap: true });
+  await scenario.send(second);
+  await service.idle();
+  expect(await scenario.sends(second)).toMatchObject([
+    { status: "deferred", skip_reasons: ["frequency_capped"] },
+  ]);
+});
+
+test("a call needs a written consent with its evidence", async () => {
+  const { id } = await scenario.call("create_player", { player_id: "w", phone: "+17025559901" });
+  const record = (more: object) =>
+    scenario.call("consent_record", {
+      propertyId: scenario.id,
+      playerId: id,
+      channel: "voice",
+      consentGiven: true,
+      ...more,
+    });
+  const check = () =>
+    scenario.call("compliance_check", { propertyId: scenario.id, channel: "voice", playerId: id });
+  await record({});
+  expect(await check()).toMatchObject({ allowed: false, reasons: ["no_consent"] });
+  await expect(record({ consentLevel: "express_written" })).rejects.toThrow(/evidence/);
+  await record({
+    consentLevel: "express_written",
+    consentSource: "desk",
+    consentText: "I agree to automated calls.",
+  });
+  expect(await check()).toMatchObject({ allowed: true });
+  expect((await scenario.call("get_player", { id })).consent_levels).toEqual({ voice: "express_written" });
+  await record({ consentSource: "desk", consentVersion: "2" });
+  expect(await check()).toMatchObject({ allowed: false });
+});

@@ -1,0 +1,68 @@
+import type { CallScript, VoiceMessage } from "#runtime/channels/provider/call.ts";
+import type { Tenant } from "#runtime/operation/context.ts";
+import { type CallOutcome, type CallState, RINGING } from "#tools/voice/engine/engine.ts";
+import type { TranscriptLine } from "#tools/voice/engine/transcript.ts";
+
+/** A call as it is stored. */
+export interface StoredCall {
+  id: string;
+  send_id: string;
+  campaign_id: string | null;
+  player_id: string | null;
+  provider_id: string | null;
+  status: "queued" | "ringing" | "in_progress" | "ended" | "unknown";
+  outcome: CallOutcome | null;
+  answered_by: "human" | "machine" | null;
+  script: CallScript | null;
+  state: CallState | null;
+  transcript: TranscriptLine[];
+  disclosed_at: string | null;
+  error_code: string | null;
+  /** Seconds since the answer. */
+  age: number | null;
+  /** The time by which the call must be over has come. */
+  is_late: boolean;
+}
+
+/**
+ * Writes the calls of a claim before the vendor is asked for them: its news may come before its answer. A call is
+ * written once, however often its claim is repeated.
+ */
+export async function openCalls(
+  { sql, property }: Tenant,
+  provider: { name: string; id: string | null },
+  messages: readonly VoiceMessage[],
+): Promise<void> {
+  const rows = messages.map(({ id, script, latest }) => ({ send_id: id, script, latest }));
+  await sql`
+    insert into voice_calls (property_id, send_id, campaign_id, player_id, provider, provider_id, status, script, state,
+      latest)
+    select ${property.id}, r.send_id, s.campaign_id, s.player_id, ${provider.name}, ${provider.id}::uuid, 'queued', r.script,
+      ${RINGING}::jsonb, r.latest
+    from json_to_recordset(${rows}::json) as r(send_id uuid, script jsonb, latest timestamptz)
+      join campaign_sends s on s.property_id = ${property.id} and s.id = r.send_id
+    order by r.send_id
+    on conflict (property_id, send_id) do nothing`;
+}
+
+/** The call of a send; undefined where there is none. `lock` locks it to the end of the transaction. */
+export async function findCall(
+  { sql, property }: Tenant,
+  sendId: string,
+  { lock = false }: { lock?: boolean } = {},
+): Promise<StoredCall | undefined> {
+  const [call] = await sql<StoredCall[]>`
+    select id, send_id, campaign_id, player_id, provider_id, status, outcome, answered_by, script, state, transcript,
+      disclosed_at, error_code, extract(epoch from clock_timestamp() - started_at)::double precision as age,
+      coalesce(latest <= clock_timestamp(), false) as is_late
+    from voice_calls where property_id = ${property.id} and send_id = ${sendId}
+    ${lock ? sql`for no key update` : sql``}`;
+  return call;
+}
+
+/** The calls of these sends have had no news for a day: nobody knows whether they were made. */
+export async function loseCalls({ sql, property }: Tenant, sendIds: readonly string[]): Promise<void> {
+  await sql`
+    update voice_calls set status = 'unknown', updated_at = now()
+    where property_id = ${property.id} and send_id = any(${[...sendIds]}::uuid[]) and status <> 'ended'`;
+}

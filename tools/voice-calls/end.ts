@@ -1,0 +1,55 @@
+import { z } from "zod";
+import type { Notice } from "#runtime/channels/provider/channel.ts";
+import type { Context } from "#runtime/operation/context.ts";
+import type { CallOutcome } from "#tools/voice/engine/engine.ts";
+import type { StoredCall } from "./call.ts";
+import { emitCallEvents } from "./events.ts";
+
+/** The job that pauses a campaign with too many abandoned calls. It stands above this domain. */
+export const HOLD_ABANDONING = {
+  name: "hold_abandoning_campaign",
+  attempts: 20,
+  input: z.object({ campaignId: z.uuid() }),
+};
+
+/** Outcomes behind which the person, or their machine, has the message. */
+const ARRIVED: ReadonlySet<CallOutcome> = new Set([
+  "completed",
+  "opted_out",
+  "hung_up",
+  "voicemail_left",
+  "time_up",
+  "dropped",
+]);
+
+/** Ends a locked call, once. Answers the notice by which its send is settled. */
+export async function endCall(
+  context: Context,
+  call: Pick<StoredCall, "id" | "send_id" | "campaign_id">,
+  outcome: CallOutcome,
+): Promise<Notice[]> {
+  const { sql, property, now, enqueue } = context;
+  // Nobody but a person is abandoned.
+  const by = outcome === "abandoned" ? "human" : null;
+  const ended = await sql`
+    with talked as materialized (
+      select id, statement_timestamp() as moment,
+        greatest(0, extract(epoch from statement_timestamp() - started_at))::int as seconds
+      from voice_calls where property_id = ${property.id} and id = ${call.id}
+    )
+    update voice_calls c set status = 'ended', outcome = ${outcome}, ended_at = coalesce(c.ended_at, t.moment),
+      seconds = coalesce(c.seconds, t.seconds), answered_by = coalesce(c.answered_by, ${by}::text),
+      updated_at = t.moment
+    from talked t
+    where c.property_id = ${property.id} and c.id = t.id and c.status <> 'ended'
+    returning c.id`;
+  if (ended.length === 0) return [];
+  await emitCallEvents(context, "campaign.call_completed", [call.id]);
+  if (outcome === "abandoned" && call.campaign_id) {
+    enqueue(HOLD_ABANDONING, { campaignId: call.campaign_id }, { dedupe: call.campaign_id });
+  }
+  const about = { eventId: `call:${call.id}`, at: new Date(now()).toISOString(), sendId: call.send_id };
+  return [
+    ARRIVED.has(outcome) ? { ...about, kind: "delivered" } : { ...about, kind: "failed", code: outcome },
+  ];
+}

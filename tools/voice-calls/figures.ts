@@ -1,0 +1,104 @@
+import { z } from "zod";
+import type { Tenant } from "#runtime/operation/context.ts";
+import { voiceLaws } from "#tools/voice/law/law.ts";
+
+const count = z.int();
+
+const CallFigures = z.object({
+  placed: count.describe("Calls that the vendor was asked for"),
+  answered: count.describe("By a person"),
+  voicemail: count.describe("Answered by a machine"),
+  voicemail_left: count.describe("Of voicemail: a message was left"),
+  no_answer: count,
+  busy: count,
+  failed: count,
+  barred: count.describe("A rule closed before the person picked up"),
+  opted_out: count,
+  abandoned: count.describe("Of answered: the person heard nothing from us in time"),
+  seconds: count.describe("Of all answered calls"),
+  cost: z.number().nullable().describe("As far as vendors have told; null: nothing is known"),
+  cost_currency: z.string().nullable().describe("null where calls have several"),
+});
+
+/** The calls of a campaign. Simulated calls are apart from real ones everywhere. */
+export const CallStats = z.object({
+  ...CallFigures.shape,
+  simulated: CallFigures.omit({ cost: true, cost_currency: true }).describe(
+    "The simulator's: nobody was called",
+  ),
+  abandoned_share: z
+    .object({
+      days: z.number(),
+      answered: count,
+      abandoned: count,
+      percent: z.number().nullable(),
+      most_percent: z.number(),
+    })
+    .describe("By the law of calls: abandoned of answered over the last days"),
+});
+export type CallStats = z.output<typeof CallStats>;
+
+interface Counted extends z.output<typeof CallFigures> {
+  simulated: boolean;
+}
+
+const NONE: Omit<Counted, "simulated"> = {
+  placed: 0,
+  answered: 0,
+  voicemail: 0,
+  voicemail_left: 0,
+  no_answer: 0,
+  busy: 0,
+  failed: 0,
+  barred: 0,
+  opted_out: 0,
+  abandoned: 0,
+  seconds: 0,
+  cost: null,
+  cost_currency: null,
+};
+
+/** Counts the calls of a campaign. */
+export async function countCalls(context: Tenant, campaignId: string): Promise<CallStats> {
+  const { sql, property } = context;
+  const rows = await sql<Counted[]>`
+    select simulated, count(*)::int as placed, count(*) filter (where answered_by = 'human')::int as answered,
+      count(*) filter (where answered_by = 'machine')::int as voicemail,
+      count(*) filter (where outcome = 'voicemail_left')::int as voicemail_left,
+      count(*) filter (where outcome = 'no_answer')::int as no_answer,
+      count(*) filter (where outcome = 'busy')::int as busy,
+      count(*) filter (where outcome = 'failed')::int as failed,
+      count(*) filter (where outcome = 'barred')::int as barred,
+      count(*) filter (where outcome = 'opted_out')::int as opted_out,
+      count(*) filter (where outcome = 'abandoned')::int as abandoned,
+      coalesce(sum(seconds), 0)::int as seconds, sum(cost) as cost,
+      case when count(distinct cost_currency) = 1 then min(cost_currency) end as cost_currency
+    from voice_calls
+    where property_id = ${property.id} and campaign_id = ${campaignId}
+    group by simulated`;
+  const figures = (isSimulated: boolean) => {
+    const { simulated: _, ...found } = rows.find((row) => row.simulated === isSimulated) ?? {
+      ...NONE,
+      simulated: isSimulated,
+    };
+    return found;
+  };
+  const { cost: _cost, cost_currency: _currency, ...simulated } = figures(true);
+  return { ...figures(false), simulated, abandoned_share: await abandonedShare(context, campaignId) };
+}
+
+/** The abandoned calls of a campaign beside its answered ones, over the days of the law. */
+export async function abandonedShare(
+  context: Tenant,
+  campaignId: string,
+): Promise<CallStats["abandoned_share"]> {
+  const { sql, property } = context;
+  const { abandoned_over_days: days, most_abandoned_percent: most_percent } = await voiceLaws(context);
+  const [row] = await sql<[{ answered: number; abandoned: number }]>`
+    select count(*)::int as answered, count(*) filter (where outcome = 'abandoned')::int as abandoned
+    from voice_calls
+    where property_id = ${property.id} and campaign_id = ${campaignId} and not simulated and answered_by = 'human'
+      and created_at > now() - make_interval(secs => ${days * 86_400})`;
+  const percent = row.answered === 0 ? null : (row.abandoned / row.answered) * 100;
+  return { days, ...row, percent, most_percent };
+}

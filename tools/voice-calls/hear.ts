@@ -1,0 +1,103 @@
+import type { Notice } from "#runtime/channels/provider/channel.ts";
+import type { Context } from "#runtime/operation/context.ts";
+import { verdictsOn } from "#tools/compliance/verdicts.ts";
+import { keywordsOf } from "#tools/sms/keywords.ts";
+import { type CallOutcome, type Heard, nextStep, type Step } from "#tools/voice/engine/engine.ts";
+import { stopReader } from "#tools/voice/engine/heard.ts";
+import { ourLines, theirLines } from "#tools/voice/engine/transcript.ts";
+import { findCall, type StoredCall } from "./call.ts";
+import { endCall } from "./end.ts";
+import { emitCallEvents } from "./events.ts";
+import { revokeBySpeech } from "./stop.ts";
+
+/** What to say and do next in a live call, and the notices by which its send is settled. */
+export interface Reply {
+  say: readonly string[];
+  /** `listen`: wait for an answer. `end`: end the call after the words. `none`: nothing has changed. */
+  act: "listen" | "end" | "none";
+  notices: Notice[];
+}
+
+const NOTHING: Reply = { say: [], act: "none", notices: [] };
+
+/**
+ * The next step of a live call. What was heard, what is said and what follows from it are stored before the caller says
+ * a word: a stop is in force before the call ends. A call that is over says nothing any more.
+ */
+export async function hear(
+  context: Context,
+  sendId: string,
+  heard: Heard,
+  providerCallId?: string,
+): Promise<Reply> {
+  const seen = await findCall(context, sendId);
+  if (!seen) return { ...NOTHING, act: "end" };
+  // A revocation locks players first, as every other writer does.
+  await lockPlayer(context, seen);
+  const call = await findCall(context, sendId, { lock: true });
+  if (!call?.script || !call.state || call.status === "ended") return { ...NOTHING, act: "end" };
+  const barred = heard.kind === "person" ? await isBarred(context, call) : false;
+  if (barred) return { ...NOTHING, act: "end", notices: await endCall(context, call, "barred") };
+  const isStop = stopReader(await keywordsOf(context));
+  const actual: Heard =
+    call.answered_by === "machine" && call.state.phase === "talking" && heard.kind !== "hung_up"
+      ? { kind: "machine" }
+      : heard;
+  const step = nextStep(call.script, call.state, actual, isStop);
+  await store(context, call, actual, step, providerCallId);
+  if (step.act === "none") return NOTHING;
+  const notices = step.outcome === null ? [] : await endCall(context, call, step.outcome);
+  return { say: step.say.map(({ text }) => text), act: step.act === "listen" ? "listen" : "end", notices };
+}
+
+async function lockPlayer({ sql, property }: Context, { player_id }: StoredCall): Promise<void> {
+  if (player_id === null) return;
+  await sql`select from players where property_id = ${property.id} and id = ${player_id} for no key update`;
+}
+
+/** The gate may have closed, or the hours have ended, since the vendor was asked for the call. */
+async function isBarred(context: Context, { player_id, is_late }: StoredCall): Promise<boolean> {
+  if (is_late) return true;
+  if (player_id === null) return false;
+  const [verdict] = await verdictsOn(context, "voice", [{ address: null, hash: null, player: player_id }]);
+  return verdict!.reasons.length > 0;
+}
+
+async function store(
+  context: Context,
+  call: StoredCall,
+  heard: Heard,
+  step: Step,
+  providerCallId: string | undefined,
+): Promise<void> {
+  const { sql, property } = context;
+  const at = Math.round((call.age ?? 0) * 10) / 10;
+  const theirs = theirLines(heard, call.transcript.length, at);
+  const lines = [...theirs, ...ourLines(step.say, call.transcript.length + theirs.length, at)];
+  const answered = heard.kind === "person" && call.state?.phase === "ringing";
+  const discloses = step.say.some(({ fixed }) => fixed === "opt_out");
+  const by = outcomeBy(step.outcome) ?? (answered ? "human" : null);
+  await sql`
+    with clock as materialized (select statement_timestamp() as moment)
+    update voice_calls c set state = ${step.state}::jsonb, transcript = c.transcript || ${lines}::jsonb,
+      status = 'in_progress', started_at = coalesce(c.started_at, clock.moment),
+      disclosed_at = coalesce(c.disclosed_at, case when ${discloses}::boolean then clock.moment end),
+      answered_by = coalesce(${by}::text, c.answered_by), error_code = null,
+      provider_call_id = coalesce(c.provider_call_id, ${providerCallId ?? null}::text), updated_at = clock.moment
+    from clock
+    where c.property_id = ${property.id} and c.id = ${call.id}`;
+  if (answered) await emitCallEvents(context, "campaign.call_answered", [call.id]);
+  const [stop] = step.act === "stop" ? theirs : [];
+  if (stop) await revokeBySpeech(context, call, stop);
+}
+
+function outcomeBy(outcome: CallOutcome | null): "machine" | null {
+  return outcome === "voicemail_left" || outcome === "voicemail_skipped" ? "machine" : null;
+}
+
+/** The line to the vendor broke in a call: the vendor's own news tells how it ended. */
+export async function noteBreak({ sql, property }: Context, sendId: string): Promise<void> {
+  await sql`
+    update voice_calls set error_code = 'relay_closed', updated_at = now()
+    where property_id = ${property.id} and send_id = ${sendId} and status <> 'ended'`;
+}

@@ -1,0 +1,135 @@
+import type { CallNews } from "#runtime/channels/provider/call.ts";
+import type { Notice } from "#runtime/channels/provider/channel.ts";
+import type { Context } from "#runtime/operation/context.ts";
+import { keywordsOf } from "#tools/sms/keywords.ts";
+import { saysOpening } from "#tools/voice/agent.ts";
+import type { CallOutcome } from "#tools/voice/engine/engine.ts";
+import { hasStopKey, isGreeting, stopReader } from "#tools/voice/engine/heard.ts";
+import type { TranscriptLine } from "#tools/voice/engine/transcript.ts";
+import { findCall, type StoredCall } from "./call.ts";
+import { endCall } from "./end.ts";
+import { emitCallEvents } from "./events.ts";
+import { revokeBySpeech } from "./stop.ts";
+
+export type CallNotice = Extract<Notice, { kind: "call" }>;
+
+/**
+ * Writes a vendor's news into its call, in any order: an ended call stays ended, and only learns its cost and its
+ * words. A stop in the words revokes, even where the vendor's agent went on. Answers the notices for the send. News of
+ * another provider's call changes nothing.
+ */
+export async function applyCallNews(
+  context: Context,
+  providerId: string,
+  notice: CallNotice,
+): Promise<Notice[]> {
+  const sendId = notice.sendId ?? (await sendOf(context, providerId, notice.providerMessageId));
+  const seen = sendId === undefined ? undefined : await findCall(context, sendId);
+  if (!seen || seen.provider_id !== providerId) return [];
+  const { sql, property } = context;
+  if (seen.player_id !== null) {
+    await sql`select from players where property_id = ${property.id} and id = ${seen.player_id} for no key update`;
+  }
+  const call = (await findCall(context, seen.send_id, { lock: true }))!;
+  const lines = call.transcript.length > 0 ? [] : linesOf(notice);
+  const ours = lines.flatMap(({ by, text }) => (by === "us" ? [text] : []));
+  const discloses = call.script !== null && ours.length > 0 && saysOpening(call.script, ours);
+  await learn(context, call, notice, { lines, discloses });
+  const stop = await stopIn(context, lines);
+  if (stop) await revokeBySpeech(context, call, stop);
+  if (notice.state !== "ended") return [];
+  return endCall(context, call, stop ? "opted_out" : outcomeOf(call, notice, { lines, discloses }));
+}
+
+async function sendOf({ sql, property }: Context, providerId: string, callId: string | undefined) {
+  if (!callId) return undefined;
+  const [found] = await sql<{ id: string }[]>`
+    select coalesce(
+      (select send_id from voice_calls
+        where property_id = ${property.id} and provider_id = ${providerId} and provider_call_id = ${callId} limit 1),
+      (select id from campaign_sends
+        where property_id = ${property.id} and provider_id = ${providerId} and provider_message_id = ${callId} limit 1)) as id`;
+  return found?.id ?? undefined;
+}
+
+/** The words of a call, as a vendor tells them at its end. */
+interface Told {
+  lines: readonly TranscriptLine[];
+  /** The agent began with the fixed sentences. */
+  discloses: boolean;
+}
+
+/** A call's status goes one way alone. */
+async function learn(
+  context: Context,
+  call: StoredCall,
+  { state, answeredBy, seconds, cost, currency, code, message, providerMessageId }: CallNotice,
+  { lines, discloses }: Told,
+): Promise<void> {
+  const { sql, property } = context;
+  const isNewlyAnswered = state === "answered" && (call.status === "queued" || call.status === "ringing");
+  const next = state === "ringing" ? "ringing" : "in_progress";
+  const moves = call.status === "queued" || (call.status === "ringing" && next === "in_progress");
+  const answered = state === "answered" || answeredBy !== undefined || lines.length > 0;
+  const length = state === "ended" ? (seconds ?? null) : null;
+  await sql`
+    with clock as materialized (select statement_timestamp() as moment)
+    update voice_calls c set
+      status = case when ${moves && state !== "ended"}::boolean then ${next} else c.status end,
+      started_at = case when ${answered}::boolean
+        then coalesce(c.started_at, clock.moment - make_interval(secs => ${length ?? 0}::double precision)) else c.started_at end,
+      answered_by = coalesce(${answeredBy ?? null}::text, c.answered_by),
+      provider_call_id = coalesce(c.provider_call_id, ${providerMessageId ?? null}::text),
+      seconds = coalesce(${length}::int, c.seconds),
+      cost = coalesce(c.cost, ${cost ?? null}::double precision),
+      cost_currency = coalesce(c.cost_currency, ${currency ?? null}::text),
+      disclosed_at = coalesce(c.disclosed_at, case when ${discloses}::boolean then clock.moment end),
+      transcript = case when ${lines.length > 0}::boolean then ${lines}::jsonb else c.transcript end,
+      error_code = coalesce(${code ?? null}::text, c.error_code),
+      error_message = coalesce(${message ?? null}::text, c.error_message), updated_at = clock.moment
+    from clock
+    where c.property_id = ${property.id} and c.id = ${call.id}`;
+  if (isNewlyAnswered) await emitCallEvents(context, "campaign.call_answered", [call.id]);
+}
+
+function linesOf({ lines = [] }: CallNews): TranscriptLine[] {
+  return lines.map(({ by, text, keys }, n) => ({
+    n,
+    at: 0,
+    by,
+    text,
+    turn: null,
+    fixed: null,
+    keys: keys ?? null,
+  }));
+}
+
+async function stopIn(
+  context: Context,
+  lines: readonly TranscriptLine[],
+): Promise<TranscriptLine | undefined> {
+  const theirs = lines.filter(({ by }) => by === "them");
+  if (theirs.length === 0) return undefined;
+  const isStop = stopReader(await keywordsOf(context));
+  return theirs.find(({ text, keys }) => (keys !== null && hasStopKey(keys)) || isStop(text));
+}
+
+const RESULTS: Partial<Record<NonNullable<CallNews["result"]>, CallOutcome>> = {
+  busy: "busy",
+  no_answer: "no_answer",
+  failed: "failed",
+};
+
+function outcomeOf(call: StoredCall, notice: CallNotice, { lines, discloses }: Told): CallOutcome {
+  const result = notice.result && RESULTS[notice.result];
+  if (result) return result;
+  // An agent that did not say who calls has abandoned the person, whatever else it said.
+  const said = discloses || call.disclosed_at !== null;
+  const isMachine =
+    (notice.answeredBy ?? call.answered_by) === "machine" ||
+    lines.some(({ by, text }) => by === "them" && isGreeting(text));
+  if (isMachine) return call.script?.voicemail && said ? "voicemail_left" : "voicemail_skipped";
+  if (!said) return "abandoned";
+  if (call.error_code === "relay_closed") return "dropped";
+  return lines.length > 0 ? "completed" : "hung_up";
+}

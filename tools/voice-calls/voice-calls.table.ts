@@ -1,0 +1,49 @@
+import { z } from "zod";
+import { readable, timestamp } from "#runtime/operation/columns.ts";
+import { table } from "#runtime/operation/table.ts";
+import { type CallOutcome, OUTCOMES } from "#tools/voice/engine/engine.ts";
+import { TranscriptLine } from "#tools/voice/engine/transcript.ts";
+
+export const CALL_STATUSES = ["queued", "ringing", "in_progress", "ended", "unknown"] as const;
+
+const text = () => readable(z.string().nullable());
+
+export default table({
+  name: "voice_calls",
+  noun: "voice_call",
+  description:
+    "A call of a campaign or a journey, with its transcript. simulated: the built-in simulator played it with a made-up person; nobody was called, and it counts as no contact.",
+  verbs: ["list", "get"],
+  columns: {
+    send_id: readable(z.uuid().describe("Of campaign_sends"), { concise: true }),
+    campaign_id: readable(z.uuid().nullable().describe("null: a test"), { concise: true }),
+    player_id: readable(z.uuid().nullable(), { concise: true }),
+    provider: readable(z.string(), { concise: true }),
+    provider_id: readable(z.uuid().nullable()),
+    provider_call_id: text(),
+    simulated: readable(z.boolean().describe("true: nobody was called"), { concise: true }),
+    persona: readable(z.string().nullable().describe("The made-up person of a simulated call"), {
+      concise: true,
+    }),
+    status: readable(
+      z.enum(CALL_STATUSES).describe("unknown: no news of the call for a day; it is never placed again"),
+      { concise: true },
+    ),
+    outcome: readable(
+      z
+        .enum(Object.keys(OUTCOMES) as [CallOutcome, ...CallOutcome[]])
+        .nullable()
+        .describe("abandoned: a person picked up and heard nothing in time. See docs://guides/voice"),
+      { concise: true },
+    ),
+    answered_by: readable(z.enum(["human", "machine"]).nullable(), { concise: true }),
+    started_at: readable(timestamp().nullable().describe("When it was answered"), { concise: true }),
+    ended_at: readable(timestamp().nullable(), { concise: true }),
+    seconds: readable(z.int().nullable().describe("From the answer to the end"), { concise: true }),
+    transcript: readable(z.array(TranscriptLine)),
+    cost: readable(z.number().nullable().describe("null: unknown, or a simulated call")),
+    cost_currency: text(),
+    error_code: text(),
+    error_message: text(),
+  },
+});

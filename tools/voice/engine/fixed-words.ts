@@ -1,0 +1,51 @@
+import type { CallLanguage, CallScript } from "#runtime/channels/provider/call.ts";
+
+/** The key by which a person stops all calls. No script may use it. */
+export const STOP_KEY = "9";
+
+interface Fixed {
+  identification(entity: string, ai: boolean): string;
+  opt_out: string;
+  closing(number: string): string;
+  voicemail_opt_out(number: string): string;
+}
+
+/** The sentences that the law wants. They are no template, and nobody's data but the property's own enters them. */
+const WORDS: Record<CallLanguage, Fixed> = {
+  en: {
+    identification: (entity, ai) =>
+      `Hello. This is an automated call from ${entity}${ai ? ", by an AI voice" : ""}.`,
+    opt_out: "To stop these calls, press 9 or say stop at any time.",
+    closing: (number) => `You can call us at ${number}. Goodbye.`,
+    voicemail_opt_out: (number) => `To stop these calls, call us toll-free at ${number}. Goodbye.`,
+  },
+  es: {
+    identification: (entity, ai) =>
+      `Hola. Esta es una llamada automática de ${entity}${ai ? ", con una voz de inteligencia artificial" : ""}.`,
+    opt_out: "Para no recibir más llamadas, pulse 9 o diga alto en cualquier momento.",
+    closing: (number) => `Puede llamarnos al ${number}. Adiós.`,
+    voicemail_opt_out: (number) => `Para no recibir más llamadas, llámenos gratis al ${number}. Adiós.`,
+  },
+  fr: {
+    identification: (entity, ai) =>
+      `Bonjour. Ceci est un appel automatique de ${entity}${ai ? ", par une voix d'intelligence artificielle" : ""}.`,
+    opt_out: "Pour ne plus recevoir ces appels, appuyez sur 9 ou dites arrêt à tout moment.",
+    closing: (number) => `Vous pouvez nous appeler au ${number}. Au revoir.`,
+    voicemail_opt_out: (number) =>
+      `Pour ne plus recevoir ces appels, appelez-nous gratuitement au ${number}. Au revoir.`,
+  },
+};
+
+export const FIXED_PARTS = ["identification", "opt_out", "closing", "voicemail_opt_out"] as const;
+export type FixedPart = (typeof FIXED_PARTS)[number];
+
+/** A fixed sentence of this call. */
+export function fixedSentence(
+  call: Pick<CallScript, "language" | "entity" | "number" | "ai_disclosure">,
+  part: FixedPart,
+): string {
+  const words = WORDS[call.language];
+  if (part === "identification") return words.identification(call.entity, call.ai_disclosure);
+  if (part === "opt_out") return words.opt_out;
+  return words[part](call.number);
+}

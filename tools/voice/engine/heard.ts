@@ -1,0 +1,96 @@
+import type { CallTurn } from "#runtime/channels/provider/call.ts";
+import { type Keyword, readText, wordsOf } from "#tools/sms/keywords.ts";
+import { STOP_KEY } from "./fixed-words.ts";
+
+/** Whether a person's words ask for no more calls. */
+export type IsStop = (text: string) => boolean;
+
+const NINE = new Set(["9", "NINE", "NUEVE", "NEUF"]);
+
+/**
+ * Reads speech by the keywords of texts. Words that a person would have to review count as a stop here: a call cannot
+ * wait for a review.
+ */
+export function stopReader(keywords: readonly Keyword[]): IsStop {
+  return (text) => {
+    const { action } = readText(text, keywords);
+    if (action === "stop" || action === "review") return true;
+    const words = wordsOf(text).filter((word) => word !== "PRESS");
+    return words.length === 1 && NINE.has(words[0]!);
+  };
+}
+
+/** Whether the keys ask for no more calls. */
+export function hasStopKey(keys: string): boolean {
+  return keys.includes(STOP_KEY);
+}
+
+/** The turn that follows an answer; null when the turn expects no such answer. */
+export function answeredTurn(
+  { listen }: CallTurn,
+  heard: { keys: string } | { text: string },
+): string | null {
+  if ("keys" in heard) {
+    return listen.find(({ keys }) => [...heard.keys].some((key) => keys.includes(key)))?.next ?? null;
+  }
+  const words = wordsOf(heard.text);
+  return (
+    listen.find(({ phrases }) => phrases.some((phrase) => contains(words, wordsOf(phrase))))?.next ?? null
+  );
+}
+
+function contains(words: readonly string[], phrase: readonly string[]): boolean {
+  return (
+    phrase.length > 0 &&
+    words.some((_, start) => phrase.every((word, index) => words[start + index] === word))
+  );
+}
+
+const WHO = [
+  "WHO IS THIS",
+  "WHO IS IT",
+  "WHO IS CALLING",
+  "WHOS THIS",
+  "WHOS CALLING",
+  "WHO ARE YOU",
+  "WHO AM I SPEAKING",
+  "ARE YOU A ROBOT",
+  "IS THIS A ROBOT",
+  "QUIEN ES",
+  "QUIEN HABLA",
+  "QUIEN LLAMA",
+  "QUI EST CE",
+  "QUI EST A L APPAREIL",
+  "QUI APPELLE",
+].map(wordsOf);
+
+/** Whether the person asks whose call this is. */
+export function asksWho(text: string): boolean {
+  const words = wordsOf(text);
+  return WHO.some((question) => contains(words, question));
+}
+
+const GREETINGS = [
+  "LEAVE A MESSAGE",
+  "LEAVE YOUR MESSAGE",
+  "LEAVE YOUR NAME",
+  "AFTER THE TONE",
+  "AFTER THE BEEP",
+  "AT THE TONE",
+  "VOICEMAIL",
+  "VOICE MAIL",
+  "MAILBOX",
+  "DEJE SU MENSAJE",
+  "DEJE UN MENSAJE",
+  "DESPUES DE LA SENAL",
+  "BUZON DE VOZ",
+  "LAISSEZ UN MESSAGE",
+  "APRES LE BIP",
+  "MESSAGERIE VOCALE",
+].map(wordsOf);
+
+/** Whether these are the words of an answering machine. */
+export function isGreeting(text: string): boolean {
+  const words = wordsOf(text);
+  return GREETINGS.some((greeting) => contains(words, greeting));
+}

@@ -1,0 +1,45 @@
+import { z } from "zod";
+import type { Heard, Said } from "./engine.ts";
+import { FIXED_PARTS } from "./fixed-words.ts";
+
+/** One line of a call, in its order. */
+export const TranscriptLine = z.object({
+  n: z.int().describe("Its number in the call, from 0"),
+  at: z.number().describe("Seconds since the call was answered"),
+  by: z.enum(["us", "them"]),
+  text: z.string(),
+  turn: z.string().nullable().describe("Of the script"),
+  fixed: z.enum(FIXED_PARTS).nullable().describe("A sentence that the law wants"),
+  keys: z.string().nullable().describe("Pressed keys"),
+});
+export type TranscriptLine = z.output<typeof TranscriptLine>;
+
+const MOST_CHARACTERS = 1_000;
+
+/** What we said, as lines after the ones before. */
+export function ourLines(said: readonly Said[], from: number, at: number): TranscriptLine[] {
+  return said.map(({ text, turn, fixed }, index) => {
+    return { n: from + index, at, by: "us", text, turn, fixed, keys: null };
+  });
+}
+
+const WORDS: Partial<Record<Heard["kind"], string>> = {
+  silence: "(silence)",
+  hung_up: "(hung up)",
+  machine: "(an answering machine)",
+};
+
+/** What was heard, as a line; none where the other side did nothing. */
+export function theirLines(heard: Heard, from: number, at: number): TranscriptLine[] {
+  const line = { n: from, at, by: "them" as const, turn: null, fixed: null, keys: null };
+  if (heard.kind === "speech") return [{ ...line, text: heard.text.slice(0, MOST_CHARACTERS) }];
+  if (heard.kind === "keys") return [{ ...line, text: `(pressed ${heard.keys})`, keys: heard.keys }];
+  const text = WORDS[heard.kind];
+  return text === undefined ? [] : [{ ...line, text }];
+}
+
+/** About the time that a voice needs for a text. */
+export function secondsToSay(text: string): number {
+  const words = text.split(/\s+/).filter((word) => word !== "").length;
+  return Math.max(1, Math.ceil(words / 2.5));
+}

@@ -1,0 +1,52 @@
+import { html } from "hono/html";
+import { invalid } from "#runtime/faults.ts";
+import type { VoiceScript } from "#tools/voice/script.ts";
+import type { CallStats } from "#tools/voice-calls/figures.ts";
+import { figures } from "#transports/console/bars.ts";
+import type { Row } from "#transports/console/desk.ts";
+import { area, type Filled } from "#transports/console/fields.ts";
+import type { Html } from "#transports/pages/frame/page.ts";
+
+export type CallCounts = Pick<CallStats, "placed" | "answered" | "voicemail" | "no_answer" | "opted_out">;
+
+/** The calls of a campaign, real and simulated ones apart. */
+export function callFigures(calls: CallCounts & { simulated: CallCounts }, campaignId: unknown): Html {
+  const { simulated } = calls;
+  return html`<h2>Calls</h2>${calls.placed > 0 ? countsOf(calls) : ""}${simulated.placed > 0 ? html`<p>Simulated: nobody was called.</p>${countsOf(simulated)}` : ""}<p><a href="/console/records/voice_calls?column=campaign_id&amp;operator=eq&amp;value=${campaignId}">Each call with its transcript</a></p>`;
+}
+
+function countsOf({ placed, answered, voicemail, no_answer, opted_out }: CallCounts): Html {
+  return figures({ placed, answered, voicemail, no_answer, opted_out });
+}
+
+/** The field of a voice campaign's script. */
+export function scriptField(filled: Filled): Html {
+  return area(filled, {
+    name: "voice_script",
+    label: "Script of the call, as JSON",
+    rows: 18,
+    isCode: true,
+    hint: html`The guide <a href="/docs/voice">Voice</a> has an example.`,
+  });
+}
+
+/** The script of a form that has one. */
+export function scriptIn(form: URLSearchParams): Row {
+  const written = form.get("voice_script");
+  if (written === null) return {};
+  try {
+    return { voice_script: written.trim() === "" ? null : JSON.parse(written) };
+  } catch {
+    throw invalid("voice_script", "is not valid JSON");
+  }
+}
+
+/** A campaign's script as the form shows it. */
+export function scriptText({ voice_script }: Row): string {
+  return voice_script ? JSON.stringify(voice_script, null, 2) : "";
+}
+
+/** The sentences that the law adds to every call of the script. */
+export function lawOf({ callback_number }: VoiceScript): Html {
+  return html`<p class="soft">Every call first says whose it is and how to stop all calls, and at its end the number ${callback_number}. <a href="/docs/voice">What every call says</a></p>`;
+}
