@@ -35,8 +35,8 @@ const QUERY_CANCELED = "57014";
  * The C library returns freed memory to the system, and takes it again for each page of 50 KB. Freeing one larger
  * piece once ends that: 656 µs of PostgreSQL's time a page before, 554 after.
  */
-const WARMING = `select set_config('plan_cache_mode',
-  case when is_distributed() then 'auto' else 'force_generic_plan' end, false), length(repeat('x', 4000000))`;
+const WARMING = `select length(repeat('x', 4000000)), set_config('plan_cache_mode',
+  case when is_distributed() then current_setting('plan_cache_mode') else 'force_generic_plan' end, false)`;
 
 /** Not awaited: the read follows on the wire at once. Warming that is stopped is done again before the next read. */
 function warm(line: Line): void {

@@ -63,6 +63,7 @@ export async function cloneCluster(
 }
 
 export interface ClusterDatabase {
+  name: string;
   /** Of the database on the coordinator. */
   url: string;
   /** Makes a cluster of the databases on the nodes. */
@@ -85,6 +86,7 @@ export async function clusterDatabase(): Promise<ClusterDatabase | null> {
   const name = `c_${randomBytes(8).toString("hex")}`;
   await createDatabases([server, ...workers], name);
   return {
+    name,
     url: withDatabase(server, name),
     join: () => joinDatabases(server, workers, name),
     drop: () => dropDatabase(server, workers, name),

@@ -45,7 +45,7 @@ async function fill(admin: Admin): Promise<void> {
     await plantRows(admin, property!.id);
     await admin`
       insert into players (property_id, player_id, first_name, email)
-      select ${property!.id}, 'P' || n, 'Zoë ' || n, 'p' || n || '@example.com' from generate_series(1, 3000) n`;
+      select ${property!.id}, 'P' || n, 'Zoë ' || n, 'p' || n || '@example.com' from generate_series(1, 3000) n returning 1`;
   }
   await admin`
     insert into users (email, password_hash) values ('admin@example.com', 'x')`;
