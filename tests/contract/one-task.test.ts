@@ -51,11 +51,17 @@ describe.runIf(cluster)("on a Citus cluster", () => {
       const input = JSON.parse(withRecords(JSON.stringify(exampleOf(operation)), records));
       const call = { actor: { type: "system", id: null }, transport: "cli", propertyId } as const;
       try {
-        const { file } = await invoke(service.internals, operation, { ...call, requestId: randomUUID() }, input);
+        const { file } = await invoke(
+          service.internals,
+          operation,
+          { ...call, requestId: randomUUID() },
+          input,
+        );
         while (file && (await file.stream.next()) !== null) {}
       } catch (error) {
         const { status, cause, message } = toFault(error);
-        if (status >= 500) failed.push(`${operation.name}: ${cause instanceof Error ? cause.message : message}`);
+        if (status >= 500)
+          failed.push(`${operation.name}: ${cause instanceof Error ? cause.message : message}`);
       }
     };
     for (const turn of [0, 1, 2]) {
