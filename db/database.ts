@@ -1,11 +1,11 @@
-import type postgres from "postgres";
 import { groupCommit } from "./connection/group-commit.ts";
-import { type ConnectionOptions, openClient } from "./connection/open.ts";
+import { openClient } from "./connection/open.ts";
 import { openPool, type Pool } from "./connection/pool.ts";
-import { openSharedReaders, SHORT } from "./connection/shared-readers.ts";
-import { OVERTIME, REQUEST_DEADLINE, transact, type Work, withClient } from "./connection/transaction.ts";
-import type { ReadRows, RowValues } from "./query/reader.ts";
-import { query } from "./sql.ts";
+import { besideStandby, openReading } from "./connection/reading.ts";
+import { type Settings, settingsOf } from "./connection/settings.ts";
+import { type Standby, watchStandby } from "./connection/standby.ts";
+import { transact, type Work, withClient } from "./connection/transaction.ts";
+import type { ReadRows } from "./query/reader.ts";
 import {
   EXPORT_LIMITS,
   type ExportLimits,
@@ -15,7 +15,6 @@ import {
 } from "./stream/export.ts";
 import { EXPORT_SLOTS, exportSlots } from "./stream/export-slots.ts";
 import { isUuid } from "./text.ts";
-import { jsonAsText, types } from "./types.ts";
 
 export type { Work } from "./connection/transaction.ts";
 export type { Sql } from "./sql.ts";
@@ -31,6 +30,8 @@ export interface TransactionOptions {
    * twice, and reads nothing that another of them changes.
    */
   group?: boolean;
+  /** The credential that writes: its reads are not answered by a standby that lacks this write. */
+  caller?: string;
 }
 
 /** A connection that is reserved for one export. The stream gives it back; without a stream, `release` does. */
@@ -49,78 +50,68 @@ export interface Database {
    * only.
    */
   read: ReadRows;
-  /** Waits for one of the few export slots. Throws DeadlineExceeded when none becomes free. */
-  exportSlot(property: string): Promise<ExportSlot>;
+  /**
+   * Waits for one of the few export slots. Throws DeadlineExceeded when none becomes free. A standby may answer, where
+   * it has what the caller has written.
+   */
+  exportSlot(property: string, caller?: string): Promise<ExportSlot>;
   /** Calls `onNotify` for each notification, and `onListen` each time the listener has connected. */
   listen(channel: string, onNotify: (payload: string) => void, onListen?: () => void): Promise<void>;
   close(): Promise<void>;
 }
-
-/** Seconds. The driver's own backoff grows to 20, and every caller waits along meanwhile. */
-const LONGEST_BACKOFF = 0.25;
 
 export interface ConnectOptions {
   /** Connections per pool: 3 to 4 serve two cores best. */
   size?: number;
   application?: string;
   exportLimits?: ExportLimits;
+  /** A streaming standby of the same server, for lists, counts and exports. */
+  standbyUrl?: string | null;
 }
 
-type Settings = (role: string, more?: Record<string, string>) => ConnectionOptions;
-
-/** Opens one pool per role over one URL. */
+/** Opens one pool per role over one URL, and more of them over a standby. */
 export function connect(url: string, options: ConnectOptions = {}): Database {
-  const settings = settingsOf(options);
-  const size = options.size ?? 4;
+  const settings = settingsOf(options.application);
+  const { size = 4, standbyUrl } = options;
   const writers = openPool(url, size, settings("app_idle"));
-  const reading = openReading(url, size, settings);
-  const exporters = openPool(url, EXPORT_SLOTS, settings("app_idle", { statement_timeout: "0" }));
+  const standby = standbyUrl ? watchStandby(url, standbyUrl, settings("app_system")) : null;
+  const primary = openReading(url, size, settings);
+  const reading = standby
+    ? besideStandby(primary, openReading(standbyUrl!, size, settings), standby)
+    : primary;
+  const exporters = openExporters(url, settings);
+  const copies = standbyUrl ? openExporters(standbyUrl, settings) : exporters;
   const listener = openClient(url, settings("app_idle"));
   return {
-    ...writing(writers),
+    ...writing(writers, standby),
     read: reading.read,
-    exportSlot: openExporting(exporters, writers, options.exportLimits),
+    exportSlot: exporting(
+      (caller) => (caller !== undefined && standby?.serves(caller) ? copies : exporters),
+      options.exportLimits,
+    ),
     listen: async (channel, onNotify, onListen) => {
       await listener.sql.listen(channel, onNotify, onListen);
     },
     close: async () => {
-      await Promise.all([writers.close(), reading.close(), exporters.close(), listener.end()]);
+      const parts = new Set([writers, reading, exporters, copies, ...(standby ? [standby] : [])]);
+      await Promise.all([...[...parts].map((part) => part.close()), listener.end()]);
     },
   };
 }
 
-function settingsOf({ application = "marketing" }: ConnectOptions): Settings {
-  return (role, more = {}) => ({
-    types: types as never,
-    fetch_types: false,
-    onnotice: () => {},
-    idle_timeout: 0,
-    max_lifetime: null,
-    connect_timeout: 5,
-    backoff: (failures: number) => (0.5 + Math.random() / 2) * Math.min(3 ** failures / 100, LONGEST_BACKOFF),
-    connection: {
-      application_name: application,
-      role,
-      timezone: "UTC",
-      lock_timeout: "2s",
-      statement_timeout: `${REQUEST_DEADLINE + OVERTIME}ms`,
-      // Rules compile to large expressions: compiling them to machine code cost 5 times their running time.
-      jit: "off",
-      idle_in_transaction_session_timeout: "60s",
-      // Simulations compute in temporary tables: with the usual 8 MB they take a quarter longer.
-      temp_buffers: "64MB",
-      ...more,
-    } as never,
-  });
-}
-
-function writing(writers: Pool): Pick<Database, "asProperty" | "asSystem"> {
+function writing(
+  writers: Pool,
+  standby: Pick<Standby, "wrote"> | null,
+): Pick<Database, "asProperty" | "asSystem"> {
   const group = groupCommit((statements, work) => transact(writers, work, { statements }));
   const run = <T>(role: string[], work: Work<T>, options: TransactionOptions): Promise<T> => {
-    const { before = [], group: isGrouped, ...rest } = options;
+    const { before = [], group: isGrouped, caller, ...rest } = options;
     const statements = [...before, ...role];
-    if (isGrouped) return group.run(statements, work, options.deadline);
-    return transact(writers, work, { ...rest, statements });
+    const running = isGrouped
+      ? group.run(statements, work, options.deadline)
+      : transact(writers, work, { ...rest, statements });
+    // In any case: a transaction whose outcome is unknown may have been committed.
+    return standby && caller ? running.finally(() => standby.wrote(caller)) : running;
   };
   return {
     asProperty: async (property, work, options = {}) => run(tenantRole(property), work, options),
@@ -128,12 +119,33 @@ function writing(writers: Pool): Pick<Database, "asProperty" | "asSystem"> {
   };
 }
 
-function openExporting(pool: Pool, writers: Pool, limits = EXPORT_LIMITS): Database["exportSlot"] {
+interface Exporters {
+  pool: Pool;
+  stopQuery(backend: number): Promise<void>;
+  close(): Promise<void>;
+}
+
+function openExporters(url: string, settings: Settings): Exporters {
+  const pool = openPool(url, EXPORT_SLOTS, settings("app_idle", { statement_timeout: "0" }));
+  const stoppers = openPool(url, 1, settings("app_idle"));
+  return {
+    pool,
+    stopQuery: (backend) => cancelBackend(stoppers, backend),
+    close: async () => {
+      await Promise.all([pool.close(), stoppers.close()]);
+    },
+  };
+}
+
+function exporting(
+  exportersOf: (caller: string | undefined) => Exporters,
+  limits = EXPORT_LIMITS,
+): Database["exportSlot"] {
   const slots = exportSlots();
-  const stopQuery = (backend: number) => cancelBackend(writers, backend);
-  return async (property) => {
+  return async (property, caller) => {
     const opening = tenantRole(property);
     const onEnd = await slots.take(property);
+    const { pool, stopQuery } = exportersOf(caller);
     const client = await pool.take();
     return {
       start: (source) => startExport({ pool, client, opening, limits, stopQuery, onEnd }, source),
@@ -143,39 +155,6 @@ function openExporting(pool: Pool, writers: Pool, limits = EXPORT_LIMITS): Datab
       },
     };
   };
-}
-
-function openReading(url: string, size: number, settings: Settings): Pick<Database, "read" | "close"> {
-  // A statement that may be long is planned for its values: a rare value may need another index.
-  const readers = openPool(url, size, {
-    ...settings("app_reader", { plan_cache_mode: "force_custom_plan" }),
-    types: jsonAsText as never,
-  });
-  const shared = openSharedReaders(url, { ...settings("app_reader", SHORT), types: jsonAsText as never });
-  // Callers choose the filters of lists: these texts must not displace the service's own prepared ones.
-  const listTexts = new Set<string>();
-  return {
-    read: async (statement, { short = false, deadline = REQUEST_DEADLINE } = {}) => {
-      const run = (sql: postgres.Sql) => query(sql, statement, listTexts).values().then(dense);
-      const startedAt = performance.now();
-      if (short) {
-        const rows = await shared.run(`${statement.values[0]} ${statement.texts.join("?")}`, run, deadline);
-        if (rows) return rows;
-      }
-      return withClient(readers, deadline - (performance.now() - startedAt), ({ sql }) => run(sql));
-    },
-    close: async () => {
-      await Promise.all([readers.close(), shared.close()]);
-    },
-  };
-}
-
-/**
- * The driver (3.4.9) keeps counting after a statement that failed between its rows: the next result begins with
- * holes.
- */
-function dense(rows: unknown[]): RowValues[] {
-  return (rows.length > 0 && !(0 in rows) ? rows.filter(() => true) : rows) as RowValues[];
 }
 
 function tenantRole(property: string): string[] {

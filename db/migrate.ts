@@ -2,6 +2,7 @@ import { createHash } from "node:crypto";
 import { readdir, readFile } from "node:fs/promises";
 import type postgres from "postgres";
 import { openClient } from "./connection/open.ts";
+import { clusterFlaw, distribute, hasCitus, type Placed, readyForPlacing } from "./distribute.ts";
 import { ensureRoles, restoreAccess } from "./roles.ts";
 
 const FOLDER = new URL("./migrations/", import.meta.url);
@@ -21,17 +22,26 @@ export class UnreleasedDatabase extends Error {
   }
 }
 
+export interface Migrated {
+  applied: Applied[];
+  /** The tables that were placed over the nodes of a cluster. Empty where there is no cluster. */
+  placed: Placed[];
+}
+
 const PATIENCE_MS = 10_000;
 
 /**
- * Migrates a database under an advisory lock and answers the applied migrations. Throws UnreleasedDatabase. Throws
- * when the service cannot use the database, or gets no connection within `patience` milliseconds.
+ * Migrates a database under an advisory lock, and distributes its tables where it has Citus. Throws
+ * UnreleasedDatabase. Throws when the service cannot use the database or its cluster, or gets no connection within
+ * `patience` milliseconds.
  */
-export async function migrate(url: string, patience = PATIENCE_MS): Promise<Applied[]> {
+export async function migrate(url: string, patience = PATIENCE_MS): Promise<Migrated> {
   const { sql, cut } = openClient(url, { onnotice: () => {}, connect_timeout: PATIENCE_MS / 1000 });
   try {
     await within(patience, cut, checkServer(sql));
     await sql`select pg_advisory_lock(${LOCK})`;
+    const isCluster = await hasCitus(sql);
+    if (isCluster) await readyForPlacing(sql);
     await ensureRoles(sql);
     await sql`create table if not exists migrations (
       name text primary key, checksum text not null, applied_at timestamptz not null default now())`;
@@ -50,7 +60,9 @@ export async function migrate(url: string, patience = PATIENCE_MS): Promise<Appl
     for (const [name, { text, checksum }] of files) {
       if (!done.has(name)) applied.push(await apply(sql, name, text, checksum));
     }
-    return applied;
+    const placed = isCluster ? await distribute(sql) : [];
+    if (isCluster) await checkCluster(url);
+    return { applied, placed };
   } finally {
     await sql.end({ timeout: 5 });
   }
@@ -83,11 +95,26 @@ interface ServerFacts {
   encoding: string;
 }
 
+/** On a session of its own: it has the settings that sessions of the service begin with. */
+async function checkCluster(url: string): Promise<void> {
+  const { sql, end } = openClient(url, { onnotice: () => {}, connect_timeout: PATIENCE_MS / 1000 });
+  try {
+    const flaw = await clusterFlaw(sql);
+    if (flaw) throw unfitError(flaw);
+  } finally {
+    await end();
+  }
+}
+
 async function checkServer(sql: postgres.Sql): Promise<void> {
   const [server] = await sql<ServerFacts[]>`
     select current_setting('server_version_num')::int as version, current_setting('server_encoding') as encoding`;
   const flaw = unfit(server!);
-  if (flaw) throw Object.assign(new Error(flaw), { code: "UNFIT" });
+  if (flaw) throw unfitError(flaw);
+}
+
+function unfitError(flaw: string): Error {
+  return Object.assign(new Error(flaw), { code: "UNFIT" });
 }
 
 /** The reason why the service cannot use a database; null when it can. */

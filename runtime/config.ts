@@ -13,6 +13,11 @@ function whole(least: number, most: number) {
 const DATABASE_ADDRESS =
   "must be such as postgres://user:password@db.example:5432/name, with % # / ? @ in a password written %25 %23 %2F %3F %40";
 
+const database = z
+  .url({ protocol: /^postgres(ql)?$/, error: DATABASE_ADDRESS })
+  .refine(isDecodable, DATABASE_ADDRESS)
+  .optional();
+
 const Environment = z.object({
   PORT: whole(0, 65_535).default(8787).describe("The port of HTTP. 0 takes a free one."),
   METRICS_PORT: whole(0, 65_535)
@@ -32,11 +37,8 @@ const Environment = z.object({
     .describe(
       "The number of proxies in front of the service: the caller's address is that many places from the end of X-Forwarded-For.",
     ),
-  DATABASE_URL: z
-    .url({ protocol: /^postgres(ql)?$/, error: DATABASE_ADDRESS })
-    .refine(isDecodable, DATABASE_ADDRESS)
-    .optional()
-    .describe("A PostgreSQL 15 or newer. Without it the service starts one in DATA_DIR."),
+  DATABASE_URL: database.describe("A PostgreSQL 15 or newer. Without it the service starts one in DATA_DIR."),
+  READ_DATABASE_URL: database.describe("A streaming standby of it, for lists, counts and exports."),
   DATABASE_POOL: whole(2, 100)
     .default(4)
     .describe("Connections per process, for writing and for reading each."),
@@ -152,6 +154,7 @@ export interface Config {
   /** The number of trusted proxies in X-Forwarded-For. */
   trustProxy: number;
   databaseUrl: string | null;
+  readDatabaseUrl: string | null;
   databasePool: number;
   dataDir: string;
   role: "web" | "worker" | "all";
@@ -204,6 +207,7 @@ export function readConfig(environment: NodeJS.ProcessEnv): Settings {
     securityContact: env.SECURITY_CONTACT ?? null,
     trustProxy: env.TRUST_PROXY,
     databaseUrl: env.DATABASE_URL ?? null,
+    readDatabaseUrl: env.READ_DATABASE_URL ?? null,
     databasePool: env.DATABASE_POOL,
     dataDir: env.DATA_DIR,
     role: env.ROLE,
@@ -272,6 +276,7 @@ function contradictions(env: z.output<typeof Environment>): string[] {
   if (env.DATABASE_URL && !env.APP_SECRET) {
     problems.push("APP_SECRET: required with DATABASE_URL. Make one with: openssl rand -hex 32");
   }
+  if (env.READ_DATABASE_URL && !env.DATABASE_URL) problems.push("READ_DATABASE_URL: needs DATABASE_URL too");
   if (!env.DATABASE_URL && env.ROLE !== "all") {
     problems.push(
       `ROLE: ${env.ROLE} runs half of the service, and no other process can use the embedded database. Set DATABASE_URL, or leave ROLE out.`,

@@ -8,8 +8,8 @@ import {
   withDeadline,
 } from "./open.ts";
 
-/** PostgreSQL plans each statement once for all values, and stops a statement that takes too long. */
-export const SHORT = { plan_cache_mode: "force_generic_plan", statement_timeout: "250ms" };
+/** PostgreSQL stops a statement that takes too long. */
+export const SHORT = { statement_timeout: "250ms" };
 
 export interface SharedReaders {
   /**
@@ -31,10 +31,20 @@ const CONNECTIONS = 3;
 const FORGET_STOPPED_EVERY = 10_000;
 const QUERY_CANCELED = "57014";
 /**
+ * PostgreSQL plans each statement once for all values. Citus has no such plans: it needs a value to find the shard.
  * The C library returns freed memory to the system, and takes it again for each page of 50 KB. Freeing one larger
  * piece once ends that: 656 µs of PostgreSQL's time a page before, 554 after.
  */
-const WARMING = "select length(repeat('x', 4000000))";
+const WARMING = `select length(repeat('x', 4000000)), set_config('plan_cache_mode',
+  case when is_distributed() then current_setting('plan_cache_mode') else 'force_generic_plan' end, false)`;
+
+/** Not awaited: the read follows on the wire at once. Warming that is stopped is done again before the next read. */
+function warm(line: Line): void {
+  line.warm = true;
+  line.sql.unsafe(WARMING).then(undefined, () => {
+    line.warm = false;
+  });
+}
 
 /**
  * Connections on which many short reads run one behind the other. No read waits for a free connection, and PostgreSQL
@@ -69,8 +79,7 @@ export function openSharedReaders(url: string, options: ConnectionOptions): Shar
     run: async (name, read, deadline) => {
       if (stopped.has(name)) return null;
       const line = emptiest();
-      if (!line.warm) line.sql.unsafe(WARMING).then(undefined, () => {});
-      line.warm = true;
+      if (!line.warm) warm(line);
       line.running++;
       try {
         return await withDeadline(

@@ -32,6 +32,8 @@ export interface ReadOptions {
    */
   short?: boolean;
   deadline?: number;
+  /** A standby may answer, where it has what this credential has written. */
+  caller?: string;
 }
 
 /** Runs one prepared statement as the reader's role, which is exempt from row-level security. */
@@ -57,6 +59,8 @@ export interface Reader {
   ): Promise<string | null>;
   /** Values of a column in their order, of an array its items: so many of so many rows that it answers at once. */
   values(property: string, readable: ReadableTable, column: string): Promise<string[]>;
+  /** The reader of a credential, which a standby may answer. */
+  of(caller: string): Reader;
 }
 
 // Below this offset, reading the skipped rows costs less than finding the page's rows twice.
@@ -119,6 +123,8 @@ export function reader(db: { read: ReadRows }, cursorKey = randomBytes(32)): Rea
       );
       return rows.map(([value]) => String(value));
     },
+    of: (caller) =>
+      reader({ read: (statement, options) => db.read(statement, { ...options, caller }) }, cursorKey),
   };
 }
 

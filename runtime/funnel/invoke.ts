@@ -10,7 +10,7 @@ import { toolCalls } from "#runtime/telemetry/metrics.ts";
 import { checkPerson, checkScope, inProperty, resolveProperty } from "./access.ts";
 import { findAnswer, keyedCall } from "./replay.ts";
 import type { Choose, Outcome, Service } from "./service.ts";
-import type { Run } from "./transact.ts";
+import { callerOf, type Run } from "./transact.ts";
 import { run } from "./unit-of-work.ts";
 
 /**
@@ -76,7 +76,7 @@ async function perform(
   } catch (error) {
     return await insteadOf(error, unparsed);
   }
-  if (operation.read) return await read(service, operation, property!, parsed[0]!);
+  if (operation.read) return await read(service, operation, call, property!, parsed[0]!);
   if (operation.file) return await flowing(service, operation, call, property!, parsed[0]!);
   const running = () => run({ ...unparsed, inputs: parsed });
   return operation.heavy && property ? await inShare(property.id, running) : await running();
@@ -125,10 +125,11 @@ export async function refusedUnread(
 async function read(
   service: Service,
   operation: Operation,
+  call: Call,
   property: Property,
   input: Record<string, unknown>,
 ): Promise<Outcome> {
-  const page = await operation.read!(service.reader, property, input, service.db);
+  const page = await operation.read!(service.reader.of(callerOf(call)), property, input, service.db);
   return { status: 200, body: page.body, replayed: false, page };
 }
 
@@ -141,7 +142,7 @@ async function flowing(
   input: Record<string, unknown>,
 ): Promise<Outcome> {
   // The slot comes first: only an export with a slot is recorded as done.
-  const slot = await service.db.exportSlot(property.id);
+  const slot = await service.db.exportSlot(property.id, callerOf(call));
   try {
     let file: File | undefined;
     const handler = async (context: Context, given: never) => {

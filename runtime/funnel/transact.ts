@@ -18,18 +18,25 @@ export interface Run {
 
 /** One transaction of a call: as its tenant, or over the platform's own tables. */
 export function transact<T>(
-  { service, operation, property }: Omit<Run, "inputs">,
+  { service, operation, call, property }: Omit<Run, "inputs">,
   work: Work<T>,
   opening: Pick<TransactionOptions, "before" | "group"> = {},
 ): Promise<T> {
   const tenant = operation.realm === "property";
   const { deadline, discarded } = operation;
+  const writes = writesRows(operation);
   const options = {
-    readOnly: !writesRows(operation) && !discarded,
+    readOnly: !writes && !discarded,
+    ...(writes && { caller: callerOf(call) }),
     ...(deadline && { deadline }),
     ...opening,
   };
   return tenant ? service.db.asProperty(property!.id, work, options) : service.db.asSystem(work, options);
+}
+
+/** The credential of a call, by which its writes and reads are recognized. */
+export function callerOf({ actor }: Call): string {
+  return `${actor.type} ${actor.id}`;
 }
 
 export function writesRows({ effect, recorded }: Operation): boolean {

@@ -94,7 +94,9 @@ export const WIDE_ROOMS: Readonly<Record<string, readonly string[]>> = {
     "group-commit.ts",
     "open.ts",
     "pool.ts",
-    "shared-readers.ts",
+    "reading.ts",
+    "settings.ts",
+    "standby.ts",
     "transaction.ts",
   ],
   "db/query": [

@@ -95,6 +95,10 @@ const CASES: Record<keyof typeof RULES, { refused: [string, string][]; taken: st
         "update webhook_deliveries set updated_at = $2 where property_id = $1 and created_at < updated_at - interval '1 day'",
         "D: a time plus or minus an interval",
       ],
+      [
+        "update webhook_deliveries set updated_at = created_at + (now() - updated_at) where property_id = $1",
+        "D: a time plus or minus an interval",
+      ],
       ["update players set attributes = to_jsonb(first_name) where property_id = $1", "D: to_jsonb()"],
     ],
     taken: [

@@ -6,7 +6,7 @@ import postgres from "postgres";
 import { expect, inject, test } from "vitest";
 import { migrate, UnreleasedDatabase, unfit } from "#db/migrate.ts";
 import { testDatabase } from "../support/database.ts";
-import { withDatabase } from "../support/postgres.ts";
+import { withDatabase } from "../support/server-url.ts";
 
 test("what closes every connection, or says nothing at all, is given up and not asked for ever", async () => {
   for (const closes of [true, false]) {
@@ -58,7 +58,7 @@ test("a database of another unreleased state is refused with the way to bring it
     select (select jsonb_agg(m order by name) from migrations m) as migrations,
       (select jsonb_agg(relname order by relname) from pg_class where relnamespace = 'public'::regnamespace) as relations`;
   try {
-    expect(await migrate(url), "up to date").toEqual([]);
+    expect((await migrate(url)).applied, "up to date").toEqual([]);
     for (const [others, name] of [
       [admin`update migrations set checksum = 'x' where name = '0003_calls.sql'`, "0003_calls.sql"],
       [admin`insert into migrations (name, checksum) values ('0001_house.sql', 'x')`, "0001_house.sql"],
@@ -84,11 +84,11 @@ test("a migration that is new is applied to a database that has the others", asy
   try {
     await admin`drop table privacy_requests`;
     await admin`delete from migrations where name = '0019_privacy.sql'`;
-    expect(await migrate(url)).toEqual([
+    expect((await migrate(url)).applied).toEqual([
       { name: "0019_privacy.sql", milliseconds: expect.any(Number) as number },
     ]);
     expect(await admin`select from privacy_requests`).toHaveLength(0);
-    expect(await migrate(url)).toEqual([]);
+    expect((await migrate(url)).applied).toEqual([]);
   } finally {
     await admin.end();
     await drop();

@@ -23,7 +23,7 @@ export async function openTransaction(
 }
 
 /** Resolves when at least so many sessions of the database wait for locks. */
-export function lockWaits(admin: postgres.Sql, count: number): Promise<void> {
+export function lockWaits(admin: postgres.Sql, count: number, timeout = 10_000): Promise<void> {
   return vi.waitFor(
     async () => {
       const [row] = await admin`
@@ -31,6 +31,6 @@ export function lockWaits(admin: postgres.Sql, count: number): Promise<void> {
         where datname = current_database() and wait_event_type = 'Lock'`;
       expect(row!.sessions).toBeGreaterThanOrEqual(count);
     },
-    { timeout: 10_000, interval: 10 },
+    { timeout, interval: 10 },
   );
 }

@@ -1,7 +1,8 @@
 import { randomBytes } from "node:crypto";
 import postgres from "postgres";
 import { connect, type Database } from "#db/database.ts";
-import { withDatabase } from "./postgres.ts";
+import { cloneCluster, dropDatabase } from "./citus.ts";
+import { withDatabase } from "./server-url.ts";
 
 export interface TestDatabase {
   url: string;
@@ -13,9 +14,10 @@ export interface TestDatabase {
 export async function testDatabase({ isReleased = true } = {}): Promise<TestDatabase> {
   // Benchmarks import this file without vitest.
   const { inject } = await import("vitest");
-  const server = inject("server");
+  const [server, workers, template] = [inject("server"), inject("workers"), inject("template")];
   const name = `t_${randomBytes(8).toString("hex")}`;
-  await onServer(server, `create database ${name} template ${inject("template")} strategy file_copy`);
+  if (workers.length > 0) await cloneCluster(server, workers, template, name);
+  else await onServer(server, `create database ${name} template ${template} strategy file_copy`);
   const url = withDatabase(server, name);
   // A clone is another database than the one that it was made from, so sending is held in it.
   if (isReleased) await onServer(url, "update installation set identity = database_identity()");
@@ -25,7 +27,7 @@ export async function testDatabase({ isReleased = true } = {}): Promise<TestData
     db,
     drop: async () => {
       await db.close();
-      await onServer(server, `drop database if exists ${name} with (force)`);
+      await dropDatabase(server, workers, name);
     },
   };
 }

@@ -5,6 +5,8 @@ import postgres from "postgres";
 import type { TestProject } from "vitest/node";
 import { type EmbeddedDatabase, startEmbedded } from "#db/embedded/start.ts";
 import { migrate } from "#db/migrate.ts";
+import { createDatabases, dropDatabase, joinDatabases, workersOf } from "./citus.ts";
+import { withDatabase } from "./server-url.ts";
 import { KEEPING, openStatementLog } from "./statements/statement-log.ts";
 
 const TEMPLATE = "marketing_template";
@@ -20,16 +22,19 @@ export default async function setup(project: TestProject) {
   const server = given ?? embedded!.url;
   const admin = postgres(server, { max: 1, onnotice: () => {} });
   const template = given ? `${TEMPLATE}_${process.pid}` : TEMPLATE;
-  await admin.unsafe(`create database ${template}`);
+  const workers = given ? await workersOf(server) : [];
+  await createDatabases([server, ...workers], template);
+  if (workers.length > 0) await joinDatabases(server, workers, template);
   await migrate(withDatabase(server, template));
   const statements = await openStatementLog(admin, template, (database) => withDatabase(server, database));
   project.provide("server", server);
+  project.provide("workers", workers);
   project.provide("template", template);
   project.provide("updatesSnapshots", project.config.snapshotOptions.updateSnapshot === "all");
   return async () => {
     const verdict = await Promise.allSettled([statements?.check()]);
     await statements?.close();
-    if (given) await admin.unsafe(`drop database if exists ${template} with (force)`);
+    if (given) await dropDatabase(server, workers, template);
     await admin.end();
     await embedded?.stop();
     if (folder) await rm(folder, { recursive: true, force: true });
@@ -65,15 +70,11 @@ async function startKeeping(dataDir: string): Promise<EmbeddedDatabase> {
   return startEmbedded({ dataDir, durable: false });
 }
 
-export function withDatabase(server: string, database: string): string {
-  const url = new URL(server);
-  url.pathname = `/${database}`;
-  return url.href;
-}
-
 declare module "vitest" {
   interface ProvidedContext {
     server: string;
+    /** The other nodes, where the server is the coordinator of a Citus cluster. */
+    workers: string[];
     template: string;
     /** vitest was started with -u. */
     updatesSnapshots: boolean;

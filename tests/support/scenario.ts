@@ -52,7 +52,7 @@ export function scenarioIn(service: TestService, propertyId = service.tenant.id)
         await sql`
           insert into players (property_id, player_id, email, email_hash, first_name, consents)
           select ${propertyId}, player_id, email, decode(hash, 'hex'), 'Ana', '{"email": true}'
-          from jsonb_to_recordset(${rows as never}::jsonb) as r(player_id text, email text, hash text)`;
+          from jsonb_to_recordset(${rows as never}::jsonb) as r(player_id text, email text, hash text) returning 1`;
       });
     },
     campaign: async (fields: Record<string, unknown> = {}): Promise<string> => {

@@ -84,12 +84,14 @@ async function shiftWaits({ sql: transaction, property }: Context, journeyId: st
   await transaction`
     with pause as materialized (
       select now() as moment, paused_at from journeys where property_id = ${property.id} and id = ${journeyId}
+    ), shifted as materialized (
+      select d.id, d.wake_at + (p.moment - p.paused_at) as wake_at, p.moment
+      from journey_enrollments d, pause p
+      where d.property_id = ${property.id} and d.journey_id = ${journeyId} and d.status = 'active'
+        and d.phase = 'waiting' and d.wake_at > p.paused_at
     )
-    update journey_enrollments d
-    set wake_at = d.wake_at + (p.moment - p.paused_at), updated_at = p.moment
-    from pause p
-    where d.property_id = ${property.id} and d.journey_id = ${journeyId} and d.status = 'active'
-      and d.phase = 'waiting' and d.wake_at > p.paused_at`;
+    update journey_enrollments d set wake_at = s.wake_at, updated_at = s.moment
+    from shifted s where d.property_id = ${property.id} and d.id = s.id and d.status = 'active' and d.phase = 'waiting'`;
 }
 
 async function resumeMessages(context: Context, journeyId: string): Promise<void> {

@@ -74,7 +74,13 @@ async function write(
   const hex = (hash: unknown) => (hash === null ? null : (hash as Buffer).toString("hex"));
   const row = { ...rest, email_hash: hex(email_hash), phone_hash: hex(phone_hash) };
   await sql`
-    with clock as materialized (select now() as moment)
+    with clock as materialized (select now() as moment), v as materialized (
+      select * from jsonb_to_record(${row}::jsonb) as v(status text, email text, email_hash text,
+        email_status text, email_validated_at timestamptz, phone text, phone_hash text, phone_type text, country text,
+        state text, postal_code text, first_name text, last_name text, birth_date date, tier text,
+        adt double precision, coin_in double precision, lifetime_theo double precision, timezone text, language text,
+        host_id uuid)
+    )
     update players k
     set status = v.status, email = v.email, email_hash = decode(v.email_hash, 'hex'), email_status = v.email_status,
       email_validated_at = v.email_validated_at, phone = v.phone, phone_hash = decode(v.phone_hash, 'hex'),
@@ -86,11 +92,7 @@ async function write(
         select t from unnest(k.tags || d.tags) with ordinality u (t, place) group by t order by min(place)
         limit ${MOST_TAGS}),
       updated_at = clock.moment
-    from clock, players d, jsonb_to_record(${row}::jsonb) as v(status text, email text, email_hash text,
-      email_status text, email_validated_at timestamptz, phone text, phone_hash text, phone_type text, country text,
-      state text, postal_code text, first_name text, last_name text, birth_date date, tier text,
-      adt double precision, coin_in double precision, lifetime_theo double precision, timezone text, language text,
-      host_id uuid)
+    from clock, v, players d
     where k.property_id = ${property.id} and k.id = ${keptId} and d.property_id = ${property.id}
       and d.id = ${duplicateId}`;
   await sql`

@@ -35,8 +35,9 @@ async function main(settings: Settings): Promise<void> {
   try {
     const appSecret = settings.appSecret ?? (await makeSecret(dataDir));
     const config = { ...(await withFreePort(settings)), appSecret };
-    const applied = await migrate(databaseUrl);
+    const { applied, placed } = await migrate(databaseUrl);
     for (const { name, milliseconds } of applied) log.info({ name, milliseconds }, "migration applied");
+    for (const { table, place } of placed) log.info({ table, place }, "table placed on the cluster");
     if (embedded) await reclaimJobs(databaseUrl);
     if (embedded) await noteAddresses(config);
     const running = await compose({ config, databaseUrl, catalog: CATALOG, log });

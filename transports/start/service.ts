@@ -25,7 +25,10 @@ export async function openService(options: {
   const { config, databaseUrl, log } = options;
   // If a later part fails to open, the parts before it must close, or the process would not end.
   await using opened = new AsyncDisposableStack();
-  const pool = opened.adopt(connect(databaseUrl, { size: config.databasePool }), (each) => each.close());
+  const pool = opened.adopt(
+    connect(databaseUrl, { size: config.databasePool, standbyUrl: config.readDatabaseUrl }),
+    (each) => each.close(),
+  );
   const hold = await enterInstallation(pool, config);
   const directory = opened.adopt(await openDirectory(pool, log), (each) => each.close());
   const db = directory.forgetting();

@@ -202,7 +202,7 @@ describe("a change of a collection", () => {
       service.tenant.id,
       (sql) => sql`
         insert into players (property_id, player_id, tier)
-        select ${service.tenant.id}, ${tier} || n, ${tier} from generate_series(1, 1001) as n`,
+        select ${service.tenant.id}, ${tier} || n, ${tier} from generate_series(1, 1001) as n returning 1`,
     );
     await refused(400, "invalid", patch(`/api/players?tier=eq.${tier}`, { tier: "X" }));
     const { headers } = await service.get(`/api/players?tier=eq.${tier}&limit=1`, { Prefer: "count=exact" });

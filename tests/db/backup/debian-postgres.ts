@@ -20,7 +20,16 @@ export interface DebianServer {
   run(statement: string, database?: string): Promise<void>;
   /** Runs one of the server's programs as the superuser on a database. */
   program(name: "pg_dump" | "pg_restore", args: readonly string[]): Promise<string>;
+  /** A streaming standby of this server, with all that it has now. */
+  standby(): Promise<Standby>;
   stop(): Promise<void>;
+}
+
+export interface Standby {
+  url: DebianServer["url"];
+  /** As a crash ends it. */
+  kill(): Promise<void>;
+  start(): Promise<void>;
 }
 
 /** A server of PostgreSQL 15 of its own, without passwords. */
@@ -38,6 +47,62 @@ export async function startDebian15(): Promise<DebianServer> {
     },
   );
   const port = await freePort(0);
+  const server = await startServer(cluster, port, account);
+  const urlAt =
+    (at: number) =>
+    (database: string, user = "postgres") =>
+      `postgres://${user}@127.0.0.1:${at}/${database}`;
+  const url = urlAt(port);
+  const run = async (statement: string, database = "postgres") => {
+    const sql = postgres(url(database), { max: 1, onnotice: () => {} });
+    await sql.unsafe(statement).finally(() => sql.end({ timeout: 1 }));
+  };
+  const standbys: Standby[] = [];
+  return {
+    url,
+    run,
+    program: async (name, args) => {
+      const { stdout } = await exec(join(BIN, name), args).catch((error: { stdout: string }) => error);
+      return stdout;
+    },
+    standby: async () => {
+      const copy = join(folder, `standby-${standbys.length}`);
+      const args = [
+        "-h",
+        "127.0.0.1",
+        "-p",
+        String(port),
+        "-U",
+        "postgres",
+        "-D",
+        copy,
+        "-R",
+        "-c",
+        "fast",
+        "-N",
+      ];
+      await exec(join(BIN, "pg_basebackup"), args, { ...account, cwd: "/" });
+      const own = await freePort(0);
+      let running = await startServer(copy, own, account);
+      const standby: Standby = {
+        url: urlAt(own),
+        kill: () => running.stop("SIGQUIT"),
+        start: async () => {
+          running = await startServer(copy, own, account);
+        },
+      };
+      standbys.push(standby);
+      return standby;
+    },
+    stop: async () => {
+      for (const { kill } of standbys) await kill();
+      await server.stop("SIGINT");
+      await rm(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+async function startServer(cluster: string, port: number, account: object) {
   const options = ["-h", "127.0.0.1", "-p", String(port), "-k", "", "-F"];
   const child = spawn(join(BIN, "postgres"), ["-D", cluster, ...options], {
     ...account,
@@ -45,11 +110,6 @@ export async function startDebian15(): Promise<DebianServer> {
     stdio: "ignore",
   });
   const ended = new Promise((resolve) => child.once("exit", resolve));
-  const url = (database: string, user = "postgres") => `postgres://${user}@127.0.0.1:${port}/${database}`;
-  const run = async (statement: string, database = "postgres") => {
-    const sql = postgres(url(database), { max: 1, onnotice: () => {} });
-    await sql.unsafe(statement).finally(() => sql.end({ timeout: 1 }));
-  };
   for (;;) {
     const isReady = await exec(join(BIN, "pg_isready"), ["-h", "127.0.0.1", "-p", String(port)]).then(
       () => true,
@@ -59,16 +119,9 @@ export async function startDebian15(): Promise<DebianServer> {
     if (child.exitCode !== null) throw new Error("PostgreSQL 15 did not start");
   }
   return {
-    url,
-    run,
-    program: async (name, args) => {
-      const { stdout } = await exec(join(BIN, name), args).catch((error: { stdout: string }) => error);
-      return stdout;
-    },
-    stop: async () => {
-      child.kill("SIGINT");
+    stop: async (signal: NodeJS.Signals) => {
+      child.kill(signal);
       await ended;
-      await rm(folder, { recursive: true, force: true });
     },
   };
 }

@@ -292,7 +292,7 @@ async function withCrowd(work: (property: string) => Promise<void>): Promise<voi
     crowd,
     (sql) => sql`insert into players (property_id, player_id, adt, created_at)
       select ${crowd}, 'p' || n, nullif(n % 100, 7), timestamptz '2026-01-01' + n % 300 * interval '1 second'
-      from generate_series(1, 1100) n`,
+      from generate_series(1, 1100) n returning 1`,
   );
   await work(crowd);
 }

@@ -21,7 +21,7 @@ beforeAll(async () => {
     await admin`insert into properties (id, name, slug) values (${id}, 'P', ${`p${index}`})`;
     await admin`
       insert into players (property_id, player_id, first_name)
-      select ${id}, ${index} || '-' || n, repeat('x', 500) from generate_series(1, 20000) n`;
+      select ${id}, ${index} || '-' || n, repeat('x', 500) from generate_series(1, 20000) n returning 1`;
   }
 });
 beforeEach(() => {

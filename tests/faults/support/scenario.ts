@@ -43,7 +43,7 @@ export async function openScenario(url: string): Promise<Scenario> {
       await sql`
         insert into suppressions (property_id, channel, address_hash, reason)
         select property_id, 'email', email_hash, 'manual' from players
-        where property_id = ${ours.id} and split_part(player_id, '-', 2)::int % 10 = 7`;
+        where property_id = ${ours.id} and split_part(player_id, '-', 2)::int % 10 = 7 returning 1`;
       await sql.unsafe("analyze players");
       return Array.from({ length: count }, (_, index) => index + 1)
         .filter((n) => n % 5 !== 0 && n % 10 !== 7)
@@ -96,7 +96,7 @@ async function addCrowd(sql: postgres.Sql, tenant: Tenant, count: number, withou
     select ${tenant.id}, 'P-' || n, 'p' || n || '@example.com',
       address_hash(${inner}, ${outer}, 'p' || n || '@example.com'), 'Ana',
       case when n % nullif(${without}::int, 0) = 0 then '{}'::jsonb else '{"email": true}' end
-    from generate_series(1, ${count}::int) n`;
+    from generate_series(1, ${count}::int) n returning 1`;
   return result.count;
 }
 

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import postgres from "postgres";
 import { type EmbeddedDatabase, startEmbedded } from "#db/embedded/start.ts";
 import { migrate } from "#db/migrate.ts";
-import { withDatabase } from "../../support/postgres.ts";
+import { withDatabase } from "../../support/server-url.ts";
 
 let running: { folder: string; embedded: EmbeddedDatabase } | null = null;
 

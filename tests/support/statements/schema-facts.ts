@@ -1,5 +1,6 @@
 import type postgres from "postgres";
-import { columnsIn, tenantTables } from "../schema.ts";
+import { placesOf } from "#db/distribute.ts";
+import { columnsIn } from "../schema.ts";
 
 /** Functions that give the same for the same arguments always, within a statement, or never. */
 export type Volatility = "immutable" | "stable" | "volatile";
@@ -19,13 +20,11 @@ export interface SchemaFacts {
   localFunctions: ReadonlySet<string>;
 }
 
-/** Tables that every node has whole. */
-const REFERENCE = new Set(["properties", "users", "memberships", "api_keys", "sms_keyword_defaults"]);
-
 export async function schemaFacts(admin: postgres.Sql): Promise<SchemaFacts> {
   const all = await columnsIn(admin);
   const tables = new Set(all.map(({ table }) => table));
-  const tenant = new Set(tenantTables(all));
+  const { distributed, copied } = await placesOf(admin);
+  const tenant = new Set(distributed);
   const columns = new Map<string, Set<string>>();
   for (const { column, type } of all) columns.set(column, (columns.get(column) ?? new Set()).add(type));
   const functions = await admin<{ name: string; volatility: Volatility }[]>`
@@ -41,7 +40,7 @@ export async function schemaFacts(admin: postgres.Sql): Promise<SchemaFacts> {
   return {
     tenant,
     tables,
-    local: new Set(elsewhere.filter((table) => !REFERENCE.has(table))),
+    local: new Set(elsewhere.filter((table) => !copied.includes(table))),
     columns,
     volatility: new Map(functions.map(({ name, volatility }) => [name, volatility])),
     localFunctions: new Set(own.filter(({ source }) => readsElsewhere.test(source)).map(({ name }) => name)),

@@ -53,6 +53,7 @@ function isInterval(value: unknown, facts: SchemaFacts): boolean {
   return [...nodesIn(value)].some(({ type, fields }) => {
     if (type === "TypeCast") return namesIn(fieldsOf(fields.typeName).names).at(-1) === "interval";
     if (type === "FuncCall") return namesIn(fields.funcname).at(-1) === "make_interval";
+    if (type === "A_Expr") return namesIn(fields.name).join() === "-" && isTime(fields.rexpr, facts);
     return type === "ColumnRef" && isColumnOf(fields, "interval", facts);
   });
 }

@@ -92,7 +92,7 @@ test("a property that the statistics do not know is looked through once, and not
   const sends = (propertyId: string, campaignId: string, count: number) => database`
     insert into campaign_sends (property_id, campaign_id, channel, status, dedupe_key, claimed_by)
     select ${propertyId}, ${campaignId}, 'email', 'sending', sha256(convert_to(i::text, 'UTF8')), uuid_v7()
-    from generate_series(1, ${count}::int) i`;
+    from generate_series(1, ${count}::int) i returning 1`;
   const older = await service.newTenant();
   await sends(older.id, await scenarioIn(service, older.id).campaign(), 30_000);
   await database`analyze campaign_sends`;

@@ -24,14 +24,14 @@ beforeAll(async () => {
     from generate_series(1, ${MANY}::int) n) o`;
   await admin`
     insert into players (property_id, player_id, email, email_hash, phone, phone_hash, birth_date)
-    select property, n, n || '@example.com', hash, n, hash, date '1950-01-01' + n from ${others}`;
+    select property, n, n || '@example.com', hash, n, hash, date '1950-01-01' + n from ${others} returning 1`;
   await admin`
     insert into suppressions (property_id, channel, address_hash, reason)
-    select property, 'all', hash, 'erased' from ${others}`;
-  await admin`insert into dnc_entries (property_id, phone_hash) select property, hash from ${others}`;
+    select property, 'all', hash, 'erased' from ${others} returning 1`;
+  await admin`insert into dnc_entries (property_id, phone_hash) select property, hash from ${others} returning 1`;
   await admin`
     insert into campaign_sends (property_id, id, campaign_id, channel, status, dedupe_key, address_hash)
-    select property, uuid_v7(), ${campaign}, 'email', 'sent', hash, hash from ${others}`;
+    select property, uuid_v7(), ${campaign}, 'email', 'sent', hash, hash from ${others} returning 1`;
   await admin.unsafe(`analyze ${TABLES.join(", ")}`);
   await admin.end();
 });

@@ -148,7 +148,7 @@ test("revoking all writes the ledger, suppresses every channel and cancels what 
     (sql) => sql`
       insert into campaign_sends (property_id, player_id, channel, status, dedupe_key)
       select ${property}, ${player.id}, channel, status, sha256(convert_to(channel || status || ${player.id}::text, 'UTF8'))
-      from unnest(array['email', 'sms']) as channel, unnest(array['pending', 'deferred', 'sent']) as status`,
+      from unnest(array['email', 'sms']) as channel, unnest(array['pending', 'deferred', 'sent']) as status returning 1`,
   );
   const answer = await revoke({ playerId: player.id, channel: "email", requestedAt: "2026-11-06T15:00:00Z" });
   expect(answer).toMatchObject({

@@ -65,7 +65,7 @@ const list = (reason: string, channel: string) =>
     (sql) => sql`
       insert into suppressions (property_id, channel, address_hash, reason)
       select property_id, ${channel}, phone_hash, ${reason} from players
-      where property_id = ${scenario.id} and id = ${ana.id}`,
+      where property_id = ${scenario.id} and id = ${ana.id} returning 1`,
   );
 
 test("of a player who may be contacted every rule is named, and consent with the record that gave it", async () => {

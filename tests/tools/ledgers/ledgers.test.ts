@@ -203,7 +203,7 @@ test("a seal that is changed or gone is named, the last one too, and a chain mad
     select * from ledger_seals where property_id = ${tenant.id} and ledger = 'audit_logs'`;
   const restore = async () => {
     await admin`delete from ledger_seals where property_id = ${tenant.id} and ledger = 'audit_logs'`;
-    await admin`insert into ledger_seals select * from seals`;
+    await admin`insert into ledger_seals select * from seals returning 1`;
   };
   const [{ last }] = (await admin`select max(seq)::int as last from seals`) as unknown as [{ last: number }];
   const cases: [string, object][] = [

@@ -150,7 +150,7 @@ describe("the duplicate's records", () => {
       (sql) => sql`
         insert into campaign_sends (property_id, campaign_id, player_id, channel, status, dedupe_key, scheduled_for)
         select ${propertyId()}, ${campaign}, p, 'email', 'deferred', uuid_send(p), now() + interval '1 day'
-        from unnest(${[kept, other]}::uuid[]) p`,
+        from unnest(${[kept, other]}::uuid[]) p returning 1`,
     );
     await merge(kept, other);
     const { body } = await service.get(`/api/campaign_sends?player_id.eq=${kept}&order=status.asc`);

@@ -356,7 +356,7 @@ test("a receiver who goes away stops the query, and those who wait get their tur
     tenant.id,
     (sql) => sql`
       insert into players (property_id, player_id, first_name)
-      select ${tenant.id}, 'p' || n, repeat('x', 200) from generate_series(1, 30000) n`,
+      select ${tenant.id}, 'p' || n, repeat('x', 200) from generate_series(1, 30000) n returning 1`,
     { deadline: 60_000 },
   );
   const open = async (signal: AbortSignal | null = null) =>

@@ -251,7 +251,7 @@ test("receivers hear of the erasure, and of nothing that was still to be told ab
     await sql`
       insert into webhook_deliveries (property_id, event_id, event_type, endpoint_id, next_attempt_at)
       select ${tenant.id}, ${event!.id}, 'player.updated', id, now() + interval '1 hour' from webhook_endpoints
-      where property_id = ${tenant.id}`;
+      where property_id = ${tenant.id} returning 1`;
   });
   const { body } = await service.post(
     "/api/functions/data-deletion",

@@ -70,7 +70,7 @@ export async function startMcp(tools: Catalog = smallCatalog()) {
         propertyId,
         (sql) => sql`
         insert into players (property_id, player_id, first_name)
-        select ${propertyId}, 'p' || n || ${randomUUIDv7()}, ${firstName} from generate_series(1, ${count}::int) n`,
+        select ${propertyId}, 'p' || n || ${randomUUIDv7()}, ${firstName} from generate_series(1, ${count}::int) n returning 1`,
       ),
     stop: async () => {
       for (const client of clients) await client.close();

@@ -7,6 +7,7 @@ export interface DemoService {
   /** The key and the admin's session, as headers. */
   asKey: Record<string, string | null>;
   asAdmin: Record<string, string | null>;
+  propertyId: string;
   /** What a demo has seen after its first minutes: a campaign that was sent, and a text that came in. */
   use(): Promise<void>;
 }
@@ -51,8 +52,8 @@ export function turnOf(operationId: string): number {
 }
 
 /** A service with the demo property of the first start. */
-export async function startDemo(): Promise<DemoService> {
-  const service = await startService({ demo: true });
+export async function startDemo(parts: Parameters<typeof startService>[1] = {}): Promise<DemoService> {
+  const service = await startService({ demo: true }, parts);
   // The service of tests has a property already, and the demo is made where an interrupted one is.
   await service.database.db.asSystem(async (sql) => {
     await sql`delete from api_keys`;
@@ -71,6 +72,7 @@ export async function startDemo(): Promise<DemoService> {
       Authorization: `Bearer ${body.token}`,
       "X-Property-Id": property.id,
     },
+    propertyId: property.id,
     use: async () => {
       const about = { propertyId: property.id };
       await service.call("send_campaign", { campaignId, ...about }, property.id);

@@ -270,7 +270,7 @@ describe("frequency rules", () => {
       (sql) => sql`
         insert into players (property_id, player_id, email, email_hash, first_name, consents)
         select property_id, 'twin-' || player_id, email, email_hash, first_name, consents from players
-        where property_id = ${scenario.id}`,
+        where property_id = ${scenario.id} returning 1`,
     );
     for (const value of ["p-", "twin-"]) {
       const conditions = [{ field: "player_id", operator: "starts_with", value }];

@@ -55,7 +55,7 @@ test("nobody is planned or written to twice though members, addresses and consen
     // The last of the first ones joins when the plan is past it.
     await sql`
       insert into segment_members (property_id, segment_id, player_id)
-      select property_id, ${segment_id}, id from players where property_id = ${scenario.id} and id <> ${rows[5]!.id}`;
+      select property_id, ${segment_id}, id from players where property_id = ${scenario.id} and id <> ${rows[5]!.id} returning 1`;
     return chosen;
   });
   await scenario.work({ only: "refresh_segment" });

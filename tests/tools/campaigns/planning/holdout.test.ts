@@ -17,7 +17,7 @@ async function crowded(): Promise<Scenario> {
     (sql) => sql`
       insert into players (property_id, player_id, email, email_hash, first_name, consents)
       select property_id, player_id || '-twin', email, email_hash, first_name, consents from players
-      where property_id = ${id}`,
+      where property_id = ${id} returning 1`,
   );
   return scenario;
 }

@@ -167,7 +167,7 @@ describe("the figures of a campaign", () => {
       insert into game_plays (property_id, game_id, player_id, outcome, status, campaign_id, redeemed_at,
         odds_snapshot, server_seed_hash, client_seed, nonce, roll)
       select ${scenario.id}, ${game.id}, id, 'win', 'redeemed', ${id}, now(), '[]', '', '', 1, 0 from players
-      where property_id = ${scenario.id} and player_id = 'p-4'`,
+      where property_id = ${scenario.id} and player_id = 'p-4' returning 1`,
     );
     await due(id);
     await scenario.work({ only: "refresh_campaign_stats" });

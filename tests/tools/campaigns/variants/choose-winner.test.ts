@@ -67,7 +67,7 @@ describe("a campaign with variants", () => {
       (sql) => sql`
         insert into players (property_id, player_id, email, email_hash, first_name, consents)
         select property_id, 'twin-' || player_id, email, email_hash, first_name, consents from players
-        where property_id = ${scenario.id}`,
+        where property_id = ${scenario.id} returning 1`,
     );
     const test = {
       ...TEST,
