@@ -10,7 +10,7 @@ import { makeSecret } from "#runtime/secrets/app-secret.ts";
 import { CATALOG } from "#tools/catalog.ts";
 import { noteAddresses } from "./address.ts";
 import { compose } from "./compose.ts";
-import { prepareDemo } from "./demo.ts";
+import { prepareDemo } from "./demo/demo.ts";
 import { databaseError, errorText, folderError, say } from "./report.ts";
 import { sayStarted } from "./welcome.ts";
 

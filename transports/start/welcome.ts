@@ -1,7 +1,7 @@
 import type { Config } from "#runtime/config.ts";
 import type { Hold } from "#runtime/installation.ts";
 import { mcpClientConfig } from "#transports/mcp/discovery.ts";
-import type { Demo } from "./demo.ts";
+import type { Demo } from "./demo/demo.ts";
 import { say } from "./report.ts";
 
 /** Prints the addresses and first steps after a start. The secrets of a new demo are shown only this once. */

@@ -1,5 +1,5 @@
 import { CATALOG } from "#tools/catalog.ts";
-import { prepareDemo } from "#transports/start/demo.ts";
+import { prepareDemo } from "#transports/start/demo/demo.ts";
 import { startService, type TestService } from "../../support/service.ts";
 
 export interface DemoService {

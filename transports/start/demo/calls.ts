@@ -1,6 +1,6 @@
 import type { Service } from "#runtime/funnel/service.ts";
 import { EXAMPLE_SCRIPT } from "#tools/voice/describe.ts";
-import type { Run } from "./demo-inbox.ts";
+import type { Run } from "./inbox.ts";
 
 const PLAYERS = 40;
 

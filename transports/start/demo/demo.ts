@@ -3,10 +3,10 @@ import { invoke } from "#runtime/funnel/invoke.ts";
 import type { Service } from "#runtime/funnel/service.ts";
 import type { Catalog } from "#runtime/operation/catalog.ts";
 import type { Call } from "#runtime/operation/context.ts";
-import { prepareCalls } from "./demo-calls.ts";
-import { fillInboxes, type PlayerUrls, playerUrls, type Run, subscribeBrowsers } from "./demo-inbox.ts";
-import { demoPlayers } from "./demo-players.ts";
-import { createTemplates } from "./demo-templates.ts";
+import { prepareCalls } from "./calls.ts";
+import { fillInboxes, type PlayerUrls, playerUrls, type Run, subscribeBrowsers } from "./inbox.ts";
+import { demoPlayers } from "./players.ts";
+import { createTemplates } from "./templates.ts";
 
 const SLUG = "demo";
 const PLAYERS = 1_000;

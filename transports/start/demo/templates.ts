@@ -1,4 +1,4 @@
-import type { Run } from "./demo-inbox.ts";
+import type { Run } from "./inbox.ts";
 
 /** The head that the templates share: type, dark mode, and the widths of phones. */
 function head(preview: string): string {
