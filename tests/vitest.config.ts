@@ -43,8 +43,8 @@ export default defineConfig({
   test: {
     // Once for all projects: a project that extends this configuration would start a server of its own.
     globalSetup: ["tests/support/postgres.ts"],
-    // For two processors: while one waits for the database, another works.
-    maxWorkers: 3,
+    // For two processors: while two wait for the database or a clock, two work.
+    maxWorkers: 4,
     sequence: { sequencer: LongApart },
     // The run ends by judging its statements. A busy machine takes longer than 10 s, and vitest would leave it green.
     teardownTimeout: 120_000,

@@ -6,7 +6,7 @@ import { tool } from "#runtime/operation/operation.ts";
 import type { RowOf } from "#runtime/operation/table.ts";
 import type { Definition, Node } from "./definition/definition.ts";
 import { labelsOf, targetOf } from "./definition/graph.ts";
-import enrollments from "./journey-enrollments.table.ts";
+import enrollments from "./enrollment/journey-enrollments.table.ts";
 import { placeWords, whyWords } from "./report/explain.ts";
 
 type Enrollment = RowOf<typeof enrollments.columns>;

@@ -1,4 +1,4 @@
-import { isDisposableEmailDomain } from "disposable-email-domains-js";
+import { disposableEmailBlocklistSet } from "disposable-email-domains-js";
 import { z } from "zod";
 import type { Mailbox } from "#runtime/channels/validation/mailgun.ts";
 import type { MailDomain } from "#runtime/network/mail-domains.ts";
@@ -58,6 +58,14 @@ export interface Evidence {
   mailbox?: Mailbox | null;
 }
 
+let disposable: ReadonlySet<string> | undefined;
+
+/** The package's own question makes the set of all domains anew for each address: a millisecond each. */
+function disposableDomains(): ReadonlySet<string> {
+  disposable ??= disposableEmailBlocklistSet();
+  return disposable;
+}
+
 /**
  * The verdict, by Reacher's scheme. Undeliverable: it cannot take mail. Risky: it may, but is better avoided.
  * Deliverable needs proof, and the DNS alone never gives it: without proof an address is unknown, of low risk.
@@ -66,7 +74,7 @@ export function verdictOf({ address, domain, delivered, mailbox = null }: Eviden
   if (address === null) return nothing("invalid_syntax");
   const at = address.lastIndexOf("@");
   const [local, host] = [address.slice(0, at), address.slice(at + 1)];
-  const isDisposable = isDisposableEmailDomain(host);
+  const isDisposable = disposableDomains().has(host.toLowerCase());
   const isRole = ROLES.has(local.split("+")[0]!);
   const better = suggestion(host);
   const checks: Verdict["checks"] = {

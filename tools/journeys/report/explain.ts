@@ -1,7 +1,7 @@
 import type { Tenant } from "#runtime/operation/context.ts";
 import type { RowOf } from "#runtime/operation/table.ts";
 import type { Node } from "#tools/journeys/definition/definition.ts";
-import type enrollments from "#tools/journeys/journey-enrollments.table.ts";
+import type enrollments from "#tools/journeys/enrollment/journey-enrollments.table.ts";
 
 type Enrollment = RowOf<typeof enrollments.columns>;
 

@@ -1,8 +1,8 @@
 import { z } from "zod";
 import { tool } from "#runtime/operation/operation.ts";
 import { update } from "#runtime/operation/rows.ts";
-import { checkStatus, findGame, GameView } from "./game/game.ts";
-import games from "./games.table.ts";
+import { checkStatus, findGame, GameView } from "../game/game.ts";
+import games from "../games.table.ts";
 
 export default tool({
   name: "archive_game",

@@ -5,7 +5,7 @@ import type { Context } from "#runtime/operation/context.ts";
 import { tool } from "#runtime/operation/operation.ts";
 import { type Entries, enroll } from "#tools/enrollments/enroll.ts";
 import { audienceOf } from "#tools/segments/rules/references.ts";
-import { entryOf, type WayIn } from "./journey/way-in.ts";
+import { entryOf, type WayIn } from "../journey/way-in.ts";
 
 const MOST_PLAYERS = 10_000;
 const DEADLINE_MS = 30_000;

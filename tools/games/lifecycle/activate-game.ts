@@ -1,10 +1,10 @@
 import { z } from "zod";
 import { Fault } from "#runtime/faults.ts";
 import { tool } from "#runtime/operation/operation.ts";
-import { activate } from "./activation/activate.ts";
-import { factsOf } from "./activation/facts.ts";
-import { activationWords } from "./activation/words.ts";
-import { checkStatus, findGame, GameView, gameEvent } from "./game/game.ts";
+import { activate } from "../activation/activate.ts";
+import { factsOf } from "../activation/facts.ts";
+import { activationWords } from "../activation/words.ts";
+import { checkStatus, findGame, GameView, gameEvent } from "../game/game.ts";
 
 export default tool({
   name: "activate_game",

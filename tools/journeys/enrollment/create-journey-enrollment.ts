@@ -5,7 +5,7 @@ import type { Context } from "#runtime/operation/context.ts";
 import { tool } from "#runtime/operation/operation.ts";
 import type { RowOf } from "#runtime/operation/table.ts";
 import { enroll } from "#tools/enrollments/enroll.ts";
-import { entryOf } from "./journey/way-in.ts";
+import { entryOf } from "../journey/way-in.ts";
 import enrollments from "./journey-enrollments.table.ts";
 
 type Enrollment = RowOf<typeof enrollments.columns>;

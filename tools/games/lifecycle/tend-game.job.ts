@@ -1,8 +1,8 @@
 import type { Context } from "#runtime/operation/context.ts";
 import { job } from "#runtime/operation/job.ts";
-import { endGame } from "./ending/end.ts";
-import { TEND_GAME, tendLater } from "./ending/tending.ts";
-import { findGame } from "./game/game.ts";
+import { endGame } from "../ending/end.ts";
+import { TEND_GAME, tendLater } from "../ending/tending.ts";
+import { findGame } from "../game/game.ts";
 
 /** Ends a game whose time has come, and lets prizes expire that nobody has redeemed. */
 export default job({

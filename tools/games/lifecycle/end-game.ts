@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { tool } from "#runtime/operation/operation.ts";
-import { endGame } from "./ending/end.ts";
-import { checkStatus, findGame } from "./game/game.ts";
+import { endGame } from "../ending/end.ts";
+import { checkStatus, findGame } from "../game/game.ts";
 
 export default tool({
   name: "end_game",

@@ -2,7 +2,7 @@ import { z } from "zod";
 import { sql } from "#db/sql.ts";
 import { tool } from "#runtime/operation/operation.ts";
 import { endEnrollments } from "#tools/enrollments/end.ts";
-import { findJourney } from "./journey/journey.ts";
+import { findJourney } from "../journey/journey.ts";
 
 /** A million people inside take their time. */
 const DEADLINE_MS = 60_000;
