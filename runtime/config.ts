@@ -176,6 +176,9 @@ export interface Config {
   corsOrigins: string[];
 }
 
+/** The part by which links are signed and secrets sealed. */
+export type AppSecret = Pick<Config, "appSecret">;
+
 /** The settings from the environment. The start of the service fills in the rest: a free port, a generated secret. */
 export interface Settings extends Omit<Config, "appSecret"> {
   appSecret: string | null;

@@ -1,6 +1,6 @@
 import { createHmac, timingSafeEqual } from "node:crypto";
 import type { Database, Sql } from "#db/database.ts";
-import { type Config, ConfigError } from "./config.ts";
+import { type AppSecret, ConfigError } from "./config.ts";
 
 /** Sending is held, because another database answers than the one that it was released for. */
 export interface Hold {
@@ -23,7 +23,7 @@ interface Installation {
  */
 export async function enterInstallation(
   db: Pick<Database, "asSystem">,
-  { appSecret }: Pick<Config, "appSecret">,
+  { appSecret }: AppSecret,
 ): Promise<Hold | null> {
   const fingerprint = fingerprintOf(appSecret);
   const [found] = await db.asSystem(async (sql) => {

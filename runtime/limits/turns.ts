@@ -17,7 +17,7 @@ const FADING = 0.9;
 export const OUT_OF_TIME = "template render limit exceeded";
 
 /** Work that can pause at each `yield`, and returns a value. Values that it yields itself may be such work. */
-type Steps = Iterator<unknown, unknown>;
+type Steps = Iterator<unknown, unknown, unknown>;
 type Result = { value: unknown } | { error: unknown };
 
 interface Replay {
@@ -120,7 +120,7 @@ function* flat(work: Steps): Generator<undefined, unknown> {
   let given: unknown;
   let failed = false;
   for (;;) {
-    const step = failed ? work.throw!(given) : work.next(given as never);
+    const step = failed ? work.throw!(given) : work.next(given);
     given = step.value;
     failed = false;
     if (isSteps(given)) {

@@ -6,19 +6,17 @@ import {
   type KeyObject,
   randomBytes,
 } from "node:crypto";
-import type { Config } from "#runtime/config.ts";
+import type { AppSecret } from "#runtime/config.ts";
 
 const MARK = "sealed:1:";
 const IV_BYTES = 12;
 const TAG_BYTES = 16;
 
-type Sealing = Pick<Config, "appSecret">;
-
 /**
  * A secret as it is stored: AES-256-GCM under a key of its own, derived from APP_SECRET. `location` names its table,
  * column and record, and is authenticated with it: in another row the secret does not open.
  */
-export function seal(config: Sealing, location: string, secret: string): string {
+export function seal(config: AppSecret, location: string, secret: string): string {
   const iv = randomBytes(IV_BYTES);
   const cipher = createCipheriv("aes-256-gcm", keyOf(config), iv).setAAD(Buffer.from(location));
   const sealed = Buffer.concat([iv, cipher.update(secret, "utf8"), cipher.final(), cipher.getAuthTag()]);
@@ -26,7 +24,7 @@ export function seal(config: Sealing, location: string, secret: string): string 
 }
 
 /** The secret again. A value from before there were seals is answered as it is. Throws when it does not open. */
-export function unseal(config: Sealing, location: string, stored: string): string {
+export function unseal(config: AppSecret, location: string, stored: string): string {
   if (!isSealed(stored)) return stored;
   const bytes = Buffer.from(stored.slice(MARK.length), "base64url");
   try {
@@ -55,7 +53,7 @@ export function locationOf(table: string, column: string, propertyId: string, id
 let latest: { appSecret: string; key: KeyObject } | null = null;
 
 /** Derived once a process: it costs as much as all the rest of a seal. */
-function keyOf({ appSecret }: Sealing): KeyObject {
+function keyOf({ appSecret }: AppSecret): KeyObject {
   if (latest?.appSecret !== appSecret) {
     const derived = Buffer.from(hkdfSync("sha256", appSecret, "", "sealing", 32));
     latest = { appSecret, key: createSecretKey(derived) };

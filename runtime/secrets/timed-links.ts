@@ -1,4 +1,4 @@
-import type { Config } from "#runtime/config.ts";
+import type { AppSecret } from "#runtime/config.ts";
 import { seal, unseal } from "./sealing.ts";
 
 /** Seconds. */
@@ -8,7 +8,7 @@ const MARK = "sealed:1:";
 
 /** A token for a link without sign-in. Nobody else can read or make it; it is valid for one purpose, and for minutes. */
 export function timedToken(
-  config: Pick<Config, "appSecret">,
+  config: AppSecret,
   purpose: string,
   now: number,
   payload: object,
@@ -19,12 +19,7 @@ export function timedToken(
 }
 
 /** The payload of a token of this purpose that has not expired; null for any other token. `now` in milliseconds. */
-export function readTimedToken<T>(
-  config: Pick<Config, "appSecret">,
-  purpose: string,
-  now: number,
-  token: string,
-): T | null {
+export function readTimedToken<T>(config: AppSecret, purpose: string, now: number, token: string): T | null {
   try {
     const { until, payload } = JSON.parse(unseal(config, `link ${purpose}`, MARK + token));
     return until > now ? payload : null;

@@ -248,5 +248,6 @@ describe("import, segment, check, send, see, be told", () => {
       return JSON.parse(stdout);
     };
     await expectDelivered(await mainJob(run, "C"), "C");
-  });
+    // Two processes, one after another: on a busy machine one takes 10 s.
+  }, 60_000);
 });

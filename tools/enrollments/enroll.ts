@@ -4,7 +4,7 @@ import type { Context } from "#runtime/operation/context.ts";
 import { stepSoon } from "./jobs.ts";
 import { endWaits } from "./waits.ts";
 
-/** What became of the people who were to enter a journey. */
+/** The fates of the people who were to enter a journey. */
 export interface Entries {
   entered: number;
   /** They are inside already. */

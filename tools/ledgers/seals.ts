@@ -2,7 +2,7 @@ import { createHash, createHmac, hkdfSync } from "node:crypto";
 import type { Sql } from "#db/database.ts";
 import { identifier } from "#db/sql.ts";
 import { arrayLiteral } from "#db/types.ts";
-import type { Config } from "#runtime/config.ts";
+import type { AppSecret } from "#runtime/config.ts";
 import type { PropertyLedger } from "#runtime/ledgers.ts";
 import { type Chain, chainTables, noteHead } from "./chain.ts";
 
@@ -22,8 +22,6 @@ export interface Seal {
   key_id: string;
 }
 
-type Secret = Pick<Config, "appSecret">;
-
 /** The correct hash of a seal: over its range, its rows and the previous seal. */
 export function sealHash(
   chain: Chain,
@@ -40,12 +38,12 @@ export function sealHash(
  * A keyed code over a seal's hash. The key comes from APP_SECRET: write access to the database is not enough to forge a
  * chain over changed rows.
  */
-export function sealMac(config: Secret, hash: Buffer): Buffer {
+export function sealMac(config: AppSecret, hash: Buffer): Buffer {
   return createHmac("sha256", keyOf(config)).update(hash).digest();
 }
 
 /** Distinguishes the key of this APP_SECRET from others. */
-export function sealKeyId(config: Secret): string {
+export function sealKeyId(config: AppSecret): string {
   return createHash("sha256").update("id").update(keyOf(config)).digest("hex").slice(0, 16);
 }
 
@@ -54,7 +52,7 @@ async function propertyIds(sql: Sql): Promise<string[]> {
   return rows.map(({ id }) => id);
 }
 
-function keyOf({ appSecret }: Secret): Buffer {
+function keyOf({ appSecret }: AppSecret): Buffer {
   return Buffer.from(hkdfSync("sha256", appSecret, "", "ledger seals", 32));
 }
 
@@ -92,7 +90,7 @@ export async function unsealed(sql: Sql, ledger: PropertyLedger, horizon: string
  */
 export async function sealNext(
   sql: Sql,
-  config: Secret,
+  config: AppSecret,
   chain: Chain,
   { horizon, most }: { horizon: string; most: number },
 ): Promise<boolean> {

@@ -1,6 +1,6 @@
 import type { Sql } from "#db/database.ts";
 import { type Fragment, identifier, join, sql } from "#db/sql.ts";
-import type { Config } from "#runtime/config.ts";
+import type { AppSecret } from "#runtime/config.ts";
 import { detailHash, LEDGERS, recordHash } from "#runtime/ledgers.ts";
 import { type Chain, chainTables, type Head, headOf } from "./chain.ts";
 import { BEGINNING, type Seal, sealHash, sealKeyId, sealMac } from "./seals.ts";
@@ -23,7 +23,7 @@ export interface Flaw {
 
 export interface Verifying {
   sql: Sql;
-  config: Pick<Config, "appSecret">;
+  config: AppSecret;
 }
 
 export interface Verified {

@@ -1,6 +1,6 @@
 import { createSecretKey, type KeyObject } from "node:crypto";
 import { z } from "zod";
-import type { Config } from "#runtime/config.ts";
+import type { AppSecret, Config } from "#runtime/config.ts";
 import { packId, readLink, signLink, unpackId } from "#runtime/secrets/links.ts";
 import { readTimedToken, timedToken } from "#runtime/secrets/timed-links.ts";
 
@@ -18,14 +18,12 @@ export const PageName = z.enum(Object.keys(PLAYER_PAGES) as [PlayerPage, ...Play
 /** A message's link opens its page for so many days after the message was sent. */
 export const MESSAGE_LINK_DAYS = 30;
 
-type Signing = Pick<Config, "appSecret">;
-
 /** The player of a link, by their id, or as the recipient of a send. */
 export type Subject = { propertyId: string } & ({ playerId: string } | { sendId: string });
 
 /** The token of a link for one player, property and page, until a time (Unix seconds). */
 export function playerToken(
-  config: Signing,
+  config: AppSecret,
   to: PlayerPage,
   { propertyId, playerId, until }: { propertyId: string; playerId: string; until: number },
 ): string {
@@ -43,7 +41,7 @@ export type PageLinks = Partial<Record<PageVariable, string>>;
  * player and its time.
  */
 export function messageLinks(
-  config: Signing & Pick<Config, "baseUrl">,
+  config: AppSecret & Pick<Config, "baseUrl">,
   propertyId: string,
   named: readonly string[],
 ): (sendId: string) => PageLinks {
@@ -61,7 +59,7 @@ export function messageLinks(
 
 /** A token for the casino's own app, which acts for the player on one page for minutes. */
 export function subjectToken(
-  config: Signing,
+  config: AppSecret,
   to: PlayerPage,
   now: number,
   { propertyId, playerId }: { propertyId: string; playerId: string },
@@ -70,7 +68,12 @@ export function subjectToken(
 }
 
 /** The player whom a link or a subject token names for this page; null for any other token. `now` in milliseconds. */
-export function readPlayerToken(config: Signing, to: PlayerPage, now: number, token: string): Subject | null {
+export function readPlayerToken(
+  config: AppSecret,
+  to: PlayerPage,
+  now: number,
+  token: string,
+): Subject | null {
   const payload = readLink(keyOf(config), purposeOf(to), token);
   if (!payload) return readTimedToken<Subject>(config, `subject ${to}`, now, token);
   const propertyId = unpackId(String(payload.p));
@@ -83,6 +86,6 @@ function purposeOf(to: PlayerPage): string {
   return `player ${to}`;
 }
 
-function keyOf({ appSecret }: Signing): KeyObject {
+function keyOf({ appSecret }: AppSecret): KeyObject {
   return createSecretKey(Buffer.from(appSecret));
 }

@@ -1,13 +1,11 @@
 import { createSecretKey, type KeyObject } from "node:crypto";
-import type { Config } from "#runtime/config.ts";
+import type { AppSecret, Config } from "#runtime/config.ts";
 import { packId, readLink, signLink, unpackId } from "#runtime/secrets/links.ts";
 
 const PURPOSE = "unsubscribe";
 
-type Signing = Pick<Config, "appSecret">;
-
 /** Makes the unsubscribe links of messages, which need no sign-in. They never expire: the law sets no last day. */
-export function unsubscribeLinks(config: Signing & Pick<Config, "baseUrl">) {
+export function unsubscribeLinks(config: AppSecret & Pick<Config, "baseUrl">) {
   const secret = keyOf(config);
   return (propertyId: string, sendId: string): string =>
     `${config.baseUrl}/u/${signLink(secret, PURPOSE, { p: packId(propertyId), s: packId(sendId) })}`;
@@ -20,13 +18,13 @@ export function preferencesUrl(unsubscribeUrl: string): string {
 
 /** The property and the send that a link's token names; null for a token that is not ours. */
 export function readUnsubscribeToken(
-  config: Signing,
+  config: AppSecret,
   token: string,
 ): { propertyId: string; sendId: string } | null {
   const payload = readLink(keyOf(config), PURPOSE, token);
   return payload && { propertyId: unpackId(String(payload.p)), sendId: unpackId(String(payload.s)) };
 }
 
-function keyOf({ appSecret }: Signing): KeyObject {
+function keyOf({ appSecret }: AppSecret): KeyObject {
   return createSecretKey(Buffer.from(appSecret));
 }

@@ -1,5 +1,5 @@
 import type { SendingChannel } from "#runtime/channels/provider/channel.ts";
-import type { Config } from "#runtime/config.ts";
+import type { AppSecret } from "#runtime/config.ts";
 import { Fault } from "#runtime/faults.ts";
 import { locationOf, unseal } from "#runtime/secrets/sealing.ts";
 
@@ -13,7 +13,7 @@ export function callbackPath(kind: string, id: string): string {
 
 /** A provider's credentials, decrypted. Throws `invalid` when they cannot be decrypted. */
 export function openCredentials(
-  config: Pick<Config, "appSecret">,
+  config: AppSecret,
   propertyId: string,
   { id, credentials }: { id: string; credentials: string },
 ): unknown {

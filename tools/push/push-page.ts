@@ -19,7 +19,7 @@ export const PushState = z.object({
 export type PushState = z.output<typeof PushState>;
 
 const WITHDRAWN = ["no_consent", "consent_expired", "suppressed"];
-/** What subscribing itself brings. */
+/** The reasons against a message that subscribing itself removes. */
 const BROUGHT = [...WITHDRAWN, "invalid_address"];
 
 /** The state of a player's web push. The property's first call makes its keys. */

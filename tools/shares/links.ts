@@ -1,15 +1,13 @@
 import { createSecretKey } from "node:crypto";
-import type { Config } from "#runtime/config.ts";
+import type { AppSecret, Config } from "#runtime/config.ts";
 import type { Context } from "#runtime/operation/context.ts";
 import { packId, readLink, signLink, unpackId } from "#runtime/secrets/links.ts";
 
 const PURPOSE = "share";
 
-type Signing = Pick<Config, "appSecret">;
-
 /** The link of a share. */
 export function shareLink(
-  config: Signing & Pick<Config, "baseUrl">,
+  config: AppSecret & Pick<Config, "baseUrl">,
   propertyId: string,
   shareId: string,
 ): string {
@@ -19,7 +17,7 @@ export function shareLink(
 
 /** The contents of a link's token; null for a token that is not ours. */
 export function readShareToken(
-  config: Signing,
+  config: AppSecret,
   token: string,
 ): { propertyId: string; shareId: string } | null {
   const payload = readLink(keyOf(config), PURPOSE, token);
@@ -53,6 +51,6 @@ export async function openShare(
   return { title: game.name, text: game.description ?? `A game of ${property.name}.` };
 }
 
-function keyOf({ appSecret }: Signing) {
+function keyOf({ appSecret }: AppSecret) {
   return createSecretKey(Buffer.from(appSecret));
 }

@@ -58,7 +58,7 @@ function luminance([r, g, b]: Rgb): number {
 
 // OKLab (Björn Ottosson, 2020): steps of its lightness look even, so the nearest shade looks nearest.
 function toOklab(rgb: Rgb): Rgb {
-  const [r, g, b] = rgb.map(linear) as unknown as [number, number, number];
+  const [r, g, b] = [linear(rgb[0]), linear(rgb[1]), linear(rgb[2])];
   const l = Math.cbrt(0.4122214708 * r + 0.5363325363 * g + 0.0514459929 * b);
   const m = Math.cbrt(0.2119034982 * r + 0.6806995451 * g + 0.1073969566 * b);
   const s = Math.cbrt(0.0883024619 * r + 0.2817188376 * g + 0.6299787005 * b);

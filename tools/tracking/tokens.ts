@@ -1,5 +1,5 @@
 import { createSecretKey } from "node:crypto";
-import type { Config } from "#runtime/config.ts";
+import type { AppSecret, Config } from "#runtime/config.ts";
 import { packId, readLink, signLink, unpackId } from "#runtime/secrets/links.ts";
 
 const CLICK = "click";
@@ -16,10 +16,8 @@ export interface ClickToken extends OpenToken {
   url: string | null;
 }
 
-type Signing = Pick<Config, "appSecret">;
-
 /** Makes the tracked links of a property's messages, and the picture that shows an opening. */
-export function trackedLinks(config: Signing & Pick<Config, "baseUrl">, propertyId: string) {
+export function trackedLinks(config: AppSecret & Pick<Config, "baseUrl">, propertyId: string) {
   const secret = keyOf(config);
   const p = packId(propertyId);
   return {
@@ -33,7 +31,7 @@ export function trackedLinks(config: Signing & Pick<Config, "baseUrl">, property
 }
 
 /** The contents of a link's token; null for a token that is not ours. */
-export function readClickToken(config: Signing, token: string): ClickToken | null {
+export function readClickToken(config: AppSecret, token: string): ClickToken | null {
   const payload = readLink(keyOf(config), CLICK, token);
   if (!payload) return null;
   const url = typeof payload.u === "string" ? payload.u : null;
@@ -41,7 +39,7 @@ export function readClickToken(config: Signing, token: string): ClickToken | nul
 }
 
 /** The contents of a picture's token; null for a token that is not ours. */
-export function readOpenToken(config: Signing, token: string): OpenToken | null {
+export function readOpenToken(config: AppSecret, token: string): OpenToken | null {
   const payload = readLink(keyOf(config), OPEN, token);
   return payload && openOf(payload);
 }
@@ -50,6 +48,6 @@ function openOf({ p, s }: Record<string, unknown>): OpenToken {
   return { propertyId: unpackId(String(p)), sendId: unpackId(String(s)) };
 }
 
-function keyOf({ appSecret }: Signing) {
+function keyOf({ appSecret }: AppSecret) {
   return createSecretKey(Buffer.from(appSecret));
 }

@@ -278,6 +278,8 @@ describe.runIf(browser)("in a browser", () => {
         }
       });
     },
+    // Four looks at nine pages: 5 s of a free processor.
+    60_000,
   );
 
   test("the wheel stops at the prize that the service has drawn, and the focus is on the result", async () => {

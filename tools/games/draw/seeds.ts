@@ -1,5 +1,5 @@
 import { createHash, createHmac, randomBytes } from "node:crypto";
-import type { Config } from "#runtime/config.ts";
+import type { AppSecret } from "#runtime/config.ts";
 import { locationOf, seal, unseal } from "#runtime/secrets/sealing.ts";
 
 const SEED_BYTES = 32;
@@ -11,19 +11,17 @@ export interface PlayNumber {
   n: number;
 }
 
-type Sealing = Pick<Config, "appSecret">;
-
 const located = (propertyId: string, gameId: string) =>
   locationOf("game_seeds", "master", propertyId, gameId);
 
 /** A new master seed, and the same as it is stored. */
-export function newMaster(config: Sealing, propertyId: string, gameId: string) {
+export function newMaster(config: AppSecret, propertyId: string, gameId: string) {
   const master = randomBytes(SEED_BYTES);
   return { master, sealed: seal(config, located(propertyId, gameId), master.toString("hex")) };
 }
 
 /** The master seed again. */
-export function openMaster(config: Sealing, propertyId: string, gameId: string, sealed: string): Buffer {
+export function openMaster(config: AppSecret, propertyId: string, gameId: string, sealed: string): Buffer {
   return Buffer.from(unseal(config, located(propertyId, gameId), sealed), "hex");
 }
 

@@ -7,7 +7,7 @@ import { kindOf } from "#tools/journeys/nodes/all.ts";
 import type { Moment } from "#tools/journeys/nodes/node.ts";
 import type { Referred } from "#tools/segments/rules/references.ts";
 
-/** What becomes of the people inside when a new version is published. */
+/** The ways to treat the people inside when a new version is published. */
 export const ON_PUBLISH = ["finish_old", "move_matching", "exit_old"] as const;
 export type OnPublish = (typeof ON_PUBLISH)[number];
 

@@ -45,7 +45,7 @@ const inSegment = (id: string): Group => ({
   conditions: [{ field: `segment.${id}`, operator: "in_segment" }],
 });
 
-/** What the nodes name that is not there, or does not fit. */
+/** The problems of names in nodes: the record is not there, or does not fit. */
 export async function referenceProblems(tenant: Tenant, journey: Referring): Promise<Problem[]> {
   const problems: Problem[] = [];
   const check = async (node: string | null, field: string, work: () => Promise<void>) => {
