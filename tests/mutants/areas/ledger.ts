@@ -2,7 +2,12 @@ import type { Area } from "../change.ts";
 
 export const ledger: Area = {
   name: "ledger",
-  tests: ["tests/tools/consent", "tests/tools/ledgers", "tests/tools/privacy/erasure.test.ts"],
+  tests: [
+    "tests/tools/consent",
+    "tests/tools/sms",
+    "tests/tools/ledgers",
+    "tests/tools/privacy/erasure.test.ts",
+  ],
   changes: {
     "tools/consent/ledger.ts": [
       ["if (times!.future)", "if (times!.future && false)"],
