@@ -4,8 +4,7 @@ export const idempotency: Area = {
   name: "idempotency",
   tests: [
     "tests/contract/http/idempotency.test.ts",
-    "tests/transports/rest",
-    "tests/contract/specification",
+    "tests/contract/specification/errors-and-limits.test.ts",
     "tests/transports/mcp/confirm.test.ts",
   ],
   changes: {

@@ -8,6 +8,9 @@ export const ledger: Area = {
     "tests/tools/ledgers",
     "tests/tools/privacy/erasure.test.ts",
   ],
+  unnoticeable: {
+    "if (times!.future && false)": "The fields refuse a time in the future before; this guards against a wrong clock.",
+  },
   changes: {
     "tools/consent/ledger.ts": [
       ["if (times!.future)", "if (times!.future && false)"],

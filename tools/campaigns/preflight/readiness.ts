@@ -33,8 +33,8 @@ export const Sample = z.object({
   variant_id: z.string().nullable().describe("Of the campaign's ab_test"),
   to: z.string().describe("Masked"),
   subject: z.string().nullable(),
-  html: z.string().nullable(),
   text: z.string(),
+  html: z.string().nullable(),
   segments: z.int().nullable().describe("The billed segments of a text message"),
   encoding: z.enum(ENCODINGS).nullable().describe("Of a text message"),
 });
@@ -233,12 +233,12 @@ function initial(name: unknown): string | null {
 function fieldsOf(message: Messages[SendingChannel]): Omit<Sample, "player_id" | "variant_id"> {
   const { text } = message;
   if ("title" in message) {
-    return { to: message.to, subject: message.title, html: null, text, segments: null, encoding: null };
+    return { to: message.to, subject: message.title, text, html: null, segments: null, encoding: null };
   }
   const to = maskAddress(message.to);
   if ("subject" in message) {
-    return { to, subject: message.subject, html: message.html ?? null, text, segments: null, encoding: null };
+    return { to, subject: message.subject, text, html: message.html ?? null, segments: null, encoding: null };
   }
   const { count: segments, encoding } = segmentsOf(text);
-  return { to, subject: null, html: null, text, segments, encoding };
+  return { to, subject: null, text, html: null, segments, encoding };
 }
