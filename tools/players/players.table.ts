@@ -151,6 +151,7 @@ async function beforeWrite(
   if (current && values.email !== undefined && values.email !== current.email) {
     Object.assign(values, { email_status: "unknown", email_validated_at: null });
   }
+  if (current) await askAboutAddresses(context, current, values);
   await checkLists(context, values, current);
   return values;
 }
@@ -159,6 +160,32 @@ async function askAboutHold({ ask, ...context }: Context, { id }: Player, status
   if (!ask) return;
   const sentence = `${await playerWords(context, id)} leaves vip_hold, becomes ${status}, and may be written to again.`;
   ask({ sentences: () => [`This lifts a bar: ${sentence}`] });
+}
+
+/** A consent is a person's. With another address in the record, messages under it go to whoever has that address. */
+async function askAboutAddresses(
+  { ask, ...context }: Context,
+  { id, consents, ...before }: Player,
+  { email, phone }: PlayerValues,
+): Promise<void> {
+  if (!ask) return;
+  const given = (channel: string) => (consents as Record<string, unknown>)[channel] === true;
+  const isMoved = (next: unknown, last: unknown) => Boolean(next) && next !== last;
+  const moved = [
+    ...(isMoved(email, before.email) && given("email") ? [{ channel: "mail", to: email }] : []),
+    ...(isMoved(phone, before.phone) && (given("sms") || given("voice"))
+      ? [{ channel: "texts and calls", to: phone }]
+      : []),
+  ];
+  if (moved.length === 0) return;
+  const words = await playerWords({ ...context, ask }, id);
+  ask({
+    sentences: () =>
+      moved.map(
+        ({ channel, to }) =>
+          `From now on ${channel} to ${words} goes to ${JSON.stringify(to)}, on the consent that they have given.`,
+      ),
+  });
 }
 
 /** The player_id of a merged record means the record that it was merged into. */

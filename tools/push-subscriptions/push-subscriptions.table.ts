@@ -3,6 +3,7 @@ import { Fault, noSuch } from "#runtime/faults.ts";
 import { createOnly, readable, timestamp } from "#runtime/operation/columns.ts";
 import type { Context } from "#runtime/operation/context.ts";
 import { type Change, table, type Values } from "#runtime/operation/table.ts";
+import { playerWords } from "#tools/people/words.ts";
 import { checkedEndpoint, Subscription } from "./subscription.ts";
 
 const columns = {
@@ -29,6 +30,7 @@ export default table({
   description:
     "A browser that a player has subscribed to web push. Players subscribe on their own page; the casino's own app may add one here, made with the public key of show_push. It is no consent: record that with consent_record.",
   verbs: ["list", "get", "create", "delete"],
+  asks: ["create"],
   columns,
   beforeWrite,
 });
@@ -48,5 +50,12 @@ async function beforeWrite(context: Context, { verb, input }: Change<typeof colu
       message: `This browser is subscribed already, as ${known.id}. Delete that subscription first.`,
     });
   }
+  const { host } = new URL(endpoint);
+  const words = context.ask && (await playerWords(context, input.player_id));
+  context.ask?.({
+    sentences: () => [
+      `Web push to ${words} goes to a browser behind ${JSON.stringify(host)} too from now on.`,
+    ],
+  });
   return { ...input, endpoint };
 }

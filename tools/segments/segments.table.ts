@@ -51,7 +51,9 @@ const columns = {
   ),
   version: readable(z.int(), { concise: true }),
   last_computed_at: readable(timestamp().nullable().describe("null before the first count")),
-  estimated: readable(z.boolean()),
+  estimated: readable(
+    z.boolean().describe("Whether member_count is an estimate. It is false: every count is exact"),
+  ),
 };
 
 export default table({

@@ -11,7 +11,7 @@ import type { AdmissionControl } from "#transports/http/admission.ts";
 import { answer } from "#transports/http/answer.ts";
 import { readDownload } from "#transports/http/download-link.ts";
 import { type AdmittedRequest, admitted, type Http } from "#transports/http/handlers.ts";
-import { answerFile } from "./answers.ts";
+import { answerFile, answerZip } from "./answers.ts";
 import { checkDeclared, receiveText } from "./upload-body.ts";
 
 /** Mounts the addresses that give and take files by a link alone. They act as the caller who made the link. */
@@ -34,10 +34,11 @@ export function mountFileLinks(
 async function download(service: Service, catalog: Catalog, request: AdmittedRequest): Promise<Response> {
   const wanted = readDownload(service, request.c.req.param("token") ?? "");
   const operation = wanted && catalog.operations.get(wanted.operation);
-  if (!wanted || !operation?.file) throw expired();
+  if (!wanted || !(operation?.file || operation?.zipped)) throw expired();
   await checkActor(service, wanted.actor);
   const call = { ...request.call, actor: wanted.actor, propertyId: wanted.property };
-  return answerFile(request, await invoke(service, operation, call, wanted.input));
+  const outcome = await invoke(service, operation, call, wanted.input);
+  return operation.zipped ? answerZip(request, outcome, operation.zipped) : answerFile(request, outcome);
 }
 
 async function upload(service: Service, request: AdmittedRequest): Promise<Response> {

@@ -57,7 +57,10 @@ async function byMcp(
   if (isError) return { code: String(data.code), data: data.message };
   const { audit_id: _, confirm_token: token, ...others } = data;
   // Only MCP has something to confirm.
-  const rest = operation.name === "preflight_campaign" ? { ...others, confirm_token: null } : others;
+  // A program asks for the ZIP file itself.
+  const { url: _url, expires_at: _until, ...unlinked } = others;
+  const shown = operation.zipped ? unlinked : others;
+  const rest = operation.name === "preflight_campaign" ? { ...shown, confirm_token: null } : shown;
   if (token !== undefined) expect(operation.name).toBe("preflight_campaign");
   if (operation.file) return { code: null, data: rest.text };
   return { code: null, data: list ? rest.items : rest };

@@ -6,6 +6,7 @@ export const claim: Area = {
     "tests/tools/campaigns/delivery",
     "tests/tools/campaigns/deliver-campaign.test.ts",
     "tests/tools/campaigns/variants",
+    "tests/tools/sms",
     "tests/tools/compliance/sends-under-way.test.ts",
     "tests/tools/compliance/frequency.test.ts",
   ],

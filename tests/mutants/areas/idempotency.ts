@@ -2,7 +2,11 @@ import type { Area } from "../change.ts";
 
 export const idempotency: Area = {
   name: "idempotency",
-  tests: ["tests/transports/rest", "tests/contract/specification", "tests/transports/mcp/confirm.test.ts"],
+  tests: [
+    "tests/contract/http/idempotency.test.ts",
+    "tests/contract/specification/errors-and-limits.test.ts",
+    "tests/transports/mcp/confirm.test.ts",
+  ],
   changes: {
     "runtime/funnel/idempotency.ts": [
       ["/^[\\x21-\\x7e]{1,255}$/", "/^[\\x20-\\x7e]{1,255}$/"],

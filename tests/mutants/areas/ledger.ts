@@ -2,7 +2,15 @@ import type { Area } from "../change.ts";
 
 export const ledger: Area = {
   name: "ledger",
-  tests: ["tests/tools/consent", "tests/tools/ledgers", "tests/tools/privacy/erasure.test.ts"],
+  tests: [
+    "tests/tools/consent",
+    "tests/tools/sms",
+    "tests/tools/ledgers",
+    "tests/tools/privacy/erasure.test.ts",
+  ],
+  unnoticeable: {
+    "if (times!.future && false)": "The fields refuse a time in the future before; this guards against a wrong clock.",
+  },
   changes: {
     "tools/consent/ledger.ts": [
       ["if (times!.future)", "if (times!.future && false)"],

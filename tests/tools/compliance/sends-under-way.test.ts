@@ -68,3 +68,18 @@ test.each<[string, string, (player: { id: string; email: string; propertyId: str
   await barred;
   expect(await scenario.stats(campaignId)).toMatchObject({ cancelled: 1, pending: 0 });
 });
+
+test("taking back email leaves a text to the same player on its way", async () => {
+  const { id: propertyId } = await service.newTenant();
+  const scenario = scenarioIn(service, propertyId);
+  const id = await scenario.player({ email: "bo@example.com", phone: "+17025550143" });
+  await scenario.call("consent_record", { propertyId, playerId: id, channel: "sms", consentGiven: true });
+  const mail = await scenario.campaign();
+  const text = await scenario.campaign({ channel: "sms", subject: null, body_html: null, body_text: "Hi" });
+  await scenario.send(mail);
+  await scenario.call("send_sms_campaign", { propertyId, campaignId: text });
+  await scenario.work({ only: "plan_campaign" });
+  await scenario.call("consent_revoke", { propertyId, playerId: id, channel: "email" });
+  expect(await scenario.stats(mail)).toMatchObject({ cancelled: 1, pending: 0 });
+  expect(await scenario.stats(text)).toMatchObject({ cancelled: 0, pending: 1 });
+});

@@ -146,6 +146,30 @@ const WEAKENING: [string, () => Promise<[string, Fields]>, RegExp][] = [
     /lifts a bar: the player "[0-9a-f]{8}" leaves vip_hold, becomes active, and may be written to again/,
   ],
   [
+    "mail to a player who has agreed to it that goes to another address",
+    async () => {
+      const id = await make("create_player", { player_id: unique(), email: `${unique()}@example.com` });
+      const propertyId = scenario.id;
+      const consent = { propertyId, playerId: id, channel: "email", consentGiven: true };
+      await service.call("consent_record", consent, propertyId);
+      return ["update_player", { id, email: `${unique()}@example.org` }];
+    },
+    /From now on mail to the player "[0-9a-f]{8}" goes to "[0-9a-f]{8}@example.org", on the consent/,
+  ],
+  [
+    "a browser that gets a player's web push",
+    async () => [
+      "create_push_subscription",
+      {
+        player_id: await make("create_player", { player_id: unique() }),
+        endpoint: `https://push.example.com/${unique()}`,
+        p256dh: "BNcRdreALRFXTkOOUHK1EtK2wtaz5Ry4YfYCA_0QTpQtUbVlUls0VJXg7A8u-Ts1XbjhazAkj7I99e8QcYP7DkM",
+        auth: "tBHItJI5svbpez7KI4CCXg",
+      },
+    ],
+    /Web push to the player "[0-9a-f]{8}" goes to a browser behind "push.example.com" too/,
+  ],
+  [
     "a word that is no STOP any more",
     async () => [
       "update_sms_keyword",
@@ -195,6 +219,13 @@ describe("what weakens a protection", () => {
       async () => [
         "update_player",
         { id: await make("create_player", { status: "vip_hold" }), status: "vip_hold", tier: "Gold" },
+      ],
+    ],
+    [
+      "another address of a player who has agreed to nothing",
+      async () => [
+        "update_player",
+        { id: await make("create_player", {}), email: `${unique()}@example.org` },
       ],
     ],
     ["a draft", async () => ["create_campaign", { name: unique(), audience: "all" }]],
@@ -350,7 +381,6 @@ const AT_ONCE = {
   create_player_event: "data",
   create_privacy_request: "data",
   create_property: "a property of its own",
-  create_push_subscription: "data; nothing goes there without the player's consent",
   create_segment: "no campaign has it yet",
   create_player_link: "it opens what the key reads anyway, and no masked key may",
   create_share_link: "data",

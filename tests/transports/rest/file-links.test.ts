@@ -1,3 +1,4 @@
+import { strFromU8, unzipSync } from "fflate";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { LINK_SECONDS, readTimedToken, timedToken } from "#runtime/secrets/timed-links.ts";
 import { startService, type TestService } from "../../support/service.ts";
@@ -95,4 +96,26 @@ test("a file that was put at an upload link is imported by its upload_id", async
     status: "completed",
     created_count: 1,
   });
+});
+
+test("an agent gets a player's data with a link to all of it as a ZIP file, and a masked one gets no link", async () => {
+  const { tenant } = service;
+  const player = await service.call(
+    "create_player",
+    { email: "zip@example.com", first_name: "Zoe" },
+    tenant.id,
+  );
+  const { data } = await ask("data_export", { playerId: player.id });
+  expect(data).toMatchObject({ player: { first_name: "Zoe" }, expires_at: expect.any(String) });
+  const file = await fetch(`${service.baseUrl}${pathOf(data.url)}`);
+  expect(file.headers.get("content-type")).toBe("application/zip");
+  const files = unzipSync(new Uint8Array(await file.arrayBuffer()));
+  expect(JSON.parse(strFromU8(files["player.json"]!))).toMatchObject({ first_name: "Zoe" });
+  expect(await audited("data_export")).toHaveLength(2);
+  const masked = await service.call(
+    "create_api_key",
+    { property_id: tenant.id, name: "masked", pii_masked: true },
+    tenant.id,
+  );
+  expect((await ask("data_export", { playerId: player.id }, masked.api_key)).data.url).toBeUndefined();
 });

@@ -13,8 +13,8 @@ export const Sample = z.object({
   variant_id: z.string().nullable().describe("Of the campaign's ab_test"),
   to: z.string().describe("Masked"),
   subject: z.string().nullable(),
-  html: z.string().nullable(),
   text: z.string(),
+  html: z.string().nullable(),
   segments: z.int().nullable().describe("The billed segments of a text message"),
   encoding: z.enum(ENCODINGS).nullable().describe("Of a text message"),
   seconds: z.int().nullable().describe("About the length of a call"),
@@ -64,7 +64,7 @@ function initial(name: unknown): string | null {
 /** The fields of a sample that the message has. */
 export function fieldsOf(message: Messages[SendingChannel]): Omit<Sample, "player_id" | "variant_id"> {
   const { text } = message;
-  const plain = { subject: null, html: null, text, segments: null, encoding: null, seconds: null };
+  const plain = { subject: null, text, html: null, segments: null, encoding: null, seconds: null };
   if ("title" in message) return { ...plain, to: message.to, subject: message.title };
   const to = maskAddress(message.to);
   if ("subject" in message) return { ...plain, to, subject: message.subject, html: message.html ?? null };

@@ -189,6 +189,11 @@ async function run(service: Service, about: About, call: Call, toolCall: ToolCal
     const link = call.masked ? {} : downloadLink(service, { operation, call, input });
     answered = { ...answered, body: JSON.stringify({ ...start, rows: answered.file.rows, ...link }) };
   }
+  if (operation.zipped && answered.status === 200 && !call.masked) {
+    const link = downloadLink(service, { operation, call, input });
+    // First, so that the end of a long answer does not take it away.
+    answered = { ...answered, body: JSON.stringify({ ...link, ...JSON.parse(answered.body) }) };
+  }
   if (answered.status >= 400) {
     const failure = recordedFailure(answered.body);
     return waitingResult(failure) ?? errorResult(failure, call.requestId, { ...about, operation });

@@ -78,7 +78,7 @@ const ASKED: Readonly<Record<string, string>> = {
   create_player_event: "record a visit, a stay, a deposit, a spend, activity, trip, something a guest did",
   list_player_events: "visits, deposits, activity, what has a guest done",
   create_custom_field: "add a field, new column, new attribute, property of players, favourite, extra data",
-  update_custom_field: "rename a field, index a field, make a field faster to filter by",
+  update_custom_field: "rename a field, other choices of a field",
   export_players: "give me a file with all members, download players, spreadsheet, CSV file, Excel, extract",
   record_referral: "refer a friend, referred by, bring a friend, invitation",
   create_share_link: "share with friends, social media, referral link, invite",

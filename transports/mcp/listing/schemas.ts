@@ -57,6 +57,11 @@ const REPLAYED: JsonSchema = {
   description: "The key was used before: this is the first answer.",
 };
 
+const LINK = {
+  url: { type: "string", description: "The whole as a ZIP file, for minutes and without a key." },
+  expires_at: { type: "string", format: "date-time" },
+} satisfies Record<string, JsonSchema>;
+
 const SHORTENED: JsonSchema = {
   type: "object",
   description: "Only where the result was too long: what of it was left out, and how to see all.",
@@ -92,6 +97,7 @@ export function outputSchemaOf(operation: Operation): ObjectSchema {
       ...(type === "object" ? properties : { text: { type: "string" } }),
       ...(recordsAnswer(operation) && { audit_id: AUDIT_ID, replayed: REPLAYED }),
       shortened: SHORTENED,
+      ...(operation.zipped && LINK),
       ...(mayAsk(operation) && CONFIRMING),
     },
   };
