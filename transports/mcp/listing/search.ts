@@ -30,7 +30,7 @@ const SYNONYMS: readonly (readonly string[])[] = [
   ["pause", "hold", "halt", "stop"],
   ["resume", "continue", "unpause"],
   ["duplicate", "copy", "clone"],
-  ["preflight", "check", "before", "ready", "test"],
+  ["preflight", "check", "ready", "test"],
   ["stat", "report", "result", "performance", "open", "click", "metric"],
   ["preview", "count", "match", "many"],
   ["sms", "text", "phone"],
@@ -53,17 +53,22 @@ const SYNONYMS: readonly (readonly string[])[] = [
   ["send", "got", "received"],
   ["validate", "verify", "check"],
   ["privacy", "gdpr", "ccpa"],
-  ["journey", "automation", "automate", "sequence", "drip", "flow", "weeks"],
-  ["lapsed", "inactive", "reactivate", "engage"],
+  ["journey", "automation", "automate", "sequence", "drip", "flow", "week"],
+  ["winback", "journey", "lapsed", "inactive"],
   ["game", "wheel", "lottery", "sweepstakes"],
+  ["simulate", "try", "rehearse"],
+  ["verify", "fair", "honest"],
+  ["play", "draw", "spin"],
 ];
 const SYNONYM_WEIGHT = 0.6;
+/** Most requests name the players, and few are about their records. */
+const PLAYER_WEIGHT = 0.5;
 
 // Of a record's five tools, the most frequently needed ones, to decide between equal scores.
 const USUAL: Partial<Record<Verb, number>> = { list: 1.2, create: 1.1, delete: 0.8 };
 
 const STOP = new Set(
-  "a an and are be by can do does for from has have how i in is it me my of on or our the their this to want we what who with you your".split(
+  "a an and anybody are be before by can do does for from has have how i in is it me my of on or our the their this to want we what who with without you your".split(
     " ",
   ),
 );
@@ -119,7 +124,7 @@ function weightedWords(query: string): Map<string, number> {
   const weights = new Map<string, number>();
   const raise = (word: string, weight: number) => weights.set(word, Math.max(weights.get(word) ?? 0, weight));
   for (const word of wordsOf(query)) {
-    raise(word, 1);
+    raise(word, word === "player" ? PLAYER_WEIGHT : 1);
     for (const other of SYNONYMS_BY_STEM.get(word) ?? []) raise(other, SYNONYM_WEIGHT);
   }
   return weights;
@@ -129,6 +134,7 @@ function weightedWords(query: string): Map<string, number> {
 function wordsOf(text: string): string[] {
   return text
     .replace(/\bopt(?:ed|s)?[- ](in|out)\b/gi, "opt$1")
+    .replace(/\bwin(?:ning|s)?[- ]?back\b|\bre-?(?:engage|activate)/gi, "winback")
     .replace(/([a-z0-9])([A-Z])/g, "$1 $2")
     .toLowerCase()
     .split(/[^\p{L}\p{N}]+/u)
