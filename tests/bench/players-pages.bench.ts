@@ -4,7 +4,8 @@ import { type Peer, startPeer } from "./load.ts";
 import { type BenchProperty, openProperty } from "./property.ts";
 
 const PLAYERS = Number(process.env.BENCH_ROWS ?? 1_000_000);
-const ASKED = Number(process.env.BENCH_ASKED ?? 200);
+/** An address may ask for so many pages a minute that this is less. */
+const ASKED = Number(process.env.BENCH_ASKED ?? 25);
 const LIMIT_MS = 150;
 
 /** S27: the pages that players see, of a property with 1,000,000 players who have a message each. BENCH_ROWS sizes it. */

@@ -129,6 +129,43 @@ describe("a cheat", () => {
     expect(await textOf(url)).toContain("No play left for now");
   });
 
+  test("draws once for 20 words that are sent at once for one play, and not again by a better word", async () => {
+    const game = await place.game([
+      { label: "Car", value: 100, weight: 1 },
+      { label: "None", kind: "no_prize", weight: 199 },
+    ]);
+    const url = `${games}/${game}`;
+    const words = Array.from({ length: 20 }, (_, index) => `word${index}`);
+    const answers = await Promise.all(words.map((seed) => post(url, { play: "1", seed })));
+    const ended = answers.filter(({ status }) => status === 303);
+    expect(ended.length).toBeGreaterThan(0);
+    expect(new Set(ended.map(where)).size).toBe(1);
+    const [drawn, ...more] = await playsOf(game);
+    expect(more).toEqual([]);
+    expect(where(await post(url, { play: "1", seed: "better" }))).toBe(where(ended[0]!));
+    expect(await playsOf(game)).toEqual([drawn]);
+  });
+
+  test("gains no time: not by a later end written into the link, and not by a clock of the browser", async () => {
+    const game = await place.game(SURE, { play_limits: { cooldown_seconds: 3600 } });
+    const address = new URL(games);
+    const [payload = "", signature = ""] = address.pathname.split("/").at(-1)!.split(".");
+    const text = Buffer.from(payload, "base64url").toString();
+    const later = text.replace(/"e":(\d+)/, (_, end) => `"e":${Number(end) + 31_536_000}`);
+    expect(later).not.toBe(text);
+    const edited = `${Buffer.from(later).toString("base64url")}.${signature}`;
+    expect((await get(`${address.origin}/games/${edited}/${game}`)).status).toBe(404);
+    const url = `${games}/${game}`;
+    await post(url, { play: "1" });
+    const tomorrow = new Date(Date.now() + 86_400_000).toUTCString();
+    await post(
+      url,
+      { play: "2" },
+      { Date: tomorrow, "If-Unmodified-Since": tomorrow, "X-Request-Time": tomorrow },
+    );
+    expect(await playsOf(game)).toHaveLength(1);
+  });
+
   test("plays nothing by an edited form: a number that is not the next, a word that breaks the message", async () => {
     const game = await place.game(SURE);
     const url = `${games}/${game}`;

@@ -27,16 +27,17 @@ export function rulesOf(
   worth: number | null,
 ): string {
   const age = Math.max(game.min_age ?? 0, property.min_age);
+  const day = (time: string | null) => time && timeIn(game.reset_timezone ?? property.timezone, time);
   const sponsor = game.sponsor ?? property.legal_name ?? property.name;
   return [
     `Rules of ${game.name}, ${TYPE_NAMES[game.type]}`,
     `Sponsor: ${sponsor}${property.postal_address ? `, ${property.postal_address}` : ""}.`,
-    `Dates: from ${game.starts_at ?? "the activation"} to ${game.ends_at ?? "the sponsor's end of the game"}.`,
+    `Dates: from ${day(game.starts_at) ?? "the activation"} to ${day(game.ends_at) ?? "the sponsor's end of the game"}.`,
     `Who may play: players of ${property.name} who are ${age} or older${game.segment_id ? " and whom the sponsor has invited" : ""}. Players who have excluded themselves cannot play, claim or win.`,
     ...(game.void_in.length > 0 ? [`Void in ${game.void_in.join(", ")} and where the law forbids it.`] : []),
     `Entry: ${entryOf(game)}`,
     `Limits: ${limitsOf(game, property.timezone)}`,
-    `Prizes${worth === null ? "" : `, ${worth} dollars in all`}:`,
+    `Prizes${worth === null ? "" : `, ${counted(worth, "dollar")} in all`}:`,
     ...prizes.map(prizeLine(game)),
     ...(game.out_of_stock === "redistribute"
       ? ["Where a drawn prize is gone, another one is drawn by the weights that are left."]
@@ -44,6 +45,15 @@ export function rulesOf(
     `The draw: ${drawOf(game)}`,
     "A prize is claimed by its winner and redeemed once, with its code. It is not exchanged. Taxes are the winner's own.",
   ].join("\n");
+}
+
+const counted = (count: number, noun: string) =>
+  `${count.toLocaleString("en-US")} ${noun}${count === 1 ? "" : "s"}`;
+
+/** A time by the clock of a zone, with its name. */
+function timeIn(timeZone: string, time: string): string {
+  const format = { timeZone, dateStyle: "long", timeStyle: "short" } as const;
+  return `${new Date(time).toLocaleString("en-US", format)} (${timeZone})`;
 }
 
 function entryOf({ cost, free_entry_url, own_free_entry }: Game): string {
@@ -59,11 +69,11 @@ function entryOf({ cost, free_entry_url, own_free_entry }: Game): string {
 
 function limitsOf({ play_limits: limits, reset_timezone }: Game, zone: string): string {
   const named = [
-    limits.per_player_total && `${limits.per_player_total} plays a player`,
+    limits.per_player_total && `${counted(limits.per_player_total, "play")} a player`,
     limits.per_player_per_day &&
-      `${limits.per_player_per_day} plays a player and day (${reset_timezone ?? zone})`,
-    limits.cooldown_seconds && `${limits.cooldown_seconds} seconds between two plays`,
-    limits.game_total && `${limits.game_total} plays in all`,
+      `${counted(limits.per_player_per_day, "play")} a player and day (${reset_timezone ?? zone})`,
+    limits.cooldown_seconds && `${counted(limits.cooldown_seconds, "second")} between two plays`,
+    limits.game_total && `${counted(limits.game_total, "play")} in all`,
   ].filter(Boolean);
   return named.length > 0 ? `${named.join(", ")}.` : "none.";
 }
@@ -71,7 +81,7 @@ function limitsOf({ play_limits: limits, reset_timezone }: Game, zone: string): 
 const prizeLine =
   ({ odds_published }: Game) =>
   ({ label, kind, value, odds, inventory_total }: PrizeOdds) => {
-    const worth = kind === "no_prize" ? "" : `, worth ${value} dollars`;
+    const worth = kind === "no_prize" || value === 0 ? "" : `, worth ${counted(value, "dollar")}`;
     const stock = kind === "no_prize" || inventory_total === null ? "" : `, ${inventory_total} of them`;
     return `- ${label}${worth}${stock}${odds_published ? `. Odds: ${odds}` : ""}.`;
   };

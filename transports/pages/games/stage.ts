@@ -13,7 +13,7 @@ export function stageOf(game: ShownGame): Html {
     case "spin_wheel":
       return wheel(game.prizes.map(({ label }) => label));
     case "scratch_card":
-      return html`<div class="stage scratch" data-stage="scratch"><p class="face" data-face>?</p><canvas hidden></canvas></div>`;
+      return html`<div class="stage scratch" data-stage="scratch"><p class="face" data-face aria-hidden="true">?</p><canvas hidden></canvas></div>`;
     case "mystery_box":
       return html`<div class="stage box" data-stage="box">${boxOf("big")}<p class="face" data-face></p></div>`;
     default:

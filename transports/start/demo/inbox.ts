@@ -92,14 +92,15 @@ export interface PlayerUrls {
   push: string;
 }
 
-/** The links of the first player who has messages; null where nobody has any. */
+/** The links of the first player who has the campaigns' messages; null where nobody has any. */
 export async function playerUrls({ db }: Service, propertyId: string, run: Run): Promise<PlayerUrls | null> {
   const [player] = await db.asProperty(
     propertyId,
     (sql) => sql<{ id: string }[]>`
       select p.id from players p
       where p.property_id = ${propertyId} and p.deleted_at is null and p.status = 'active' and exists (
-        select from inbox_messages m where m.property_id = ${propertyId} and m.player_id = p.id)
+        select from inbox_messages m
+        where m.property_id = ${propertyId} and m.player_id = p.id and m.campaign_id is not null)
       order by p.player_id limit 1`,
   );
   if (!player) return null;

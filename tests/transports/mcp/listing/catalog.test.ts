@@ -57,6 +57,11 @@ test("every operation has a title, a description and schemas that compile", () =
 });
 
 const PHRASES = [
+  ["win back lapsed gold players without annoying anybody", "create_journey_from_recipe"],
+  ["re-engage inactive players over several weeks", "create_journey_from_recipe"],
+  ["try a journey before it starts", "simulate_journey"],
+  ["make a spin wheel game", "create_game"],
+  ["check that a draw was fair", "verify_game_play"],
   ["pause a running campaign", "pause_campaign"],
   ["how many opened the campaign", "campaign_stats"],
   ["upload a csv of players", "create_import_job"],
