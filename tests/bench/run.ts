@@ -30,6 +30,7 @@ const FIGURES: Record<string, string> = {
   S24: "journeys",
   S25: "journeys",
   S26: "games",
+  S27: "console",
 };
 
 /** `npm run bench` runs all benchmarks, `npm run bench -- list S8` those. One line a figure. */

@@ -148,7 +148,7 @@ async function makeCampaign(page: Page): Promise<void> {
   await page.frameLocator("iframe").getByText("$25 free play").waitFor();
   await page.getByText(/links, all https/).click();
   await page.getByLabel("Phone").check();
-  await page.getByLabel("Dark").check();
+  await page.getByLabel("Dark, by its own styles").check();
   await picture(page, "afternoon-preview");
   await page.getByRole("radio", { name: "Plain text" }).check();
   await page.getByRole("region", { name: "The message as plain text" }).waitFor();

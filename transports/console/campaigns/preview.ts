@@ -109,7 +109,7 @@ function choosing(desk: Desk, campaign: Row, { variantId }: Chosen): Html {
 function looks(): Html {
   const look = (name: string, id: string, text: string, isOn = false) =>
     html`<div class="tick"><input type="radio" name="${name}" id="${id}"${isOn ? html` checked` : ""}><label for="${id}">${text}</label></div>`;
-  return html`<form class="looks" aria-label="How it is shown">${look("size", "look-desk", "Desk", true)}${look("size", "look-phone", "Phone")}${look("size", "look-text", "Plain text")}<div class="tick"><input type="checkbox" id="look-dark"><label for="look-dark">Dark</label></div></form>`;
+  return html`<form class="looks" aria-label="How it is shown">${look("size", "look-desk", "Desk", true)}${look("size", "look-phone", "Phone")}${look("size", "look-text", "Plain text")}<div class="tick"><input type="checkbox" id="look-dark"><label for="look-dark">Dark, by its own styles</label></div></form>`;
 }
 
 function envelope({ from, to, subject, preheader }: Message): Html {

@@ -2,6 +2,7 @@
 
 /** The shortest time between two readings of a page. */
 const SHORTEST_MS = 1_500;
+const SPREAD_MS = 1_500;
 
 /** Parsed by the browser itself: no text of ours becomes a script. */
 function load(url, form) {
@@ -57,7 +58,8 @@ function listen() {
   const source = new EventSource(live.dataset.live);
   source.addEventListener("changed", () => {
     isDue = true;
-    void renew();
+    // All who look at one campaign are told at once; they do not all ask at once.
+    setTimeout(() => void renew(), Math.random() * SPREAD_MS);
   });
   source.onopen = () => document.body.classList.add("is-live");
   source.onerror = () => document.body.classList.remove("is-live");
