@@ -56,7 +56,7 @@ export async function consolePage(desk: Desk, screen: Screen): Promise<Response>
   const { part, heading, content, above, states = "", actions = "", ...rest } = screen;
   const title = `${heading} · ${desk.property.name}`;
   const guide = GUIDES[part];
-  const body = html`<a class="skip" href="#content">Skip to the content</a><div class="shell">${await sidebar(desk, part)}<main id="content" class="desk"><header class="head"><div>${above ? html`<p class="above"><a href="${above.path}">${above.name}</a></p>` : ""}<h1>${heading}</h1>${states !== "" ? html`<p class="states">${states}</p>` : ""}</div><div class="acts">${actions}${guide ? html`<a class="guide" href="/docs/${guide}">${iconOf("guide")}Guide</a>` : ""}</div></header>${content}</main></div>`;
+  const body = html`<a class="skip" href="#content">Skip to the content</a><div class="shell">${await sidebar(desk, part)}<main id="content" class="desk"><header class="head"><div>${above ? html`<p class="above"><a href="${above.path}">${above.name}</a></p>` : ""}<h1>${heading}</h1>${states !== "" ? html`<p class="states" id="states">${states}</p>` : ""}</div><div class="head-acts"><div class="acts" id="acts">${actions}</div>${guide ? html`<a class="guide" href="/docs/${guide}">${iconOf("guide")}Guide</a>` : ""}</div></header>${content}</main></div>`;
   return respond({ ...rest, title, body, styles: STYLES, scripts: ["console.js"] });
 }
 

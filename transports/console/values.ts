@@ -65,10 +65,13 @@ export function words(column: string): string {
   return (text[0]?.toUpperCase() ?? "") + text.slice(1);
 }
 
-/** All fields of a record, those without a value last. */
+/** All fields of a record; those without a value are folded away. */
 export function fieldsOf(row: Readonly<Record<string, unknown>>, timezone: string): Html {
-  const entries = Object.entries(row);
-  const hasValue = ([, value]: [string, unknown]) => value !== null && value !== "";
-  const pairs = [...entries.filter(hasValue), ...entries.filter((entry) => !hasValue(entry))];
-  return html`<dl class="fields">${pairs.map(([name, value]) => html`<div><dt>${words(name)}</dt><dd>${shown(value, timezone, name)}</dd></div>`)}</dl>`;
+  const isFilled = (value: unknown) => value !== null && value !== "" && String(value) !== "";
+  const [filled, empty] = [true, false].map((wanted) =>
+    Object.entries(row).filter(([, value]) => isFilled(value) === wanted),
+  );
+  const list = html`<dl class="fields">${filled!.map(([name, value]) => html`<div><dt>${words(name)}</dt><dd>${shown(value, timezone, name)}</dd></div>`)}</dl>`;
+  if (empty!.length === 0) return list;
+  return html`${list}<details><summary>${counted(empty!.length, "field")} without a value</summary><p class="soft">${empty!.map(([name]) => words(name)).join(", ")}</p></details>`;
 }

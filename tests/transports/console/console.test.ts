@@ -2,6 +2,7 @@ import postgres from "postgres";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { plantRows } from "../../contract/planted-rows.ts";
 import { startService, type Tenant, type TestService } from "../../support/service.ts";
+import { formBrowser, signedIn as signInto } from "./form-browser.ts";
 
 const HOSTILE = `"><script>alert(1)</script><img src=x onerror=alert(2)>`;
 
@@ -24,56 +25,8 @@ beforeAll(async () => {
 });
 afterAll(() => service?.stop());
 
-interface Browser {
-  get(path: string, headers?: Record<string, string>): Promise<Answer>;
-  /** Posts a form with the token of the first page, unless `token` is another. */
-  post(path: string, fields?: Record<string, string>, headers?: Record<string, string>): Promise<Answer>;
-  cookies: Map<string, string>;
-}
-interface Answer {
-  status: number;
-  text: string;
-  location: string | null;
-  setCookies: string[];
-  headers: Headers;
-}
-
-function browser(): Browser {
-  const cookies = new Map<string, string>();
-  const send = async (path: string, init: RequestInit): Promise<Answer> => {
-    const cookie = [...cookies].map(([name, value]) => `${name}=${value}`).join("; ");
-    const headers = { ...(cookie && { cookie }), ...(init.headers as Record<string, string>) };
-    const response = await fetch(service.baseUrl + path, { ...init, headers, redirect: "manual" });
-    const setCookies = response.headers.getSetCookie();
-    for (const line of setCookies) {
-      const [name, value] = line.split(";")[0]!.split("=") as [string, string];
-      if (/Max-Age=0/.test(line)) cookies.delete(name);
-      else cookies.set(name, value);
-    }
-    const text = await response.text();
-    const location = response.headers.get("location");
-    return { status: response.status, text, location, setCookies, headers: response.headers };
-  };
-  const get: Browser["get"] = (path, headers = {}) => send(path, { headers });
-  return {
-    cookies,
-    get,
-    post: async (path, fields = {}, headers = {}) => {
-      const { text } = await get("/console");
-      const token = /name="token" value="([^"]+)"/.exec(text)?.[1] ?? "";
-      const body = new URLSearchParams({ token, ...fields });
-      return send(path, { method: "POST", body, headers: { "sec-fetch-site": "same-origin", ...headers } });
-    },
-  };
-}
-
-async function signedIn(options: Parameters<TestService["signIn"]>[0] = {}) {
-  const { email, password } = await service.signIn(options);
-  const one = browser();
-  const answer = await one.post("/console/sign-in", { email, password });
-  expect(answer.status).toBe(303);
-  return { ...one, email, password, answer };
-}
+const browser = () => formBrowser(service);
+const signedIn = (options?: Parameters<TestService["signIn"]>[0]) => signInto(service, options);
 
 describe("signing in", () => {
   test("sets a cookie that no script and no other site gets, and goes on to the asked page", async () => {

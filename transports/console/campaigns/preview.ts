@@ -1,4 +1,6 @@
 import { html } from "hono/html";
+import { isUuid } from "#db/text.ts";
+import { Fault } from "#runtime/faults.ts";
 import type { VoiceScript } from "#tools/voice/script.ts";
 import type { Desk, Row } from "#transports/console/desk.ts";
 import { term } from "#transports/console/terms.ts";
@@ -32,7 +34,7 @@ const CLIPPED_BYTES = 102_400;
 
 /** A campaign's message as a chosen player gets it: in a mail program of a phone or a desk, by day, in the dark, as text. */
 export async function previewOf(desk: Desk, campaign: Row): Promise<Html> {
-  const chosen = chosenOf(desk);
+  const chosen = await chosenOf(desk);
   const { message, problems } = await desk.run<Preview>("preview_campaign", {
     campaignId: campaign.id,
     ...chosen,
@@ -54,7 +56,7 @@ export async function previewOf(desk: Desk, campaign: Row): Promise<Html> {
 export async function messageOf(desk: Desk): Promise<Response> {
   const { message } = await desk.run<Preview>("preview_campaign", {
     campaignId: desk.c.req.param("id"),
-    ...chosenOf(desk),
+    ...(await chosenOf(desk)),
   });
   return framed(message?.html ?? "");
 }
@@ -78,9 +80,20 @@ interface Chosen {
   variantId?: string;
 }
 
-function chosenOf(desk: Desk): Chosen {
+/** The player is named by id, player id or email. */
+async function chosenOf(desk: Desk): Promise<Chosen> {
   const { player, variant } = desk.c.req.query();
-  return { ...(player && { playerId: player }), ...(variant && { variantId: variant }) };
+  const named = player?.trim() ?? "";
+  const playerId = isUuid(named) || named === "" ? named : await idOf(desk, named);
+  return { ...(playerId && { playerId }), ...(variant && { variantId: variant }) };
+}
+
+async function idOf(desk: Desk, named: string): Promise<string> {
+  const column = named.includes("@") ? "email" : "player_id";
+  const filters = { [`${column}.eq`]: named };
+  const { rows } = await desk.list("players", { filters, limit: 1, select: "id" });
+  if (rows.length === 0) throw new Fault("not_found", { message: `No player has ${named}.` });
+  return String(rows[0]!.id);
 }
 
 function chosenQuery({ playerId, variantId }: Chosen): Record<string, string> {
@@ -88,18 +101,18 @@ function chosenQuery({ playerId, variantId }: Chosen): Record<string, string> {
 }
 
 /** Whose values fill the message, and which variant it is. */
-function choosing(_desk: Desk, campaign: Row, { playerId, variantId }: Chosen): Html {
+function choosing(desk: Desk, campaign: Row, { variantId }: Chosen): Html {
   const test = campaign.ab_test as { variants: { id: string }[] } | null;
   const variants = test
     ? html`<label for="variant">Variant</label><select id="variant" name="variant">${test.variants.map(({ id }) => html`<option value="${id}"${id === variantId ? html` selected` : ""}>${id}</option>`)}</select>`
     : "";
-  return html`<form class="search" method="get" role="search" aria-label="Preview for a player"><div class="field"><label for="player">Player, by the id in their address</label><input id="player" name="player" value="${playerId ?? ""}" maxlength="36" placeholder="made-up values"></div>${variants}<button class="quiet small">Show</button></form>`;
+  return html`<form class="search" method="get" role="search" aria-label="Preview for a player"><div class="field"><label for="player">As a player gets it: player id or email</label><input id="player" name="player" value="${desk.c.req.query("player") ?? ""}" maxlength="320" placeholder="made-up values"></div>${variants}<button class="quiet small">Show</button></form>`;
 }
 
 function looks(): Html {
   const look = (name: string, id: string, text: string, isOn = false) =>
     html`<div class="tick"><input type="radio" name="${name}" id="${id}"${isOn ? html` checked` : ""}><label for="${id}">${text}</label></div>`;
-  return html`<form class="looks" aria-label="How it is shown">${look("size", "look-desk", "Desk", true)}${look("size", "look-phone", "Phone")}${look("size", "look-text", "Plain text")}<div class="tick"><input type="checkbox" id="look-dark"><label for="look-dark">Dark</label></div></form>`;
+  return html`<form class="looks" aria-label="How it is shown">${look("size", "look-desk", "Desk", true)}${look("size", "look-phone", "Phone")}${look("size", "look-text", "Plain text")}<div class="tick"><input type="checkbox" id="look-dark"><label for="look-dark">Dark, by its own styles</label></div></form>`;
 }
 
 function envelope({ from, to, subject, preheader }: Message): Html {

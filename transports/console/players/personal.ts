@@ -1,11 +1,12 @@
 import { html } from "hono/html";
 import { invalid } from "#runtime/faults.ts";
 import { CHANNELS } from "#tools/compliance/channels.ts";
+import { figures } from "#transports/console/bars.ts";
 import type { Desk, Row } from "#transports/console/desk.ts";
 import { actButton, formOf, input, type Option, select } from "#transports/console/fields.ts";
 import { consolePage } from "#transports/console/frame.ts";
 import { redirect } from "#transports/console/sign-in.ts";
-import { counted, words } from "#transports/console/values.ts";
+import { words } from "#transports/console/values.ts";
 import type { Html } from "#transports/pages/frame/page.ts";
 import { PART } from "./list.ts";
 
@@ -74,6 +75,6 @@ export async function erasePlayer(desk: Desk): Promise<Response> {
     part: PART,
     above: { path: PART, name: "Players" },
     heading: "The player is erased",
-    content: html`<p class="said" role="status">${counted(sum(erased.deleted), "row")} removed, ${counted(sum(erased.anonymized), "row")} kept without the person.</p><p><a href="/console/records/privacy_requests">The privacy requests</a></p>`,
+    content: html`<p class="said" role="status">All data of the person is gone.</p>${figures({ rows_removed: sum(erased.deleted), rows_kept_without_the_person: sum(erased.anonymized) })}<p><a href="/console/records/privacy_requests">The privacy requests</a></p>`,
   });
 }

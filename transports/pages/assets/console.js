@@ -2,6 +2,7 @@
 
 /** The shortest time between two readings of a page. */
 const SHORTEST_MS = 1_500;
+const SPREAD_MS = 1_500;
 
 /** Parsed by the browser itself: no text of ours becomes a script. */
 function load(url, form) {
@@ -26,17 +27,25 @@ const live = document.querySelector("[data-live]");
 let isDue = false;
 let isBusy = false;
 
+/** The parts of a page that change: its figures, and its states and buttons. */
+const CHANGING = ["live", "states", "acts"];
+
+/** A person who reads or presses something in a part keeps it. */
+function isUsed(part) {
+  return part.contains(document.activeElement) || part.querySelector("details[open]") !== null;
+}
+
 async function renew() {
-  // A person who reads or presses something here keeps it.
-  const isUsed = live.contains(document.activeElement) || live.querySelector("details[open]");
-  if (!isDue || isBusy || document.hidden || isUsed) return;
-  isDue = false;
+  const parts = CHANGING.map((id) => document.getElementById(id)).filter((part) => part && !isUsed(part));
+  if (!isDue || isBusy || document.hidden || parts.length === 0) return;
+  isDue = isUsed(live);
   isBusy = true;
   const page = await load(location.href);
-  const fresh = page?.getElementById(live.id);
-  if (fresh && fresh.textContent !== live.textContent) {
-    take(live, page);
-    void fill(live);
+  for (const part of parts) {
+    const fresh = page?.getElementById(part.id);
+    if (!fresh || fresh.textContent === part.textContent || isUsed(part)) continue;
+    take(part, page);
+    void fill(part);
   }
   setTimeout(() => {
     isBusy = false;
@@ -47,13 +56,13 @@ async function renew() {
 /** A browser has few connections to a server, so a page that nobody looks at keeps none. */
 function listen() {
   const source = new EventSource(live.dataset.live);
-  const mark = document.querySelector("#pulse");
   source.addEventListener("changed", () => {
     isDue = true;
-    void renew();
+    // All who look at one campaign are told at once; they do not all ask at once.
+    setTimeout(() => void renew(), Math.random() * SPREAD_MS);
   });
-  source.onopen = () => mark?.classList.add("on");
-  source.onerror = () => mark?.classList.remove("on");
+  source.onopen = () => document.body.classList.add("is-live");
+  source.onerror = () => document.body.classList.remove("is-live");
   return source;
 }
 

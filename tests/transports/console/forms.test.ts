@@ -1,0 +1,239 @@
+import postgres from "postgres";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { plantRows } from "../../contract/planted-rows.ts";
+import { startService, type Tenant, type TestService } from "../../support/service.ts";
+import { signedIn } from "./form-browser.ts";
+
+const HOSTILE = `"><script>alert(1)</script><img src=x onerror=alert(2)>`;
+
+let service: TestService;
+let other: Tenant;
+
+beforeAll(async () => {
+  service = await startService({ role: "web" });
+  other = await service.newTenant({ name: "Another casino" });
+  const sql = postgres(service.database.url, { max: 1, onnotice: () => {} });
+  await plantRows(sql, service.tenant.id);
+  await plantRows(sql, other.id);
+  await sql.end();
+});
+afterAll(() => service?.stop());
+
+const idIn = (location: string | null): string => /[0-9a-f-]{36}/.exec(location ?? "")?.[0] ?? "";
+
+test("a script in any text field is shown as text", async () => {
+  const one = await signedIn(service);
+  const template = await one.post("/console/templates/new", {
+    name: HOSTILE,
+    channel: "email",
+    subject: HOSTILE,
+    html: `<p>${HOSTILE}</p>`,
+    text: HOSTILE,
+  });
+  const campaign = await one.post("/console/campaigns/new", { name: HOSTILE, channel: "email", to: "all" });
+  const id = idIn(campaign.location);
+  const body = { name: HOSTILE, subject: HOSTILE, preheader: HOSTILE, from_name: HOSTILE, to: "all" };
+  await one.post(`/console/campaigns/${id}`, { ...body, body_html: `<p>${HOSTILE}</p>`, body_text: HOSTILE });
+  const rule = { "g0r0.field": "tier", "g0r0.operator": "eq", "g0r0.value": HOSTILE };
+  const built = { name: HOSTILE, description: HOSTILE, logic: "and", ...rule };
+  const segment = await one.post("/console/segments/new", { ...built, do: "save" });
+  const counted = await one.post("/console/segments/new", { ...built, do: "reach" });
+  const key = await one.post("/console/settings/keys", { name: HOSTILE, scope: "read", rate_limit: "10" });
+  const refused = await one.post("/console/settings/hours", { country: HOSTILE, open_local: HOSTILE });
+  const hours = { country: "US", channel: "sms", days: "1", open_local: "08:00", close_local: "21:00" };
+  await one.post("/console/settings/hours", { ...hours, source_note: HOSTILE });
+  await one.post("/console/settings/caps", {
+    max_sends: "3",
+    window_count: "7",
+    window_unit: "day",
+    tag: HOSTILE,
+  });
+  await one.post("/console/sending/pause", { reason: HOSTILE });
+  expect(refused.status).toBe(400);
+  const pages = [
+    "/console",
+    "/console/campaigns",
+    `/console/campaigns/${id}`,
+    `/console/campaigns/${id}?check=yes`,
+    "/console/templates",
+    template.location!,
+    "/console/segments",
+    segment.location!,
+    `${segment.location}/edit`,
+    `${segment.location}/players`,
+    "/console/settings/keys",
+    "/console/settings/hours",
+    "/console/settings/caps",
+    `/console/players?q=${encodeURIComponent(HOSTILE)}`,
+  ];
+  const shown = [counted, key, refused, ...(await Promise.all(pages.map((path) => one.get(path))))];
+  for (const { text, headers, status } of shown) {
+    expect([200, 400]).toContain(status);
+    expect(text).not.toContain("<script>alert");
+    expect(text).not.toContain("<img src=x");
+    expect(headers.get("content-security-policy")).toMatch(/script-src 'self'.*frame-ancestors 'none'/);
+  }
+  for (const path of [`/console/campaigns/${id}/message`, `${template.location}/message`]) {
+    const { headers } = await one.get(path);
+    expect(headers.get("content-security-policy")).toMatch(/^sandbox; default-src 'none'/);
+  }
+  await one.post("/console/sending/resume");
+});
+
+test("a form that is sent twice does its work once", async () => {
+  const one = await signedIn(service);
+  const { text } = await one.get("/console/campaigns/new");
+  const once = /name="once" value="([^"]+)"/.exec(text)![1]!;
+  const fields = { name: "Only once", channel: "email", to: "all", once };
+  const [first, second] = [
+    await one.post("/console/campaigns/new", fields),
+    await one.post("/console/campaigns/new", fields),
+  ];
+  expect(first.location).toMatch(/^\/console\/campaigns\/[0-9a-f-]{36}$/);
+  expect(second.location).toBe(first.location);
+});
+
+test("a form that is refused comes back with its texts and the reason", async () => {
+  const one = await signedIn(service);
+  const answer = await one.post("/console/campaigns/new", {
+    name: " ",
+    channel: "email",
+    template_id: "none",
+  });
+  expect(answer.status).toBe(400);
+  expect(answer.text).toContain('role="alert"');
+  const rules = {
+    name: "Odd",
+    "g0r0.field": "adt",
+    "g0r0.operator": "gte",
+    "g0r0.value": "much",
+    do: "save",
+  };
+  const segment = await one.post("/console/segments/new", rules);
+  expect(segment.status).toBe(400);
+  expect(segment.text).toContain('value="much"');
+});
+
+describe("an analyst", () => {
+  test("sees every page, and no form that changes anything", async () => {
+    const one = await signedIn(service, { role: "analyst" });
+    for (const path of [
+      ...["", "/campaigns", "/journeys", "/segments", "/templates", "/players", "/imports", "/records"],
+      ...["/settings", "/settings/property", "/settings/hours", "/settings/caps", "/settings/theme"],
+      ...["/settings/keys", "/settings/people"],
+    ]) {
+      const { status, text } = await one.get(`/console${path}`);
+      expect([path, status]).toEqual([path, 200]);
+      const forms = [...text.matchAll(/<form method="post" action="([^"]+)"/g)].map(([, action]) => action);
+      expect([path, forms.filter((action) => action !== "/console/sign-out")]).toEqual([path, []]);
+    }
+  });
+
+  test("changes nothing by a form of their own", async () => {
+    const one = await signedIn(service, { role: "analyst" });
+    for (const [path, fields] of Object.entries({
+      "/console/campaigns/new": { name: "Mine", channel: "email", to: "all" },
+      "/console/segments/new": { name: "Mine", do: "save" },
+      "/console/templates/new": { name: "Mine", channel: "email", html: "<p>Mine</p>" },
+      "/console/settings/keys": { name: "Mine", scope: "write", rate_limit: "10" },
+      "/console/settings/caps": { max_sends: "3", window_count: "7", window_unit: "day" },
+      "/console/settings/property": { name: "Mine" },
+      "/console/sending/pause": {},
+      "/console/settings/people": { email: "mine@example.com", password: "a long sentence", role: "admin" },
+    })) {
+      expect([path, (await one.post(path, fields)).status]).toEqual([path, 403]);
+    }
+    expect((await one.post("/console/imports/new")).status).toBe(403);
+  });
+});
+
+test("nothing of another property is reached by any address of a record", async () => {
+  const one = await signedIn(service, { role: "manager" });
+  const { campaign, segment, template, journey, player } = await service.database.db.asProperty(
+    other.id,
+    async (sql) =>
+      (
+        await sql<Record<"campaign" | "segment" | "template" | "journey" | "player", string>[]>`
+          select (select id from campaigns where property_id = ${other.id} limit 1) as campaign,
+            (select id from segments where property_id = ${other.id} limit 1) as segment,
+            (select id from templates where property_id = ${other.id} limit 1) as template,
+            (select id from journeys where property_id = ${other.id} limit 1) as journey,
+            (select id from players where property_id = ${other.id} limit 1) as player`
+      )[0]!,
+  );
+  const reads = [
+    ...[`campaigns/${campaign}`, `campaigns/${campaign}/hours`, `campaigns/${campaign}/message`],
+    ...[`segments/${segment}`, `segments/${segment}/edit`, `segments/${segment}/players`],
+    ...[`segments/${segment}/reach`, `templates/${template}`, `templates/${template}/message`],
+    ...[`journeys/${journey}`, `journeys/${journey}/simulate`, `journeys/${journey}/picture`],
+    ...[`players/${player}`, `imports/${player}`, `imports/${player}/errors`, `imports/files/${player}`],
+  ];
+  for (const path of reads) {
+    expect([path, (await one.get(`/console/${path}`)).status]).toEqual([path, 404]);
+  }
+  const writes = [
+    ...[`campaigns/${campaign}`, `campaigns/${campaign}/send`, `campaigns/${campaign}/cancel`],
+    ...[`campaigns/${campaign}/copy`, `campaigns/${campaign}/test`, `segments/${segment}/delete`],
+    ...[`templates/${template}`, `templates/${template}/delete`, `journeys/${journey}/publish`],
+    ...[`journeys/${journey}/archive`, `players/${player}/export`, `players/${player}/erase`],
+    ...[`players/${player}/stop`, `imports/${player}/import`, `settings/keys/${player}/revoke`],
+  ];
+  for (const path of writes) {
+    const { status } = await one.post(`/console/${path}`, { name: "Mine", confirm: "guest" });
+    expect([path, [400, 403, 404].includes(status)]).toEqual([path, true]);
+  }
+});
+
+describe("an uploaded file", () => {
+  const stored = () =>
+    service.database.db.asProperty(
+      service.tenant.id,
+      (sql) => sql`select id from uploads where property_id = ${service.tenant.id}`,
+    );
+
+  test.each([
+    ["without the token", "", "same-origin"],
+    ["with a wrong token", `token=${"A".repeat(43)}`, "same-origin"],
+    ["of another site", "right", "cross-site"],
+  ])("%s is not kept", async (_, params, site) => {
+    const one = await signedIn(service);
+    const before = (await stored()).length;
+    const { text } = await one.get("/console/imports/new");
+    const right = /name="params" value="([^"]+)"/.exec(text)![1]!;
+    const body = new FormData();
+    body.set("params", params === "right" ? right : params);
+    body.set("file", new Blob(["player_id\nA1\n"]), "players.csv");
+    const cookie = [...one.cookies].map(([name, value]) => `${name}=${value}`).join("; ");
+    const answer = await fetch(`${service.baseUrl}/console/imports/new`, {
+      method: "POST",
+      headers: { cookie, "sec-fetch-site": site },
+      body,
+      redirect: "manual",
+    });
+    expect(answer.status).toBe(403);
+    expect((await stored()).length).toBe(before);
+  });
+});
+
+describe("the stream of an open page", () => {
+  test("tells that its campaign has changed, and tells nobody who is signed out", async () => {
+    const one = await signedIn(service);
+    const { location } = await one.post("/console/campaigns/new", {
+      name: "Watched",
+      channel: "email",
+      to: "all",
+    });
+    const cookie = [...one.cookies].map(([name, value]) => `${name}=${value}`).join("; ");
+    const path = `/console/live?campaign=${idIn(location)}`;
+    const stream = await fetch(service.baseUrl + path, { headers: { cookie } });
+    expect(stream.headers.get("content-type")).toBe("text/event-stream");
+    const reader = stream.body!.getReader();
+    const told = async () => Buffer.from((await reader.read()).value!).toString();
+    expect(await told()).toContain("event: changed");
+    await one.post(`/console${location!.slice(8)}`, { name: "Watched and changed", to: "all" });
+    expect(await told()).toContain("event: changed");
+    await reader.cancel();
+    const signedOut = await fetch(service.baseUrl + path, { redirect: "manual" });
+    expect(signedOut.status).toBe(303);
+  });
+});
