@@ -201,6 +201,20 @@ test("a person who heard nothing is an abandoned call, and too many pause the ca
   expect(calls.abandoned_share).toMatchObject({ days: 30, abandoned: 1, percent: 100, most_percent: 3 });
 });
 
+test("a provider makes no more calls at once than it may", async () => {
+  const { campaign, provider, call: one } = await call();
+  await scenario.call("update_message_provider", { id: provider.id, max_concurrent: 2 });
+  for (let n = 0; n < 4; n += 1) await scenario.caller();
+  const next = await scenario.voiceCampaign();
+  await scenario.send(next);
+  await expect.poll(() => placed.length).toBe(2);
+  await report(service.baseUrl, one, { CallStatus: "busy" });
+  expect(await status(campaign)).toMatchObject({ error_code: "busy" });
+  await expect.poll(() => placed.length, { timeout: 15_000 }).toBe(3);
+  expect(await scenario.tally(next)).toMatchObject({ sent: 2, pending: 2 });
+  await scenario.cancel(next);
+});
+
 test("news out of order, twice, late or of nobody's call settles each call once", async () => {
   const { campaign, call: one } = await call();
   await report(service.baseUrl, one, { CallStatus: "no-answer" });
