@@ -123,6 +123,14 @@ test("a template's script is called, and a change behind an approval pauses", as
   });
 });
 
+test("a test goes to a player by the same gate, and is simulated too", async () => {
+  const playerId = await scenario.caller();
+  const campaignId = await scenario.voiceCampaign();
+  await scenario.call("send_test_message", { campaignId, propertyId: scenario.id, playerId });
+  await service.idle();
+  expect(await scenario.calls()).toMatchObject([{ campaign_id: null, player_id: playerId, simulated: true }]);
+});
+
 test("a rehearsal plays each persona and stores nothing", async () => {
   const campaignId = await scenario.voiceCampaign();
   const played = (persona: string) =>
