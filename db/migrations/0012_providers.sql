@@ -11,6 +11,8 @@ create table message_providers (
   credentials text not null,
   rate_per_second double precision check (rate_per_second > 0),
   daily_limit int check (daily_limit > 0),
+  -- Calls at once.
+  max_concurrent int check (max_concurrent > 0),
   allows_gaming boolean not null default false,
   is_default boolean not null default false,
   is_active boolean not null default true,

@@ -29,7 +29,7 @@ export default tool({
       .string()
       .max(320)
       .optional()
-      .describe("An email address, or a phone number for sms; push goes by playerId"),
+      .describe("An email address, or a phone number for sms and voice; push goes by playerId"),
     playerId: z
       .uuid()
       .optional()

@@ -12,6 +12,8 @@ import { openCredentials } from "./provider.ts";
 export interface Candidate extends ChosenProvider {
   fromAddress: string | null;
   limits: { perSecond: number | null; perDay: number | null } | null;
+  /** Calls at once. */
+  maxConcurrent: number | null;
   health: string;
   /** The revision of the record: each change by a person makes a new one. */
   revision: string | null;
@@ -20,7 +22,15 @@ export interface Candidate extends ChosenProvider {
 /** The operator's own provider of a channel, for the platform and for properties without a provider. */
 export function configuredProvider(config: Config, channel: SendingChannel): Candidate {
   const { provider, smtpUrl, from } = config.email;
-  const own = { id: null, trusted: true, fromAddress: null, limits: null, health: "unknown", revision: null };
+  const own = {
+    id: null,
+    trusted: true,
+    fromAddress: null,
+    limits: null,
+    maxConcurrent: null,
+    health: "unknown",
+    revision: null,
+  };
   if (channel === "email" && provider === "smtp") {
     return { ...own, name: "smtp", settings: { url: smtpUrl, ...(from && { from }) } };
   }
@@ -80,6 +90,7 @@ export async function chooseProviders(
       one.rate_per_second === null && one.daily_limit === null
         ? null
         : { perSecond: one.rate_per_second, perDay: one.daily_limit },
+    maxConcurrent: one.max_concurrent,
     health: one.health,
     revision: one.revision,
   }));

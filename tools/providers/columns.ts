@@ -51,6 +51,15 @@ export const columns = {
       .describe("Messages a second at most. Default: no limit of ours"),
   ),
   daily_limit: writable(z.int().min(1).max(2_000_000_000).nullable().optional().describe("A day, by UTC")),
+  max_concurrent: writable(
+    z
+      .int()
+      .min(1)
+      .max(10_000)
+      .nullable()
+      .optional()
+      .describe("Calls at once, of the channel voice. Default: no limit of ours"),
+  ),
   unit_price: writable(
     z
       .number()

@@ -66,3 +66,26 @@ export async function loseCalls({ sql, property }: Tenant, sendIds: readonly str
     update voice_calls set status = 'unknown', updated_at = now()
     where property_id = ${property.id} and send_id = any(${[...sendIds]}::uuid[]) and status <> 'ended'`;
 }
+
+/** News of a call comes within so long, or never. */
+const LIVE_HOURS = 2;
+
+/** How many calls more a provider may make at once. Locks the provider to the end of the transaction, where it has a limit. */
+export async function roomForCalls(
+  { sql, property }: Tenant,
+  { id, maxConcurrent }: { id: string | null; maxConcurrent: number | null },
+): Promise<number> {
+  if (id === null || maxConcurrent === null) return Number.POSITIVE_INFINITY;
+  await sql`select from message_providers where property_id = ${property.id} and id = ${id} for no key update`;
+  // A claimed send has no call yet, so both are counted.
+  const [row] = await sql<[{ live: number }]>`
+    select count(*)::int as live from (
+      select send_id as id from voice_calls
+      where property_id = ${property.id} and provider_id = ${id} and status in ('queued', 'ringing', 'in_progress')
+        and created_at > now() - make_interval(hours => ${LIVE_HOURS})
+      union
+      select id from campaign_sends
+      where property_id = ${property.id} and provider_id = ${id} and channel = 'voice' and status = 'sending'
+        and claimed_at > now() - make_interval(hours => ${LIVE_HOURS})) l`;
+  return Math.max(0, maxConcurrent - row.live);
+}

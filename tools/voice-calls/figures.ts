@@ -34,7 +34,9 @@ export const CallStats = z.object({
       percent: z.number().nullable(),
       most_percent: z.number(),
     })
-    .describe("By the law of calls: abandoned of answered over the last days"),
+    .describe(
+      "By the law of calls, of the last days: answered calls, and those in which the person heard nothing from us in time (opt_out_within_seconds)",
+    ),
 });
 export type CallStats = z.output<typeof CallStats>;
 
@@ -93,9 +95,14 @@ export async function abandonedShare(
   campaignId: string,
 ): Promise<CallStats["abandoned_share"]> {
   const { sql, property } = context;
-  const { abandoned_over_days: days, most_abandoned_percent: most_percent } = await voiceLaws(context);
+  const {
+    abandoned_over_days: days,
+    most_abandoned_percent: most_percent,
+    opt_out_within_seconds: within,
+  } = await voiceLaws(context);
   const [row] = await sql<[{ answered: number; abandoned: number }]>`
-    select count(*)::int as answered, count(*) filter (where outcome = 'abandoned')::int as abandoned
+    select count(*)::int as answered, count(*) filter (where outcome = 'abandoned'
+        or disclosed_at > started_at + make_interval(secs => ${within}::double precision))::int as abandoned
     from voice_calls
     where property_id = ${property.id} and campaign_id = ${campaignId} and not simulated and answered_by = 'human'
       and created_at > now() - make_interval(secs => ${days * 86_400})`;

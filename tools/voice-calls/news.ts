@@ -83,7 +83,8 @@ async function learn(
       seconds = coalesce(${length}::int, c.seconds),
       cost = coalesce(c.cost, ${cost ?? null}::double precision),
       cost_currency = coalesce(c.cost_currency, ${currency ?? null}::text),
-      disclosed_at = coalesce(c.disclosed_at, case when ${discloses}::boolean then clock.moment end),
+      disclosed_at = coalesce(c.disclosed_at, case when ${discloses}::boolean
+        then coalesce(c.started_at, clock.moment - make_interval(secs => ${length ?? 0}::double precision)) end),
       transcript = case when ${lines.length > 0}::boolean then ${lines}::jsonb else c.transcript end,
       error_code = coalesce(${code ?? null}::text, c.error_code),
       error_message = coalesce(${message ?? null}::text, c.error_message), updated_at = clock.moment

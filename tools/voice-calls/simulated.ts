@@ -31,8 +31,8 @@ export async function storeSimulatedCalls(context: Tenant, kept: readonly KeptCa
     insert into voice_calls (property_id, send_id, campaign_id, player_id, provider, provider_call_id, simulated,
       persona, status, outcome, answered_by, seconds, transcript, started_at, ended_at)
     select ${property.id}, r.send_id, s.campaign_id, s.player_id, 'simulator', r.provider_call_id, true, r.persona,
-      'ended', r.outcome, r.answered_by, r.seconds, r.transcript, case when r.answered_by is not null then now() end,
-      now() + make_interval(secs => r.seconds)
+      'ended', r.outcome, r.answered_by, r.seconds, r.transcript, case when r.answered_by is not null then now() - make_interval(secs => r.seconds) end,
+      now()
     from json_to_recordset(${rows}::json) as r(send_id uuid, provider_call_id text, persona text, outcome text,
         answered_by text, seconds int, transcript jsonb)
       join campaign_sends s on s.property_id = ${property.id} and s.id = r.send_id

@@ -36,7 +36,10 @@ export default table({
         .describe("abandoned: a person picked up and heard nothing in time. See docs://guides/voice"),
       { concise: true },
     ),
-    answered_by: readable(z.enum(["human", "machine"]).nullable(), { concise: true }),
+    answered_by: readable(
+      z.enum(["human", "machine"]).nullable().describe("Of a simulated call: the part that was played"),
+      { concise: true },
+    ),
     started_at: readable(timestamp().nullable().describe("When it was answered"), { concise: true }),
     ended_at: readable(timestamp().nullable(), { concise: true }),
     seconds: readable(z.int().nullable().describe("From the answer to the end"), { concise: true }),

@@ -6,6 +6,7 @@ import { getRequestListener, RequestError } from "@hono/node-server";
 import { Fault, type FaultCode, loggedFault } from "#runtime/faults.ts";
 import { networkOf } from "#runtime/limits/rate-limit.ts";
 import { CURRENT_VERSION } from "#runtime/versions.ts";
+import { isCallAddress } from "#transports/voice/relay.ts";
 import { ADDRESS_LIMIT, type AdmissionControl } from "./admission.ts";
 import { answerFault, rawAnswer } from "./answer.ts";
 import {
@@ -52,6 +53,8 @@ export async function listen(
     keepAliveTimeout: 65_000,
     // Node's own refusal has no body; ours is JSON.
     requireHostHeader: false,
+    // A request for another protocol, such as h2c, is answered by this one.
+    shouldUpgradeCallback: ({ url }) => isCallAddress(url ?? ""),
   });
   const listener = getRequestListener(app.fetch as never, {
     errorHandler: (error) => {

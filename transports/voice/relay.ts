@@ -12,6 +12,11 @@ const PATH = /^\/api\/callbacks\/([a-z-]+)\/([0-9a-f-]{36})\/([0-9a-f-]{36})\/([
 const LONGEST_FRAME = 16_384;
 const GOING_AWAY = 1001;
 
+/** Whether a path is that of a call's WebSocket. */
+export function isCallAddress(path: string): boolean {
+  return PATH.test(path);
+}
+
 /** Serves the WebSockets of live calls. Answers the function that ends them. */
 export function serveCalls(server: Server, service: Service, pace: CallPace = CALL_PACE): () => void {
   const sockets = new WebSocketServer({ noServer: true, maxPayload: LONGEST_FRAME, clientTracking: true });

@@ -142,5 +142,5 @@ test("what stands in the way of sending stands in the way of a test", async () =
     audience: "all",
     body_text: "Hi",
   });
-  await expect(send(inbox.id, { to: staff })).rejects.toThrow(/email, sms and push/);
+  await expect(send(inbox.id, { to: staff })).rejects.toThrow(/email, sms, voice and push/);
 });

@@ -4,12 +4,13 @@ import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import { insertedValues } from "#db/sql.ts";
 import { capsCtes } from "#tools/compliance/frequency.ts";
 import { addressHash } from "#tools/people/address.ts";
-import { type CapRule, freeAt, type Past } from "./oracles/frequency.ts";
+import { type CapRule, freeAt, LAW, type Past } from "./oracles/frequency.ts";
 import { newPlayer, openTwoProperties, type TwoProperties } from "./scenario.ts";
 
 let fixture: TwoProperties;
 beforeAll(async () => {
   fixture = await openTwoProperties();
+  await fixture.sql((sql) => sql`select seed_voice_laws(${fixture.property.id})`);
 });
 afterAll(() => fixture.close());
 beforeEach(async () => {
@@ -111,7 +112,7 @@ test("who is capped, and until when, is what a plain count over the past says", 
   const world = fc.record({
     rules: fc.array(ruleArbitrary, { minLength: 1, maxLength: 4 }),
     pasts: fc.tuple(past, past, past, past),
-    channel: fc.constantFrom("sms" as const, "email" as const),
+    channel: fc.constantFrom("sms" as const, "email" as const, "voice" as const),
     tags: fc.constantFrom([], ["bonus"], ["other", "bonus"]),
   });
   await fc.assert(
@@ -146,7 +147,10 @@ test("who is capped, and until when, is what a plain count over the past says", 
       const told = players.map(({ id }) => rows.find((row) => row.id === id)?.free ?? null);
       const expected = pasts.map((list, index) =>
         freeAt(
-          rules.map(({ window, ...rule }): CapRule => ({ ...rule, unit: window[0], count: window[1] })),
+          [
+            ...rules.map(({ window, ...rule }): CapRule => ({ ...rule, unit: window[0], count: window[1] })),
+            ...(channel === "voice" ? [LAW] : []),
+          ],
           list,
           { at: AT, zones: zonesOf[index]!, channel, tags },
         ),

@@ -1,3 +1,4 @@
+import { get } from "node:http";
 import { HttpResponse, http, passthrough } from "msw";
 import { setupServer } from "msw/node";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
@@ -201,6 +202,20 @@ test("a person who heard nothing is an abandoned call, and too many pause the ca
   expect(calls.abandoned_share).toMatchObject({ days: 30, abandoned: 1, percent: 100, most_percent: 3 });
 });
 
+test("a provider makes no more calls at once than it may", async () => {
+  const { campaign, provider, call: one } = await call();
+  await scenario.call("update_message_provider", { id: provider.id, max_concurrent: 2 });
+  for (let n = 0; n < 4; n += 1) await scenario.caller();
+  const next = await scenario.voiceCampaign();
+  await scenario.send(next);
+  await expect.poll(() => placed.length).toBe(2);
+  await report(service.baseUrl, one, { CallStatus: "busy" });
+  expect(await status(campaign)).toMatchObject({ error_code: "busy" });
+  await expect.poll(() => placed.length, { timeout: 15_000 }).toBe(3);
+  await expect.poll(() => scenario.tally(next)).toMatchObject({ sent: 2, pending: 2 });
+  await scenario.cancel(next);
+});
+
 test("news out of order, twice, late or of nobody's call settles each call once", async () => {
   const { campaign, call: one } = await call();
   await report(service.baseUrl, one, { CallStatus: "no-answer" });
@@ -232,8 +247,21 @@ test("forged callbacks and handshakes are refused, and change nothing", async ()
   await expect(pickUp(service.baseUrl, one, { "x-twilio-signature": "AAAA" })).rejects.toThrow("401");
   const guessed = { ...one, address: one.address.replace(/[^/]+$/, "A".repeat(43)) };
   await expect(pickUp(service.baseUrl, guessed)).rejects.toThrow("401");
-  const nowhere = { ...one, address: `${BASE_URL.replace("https", "wss")}/api/mcp` };
+  const nowhere = { ...one, address: `${BASE_URL.replace("https", "wss")}/api/nothing` };
   await expect(pickUp(service.baseUrl, nowhere)).rejects.toThrow("404");
+  // Any other request to change the protocol is an ordinary request.
+  const { status: healthy } = await new Promise<{ status: number | undefined }>((resolve) => {
+    const headers = {
+      connection: "Upgrade, HTTP2-Settings",
+      upgrade: "h2c",
+      "http2-settings": "AAMAAABkAAQAAP__",
+    };
+    get(`${service.baseUrl}/healthz`, { headers }, (answer) => {
+      answer.resume();
+      resolve({ status: answer.statusCode });
+    });
+  });
+  expect(healthy).toBe(200);
   expect(await row()).toEqual(before);
 });
 

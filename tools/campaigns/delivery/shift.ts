@@ -4,6 +4,7 @@ import type { Context } from "#runtime/operation/context.ts";
 import { type Candidate, stands } from "#tools/providers/choose.ts";
 import { type Allowance, release, reserve } from "#tools/providers/limits.ts";
 import type { Route } from "#tools/providers/routes.ts";
+import { roomForCalls } from "#tools/voice-calls/call.ts";
 import { deliverBatch } from "./batch.ts";
 import { type Claim, claimSends, type WaitingRules } from "./claim.ts";
 import type { Delivery } from "./delivery.ts";
@@ -75,6 +76,9 @@ async function deliverBatches<C extends SendingChannel>(delivery: Delivery<C>, u
   }
 }
 
+/** All calls that a provider may make at once are under way: some end within seconds. */
+const FULL: Allowance = { granted: 0, wait: 3, spent: false, day: null };
+
 /**
  * Claims no more than the provider's limits allow now. Answers no claim when they allow nothing, and no allowance when
  * the provider has changed since the job chose it.
@@ -87,7 +91,9 @@ async function claimWithin<C extends SendingChannel>(
   most: number,
 ): Promise<{ claim: Claim | null; allowance: Allowance | null }> {
   if (!(await stands(context, provider))) return { claim: null, allowance: null };
-  const allowance = await reserve(context, provider, most);
+  const room = channel === "voice" ? await roomForCalls(context, provider) : most;
+  if (room === 0) return { claim: null, allowance: FULL };
+  const allowance = await reserve(context, provider, Math.min(most, room));
   const { granted: limit } = allowance;
   if (limit === 0) return { claim: null, allowance };
   const request = { campaign, channel, provider, rules, callSeconds, after, limit };

@@ -32,7 +32,7 @@ type TestContent =
 export async function testContent(context: Context, campaign: Campaign): Promise<TestContent> {
   const channel = sendingChannel(campaign);
   if (channel === "inbox")
-    throw invalid("channel", `is ${campaign.channel}; tests go by email, sms and push`);
+    throw invalid("channel", `is ${campaign.channel}; tests go by email, sms, voice and push`);
   const everyone: Campaign = { ...campaign, audience: "all", segment_id: null, conditions: null };
   return { channel, ...(await compileContent<VendorChannel>(channel, context, everyone)) };
 }

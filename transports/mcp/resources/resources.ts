@@ -249,7 +249,7 @@ async function policy(reading: Reading): Promise<string> {
       ...reasons,
       "## Settings",
       `- Players are at least ${property.min_age} years old.`,
-      `- Email: ${property.email_consent_mode === "opt_out" ? "all players who have not refused" : "only with a recorded consent"}. Text, voice and push: only with a recorded consent.`,
+      `- Email: ${property.email_consent_mode === "opt_out" ? "all players who have not refused" : "only with a recorded consent"}. Text and push: only with a recorded consent. Calls: only with a written one.`,
       `- Revoking text or voice revokes ${property.revocation_scope === "channel" ? "that channel" : "both"}.`,
       `- The property's clock: ${property.timezone}.`,
       "## Hours at which players may be written to, by their own clock",

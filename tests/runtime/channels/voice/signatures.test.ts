@@ -75,6 +75,13 @@ test.each(["retell", "telnyx"] as const)(
   },
 );
 
+/** The part of a form that Twilio signs. */
+const twilioText = (body: string) =>
+  [...new URLSearchParams(body)]
+    .sort(([one], [other]) => (one < other ? -1 : 1))
+    .flat()
+    .join("");
+
 test("no tampered signature, body or time of any vendor is taken", async () => {
   const tampered = fc.record({
     vendor: fc.constantFrom(...NAMES),
@@ -100,6 +107,8 @@ test("no tampered signature, body or time of any vendor is taken", async () => {
         Buffer.from(one, "base64").equals(Buffer.from(other, "base64"));
       const original: Record<string, string> = VENDORS[vendor].headers(BODY);
       fc.pre(next !== BODY || !same(headers[name]!, original[name]!));
+      // Twilio signs names and values without a mark between them: another border is the same to it.
+      fc.pre(vendor !== "twilio" || !body || twilioText(next) !== twilioText(BODY));
       expect(await verified(vendor, next, headers)).toBe(false);
     }),
     { numRuns: isFull ? 10_000 : 500 },

@@ -11,7 +11,20 @@ export interface CapRule {
   unit: "hour" | "day" | "week";
   count: number;
   mode: "rolling" | "calendar_player_tz";
+  /** The law of calls, from which no campaign exempts itself. */
+  isLaw?: true;
 }
+
+/** No number is called twice in a day. */
+export const LAW: CapRule = {
+  channel: "voice",
+  tag: null,
+  max_sends: 1,
+  unit: "hour",
+  count: 24,
+  mode: "rolling",
+  isLaw: true,
+};
 
 export interface Past {
   at: Time;
@@ -43,7 +56,7 @@ export function freeAt(
       (one) =>
         COUNTED.includes(one.status) &&
         channels.includes(one.channel) &&
-        !one.transactional &&
+        (rule.isLaw || !one.transactional) &&
         (rule.tag === null || one.tag === rule.tag),
     );
     const isFree = (moment: Time) =>

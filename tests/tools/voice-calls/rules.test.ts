@@ -1,0 +1,196 @@
+import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
+import { EXAMPLE_SCRIPT } from "#tools/voice/describe.ts";
+import { maskedValue } from "#transports/mcp/answers/masking.ts";
+import { startService, type TestService } from "../../support/service.ts";
+import { type CallScenario, callScenario, SCRIPT } from "./scenario.ts";
+
+let service: TestService;
+let scenario: CallScenario;
+beforeAll(async () => {
+  service = await startService();
+});
+afterAll(() => service?.stop());
+beforeEach(async () => {
+  scenario = await callScenario(service);
+});
+
+const sent = async (fields: object = {}) => {
+  const id = await scenario.voiceCampaign(fields);
+  await scenario.send(id);
+  await service.idle();
+  return id;
+};
+
+test("a call starts only while the longest one ends before the hours do", async () => {
+  // A zone in which it is about noon.
+  const ahead = 12 - new Date().getUTCHours();
+  scenario = await callScenario(service, { timezone: `Etc/GMT${ahead > 0 ? "-" : "+"}${Math.abs(ahead)}` });
+  await scenario.caller({ timezone: `Etc/GMT${ahead > 0 ? "-" : "+"}${Math.abs(ahead)}` });
+  const clock = (minutes: number) => {
+    const local = new Date(Date.now() + ahead * 3_600_000 + minutes * 60_000);
+    return local.toISOString().slice(11, 16);
+  };
+  const { id } = await scenario.call("create_quiet_hours_rule", {
+    channel: ["voice"],
+    open_local: "00:00",
+    close_local: clock(4),
+  });
+  expect(await scenario.sends(await sent())).toMatchObject([
+    { status: "deferred", skip_reasons: ["quiet_hours"] },
+  ]);
+  await scenario.call("update_quiet_hours_rule", { id, close_local: clock(30) });
+  expect(await scenario.sends(await sent())).toMatchObject([
+    { status: "skipped", skip_reasons: ["simulated"] },
+  ]);
+});
+
+test("the law of calls is made stricter, never looser, and stays", async () => {
+  const laws = await scenario.call("list_voice_laws", {});
+  expect(laws).toHaveLength(7);
+  for (const { source_note } of laws) expect(source_note).toMatch(/CFR|law|FCC/);
+  const law = (kind: string) => laws.find((one: { kind: string }) => one.kind === kind).id;
+  const update = (kind: string, amount: number) =>
+    scenario.call("update_voice_law", { id: law(kind), amount });
+  await expect(update("hours_between_calls", 1)).rejects.toThrow(/at least 24: State laws/);
+  await expect(update("least_ring_seconds", 14)).rejects.toThrow(/at least 15/);
+  await expect(update("most_abandoned_percent", 50)).rejects.toThrow(/at most 3/);
+  await expect(update("abandoned_over_days", 1)).rejects.toThrow(/exactly 30/);
+  await update("hours_between_calls", 72);
+  await update("ai_disclosure", 0);
+  await update("most_call_seconds", 30);
+  await expect(scenario.voiceCampaign()).rejects.toThrow(/may take \d+ seconds, and a call at most 30/);
+});
+
+test("a script names all its faults when it is written, and sending names what the property lacks", async () => {
+  await scenario.caller();
+  const wrong = {
+    ...SCRIPT,
+    callback_number: "1",
+    turns: [{ id: "a", say: "{{ first_name", listen: [{ keys: "9", next: "z" }] }],
+  };
+  const fault = await scenario.voiceCampaign({ voice_script: wrong }).catch((error: unknown) => error);
+  expect(fault).toMatchObject({
+    code: "invalid",
+    details: [
+      { field: "voice_script.callback_number" },
+      { field: "voice_script.turns[0].listen[0].next" },
+      { field: "voice_script.turns[0].listen[0].keys" },
+      { field: "voice_script.turns[0].next" },
+      { field: "voice_script.turns[0].say" },
+    ],
+  });
+  await expect(
+    scenario.call("create_template", { name: "T", channel: "voice", voice_script: wrong }),
+  ).rejects.toThrow(/callback_number/);
+  const agent = { callback_number: "+18005550100", instructions: "Invite {{ first_name }}." };
+  const id = await scenario.voiceCampaign({ voice_script: agent });
+  expect((await scenario.preflight(id)).errors).toMatchObject([
+    { field: "voice_script.instructions", stops_sending: true },
+  ]);
+  const empty = await scenario.voiceCampaign({ voice_script: null });
+  expect((await scenario.preflight(empty)).errors).toMatchObject([{ field: "voice_script" }]);
+  const nameless = await callScenario(service, { legal_name: undefined });
+  await nameless.caller();
+  expect((await nameless.preflight(await nameless.voiceCampaign())).errors).toMatchObject([
+    { field: "legal_name" },
+  ]);
+});
+
+test("a template's script is called, and a change behind an approval pauses", async () => {
+  await scenario.caller();
+  const template = await scenario.call("create_template", {
+    name: "T",
+    channel: "voice",
+    voice_script: EXAMPLE_SCRIPT,
+  });
+  const id = await scenario.voiceCampaign({ voice_script: null, template_id: template.id });
+  await scenario.call("schedule_campaign", {
+    campaign_id: id,
+    scheduled_at: "2036-01-31T12:00:00Z",
+    segment_id: null,
+  });
+  await scenario.query(
+    (
+      sql,
+    ) => sql`update templates set voice_script = jsonb_set(voice_script, '{turns,0,say}', '"Other words."')
+      where property_id = ${scenario.id}`,
+  );
+  await scenario.comeDue(id);
+  await service.idle();
+  expect(await scenario.get(id)).toMatchObject({
+    status: "paused",
+    status_reason: expect.stringContaining('the template "T"'),
+  });
+});
+
+test("a test goes to a player by the same gate, and is simulated too", async () => {
+  const playerId = await scenario.caller();
+  const campaignId = await scenario.voiceCampaign();
+  await scenario.call("send_test_message", { campaignId, propertyId: scenario.id, playerId });
+  await service.idle();
+  expect(await scenario.calls()).toMatchObject([{ campaign_id: null, player_id: playerId, simulated: true }]);
+});
+
+test("a rehearsal plays each persona and stores nothing", async () => {
+  const campaignId = await scenario.voiceCampaign();
+  const played = (persona: string) =>
+    scenario.call("rehearse_voice_call", { campaignId, propertyId: scenario.id, persona });
+  expect(await played("says_stop")).toMatchObject({ outcome: "opted_out", simulated: true });
+  expect(await played("voicemail")).toMatchObject({ outcome: "voicemail_left", answered_by: "machine" });
+  expect(await played("no_answer")).toMatchObject({ outcome: "no_answer", transcript: [] });
+  expect(await scenario.calls()).toEqual([]);
+});
+
+test("a transcript leaves with its player's data, is emptied by an erasure, and is hidden from masked agents", async () => {
+  const playerId = await scenario.caller();
+  for (const { persona } of [{ persona: "picks_up" }]) {
+    // The persona follows from the campaign: some campaign reaches one who listens.
+    for (let tries = 0; tries < 12; tries += 1) {
+      await scenario.query((sql) => sql`delete from voice_calls where property_id = ${scenario.id}`);
+      await scenario.query(
+        (sql) => sql`update campaign_sends set skip_reasons = '{expired}' where property_id = ${scenario.id}`,
+      );
+      await sent();
+      if ((await scenario.calls())[0]?.persona === persona) break;
+    }
+  }
+  const [call] = await scenario.calls();
+  expect(call.transcript.length).toBeGreaterThan(3);
+  const about = { propertyId: scenario.id, playerId };
+  const exported = await scenario.call("data_export", about);
+  expect(exported.voice_calls).toMatchObject([{ id: call.id, transcript: call.transcript }]);
+  const masked = maskedValue({ transcript: call.transcript }) as {
+    transcript: { fixed: string | null; text: string }[];
+  };
+  for (const { fixed, text } of masked.transcript) expect(text === "•••").toBe(fixed === null);
+  await scenario.call("data_deletion", { ...about, reason: "asked" });
+  await service.idle();
+  expect(await scenario.calls()).toMatchObject([
+    { id: call.id, player_id: null, transcript: [], outcome: call.outcome },
+  ]);
+});
+
+test("a journey calls by a message node, and a simulated call is not sent", async () => {
+  const playerId = await scenario.caller();
+  const definition = {
+    nodes: [
+      { id: "in", type: "trigger", config: { on: "api" } },
+      { id: "call", type: "message", config: { channel: "voice", voice_script: SCRIPT } },
+      { id: "end", type: "exit", config: { reason: "completed" } },
+      { id: "else", type: "exit", config: { reason: "completed" } },
+    ],
+    edges: [
+      { from: "in", to: "call" },
+      { from: "call", to: "end", label: "sent" },
+      { from: "call", to: "else", label: "not_sent" },
+    ],
+  };
+  const { id } = await scenario.call("create_journey", { name: "Calls", draft_definition: definition });
+  await scenario.call("publish_journey", { journeyId: id, propertyId: scenario.id });
+  await scenario.call("create_journey_enrollment", { journey_id: id, player_id: playerId });
+  await service.idle();
+  expect(await scenario.calls()).toMatchObject([{ player_id: playerId, simulated: true }]);
+  await expect
+    .poll(async () => (await scenario.call("list_journey_enrollments", {}))[0], { timeout: 10_000 })
+    .toMatchObject({ status: "completed" });
+});
