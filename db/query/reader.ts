@@ -80,8 +80,8 @@ export function reader(db: { read: ReadRows }, cursorKey = randomBytes(32)): Rea
     const [row] = await db.read(
       sql`explain (format json) select from ${fittingSql(property, readable, query)}`,
     );
-    const [{ Plan: plan }] = JSON.parse(String(row![0])) as [{ Plan: { "Plan Rows": number } }];
-    return plan["Plan Rows"];
+    const [explained] = JSON.parse(String(row![0])) as [Explained];
+    return plannedRows(explained);
   };
   return {
     list: async (property, readable, query, { count } = {}) => {
@@ -126,6 +126,19 @@ export function reader(db: { read: ReadRows }, cursorKey = randomBytes(32)): Rea
     of: (caller) =>
       reader({ read: (statement, options) => db.read(statement, { ...options, caller }) }, cursorKey),
   };
+}
+
+interface Explained {
+  Plan: {
+    "Plan Rows": number;
+    "Distributed Query"?: { Job: { Tasks: { "Remote Plan": [[Explained]] }[] } };
+  };
+}
+
+/** On a cluster the plan of the property's node stands within the coordinator's, which expects no rows. */
+function plannedRows({ Plan: plan }: Explained): number {
+  const remote = plan["Distributed Query"]?.Job.Tasks[0]?.["Remote Plan"];
+  return remote ? plannedRows(remote[0][0]) : plan["Plan Rows"];
 }
 
 /**

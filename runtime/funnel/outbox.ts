@@ -107,53 +107,49 @@ function jobRow(job: PendingJob, index: number) {
 /** The data of an event about the row that the statement itself inserts. */
 const ANSWERED = sql`jsonb_build_object('object', body::jsonb) from answered`;
 
+// The receivers are asked for in each part and not once before them: a distributed database sends the rows of a part
+// that an insert reads to all of its nodes, and fails where one is down.
+
 function oneEvent(property: string | null, event: PendingEvent): Fragment[] {
   const { id, type, wanted, data } = eventRow(event);
-  const receiver = sql`
+  const receiver = sql`(
     select id as endpoint_id from webhook_endpoints
-    where property_id = ${property}::uuid and is_active and events && ${wanted}::text[]`;
+    where property_id = ${property}::uuid and is_active and events && ${wanted}::text[]) r`;
   const stored = sql`
     insert into outbox (property_id, id, type, data)
     select ${property}::uuid, ${id}::uuid, ${type}::text, ${data === null ? ANSWERED : sql`${data}::jsonb`}
-    where exists (select from receiver)
+    where exists (select from ${receiver})
     returning 1`;
   const delivery = sql`
     insert into webhook_deliveries (property_id, id, event_id, event_type, endpoint_id)
-    select ${property}::uuid, uuid_v7(), ${id}::uuid, ${type}::text, endpoint_id from receiver
+    select ${property}::uuid, uuid_v7(), ${id}::uuid, ${type}::text, endpoint_id from ${receiver}
     returning 1`;
-  return [
-    cte("receiver", receiver, "materialized"),
-    cte("stored", stored),
-    cte("delivery", delivery),
-    called(property, sql`receiver`),
-  ];
+  return [cte("stored", stored), cte("delivery", delivery), called(property, receiver)];
 }
 
 function manyEvents(property: string | null, events: PendingEvent[]): Fragment[] {
   const data = events.some(({ object }) => object === "answered")
     ? sql`coalesce(data, (select ${ANSWERED}))`
     : sql`data`;
-  const event = sql`
-    select id, type, ${data} as data, wanted
-    from jsonb_to_recordset(${events.map(eventRow)}::jsonb) as e(id uuid, type text, data jsonb, wanted text[])`;
-  const receiver = sql`
+  const rows = events.map(eventRow);
+  const event = sql`jsonb_to_recordset(${rows.map(({ wanted: _, ...row }) => row)}::jsonb) as e(id uuid, type text, data jsonb)`;
+  const named = sql`jsonb_to_recordset(${rows.map(({ data: _, ...row }) => row)}::jsonb) as e(id uuid, type text, wanted text[])`;
+  const receiver = sql`(
     select e.id as event_id, e.type, w.id as endpoint_id
-    from webhook_endpoints w join event e on w.events && e.wanted
-    where w.property_id = ${property}::uuid and w.is_active`;
+    from webhook_endpoints w join ${named} on w.events && e.wanted
+    where w.property_id = ${property}::uuid and w.is_active) r`;
   const stored = sql`
     insert into outbox (property_id, id, type, data)
-    select ${property}::uuid, id, type, data from event where id in (select event_id from receiver)
+    select ${property}::uuid, id, type, ${data} from ${event} where id in (select event_id from ${receiver})
     returning 1`;
   const delivery = sql`
     insert into webhook_deliveries (property_id, id, event_id, event_type, endpoint_id)
-    select ${property}::uuid, uuid_v7(), event_id, type, endpoint_id from receiver
+    select ${property}::uuid, uuid_v7(), event_id, type, endpoint_id from ${receiver}
     returning 1`;
   return [
-    cte("event", event, "materialized"),
-    cte("receiver", receiver, "materialized"),
     cte("stored", stored),
     cte("delivery", delivery),
-    called(property, sql`(select distinct endpoint_id from receiver) r`),
+    called(property, sql`(select distinct endpoint_id from ${receiver}) d`),
   ];
 }
 

@@ -161,9 +161,12 @@ function contextOf(running: Running): Context {
   };
 }
 
-/** Whether the call creates one row, which its last statement can insert. */
-function insertsOne({ operation, call, many, choose, inputs, dry }: Run): boolean {
-  if (many || choose || call.mustAsk || call.review) return false;
+/**
+ * Whether the call creates one row, which its last statement can insert. Not on a cluster: other parts of the statement
+ * read that row, and Citus would send it to all nodes for them.
+ */
+function insertsOne({ service, operation, call, many, choose, inputs, dry }: Run): boolean {
+  if (service.isCluster || many || choose || call.mustAsk || call.review) return false;
   return operation.crud?.verb === "create" && !isDry({ operation, inputs, dry });
 }
 

@@ -76,4 +76,16 @@ describe.runIf(cluster)("on a Citus cluster", () => {
       select distinct name, last_error from queue where last_error is not null`;
     expect([...failed, ...jobs.map(({ name, last_error }) => `${name}: ${last_error}`)]).toEqual([]);
   }, 600_000);
+
+  test("the planner's estimate of a list's rows is that of the node which has them", async () => {
+    await admin`select run_command_on_workers('analyze')`;
+    const { body, headers } = await demo.service.get("/api/players?limit=1&first_name=neq.x", {
+      ...demo.asKey,
+      Prefer: "count=planned",
+    });
+    expect(body).toHaveLength(1);
+    const total = Number(headers.get("Content-Range")?.split("/")[1]);
+    expect(total).toBeGreaterThan(500);
+    expect(total).toBeLessThan(2_000);
+  });
 });

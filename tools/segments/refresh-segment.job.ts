@@ -1,5 +1,6 @@
 import { z } from "zod";
 import type { Sql } from "#db/database.ts";
+import { transactionStart } from "#db/transaction-start.ts";
 import { Fault } from "#runtime/faults.ts";
 import { emitMany } from "#runtime/funnel/outbox.ts";
 import type { Context } from "#runtime/operation/context.ts";
@@ -130,19 +131,19 @@ async function addMembers(context: Context, id: string, emits: boolean): Promise
       where m.property_id = ${property.id} and m.segment_id = ${id}::uuid and m.player_id = p.id)
     limit ${BATCH} on conflict (property_id, segment_id, player_id) do nothing`;
   if (emits && entered.count > 0) {
+    const start = await transactionStart(sql);
     await enrollBySegment(
       context,
       { kind: "segment_enter", segmentId: id },
       sql`select m.player_id from segment_members m
-        where m.property_id = ${property.id}::uuid and m.segment_id = ${id}::uuid and m.added_at = now()`,
+        where m.property_id = ${property.id}::uuid and m.segment_id = ${id}::uuid and m.added_at = ${start}::timestamptz`,
     );
-    // now() is the start of the transaction, so these are the rows that it added.
     await emitMany(
       sql,
       property.id,
       "player.segment_entered",
       sql`select to_jsonb(m) as object from segment_members m
-        where m.property_id = ${property.id} and m.segment_id = ${id} and m.added_at = now()`,
+        where m.property_id = ${property.id} and m.segment_id = ${id} and m.added_at = ${start}::timestamptz`,
     );
   }
   return entered.count;

@@ -30,6 +30,7 @@ const NAMES = [
   "webhooks",
   "privacy-and-ledgers",
   "running-it",
+  "beyond-one-machine",
   "proof",
   "operations",
   "changelog",

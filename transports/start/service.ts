@@ -30,6 +30,9 @@ export async function openService(options: {
     (each) => each.close(),
   );
   const hold = await enterInstallation(pool, config);
+  const [cluster] = await pool.asSystem(
+    (sql) => sql<{ is_cluster: boolean }[]>`select is_distributed() as is_cluster`,
+  );
   const directory = opened.adopt(await openDirectory(pool, log), (each) => each.close());
   const db = directory.forgetting();
   const sessions = await openSessions(db, directory, config);
@@ -39,6 +42,7 @@ export async function openService(options: {
   return {
     hold,
     db,
+    isCluster: cluster!.is_cluster,
     reader: reader(db, createHmac("sha256", config.appSecret).update("cursors").digest()),
     directory,
     sessions,

@@ -19,7 +19,7 @@ export interface ServiceProcess {
   output(): string;
 }
 
-/** Starts a service on a free port, and waits until it says where it listens. */
+/** Starts a service on a free port, and waits until it says where it listens, or that it works on jobs alone. */
 export async function startService(environment: Record<string, string>): Promise<ServiceProcess> {
   const rest = Object.entries(process.env).filter(([name]) => !OURS.test(name));
   const child = spawn(process.execPath, [MAIN], {
@@ -42,7 +42,10 @@ export async function startService(environment: Record<string, string>): Promise
     await ended;
     return child.exitCode;
   };
-  const address = () => /listens at (\S+)/.exec(output)?.[1];
+  const address = () => {
+    const said = /listens at (\S+)|works on jobs/.exec(output);
+    return said ? (said[1] ?? "") : undefined;
+  };
   try {
     await until("the service's start", PATIENCE, () => address() !== undefined || hasEnded());
     if (hasEnded()) throw new Error(`the service did not start:\n${output}`);

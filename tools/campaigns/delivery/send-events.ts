@@ -1,4 +1,5 @@
 import { type Fragment, sql } from "#db/sql.ts";
+import { transactionStart } from "#db/transaction-start.ts";
 import { emitMany } from "#runtime/funnel/outbox.ts";
 import type { Tenant } from "#runtime/operation/context.ts";
 import type { EventName } from "#runtime/operation/events.ts";
@@ -34,8 +35,9 @@ export function withIds(ids: readonly string[]): Fragment {
 
 /** Emits the events of the skipped sends that this transaction has planned. */
 export async function emitPlannedSkips(context: Tenant, campaignId: string): Promise<void> {
+  const start = sql`${await transactionStart(context.sql)}::timestamptz`;
   // Ids begin with their time, so the index need not read earlier plans.
-  const first = sql`(lpad(to_hex(floor(extract(epoch from now()) * 1000)::bigint - 1), 12, '0') || repeat('0', 20))::uuid`;
-  const planned = sql`s.campaign_id = ${campaignId} and s.id > ${first} and s.created_at = now()`;
+  const first = sql`(lpad(to_hex(floor(extract(epoch from ${start}) * 1000)::bigint - 1), 12, '0') || repeat('0', 20))::uuid`;
+  const planned = sql`s.campaign_id = ${campaignId} and s.id > ${first} and s.created_at = ${start}`;
   await emitSendEvents(context, "campaign.message_skipped", sql`${planned} and s.status = 'skipped'`);
 }

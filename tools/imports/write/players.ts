@@ -1,4 +1,5 @@
 import { raw } from "#db/sql.ts";
+import { transactionStart } from "#db/transaction-start.ts";
 import { emitMany } from "#runtime/funnel/outbox.ts";
 import type { Context } from "#runtime/operation/context.ts";
 import type { ImportParams } from "#tools/imports/job/import-job.ts";
@@ -105,12 +106,12 @@ async function joinSegment({ sql, property, enqueue }: Context, segmentId: strin
     on conflict (property_id, segment_id, player_id) do nothing`;
   if (joined.count === 0) return;
   enqueue(refreshSegment, { segmentId }, { dedupe: segmentId });
-  // now() is the start of the transaction, so these are the rows that it added.
+  const start = await transactionStart(sql);
   await emitMany(
     sql,
     property.id,
     "player.segment_entered",
     sql`select to_jsonb(m) as object from segment_members m
-      where m.property_id = ${property.id} and m.segment_id = ${segmentId} and m.added_at = now()`,
+      where m.property_id = ${property.id} and m.segment_id = ${segmentId} and m.added_at = ${start}::timestamptz`,
   );
 }
