@@ -3,6 +3,7 @@ import type { Mounting } from "#transports/pages/player/visit.ts";
 import { mountApprovals } from "./approvals/mount.ts";
 import { ACTS, actOnCampaign, campaignPage, campaignsPage, testCampaign } from "./campaigns.ts";
 import { messageOf } from "./check.ts";
+import { mountCompliance } from "./compliance/mount.ts";
 import { setCookie } from "./cookies.ts";
 import { actOnJourney, journeyPage, journeyPicture, journeysPage, nodePage } from "./journeys.ts";
 import { mountDesk } from "./mount-desk.ts";
@@ -43,6 +44,7 @@ export function mountConsole(mounting: Mounting): void {
   mountDesk(mounting, "get", "/console/players", playersPage);
   mountDesk(mounting, "get", "/console/players/:id", playerPage);
   mountApprovals(mounting);
+  mountCompliance(mounting);
   mountDesk(mounting, "get", "/console/records", (desk) => tablesPage(desk, catalog));
   mountDesk(mounting, "get", "/console/records/:table", (desk) => tablePage(desk, catalog));
   mountDesk(mounting, "get", "/console/records/:table/:id", (desk) => recordPage(desk, catalog));

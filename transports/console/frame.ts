@@ -11,6 +11,7 @@ const PARTS = {
   "/console/segments": "Segments",
   "/console/players": "Players",
   "/console/approvals": "Approvals",
+  "/console/compliance": "Compliance",
   "/console/records": "Records",
 } as const;
 /** The badge counts no further. */

@@ -60,7 +60,7 @@ export async function playerPage(desk: Desk): Promise<Response> {
       html`<tr><th scope="row">${timeOf(String(row.occurred_at), timezone)}</th><td>${chip(String(row.channel))}</td><td>${shown(row.action, timezone)}</td><td>${shown(row.consent_source, timezone)}</td><td>${shown(row.consent_text, timezone)}</td></tr>`,
   );
   const content = html`<h2>May we contact this player?</h2>${tableOf("Verdicts by channel", ["Channel", "Verdict", "Why"], verdicts.map(verdictRow(timezone)), html``)}
-<h2>Consents</h2>${tableOf("Consents", ["Time", "Channel", "Action", "Source", "Text"], consentRows, html`<p>Nothing is recorded: this player was never asked.</p>`)}
+<h2>Consents</h2><p><a href="/console/players/${id}/consents">All of them, to print for a regulator</a></p>${tableOf("Consents", ["Time", "Channel", "Action", "Source", "Text"], consentRows, html`<p>Nothing is recorded: this player was never asked.</p>`)}
 <h2>Messages</h2>${tableOf("Messages", ["Made", "Campaign", "Channel", "Status", "Why not"], sends.rows.map(sendRow(timezone)), html`<p>This player has got no message.</p>`)}
 <h2>Record</h2>${fieldsOf(player, timezone)}`;
   const name = [player.first_name, player.last_name].filter(Boolean).join(" ");
@@ -80,5 +80,5 @@ function verdictRow(timezone: string) {
 
 function sendRow(timezone: string) {
   return (row: Row): Html =>
-    html`<tr><th scope="row">${timeOf(String(row.created_at), timezone)}</th><td>${row.campaign_id ? html`<a href="/console/campaigns/${row.campaign_id}">Campaign</a>` : "a test"}</td><td>${chip(String(row.channel))}</td><td>${chip(String(row.status))}</td><td>${(row.skip_reasons as string[]).map((reason) => words(reason)).join(", ") || shown(row.error_message, timezone)}</td></tr>`;
+    html`<tr><th scope="row"><a href="/console/messages/${row.id}">${timeOf(String(row.created_at), timezone)}</a></th><td>${row.campaign_id ? html`<a href="/console/campaigns/${row.campaign_id}">Campaign</a>` : "a test"}</td><td>${chip(String(row.channel))}</td><td>${chip(String(row.status))}</td><td>${(row.skip_reasons as string[]).map((reason) => words(reason)).join(", ") || shown(row.error_message, timezone)}</td></tr>`;
 }

@@ -24,6 +24,7 @@ const NAMES = [
   "providers",
   "tracking",
   "console",
+  "compliance",
   "agents",
   "api-conventions",
   "webhooks",

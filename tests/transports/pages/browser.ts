@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync } from "node:fs";
 import { join } from "node:path";
 import axe from "axe-core";
-import { type Browser, type BrowserContext, chromium, type Page } from "playwright-core";
+import { type Browser, type BrowserContext, chromium, type Frame, type Page } from "playwright-core";
 import { expect } from "vitest";
 
 /** Debian's Chromium, or another one that CHROMIUM names. */
@@ -81,7 +81,7 @@ export async function picture(page: Page, name: string): Promise<void> {
 }
 
 /** The violations of WCAG 2.2 AA and good practice that axe-core finds on the page, with the elements. */
-export async function violations(page: Page): Promise<string[]> {
+export async function violations(page: Page | Frame): Promise<string[]> {
   // The page's policy lets no script in. The debugger evaluates this one beside it.
   await page.evaluate(`${axe.source}; undefined`);
   return page.evaluate(`axe.run(document, { runOnly: ${JSON.stringify(RULES)} }).then(({ violations }) =>
