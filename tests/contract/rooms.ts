@@ -10,7 +10,7 @@ export const ROOMS: Readonly<Record<string, readonly string[]>> = {
   "runtime/jobs": ["queue.ts", "scheduler.ts", "worker.ts"],
   "runtime/limits": ["rate-limit.ts", "shares.ts", "turns.ts"],
   "runtime/telemetry": ["activity.ts", "metrics.ts", "queue-figures.ts"],
-  "tools/approvals": ["approval.ts"],
+  "tools/approvals": ["approval.ts", "segment-facts.ts"],
   "tools/campaigns/pause": ["property-pause.ts"],
   "tools/campaigns/planning": ["audience.ts", "plan.ts", "waiting.ts"],
   "tools/campaigns/preflight": ["cost.ts", "preflight.ts", "readiness.ts"],

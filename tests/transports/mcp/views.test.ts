@@ -1,13 +1,13 @@
 import { readFile } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
+import { EXTENSION_ID, RESOURCE_MIME_TYPE } from "@modelcontextprotocol/ext-apps/server";
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type Scenario, scenarioIn } from "../../support/scenario.ts";
 import { startService, type TestService } from "../../support/service.ts";
 import { openBrowser, picture, violations } from "../pages/browser.ts";
 
-const UI = "io.modelcontextprotocol/ui";
-const SHOWS = { extensions: { [UI]: { mimeTypes: ["text/html;profile=mcp-app"] } } };
+const SHOWS = { extensions: { [EXTENSION_ID]: { mimeTypes: [RESOURCE_MIME_TYPE] } } };
 const NAMES = [
   "campaign_stats",
   "journey_report",
@@ -90,13 +90,13 @@ test("a client that shows views is told of them, and any other client's list is 
   );
   const other = await ask("tools/list", {}, {}, "?toolsets=all");
   expect(JSON.stringify(other.tools)).not.toContain("ui://");
-  const html = { extensions: { [UI]: { mimeTypes: ["text/plain"] } } };
+  const html = { extensions: { [EXTENSION_ID]: { mimeTypes: ["text/plain"] } } };
   expect(JSON.stringify((await ask("tools/list", {}, html)).tools)).not.toContain("ui://");
   const { resources } = await ask("resources/list", {});
   expect(resources.filter(({ uri }: { uri: string }) => uri.startsWith("ui://"))).toHaveLength(NAMES.length);
   const read = await ask("resources/read", { uri: "ui://view/campaign_stats" });
   expect(read.contents).toMatchObject([
-    { mimeType: "text/html;profile=mcp-app", _meta: { ui: { csp: { connectDomains: [] } } } },
+    { mimeType: RESOURCE_MIME_TYPE, _meta: { ui: { csp: { connectDomains: [] } } } },
   ]);
   expect(read.contents[0].text.length).toBeLessThan(40_000);
   for (const uri of ["ui://view/parts", "ui://view/../bridge", "ui://view/constructor"]) {
