@@ -286,13 +286,9 @@ function contradictions(env: z.output<typeof Environment>): string[] {
     );
   }
   const identity = [env.JWT_ISSUER, env.JWT_AUDIENCE, env.JWKS_URL].filter(Boolean).length;
-  if (identity !== 0 && identity !== 3) {
-    problems.push("JWT_ISSUER, JWT_AUDIENCE, JWKS_URL: set all three, or none");
-  }
+  if (identity % 3 !== 0) problems.push("JWT_ISSUER, JWT_AUDIENCE, JWKS_URL: set all three, or none");
   if (env.EMAIL_PROVIDER === "smtp" && !env.SMTP_URL) {
-    problems.push(
-      "SMTP_URL: required with EMAIL_PROVIDER=smtp, such as smtp://user:password@mail.example:587",
-    );
+    problems.push("SMTP_URL: EMAIL_PROVIDER=smtp needs it, such as smtp://user:password@mail.example:587");
   }
   return problems;
 }

@@ -39,15 +39,8 @@ import sendTest from "./campaigns/send-test.job.ts";
 import sendTestMessage from "./campaigns/send-test-message.ts";
 import settleSends from "./campaigns/settle-sends.job.ts";
 import unscheduleCampaign from "./campaigns/unschedule-campaign.ts";
-import complianceCheck from "./compliance/compliance-check.ts";
-import createSelfExclusion from "./compliance/create-self-exclusion.ts";
-import deleteDncEntry from "./compliance/delete-dnc-entry.ts";
-import deleteSuppression from "./compliance/delete-suppression.ts";
-import dncEntries from "./compliance/dnc-entries.table.ts";
-import frequencyRules from "./compliance/frequency-rules.table.ts";
-import quietHoursRules from "./compliance/quiet-hours-rules.table.ts";
-import selfExclusions from "./compliance/self-exclusions.table.ts";
-import suppressions from "./compliance/suppressions.table.ts";
+import { compliance } from "./compliance/domain.ts";
+import listComplianceControls from "./compliance-controls/list-compliance-controls.ts";
 import consentReceipt from "./consent/consent-receipt.ts";
 import consentRecord from "./consent/consent-record.ts";
 import consentRecords from "./consent/consent-records.table.ts";
@@ -56,6 +49,7 @@ import expireConsents from "./consent/expire-consents.job.ts";
 import takeOverOptOuts from "./consent/take-over-opt-outs.job.ts";
 import customFields from "./custom-fields/custom-fields.table.ts";
 import explainEligibility from "./eligibility/explain-eligibility.ts";
+import sendEvidence from "./eligibility/send-evidence.ts";
 import createPlayerEvent from "./events/create-player-event.ts";
 import playerEvents from "./events/player-events.table.ts";
 import { gamePages } from "./game-pages/domain.ts";
@@ -155,10 +149,8 @@ export const CATALOG = catalog([
     jobs: [expireConsents, takeOverOptOuts],
   },
   {
-    name: "compliance",
-    title: "Compliance, suppression and do-not-call",
-    tables: [dncEntries, frequencyRules, quietHoursRules, selfExclusions, suppressions],
-    tools: [complianceCheck, createSelfExclusion, deleteDncEntry, deleteSuppression, explainEligibility],
+    ...compliance,
+    tools: [...compliance.tools, explainEligibility, listComplianceControls, sendEvidence],
   },
   {
     name: "segments",

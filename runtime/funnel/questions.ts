@@ -30,14 +30,17 @@ export async function proposedQuestions(
   for (const question of questions) {
     const said = await question.sentences();
     sentences.push(...said);
-    asked.push({ facts: factsOf(question, said), audience: question.reach?.audience ?? null });
+    asked.push({ facts: await factsOf(question, said), audience: question.reach?.audience ?? null });
   }
   return { asked, sentences };
 }
 
 /** A question without facts is about its state, or else about its sentences. */
-function factsOf({ facts, state }: Question, sentences: readonly string[]): AskedQuestion["facts"] {
-  if (facts) return facts;
+async function factsOf(
+  { facts, state }: Question,
+  sentences: readonly string[],
+): Promise<AskedQuestion["facts"]> {
+  if (facts) return facts();
   const hash = canonicalHash({ subject: state ?? sentences }).toString("hex");
   return { "its preview": hash };
 }

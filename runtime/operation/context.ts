@@ -110,10 +110,10 @@ export interface Question {
   /** The text for the person, made only where somebody is asked. Players write no sentence of it. */
   sentences(): Promise<string[]> | string[];
   /**
-   * The parts of the subject by their names, each with its hash. A proposal that waits for a person stays valid while
-   * these are the same, and the changed ones are named. Default: the state.
+   * The parts of the subject by their names, each with its hash, made only for a proposal. It stays valid while these
+   * are the same, and the changed ones are named. Default: the state.
    */
-  facts?: Readonly<Record<string, string>>;
+  facts?(): Promise<Record<string, string>> | Record<string, string>;
   /** The reach of an action that reaches people. An operation of the effect `contact` without it has no known reach. */
   reach?: Reach;
 }

@@ -2,6 +2,7 @@ import { z } from "zod";
 import { UNBOUNDED } from "#runtime/operation/context.ts";
 import { tool } from "#runtime/operation/operation.ts";
 import { update } from "#runtime/operation/rows.ts";
+import { listFacts } from "#tools/approvals/segment-facts.ts";
 import { lockPause, refusePaused } from "#tools/campaigns/pause/property-pause.ts";
 import { stepSoon } from "#tools/enrollments/jobs.ts";
 import { Problem } from "./definition/structure.ts";
@@ -63,14 +64,14 @@ export default tool({
     const { errors, warnings } = await draftProblems(context, journey);
     if (errors.length > 0) throw unpublishable(errors);
     const inside = await countInside(context, journey, onPublish);
-    const facts = await draftFacts(context, journey);
+    const { facts, segments } = await draftFacts(context, journey);
     context.ask?.({
       state: JSON.stringify([journey.id, journey.version, onPublish, backfill, inside, facts]),
       sentences: async () => [
         ...publishingWords(journey, { inside, onPublish, backfill }),
         ...(await entrantWords(context, journey)),
       ],
-      facts,
+      facts: async () => ({ ...facts, ...(await listFacts(context, segments)) }),
       reach: UNBOUNDED,
     });
     const version = await publishDraft(context, journey, { onPublish, backfill });

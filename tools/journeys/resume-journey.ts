@@ -47,10 +47,10 @@ export default tool({
           : `${late} players whose wait ended during the pause move on at once.`,
         `${waiting} messages wait to be sent.`,
       ],
-      facts: {
+      facts: () => ({
         "the journey's version": `${journey.id} ${journey.version}`,
         "the pause": `${journey.paused_at}`,
-      },
+      }),
       reach: UNBOUNDED,
     });
     if (shift) await shiftWaits(context, journeyId);

@@ -2,6 +2,7 @@ import { invalid } from "#runtime/faults.ts";
 import type { Mounting } from "#transports/pages/player/visit.ts";
 import { mountApprovals } from "./approvals/mount.ts";
 import { mountCampaigns } from "./campaigns/mount.ts";
+import { mountCompliance } from "./compliance/mount.ts";
 import { setCookie } from "./cookies.ts";
 import { mountImportPages } from "./imports/mount.ts";
 import { mountJourneys } from "./journeys/mount.ts";
@@ -40,6 +41,7 @@ export function mountConsole(mounting: Mounting, live: Live): void {
   mountPlayers(mounting);
   mountImportPages(mounting);
   mountSettings(mounting);
+  mountCompliance(mounting);
   mountDesk(mounting, "get", "/console/records", (desk) => tablesPage(desk, catalog));
   mountDesk(mounting, "get", "/console/records/:table", (desk) => tablePage(desk, catalog));
   mountDesk(mounting, "get", "/console/records/:table/:id", (desk) => recordPage(desk, catalog));

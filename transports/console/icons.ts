@@ -10,12 +10,13 @@ const STROKES: Readonly<Record<string, string>> = {
   "/console/templates": "M4 3h12v14H4zM7 7h6M7 10h6M7 13h3",
   "/console/players": "M10 9.5a3 3 0 1 0 0-6 3 3 0 0 0 0 6zM4 17c0-3.5 2.5-5 6-5s6 1.5 6 5",
   "/console/approvals": "M10 2.5l6 2.5v4.5c0 4-2.5 6.5-6 8-3.5-1.5-6-4-6-8V5zM7 10l2.2 2.2L13.2 8",
+  "/console/compliance":
+    "M10 3v14M5 17h10M3.5 6h13M6 6l-2.5 5.5a2.5 2.5 0 0 0 5 0zM14 6l-2.5 5.5a2.5 2.5 0 0 0 5 0z",
   "/console/imports": "M10 3v9M6.5 8.5 10 12l3.5-3.5M3 14v3h14v-3",
   "/console/records": "M3 4h14v12H3zM3 8h14M3 12h14M8 8v8",
   "/console/settings":
     "M10 12.5a2.5 2.5 0 1 0 0-5 2.5 2.5 0 0 0 0 5zM10 2.5v2M10 15.5v2M2.5 10h2M15.5 10h2M4.7 4.7l1.4 1.4M13.9 13.9l1.4 1.4M15.3 4.7l-1.4 1.4M6.1 13.9l-1.4 1.4",
-  guide:
-    "M10 5c-2-1.5-4.5-1.5-7-1v12c2.500-.5 5-.5 7 1 2-1.500 4.500-1.500 7-1V4c-2.500-.5-5-.5-7 1zM10 5v12",
+  guide: "M10 5c-2-1.5-4.5-1.5-7-1v12c2.5-.5 5-.5 7 1 2-1.5 4.5-1.5 7-1V4c-2.5-.5-5-.5-7 1zM10 5v12",
 };
 const DOT = "M10 13a3 3 0 1 0 0-6 3 3 0 0 0 0 6z";
 

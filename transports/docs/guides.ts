@@ -25,6 +25,7 @@ const NAMES = [
   "providers",
   "tracking",
   "console",
+  "compliance",
   "agents",
   "api-conventions",
   "webhooks",

@@ -58,6 +58,8 @@ export const PLAYER_EXAMPLES = {
   consent_revoke: { playerId: player, channel: "sms", method: "agent", reason: "Asked at the club desk" },
   consent_receipt: { playerId: player, consentId: exampleId("consent_records") },
   compliance_check: { channel: "sms", phone: "+17025550199" },
+  list_compliance_controls: {},
+  send_evidence: { sendId: exampleId("campaign_sends") },
   explain_eligibility: { playerId: player, channel: "email" },
   create_suppression: {
     channel: "email",

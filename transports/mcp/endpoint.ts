@@ -12,13 +12,14 @@ import type { Log } from "#runtime/log.ts";
 import type { Catalog } from "#runtime/operation/catalog.ts";
 import type { Call } from "#runtime/operation/context.ts";
 import { answer, type Frame, headersOf } from "#transports/http/answer.ts";
-import type { Machine } from "#transports/mcp/listing/visible-tools.ts";
+import type { Machine, Surface } from "#transports/mcp/listing/visible-tools.ts";
 import { hostFault, ownHosts } from "./hosts.ts";
 import { REVISIONS } from "./identity.ts";
 import { type Listening, lacksTasks, openListening } from "./listen.ts";
 import { readOptions } from "./listing/options.ts";
 import { surfaces } from "./listing/visible-tools.ts";
 import { type Message, methodOf, readMessage } from "./messages.ts";
+import { asksForApps, listWithViews } from "./resources/views.ts";
 import { type Exchange, serverMaker } from "./server.ts";
 import { missingTasks } from "./subscriptions/tasks.ts";
 
@@ -84,7 +85,7 @@ export function mcpFace(service: Service, catalog: Catalog, makerOf = serverMake
       listAsText: method === "tools/list",
       argumentsFlaw,
     };
-    const list = exchange.listAsText ? surface.listedJson : null;
+    const list = exchange.listAsText ? listFor(surface, body) : null;
     if (method === "subscriptions/listen")
       return answerListen(listening, exchange, carried, body, frame, service.log);
     if (exchange.modern) {
@@ -114,6 +115,10 @@ export function mcpFace(service: Service, catalog: Catalog, makerOf = serverMake
       }
     },
   };
+}
+
+function listFor(surface: Surface, body: unknown): string {
+  return asksForApps(body) ? listWithViews(surface) : surface.listedJson;
 }
 
 async function answerListen(

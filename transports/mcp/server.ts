@@ -20,6 +20,7 @@ import { NAME, REVISIONS, TITLE, VERSION } from "./identity.ts";
 import type { Surface } from "./listing/visible-tools.ts";
 import { complete, getPrompt, listPrompts } from "./resources/prompts.ts";
 import { listResources, listTemplates, type Reading, readResource } from "./resources/resources.ts";
+import { APPS, knowsApps, readView, viewResources } from "./resources/views.ts";
 import {
   knowsTasks,
   missingTasks,
@@ -55,7 +56,7 @@ const MODERN_CAPABILITIES = {
   tools: { listChanged: true },
   prompts: { listChanged: true },
   resources: { listChanged: true, subscribe: true },
-  extensions: { [TASKS]: {} },
+  extensions: { [TASKS]: {}, [APPS]: {} },
 };
 
 /** Makes the server object of one exchange, from parts that are made once. */
@@ -122,12 +123,15 @@ const BESIDE_TOOLS = /^(?:resources|prompts|completion)\//;
  */
 function addPages(server: Server, reading: Reading): void {
   const { surface } = reading;
-  server.setRequestHandler("resources/list", () => ({ resources: listResources(surface) }));
+  server.setRequestHandler("resources/list", (_request, context) => ({
+    resources: [...listResources(surface), ...(knowsApps(context) ? viewResources(surface) : [])],
+  }));
   server.setRequestHandler("resources/templates/list", () => ({
     resourceTemplates: listTemplates(surface),
   }));
-  server.setRequestHandler("resources/read", ({ params }) =>
-    asProtocol(reading, readResource(reading, params.uri)),
+  server.setRequestHandler(
+    "resources/read",
+    ({ params }) => readView(surface, params.uri) ?? asProtocol(reading, readResource(reading, params.uri)),
   );
   server.setRequestHandler("prompts/list", () => ({ prompts: listPrompts(surface) }));
   server.setRequestHandler("prompts/get", ({ params }) =>

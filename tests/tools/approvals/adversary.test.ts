@@ -223,6 +223,27 @@ test("a template that changes after a journey was proposed is not published", as
   expect((await service.get(`/api/journeys/${journeyId}`)).body.status).toBe("draft");
 });
 
+test("a list that gets other players after it was proposed is not sent to", async () => {
+  const list = await made("create_segment", { name: "To swap", type: "static" });
+  const players = (await service.get("/api/players?limit=4")).body as { id: string }[];
+  const put = (player: string) => made("create_segment_member", { segment_id: list.id, player_id: player });
+  const [first] = [await put(players[0]!.id), await put(players[1]!.id)];
+  const { id: campaignId } = await made("create_campaign", { name: "L", ...message, segment_id: list.id });
+  const answered = await post("/api/functions/send-campaign", { campaignId, propertyId });
+  const [{ message: proposalId }] = answered.body.details;
+  await service.request("DELETE", `/api/segment_members/${first!.id}`);
+  expect(
+    (await post("/api/segment_members", { segment_id: list.id, player_id: players[2]!.id })).status,
+  ).toBe(201);
+  const { shown_hash: shownHash } = (await service.get(`/api/proposals/${proposalId}`)).body;
+  const approved = await post(
+    "/api/functions/approve-proposal",
+    { propertyId, proposalId, shownHash },
+    person,
+  );
+  expect(approved.body.error).toContain('the players of the list "To swap"');
+});
+
 test("the same call again is the same proposal", async () => {
   const { id: campaignId } = await made("create_campaign", { name: "Again", ...message, ...ALL });
   const ids = [];

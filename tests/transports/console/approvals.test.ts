@@ -64,6 +64,7 @@ describe.runIf(browser)("approvals in the console", () => {
           await signIn(page);
           const check = async (name: string, path: string) => {
             await page.goto(casino.service.baseUrl + path);
+            if (name === "approval") await page.frameLocator("iframe").locator("h1").waitFor();
             expect(await violations(page), name).toEqual([]);
             const overflow = await page.evaluate("document.documentElement.scrollWidth - innerWidth");
             expect(overflow, `${name} is wider than the screen`).toBeLessThanOrEqual(0);

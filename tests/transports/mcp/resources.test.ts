@@ -35,6 +35,7 @@ describe("resources", () => {
     expect(resourceTemplates.map(({ uriTemplate }) => uriTemplate)).toEqual([
       "campaign://{id}",
       "job://{id}",
+      "proposal://{id}",
       "player://{id}",
     ]);
     for (const { uri } of resources) expect((await read(uri)).length, uri).toBeGreaterThan(200);

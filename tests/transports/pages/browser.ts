@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync } from "node:fs";
 import { join } from "node:path";
 import axe from "axe-core";
-import { type Browser, type BrowserContext, chromium, type Page } from "playwright-core";
+import { type Browser, type BrowserContext, chromium, type Frame, type Page } from "playwright-core";
 import { expect } from "vitest";
 
 /** Debian's Chromium, or another one that CHROMIUM names. */
@@ -115,7 +115,7 @@ const ALL = { runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", 
 const OF_COLOR = { runOnly: { type: "rule", values: ["color-contrast", "link-in-text-block"] } };
 
 /** The violations of WCAG 2.2 AA and good practice that axe-core finds on the page, with the elements. */
-export async function violations(page: Page, rules: object = ALL): Promise<string[]> {
+export async function violations(page: Page | Frame, rules: object = ALL): Promise<string[]> {
   // The page's policy lets no script in. The debugger evaluates this one beside it.
   if (await page.evaluate("!('axe' in window)")) await page.evaluate(`${axe.source}; undefined`);
   // Frames have no axe in them, and would be waited for.

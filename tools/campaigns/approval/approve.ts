@@ -3,8 +3,9 @@ import { canonicalHash } from "#runtime/funnel/audit.ts";
 import { type Context, countsPeople, type Question } from "#runtime/operation/context.ts";
 import { hasOutgrown } from "#runtime/operation/property.ts";
 import { approvalOf, changesSince, factsOf, type Prints } from "#tools/approvals/approval.ts";
+import { listFacts } from "#tools/approvals/segment-facts.ts";
 import type { Campaign } from "#tools/campaigns/campaign/campaign.ts";
-import { countPlayers, hasAudience } from "#tools/campaigns/planning/audience.ts";
+import { countPlayers, hasAudience, referencesOf } from "#tools/campaigns/planning/audience.ts";
 import { reachOf } from "./reach.ts";
 import { campaignPrints } from "./state.ts";
 
@@ -45,10 +46,22 @@ export function questionOf(
 ): Question {
   return {
     state: stateOf(campaign, present),
-    facts: factsOf(present.prints),
+    facts: async () => ({ ...factsOf(present.prints), ...(await listsOf(context, campaign)) }),
     sentences,
     reach: reachOf(context, campaign, present.count),
   };
+}
+
+/** Prints have the rules of segments alone. */
+async function listsOf(context: Context, campaign: Campaign): Promise<Record<string, string>> {
+  if (campaign.started_at !== null) return {};
+  const { segments } = await referencesOf(context, campaign).catch(nothingIfRefused);
+  return listFacts(context, segments);
+}
+
+function nothingIfRefused(error: unknown) {
+  nullIfRefused(error);
+  return { segments: [] };
 }
 
 /**

@@ -3,8 +3,9 @@ import { adHoc, type Fragment, sql } from "#db/sql.ts";
 import { Fault, invalid } from "#runtime/faults.ts";
 import type { Context } from "#runtime/operation/context.ts";
 import { tool } from "#runtime/operation/operation.ts";
+import { listFacts, rulesFacts } from "#tools/approvals/segment-facts.ts";
 import { type Entries, enroll } from "#tools/enrollments/enroll.ts";
-import { audienceOf } from "#tools/segments/rules/references.ts";
+import { audienceOf, referredBy } from "#tools/segments/rules/references.ts";
 import { entryOf, type WayIn } from "../journey/way-in.ts";
 
 const MOST_PLAYERS = 10_000;
@@ -58,13 +59,22 @@ export default tool({
         `${entries.entered} players enter the journey ${JSON.stringify(wayIn.name)} now.`,
         `${entries.ignored_inside + entries.ignored_reentry + entries.barred} are left out: ${entries.ignored_inside} are inside, ${entries.ignored_reentry} may not enter again, ${entries.barred} are barred.`,
       ],
-      facts: { "the journey's version": `${wayIn.journeyId} ${wayIn.version}` },
+      facts: async () => ({
+        "the journey's version": `${wayIn.journeyId} ${wayIn.version}`,
+        ...(segmentId && (await factsBehind(context, segmentId))),
+      }),
       reach: { players: () => entries.entered, cost: () => null, audience: entries.entered },
     });
     context.audit({ entity: "journeys", entityId: journeyId });
     return { success: true as const, ...entries };
   },
 });
+
+async function factsBehind(context: Context, segmentId: string): Promise<Record<string, string>> {
+  const rules = { conditions: [{ field: `segment.${segmentId}`, operator: "in_segment" as const }] };
+  const { segments } = await referredBy(context.sql, context.property.id, rules);
+  return { ...rulesFacts(segments), ...(await listFacts(context, segments)) };
+}
 
 interface Options {
   entryKey: string;

@@ -1,11 +1,18 @@
 import { canonicalHash } from "#runtime/funnel/audit.ts";
 import type { Tenant } from "#runtime/operation/context.ts";
+import { rulesFacts } from "#tools/approvals/segment-facts.ts";
 import type { Journey } from "#tools/journeys/journey/journey.ts";
+import type { Audience } from "#tools/segments/rules/compile.ts";
 import { messageValues } from "./messages.ts";
 import { journeyReferences } from "./references.ts";
 
+interface DraftFacts {
+  facts: Record<string, string>;
+  segments: readonly Audience[];
+}
+
 /** The hashes of all that publishing a draft fixes: its nodes, the texts of its templates, and its segments' rules. */
-export async function draftFacts(context: Tenant, journey: Journey): Promise<Record<string, string>> {
+export async function draftFacts(context: Tenant, journey: Journey): Promise<DraftFacts> {
   const { id, draft_definition: definition, goal, exit_conditions, reentry } = journey;
   const facts: [string, object][] = [
     ["the journey's draft", { id, definition, goal, exit_conditions, reentry }],
@@ -15,8 +22,6 @@ export async function draftFacts(context: Tenant, journey: Journey): Promise<Rec
     facts.push([`the message ${node.id}`, await messageValues(context, journey, node)]);
   }
   const { segments } = await journeyReferences(context, { definition, goal, exit_conditions });
-  for (const segment of segments) {
-    facts.push([`the rules of the segment ${JSON.stringify(segment.name)}`, segment]);
-  }
-  return Object.fromEntries(facts.map(([name, value]) => [name, canonicalHash(value).toString("hex")]));
+  const hashed = facts.map(([name, value]) => [name, canonicalHash(value).toString("hex")]);
+  return { facts: { ...Object.fromEntries(hashed), ...rulesFacts(segments) }, segments };
 }

@@ -22,8 +22,18 @@ export interface Previewed {
     expires_at: string;
     created_at: string;
   };
-  preview: { preflight?: Preflight } | null;
+  preview: Preview | null;
   stale: string[];
+}
+
+/** The call's own dry run: a check, or a record as it would be. */
+interface Preview {
+  preflight?: Preflight;
+  subject?: string | null;
+  body_html?: string | null;
+  html?: string | null;
+  body_text?: string | null;
+  text?: string | null;
 }
 
 interface Preflight {
@@ -35,20 +45,21 @@ interface Preflight {
   sample_renders: { to: string; subject: string | null; html: string | null; text: string }[];
 }
 
-/** The preview of a call that sends messages, as it would be now. Other calls are told in sentences alone. */
+/** The preview as it would be now: of a call that sends, who gets it; of a changed record, its content. */
 export function previewSection({ proposal, preview }: Previewed): Html | "" {
   const checked = preview?.preflight;
-  if (!checked) return "";
+  if (!checked) return html`${recordLink(proposal)}${preview ? contentOf(proposal.id, preview) : ""}`;
   const { audience, allowed, warnings } = checked;
   const blocked = Object.entries(checked.blocked).sort(([, one], [, other]) => other - one);
-  return html`<h2>Who gets it</h2>${figures({ audience, messages: allowed })}${blocked.length > 0 ? html`<h3>Who gets none, and why</h3>${bars("Blocked by reason", blocked, audience)}` : ""}${costOf(checked)}${warnings.length > 0 ? html`<ul>${warnings.map((text) => html`<li>${text}</li>`)}</ul>` : ""}<h2>As players will see it</h2>${samplesOf(proposal.id, checked)}`;
+  return html`${recordLink(proposal)}<h2>Who gets it</h2>${figures({ audience, messages: allowed })}${blocked.length > 0 ? html`<h3>Who gets none, and why</h3>${bars("Blocked by reason", blocked, audience)}` : ""}${costOf(checked)}${warnings.length > 0 ? html`<ul>${warnings.map((text) => html`<li>${text}</li>`)}</ul>` : ""}<h2>As players will see it</h2>${samplesOf(proposal.id, checked)}`;
 }
 
 /** The first sample's HTML. The page shows it in a frame without scripts and without our cookies. */
 export async function previewMessage(desk: Desk): Promise<Response> {
   const proposalId = desk.c.req.param("id");
   const { preview } = await desk.run<Previewed>("preview_proposal", { proposalId });
-  return new Response(preview?.preflight?.sample_renders[0]?.html ?? "", {
+  const sample = preview?.preflight?.sample_renders[0]?.html;
+  return new Response(sample ?? preview?.body_html ?? preview?.html ?? "", {
     headers: {
       "content-type": "text/html; charset=utf-8",
       "content-security-policy":
@@ -65,6 +76,38 @@ function costOf({ estimated_cost }: Preflight): Html | "" {
   const { amount, currency } = estimated_cost;
   if (amount === null) return html`<p>The provider has no price, so the cost is not known.</p>`;
   return html`<p>Estimated cost: ${currency === null ? "none" : amount.toLocaleString("en-US", { style: "currency", currency })}</p>`;
+}
+
+/** Records with a page, by the argument that names them. */
+const PAGES: Readonly<Record<string, string>> = {
+  campaignId: "/console/campaigns",
+  campaign_id: "/console/campaigns",
+  journeyId: "/console/journeys",
+  journey_id: "/console/journeys",
+  gameId: "/console/records/games",
+  segment_id: "/console/segments",
+};
+const BY_TOOL: Readonly<Record<string, string>> = {
+  update_campaign: "/console/campaigns",
+  update_segment: "/console/segments",
+  update_template: "/console/records/templates",
+};
+
+function recordLink({ tool, input }: Previewed["proposal"]): Html | "" {
+  const named = Object.entries(PAGES).find(([name]) => typeof input[name] === "string");
+  const path = named ? `${named[1]}/${input[named[0]]}` : BY_TOOL[tool] && `${BY_TOOL[tool]}/${input.id}`;
+  return path ? html`<p><a href="${path}">Look at the record as it is now</a></p>` : "";
+}
+
+/** The content of a record as the call would leave it, before it is filled in for a player. */
+function contentOf(id: string, { subject, body_html, html: markup, body_text, text }: Preview): Html | "" {
+  const plain = body_text ?? text;
+  if (!subject && !body_html && !markup && !plain) return "";
+  const frame =
+    (body_html ?? markup)
+      ? html`<iframe class="mail" title="The content" src="/console/approvals/${id}/message" sandbox></iframe>`
+      : "";
+  return html`<h2>The content as it would be</h2>${subject ? html`<p><b>${subject}</b></p>` : ""}${frame}${plain ? html`<div class="message"><pre>${plain}</pre></div>` : ""}`;
 }
 
 function samplesOf(id: string, { sample_renders }: Preflight): Html {

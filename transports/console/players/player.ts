@@ -36,7 +36,7 @@ async function consentsSection(desk: Desk, id: string): Promise<Html> {
   const head = ["Time", "Channel", "Action", "Source", "Text"];
   const lines = rows.map(consentRow(desk.property.timezone));
   const empty = html`<p>Nothing is recorded: this player was never asked. Consents come by imports, the preferences page, or consent_record.</p>`;
-  return html`<h2>Consents</h2>${tableOf("Consents", head, lines, empty)}`;
+  return html`<h2>Consents</h2><p><a href="/console/players/${id}/consents">All of them, to print for a regulator</a></p>${tableOf("Consents", head, lines, empty)}`;
 }
 
 function consentRow(timezone: string) {

@@ -26,7 +26,7 @@ const SOURCES: readonly { table: string; at: string; icon: string; text(row: Row
     at: "created_at",
     icon: "/console/campaigns",
     text: (row) =>
-      html`Message by ${row.channel} ${chip(String(row.status))} ${whyNot(row)}${row.campaign_id ? html` <a href="/console/campaigns/${row.campaign_id}">Its campaign</a>` : " A test."}`,
+      html`<a href="/console/messages/${row.id}">Message by ${row.channel}</a> ${chip(String(row.status))} ${whyNot(row)}${row.campaign_id ? html` <a href="/console/campaigns/${row.campaign_id}">Its campaign</a>` : " A test."}`,
   },
   {
     table: "consent_records",

@@ -11,6 +11,7 @@ import type { Call } from "#runtime/operation/context.ts";
 import { EVENTS } from "#runtime/operation/events.ts";
 import type { Operation } from "#runtime/operation/operation.ts";
 import { BLOCK_REASONS } from "#tools/compliance/gate.ts";
+import { capWords, hoursWords } from "#tools/compliance-controls/words.ts";
 import { describeJourneys } from "#tools/journeys/definition/describe.ts";
 import { describeFields } from "#tools/segments/rules/compile.ts";
 import { describeScripts } from "#tools/voice/describe.ts";
@@ -239,7 +240,7 @@ async function policy(reading: Reading): Promise<string> {
     answerOf(reading, "get_property", {}),
     answerOf(reading, "list_quiet_hours_rules", { limit: 1000 }),
     answerOf(reading, "list_frequency_rules", { limit: 1000 }),
-  ])) as [Rules, Rule[], Rule[]];
+  ])) as [Rules, Parameters<typeof hoursWords>[0][], Parameters<typeof capWords>[0][]];
   const reasons = Object.entries(BLOCK_REASONS).map(([name, meaning]) => `- \`${name}\`: ${meaning}`);
   return visible(
     [
@@ -253,27 +254,9 @@ async function policy(reading: Reading): Promise<string> {
       `- Revoking text or voice revokes ${property.revocation_scope === "channel" ? "that channel" : "both"}.`,
       `- The property's clock: ${property.timezone}.`,
       "## Hours at which players may be written to, by their own clock",
-      ...(hours.length > 0 ? hours.map(hoursInWords) : ["- None are set."]),
+      ...(hours.length > 0 ? hours.map((rule) => `- ${hoursWords(rule)}`) : ["- None are set."]),
       "## How often",
-      ...(caps.length > 0 ? caps.map(capInWords) : ["- No cap is set."]),
+      ...(caps.length > 0 ? caps.map((rule) => `- ${capWords(rule)}`) : ["- No cap is set."]),
     ].join("\n"),
   );
-}
-
-const DAYS = ["Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"];
-
-function placeInWords({ country, state }: Rule): string {
-  return country ? `${country}${state ? `-${state}` : ""}` : "everywhere else";
-}
-
-function hoursInWords(rule: Rule): string {
-  const days = (rule.days as number[]).map((day) => DAYS[day]).join(" ");
-  const outside = rule.action === "skip" ? "is dropped" : "waits";
-  return `- ${placeInWords(rule)}, ${(rule.channel as string[]).join(" and ")}: ${days} ${rule.open_local} to ${rule.close_local}; outside it a message ${outside}.`;
-}
-
-function capInWords(rule: Rule): string {
-  const tagged = rule.tag ? `, of campaigns with the tag ${JSON.stringify(rule.tag)}` : "";
-  const place = rule.country ? ` (${placeInWords(rule)})` : "";
-  return `- At most ${rule.max_sends} by ${rule.channel} in ${rule.window_count} ${rule.window_unit}${tagged}${place}${rule.is_active ? "" : "; not active"}.`;
 }

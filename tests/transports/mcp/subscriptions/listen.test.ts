@@ -74,6 +74,24 @@ test("who listens to a campaign is told that it is sent, and that it is gone", a
   stream.leave();
 });
 
+test("who listens to a proposal is told of the decision", async () => {
+  const property = await service.newTenant({ approval_over_players: 0 });
+  const scenario = scenarioIn(service, property.id);
+  await scenario.player({ player_id: "ana", email: "ana@example.com" });
+  const campaignId = await scenario.campaign();
+  const headers = { "X-Api-Key": property.key };
+  const body = { campaignId, propertyId: property.id };
+  const answered = await service.post("/api/functions/send-campaign", body, headers);
+  const [{ message: proposalId }] = answered.body.details;
+  const uri = `proposal://${proposalId}`;
+  const stream = await listen(service, { resourceSubscriptions: [uri] }, { key: property.key });
+  expect((await stream.next())?.params?.notifications).toEqual({ resourceSubscriptions: [uri] });
+  const withdrawal = { proposalId, propertyId: property.id };
+  await service.post("/api/functions/withdraw-proposal", withdrawal, headers);
+  expect((await stream.next())?.params?.uri).toBe(uri);
+  stream.leave();
+});
+
 test("where nothing of what is asked for is the caller's, the stream ends at once", async () => {
   const foreign = await waitingJob(rival.id);
   const stream = await listen(service, { resourceSubscriptions: [`job://${foreign}`] });

@@ -1,0 +1,98 @@
+import { z } from "zod";
+import { one } from "#runtime/faults.ts";
+import { columnNames, timestamp, viewOf } from "#runtime/operation/columns.ts";
+import type { Tenant } from "#runtime/operation/context.ts";
+import { tool } from "#runtime/operation/operation.ts";
+import type { RowOf } from "#runtime/operation/table.ts";
+import campaignSends from "#tools/campaigns/campaign-sends.table.ts";
+import consentRecords from "#tools/consent/consent-records.table.ts";
+
+const MOST_ACTS = 50;
+
+const Act = z.object({
+  at: timestamp(),
+  action: z.string(),
+  actor_type: z.string(),
+  actor_id: z.uuid().nullable(),
+  client: z.string().nullable(),
+  record_hash: z.string(),
+});
+
+export default tool({
+  name: "send_evidence",
+  title: "Show the evidence of one message",
+  description:
+    "For a complaint or a regulator: the message's record, the consent that was in force when it was sent, the campaign with its approval, and who did what with that campaign, from the sealed ledgers.",
+  scope: "read",
+  effect: "read",
+  property: "propertyId",
+  input: { sendId: z.uuid().describe("From list_campaign_sends"), propertyId: z.uuid() },
+  output: z.object({
+    send: viewOf(campaignSends),
+    consent: viewOf(consentRecords)
+      .nullable()
+      .describe("The newest entry of the channel before the message; null: none, or the person is erased"),
+    campaign: z
+      .object({
+        id: z.uuid(),
+        name: z.string(),
+        subject: z.string().nullable(),
+        journey_id: z.uuid().nullable(),
+        approved: z.record(z.string(), z.unknown()).nullable(),
+      })
+      .nullable(),
+    acts: z.array(Act).describe("The audit log's rows about the campaign or its journey, oldest first"),
+  }),
+  faults: ["not_found"],
+  async handler(context, { sendId }) {
+    const { sql, property } = context;
+    const sends = await sql<{ row: Send }[]>`
+      select row_to_json(s) as row from (
+        select ${columnNames(campaignSends)} from campaign_sends
+        where property_id = ${property.id} and id = ${sendId}) s`;
+    const send = one(sends, "campaign send", sendId).row;
+    const campaign = send.campaign_id === null ? null : await campaignOf(context, send.campaign_id);
+    const consent = await consentBefore(context, send);
+    return { send, consent, campaign, acts: campaign ? await actsOn(context, campaign) : [] };
+  },
+});
+
+type Send = RowOf<typeof campaignSends.columns>;
+type Consent = RowOf<typeof consentRecords.columns>;
+
+interface Campaign {
+  id: string;
+  name: string;
+  subject: string | null;
+  journey_id: string | null;
+  approved: Record<string, unknown> | null;
+}
+
+async function campaignOf({ sql, property }: Tenant, id: string): Promise<Campaign | null> {
+  const [campaign] = await sql<Campaign[]>`
+    select id, name, subject, journey_id, approved from campaigns
+    where property_id = ${property.id} and id = ${id}`;
+  return campaign ?? null;
+}
+
+async function consentBefore({ sql, property }: Tenant, send: Send): Promise<Consent | null> {
+  const { player_id, channel, sent_at, created_at } = send;
+  if (player_id === null) return null;
+  const [found] = await sql<{ row: Consent }[]>`
+    select row_to_json(c) as row from (
+      select ${columnNames(consentRecords)} from consent_records
+      where property_id = ${property.id} and player_id = ${player_id} and channel = ${channel}
+        and occurred_at <= ${sent_at ?? created_at}::timestamptz
+      order by occurred_at desc, created_at desc, id desc limit 1) c`;
+  return found?.row ?? null;
+}
+
+async function actsOn({ sql, property }: Tenant, { id, journey_id }: Campaign) {
+  const acts = await sql<{ row: z.output<typeof Act> }[]>`
+    select row_to_json(a) as row from (
+      select created_at as at, action, actor_type, actor_id, client, encode(record_hash, 'hex') as record_hash
+      from audit_logs
+      where property_id = ${property.id} and entity_id in (${id}, ${journey_id})
+      order by created_at, id limit ${MOST_ACTS}) a`;
+  return acts.map(({ row }) => row);
+}
