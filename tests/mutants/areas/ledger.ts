@@ -9,7 +9,8 @@ export const ledger: Area = {
     "tests/tools/privacy/erasure.test.ts",
   ],
   unnoticeable: {
-    "if (times!.future && false)": "The fields refuse a time in the future before; this guards against a wrong clock.",
+    "if (times!.future && false)":
+      "The fields refuse a time in the future before; this guards against a wrong clock.",
   },
   changes: {
     "tools/consent/ledger.ts": [
