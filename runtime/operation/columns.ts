@@ -43,8 +43,8 @@ const LOCAL = /^\d{4}-?\d{2}-?\d{2}(?:[T ,].*)?$/i;
 const NO_TIME = "must be a time that the calendar has, such as 2026-01-31T18:00:00-05:00";
 
 // Zod's own pattern knows one form alone.
-const zoned = { offset: true, pattern: ZONED };
-const local = { offset: true, pattern: LOCAL };
+const zoned = { offset: true, pattern: ZONED, abort: true };
+const local = { offset: true, pattern: LOCAL, abort: true };
 
 /** A time with its offset, in any usual form of ISO 8601. It is kept as `2026-01-31T18:00:00-05:00`. */
 export const timestamp = () =>
