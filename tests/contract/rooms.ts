@@ -188,6 +188,7 @@ export const WIDE_ROOMS: Readonly<Record<string, readonly string[]>> = {
     "entrant.ts",
     "game-now.ts",
     "proof.ts",
+    "reading.ts",
     "standing.ts",
     "stock.ts",
     "tell-winner.ts",
