@@ -127,7 +127,8 @@ async function live(
   cookies: readonly string[],
 ): Promise<number[]> {
   const { property, sql } = bench;
-  const over = AbortSignal.timeout(LIVE_MS);
+  const ended = new AbortController();
+  const over = AbortSignal.any([AbortSignal.timeout(LIVE_MS), ended.signal]);
   const times: number[] = [];
   const changing = (async () => {
     while (!over.aborted) {
@@ -135,8 +136,12 @@ async function live(
       await after(500);
     }
   })();
-  await Promise.all(cookies.map((cookie) => watch(service, { cookie, campaign, over, times })));
-  await changing;
+  try {
+    await Promise.all(cookies.map((cookie) => watch(service, { cookie, campaign, over, times })));
+  } finally {
+    ended.abort();
+    await changing;
+  }
   return times;
 }
 

@@ -17,6 +17,7 @@ export const PLATFORM_EXAMPLES = {
   },
   list_import_errors: { id: exampleId("import_jobs"), limit: 20 },
   export_import_errors: { id: exampleId("import_jobs") },
+  read_import_file: { upload_id: exampleId("uploads") },
   create_validation_job: { emails: ["ana.lopez@example.com", "nobody@@example"], level: "syntax" },
   list_validation_results: { id: exampleId("validation_jobs"), result: "undeliverable", limit: 20 },
   export_validation_results: { id: exampleId("validation_jobs") },

@@ -160,6 +160,51 @@ describe.runIf(browser)("the console", () => {
     });
   });
 
+  test("makes, checks and sends a campaign by the keyboard alone", { timeout: 90_000 }, async () => {
+    await visiting({ width: 1280, height: 900, dark: false }, async (page) => {
+      await signIn(page);
+      const focused = (read: string) => page.evaluate(`document.activeElement.${read} ?? ""`);
+      const focusOn = async (read: "id" | "textContent", wanted: string) => {
+        for (let count = 0; count < 80; count += 1) {
+          await page.keyboard.press("Tab");
+          if (String(await focused(read)).trim() === wanted) return;
+        }
+        throw new Error(`the keyboard does not reach ${wanted}`);
+      };
+      const write = async (id: string, text: string) => {
+        await focusOn("id", id);
+        await page.keyboard.type(text);
+      };
+      await page.goto(`${casino.service.baseUrl}/console/campaigns`);
+      await focusOn("textContent", "New campaign");
+      await page.keyboard.press("Enter");
+      await page.waitForURL(/\/new$/);
+      await write("name", "By keyboard");
+      await write("to", "Every player");
+      await focusOn("textContent", "Write the message");
+      await page.keyboard.press("Enter");
+      await page.waitForURL(/[0-9a-f-]{36}$/);
+      await write("subject", "Keys");
+      await write("body_html", "<p>Keys alone.</p>");
+      await focusOn("textContent", "Save");
+      await page.keyboard.press("Enter");
+      await page.frameLocator("iframe").getByText("Keys alone.").waitFor();
+      await focusOn("textContent", "Check before sending");
+      await page.keyboard.press("Enter");
+      await page.waitForSelector("text=It can be sent now.");
+      await focusOn("textContent", "Send now…");
+      await page.keyboard.press("Enter");
+      await focusOn("textContent", "Send 3 messages");
+      await page.keyboard.press("Enter");
+      await page.waitForSelector("text=Where 5 recipients stand");
+      // A word explains itself on focus, and Escape sends the explanation away.
+      await focusOn("textContent", String(await page.locator(".term").first().textContent()).trim());
+      await page.locator(".term:focus > .says").waitFor({ state: "visible" });
+      await page.keyboard.press("Escape");
+      await page.locator(".says >> visible=true").first().waitFor({ state: "detached" });
+    });
+  });
+
   test("shows by itself that a campaign has begun", async () => {
     await visiting({ width: 1280, height: 900, dark: false }, async (page) => {
       await signIn(page);
