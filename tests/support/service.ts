@@ -9,8 +9,8 @@ import type { Call } from "#runtime/operation/context.ts";
 import { CATALOG } from "#tools/catalog.ts";
 import type { ConnectionLimits } from "#transports/http/connections.ts";
 import type { mcpFace } from "#transports/mcp/endpoint.ts";
-import type { CallPace } from "#transports/voice/conversation.ts";
 import { compose, type Running } from "#transports/start/compose.ts";
+import type { CallPace } from "#transports/voice/conversation.ts";
 import { type TestDatabase, testDatabase } from "./database.ts";
 import { undescribed, unlikeOutput } from "./openapi-check.ts";
 
