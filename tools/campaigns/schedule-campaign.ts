@@ -18,7 +18,7 @@ export default tool({
   name: "schedule_campaign",
   title: "Schedule a campaign",
   description:
-    "Schedules an email, SMS, push, voice or loyaltyvip campaign, against a saved segment or its own audience. The audience is evaluated again when the time comes, and every recipient passes the full check. A scheduled campaign can be scheduled anew.",
+    "Schedules a campaign against a saved segment or its own audience. The audience is evaluated again when the time comes, and every recipient passes the full check. A scheduled campaign can be scheduled anew.",
   scope: "write",
   effect: "contact",
   core: true,

@@ -5,6 +5,6 @@ export default tool({
   name: "send_campaign",
   title: "Send a campaign now",
   description:
-    "Queues a campaign by email, web push, calls (voice) or into the branded inbox (loyaltyvip) to its audience. Every recipient passes the compliance gate (suppression, do-not-call, consent, self-exclusion); blocked recipients are skipped, with the reason. A failed campaign continues where it stopped: nobody gets it twice. dry_run changes nothing and answers the preflight, as preflight_campaign does.",
+    "Queues a campaign by email, push, voice or the branded inbox (loyaltyvip) to its audience. Every recipient passes the compliance gate; blocked recipients are skipped, with the reason. A failed campaign continues where it stopped: nobody gets it twice. dry_run changes nothing and answers the preflight, as preflight_campaign does.",
   ...sendingBy(["email", "inbox", "push", "voice"]),
 });

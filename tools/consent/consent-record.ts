@@ -33,9 +33,7 @@ export default tool({
     consentLevel: z
       .enum(CONSENT_LEVELS)
       .default("express")
-      .describe(
-        "express: the player agreed explicitly. express_written: in writing, as calls need it; with the evidence",
-      ),
+      .describe("express: agreed explicitly. Calls need express_written"),
     occurredAt: pastTime().optional().describe("When it was given; not in the future. Default: now"),
     expiresAt: timestamp().optional().describe("When it ends. Default: it does not"),
   },

@@ -20,9 +20,9 @@ const CHANNELS = Object.keys(PROVIDERS).filter((channel) => channel !== "inbox")
 const KINDS = [...new Set(CHANNELS.flatMap((channel) => Object.keys(PROVIDERS[channel])))] as [string];
 
 export const columns = {
-  channel: createOnly(z.enum(CHANNELS)),
-  kind: createOnly(z.enum(KINDS).describe("The vendor")),
-  name: writable(z.string().trim().min(1).max(200)),
+  channel: createOnly(z.enum(CHANNELS), { concise: true }),
+  kind: createOnly(z.enum(KINDS).describe("The vendor"), { concise: true }),
+  name: writable(z.string().trim().min(1).max(200), { concise: true }),
   from_address: writable(
     z
       .string()
@@ -38,7 +38,7 @@ export const columns = {
       .record(z.string().max(100), z.unknown())
       .default({})
       .describe(
-        "Never shown. ses: region, access_key_id, secret_access_key, configuration_set, topic_arn; sendgrid: api_key, webhook_public_key; resend: api_key, webhook_secret; smtp: url; twilio: account_sid, auth_token, messaging_service_sid; webpush: subject, a mailto: or https contact; conversation-relay: carrier twilio or telnyx; vapi: api_key, phone_number_id, webhook_secret; retell: api_key, agent_id; bland: api_key, webhook_secret; mailbox and simulator: none",
+        "Never shown. ses: region, access_key_id, secret_access_key, configuration_set, topic_arn; sendgrid: api_key, webhook_public_key; resend: api_key, webhook_secret; smtp: url; twilio: account_sid, auth_token, messaging_service_sid; webpush: subject, a mailto: or https contact; voice: see docs://guides/voice",
       ),
   ),
   rate_per_second: writable(
@@ -51,15 +51,7 @@ export const columns = {
       .describe("Messages a second at most. Default: no limit of ours"),
   ),
   daily_limit: writable(z.int().min(1).max(2_000_000_000).nullable().optional().describe("A day, by UTC")),
-  max_concurrent: writable(
-    z
-      .int()
-      .min(1)
-      .max(10_000)
-      .nullable()
-      .optional()
-      .describe("Calls at once, of the channel voice. Default: no limit of ours"),
-  ),
+  max_concurrent: writable(z.int().min(1).max(10_000).nullable().optional().describe("Calls at once")),
   unit_price: writable(
     z
       .number()
@@ -68,7 +60,7 @@ export const columns = {
       .nullable()
       .optional()
       .describe(
-        "The price of one message, of one segment of a text, or of one minute of a call; null: unknown. Previews use it for estimates",
+        "Of one message, segment of a text or minute of a call; null: unknown. Previews estimate by it",
       ),
   ),
   price_currency: writable(
@@ -87,13 +79,17 @@ export const columns = {
   ),
   is_default: writable(
     z.boolean().default(false).describe("One provider a channel; true replaces the current default"),
+    { concise: true },
   ),
   is_active: writable(
     z.boolean().default(true).describe("false: it sends nothing, but still accepts callbacks"),
+    { concise: true },
   ),
-  priority: writable(z.int().min(0).max(1000).default(100).describe("The lowest goes first")),
-  health: readable(z.enum(Object.keys(HEALTH) as [Health])),
-  last_error: readable(z.string().nullable()),
+  priority: writable(z.int().min(0).max(1000).default(100).describe("The lowest goes first"), {
+    concise: true,
+  }),
+  health: readable(z.enum(Object.keys(HEALTH) as [Health]), { concise: true }),
+  last_error: readable(z.string().nullable(), { concise: true }),
   health_changed_at: readable(timestamp().nullable()),
   callback_path: readable(
     z.string().describe("Path for the vendor's callbacks, after the service's address"),

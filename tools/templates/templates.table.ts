@@ -29,12 +29,7 @@ const columns = {
   mjml: writable(body().describe("MJML with Liquid in it, for the engine mjml"), { checks: ["sending"] }),
   text: writable(body().describe("Made from the HTML when left out"), { checks: ["sending"] }),
   voice_script: writable(
-    z
-      .record(z.string(), z.unknown())
-      .pipe(VoiceScript)
-      .nullable()
-      .optional()
-      .describe("The turns of a call, for the channel voice; see schema://voice"),
+    z.record(z.string(), z.unknown()).pipe(VoiceScript).nullable().optional().describe("See schema://voice"),
     { checks: ["sending"] },
   ),
   variables: readable(

@@ -27,6 +27,7 @@ describe("resources", () => {
       "docs://guide",
       "schema://segments",
       "schema://journeys",
+      "schema://voice",
       "schema://events",
       "policy://compliance",
       ...guides().map(({ name }) => `docs://guides/${name}`),
@@ -154,7 +155,7 @@ test("arguments are completed by the values there are, and ids by the property's
 
 test("yesterday's agents read and are prompted too", async () => {
   const client = await service.yesterdays(service.key);
-  expect((await client.listResources()).resources.length).toBe(5 + guides().length);
+  expect((await client.listResources()).resources.length).toBe(6 + guides().length);
   expect((await client.readResource({ uri: `player://${player}` })).contents).toHaveLength(1);
   await expect(client.readResource({ uri: "docs://nothing" })).rejects.toThrow(/not found/i);
   expect((await client.listPrompts()).prompts.length).toBe(6);

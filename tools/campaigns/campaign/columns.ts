@@ -160,12 +160,7 @@ export const columns = {
       .describe("Of inbox and push; see docs://guides/inbox"),
   ),
   voice_script: content(
-    z
-      .record(z.string(), z.unknown())
-      .pipe(VoiceScript)
-      .nullable()
-      .optional()
-      .describe("Of voice; see schema://voice. Goes before the template's"),
+    z.record(z.string(), z.unknown()).pipe(VoiceScript).nullable().optional().describe("See schema://voice"),
   ),
   goal: setting(Goal.nullable().optional().describe("Recipients who reach it are counted as converted"), {
     checks: ["test"],
