@@ -30,6 +30,7 @@ export const REFUSED: Readonly<Record<string, [number, string]>> = {
   delete_journey: [409, "the demo's journey is published"],
   delete_journey_matching: [409, "the demo's journey is published"],
   delete_import_job: [409, "the demo's import has ended"],
+  read_import_file: [404, "no file of the demo waits to be imported"],
   delete_import_job_matching: [409, "the demo's import has ended"],
   delete_validation_job: [409, "the check has ended"],
   delete_validation_job_matching: [409, "the check has ended"],
