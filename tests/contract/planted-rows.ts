@@ -61,6 +61,7 @@ const DOCUMENTS: Readonly<Record<string, object>> = {
   draft_definition: { nodes: [], edges: [] },
   light: DEFAULT_THEME.light,
   dark: DEFAULT_THEME.dark,
+  proposed_by: { type: "user", id: null },
   reentry: { mode: "never", cooldown_hours: 0 },
 };
 
