@@ -19,7 +19,7 @@ export default tool({
   input: {
     proposalId: z.uuid().describe("From list_proposals"),
     propertyId: z.uuid(),
-    shownHash: z.string().max(64).describe("shown_hash of preview_proposal: what you have seen"),
+    shownHash: z.string().max(64).describe("The shown_hash of its preview: what you have seen"),
   },
   output: z.object({
     success: z.literal(true),

@@ -106,7 +106,7 @@ export const CONTROLS: readonly Control[] = [
     name: "games",
     law: "State and federal law of sweepstakes and prizes, as each row names it",
     rule: "A game that costs needs a free way in; large totals are registered; large prizes wait for a tax form.",
-    enforced: ["tools/games/law/law.ts", "tools/games/activate-game.ts"],
+    enforced: ["tools/games/law/law.ts", "tools/games/lifecycle/activate-game.ts"],
     tested: ["tests/tools/games/claims.test.ts", "tests/tools/games/play-game.test.ts"],
     rows: [rows.gameLaws],
   },

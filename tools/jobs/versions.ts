@@ -27,7 +27,7 @@ export async function versionsOf(
 }
 
 /** Tables whose lists can be watched. */
-export const WATCHED = ["campaigns", "journeys", "segments", "import_jobs"] as const;
+export const WATCHED = ["campaigns", "journeys", "segments", "import_jobs", "proposals"] as const;
 export type Watched = (typeof WATCHED)[number];
 
 /**

@@ -30,7 +30,7 @@ export const PLATFORM_EXAMPLES = {
   rotate_webhook_secret: { ...endpoint, overlapHours: 24 },
   replay_webhooks: { ...endpoint, since: "2026-01-01T00:00:00Z", status: "failed", dry_run: true },
   redeliver_webhook: { deliveryId: exampleId("webhook_deliveries") },
-  approve_proposal: { ...proposal, shownHash: "the shown_hash that preview_proposal has answered" },
+  approve_proposal: { ...proposal, shownHash: "the shown_hash of its preview" },
   preview_proposal: proposal,
   refuse_proposal: { ...proposal, reason: "Two campaigns go to these players this week already" },
   withdraw_proposal: proposal,

@@ -32,10 +32,12 @@ export const confirmations: Area = {
       ["const { success: _, ...rest } = preview;", "const rest = preview;"],
       ["{ ...call, mustAsk: true },", "call,"],
     ],
+    "runtime/operation/property.ts": [
+      ["present > approved * (1 + property.approval_growth_percent / 100)", "false"],
+    ],
     "tools/approvals/approval.ts": [
       ['if (approved === null) return ["nobody has approved it"];', "if (approved === null) return [];"],
       ["before[name]?.hash === fields[name]?.hash ? []", "true ? []"],
-      ["present > approved * (1 + property.approval_growth_percent / 100)", "false"],
       ["[...new Set([...Object.keys(before), ...Object.keys(fields)])]", "Object.keys(fields)"],
     ],
     "tools/campaigns/approval/state.ts": [

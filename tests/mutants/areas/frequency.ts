@@ -15,7 +15,7 @@ export const frequency: Area = {
       ["('sending', 'sent',", "('sent',"],
       ["c.channel = 'any' and s.channel <> 'inbox'", "c.channel = 'any'"],
       ["s.channel in ('sms', 'voice'))", "s.channel in ('sms'))"],
-      ["and not exists (${campaign} and k.is_transactional)", ""],
+      ["and (c.is_law or not exists (${campaign} and k.is_transactional))", ""],
       ["and c.tag = any(k.tags)", ""],
       ["when 'day' then 24", "when 'day' then 12"],
       ["offset c.max_sends - 1", "offset c.max_sends"],

@@ -23,7 +23,7 @@ export const record: Area = {
       ["attempts = s.attempts + j.counts::int", "attempts = s.attempts"],
       ["sent_at = coalesce(s.sent_at, case", "sent_at = coalesce(null, case"],
       ["coalesce(s.provider_message_id, j.message_id)", "s.provider_message_id"],
-      ["case when j.was = 'sending' then j.code else s.error_code end", "j.code"],
+      ["when j.was = 'sending' then j.code else s.error_code end", "else j.code end"],
       ['if (!stop || stop.channel === "inbox") return;', "return;"],
       [
         "recorded.filter(({ newly_sent }) => newly_sent)",

@@ -32,7 +32,7 @@ export const tenancy: Area = {
       ['if (ids.size > 1) throw new Fault("wrong_property");', ""],
       ["scopesIn(call.actor, id).length === 0)\n    throw", "false)\n    throw"],
       ["if (!scopesIn(call.actor, id).includes(operation.scope)) throw", "if (false) throw"],
-      ['operation.access === "manager" && call.actor.type === "user"', "false"],
+      ['NEEDS_ROLE.has(operation.access) && call.actor.type === "user"', "false"],
       [
         'role !== "admin" && role !== "manager"',
         'role !== "admin" && role !== "manager" && role !== "analyst"',

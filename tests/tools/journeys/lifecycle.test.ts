@@ -350,7 +350,8 @@ test("validating warns of marketing by text to players whose consent is not in w
   ] as const;
   for (const [consentLevel, phone] of levels) {
     const playerId = await scenario.player({ email: `${phone.slice(1)}@example.com`, phone }, false);
-    const given = { playerId, channel: "sms", consentGiven: true, consentLevel };
+    const evidence = { consentSource: "desk", consentVersion: "1" };
+    const given = { playerId, channel: "sms", consentGiven: true, consentLevel, ...evidence };
     await scenario.call("consent_record", { propertyId: scenario.id, ...given });
   }
   const text = (config: object) => ({

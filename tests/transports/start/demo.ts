@@ -39,6 +39,7 @@ export const REFUSED: Readonly<Record<string, [number, string]>> = {
   approve_proposal: [404, "as to get one"],
   refuse_proposal: [404, "as to get one"],
   withdraw_proposal: [404, "as to get one"],
+  get_voice_call: [404, "the demo calls nobody before its draft is sent"],
   retry_job: [404, "no job of the demo has died"],
   release_sending: [409, "the demo's database is no copy of another one"],
   login: [401, "the password was shown once"],

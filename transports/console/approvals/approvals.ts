@@ -31,7 +31,7 @@ export async function approvalsPage(desk: Desk): Promise<Response> {
     ? html`<a href="${PART}">What waits</a>`
     : html`<a href="${PART}?show=decided">What was decided</a>`;
   const caption = isDecided ? "Decided" : "Waiting for a person";
-  const content = html`<p>${other}</p><div class="live" id="live" data-live>${tableOf(caption, head, lines, empty)}${onward(c, next)}</div>`;
+  const content = html`<p>${other}</p><div class="live" id="live" data-live="/console/live?list=proposals">${tableOf(caption, head, lines, empty)}${onward(c, next)}</div>`;
   return consolePage(desk, { part: PART, heading: "Approvals", content });
 }
 

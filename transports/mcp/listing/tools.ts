@@ -77,7 +77,7 @@ export const SearchInput = z.strictObject({
     .min(1)
     .max(500)
     .describe('What you want to do, in a few words, such as "stop a campaign".'),
-  limit: z.int().min(1).max(20).default(5).describe("How many tools to return."),
+  limit: z.int().min(1).max(15).default(5).describe("How many tools to return."),
   include_schema: z.boolean().default(false).describe("Also return each tool's input schema."),
 });
 

@@ -6,7 +6,17 @@ interface Step {
   text: string;
 }
 
-const PARTS: readonly { title: string; steps: readonly Step[] }[] = [
+interface Part {
+  title: string;
+  /** The sentence below the title, where the list of tools leaves its tools out. */
+  note?: string;
+  steps: readonly Step[];
+}
+
+/** The note of a part whose tools are not among those that agents read first. */
+export const BY_CALL_TOOL = "`search_tools` shows these tools, and `call_tool` runs them.";
+
+const PARTS: readonly Part[] = [
   {
     title: "Send a campaign",
     steps: [
@@ -33,6 +43,7 @@ const PARTS: readonly { title: string; steps: readonly Step[] }[] = [
   },
   {
     title: "Move players through a journey",
+    note: BY_CALL_TOOL,
     steps: [
       {
         needs: ["segment_preview", "create_segment"],
@@ -116,11 +127,15 @@ const RULES = [
 
 /** The instructions for the tools of this connection. */
 export function guide({ reach, searchable }: Surface): string {
-  const parts = PARTS.flatMap(({ title, steps }) => {
+  const parts = PARTS.flatMap(({ title, note, steps }) => {
     const open = steps.filter(({ needs }) => needs.every((name) => reach.has(name)));
     return open.length === 0
       ? []
-      : [`## ${title}`, ...open.map(({ text }, index) => `${index + 1}. ${text}`)];
+      : [
+          `## ${title}`,
+          ...(searchable && note ? [note] : []),
+          ...open.map(({ text }, index) => `${index + 1}. ${text}`),
+        ];
   });
   const search = searchable
     ? ["Find tools outside the list with `search_tools`, and run them with `call_tool`."]

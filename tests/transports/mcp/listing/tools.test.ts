@@ -186,7 +186,7 @@ describe("where there are more tools than an agent should read", () => {
     expect(tools.at(-1)).toMatchObject({ name: "call_tool", annotations: { readOnlyHint: true } });
     const found = await client.callTool({
       name: "search_tools",
-      arguments: { query: "delete a player", limit: 20 },
+      arguments: { query: "delete a player", limit: 15 },
     });
     expect(JSON.stringify(found.structuredContent)).not.toContain("delete_player");
     const input = { name: "delete_player", arguments: { id: large.home } };
