@@ -8,11 +8,10 @@ const root = fileURLToPath(new URL("..", import.meta.url));
 // As the programs do: types are stripped and modules compiled once, and not by every process.
 process.env.NODE_COMPILE_CACHE ??= `${root}node_modules/.cache/compile`;
 
-/** It looks at the statements that its process keeps prepared, so no other file runs in that process. */
-const ALONE = ["tests/db/sql.test.ts"];
-/** Files that replace how their process reaches the network share processes with their like alone. */
-const INTERCEPTED = globSync("tests/**/*.test.ts", { cwd: root }).filter((file) =>
-  readFileSync(`${root}${file}`, "utf8").includes('from "msw/node"'),
+/** Files that replace how their process reaches the network, or look at the statements that it keeps prepared. */
+const ALONE = globSync("tests/**/*.test.ts", { cwd: root }).filter(
+  (file) =>
+    file === "tests/db/sql.test.ts" || readFileSync(`${root}${file}`, "utf8").includes('from "msw/node"'),
 );
 
 /** Tests that start clusters and services: up to a minute a file, and more than one processor. */
@@ -33,8 +32,7 @@ class LongApart extends BaseSequencer {
 
 /** Files share processes: to read all modules again for each of them was half of the run's work. */
 const PROJECTS = [
-  { name: "together", include: ["tests/**/*.test.ts"], exclude: [...ALONE, ...INTERCEPTED], isolate: false },
-  { name: "intercepted", include: INTERCEPTED, isolate: false },
+  { name: "together", include: ["tests/**/*.test.ts"], exclude: ALONE, isolate: false },
   { name: "alone", include: ALONE, isolate: true },
 ];
 

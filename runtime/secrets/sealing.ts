@@ -26,9 +26,12 @@ export function seal(config: AppSecret, location: string, secret: string): strin
 /** The secret again. A value from before there were seals is answered as it is. Throws when it does not open. */
 export function unseal(config: AppSecret, location: string, stored: string): string {
   if (!isSealed(stored)) return stored;
-  const bytes = Buffer.from(stored.slice(MARK.length), "base64url");
+  const written = stored.slice(MARK.length);
+  const bytes = Buffer.from(written, "base64url");
   try {
     if (bytes.length < IV_BYTES + TAG_BYTES) throw new Error("too short");
+    // Decoding passes over a character too many.
+    if (bytes.toString("base64url") !== written) throw new Error("not as it was written");
     const decipher = createDecipheriv("aes-256-gcm", keyOf(config), bytes.subarray(0, IV_BYTES));
     decipher.setAAD(Buffer.from(location)).setAuthTag(bytes.subarray(-TAG_BYTES));
     const text = decipher.update(bytes.subarray(IV_BYTES, -TAG_BYTES));

@@ -21,6 +21,15 @@ test("in another record, with another secret or changed, it does not open", () =
   }
 });
 
+test("a character too many does not open, whatever the length of the secret", () => {
+  for (const secret of ["a", "ab", "abc", "abcd"]) {
+    const sealed = seal(config, place, secret);
+    for (const more of ["A", "x", "AA", "=", " "]) {
+      expect(() => unseal(config, place, sealed + more), `${secret} ${more}`).toThrow(/does not open/);
+    }
+  }
+});
+
 test("what was stored before there were seals is read as it is", () => {
   expect(unseal(config, place, "whsec_abc")).toBe("whsec_abc");
 });
