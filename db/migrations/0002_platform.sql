@@ -37,7 +37,7 @@ create table properties (
   agent_confirmation text not null default 'on' check (agent_confirmation in ('on', 'off')),
   -- An audience that has grown by more than this since it was approved is another one.
   approval_growth_percent int not null default 25 check (approval_growth_percent between 0 and 1000),
-  -- What calls may reach and cost in 24 hours without a person's approval; null: without limit.
+  -- The limits of calls in 24 hours, in players and cost, above which a person approves; null: without limit.
   approval_over_players int check (approval_over_players >= 0),
   approval_over_cost double precision check (approval_over_cost >= 0),
   approval_four_eyes text not null default 'off' check (approval_four_eyes in ('on', 'off'))

@@ -1,6 +1,6 @@
 -- Phone calls: the law of calls as rows, and the calls with their transcripts.
 
--- What the law wants of a call, in numbers. A row is never removed, and its amount is never looser than the law's own.
+-- The numbers that the law demands of a call. A row is never removed, and its amount is never looser than the law's own.
 create table voice_laws (
   property_id uuid not null references properties,
   id uuid not null default uuid_v7(),

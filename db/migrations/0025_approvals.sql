@@ -34,7 +34,7 @@ create table proposals (
 create index proposals_status on proposals (property_id, status, created_at, id);
 create index proposals_created on proposals (property_id, created_at, id);
 
--- What calls have reached without approval. 24 hours of them count together, so that a large audience cannot go in parts.
+-- The reach of calls that went without approval. 24 hours of them count together, so that a large audience cannot go in parts.
 create table unapproved_contacts (
   property_id uuid not null references properties,
   id uuid not null default uuid_v7(),

@@ -9,7 +9,7 @@ import { openScenario, type Scenario } from "./support/scenario.ts";
 
 const PRELOAD = new URL("./support/vendor-host.ts", import.meta.url).href;
 const PUBLIC = "https://casino.example";
-/** What one process asks for at most at once. */
+/** The most calls that one process asks for at once. */
 const IN_FLIGHT = 20;
 const DONE_WITHIN = 240_000;
 

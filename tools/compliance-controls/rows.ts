@@ -108,7 +108,7 @@ export const ledgerSeals: RowsOf = async ({ sql, property }) => {
   return shown.map((words) => ({ table: "ledger_seals", id: null, words, source: null }));
 };
 
-/** What stays of an erased person, by the registry by which the erasure itself goes. */
+/** The records that stay of an erased person, by the registry that the erasure uses. */
 export const kept: RowsOf = async () =>
   TRACES.flatMap(({ table, erasure }) =>
     typeof erasure === "object" && erasure.basis

@@ -9,7 +9,7 @@ import quietHoursRules from "./quiet-hours-rules.table.ts";
 import selfExclusions from "./self-exclusions.table.ts";
 import suppressions from "./suppressions.table.ts";
 
-/** What bars messages. The catalog adds the operations that explain it over campaigns. */
+/** The rules and lists that bar messages. The catalog adds the operations that explain it over campaigns. */
 export const compliance = {
   name: "compliance",
   title: "Compliance, suppression and do-not-call",

@@ -7,7 +7,7 @@ import { hear, noteBreak, type Reply } from "#tools/voice-calls/hear.ts";
 import { applyNotices } from "./apply-notices.ts";
 import type { CallbackReader } from "./callbacks.ts";
 
-/** Who speaks with the vendor's WebSocket of one call. */
+/** The side of one call that speaks with the vendor's WebSocket. */
 export interface Line {
   reader: CallbackReader;
   sendId: string;

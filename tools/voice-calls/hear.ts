@@ -10,7 +10,7 @@ import { endCall } from "./end.ts";
 import { emitCallEvents } from "./events.ts";
 import { revokeBySpeech } from "./stop.ts";
 
-/** What to say and do next in a live call, and the notices by which its send is settled. */
+/** The next words and act of a live call, and the notices that settle its send. */
 export interface Reply {
   say: readonly string[];
   /** `listen`: wait for an answer. `end`: end the call after the words. `none`: nothing has changed. */

@@ -35,7 +35,7 @@ export function readableCall(call: CallScript, instructions: string | null): str
 }
 
 /**
- * What a vendor's agent does: rules that no script changes, then the author's part. The rules come last once more, so
+ * The instructions for a vendor's agent: rules that no script changes, then the author's part. The rules come last once more, so
  * that no text in between has the last word.
  */
 export function agentPrompt(call: CallScript, instructions: string | null): string {

@@ -6,7 +6,7 @@ import { secondsToSay } from "./engine/transcript.ts";
 import { readCallbackNumber } from "./numbers.ts";
 import type { ScriptTurn, VoiceScript } from "./script.ts";
 
-/** What a script is checked against. */
+/** The facts that a script is checked against. */
 export interface ScriptRules {
   defaultCountry: string;
   mostSeconds: number;

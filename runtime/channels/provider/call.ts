@@ -48,7 +48,7 @@ export interface VoiceMessage {
   script: CallScript;
   /** The fixed sentences that an agent says before anything else. */
   opening: string;
-  /** What an agent of the vendor does. */
+  /** The instructions for an agent of the vendor. */
   prompt: string;
   /** The whole message for an answering machine; null: none is left. */
   voicemail: string | null;

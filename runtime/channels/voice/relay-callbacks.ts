@@ -6,7 +6,7 @@ import type { RelaySettings } from "./relay-settings.ts";
 import { equal } from "./signed.ts";
 
 const TOLERANCE_MS = 300_000;
-/** What precedes the 32 bytes of an Ed25519 key in DER. */
+/** The bytes before the 32 of an Ed25519 key in DER. */
 const ED25519_DER = Buffer.from("302a300506032b6570032100", "hex");
 
 /** The secret part of a relay's address: nobody else can name a call of ours. */

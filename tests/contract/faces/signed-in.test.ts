@@ -9,7 +9,7 @@ import { plantRows } from "../planted-rows.ts";
 import { apart, inputOn, masked, printed, type Said, type Twin, untimed } from "./twins.ts";
 
 /**
- * What an API key may not do: it is a person's who has signed in, or the operator's. A person's own decisions have no
+ * The operations that no API key may call: they are a signed-in person's, or the operator's. A person's own decisions have no
  * other face than REST and the console: see tests/tools/approvals.
  */
 const PERSONAL = [...CATALOG.operations.values()].filter(

@@ -17,7 +17,7 @@ export type Manner = (typeof MANNERS)[number];
 
 export interface Carrier {
   url: string;
-  /** Whom it was asked to call, once for each request. */
+  /** The numbers that it was asked to call, once for each request. */
   asked: string[];
   /** People who asked for no more calls, and were told that the call ends. */
   stopped: string[];

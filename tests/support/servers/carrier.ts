@@ -119,7 +119,7 @@ type Frame = { type: string; token?: string };
 
 /** A carrier's WebSocket to a person who has picked up. */
 export interface Phone {
-  /** What we said, in order. */
+  /** Our words, in order. */
   said: string[];
   /** We ended the call. */
   ended: Promise<void>;

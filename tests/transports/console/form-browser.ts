@@ -15,7 +15,7 @@ interface Answer {
   headers: Headers;
 }
 
-/** What a browser does with cookies and forms, without pictures and scripts. */
+/** A browser's handling of cookies and forms, without pictures and scripts. */
 export function formBrowser(service: TestService): FormBrowser {
   const cookies = new Map<string, string>();
   const send = async (path: string, init: RequestInit): Promise<Answer> => {

@@ -22,7 +22,7 @@ export type CallOutcome = keyof typeof OUTCOMES;
 /** The turn's name that ends a call. */
 export const END = "end";
 
-/** What the other side did. */
+/** An act of the other side. */
 export type Heard =
   | { kind: "person" }
   | { kind: "machine" }
@@ -50,7 +50,7 @@ export interface Said {
   turn: string | null;
 }
 
-/** What follows: words, and then listening or the end. `stop`: consent is revoked before anything else happens. */
+/** The next step: words, and then listening or the end. `stop`: consent is revoked before anything else happens. */
 export interface Step {
   state: CallState;
   say: readonly Said[];

@@ -16,7 +16,7 @@ export type TranscriptLine = z.output<typeof TranscriptLine>;
 
 const MOST_CHARACTERS = 1_000;
 
-/** What we said, as lines after the ones before. */
+/** Our words, as lines after the ones before. */
 export function ourLines(said: readonly Said[], from: number, at: number): TranscriptLine[] {
   return said.map(({ text, turn, fixed }, index) => {
     return { n: from + index, at, by: "us", text, turn, fixed, keys: null };
@@ -29,7 +29,7 @@ const WORDS: Partial<Record<Heard["kind"], string>> = {
   machine: "(an answering machine)",
 };
 
-/** What was heard, as a line; none where the other side did nothing. */
+/** The other side's words or keys, as a line; none where it did nothing. */
 export function theirLines(heard: Heard, from: number, at: number): TranscriptLine[] {
   const line = { n: from, at, by: "them" as const, turn: null, fixed: null, keys: null };
   if (heard.kind === "speech") return [{ ...line, text: heard.text.slice(0, MOST_CHARACTERS) }];

@@ -100,7 +100,7 @@ function chosenQuery({ playerId, variantId }: Chosen): Record<string, string> {
   return { ...(playerId && { player: playerId }), ...(variantId && { variant: variantId }) };
 }
 
-/** Whose values fill the message, and which variant it is. */
+/** The form that chooses the player and the variant of the preview. */
 function choosing(desk: Desk, campaign: Row, { variantId }: Chosen): Html {
   const test = campaign.ab_test as { variants: { id: string }[] } | null;
   const variants = test

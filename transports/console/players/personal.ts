@@ -10,7 +10,7 @@ import { words } from "#transports/console/values.ts";
 import type { Html } from "#transports/pages/frame/page.ts";
 import { PART } from "./list.ts";
 
-/** What a person may ask of the casino: to hear no more, a copy of their data, or their erasure. */
+/** A person's requests of the casino: to hear no more, a copy of their data, or their erasure. */
 export function personalSection(desk: Desk, player: Row): Html {
   const path = `${PART}/${player.id}`;
   const filled = { values: {} };

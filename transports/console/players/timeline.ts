@@ -51,7 +51,7 @@ const SOURCES: readonly { table: string; at: string; icon: string; text(row: Row
   },
 ];
 
-/** What happened with a player, newest first: events, messages, consents, journeys and plays. */
+/** A player's history, newest first: events, messages, consents, journeys and plays. */
 export async function timelineSection(desk: Desk, playerId: string): Promise<Html> {
   const { timezone } = desk.property;
   const lists = await Promise.all(

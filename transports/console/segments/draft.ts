@@ -52,7 +52,7 @@ export function draftIn(form: URLSearchParams): Draft {
   };
 }
 
-/** What a button of the form does to the draft: a rule or a group more or less. */
+/** The change of the draft by a button of the form: a rule or a group more or less. */
 export function changed(draft: Draft, act: string): Draft {
   const [verb, group, rule] = act.split(":");
   const at = Number(group);

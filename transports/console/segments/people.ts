@@ -40,7 +40,7 @@ export async function playersSection(desk: Desk, rules: object): Promise<Html> {
   return html`<div id="people"><p class="big">${count(preview.count)}</p><p class="soft">players match now.</p>${warnings}${table}</div>`;
 }
 
-/** Who of the players a message would reach, and who not and why. */
+/** The players that a message would reach, and the others with the reason. */
 export async function reachSection(
   desk: Desk,
   { path, ...rules }: { channel: string; path: string | null } & Record<string, unknown>,

@@ -42,7 +42,7 @@ export async function segmentPlayersPage(desk: Desk): Promise<Response> {
   return partPage(desk, "Ten of its players", (segmentId) => playersSection(desk, { segmentId }));
 }
 
-/** Who of a segment can be reached by a channel, and who not and why. */
+/** The players of a segment that a channel can reach, and the others with the reason. */
 export async function segmentReachPage(desk: Desk): Promise<Response> {
   const channel = desk.c.req.query("channel") || "email";
   return partPage(desk, "Who can be reached", (segmentId) =>

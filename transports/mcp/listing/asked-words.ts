@@ -1,7 +1,7 @@
 import type { Operation } from "#runtime/operation/operation.ts";
 import type { Verb } from "#runtime/operation/table.ts";
 
-/** What people call a record, by its table. */
+/** People's names for a record, by its table. */
 const NOUNS: Readonly<Record<string, readonly string[]>> = {
   players: ["guest", "customer", "member", "patron"],
   custom_fields: ["field", "attribute", "column"],
@@ -59,7 +59,7 @@ export function askedText(operation: Operation): string {
   return [ASKED[operation.name] ?? "", ...askedFor(operation).nouns].join(" ");
 }
 
-/** What people say when they mean a tool, in words that its name and description do not have. */
+/** People's words for a tool, beside those of its name and description. */
 const ASKED: Readonly<Record<string, string>> = {
   // Players
   list_players:

@@ -1,4 +1,4 @@
-/** What people ask of a marketing service and this one does not do, with what to do instead. */
+/** Requests that this service does not serve, each with the way to do it elsewhere. */
 const NOT_OFFERED: readonly { asked: RegExp; answer: string }[] = [
   {
     asked: /\b(?:whats ?app|telegram|rcs|messenger|viber|wechat|line app|imessage)\b/i,
