@@ -40,7 +40,9 @@ create table properties (
   -- The limits of calls in 24 hours, in players and cost, above which a person approves; null: without limit.
   approval_over_players int check (approval_over_players >= 0),
   approval_over_cost double precision check (approval_over_cost >= 0),
-  approval_four_eyes text not null default 'off' check (approval_four_eyes in ('on', 'off'))
+  approval_four_eyes text not null default 'off' check (approval_four_eyes in ('on', 'off')),
+  -- Signed-in analysts see addresses, names and birth dates masked.
+  mask_for_analysts boolean not null default false
 );
 alter table properties enable row level security;
 create policy tenant on properties for select to app_property using (id = current_property());

@@ -8,6 +8,7 @@ import type { Property } from "#runtime/operation/property.ts";
 import { currentActivity } from "#runtime/telemetry/activity.ts";
 import { toolCalls } from "#runtime/telemetry/metrics.ts";
 import { checkPerson, checkScope, inProperty, resolveProperty } from "./access.ts";
+import { maskedOutcome, refusePastMasking, withMasking } from "./masking.ts";
 import { findAnswer, keyedCall } from "./replay.ts";
 import type { Choose, Outcome, Service } from "./service.ts";
 import { callerOf, type Run } from "./transact.ts";
@@ -51,20 +52,34 @@ interface Options {
 async function perform(
   service: Service,
   operation: Operation,
-  call: Call,
+  asked: Call,
   raw: unknown,
   options: Options,
 ): Promise<Outcome> {
-  const activity = currentActivity();
-  checkScope(operation, call.actor);
-  checkPerson(operation, call);
+  checkScope(operation, asked.actor);
+  checkPerson(operation, asked);
   const given = each(options.many ? (raw as unknown[]) : [raw], options, (one) =>
     foldCasing(operation, asObject(one)),
   );
-  call.onFields?.(given.flatMap((input) => Object.keys(input)));
+  asked.onFields?.(given.flatMap((input) => Object.keys(input)));
   const property = needsProperty(operation)
-    ? await resolveProperty(service.directory, operation, call, given)
+    ? await resolveProperty(service.directory, operation, asked, given)
     : null;
+  const call = withMasking(asked, property);
+  if (call.masked) refusePastMasking(operation, given);
+  const outcome = await performIn(property, service, operation, call, given, options);
+  return call.masked ? maskedOutcome(outcome) : outcome;
+}
+
+async function performIn(
+  property: Property | null,
+  service: Service,
+  operation: Operation,
+  call: Call,
+  given: Record<string, unknown>[],
+  options: Options,
+): Promise<Outcome> {
+  const activity = currentActivity();
   const inputs = property ? given.map((input) => inProperty(operation, input, property.id)) : given;
   if (activity) activity.propertyId = property?.id;
   const unparsed = { service, operation, call, property, ...options };

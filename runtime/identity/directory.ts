@@ -214,7 +214,7 @@ async function loadProperty(sql: Sql, id: string): Promise<Property | null> {
     select id, name, slug, legal_name, postal_address, timezone, default_country, privacy_policy_url,
       responsible_gaming_footer, min_age, email_consent_mode, revocation_scope, tracking, agent_confirmation,
       from_email, from_name, approval_growth_percent, approval_over_players, approval_over_cost,
-      approval_four_eyes, pepper
+      approval_four_eyes, mask_for_analysts, pepper
     from properties where id = ${id}`;
   return row ?? null;
 }

@@ -61,7 +61,7 @@ export interface Call {
   idempotency?: { key: string; fingerprint: Buffer } | undefined;
   /** Called with the names of the given fields, before they are checked. */
   onFields?: ((names: readonly string[]) => void) | undefined;
-  /** Addresses, names and birth dates are masked in the answer. */
+  /** Addresses, names and birth dates are masked in the answer. The funnel adds the analysts of such a property. */
   masked?: boolean | undefined;
   /** An agent's confirmation of its preview. */
   confirmation?: Confirmation | undefined;

@@ -24,6 +24,8 @@ export interface Property {
   approval_over_cost: number | null;
   /** On: nobody approves a proposal of their own, and people wait for approval too. */
   approval_four_eyes: "on" | "off";
+  /** Personal data is masked for signed-in analysts. */
+  mask_for_analysts: boolean;
   from_email: string | null;
   from_name: string | null;
   pepper: Buffer;

@@ -9,6 +9,7 @@ export const ROOMS: Readonly<Record<string, readonly string[]>> = {
   "runtime/channels/validation": ["mailgun.ts"],
   "runtime/jobs": ["queue.ts", "scheduler.ts", "worker.ts"],
   "runtime/limits": ["rate-limit.ts", "shares.ts", "turns.ts"],
+  "runtime/masking": ["guessing.ts", "values.ts"],
   "runtime/telemetry": ["activity.ts", "metrics.ts", "queue-figures.ts"],
   "tools/approvals": ["approval.ts", "segment-facts.ts"],
   "tools/campaigns/pause": ["property-pause.ts"],
@@ -293,7 +294,6 @@ export const WIDE_ROOMS: Readonly<Record<string, readonly string[]>> = {
   ],
   "transports/mcp/listing": [
     "columns.ts",
-    "masked-input.ts",
     "not-offered.ts",
     "options.ts",
     "schemas.ts",

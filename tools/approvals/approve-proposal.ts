@@ -2,6 +2,7 @@ import { z } from "zod";
 import { Fault } from "#runtime/faults.ts";
 import type { Context } from "#runtime/operation/context.ts";
 import { tool } from "#runtime/operation/operation.ts";
+import { needsAnother } from "./four-eyes.ts";
 import { end, lockWaiting, type Proposal, ProposalView, viewed } from "./proposal.ts";
 
 export default tool({
@@ -56,8 +57,8 @@ export default tool({
   },
 });
 
-function refuseOwn({ property, call }: Context, { proposed_for }: Proposal): void {
-  if (property.approval_four_eyes === "off" || proposed_for !== call.actor.id) return;
+function refuseOwn(context: Context, proposal: Proposal): void {
+  if (!needsAnother(context, proposal)) return;
   throw new Fault("forbidden", {
     message:
       "This proposal is your own, or of a key that you have made. Under four eyes another person approves it.",

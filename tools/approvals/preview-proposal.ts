@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { tool } from "#runtime/operation/operation.ts";
+import { needsAnother } from "./four-eyes.ts";
 import { findProposal, ProposalView, viewed } from "./proposal.ts";
 
 export default tool({
@@ -20,13 +21,15 @@ export default tool({
     preview: z.unknown().describe("The call's own dry run; null where it is not waiting or cannot be done"),
     sentences: z.array(z.string()).describe("The preview of now in words"),
     stale: z.array(z.string()).describe("What has changed since it was proposed: it cannot be approved then"),
+    needs_another: z.boolean().describe("true: under four eyes another person must approve it, not you"),
   }),
   faults: ["not_found"],
   async handler(context, { proposalId }) {
     const proposal = await findProposal(context, proposalId);
+    const needs_another = needsAnother(context, proposal);
     const waits = proposal.status === "waiting" && Date.parse(proposal.expires_at) > context.now();
-    if (!waits) return { proposal: viewed(proposal), preview: null, sentences: [], stale: [] };
+    if (!waits) return { proposal: viewed(proposal), preview: null, sentences: [], stale: [], needs_another };
     const { result, sentences, stale } = await context.tryOut!(proposal);
-    return { proposal: viewed(proposal), preview: result, sentences, stale };
+    return { proposal: viewed(proposal), preview: result, sentences, stale, needs_another };
   },
 });

@@ -72,6 +72,9 @@ export const settings = {
   approval_four_eyes: z
     .enum(["on", "off"])
     .describe("on: nobody approves a proposal of their own, and what people do above these limits waits too"),
+  mask_for_analysts: z
+    .boolean()
+    .describe("Signed-in analysts see addresses, names and birth dates masked, and get no files"),
   hard_bounce_limit: limit("An address is suppressed after so many permanent bounces"),
   complaint_limit: limit("Consent is taken back after so many complaints"),
   soft_bounce_limit: limit("An address is suppressed after so many passing bounces within 7 days"),

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { isMaskedField } from "#runtime/masking/values.ts";
 import { type Catalog, withDeprecations } from "#runtime/operation/catalog.ts";
 import { viewOf } from "#runtime/operation/columns.ts";
 import type { Table } from "#runtime/operation/table.ts";
@@ -20,7 +21,7 @@ export function recordSchemas(catalog: Catalog, schemas: Schemas): Json {
       const { shape } = withDeprecations(viewOf(table), deprecations, "output");
       const columns = Object.entries(shape).map(([name, schema]) => [
         name,
-        jsonSchema(schema as z.ZodType, "output", schemas),
+        withMaskedForms(jsonSchema(schema as z.ZodType, "output", schemas), name),
       ]);
       const required = columns.map(([name]) => name);
       const schema = {
@@ -45,11 +46,29 @@ export function jsonSchema(schema: z.ZodType, io: "input" | "output", schemas: S
     JSON.stringify(`#/components/schemas/${named(name, io)}`),
   );
   const parsed = JSON.parse(text) as Json & { $defs?: Record<string, Json> };
-  const { $defs = {}, ...json } = io === "input" ? withoutDefaults(parsed) : parsed;
+  const { $defs = {}, ...json } = io === "input" ? withoutDefaults(parsed) : withMaskedForms(parsed);
   for (const [name, { id: _id, ...definition }] of Object.entries($defs)) {
     schemas.set(named(name, io), definition);
   }
   return json;
+}
+
+/** Of answers: a masked address, birth date or IP address has no longer the form of a whole one. */
+function withMaskedForms<T extends Json>(schema: T, name = ""): T {
+  const isMasked = schema.format === "email" || isMaskedField(name);
+  const { format: _format, pattern: _pattern, ...loose } = schema;
+  const inner = Object.entries(isMasked ? loose : schema).map(([key, value]) => {
+    if (key === "properties" || key === "$defs") {
+      const parts = Object.entries(value as Record<string, Json>);
+      return [key, Object.fromEntries(parts.map(([part, one]) => [part, withMaskedForms(one, part)]))];
+    }
+    if (Array.isArray(value) && Object.hasOwn(SCHEMAS, key)) {
+      return [key, value.map((one: Json) => withMaskedForms(one, name))];
+    }
+    const isSchema = Object.hasOwn(SCHEMAS, key) && typeof value === "object" && value !== null;
+    return [key, isSchema ? withMaskedForms(value as Json, name) : value];
+  });
+  return Object.fromEntries(inner) as T;
 }
 
 /** The schema with its defaults in its descriptions: makers of types take a field with a default for a required one. */

@@ -437,6 +437,10 @@ describe("nobody approves who may not", () => {
     const sent = await service.post("/api/functions/send-campaign", body, as(manager));
     expect(sent).toMatchObject({ status: 409, body: { code: "approval_required" } });
     const [{ message: proposalId }] = sent.body.details;
+    const preview = { proposalId, propertyId };
+    const seen = async (person: typeof manager) =>
+      (await service.post("/api/functions/preview-proposal", preview, as(person))).body.needs_another;
+    expect([await seen(manager), await seen(second)]).toEqual([true, false]);
     expect(await approve(proposalId)).toMatchObject({ status: 403 });
     expect((await approve(proposalId, second)).status).toBe(200);
     expect(await statusOf(id)).toBe("queued");

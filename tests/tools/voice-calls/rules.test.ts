@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
+import { maskedValue } from "#runtime/masking/values.ts";
 import { EXAMPLE_SCRIPT } from "#tools/voice/describe.ts";
-import { maskedValue } from "#transports/mcp/answers/masking.ts";
 import { startService, type TestService } from "../../support/service.ts";
 import { type CallScenario, callScenario, SCRIPT } from "./scenario.ts";
 

@@ -24,6 +24,7 @@ export interface Previewed {
   };
   preview: Preview | null;
   stale: string[];
+  needs_another: boolean;
 }
 
 /** The call's own dry run: a check, or a record as it would be. */

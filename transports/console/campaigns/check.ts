@@ -6,6 +6,7 @@ import { term } from "#transports/console/terms.ts";
 import { count, counted, words } from "#transports/console/values.ts";
 import type { Html } from "#transports/pages/frame/page.ts";
 import { REASONS } from "./reasons.ts";
+import { rehearsalForm } from "./rehearsal.ts";
 
 interface Preflight {
   ok: boolean;
@@ -73,7 +74,9 @@ function sending(desk: Desk, campaign: Row, { ok, allowed }: Preflight): Html {
   const test =
     campaign.channel === "email"
       ? html`<h2>Test</h2><p class="soft">The message as it is now, with [Test] before its subject. It counts in no figure.</p>${actButton(desk, `${path}/test`, `Send a test to ${desk.user.email}`)}`
-      : "";
+      : campaign.channel === "voice"
+        ? html`<h2>Rehearsal</h2><p class="soft">The call as it is now, with sample values. Nobody is called.</p>${rehearsalForm(campaign)}`
+        : "";
   if (!ok) return html`<div class="pane">${test}<h2>Send</h2><p>Mend what stands above first.</p></div>`;
   const messages = counted(allowed, "message");
   const later = formOf(desk, {

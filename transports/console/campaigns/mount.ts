@@ -8,6 +8,7 @@ import { ACTS, actOnCampaign, campaignPage, choicesOf, copyCampaign } from "./ca
 import { hoursPage } from "./hours.ts";
 import { campaignsPage } from "./list.ts";
 import { messageOf } from "./preview.ts";
+import { rehearsalPage } from "./rehearsal.ts";
 import { scheduleCampaign } from "./schedule.ts";
 import { createCampaign, editor, newCampaignPage, saveCampaign } from "./write.ts";
 
@@ -29,6 +30,7 @@ export function mountCampaigns(mounting: Mounting): void {
   get("/:id", campaignPage);
   post("/:id", (desk) => saveCampaign(desk, (filled) => againPage(desk, filled)));
   get("/:id/message", messageOf);
+  get("/:id/rehearsal", rehearsalPage);
   get("/:id/hours", hoursPage);
   for (const act of ACTS) post(`/:id/${act}`, (desk) => actOnCampaign(desk, act));
   post("/:id/copy", copyCampaign);

@@ -1,6 +1,7 @@
 import type { Desk } from "#transports/console/desk.ts";
 import { mountDesk } from "#transports/console/mount-desk.ts";
 import type { Mounting } from "#transports/pages/player/visit.ts";
+import { enrollmentPage } from "./enrollment.ts";
 import { actOnJourney, journeyPage, journeyPicture } from "./journey.ts";
 import { journeysPage, PART } from "./list.ts";
 import { nodePage } from "./node.ts";
@@ -20,6 +21,7 @@ export function mountJourneys(mounting: Mounting): void {
   get("/:id", journeyPage);
   get("/:id/picture", journeyPicture);
   get("/:id/nodes/:node", nodePage);
+  get("/:id/enrollments/:enrollment", enrollmentPage);
   get("/:id/simulate", simulatePage);
   post("/:id/publish", publishJourney);
   for (const act of ["pause", "resume", "archive"] as const) {

@@ -22,14 +22,14 @@ export async function nodePage(desk: Desk): Promise<Response> {
   ]);
   const { nodes } = journey.draft_definition as { nodes: PlacedNode[] };
   const placed = nodes.find((one) => one.id === node);
-  const lines = rows.map(rowOf(property.timezone));
-  const head = ["Player", "Phase", "Here since", "Until"];
+  const lines = rows.map(rowOf(id, property.timezone));
+  const head = ["Player", "Phase", "Here since", "Until", "Why"];
   const content = html`${placed ? html`<p>${nodeWords(placed)}</p>` : ""}<div class="live" id="live" data-live="/console/live?journey=${id}">${tableOf("Players here", head, lines, html`<p>Nobody is here now. Players come as the journey moves them.</p>`)}${onward(c, next)}</div>`;
   const above = { path: `${PART}/${id}`, name: String(journey.name) };
   return consolePage(desk, { part: PART, above, heading: `At ${node}`, content });
 }
 
-function rowOf(timezone: string) {
+function rowOf(journey: string, timezone: string) {
   return (row: Row): Html =>
-    html`<tr><th scope="row">${row.player_id ? html`<a href="/console/players/${row.player_id}">${row.player_id}</a>` : "erased"}</th><td>${chip(String(row.phase))}</td><td>${timeOf(String(row.arrived_at), timezone)}</td><td>${shown(row.wake_at, timezone)}</td></tr>`;
+    html`<tr><th scope="row">${row.player_id ? html`<a href="/console/players/${row.player_id}">${row.player_id}</a>` : "erased"}</th><td>${chip(String(row.phase))}</td><td>${timeOf(String(row.arrived_at), timezone)}</td><td>${shown(row.wake_at, timezone)}</td><td><a href="${PART}/${journey}/enrollments/${row.id}" aria-label="Why ${row.player_id ?? "this player"} is here">Why</a></td></tr>`;
 }

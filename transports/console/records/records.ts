@@ -6,6 +6,7 @@ import type { Table } from "#runtime/operation/table.ts";
 import type { Desk } from "#transports/console/desk.ts";
 import { consolePage, tableOf } from "#transports/console/frame.ts";
 import { onward } from "#transports/console/paging.ts";
+import { transcriptOf } from "#transports/console/transcript.ts";
 import { fieldsOf, shown, words } from "#transports/console/values.ts";
 import type { Html } from "#transports/pages/frame/page.ts";
 
@@ -55,7 +56,10 @@ export async function recordPage(desk: Desk, catalog: Catalog): Promise<Response
   const table = tableNamed(catalog, desk.c.req.param("table"));
   const row = await desk.run(`get_${table.noun}`, { id: desk.c.req.param("id") });
   const above = { path: `${PART}/${table.name}`, name: words(table.name) };
-  const content = fieldsOf(row, desk.property.timezone);
+  const { transcript, ...fields } = row;
+  const content = Array.isArray(transcript)
+    ? html`<h2>Transcript</h2>${transcriptOf(transcript)}<h2>Record</h2>${fieldsOf(fields, desk.property.timezone)}`
+    : fieldsOf(row, desk.property.timezone);
   return consolePage(desk, { part: PART, above, heading: String(row.name ?? words(table.noun)), content });
 }
 

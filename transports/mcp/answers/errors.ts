@@ -1,8 +1,8 @@
 import type { CallToolResult } from "@modelcontextprotocol/server";
 import type { Fault, FaultCode } from "#runtime/faults.ts";
 import type { Operation } from "#runtime/operation/operation.ts";
+import { visible } from "#runtime/visible-text.ts";
 import type { OfferedTool } from "#transports/mcp/listing/tools.ts";
-import { visible } from "./results.ts";
 
 /** A failure in the form that helps an agent to continue. */
 export interface Failure {

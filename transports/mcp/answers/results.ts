@@ -4,6 +4,7 @@ import { isUuid } from "#db/text.ts";
 import type { Outcome } from "#runtime/funnel/service.ts";
 import { type Operation, recordsAnswer } from "#runtime/operation/operation.ts";
 import { isList, positionAfter } from "#runtime/operation/paging.ts";
+import { INVISIBLE, visible } from "#runtime/visible-text.ts";
 import type { FORMATS } from "#transports/mcp/listing/schemas.ts";
 
 import { sentenceOf } from "./sentences.ts";
@@ -14,16 +15,6 @@ export type ToolResult = CallToolResult | InputRequiredResult;
 export type Format = (typeof FORMATS)[number];
 
 const SHOWN_IDS = 10;
-
-// Characters that readers do not see and models do: zero-width, bidirectional, tags, variation selectors.
-const INVISIBLE = /[\p{Default_Ignorable_Code_Point}\uFFF9-\uFFFB]/gu;
-// biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
-const CONTROL = /[\u0000-\u0008\u000B\u000C\u000E-\u001F\u007F-\u009F]/g;
-
-/** Text without invisible characters. */
-export function visible(text: string): string {
-  return text.replace(INVISIBLE, "").replace(CONTROL, "");
-}
 
 /** The value of JSON text, without its invisible characters, raw or escaped. */
 export function readVisible(json: string): unknown {

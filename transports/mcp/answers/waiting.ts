@@ -1,6 +1,6 @@
 import type { CallToolResult } from "@modelcontextprotocol/server";
+import { visible } from "#runtime/visible-text.ts";
 import type { Failure } from "./errors.ts";
-import { visible } from "./results.ts";
 
 /**
  * The result of a call that waits for a person's approval; null for any other failure. It is no error: the call has

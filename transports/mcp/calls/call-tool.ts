@@ -25,7 +25,6 @@ import { fittedResult, MOST_STRUCTURED, sizeOf } from "#transports/mcp/answers/f
 import { type Format, resultOf, type ToolResult } from "#transports/mcp/answers/results.ts";
 import { waitingResult } from "#transports/mcp/answers/waiting.ts";
 import { hasColumns, withColumns } from "#transports/mcp/listing/columns.ts";
-import { refuseGuessing } from "#transports/mcp/listing/masked-input.ts";
 import { notOffered } from "#transports/mcp/listing/not-offered.ts";
 import { FORMATS } from "#transports/mcp/listing/schemas.ts";
 import { CallInput, type OfferedTool, SearchInput } from "#transports/mcp/listing/tools.ts";
@@ -141,7 +140,6 @@ async function runNamed(
       // A file is plain text: masking could not recognize names in it.
       throw invalid("format", "csv is not available while personal data is masked; use columns or items");
     }
-    if (surface.masked) refuseGuessing(toolCall.input);
     const tables = machine.catalog.tables.values();
     return await run(machine.service, { ...about, tool, tables, reach: surface.reach }, call, toolCall);
   } catch (error) {

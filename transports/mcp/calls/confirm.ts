@@ -19,7 +19,8 @@ import {
 import { invoke } from "#runtime/funnel/invoke.ts";
 import type { Outcome } from "#runtime/funnel/service.ts";
 import { isGrave } from "#runtime/operation/operation.ts";
-import { isRecord, readVisible, visible } from "#transports/mcp/answers/results.ts";
+import { visible } from "#runtime/visible-text.ts";
+import { isRecord, readVisible } from "#transports/mcp/answers/results.ts";
 
 /** The data of a call besides its arguments. */
 export interface Said {

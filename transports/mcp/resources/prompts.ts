@@ -6,8 +6,9 @@ import {
   ProtocolErrorCode,
 } from "@modelcontextprotocol/server";
 import { z } from "zod";
+import { visible } from "#runtime/visible-text.ts";
 import { CHANNELS } from "#tools/compliance/channels.ts";
-import { visible } from "#transports/mcp/answers/results.ts";
+
 import type { Surface } from "#transports/mcp/listing/visible-tools.ts";
 import { completeIds, type Reading } from "./resources.ts";
 

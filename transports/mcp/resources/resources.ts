@@ -7,9 +7,11 @@ import {
 import { Fault } from "#runtime/faults.ts";
 import { tenantOf, withTenant } from "#runtime/funnel/access.ts";
 import { invoke } from "#runtime/funnel/invoke.ts";
+import { maskedValue } from "#runtime/masking/values.ts";
 import type { Call } from "#runtime/operation/context.ts";
 import { EVENTS } from "#runtime/operation/events.ts";
 import type { Operation } from "#runtime/operation/operation.ts";
+import { visible } from "#runtime/visible-text.ts";
 import { BLOCK_REASONS } from "#tools/compliance/gate.ts";
 import { capWords, hoursWords } from "#tools/compliance-controls/words.ts";
 import { describeJourneys } from "#tools/journeys/definition/describe.ts";
@@ -17,8 +19,7 @@ import { describeFields } from "#tools/segments/rules/compile.ts";
 import { describeScripts } from "#tools/voice/describe.ts";
 import { type Guide, guides, relinked } from "#transports/docs/guides.ts";
 import { MOST_STRUCTURED, shorten, sizeOf } from "#transports/mcp/answers/fit-to-tokens.ts";
-import { maskedValue } from "#transports/mcp/answers/masking.ts";
-import { readVisible, visible } from "#transports/mcp/answers/results.ts";
+import { readVisible } from "#transports/mcp/answers/results.ts";
 import type { Machine, Surface } from "#transports/mcp/listing/visible-tools.ts";
 import { guide } from "./guide.ts";
 

@@ -11,10 +11,11 @@ import {
 import { Fault } from "#runtime/faults.ts";
 import { tenantOf, withTenant } from "#runtime/funnel/access.ts";
 import { invoke } from "#runtime/funnel/invoke.ts";
+import { visible } from "#runtime/visible-text.ts";
 import { fittedResult } from "#transports/mcp/answers/fit-to-tokens.ts";
 import { maskedResult } from "#transports/mcp/answers/masking.ts";
 import type { ToolResult } from "#transports/mcp/answers/results.ts";
-import { visible } from "#transports/mcp/answers/results.ts";
+
 import { absent, answerOf, type Reading } from "#transports/mcp/resources/resources.ts";
 
 /** The extension of SEP-2663, which the SDK leaves to servers. */

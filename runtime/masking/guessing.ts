@@ -1,3 +1,4 @@
+import { OPTIONS } from "#db/query/parse.ts";
 import { invalid } from "#runtime/faults.ts";
 
 /** Fields that are masked in answers, by the names that filters and rules have for them. */
@@ -6,7 +7,7 @@ const HIDDEN =
 /** Comparing whole values shows nothing that the caller does not know. */
 const WHOLE = new Set(["eq", "in", "is", "is_set", "is_not_set", "is_empty"]);
 const REFUSAL =
-  "is masked for this connection, so it can only be compared with whole values (eq, in) and not be sorted by";
+  "is masked for you, so it can only be compared with whole values (eq, in) and not be sorted by";
 
 /** Refuses input by which a masked value could be guessed letter by letter. */
 export function refuseGuessing(input: Record<string, unknown>): void {
@@ -15,7 +16,16 @@ export function refuseGuessing(input: Record<string, unknown>): void {
   if (typeof filters === "object" && filters !== null) {
     for (const [key, value] of Object.entries(filters)) refuseFilter(key, String(value));
   }
+  for (const [key, value] of pairsOf(input)) {
+    if (key === "order" && HIDDEN.test(value)) throw invalid(key, REFUSAL);
+    if (!OPTIONS.has(key)) refuseFilter(key, value);
+  }
   refuseRules(input, "");
+}
+
+/** The filters of a list that is asked for by an address's query. */
+function pairsOf({ query }: Record<string, unknown>): [string, string][] {
+  return Array.isArray(query) ? query.map(([key, value]) => [String(key), String(value)]) : [];
 }
 
 /** A filter `email.like`, the form `email: "like.a*"`, or a group of several. */

@@ -1,0 +1,38 @@
+import { Fault } from "#runtime/faults.ts";
+import { refuseGuessing } from "#runtime/masking/guessing.ts";
+import { maskedText, maskedValue } from "#runtime/masking/values.ts";
+import type { Actor, Call } from "#runtime/operation/context.ts";
+import type { Operation } from "#runtime/operation/operation.ts";
+import type { Property } from "#runtime/operation/property.ts";
+import type { Outcome } from "./service.ts";
+
+/** The call, masked where its face says so, and where the property masks for analysts and one has signed in. */
+export function withMasking(call: Call, property: Property | null): Call {
+  if (call.masked || !property?.mask_for_analysts || !isAnalyst(call.actor, property.id)) return call;
+  return { ...call, masked: true };
+}
+
+function isAnalyst(actor: Actor, propertyId: string): boolean {
+  if (actor.type !== "user" || actor.isPlatformAdmin) return false;
+  return actor.memberships.some((one) => one.property_id === propertyId && one.role === "analyst");
+}
+
+/** Refuses what would show personal data past the masking: a file, and a filter that guesses. */
+export function refusePastMasking(operation: Operation, inputs: readonly Record<string, unknown>[]): void {
+  if (operation.file) {
+    throw new Fault("forbidden", {
+      message: "Personal data is masked for you, and a file shows it whole. A manager can make the file.",
+    });
+  }
+  for (const input of inputs) refuseGuessing(input);
+}
+
+/** The outcome without personal data in its record or rows, and in the sentences beside them. */
+export function maskedOutcome({ warnings, page, ...outcome }: Outcome): Outcome {
+  return {
+    ...outcome,
+    body: JSON.stringify(maskedValue(JSON.parse(outcome.body))),
+    ...(page && { page: { ...page, ...(page.warnings && { warnings: page.warnings.map(maskedText) }) } }),
+    ...(warnings && { warnings: warnings.map(maskedText) }),
+  };
+}

@@ -1,0 +1,126 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { CATALOG } from "#tools/catalog.ts";
+import { onceOverMcp } from "../../support/operation-calls.ts";
+import { startService, type TestService } from "../../support/service.ts";
+import { type FormBrowser, signedIn } from "../../transports/console/form-browser.ts";
+
+const WHOLE = /Marguerite|Oppenheim|marguerite@example\.com|\+17755550123|1971-03-04/;
+
+let service: TestService;
+let analyst: Record<string, string | null>;
+let manager: Record<string, string | null>;
+let player: string;
+let campaign: string;
+let segment: string;
+
+beforeAll(async () => {
+  service = await startService({ role: "web" });
+  const { id: propertyId } = service.tenant;
+  ({ id: player } = await service.call(
+    "create_player",
+    {
+      ...{ player_id: "M-1", first_name: "Marguerite", last_name: "Oppenheim", birth_date: "1971-03-04" },
+      ...{ email: "marguerite@example.com", phone: "+17755550123", tier: "Gold" },
+    },
+    propertyId,
+  ));
+  ({ id: campaign } = await service.call(
+    "create_campaign",
+    {
+      ...{ name: "Hello", channel: "inbox", subject: "For {{ first_name }}", audience: "all" },
+      body_text: "Dear {{ first_name }} {{ last_name }}",
+    },
+    propertyId,
+  ));
+  const conditions = [{ field: "tier", operator: "eq", value: "Gold" }];
+  ({ id: segment } = await service.call("create_segment", { name: "Gold", conditions }, propertyId));
+  await service.call("update_property", { propertyId, mask_for_analysts: true });
+  const bearer = async (role: "analyst" | "manager") => ({
+    "X-Api-Key": null,
+    Authorization: `Bearer ${(await service.signIn({ role })).token}`,
+  });
+  analyst = await bearer("analyst");
+  manager = await bearer("manager");
+});
+afterAll(() => service?.stop());
+
+describe("over REST, an analyst of a property that masks", () => {
+  test.each([
+    ["the list", () => service.get("/api/players", analyst)],
+    ["one player", () => service.get(`/api/players/${player}`, analyst)],
+    ["CSV", () => service.get("/api/players", { ...analyst, Accept: "text/csv" })],
+    ["a preview", () => service.post("/api/functions/preview-campaign", preview(), analyst)],
+    ["a sample", () => service.post("/api/functions/segment-preview", { segmentId: segment }, analyst)],
+  ])("sees initials and masked addresses in %s", async (_, ask) => {
+    const { status, text } = await ask();
+    expect([status, text]).toEqual([200, expect.not.stringMatching(WHOLE)]);
+    expect(text).toContain("M•••");
+  });
+
+  test.each([
+    "/api/players?email.ilike=m%25",
+    "/api/players?first_name=like.M*",
+    "/api/players?or=(last_name.gt.O,tier.eq.Gold)",
+    "/api/players?order=birth_date.asc",
+  ])("cannot guess by %s", async (path) => {
+    expect((await service.get(path, manager)).status).toBe(200);
+    const { status, text } = await service.get(path, analyst);
+    expect([status, text]).toEqual([400, expect.stringContaining("is masked for you")]);
+  });
+
+  test("finds a player by the whole address", async () => {
+    const { body } = await service.get("/api/players?email.eq=marguerite%40example.com", analyst);
+    expect(body).toEqual([expect.objectContaining({ id: player, email: "m***@e***.com" })]);
+  });
+
+  test("cannot guess by rules, and gets no file", async () => {
+    const conditions = [{ field: "email", operator: "starts_with", value: "m" }];
+    const rules = await service.post("/api/functions/segment-preview", { conditions }, analyst);
+    expect([rules.status, rules.text]).toEqual([400, expect.stringContaining("is masked for you")]);
+    const file = await service.post("/api/functions/export-players", {}, analyst);
+    expect([file.status, file.text]).toEqual([403, expect.stringContaining("file shows it whole")]);
+  });
+});
+
+test("managers, keys and analysts of other properties see the same player whole", async () => {
+  for (const headers of [manager, {}]) {
+    expect((await service.get(`/api/players/${player}`, headers)).text).toMatch(WHOLE);
+  }
+  const { id } = service.tenant;
+  await service.call("update_property", { propertyId: id, mask_for_analysts: false });
+  expect((await service.get(`/api/players/${player}`, analyst)).text).toMatch(WHOLE);
+  await service.call("update_property", { propertyId: id, mask_for_analysts: true });
+  expect((await service.get(`/api/players/${player}`, analyst)).text).not.toMatch(WHOLE);
+});
+
+test("over MCP, pii=full shows an analyst no more", async () => {
+  const told = await onceOverMcp(
+    service,
+    CATALOG.operations.get("list_players")!,
+    {},
+    { ...analyst, "X-MCP-PII": "full" },
+  );
+  expect(JSON.stringify(told)).not.toMatch(WHOLE);
+  expect(JSON.stringify(told)).toContain("M•••");
+});
+
+describe("in the console, an analyst sees masked", () => {
+  let one: FormBrowser;
+  beforeAll(async () => {
+    one = await signedIn(service, { role: "analyst" });
+  });
+
+  test.each([
+    ["players", () => "/console/players"],
+    ["a player", () => `/console/players/${player}`],
+    ["a player's record", () => `/console/records/players/${player}`],
+    ["a campaign's message", () => `/console/campaigns/${campaign}?player=M-1`],
+    ["a segment's people", () => `/console/segments/${segment}/players`],
+  ])("%s", async (_, path) => {
+    const { status, text } = await one.get(path());
+    expect([status, text]).toEqual([200, expect.not.stringMatching(WHOLE)]);
+    expect(text).toMatch(/M•••|m\*\*\*@/);
+  });
+});
+
+const preview = () => ({ campaignId: campaign, playerId: player });

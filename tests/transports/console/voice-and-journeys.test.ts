@@ -1,0 +1,80 @@
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { startService, type TestService } from "../../support/service.ts";
+import { type CallScenario, callScenario } from "../../tools/voice-calls/scenario.ts";
+import { type FormBrowser, signedIn } from "./form-browser.ts";
+
+let service: TestService;
+let scenario: CallScenario;
+let playerId: string;
+let manager: FormBrowser;
+let analyst: FormBrowser;
+
+async function person(role: "analyst" | "manager"): Promise<FormBrowser> {
+  const one = await signedIn(service, { role: null });
+  const { users } = await service.call("list_users", {});
+  const { id } = users.find(({ email }: { email: string }) => email === one.email);
+  await service.call("grant_membership", { property_id: scenario.id, user_id: id, role });
+  return one;
+}
+
+beforeAll(async () => {
+  service = await startService();
+  scenario = await callScenario(service, { mask_for_analysts: true });
+  // Of all made-up people some answer with words of their own.
+  playerId = await scenario.caller();
+  for (let n = 0; n < 15; n += 1) await scenario.caller();
+  manager = await person("manager");
+  analyst = await person("analyst");
+});
+afterAll(() => service?.stop());
+
+test("a call's record shows who said what, and an analyst sees the fixed sentences alone", async () => {
+  await scenario.send(await scenario.voiceCampaign());
+  await service.idle();
+  const calls: { id: string; transcript: { by: string; text: string }[] }[] = await scenario.calls();
+  const call = calls.find(({ transcript }) => transcript.some(({ by }) => by === "them"))!;
+  const heard = call.transcript.find(({ by }) => by === "them")!.text;
+  const path = `/console/records/voice_calls/${call.id}`;
+  const { text } = await manager.get(path);
+  expect(text).toContain(`<th scope="row">The player</th><td>${heard}</td>`);
+  expect(text).toContain("The law wants this sentence.");
+  expect(text).not.toContain("&quot;turn&quot;");
+  const shown = await analyst.get(path);
+  expect([shown.status, shown.text]).toEqual([200, expect.stringContaining("<td>•••</td>")]);
+  expect(shown.text).not.toContain(`<td>${heard}</td>`);
+  expect(shown.text).toContain("This is an automated call");
+});
+
+test("a voice campaign offers a rehearsal and no test by email", async () => {
+  const id = await scenario.voiceCampaign();
+  const { text } = await manager.get(`/console/campaigns/${id}?check=yes`);
+  expect(text).toContain("Rehearse the call");
+  expect(text).not.toContain("Send a test");
+  const played = await manager.get(`/console/campaigns/${id}/rehearsal?persona=says_stop`);
+  expect([played.status, played.text]).toEqual([200, expect.stringContaining("Please stop calling me.")]);
+  expect((await scenario.calls({ "campaign_id.eq": id })).length).toBe(0);
+});
+
+test("each player at a node has a page that says why, until when, and what comes then", async () => {
+  const { journey } = await scenario.call("create_journey_from_recipe", {
+    propertyId: scenario.id,
+    settings: { recipe: "welcome" },
+    name: "Welcome",
+  });
+  await scenario.call("publish_journey", { journeyId: journey.id, propertyId: scenario.id });
+  await scenario.call("enroll_players", {
+    journeyId: journey.id,
+    propertyId: scenario.id,
+    playerIds: [playerId],
+  });
+  await service.idle();
+  const told = await scenario.call("explain_enrollment", { journeyId: journey.id, playerId });
+  const path = `/console/journeys/${journey.id}/enrollments/${told.enrollment.id}`;
+  const node = await analyst.get(`/console/journeys/${journey.id}/nodes/${told.enrollment.node}`);
+  expect(node.text).toContain(`href="${path}"`);
+  const { status, text } = await analyst.get(path);
+  expect(status).toBe(200);
+  expect(text).toContain(told.why.replaceAll("'", "&#39;").replaceAll('"', "&quot;"));
+  expect(text).toContain("What comes then");
+  for (const { node: passed } of told.path) expect(text).toContain(passed);
+});
