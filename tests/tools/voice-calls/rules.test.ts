@@ -61,6 +61,33 @@ test("the law of calls is made stricter, never looser, and stays", async () => {
   await expect(scenario.voiceCampaign()).rejects.toThrow(/may take \d+ seconds, and a call at most 30/);
 });
 
+test("an API key makes no law of calls looser than it is: AI voices stay named", async () => {
+  const { id, key } = await service.newTenant();
+  const laws = (await service.get("/api/voice_laws", { "X-Api-Key": key })).body;
+  const update = (kind: string, amount: number, headers: Record<string, string>) =>
+    service.request(
+      "PATCH",
+      `/api/voice_laws/${laws.find((one: { kind: string }) => one.kind === kind).id}`,
+      {
+        body: { amount },
+        headers,
+      },
+    );
+  const withKey = { "X-Api-Key": key };
+  expect(await update("ai_disclosure", 0, withKey)).toMatchObject({
+    status: 403,
+    body: { code: "forbidden" },
+  });
+  expect(await update("most_call_seconds", 60, withKey)).toMatchObject({ status: 200 });
+  expect(await update("most_call_seconds", 300, withKey)).toMatchObject({ status: 403 });
+  expect(await amountsOf(id)).toMatchObject({ ai_disclosure: 1, most_call_seconds: 60 });
+});
+
+async function amountsOf(property: string): Promise<Record<string, number>> {
+  const laws: { kind: string; amount: number }[] = await service.call("list_voice_laws", {}, property);
+  return Object.fromEntries(laws.map(({ kind, amount }) => [kind, amount]));
+}
+
 test("a script names all its faults when it is written, and sending names what the property lacks", async () => {
   await scenario.caller();
   const wrong = {
