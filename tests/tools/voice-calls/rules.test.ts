@@ -158,6 +158,11 @@ test("a test goes to a player by the same gate, and is simulated too", async () 
   expect(await scenario.calls()).toMatchObject([{ campaign_id: null, player_id: playerId, simulated: true }]);
 });
 
+test("a preview for nobody in particular goes to a made-up number, not to an email address", async () => {
+  const { message } = await scenario.call("preview_campaign", { campaignId: await scenario.voiceCampaign() });
+  expect(message).toMatchObject({ player_id: null, to: "+1•••••0123" });
+});
+
 test("a rehearsal plays each persona and stores nothing", async () => {
   const campaignId = await scenario.voiceCampaign();
   const played = (persona: string) =>
