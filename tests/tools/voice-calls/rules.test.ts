@@ -158,6 +158,19 @@ test("a test goes to a player by the same gate, and is simulated too", async () 
   expect(await scenario.calls()).toMatchObject([{ campaign_id: null, player_id: playerId, simulated: true }]);
 });
 
+test("a consent of the plain call is recorded, calls nobody, and is not told as never asked", async () => {
+  const { id: playerId } = await scenario.call("create_player", { phone: "+17025550199" });
+  const consent = { propertyId: scenario.id, playerId, channel: "voice", consentGiven: true };
+  expect(await scenario.call("consent_record", consent)).toMatchObject({ success: true });
+  const campaignId = await scenario.voiceCampaign();
+  const told = await scenario.call("preflight_campaign", { campaignId });
+  const no_consent = { refused: 0, insufficient: 1, never_asked: 0, no_address: 0 };
+  expect(told).toMatchObject({ audience: 1, allowed: 0, blocked: { no_consent: 1 }, no_consent });
+  await scenario.send(campaignId);
+  await service.idle();
+  expect((await scenario.call("campaign_stats", { campaignId })).no_consent).toEqual(no_consent);
+});
+
 test("a preview for nobody in particular goes to a made-up number, not to an email address", async () => {
   const { message } = await scenario.call("preview_campaign", { campaignId: await scenario.voiceCampaign() });
   expect(message).toMatchObject({ player_id: null, to: "+1•••••0123" });
