@@ -93,16 +93,22 @@ async function usedIn24Hours(sql: Sql, propertyId: string): Promise<Used> {
   return row!;
 }
 
-type Words = (amount: string) => string;
-const PLAYERS: Words = (amount) => `reaches ${amount} players`;
-const COST: Words = (amount) => `costs ${amount}`;
+interface Words {
+  known: (amount: string) => string;
+  unknown: string;
+}
+const PLAYERS: Words = {
+  // The whole audience counts, and the gate may leave some of it out.
+  known: (amount) => `It reaches up to ${amount} player${amount === "1" ? "" : "s"}`,
+  unknown: "How many players it reaches is not known",
+};
+const COST: Words = { known: (amount) => `It costs ${amount}`, unknown: "What it costs is not known" };
 
 function exceeding(most: number | null, amount: number | null, used: number, words: Words): string[] {
   if (most === null) return [];
   const limit = `Above ${most.toLocaleString("en-US")} in 24 hours a person must approve.`;
-  if (amount === null)
-    return [`It is not known that it ${words(`at most ${most.toLocaleString("en-US")}`)}. ${limit}`];
+  if (amount === null) return [`${words.unknown}. ${limit}`];
   if (amount === 0 || used + amount <= most) return [];
   const before = used === 0 ? "" : `, after ${used.toLocaleString("en-US")} in the last 24 hours`;
-  return [`It ${words(amount.toLocaleString("en-US"))}${before}. ${limit}`];
+  return [`${words.known(amount.toLocaleString("en-US"))}${before}. ${limit}`];
 }

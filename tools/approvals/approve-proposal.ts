@@ -41,7 +41,8 @@ export default tool({
     const carried = await context.carryOut!(proposal);
     const by = context.call.actor.id;
     if ("stale" in carried) {
-      const reason = `It has changed since it was proposed: ${carried.stale.join(", ")}`.slice(0, 1000);
+      const changes = carried.stale.map((one) => one.replace(/\.$/, "")).join(", ");
+      const reason = `It has changed since it was proposed: ${changes}`.slice(0, 1000);
       context.audit({
         entity: "proposals",
         entityId: proposalId,

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { sql as fragment, identifier, join } from "#db/sql.ts";
+import type { SendingChannel } from "#runtime/channels/provider/channel.ts";
 import { one } from "#runtime/faults.ts";
 import type { Context } from "#runtime/operation/context.ts";
 import { tool } from "#runtime/operation/operation.ts";
@@ -51,7 +52,7 @@ export default tool({
       return { message: null, problems: problems.map(({ field, message }) => ({ field, message })) };
     const player = playerId
       ? await playerFor(context, campaign, playerId)
-      : { ...completePlayer(content.variables), address: MADE_UP };
+      : { ...completePlayer(content.variables), address: MADE_UP[channel] };
     const variant_id = testedVariant(content, variantId);
     const message = await renderedFor(context, content, player, variant_id);
     const fields = fieldsOf(message);
@@ -74,7 +75,14 @@ export default tool({
 });
 
 const FIELDS = join(PLAYER_FIELDS.map((field) => fragment`p.${identifier(field)}`));
-const MADE_UP = "player@example.com";
+/** The number is one of those that are kept for fiction. */
+const MADE_UP: Record<SendingChannel, string> = {
+  email: "player@example.com",
+  sms: "+12025550123",
+  voice: "+12025550123",
+  push: "a made-up player",
+  inbox: "a made-up player",
+};
 
 async function playerFor(
   { sql, property }: Context,

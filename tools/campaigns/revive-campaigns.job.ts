@@ -17,7 +17,8 @@ interface Stranded {
 
 /**
  * Gives a campaign that is due or under way its job again where none is left: it died with its workers, and nobody
- * else would go on. Both jobs begin where the last one stopped.
+ * else would go on. Both jobs begin where the last one stopped. Wakes the job of a campaign whose last waiting messages
+ * were cancelled: it would wait for their time before it says that the campaign is sent.
  */
 export default job({
   name: "revive_campaigns",
@@ -30,6 +31,9 @@ export default job({
         const next = status === "scheduled" ? fireCampaign : planCampaign;
         await enqueue(sql, next, { campaignId }, { propertyId, dedupe: campaignId });
         log.warn({ campaignId, propertyId }, "the campaign had no job any more, and has one again");
+      }
+      for (const { property_id: propertyId, id: campaignId } of await emptied(sql)) {
+        await enqueue(sql, deliverCampaign, { campaignId }, { propertyId, dedupe: campaignId });
       }
     }),
 });
@@ -48,4 +52,21 @@ async function stranded(sql: Sql): Promise<Stranded[]> {
     where state <> 'dead' and name = any(${WORKING}::text[])`;
   const ids = new Set(alive.map(({ id }) => id));
   return open.filter(({ id }) => !ids.has(id));
+}
+
+/** Campaigns whose job sleeps until a message is due, though none waits any more. */
+async function emptied(sql: Sql): Promise<Pick<Stranded, "property_id" | "id">[]> {
+  const sleeping = await sql<Pick<Stranded, "property_id" | "id">[]>`
+    select property_id, dedupe as id from queue
+    where name = ${deliverCampaign.name} and state = 'ready' and run_at > now() + interval '5 minutes'`;
+  const empty = [];
+  for (const one of sleeping) {
+    const waiting = await sql`
+      select from campaign_sends
+      where property_id = ${one.property_id} and campaign_id = ${one.id}
+        and status in ('pending', 'deferred', 'sending')
+      limit 1`;
+    if (waiting.length === 0) empty.push(one);
+  }
+  return empty;
 }

@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import postgres from "postgres";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import { startService, type TestService } from "../../support/service.ts";
 
 let service: TestService;
@@ -112,4 +112,30 @@ test("a campaign whose job is gone gets it again, and is sent", async () => {
     await sql.end();
     await web.stop();
   }
+});
+
+test("a campaign whose last waiting messages are cancelled is sent, before the time that they waited for", async () => {
+  const { id: property } = await service.newTenant();
+  const { id: playerId } = await service.call("create_player", { email: "waits@example.com" }, property);
+  const consent = { propertyId: property, playerId, channel: "email" };
+  await service.call("consent_record", { ...consent, consentGiven: true });
+  const cap = { max_sends: 1, channel: "email", window_unit: "day" };
+  await service.call("create_frequency_rule", cap, property);
+  const send = async (name: string): Promise<string> => {
+    const words = { subject: "Hi", body_html: "<p>Hi</p>", from_email: "us@example.com" };
+    const { id } = await service.call("create_campaign", { name, audience: "all", ...words }, property);
+    await service.call("send_campaign", { campaignId: id, propertyId: property }, property);
+    await service.idle();
+    return id;
+  };
+  await send("First");
+  const id = await send("Waits");
+  const status = async () => (await service.call("get_campaign", { id }, property)).status;
+  expect(await status()).toBe("sending");
+  await service.call("consent_revoke", consent, property);
+  await admin`insert into queue (id, name, input, max_attempts) values (uuid_v7(), 'revive_campaigns', '{}', 1)`;
+  await vi.waitFor(async () => {
+    await service.idle();
+    expect(await status()).toBe("sent");
+  });
 });

@@ -61,6 +61,33 @@ test("the law of calls is made stricter, never looser, and stays", async () => {
   await expect(scenario.voiceCampaign()).rejects.toThrow(/may take \d+ seconds, and a call at most 30/);
 });
 
+test("an API key makes no law of calls looser than it is: AI voices stay named", async () => {
+  const { id, key } = await service.newTenant();
+  const laws = (await service.get("/api/voice_laws", { "X-Api-Key": key })).body;
+  const update = (kind: string, amount: number, headers: Record<string, string>) =>
+    service.request(
+      "PATCH",
+      `/api/voice_laws/${laws.find((one: { kind: string }) => one.kind === kind).id}`,
+      {
+        body: { amount },
+        headers,
+      },
+    );
+  const withKey = { "X-Api-Key": key };
+  expect(await update("ai_disclosure", 0, withKey)).toMatchObject({
+    status: 403,
+    body: { code: "forbidden" },
+  });
+  expect(await update("most_call_seconds", 60, withKey)).toMatchObject({ status: 200 });
+  expect(await update("most_call_seconds", 300, withKey)).toMatchObject({ status: 403 });
+  expect(await amountsOf(id)).toMatchObject({ ai_disclosure: 1, most_call_seconds: 60 });
+});
+
+async function amountsOf(property: string): Promise<Record<string, number>> {
+  const laws: { kind: string; amount: number }[] = await service.call("list_voice_laws", {}, property);
+  return Object.fromEntries(laws.map(({ kind, amount }) => [kind, amount]));
+}
+
 test("a script names all its faults when it is written, and sending names what the property lacks", async () => {
   await scenario.caller();
   const wrong = {
@@ -129,6 +156,24 @@ test("a test goes to a player by the same gate, and is simulated too", async () 
   await scenario.call("send_test_message", { campaignId, propertyId: scenario.id, playerId });
   await service.idle();
   expect(await scenario.calls()).toMatchObject([{ campaign_id: null, player_id: playerId, simulated: true }]);
+});
+
+test("a consent of the plain call is recorded, calls nobody, and is not told as never asked", async () => {
+  const { id: playerId } = await scenario.call("create_player", { phone: "+17025550199" });
+  const consent = { propertyId: scenario.id, playerId, channel: "voice", consentGiven: true };
+  expect(await scenario.call("consent_record", consent)).toMatchObject({ success: true });
+  const campaignId = await scenario.voiceCampaign();
+  const told = await scenario.call("preflight_campaign", { campaignId });
+  const no_consent = { refused: 0, insufficient: 1, never_asked: 0, no_address: 0 };
+  expect(told).toMatchObject({ audience: 1, allowed: 0, blocked: { no_consent: 1 }, no_consent });
+  await scenario.send(campaignId);
+  await service.idle();
+  expect((await scenario.call("campaign_stats", { campaignId })).no_consent).toEqual(no_consent);
+});
+
+test("a preview for nobody in particular goes to a made-up number, not to an email address", async () => {
+  const { message } = await scenario.call("preview_campaign", { campaignId: await scenario.voiceCampaign() });
+  expect(message).toMatchObject({ player_id: null, to: "+1•••••0123" });
 });
 
 test("a rehearsal plays each persona and stores nothing", async () => {

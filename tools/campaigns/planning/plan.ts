@@ -4,6 +4,7 @@ import type { SendingChannel } from "#runtime/channels/provider/channel.ts";
 import type { Tenant } from "#runtime/operation/context.ts";
 import { drawnVariant } from "#tools/campaigns/campaign/ab-test.ts";
 import { type Campaign, sendingChannel } from "#tools/campaigns/campaign/campaign.ts";
+import type { NoConsent } from "#tools/campaigns/stats/answer.ts";
 import { capsCtes } from "#tools/compliance/frequency.ts";
 import { gateReasons } from "#tools/compliance/gate.ts";
 import { clockAt, hoursCtes, nextOpening } from "#tools/compliance/hours.ts";
@@ -97,7 +98,8 @@ function judgedPeople(
 /** Why a player has no consent for the channel. */
 function causeOf(channel: SendingChannel, hash: Fragment): Fragment {
   return sql`case when p.consents ->> ${channel}::text = 'false' then 'refused'
-    when ${hash} is null then 'no_address' else 'never_asked' end`;
+    when ${hash} is null then 'no_address' when p.consents ->> ${channel}::text = 'true' then 'insufficient'
+    else 'never_asked' end`;
 }
 
 /** Whether chance keeps an address out of this campaign: always the same, for all players who share the address. */
@@ -235,7 +237,7 @@ function localTimes(property: Tenant["property"], campaign: Judged): Fragment {
 export interface Judgement {
   count: number;
   last: string | null;
-  blocked: { reasons: string[]; cause: "refused" | "never_asked" | "no_address"; count: number }[];
+  blocked: { reasons: string[]; cause: keyof NoConsent; count: number }[];
   /** The allowed who wait, each once. */
   deferred: { reason: string; count: number; first_at: string; last_at: string }[];
   /** The first `ADDRESS_BYTES` of the hash of each allowed address. */

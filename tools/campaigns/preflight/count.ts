@@ -37,7 +37,7 @@ export async function countAudience(
     audience: 0,
     allowed: 0,
     blocked: {},
-    noConsent: { refused: 0, never_asked: 0, no_address: 0 },
+    noConsent: { refused: 0, insufficient: 0, never_asked: 0, no_address: 0 },
     deferred: {},
     isWhole: false,
     isEmpty: false,

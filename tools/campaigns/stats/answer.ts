@@ -14,8 +14,10 @@ export const LinkStats = z.object({
 
 /** `no_consent` by its cause. */
 export const NoConsent = z
-  .object({ refused: count, never_asked: count, no_address: count })
-  .describe("Players without consent: they refused, were never asked, or have no address either");
+  .object({ refused: count, insufficient: count, never_asked: count, no_address: count })
+  .describe(
+    "Players without consent: they refused, agreed to less or for a time that is over, were never asked, or have no address either",
+  );
 export type NoConsent = z.output<typeof NoConsent>;
 
 const rate = () => z.number().nullable().describe("Of sent and delivered; null without any");

@@ -113,7 +113,7 @@ export async function countSends(
 }
 
 const NOT_COMPARED = { holdout: null, theo_uplift: null };
-const NOBODY: NoConsent = { refused: 0, never_asked: 0, no_address: 0 };
+const NOBODY: NoConsent = { refused: 0, insufficient: 0, never_asked: 0, no_address: 0 };
 /** Reasons that count before `no_consent`. */
 const BEFORE_CONSENT = REASONS.slice(0, REASONS.indexOf("no_consent"));
 
@@ -124,7 +124,7 @@ async function withoutConsent(
 ): Promise<NoConsent> {
   const groups = await sql<{ cause: keyof NoConsent; count: number }[]>`
     select case when p.consents ->> s.channel = 'false' then 'refused'
-        when s.address_hash is null then 'no_address' else 'never_asked' end as cause, count(*)::int as count
+        when s.address_hash is null then 'no_address' when p.consents ->> s.channel = 'true' then 'insufficient' else 'never_asked' end as cause, count(*)::int as count
     from campaign_sends s
     left join players p on p.property_id = ${property.id} and p.id = s.player_id
     where s.property_id = ${property.id} and s.campaign_id = ${campaignId} and s.status = 'skipped'

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { invalid } from "#runtime/faults.ts";
+import { Fault, invalid } from "#runtime/faults.ts";
 import { readable, writable } from "#runtime/operation/columns.ts";
 import type { Context } from "#runtime/operation/context.ts";
 import { changeWords } from "#runtime/operation/record-words.ts";
@@ -37,7 +37,7 @@ export default table({
 });
 
 async function beforeWrite(
-  { ask }: Context,
+  { ask, call }: Context,
   { verb, input, current }: Change<typeof columns>,
 ): Promise<Values> {
   if (verb !== "update") return input;
@@ -49,6 +49,11 @@ async function beforeWrite(
   }
   if (amount < (LEAST[kind] ?? 0)) throw invalid("amount", `must be ${LEAST[kind]} or more`);
   if (amount > (MOST[kind] ?? 3600)) throw invalid("amount", `must be ${MOST[kind]} or less`);
+  if (call.actor.type === "api_key" && isLooser(amount, current.amount, stricter)) {
+    throw new Fault("forbidden", {
+      message: `An API key makes ${kind} stricter only. A signed-in admin or manager of the property, or the operator's command line, makes it looser.`,
+    });
+  }
   ask?.({ sentences: () => [`This changes the law of calls, ${kind}: ${changeWords(current, input)}.`] });
   return input;
 }

@@ -43,7 +43,10 @@ test("a preflight warns of mail that nobody receives, of local links, and of fie
   ]);
   expect(told).toMatchObject({
     ...{ audience: 5, allowed: 2, missing_fields: { first_name: 4 } },
-    ...{ blocked: { no_consent: 3 }, no_consent: { refused: 1, never_asked: 1, no_address: 1 } },
+    ...{
+      blocked: { no_consent: 3 },
+      no_consent: { refused: 1, insufficient: 0, never_asked: 1, no_address: 1 },
+    },
   });
 });
 
@@ -79,7 +82,7 @@ test("the allowed who wait are counted by reason, with the first and last time",
   await service.call("send_campaign", { campaignId: id, propertyId: property }, property);
   await service.idle();
   const stats = await service.call("campaign_stats", { campaignId: id, propertyId: property }, property);
-  expect(stats.no_consent).toEqual({ refused: 1, never_asked: 1, no_address: 1 });
+  expect(stats.no_consent).toEqual({ refused: 1, insufficient: 0, never_asked: 1, no_address: 1 });
   const { allowed, deferred } = await told();
   expect([allowed, deferred]).toEqual([
     2,
