@@ -1,7 +1,15 @@
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type Scenario, scenarioIn } from "../../support/scenario.ts";
-import { dayAndNight, inspect, openBrowser, type Screen, visit } from "../pages/browser.ts";
+import {
+  dayAndNight,
+  inspect,
+  openBrowser,
+  picture,
+  type Screen,
+  violations,
+  visit,
+} from "../pages/browser.ts";
 import { type Casino, openCasino } from "../pages/casino.ts";
 
 const browser: Browser | null = await openBrowser();
@@ -106,6 +114,23 @@ describe.runIf(browser)("the console", () => {
     640: { ...size(640), dark: false },
     1920: { ...size(1920), dark: false },
   };
+
+  test.each([320, 360, 768])(
+    "%i pixels wide, the row of parts shows the part that is open",
+    async (width) => {
+      await visiting({ ...size(width), dark: width === 360 }, async (page) => {
+        await signIn(page);
+        for (const part of ["settings", "campaigns", "compliance"]) {
+          await page.goto(`${casino.service.baseUrl}/console/${part}`);
+          const { x, width: taken } = (await page.locator("nav a[aria-current]").boundingBox())!;
+          expect([part, x >= 0 && x + taken <= width]).toEqual([part, true]);
+          expect(await page.evaluate("document.documentElement.scrollWidth - innerWidth")).toBe(0);
+          expect(await violations(page), part).toEqual([]);
+          await picture(page, `console-parts-${part}-${width}`);
+        }
+      });
+    },
+  );
 
   test("in every width, by day and at night: no violation, no complaint, nothing cut off", async () => {
     await visiting({ ...size(1280), dark: false }, async (page) => {

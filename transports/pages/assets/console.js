@@ -116,6 +116,11 @@ document.addEventListener("submit", (event) => {
   }, 4_000);
 });
 
+// On a phone the parts are a row that scrolls: it starts where the person is.
+const row = document.querySelector(".side nav");
+const part = row?.querySelector("[aria-current]");
+if (part) row.scrollLeft = part.offsetLeft - row.offsetLeft - (row.clientWidth - part.offsetWidth) / 2;
+
 // Escape closes what a word says of itself.
 document.addEventListener("keydown", (event) => {
   if (event.key === "Escape") document.activeElement?.blur();
