@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { sql as fragment } from "#db/sql.ts";
 import type { Notice } from "#runtime/channels/provider/channel.ts";
 import type { Context } from "#runtime/operation/context.ts";
 import type { CallOutcome } from "#tools/voice/engine/engine.ts";
@@ -22,6 +23,10 @@ const ARRIVED: ReadonlySet<CallOutcome> = new Set([
   "dropped",
 ]);
 
+/** No carrier tells what a relayed call has cost: each begun minute of an answered one, by the provider's unit_price. */
+const MINUTE_PRICE = fragment`
+  case when v.provider = 'conversation-relay' and v.started_at is not null then p.unit_price end`;
+
 /** Ends a locked call, once. Answers the notice by which its send is settled. */
 export async function endCall(
   context: Context,
@@ -33,12 +38,17 @@ export async function endCall(
   const by = outcome === "abandoned" ? "human" : null;
   const ended = await sql`
     with talked as materialized (
-      select id, statement_timestamp() as moment,
-        greatest(0, extract(epoch from statement_timestamp() - started_at))::int as seconds
-      from voice_calls where property_id = ${property.id} and id = ${call.id}
+      select v.id, statement_timestamp() as moment,
+        greatest(0, extract(epoch from statement_timestamp() - v.started_at))::int as seconds,
+        ${MINUTE_PRICE} as minute_price, p.price_currency
+      from voice_calls v
+        left join message_providers p on p.property_id = ${property.id} and p.id = v.provider_id
+      where v.property_id = ${property.id} and v.id = ${call.id}
     )
     update voice_calls c set status = 'ended', outcome = ${outcome}, ended_at = coalesce(c.ended_at, t.moment),
       seconds = coalesce(c.seconds, t.seconds), answered_by = coalesce(c.answered_by, ${by}::text),
+      cost = coalesce(c.cost, t.minute_price * greatest(1, ceil(coalesce(c.seconds, t.seconds) / 60.0))::double precision),
+      cost_currency = coalesce(c.cost_currency, case when t.minute_price is not null then t.price_currency end),
       updated_at = t.moment
     from talked t
     where c.property_id = ${property.id} and c.id = t.id and c.status <> 'ended'

@@ -82,6 +82,8 @@ describe.each(["twilio", "telnyx"] as const)("a call by %s", (carrier) => {
       outcome: "completed",
       answered_by: "human",
       provider_call_id: one.sid,
+      cost: 0.1,
+      cost_currency: "USD",
     });
     expect(await status(campaign)).toMatchObject({ status: "delivered" });
     expect((await scenario.stats(campaign)).calls).toMatchObject({ placed: 1, answered: 1, abandoned: 0 });
