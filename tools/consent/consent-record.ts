@@ -32,14 +32,15 @@ export default tool({
     ipAddress: ipAddress().optional().describe("Default: the caller's"),
     consentLevel: z
       .enum(CONSENT_LEVELS)
-      .default("express")
-      .describe("express: agreed explicitly. Calls need express_written"),
+      .optional()
+      .describe("Default: express; for voice with source and wording express_written, which calls need"),
     occurredAt: pastTime().optional().describe("When it was given; not in the future. Default: now"),
     expiresAt: timestamp().optional().describe("When it ends. Default: it does not"),
   },
   output: z.object({ success: z.literal(true), consent_id: z.uuid() }),
   faults: ["invalid", "not_found", "conflict"],
-  async handler(context, input) {
+  async handler(context, asked) {
+    const input = { ...asked, consentLevel: asked.consentLevel ?? usualLevel(asked) };
     const { channel, consentGiven: given } = input;
     await requirePlayer(context, input.playerId);
     if (!given && input.expiresAt !== undefined)
@@ -67,27 +68,38 @@ export default tool({
   },
 });
 
-interface Grant {
-  playerId: string;
-  channel: Channel;
+interface Evidence {
   consentSource?: string | undefined;
   consentText?: string | undefined;
   consentVersion?: string | undefined;
+}
+
+interface Grant extends Evidence {
+  playerId: string;
+  channel: Channel;
   consentLevel: ConsentLevel;
   occurredAt?: string | undefined;
 }
 
+function hasEvidence({ consentSource, consentText, consentVersion }: Evidence): boolean {
+  return Boolean(consentSource && (consentText || consentVersion));
+}
+
+/** A caller of the specification cannot name a level, and wording that a person was shown and agreed to is in writing. */
+function usualLevel(given: Evidence & { channel: Channel }): ConsentLevel {
+  return given.channel === "voice" && hasEvidence(given) ? "express_written" : "express";
+}
+
 /** An agent has not heard the person: it always brings evidence, and asks before it lifts a refusal. */
 async function checkGrant(context: Context, grant: Grant): Promise<void> {
-  const { playerId, channel, consentSource, consentText, consentVersion, consentLevel, occurredAt } = grant;
-  const hasEvidence = Boolean(consentSource && (consentText || consentVersion));
-  if (context.call.transport === "mcp" && !hasEvidence) {
+  const { playerId, channel, consentSource, consentLevel, occurredAt } = grant;
+  if (context.call.transport === "mcp" && !hasEvidence(grant)) {
     throw invalid(
       "consentSource",
       "a consent is recorded with its evidence: give consentSource, and consentText or consentVersion",
     );
   }
-  if (consentLevel === "express_written" && !hasEvidence) {
+  if (consentLevel === "express_written" && !hasEvidence(grant)) {
     throw invalid(
       "consentSource",
       "a written consent is recorded with its evidence: give consentSource, and consentText or consentVersion",
@@ -98,7 +110,7 @@ async function checkGrant(context: Context, grant: Grant): Promise<void> {
   // An address that is barred stays so by a consent that lifts nothing: one without a source, or from before.
   const lifts = consentSource !== undefined && (occurredAt === undefined || refusal.isEarlier);
   if (!refusal.isWord && !lifts) return;
-  checkLifts(refusal, channel, hasEvidence && consentLevel !== "implied");
+  checkLifts(refusal, channel, hasEvidence(grant) && consentLevel !== "implied");
   context.ask?.({ sentences: () => liftingWords(context, grant, refusal) });
 }
 
