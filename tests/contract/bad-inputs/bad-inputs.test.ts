@@ -97,9 +97,9 @@ function goodInput(operation: Operation): Record<string, unknown> {
 // With PROOF=full each test asks many thousands of times.
 const LIMIT = isFull ? 600_000 : 60_000;
 
-/** One in eight: some five values a field. The whole of it with PROOF=full. */
+/** One in four; the whole of it with PROOF=full. */
 function part<T>(whole: T[]): T[] {
-  return whole.filter((_, index) => isFull || index % 8 === 0);
+  return whole.filter((_, index) => isFull || index % 4 === 0);
 }
 
 async function flawsIn(bad: Bad[]): Promise<string[]> {
@@ -161,5 +161,5 @@ test(
 
 test("after all of this, nothing that is stored has changed", async () => {
   expect(await stored()).toEqual(before);
-  expect(asked).toBeGreaterThan(isFull ? 25_000 : 3_000);
+  expect(asked).toBeGreaterThan(isFull ? 25_000 : 5_000);
 });
