@@ -158,7 +158,8 @@ export function walk(
       return moves;
     }
     if (node.type === "rate_limit") {
-      const apart = UNITS[config.per]! / config.most;
+      // The database's times have no part of a microsecond, and no more than the limit may pass.
+      const apart = Math.ceil((UNITS[config.per]! * 1_000) / config.most) / 1_000;
       const waiting = here().filter(({ phase, wake }) => phase === "ready" && wake <= now);
       waiting.sort((a, b) => a.wake - b.wake || (a.enrollment < b.enrollment ? -1 : 1));
       const last = lastSlots.get(node.id);

@@ -10,9 +10,9 @@ export const RateConfig = z.strictObject({
 });
 export type RateConfig = z.output<typeof RateConfig>;
 
-/** Seconds between two players. */
+/** Seconds between two players, in the whole microseconds of the database. Rounded up: never do more pass. */
 export function spacing({ most, per }: RateConfig): number {
-  return SECONDS[per] / most;
+  return Math.ceil((SECONDS[per] * 1e6) / most) / 1e6;
 }
 
 export const rateLimit: NodeKind<RateConfig> = {
