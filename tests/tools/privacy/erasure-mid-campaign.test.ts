@@ -45,7 +45,8 @@ test("players who are erased in the middle of a campaign get no mail after the a
   expect(sent).toEqual({ sent: campaigns.mails.length, anonymous: players.length });
 });
 
-test("an import that has judged the person already, and not yet written, brings nobody back", async () => {
+/** An import that waits for a row which somebody holds, until `close`. */
+async function heldImport(rows: string, options: object = {}) {
   const tenant = await service.newTenant();
   const headers = { "X-Api-Key": tenant.key };
   const [held, player] = await Promise.all(
@@ -59,9 +60,27 @@ test("an import that has judged the person already, and not yet written, brings 
     admin,
     (sql) => sql`select from players where id = ${held.id} for update`,
   );
-  const csv = "player_id,email,first_name\nheld,held@imported.example,Ana\ngone,gone@imported.example,Ana\n";
-  const job = await service.post("/api/import_jobs", { csv }, headers);
+  const csv = `player_id,email,first_name\nheld,held@imported.example,Ana\n${rows}`;
+  const job = await service.post("/api/import_jobs", { csv, ...options }, headers);
   await lockWaits(admin, 1);
+  return { tenant, headers, player, job, close };
+}
+
+test("an erasure waits for an import that stores the address in another record, and names that record", async () => {
+  const { tenant, headers, player, close } = await heldImport("twin,gone@imported.example,Zed\n", {
+    match_on: ["player_id"],
+  });
+  const erasing = erase(tenant.id, tenant.key, player.id);
+  await Promise.race([erasing, lockWaits(admin, 2)]);
+  await close();
+  const { body } = await erasing;
+  await service.idle();
+  const [twin] = (await service.get("/api/players?player_id.eq=twin", headers)).body;
+  expect(body.shared_with).toEqual([twin.id]);
+});
+
+test("an import that has judged the person already, and not yet written, brings nobody back", async () => {
+  const { tenant, headers, player, job, close } = await heldImport("gone,gone@imported.example,Ana\n");
   const erasing = erase(tenant.id, tenant.key, player.id);
   await Promise.race([erasing, lockWaits(admin, 2)]);
   await close();
