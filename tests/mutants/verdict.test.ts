@@ -11,7 +11,10 @@ const reported = (message: string, ...assertionResults: ReturnType<typeof failin
 });
 
 test("a change is noticed by a test that is refuted, and not by one that runs out of time", () => {
-  const late = failing("waits", "Error: Test timed out in 30000ms.\nIf this is a long-running test, …");
+  const late = failing(
+    "waits",
+    "TestTimeoutError: Test timed out in 30000ms.\nIf this is a long-running test, …",
+  );
   const refuted = failing("compares", "AssertionError: expected 1 to be 2");
   expect(verdictOf(reported("", late))).toEqual({ outcome: "late", by: "waits" });
   expect(verdictOf(reported("", late, refuted))).toEqual({ outcome: "failed", by: "compares" });

@@ -116,7 +116,7 @@ export interface Report {
   }[];
 }
 
-const OUT_OF_TIME = /^Error: (Test|Hook) timed out in \d+ms/;
+const OUT_OF_TIME = /^\w*Error: (Test|Hook) timed out in \d+ms/;
 
 /** The verdict of a run that failed, or null where its report does not say why. */
 export function verdictOf({ testResults }: Report): Verdict | null {

@@ -7,6 +7,7 @@ export const erasure: Area = {
     "tests/tools/ledgers/ledgers.test.ts",
     "tests/tools/compliance/sends-under-way.test.ts",
     "tests/tools/player-merge",
+    "tests/tools/journeys/lifecycle.test.ts",
   ],
   changes: {
     "tools/privacy/data-deletion.ts": [

@@ -1,5 +1,9 @@
+import { randomUUID } from "node:crypto";
 import type postgres from "postgres";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { auditRow } from "#runtime/funnel/audit.ts";
+import { appendRows } from "#runtime/ledgers.ts";
+import type { Call } from "#runtime/operation/context.ts";
 import { lockWaits, openTransaction } from "../../support/blocking.ts";
 import { type MailedCampaigns, startMailedCampaigns } from "../../support/mailed-campaigns.ts";
 import type { TestService } from "../../support/service.ts";
@@ -111,11 +115,25 @@ test("what was on its way when the person was erased, and arrives later, goes th
   await admin`
     insert into mailbox_messages (property_id, id, channel, recipient)
     values (${tenant.id}, ${send!.id}, 'email', 'late@example.com')`;
+  const [started] = await admin`
+    insert into campaign_sends (property_id, player_id, channel, status, dedupe_key)
+    values (${tenant.id}, ${player.id}, 'email', 'sending', ${Buffer.from(`${player.id} 2`)}) returning id`;
+  const call: Call = { actor: { type: "system", id: null }, transport: "job", requestId: randomUUID() };
+  const late = { entity: "players", entityId: player.id, diff: { email: "late@example.com" } };
+  const audit = { ...auditRow(call, "update_player", late), property_id: tenant.id };
+  await service.internals.db.asProperty(tenant.id, (sql) => appendRows(sql, "audit_logs", [audit]));
   await finish();
   const [kept] = await admin`select player_id, address_masked from campaign_sends where id = ${send!.id}`;
   expect(kept).toEqual({ player_id: null, address_masked: null });
   expect([...(await admin`select from mailbox_messages where property_id = ${tenant.id}`)]).toEqual([]);
   const verified = await service.post("/api/functions/verify-ledger", { propertyId: tenant.id }, headers);
   expect(verified.body).toMatchObject({ intact: true });
+  const passes = (await service.get("/api/audit_logs?action.eq=finish_erasure", headers)).body;
+  expect(passes).toMatchObject([{ diff: { blanked: { audit_logs: { rows: 1 } } } }]);
+  // A message that is on its way still has its player, until the pass after its outcome.
+  await admin`update campaign_sends set status = 'sent', sent_at = now() where id = ${started!.id}`;
+  await finish();
+  const [after] = await admin`select player_id from campaign_sends where id = ${started!.id}`;
+  expect(after).toEqual({ player_id: null });
   expect((await erase(tenant.id, tenant.key, player.id)).body).toEqual(body);
 });

@@ -87,7 +87,7 @@ describe("what reaches people", () => {
     expect(minutes).toBeGreaterThan(9);
     expect(minutes).toBeLessThan(11);
     expect(await statusOf(id)).toBe("draft");
-    const done = await tool("send_campaign", { ...input, confirm_token });
+    const done = await tool("send_campaign", { ...input, dry_run: false, confirm_token });
     expect(done.data).toMatchObject({
       success: true,
       campaign: { status: "queued" },
