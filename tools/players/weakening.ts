@@ -1,11 +1,9 @@
 import { isDeepStrictEqual } from "node:util";
 import type { Context } from "#runtime/operation/context.ts";
-import type { RowOf } from "#runtime/operation/table.ts";
 import { playerWords } from "#tools/people/words.ts";
 import type { PlayerValues } from "./player.ts";
-import type players from "./players.table.ts";
 
-type Player = RowOf<typeof players.columns>;
+type Player = PlayerValues & { id: string };
 
 /** A change of a player: the record as it is, and the values that it gets. */
 interface Changing {

@@ -235,6 +235,8 @@ describe("a token", () => {
     expect(await refusal("create_self_exclusion", { player_id: one, confirm_token })).toContain(
       "delete_player",
     );
+    // The same arguments, of another tool.
+    expect(await refusal("delete_template", { id: one, confirm_token })).toContain("delete_player");
     expect(await refusal("delete_player", { id: one, confirm_token }, other.key)).toContain("not known here");
     expect(await refusal("delete_player", { id: one, confirm_token: "made-up" })).toContain("not known here");
     expect(await refusal("delete_player", { id: one, confirm_token: 7 })).toContain(
