@@ -76,6 +76,7 @@ test("what was approved and is gone is a change, as what has come is", () => {
   const present = { content: { body: { words: "the text", hash: "b" } } };
   expect(changesSince(approved, present)).toEqual(["the subject", "the text"]);
   expect(changesSince(approved, approved)).toEqual([]);
+  expect(changesSince(null, present)).toEqual(["nobody has approved it"]);
 });
 
 test("each column that a caller writes is approved, or is known to reach nobody", () => {
