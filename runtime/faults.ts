@@ -62,6 +62,21 @@ export const FAULTS = {
 
 export type FaultCode = keyof typeof FAULTS;
 
+/** Where the specification has the code itself as the message, a detail says what to do. */
+const HINTS: Partial<Record<FaultCode, FaultDetail>> = {
+  missing_credential: {
+    field: "credential",
+    message: "is required: an API key in X-Api-Key, or a key or a session's token in Authorization: Bearer",
+  },
+  invalid_credential: {
+    field: "credential",
+    message: "is unknown, revoked or malformed: use another one, or sign in again",
+  },
+  credential_expired: { field: "credential", message: "has expired: use another API key, or sign in again" },
+  insufficient_scope: { field: "credential", message: "may only read: use one with the scope write" },
+  wrong_property: { field: "property_id", message: "is not a property of this credential" },
+};
+
 /** One field of the input, and its problem. */
 export interface FaultDetail {
   field: string;
@@ -100,7 +115,8 @@ export class Fault extends Error {
     super(cut(options.message ?? FAULTS[code].message, MOST_MESSAGE), { cause: options.cause });
     this.name = "Fault";
     this.code = code;
-    this.details = options.details && boundedDetails(options.details);
+    const hint = HINTS[code];
+    this.details = options.details ? boundedDetails(options.details) : hint && [hint];
     this.retryAfter = options.retryAfter;
     this.window = options.window;
     this.commitWrites = options.commitWrites ?? false;

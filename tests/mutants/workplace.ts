@@ -9,9 +9,12 @@ import type { Mutant } from "./change.ts";
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
 
-/** The end of a run of tests. */
+/**
+ * The end of a run of tests. A test that ran out of time has not noticed anything: a busy machine does the same to it.
+ * Nor has a run in which no test failed, because the files cannot even be read.
+ */
 export interface Verdict {
-  outcome: "passed" | "failed" | "hung" | "broken";
+  outcome: "passed" | "failed" | "late" | "broken";
   /** The first failing test, or what the run said instead. */
   by: string;
 }
@@ -99,20 +102,36 @@ async function runTests(
   const [status, signal] = (await once(run, "close")) as [number | null, NodeJS.Signals | null];
   clearTimeout(timer);
   stop.removeEventListener("abort", kill);
-  if (signal !== null) return { outcome: "hung", by: `no end within ${Math.round(limitMs / 1_000)} s` };
+  if (signal !== null) return { outcome: "late", by: `no end within ${Math.round(limitMs / 1_000)} s` };
   if (status === 0) return { outcome: "passed", by: "" };
-  const failing = firstFailure(await readFile(report, "utf8").catch(() => null));
-  return failing ? { outcome: "failed", by: failing } : { outcome: "broken", by: said.trim().slice(-300) };
+  const written = await readFile(report, "utf8").catch(() => null);
+  const verdict = written === null ? null : verdictOf(JSON.parse(written) as Report);
+  return verdict ?? brokenBy(said.trim().slice(-300));
 }
 
-interface Report {
-  testResults: { message: string; assertionResults: { status: string; fullName: string }[] }[];
+export interface Report {
+  testResults: {
+    message: string;
+    assertionResults: { status: string; fullName: string; failureMessages: string[] }[];
+  }[];
 }
 
-function firstFailure(text: string | null): string | null {
-  if (text === null) return null;
-  const { testResults } = JSON.parse(text) as Report;
-  const test = testResults.flatMap((file) => file.assertionResults).find(({ status }) => status === "failed");
-  // A file whose set-up fails has no test.
-  return test?.fullName ?? testResults.find(({ message }) => message !== "")?.message.split("\n")[0] ?? null;
+const OUT_OF_TIME = /^\w*Error: (Test|Hook) timed out in \d+ms/;
+
+/** The verdict of a run that failed, or null where its report does not say why. */
+export function verdictOf({ testResults }: Report): Verdict | null {
+  const failed = testResults
+    .flatMap((file) => file.assertionResults)
+    .filter(({ status }) => status === "failed");
+  const judged = failed.find(
+    ({ failureMessages }) => !failureMessages.every((text) => OUT_OF_TIME.test(text)),
+  );
+  if (judged) return { outcome: "failed", by: judged.fullName };
+  if (failed[0]) return { outcome: "late", by: failed[0].fullName };
+  const unread = testResults.find(({ message }) => message !== "");
+  return unread ? brokenBy(unread.message.split("\n")[0]!) : null;
+}
+
+function brokenBy(said: string): Verdict {
+  return { outcome: "broken", by: said };
 }

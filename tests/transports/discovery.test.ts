@@ -75,3 +75,23 @@ test("security.txt names the contact that the operator has set, and without one 
     await told.stop();
   }
 });
+
+test("an address that has no page answers a browser with a page, and a program with JSON", async () => {
+  const browser = { ...NOBODY, Accept: "text/html,application/xhtml+xml,*/*;q=0.8" };
+  const page = await service.get("/nothing", browser);
+  expect([page.status, page.headers.get("Content-Type")]).toEqual([404, "text/html; charset=utf-8"]);
+  expect(page.text).toContain("There is no page here");
+  for (const [path, headers] of [
+    ["/nothing", NOBODY],
+    ["/api/nothing", browser],
+  ] as const) {
+    const { status, body } = await service.get(path, headers);
+    expect([status, body.code], path).toEqual([404, "not_found"]);
+  }
+});
+
+test("browsers find an icon, and search engines that nothing is for them", async () => {
+  const icon = await service.get("/favicon.ico", NOBODY);
+  expect([icon.status, icon.headers.get("Content-Type")]).toEqual([200, "image/svg+xml"]);
+  expect((await service.get("/robots.txt", NOBODY)).text).toBe("User-agent: *\nDisallow: /\n");
+});

@@ -60,8 +60,8 @@ export default tool({
     await checkSegment(context, settings.segment_id);
     const uploadId = upload_id ?? randomUUIDv7();
     const file = upload_id ? null : Buffer.from(asRows ? csvOf(rows) : (csv ?? ""));
-    if (overwrites(settings) && context.call.transport === "mcp") {
-      askAbout(context, file && (await countOverwritten(context, file, settings, customs)));
+    if (changesPlayers(settings) && context.call.transport === "mcp") {
+      askAbout(context, settings, file && (await countOverwritten(context, file, settings, customs)));
     }
     if (file) await storeFile(context.sql, context.property.id, uploadId, file);
     else await takeUpload(context, uploadId);
@@ -73,15 +73,16 @@ export default tool({
   },
 });
 
-function overwrites({ dry_run, mode, on_conflict }: ImportParams): boolean {
-  return !dry_run && mode !== "create_only" && on_conflict === "overwrite";
+function changesPlayers({ dry_run, mode, on_conflict }: ImportParams): boolean {
+  return !dry_run && mode !== "create_only" && on_conflict !== "skip";
 }
 
-/** Asks where values are replaced; the file of a dry run may have been tried with other settings. */
-function askAbout({ ask }: Context, count: number | null): void {
+/** Asks where players are changed; the file of a dry run may have been tried with other settings. */
+function askAbout({ ask }: Context, { on_conflict }: ImportParams, count: number | null): void {
   if (count === 0) return;
   const whom = count === null ? "all players of it" : `${count} players`;
-  const sentence = `The file's values go over those of ${whom} who are there already (on_conflict overwrite). It cannot be undone.`;
+  const act = on_conflict === "overwrite" ? "go over those of" : "fill what is blank of";
+  const sentence = `The file's values ${act} ${whom} who are there already (on_conflict ${on_conflict}). It cannot be undone.`;
   ask?.({ sentences: () => [sentence] });
 }
 

@@ -14,6 +14,7 @@ import { EMAIL_STATUSES, PLAYER_STATUSES } from "#tools/people/statuses.ts";
 import { playerWords } from "#tools/people/words.ts";
 import { checkStatus, matchLists, type PlayerValues, storedAddresses } from "./player.ts";
 import { isBirthDate, isTimeZone, MOST_CHARACTERS, MOST_TAG, MOST_TAGS } from "./rules.ts";
+import { askAboutWeakening } from "./weakening.ts";
 
 const text = (column: keyof typeof MOST_CHARACTERS) =>
   z.string().trim().min(1).max(MOST_CHARACTERS[column]).nullish();
@@ -133,8 +134,6 @@ async function beforeWrite(
   if (current?.status === "erased")
     throw new Fault("conflict", { message: "This player's data was erased." });
   checkStatus(input.status, verb === "create" ? undefined : current?.status);
-  if (current?.status === "vip_hold" && input.status && input.status !== "vip_hold")
-    await askAboutHold(context, current, input.status);
   if (input.player_id !== undefined && input.player_id !== current?.player_id)
     await checkAlias(context, input.player_id, current?.id);
   checkFields(context, input);
@@ -151,41 +150,9 @@ async function beforeWrite(
   if (current && values.email !== undefined && values.email !== current.email) {
     Object.assign(values, { email_status: "unknown", email_validated_at: null });
   }
-  if (current) await askAboutAddresses(context, current, values);
+  if (current) await askAboutWeakening(context, { current, values });
   await checkLists(context, values, current);
   return values;
-}
-
-async function askAboutHold({ ask, ...context }: Context, { id }: Player, status: string): Promise<void> {
-  if (!ask) return;
-  const sentence = `${await playerWords(context, id)} leaves vip_hold, becomes ${status}, and may be written to again.`;
-  ask({ sentences: () => [`This lifts a bar: ${sentence}`] });
-}
-
-/** A consent is a person's. With another address in the record, messages under it go to whoever has that address. */
-async function askAboutAddresses(
-  { ask, ...context }: Context,
-  { id, consents, ...before }: Player,
-  { email, phone }: PlayerValues,
-): Promise<void> {
-  if (!ask) return;
-  const given = (channel: string) => (consents as Record<string, unknown>)[channel] === true;
-  const isMoved = (next: unknown, last: unknown) => Boolean(next) && next !== last;
-  const moved = [
-    ...(isMoved(email, before.email) && given("email") ? [{ channel: "mail", to: email }] : []),
-    ...(isMoved(phone, before.phone) && (given("sms") || given("voice"))
-      ? [{ channel: "texts and calls", to: phone }]
-      : []),
-  ];
-  if (moved.length === 0) return;
-  const words = await playerWords({ ...context, ask }, id);
-  ask({
-    sentences: () =>
-      moved.map(
-        ({ channel, to }) =>
-          `From now on ${channel} to ${words} goes to ${JSON.stringify(to)}, on the consent that they have given.`,
-      ),
-  });
 }
 
 /** The player_id of a merged record means the record that it was merged into. */

@@ -31,8 +31,7 @@ export async function openRequest(
 ): Promise<string> {
   const { sql, property } = context;
   const [open] = await sql<{ id: string }[]>`
-    update privacy_requests set status = 'processing', requested_by = coalesce(requested_by, ${requestedBy}),
-      updated_at = now()
+    update privacy_requests set status = 'processing', requested_by = ${requestedBy}, updated_at = now()
     where property_id = ${property.id} and id = (
       select id from privacy_requests
       where property_id = ${property.id} and player_id = ${playerId} and type = ${type}

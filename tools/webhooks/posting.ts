@@ -48,8 +48,9 @@ export function openPosting(isOver: () => boolean) {
     startMore();
     if (isVisitDue()) notify();
   };
+  // A whole batch waits while a visit records one and claims another: the requests do not run dry meanwhile.
   const isVisitDue = () =>
-    flow.open() === 0 || outcomes.length >= BATCH || (isMoreDue && waiting.length < BATCH / 2);
+    flow.open() === 0 || outcomes.length >= BATCH || (isMoreDue && waiting.length < BATCH);
 
   return {
     /** Starts the requests of a batch. */

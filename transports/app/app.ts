@@ -14,7 +14,7 @@ import type { McpFace } from "#transports/mcp/endpoint.ts";
 import { PATH } from "#transports/mcp/identity.ts";
 import type { Badges } from "#transports/pages/inbox/badges.ts";
 import type { OpenCounter } from "#transports/pages/message/opens.ts";
-import { mountPages } from "#transports/pages/pages.ts";
+import { missingPage, mountPages } from "#transports/pages/pages.ts";
 import { mountFileLinks } from "#transports/rest/file-links.ts";
 import { mountJobRows } from "#transports/rest/job-rows.ts";
 import { mountRest } from "#transports/rest/routes.ts";
@@ -63,7 +63,7 @@ export function createApp(
   const mounting = { app, control, service, catalog };
   mountPages(mounting, { opens, badges });
   mountConsole(mounting, live);
-  app.notFound(admitted(control, async ({ c }) => refuseUnknown(app, c.req.path)));
+  app.notFound(admitted(control, async ({ c }) => missingPage(c) ?? refuseUnknown(app, c.req.path)));
   app.onError(async (error, c) => {
     const { frame } = await admit(control, c.env.incoming);
     const { requestId } = frame;

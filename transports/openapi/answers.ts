@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { isVersioned } from "#runtime/operation/etag.ts";
-import { type Operation, recordsAnswer } from "#runtime/operation/operation.ts";
+import { canBeTried, type Operation, recordsAnswer } from "#runtime/operation/operation.ts";
 import { TYPES } from "#transports/rest/prefer-header.ts";
 import type { Endpoint } from "./endpoint.ts";
 import { type HeaderName, headerReferences } from "./responses.ts";
@@ -21,12 +21,15 @@ export function successes(endpoint: Endpoint, schemas: Schemas): Json {
   };
   return {
     [operation.status]: success,
+    ...(operation.status === 202 && canBeTried(operation) && { 200: { ...success, description: TRIED } }),
     ...(endpoint.isUpsert && { 200: upsert }),
     ...(isConditional(endpoint) && {
       304: { description: "The record has the ETag of If-None-Match.", headers: headerReferences(["ETag"]) },
     }),
   };
 }
+
+const TRIED = "With dry_run: the answer of a try. Nothing was begun, so there is no job of this id to poll.";
 
 /** The other forms of a job's rows, which the Accept header asks for. */
 function rowContent({ items }: Json, text: Json): Json {

@@ -1,4 +1,5 @@
 import { html } from "hono/html";
+import type { HttpContext } from "#transports/http/handlers.ts";
 import { mountAssets } from "./frame/assets.ts";
 import { servicePage } from "./frame/page.ts";
 import { mountThemes } from "./frame/theme.ts";
@@ -35,6 +36,18 @@ export function mountPages(
   mountGuides(app);
   mountApiReference(app);
   app.get("/", homePage);
+}
+
+/** The page of an address that has none, for a browser. Null for programs, and beneath /api. */
+export function missingPage({ req }: HttpContext): Promise<Response> | null {
+  const isRead = req.method === "GET" || req.method === "HEAD";
+  if (!isRead || req.path.startsWith("/api/") || !req.header("accept")?.includes("text/html")) return null;
+  return servicePage({
+    heading: "There is no page here",
+    content: html`<p>The address may be mistyped, or cut off on its way. Use the whole link of the message.</p>
+<p class="soft"><a href="/">To the start</a></p>`,
+    status: 404,
+  });
 }
 
 function homePage(): Promise<Response> {

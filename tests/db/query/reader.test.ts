@@ -37,6 +37,10 @@ describe("a list", () => {
     );
     expect(names(page)).toEqual(newest);
     expect(page).toEqual({ body: page.body, rows: 30 });
+    await withCrowd(async (property) => {
+      const query = parseQuery(readable, new URLSearchParams());
+      expect((await read.list(property, readable, query)).rows).toBe(50);
+    });
     const [first] = JSON.parse(page.body);
     expect(Object.keys(first)).toEqual(Object.keys(readable.columns));
     expect(first.created_at).toBe(createdAt(newest[0] ?? "").replace(".000Z", "+00:00"));
@@ -69,13 +73,19 @@ describe("a list", () => {
 
   test("counts as the planner guesses, or exactly where rows are few", async () => {
     expect(await list("tier.eq=Gold&limit=1", { count: "estimated" })).toMatchObject({ rows: 1, total: 2 });
-    const { total } = await list("tier.eq=Gold&limit=1", { count: "planned" });
-    expect(Number.isInteger(total)).toBe(true);
     await withCrowd(async (property) => {
       const query = parseQuery(readable, new URLSearchParams("limit=1"));
-      const estimated = await read.list(property, readable, query, { count: "estimated" });
-      expect(estimated.total).toBeGreaterThan(1000);
-      expect((await read.list(property, readable, query, { count: "exact" })).total).toBe(1100);
+      const totals = async () => {
+        const counts = ["exact", "estimated", "planned"] as const;
+        const pages = await Promise.all(
+          counts.map((count) => read.list(property, readable, query, { count })),
+        );
+        return pages.map(({ total }) => total);
+      };
+      await database.db.asProperty(property, (sql) => sql`select analyze_players()`);
+      const [exact, estimated, planned] = await totals();
+      expect(exact).toBe(1100);
+      for (const guess of [estimated, planned]) expect(Math.abs(guess! - 1100)).toBeLessThan(50);
     });
   });
 
@@ -217,7 +227,11 @@ describe("keyset paging", () => {
     const forged = Buffer.from(
       JSON.stringify([...JSON.parse(Buffer.from(content, "base64url").toString()).slice(0, 2), idOf("ann")]),
     ).toString("base64url");
-    for (const cursor of [`${forged}.${mac}`, content, `${nextCursor}.x`, `${content}.${mac.slice(1)}`]) {
+    // Its last letter has four bits that no byte is made of.
+    const twin = mac.slice(0, -1) + String.fromCharCode(mac.charCodeAt(mac.length - 1) + 1);
+    expect(Buffer.from(twin, "base64url")).toEqual(Buffer.from(mac, "base64url"));
+    const others = [`${forged}.${mac}`, content, `${nextCursor}.x`, `${content}.${mac.slice(1)}`];
+    for (const cursor of [...others, `${content}.${twin}`]) {
       await expect(list(`cursor=${cursor}`)).rejects.toThrow(/no cursor of this list/);
     }
     await expect(list(`cursor=${nextCursor}&order=adt`)).rejects.toThrow(/another order/);

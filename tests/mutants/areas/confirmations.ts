@@ -7,6 +7,9 @@ export const confirmations: Area = {
     "tests/transports/mcp/protections.test.ts",
     "tests/tools/campaigns/approval.test.ts",
   ],
+  unnoticeable: {
+    ")": "Only preflight_campaign confirms other operations, and its tokens are bound to what it has shown.",
+  },
   changes: {
     "runtime/funnel/confirmations.ts": [
       [

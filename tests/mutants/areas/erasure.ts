@@ -2,7 +2,13 @@ import type { Area } from "../change.ts";
 
 export const erasure: Area = {
   name: "erasure",
-  tests: ["tests/tools/privacy", "tests/tools/ledgers/ledgers.test.ts"],
+  tests: [
+    "tests/tools/privacy",
+    "tests/tools/ledgers/ledgers.test.ts",
+    "tests/tools/compliance/sends-under-way.test.ts",
+    "tests/tools/player-merge",
+    "tests/tools/journeys/lifecycle.test.ts",
+  ],
   changes: {
     "tools/privacy/data-deletion.ts": [
       ["if (requestedBy !== undefined) await checkUser(context, requestedBy);", ""],
@@ -33,7 +39,7 @@ export const erasure: Area = {
     ],
     "tools/privacy/request.ts": [
       ["and status in ('received', 'verifying', 'processing')", "and status in ('processing')"],
-      ["requested_by = coalesce(requested_by, ${requestedBy})", "requested_by = ${requestedBy}"],
+      ["requested_by = ${requestedBy}, updated_at", "updated_at"],
     ],
     "tools/privacy/finish-erasure.job.ts": [
       ["if (open.length > 0) context.enqueue", "if (open.length > 99) context.enqueue"],

@@ -2,7 +2,10 @@ import type { Area } from "../change.ts";
 
 export const queue: Area = {
   name: "queue",
-  tests: ["tests/runtime/jobs"],
+  tests: ["tests/runtime/jobs", "tests/runtime/installation.test.ts"],
+  unnoticeable: {
+    "where lease = any(${claims": "Only a job that runs has a lease; the state leads to the index.",
+  },
   changes: {
     "runtime/jobs/queue.ts": [
       [

@@ -39,10 +39,10 @@ export const reader: Area = {
       ["const numeric = dotted && ORDERING.has(word)", "const numeric = false && ORDERING.has(word)"],
     ],
     "db/query/cursor.ts": [
-      ["timingSafeEqual(given, expected) && rest.length === 0", "rest.length === 0"],
+      ["|| !timingSafeEqual(given, expected) ||", "||"],
+      ["timingSafeEqual(given, expected) || rest.length > 0)", "timingSafeEqual(given, expected))"],
       ["if (signed !== signature(order)) throw", "if (false) throw"],
       ["`${readable.table} ${content}`", "content"],
-      ['!ours || mac !== expected.toString("base64url")', "!ours"],
     ],
     "db/query/parse.ts": [
       ["const MAX_LIMIT = 1000;", "const MAX_LIMIT = 10_000;"],

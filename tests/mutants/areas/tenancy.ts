@@ -8,6 +8,11 @@ export const tenancy: Area = {
     "tests/runtime/identity",
     "tests/contract/specification",
   ],
+  unnoticeable: {
+    'role !== "admin" && role !== "manager" && role !== "analyst"':
+      "Analysts alone have a lower role. They may only read, and every operation of managers writes: the scope refuses first.",
+    false: "The same: the scope refuses whoever has no role of a manager.",
+  },
   changes: {
     "db/query/reader.ts": [
       [

@@ -26,8 +26,8 @@ export const webhooks: Area = {
       ],
       ["and d.id = r.id and d.status = 'pending'`", "and d.id = r.id`"],
       ["attempt_count = d.attempt_count + 1,", ""],
-      ["and next_attempt_at <= statement_timestamp() and", "and"],
-      ["and id <> all(${inFlight as string[]}::uuid[])", ""],
+      ["and next_attempt_at <= statement_timestamp()\n", "\n"],
+      ["where begun.id = d.id)", "where false)"],
       [
         "endpoint_id = ${endpointId} and status = 'pending'\n        and next",
         "status = 'pending'\n        and next",

@@ -75,6 +75,13 @@ test("a property is given no more jobs than it may have here", async () => {
   expect(await claim(10, { cap: 6, held: new Map([[fixture.property, 6]]) })).toHaveLength(0);
 });
 
+test("a property that has all its jobs here takes no share from another", async () => {
+  await putMany(10, fixture.property);
+  await putMany(10, fixture.rival);
+  const claimed = await claim(4, { cap: 6, held: new Map([[fixture.property, 6]]) });
+  expect(claimed.map((job) => job.property_id)).toEqual(Array(4).fill(fixture.rival));
+});
+
 test("a job of a name that this process does not know is left alone", async () => {
   await fixture.put(testJob("from_a_newer_version"));
   expect(await claim(10)).toEqual([]);
@@ -295,10 +302,11 @@ test("writers of jobs with one merge key do not wait for one another's commit", 
   expect((await fixture.rows()).map((row) => row.input.n).sort()).toEqual([1, 2]);
 });
 
-test("the next time a job is due is known by the database's clock", async () => {
+test("the next time a job is due is known by the database's clock, and a job that is due already is not it", async () => {
   expect(await queue.untilNext(fixture.db)).toBeNull();
   await fixture.put(send, 1, { runAt: 60, propertyId: fixture.property });
   await fixture.put(send, 2, { runAt: 20, propertyId: fixture.rival });
+  await putMany(1, null);
   const next = await queue.untilNext(fixture.db);
   expect(next).toBeGreaterThan(19_000);
   expect(next).toBeLessThanOrEqual(20_000);

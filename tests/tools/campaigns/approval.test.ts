@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { raw } from "#db/sql.ts";
+import { changesSince } from "#tools/approvals/approval.ts";
 import { APPROVED_COLUMNS } from "#tools/campaigns/approval/state.ts";
 import campaigns from "#tools/campaigns/campaigns.table.ts";
 import { CATALOG } from "#tools/catalog.ts";
@@ -69,6 +70,14 @@ async function fire(id: string): Promise<void> {
   await scenario.comeDue(id);
   await scenario.work();
 }
+
+test("what was approved and is gone is a change, as what has come is", () => {
+  const approved = { content: { subject: { words: "the subject", hash: "a" } } };
+  const present = { content: { body: { words: "the text", hash: "b" } } };
+  expect(changesSince(approved, present)).toEqual(["the subject", "the text"]);
+  expect(changesSince(approved, approved)).toEqual([]);
+  expect(changesSince(null, present)).toEqual(["nobody has approved it"]);
+});
 
 test("each column that a caller writes is approved, or is known to reach nobody", () => {
   const approvedNames = Object.values(APPROVED_COLUMNS).flatMap((columns) => Object.keys(columns));

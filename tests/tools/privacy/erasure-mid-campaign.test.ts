@@ -1,5 +1,9 @@
+import { randomUUID } from "node:crypto";
 import type postgres from "postgres";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { auditRow } from "#runtime/funnel/audit.ts";
+import { appendRows } from "#runtime/ledgers.ts";
+import type { Call } from "#runtime/operation/context.ts";
 import { lockWaits, openTransaction } from "../../support/blocking.ts";
 import { type MailedCampaigns, startMailedCampaigns } from "../../support/mailed-campaigns.ts";
 import type { TestService } from "../../support/service.ts";
@@ -45,7 +49,8 @@ test("players who are erased in the middle of a campaign get no mail after the a
   expect(sent).toEqual({ sent: campaigns.mails.length, anonymous: players.length });
 });
 
-test("an import that has judged the person already, and not yet written, brings nobody back", async () => {
+/** An import that waits for a row which somebody holds, until `close`. */
+async function heldImport(rows: string, options: object = {}) {
   const tenant = await service.newTenant();
   const headers = { "X-Api-Key": tenant.key };
   const [held, player] = await Promise.all(
@@ -59,9 +64,27 @@ test("an import that has judged the person already, and not yet written, brings 
     admin,
     (sql) => sql`select from players where id = ${held.id} for update`,
   );
-  const csv = "player_id,email,first_name\nheld,held@imported.example,Ana\ngone,gone@imported.example,Ana\n";
-  const job = await service.post("/api/import_jobs", { csv }, headers);
+  const csv = `player_id,email,first_name\nheld,held@imported.example,Ana\n${rows}`;
+  const job = await service.post("/api/import_jobs", { csv, ...options }, headers);
   await lockWaits(admin, 1);
+  return { tenant, headers, player, job, close };
+}
+
+test("an erasure waits for an import that stores the address in another record, and names that record", async () => {
+  const { tenant, headers, player, close } = await heldImport("twin,gone@imported.example,Zed\n", {
+    match_on: ["player_id"],
+  });
+  const erasing = erase(tenant.id, tenant.key, player.id);
+  await Promise.race([erasing, lockWaits(admin, 2)]);
+  await close();
+  const { body } = await erasing;
+  await service.idle();
+  const [twin] = (await service.get("/api/players?player_id.eq=twin", headers)).body;
+  expect(body.shared_with).toEqual([twin.id]);
+});
+
+test("an import that has judged the person already, and not yet written, brings nobody back", async () => {
+  const { tenant, headers, player, job, close } = await heldImport("gone,gone@imported.example,Ana\n");
   const erasing = erase(tenant.id, tenant.key, player.id);
   await Promise.race([erasing, lockWaits(admin, 2)]);
   await close();
@@ -92,11 +115,25 @@ test("what was on its way when the person was erased, and arrives later, goes th
   await admin`
     insert into mailbox_messages (property_id, id, channel, recipient)
     values (${tenant.id}, ${send!.id}, 'email', 'late@example.com')`;
+  const [started] = await admin`
+    insert into campaign_sends (property_id, player_id, channel, status, dedupe_key)
+    values (${tenant.id}, ${player.id}, 'email', 'sending', ${Buffer.from(`${player.id} 2`)}) returning id`;
+  const call: Call = { actor: { type: "system", id: null }, transport: "job", requestId: randomUUID() };
+  const late = { entity: "players", entityId: player.id, diff: { email: "late@example.com" } };
+  const audit = { ...auditRow(call, "update_player", late), property_id: tenant.id };
+  await service.internals.db.asProperty(tenant.id, (sql) => appendRows(sql, "audit_logs", [audit]));
   await finish();
   const [kept] = await admin`select player_id, address_masked from campaign_sends where id = ${send!.id}`;
   expect(kept).toEqual({ player_id: null, address_masked: null });
   expect([...(await admin`select from mailbox_messages where property_id = ${tenant.id}`)]).toEqual([]);
   const verified = await service.post("/api/functions/verify-ledger", { propertyId: tenant.id }, headers);
   expect(verified.body).toMatchObject({ intact: true });
+  const passes = (await service.get("/api/audit_logs?action.eq=finish_erasure", headers)).body;
+  expect(passes).toMatchObject([{ diff: { blanked: { audit_logs: { rows: 1 } } } }]);
+  // A message that is on its way still has its player, until the pass after its outcome.
+  await admin`update campaign_sends set status = 'sent', sent_at = now() where id = ${started!.id}`;
+  await finish();
+  const [after] = await admin`select player_id from campaign_sends where id = ${started!.id}`;
+  expect(after).toEqual({ player_id: null });
   expect((await erase(tenant.id, tenant.key, player.id)).body).toEqual(body);
 });

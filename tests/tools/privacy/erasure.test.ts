@@ -227,7 +227,14 @@ test("a request has the deadline of its regulation, and the function completes i
   expect((await service.post("/api/privacy_requests", { type: "export", regulation: "lgpd" })).status).toBe(
     201,
   );
-  expect((await erase(player.id)).body.request_id).toBe(made.body.id);
+  const admin = await service.signIn({ platformAdmin: true });
+  const nobody = await erase(player.id, { requestedBy: randomUUID() });
+  expect([nobody.status, nobody.body.details]).toEqual([
+    400,
+    [{ field: "requestedBy", message: "is no user of this property; list_users shows the users" }],
+  ]);
+  expect((await erase(player.id, { requestedBy: admin.id })).body.request_id).toBe(made.body.id);
+  expect((await service.get(`/api/privacy_requests/${made.body.id}`)).body.requested_by).toBe(admin.id);
   const closed = await service.request("PATCH", `/api/privacy_requests/${made.body.id}`, {
     body: { status: "received" },
   });

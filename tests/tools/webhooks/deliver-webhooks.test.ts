@@ -114,12 +114,13 @@ test("410 Gone switches the endpoint off at once, and says so in the audit log",
 });
 
 test.each([
-  ["seconds", () => "600", 600],
-  ["a date", () => new Date(Date.now() + 600_000).toUTCString(), 600],
-  ["more than a day", () => "900000", 86_400],
-])("Retry-After as %s is obeyed, for the whole endpoint", async (_, header, seconds) => {
+  ["seconds", 429, () => "600", 600],
+  ["a date", 429, () => new Date(Date.now() + 600_000).toUTCString(), 600],
+  ["more than a day", 429, () => "900000", 86_400],
+  ["seconds, while the receiver is down,", 503, () => "600", 600],
+])("Retry-After as %s is obeyed, for the whole endpoint", async (_, status, header, seconds) => {
   const { id, received } = await webhooks.subscribe(() => ({
-    status: 429,
+    status,
     headers: { "retry-after": header() },
   }));
   await webhooks.emit("player.created", [PLAYER]);
@@ -133,6 +134,36 @@ test.each([
   const [tried, waiting] = await webhooks.deliveriesOf(id);
   expect([tried!.attempt_count, waiting!.attempt_count]).toEqual([1, 0]);
   expect(Date.parse(tried!.next_attempt_at!) - Date.now()).toBeGreaterThan((seconds - 10) * 1000);
+});
+
+test("once a receiver asks for a rest, the rest of the batch is not posted", async () => {
+  const { id, received } = await webhooks.subscribe(() => ({
+    status: 429,
+    headers: { "retry-after": "600" },
+  }));
+  await webhooks.emit(
+    "player.created",
+    Array.from({ length: 300 }, () => PLAYER),
+  );
+  await webhooks.work();
+  // Sixteen requests are open when the first is answered.
+  expect(received).toHaveLength(16);
+  const tried = (await webhooks.deliveriesOf(id)).map(({ attempt_count }) => attempt_count);
+  expect(tried.filter((count) => count === 0)).toHaveLength(284);
+});
+
+test("a receiver that lets some requests hang, and answers others, still gets all the rest", async () => {
+  const { id, received } = await webhooks.subscribe((_, before) => ({
+    hangs: before > 0 && before % 40 === 0,
+  }));
+  await webhooks.emit(
+    "player.created",
+    Array.from({ length: 300 }, () => PLAYER),
+  );
+  await webhooks.work();
+  expect(received).toHaveLength(300);
+  const states = (await webhooks.deliveriesOf(id)).map(({ status }) => status);
+  expect(states.filter((status) => status === "delivered")).toHaveLength(293);
 });
 
 test("a redirect is a failure, and nobody is asked at its target", async () => {

@@ -87,7 +87,7 @@ describe("what reaches people", () => {
     expect(minutes).toBeGreaterThan(9);
     expect(minutes).toBeLessThan(11);
     expect(await statusOf(id)).toBe("draft");
-    const done = await tool("send_campaign", { ...input, confirm_token });
+    const done = await tool("send_campaign", { ...input, dry_run: false, confirm_token });
     expect(done.data).toMatchObject({
       success: true,
       campaign: { status: "queued" },
@@ -235,6 +235,8 @@ describe("a token", () => {
     expect(await refusal("create_self_exclusion", { player_id: one, confirm_token })).toContain(
       "delete_player",
     );
+    // The same arguments, of another tool.
+    expect(await refusal("delete_template", { id: one, confirm_token })).toContain("delete_player");
     expect(await refusal("delete_player", { id: one, confirm_token }, other.key)).toContain("not known here");
     expect(await refusal("delete_player", { id: one, confirm_token: "made-up" })).toContain("not known here");
     expect(await refusal("delete_player", { id: one, confirm_token: 7 })).toContain(

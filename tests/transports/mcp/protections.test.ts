@@ -28,6 +28,14 @@ const agent = (name: string, input: Fields) =>
 const unique = () => randomUUID().slice(0, 8);
 const make = async (name: string, input: Fields): Promise<string> => (await scenario.call(name, input)).id;
 
+/** A player who has agreed to mail. */
+const agreed = async (): Promise<string> => {
+  const id = await make("create_player", { player_id: unique(), email: `${unique()}@example.com` });
+  const propertyId = scenario.id;
+  const consent = { propertyId, playerId: id, channel: "email", consentGiven: true };
+  await service.call("consent_record", consent, propertyId);
+  return id;
+};
 const weeklyCap = () =>
   make("create_frequency_rule", { channel: "sms", max_sends: 2, window_count: 1, window_unit: "week" });
 const daytime = () =>
@@ -138,6 +146,42 @@ const WEAKENING: [string, () => Promise<[string, Fields]>, RegExp][] = [
     /go over those of 1 players who are there already/,
   ],
   [
+    "an import that fills what is blank",
+    async () => {
+      const player_id = unique();
+      await make("create_player", { player_id });
+      const rows = [{ player_id, timezone: "Asia/Tokyo" }];
+      return ["create_import_job", { rows, on_conflict: "fill_blanks" }];
+    },
+    /fill what is blank of 1 players who are there already/,
+  ],
+  [
+    "a minor who comes of age by a correction",
+    async () => {
+      const id = await make("create_player", { player_id: unique(), birth_date: "2020-02-29" });
+      return ["update_player", { id, birth_date: "1980-01-01" }];
+    },
+    /lifts a bar: the birth date of the player "[0-9a-f]{8}" was 2020-02-29, under 21, and becomes 1980-01-01/,
+  ],
+  [
+    "a minor whose birth date is taken out",
+    async () => {
+      const id = await make("create_player", { player_id: unique(), birth_date: "2020-02-29" });
+      return ["update_player", { id, birth_date: null }];
+    },
+    /under 21, and becomes unknown/,
+  ],
+  [
+    "quiet hours that go by another place",
+    async () => ["update_player", { id: await agreed(), timezone: "Asia/Tokyo", state: "NV" }],
+    /quiet hours of the player "[0-9a-f]{8}" go by another place: timezone null becomes "Asia\/Tokyo"/,
+  ],
+  [
+    "a name that is a link",
+    async () => ["update_player", { id: await agreed(), first_name: "You won! See evil.example/now" }],
+    /Messages that show first_name show the player "[0-9a-f]{8}" a web address/,
+  ],
+  [
     "a player who leaves a hold",
     async () => [
       "update_player",
@@ -147,13 +191,7 @@ const WEAKENING: [string, () => Promise<[string, Fields]>, RegExp][] = [
   ],
   [
     "mail to a player who has agreed to it that goes to another address",
-    async () => {
-      const id = await make("create_player", { player_id: unique(), email: `${unique()}@example.com` });
-      const propertyId = scenario.id;
-      const consent = { propertyId, playerId: id, channel: "email", consentGiven: true };
-      await service.call("consent_record", consent, propertyId);
-      return ["update_player", { id, email: `${unique()}@example.org` }];
-    },
+    async () => ["update_player", { id: await agreed(), email: `${unique()}@example.org` }],
     /From now on mail to the player "[0-9a-f]{8}" goes to "[0-9a-f]{8}@example.org", on the consent/,
   ],
   [

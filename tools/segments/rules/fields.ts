@@ -149,10 +149,10 @@ export const FAMILIES: readonly Family[] = [
   },
   {
     form: "last_sent.<channel|any>",
-    pattern: /^last_sent\.(any|email|sms|inbox)$/,
+    pattern: /^last_sent\.(any|email|sms|voice|push|inbox)$/,
     types: ["timestamp"],
     meaning:
-      "When the last message went to the player, by email, sms, inbox or any; missing before the first.",
+      "When the last message went to the player, by email, sms, voice, push, inbox or any; missing before the first.",
     read: ([channel], { scope }) => ({
       type: "timestamp",
       sql: sql`select max(c.sent_at) from campaign_sends c where c.property_id = ${scope.property}

@@ -11,6 +11,7 @@ const TYPES = {
   svg: "image/svg+xml",
 } as const;
 
+const FOR_A_DAY = "public, max-age=86400";
 const FOR_EVER = "public, max-age=31536000, immutable";
 
 interface Asset {
@@ -58,11 +59,17 @@ export function assetPath(name: AssetName): string {
   return ASSETS.get(name)!.path;
 }
 
+/** Every page is behind a sign-in or a person's own link, so there is nothing for a search engine. */
+const ROBOTS = "User-agent: *\nDisallow: /\n";
+
 /** Mounts our style sheets and modules. `<player-inbox>` has a lasting address too, for pages of the casino. */
 export function mountAssets(app: Http): void {
   for (const asset of ASSETS.values()) {
     app.get(asset.path, (c) => send(asset, FOR_EVER, c.req.header("accept-encoding")));
   }
+  // Browsers ask for it on pages that name no icon, such as JSON and the API reference.
+  app.get("/favicon.ico", (c) => send(ASSETS.get("icon.svg")!, FOR_A_DAY, c.req.header("accept-encoding")));
+  app.get("/robots.txt", (c) => c.text(ROBOTS, 200, { "cache-control": FOR_A_DAY }));
   const element = ASSETS.get(ELEMENT)!;
   app.get(`/${ELEMENT}`, (c) => send(element, "public, max-age=3600", c.req.header("accept-encoding")));
   app.get(WORKER_PATH, (c) => send(ASSETS.get(WORKER)!, "no-cache", c.req.header("accept-encoding")));

@@ -271,11 +271,12 @@ describe("what became of messages", () => {
 
   test("is completed where the vendor's notice was faster than the record", async () => {
     const id = await scenario.planned(3);
+    const noticed = new Date(Date.now() - 60_000).toISOString();
     const { sender } = vendor({
       answer: async (message) => {
         await scenario.query(
           (sql) => sql`
-            update campaign_sends set status = 'delivered', delivered_at = now(), sent_at = now()
+            update campaign_sends set status = 'delivered', delivered_at = now(), sent_at = ${noticed}
             where property_id = ${scenario.id} and id = ${message.id}`,
         );
         return { ...sent(message), providerMessageId: `v-${message.id}` } as SendOutcome;
@@ -285,7 +286,31 @@ describe("what became of messages", () => {
     expect(await scenario.tally(id)).toEqual({ delivered: 3 });
     expect(await column("provider_message_id")).toEqual((await column("id")).map((send) => `v-${send}`));
     expect(await column("attempts")).toEqual([1, 1, 1]);
+    const times = (await column("sent_at")).map((time) => new Date(time as string).toISOString());
+    expect(times).toEqual([noticed, noticed, noticed]);
   });
+});
+
+test("a message of which the vendor's notice has told is not told of again", async () => {
+  await scenario.call("create_webhook_endpoint", {
+    url: "https://receiver.example/hook",
+    events: ["campaign.message_sent"],
+  });
+  const id = await scenario.planned(2);
+  const [first] = await column("id");
+  const { sender } = vendor({
+    answer: async (message) => {
+      await scenario.query(
+        (sql) => sql`
+          update campaign_sends set status = 'sent', sent_at = now()
+          where property_id = ${scenario.id} and id = ${message.id} and id = ${first}`,
+      );
+      return sent(message);
+    },
+  });
+  await scenario.work({ open: () => sender });
+  expect(await scenario.tally(id)).toEqual({ sent: 2 });
+  expect(await told("campaign.message_sent")).toHaveLength(1);
 });
 
 describe("errors in a row", () => {
@@ -323,6 +348,13 @@ describe("errors in a row", () => {
     await scenario.work({ open: () => sender });
     expect(await scenario.tally(id)).toEqual({ failed: lost, sent: 60 - lost! });
     expect((await scenario.get(id)).status).toBe("sent");
+  });
+
+  test("do not pause the campaign when they are as many as it allows", async () => {
+    const id = await scenario.planned(8, { max_send_errors: 8 });
+    await scenario.work({ open: () => vendor({ answer: failed }).sender });
+    expect(await scenario.get(id)).toMatchObject({ status: "sent", status_reason: null });
+    expect(await scenario.tally(id)).toEqual({ failed: 8 });
   });
 
   test("are ended by a message that is sent, in whichever job", async () => {

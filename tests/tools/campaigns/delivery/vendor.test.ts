@@ -55,6 +55,34 @@ describe("a vendor", () => {
     expect(await scenario.get(id)).toMatchObject({ status: "sent" });
   });
 
+  test("that does not say when is asked after one, two, four and eight minutes, and its own outage counts for nothing", async () => {
+    const id = await scenario.planned(1);
+    let fate: { code: string; message: string; busy?: true } = { code: "smtp_451", message: "later" };
+    const { sender } = vendor({
+      answer: (message) => ({ id: message.id, status: "retry", ...fate }),
+    });
+    for (const minutes of [1, 2, 4, 8]) {
+      await scenario.work({ open: () => sender });
+      const [send] = await scenario.query(
+        (sql) => sql<{ wait: number }[]>`
+          select extract(epoch from scheduled_for - now())::double precision / 60 as wait from campaign_sends
+          where property_id = ${scenario.id} and status = 'pending'`,
+      );
+      expect(send!.wait).toBeLessThanOrEqual(minutes);
+      expect(send!.wait).toBeGreaterThan(minutes - 0.5);
+      await later();
+    }
+    fate = { code: "not_connected", message: "down", busy: true };
+    for (let round = 1; round <= 2; round += 1) {
+      await scenario.work({ open: () => sender });
+      expect(await scenario.tally(id)).toEqual({ pending: 1 });
+      await later();
+    }
+    fate = { code: "smtp_451", message: "later" };
+    await scenario.work({ open: () => sender });
+    expect(await scenario.tally(id)).toEqual({ failed: 1 });
+  });
+
   test("that takes but a few at a time gets the others later, and no message fails for it", async () => {
     const id = await scenario.planned(20);
     let taken = 0;

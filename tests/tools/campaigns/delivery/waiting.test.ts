@@ -1,6 +1,8 @@
+import postgres from "postgres";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import type { EmailMessage } from "#runtime/channels/provider/channel.ts";
-import { vendor } from "../../../support/job-runner.ts";
+import { openTransaction } from "../../../support/blocking.ts";
+import { runNext, vendor } from "../../../support/job-runner.ts";
 import { newScenario, type Scenario } from "../../../support/scenario.ts";
 import { startService, type TestService } from "../../../support/service.ts";
 
@@ -261,6 +263,45 @@ describe("frequency rules", () => {
     );
     expect(waiting).toMatchObject({ skip_reasons: ["frequency_capped"] });
     expect(Math.abs(waiting!.wait! - 86_400)).toBeLessThan(120);
+    // Nobody is looked at again before their cap has ended.
+    const early = await scenario.query(
+      (sql) => sql`
+        select from campaign_sends d
+          join campaign_sends s on s.property_id = ${scenario.id} and s.player_id = d.player_id and s.status = 'sent'
+        where d.property_id = ${scenario.id} and d.status = 'deferred'
+          and d.scheduled_for < s.claimed_at + interval '1 day'`,
+    );
+    expect(early).toHaveLength(0);
+  });
+
+  test("a recipient waits while another claim has a second record of the address", async () => {
+    await scenario.call("create_frequency_rule", { channel: "email", max_sends: 1, window_unit: "day" });
+    await player("ann", "UTC");
+    const id = await planned();
+    await scenario.query(
+      (sql) => sql`
+        insert into players (property_id, player_id, email, email_hash, first_name, consents)
+        select property_id, 'twin', email, email_hash, first_name, consents from players
+        where property_id = ${scenario.id} returning 1`,
+    );
+    const admin = postgres(service.database.url, { max: 1, onnotice: () => {} });
+    const { sender, given } = vendor();
+    try {
+      const close = await openTransaction(
+        admin,
+        (sql) => sql`
+          select from players where property_id = ${scenario.id} and player_id = 'twin' for no key update`,
+      );
+      await runNext(service, scenario.id, { open: () => sender, only: "deliver_campaign" });
+      expect(given).toEqual([]);
+      await close();
+      await dueNow();
+      await scenario.work({ open: () => sender });
+      expect(to(given)).toEqual(["ann"]);
+      expect(await scenario.stats(id)).toMatchObject({ sent: 1 });
+    } finally {
+      await admin.end();
+    }
   });
 
   test("two records of one address share its last place, though two campaigns take them at once", async () => {

@@ -83,6 +83,7 @@ describe("what other tables know", () => {
       send(ann, "2", { sent_at: ago(2), channel: "sms", status: "delivered" }),
       send(bob, "3", { sent_at: ago(1), status: "failed" }),
       send(bob, "4", { sent_at: ago(9) }),
+      send(bob, "5", { sent_at: ago(50), channel: "voice" }),
     ]);
     const asked = (channel: string, operator: string, value?: unknown) =>
       segments.matching(property, { conditions: [row(`last_sent.${channel}`, operator, value)] });
@@ -91,7 +92,9 @@ describe("what other tables know", () => {
     expect(await asked("email", "in_last_days", 30)).toEqual(["bob"]);
     expect(await asked("sms", "is_set")).toEqual(["ann"]);
     expect(await asked("any", "is_not_set")).toEqual(["cat"]);
-    await expect(asked("push", "is_set")).rejects.toThrow();
+    expect(await asked("voice", "is_set")).toEqual(["bob"]);
+    expect(await asked("push", "is_set")).toEqual([]);
+    await expect(asked("pigeon", "is_set")).rejects.toThrow();
   });
 
   test("a deleted player is in no audience, not even as a member of a list", async () => {
