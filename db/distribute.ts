@@ -81,11 +81,14 @@ export async function placesOf(sql: postgres.Sql): Promise<Record<Placed["place"
   return { distributed: names(tenant), copied: names(copied) };
 }
 
-/** The wall holds for the owner too, and would hide the rows that are to be moved. */
+/** The wall holds for the owner too, and would hide the rows that are to be moved. Partitions have one each. */
 async function distributeTable(sql: postgres.TransactionSql, table: string, neighbor: string): Promise<void> {
-  await sql.unsafe(`alter table "${table}" no force row level security`);
+  const partitions = await sql<{ name: string }[]>`
+    select inhrelid::regclass::text as name from pg_inherits where inhparent = ${table}::regclass`;
+  const walled = [`"${table}"`, ...partitions.map(({ name }) => name)];
+  for (const name of walled) await sql.unsafe(`alter table ${name} no force row level security`);
   await sql`select create_distributed_table(${table}, 'property_id', colocate_with => ${neighbor})`;
-  await sql.unsafe(`alter table "${table}" force row level security`);
+  for (const name of walled) await sql.unsafe(`alter table ${name} force row level security`);
 }
 
 /** Functions that were made before the cluster, in their order: a function's text may call an earlier one. */

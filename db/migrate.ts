@@ -3,6 +3,13 @@ import { readdir, readFile } from "node:fs/promises";
 import type postgres from "postgres";
 import { openClient } from "./connection/open.ts";
 import { clusterFlaw, distribute, hasCitus, type Placed, readyForPlacing } from "./distribute.ts";
+import {
+  makePartition,
+  makeRest,
+  missingPartitions,
+  partitionedTables,
+  type Run,
+} from "./partitions/partitions.ts";
 import { ensureRoles, restoreAccess } from "./roles.ts";
 
 const FOLDER = new URL("./migrations/", import.meta.url);
@@ -61,6 +68,7 @@ export async function migrate(url: string, patience = PATIENCE_MS): Promise<Migr
       if (!done.has(name)) applied.push(await apply(sql, name, text, checksum));
     }
     const placed = isCluster ? await distribute(sql) : [];
+    await makeMonths(sql);
     if (isCluster) await checkCluster(url);
     return { applied, placed };
   } finally {
@@ -87,6 +95,24 @@ async function readMigrations(): Promise<Map<string, { text: string; checksum: s
       return [name, { text, checksum: createHash("sha256").update(text).digest("hex") }];
     }),
   );
+}
+
+/** The present month's partitions and those of the next ones. A later start, or a job, makes what a reader delays. */
+async function makeMonths(sql: postgres.Sql): Promise<void> {
+  const tables = await partitionedTables((statement) => sql.unsafe(statement));
+  const [clock] = await sql<{ now: number }[]>`select extract(epoch from now())::float8 * 1000 as now`;
+  const months = missingPartitions(tables, clock!.now);
+  const rests = tables.filter(({ hasRest }) => !hasRest);
+  if (months.length + rests.length === 0) return;
+  await sql
+    .begin(async (transaction) => {
+      const run: Run = (statement) => transaction.unsafe(statement);
+      for (const { table } of rests) await makeRest(run, table);
+      for (const partition of months) await makePartition(run, partition);
+    })
+    .catch((error: { code?: string }) => {
+      if (error.code !== "55P03" || rests.length > 0) throw error;
+    });
 }
 
 interface ServerFacts {

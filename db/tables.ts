@@ -9,12 +9,14 @@ export interface TableFacts {
   /** A tenant's: row-level security is forced. */
   is_walled: boolean;
   is_read_by_tenants: boolean;
+  /** Its rows are in partitions, which are no tables of their own here. */
+  is_partitioned: boolean;
 }
 
 /** The tables whose rows are kept: not those that are emptied by a crash anyway, nor the list of migrations. */
 export async function tablesOf(sql: postgres.Sql): Promise<TableFacts[]> {
   return sql<TableFacts[]>`
-    select c.relname as name, c.relforcerowsecurity as is_walled,
+    select c.relname as name, c.relforcerowsecurity as is_walled, c.relkind = 'p' as is_partitioned,
       has_table_privilege('app_property', c.oid, 'select') as is_read_by_tenants,
       array(select a.attname::text from pg_attribute a
         where a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped and a.attgenerated = ''
@@ -22,7 +24,8 @@ export async function tablesOf(sql: postgres.Sql): Promise<TableFacts[]> {
       array(select distinct t.relname::text from pg_constraint k join pg_class t on t.oid = k.confrelid
         where k.conrelid = c.oid and k.contype = 'f' and k.confrelid <> c.oid) as targets
     from pg_class c
-    where c.relnamespace = 'public'::regnamespace and c.relkind = 'r' and c.relpersistence = 'p'
+    where c.relnamespace = 'public'::regnamespace and c.relkind in ('r', 'p') and c.relpersistence = 'p'
+      and not c.relispartition
       and c.relname <> 'migrations'
     order by c.relname`;
 }

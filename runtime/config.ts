@@ -1,14 +1,10 @@
 import "#runtime/plain-words.ts";
 import { Resolver } from "node:dns";
 import { z } from "zod";
+import { type Retention, retentionOf, retentionSettings, whole } from "./retention.ts";
 
 const url = z.url({ protocol: /^https?$/ }).transform((text) => text.replace(/\/+$/, ""));
 const toggle = z.enum(["on", "off"]);
-
-function whole(least: number, most: number) {
-  const error = `must be a whole number from ${least} to ${most}`;
-  return z.coerce.number({ error }).int({ error }).min(least, { error }).max(most, { error });
-}
 
 const DATABASE_ADDRESS =
   "must be such as postgres://user:password@db.example:5432/name, with % # / ? @ in a password written %25 %23 %2F %3F %40";
@@ -113,6 +109,7 @@ const Environment = z.object({
     .refine(areOrigins, "must be origins such as https://dashboard.example, separated by commas")
     .optional()
     .describe("Origins whose pages may call the API from a browser. Default: none."),
+  ...retentionSettings,
   NODE_ENV: z.string().optional(),
 });
 
@@ -174,6 +171,8 @@ export interface Config {
   webhooksAllowPrivate: boolean;
   /** Origins whose pages may call the API. */
   corsOrigins: string[];
+  /** Whole months that rows are kept. A property may keep them longer. */
+  retention: Retention;
 }
 
 /** The part by which links are signed and secrets sealed. */
@@ -228,6 +227,7 @@ export function readConfig(environment: NodeJS.ProcessEnv): Settings {
     validation: env.VALIDATION_KEY ? { url: env.VALIDATION_URL, key: env.VALIDATION_KEY } : null,
     webhooksAllowPrivate: env.WEBHOOK_ALLOW_PRIVATE === "on",
     corsOrigins: env.CORS_ORIGINS ? listed(env.CORS_ORIGINS) : [],
+    retention: retentionOf(env),
   };
 }
 

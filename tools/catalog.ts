@@ -68,9 +68,11 @@ import verifyPlatformLedger from "./ledgers/verify-platform-ledger.ts";
 import listPlatformMessages from "./mailbox/list-platform-messages.ts";
 import mailboxMessages from "./mailbox/mailbox-messages.table.ts";
 import forgetExpired from "./platform/forget-expired.job.ts";
+import keepMonths from "./platform/keep-months.job.ts";
 import listJobs from "./platform/list-jobs.ts";
 import releaseSending from "./platform/release-sending.ts";
 import retryJob from "./platform/retry-job.ts";
+import tellMonthEnded from "./platform/tell-month-ended.job.ts";
 import createPlayerLink from "./player-links/create-player-link.ts";
 import createSubjectToken from "./player-links/create-subject-token.ts";
 import exportPlayers from "./players/export-players.ts";
@@ -280,6 +282,6 @@ export const CATALOG = catalog([
     name: "platform",
     title: "Platform",
     tools: [listJobs, releaseSending, retryJob],
-    jobs: [forgetExpired],
+    jobs: [forgetExpired, keepMonths, tellMonthEnded],
   },
 ]);

@@ -14,6 +14,8 @@ const Header = z.object({
   migrations: z.array(z.object({ name: z.string(), checksum: z.string() })),
   /** Of APP_SECRET, which is not in the file. Null where the database was never started with one. */
   secret_fingerprint: z.string().nullable(),
+  /** The months of partitioned tables, counted from January of year 0. */
+  partitions: z.array(z.object({ table: Name, month: z.int() })),
   /** In an order in which no row refers to a later one. */
   tables: z.array(z.object({ name: Name, columns: z.array(Name) })),
 });

@@ -1,6 +1,7 @@
 import type postgres from "postgres";
 import { openClient } from "#db/connection/open.ts";
 import { migrate } from "#db/migrate.ts";
+import { makePartition, partitionedTables } from "#db/partitions/partitions.ts";
 import { copyPieces } from "#db/stream/copy-in.ts";
 import { BackupError, type Header, openBackup } from "./file.ts";
 
@@ -31,6 +32,7 @@ export async function restoreBackup(
   const { sql, end } = openClient(url, { onnotice: () => {}, connection: { statement_timeout: 0 } });
   try {
     await checkDatabase(sql, header);
+    for (const partition of header.partitions) await makeMonth(sql, partition);
     await sql.unsafe("begin");
     await sql.unsafe(`truncate ${header.tables.map(({ name }) => quoted(name)).join(", ")}`);
     for (const table of header.tables) await fill(sql, table, backup.nextTable());
@@ -44,6 +46,15 @@ export async function restoreBackup(
   }
 }
 
+/** The rows of a month go where they were. */
+async function makeMonth(sql: postgres.Sql, partition: Header["partitions"][number]): Promise<void> {
+  const known = await partitionedTables((statement) => sql.unsafe(statement));
+  const own = known.find(({ table }) => table === partition.table);
+  if (!own) throw new BackupError(`The backup has months of a table that has none here: ${partition.table}.`);
+  if (own.months.includes(partition.month)) return;
+  await sql.begin((transaction) => makePartition((statement) => transaction.unsafe(statement), partition));
+}
+
 async function checkDatabase(sql: postgres.Sql, { migrations, tables }: Header): Promise<void> {
   const own = await sql<Header["migrations"]>`select name, checksum from migrations order by name`;
   const other = migrations.find(({ checksum }, place) => own[place]?.checksum !== checksum);
@@ -54,7 +65,8 @@ async function checkDatabase(sql: postgres.Sql, { migrations, tables }: Header):
     );
   }
   const known = await sql<{ name: string }[]>`
-    select relname as name from pg_class where relnamespace = 'public'::regnamespace and relkind = 'r'`;
+    select relname as name from pg_class
+    where relnamespace = 'public'::regnamespace and relkind in ('r', 'p') and not relispartition`;
   const strange = tables.find((table) => known.every(({ name }) => name !== table.name));
   if (strange) throw new BackupError(`The backup has a table that is not known here: ${strange.name}.`);
   const [used] = await sql`select from properties limit 1`;

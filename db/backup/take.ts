@@ -1,6 +1,7 @@
 import { stat } from "node:fs/promises";
 import type postgres from "postgres";
 import { openClient } from "#db/connection/open.ts";
+import { partitionedTables } from "#db/partitions/partitions.ts";
 import { copyOut } from "#db/stream/copy-out.ts";
 import { inOrderOfReference, tablesOf } from "#db/tables.ts";
 import { BackupError, type Header, writeBackup } from "./file.ts";
@@ -22,12 +23,14 @@ export async function takeBackup(url: string, path: string): Promise<BackupSumma
   try {
     await sql.unsafe("begin isolation level repeatable read read only");
     const tables = inOrderOfReference(await tablesOf(sql));
-    const header = { ...(await aboutOf(sql)), tables };
+    const months = await partitionedTables((statement) => sql.unsafe(statement));
+    const partitions = months.flatMap(({ table, months }) => months.map((month) => ({ table, month })));
+    const header = { ...(await aboutOf(sql)), partitions, tables };
     const walled = new Set(tables.filter(({ is_walled }) => is_walled).map(({ name }) => name));
     const copy = async function* ({ name, columns }: Header["tables"][number]) {
       // Row-level security holds for the owner too, and hides every row: the reader is the role that it lets pass.
       await sql.unsafe(walled.has(name) ? "set local role app_reader" : "set local role none");
-      yield* copyOut(sql, `copy ${quoted(name)} (${columns.map(quoted).join(", ")}) to stdout`);
+      yield* copyOut(sql, `copy (select ${columns.map(quoted).join(", ")} from ${quoted(name)}) to stdout`);
     };
     await writeBackup(
       path,
@@ -41,7 +44,7 @@ export async function takeBackup(url: string, path: string): Promise<BackupSumma
   }
 }
 
-async function aboutOf(sql: postgres.Sql): Promise<Omit<Header, "format" | "tables">> {
+async function aboutOf(sql: postgres.Sql): Promise<Omit<Header, "format" | "tables" | "partitions">> {
   const [about] = await sql<{ taken_at: string; secret_fingerprint: string | null }[]>`
     select to_json(now()) #>> '{}' as taken_at, secret_fingerprint from installation`;
   const migrations = await sql<Header["migrations"]>`select name, checksum from migrations order by name`;

@@ -19,6 +19,15 @@ begin
   end if;
 end $$;
 
+-- A new UUIDv7 with the time of another one.
+create function uuid_v7_of(uuid) returns uuid language sql volatile parallel safe
+  as $$ select encode(overlay(uuid_send(uuid_v7()) placing substring(uuid_send($1) from 1 for 6) from 1 for 6), 'hex')::uuid $$;
+
+-- The lowest UUIDv7 of a time: conditions on a time of creation then bound the id too, by which tables are partitioned.
+create function first_id_of(moment timestamptz) returns uuid language sql immutable parallel safe
+  as $$ select (lpad(to_hex(least(greatest(extract(epoch from moment) * 1000, 0), 281474976710655)::bigint), 12, '0')
+    || repeat('0', 20))::uuid $$;
+
 -- The tenant of this transaction; null where none is set.
 create function current_property() returns uuid language sql stable parallel safe
   as $$ select nullif(current_setting('app.property_id', true), '')::uuid $$;

@@ -42,7 +42,9 @@ create table properties (
   approval_over_cost double precision check (approval_over_cost >= 0),
   approval_four_eyes text not null default 'off' check (approval_four_eyes in ('on', 'off')),
   -- Signed-in analysts see addresses, names and birth dates masked.
-  mask_for_analysts boolean not null default false
+  mask_for_analysts boolean not null default false,
+  -- Months by table, where the property keeps rows longer than the service does.
+  retention jsonb not null default '{}'
 );
 alter table properties enable row level security;
 create policy tenant on properties for select to app_property using (id = current_property());

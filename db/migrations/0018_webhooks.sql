@@ -32,8 +32,10 @@ create table outbox (
   data jsonb not null,
   occurred_at timestamptz not null default now(),
   primary key (property_id, id)
-);
+) partition by range (id);
 
+-- The id has the time of the event's id, so that both are of one month, and their months are dropped together. No
+-- foreign key to the event: one statement writes both, and dropping a month would look for each of its events.
 create table webhook_deliveries (
   property_id uuid not null,
   id uuid not null default uuid_v7(),
@@ -47,9 +49,8 @@ create table webhook_deliveries (
   created_at timestamptz not null default now(),
   updated_at timestamptz not null default now(),
   primary key (property_id, id),
-  foreign key (property_id, event_id) references outbox,
   foreign key (property_id, endpoint_id) references webhook_endpoints on delete cascade
-);
+) partition by range (id);
 create index webhook_deliveries_due on webhook_deliveries (property_id, endpoint_id, next_attempt_at, id)
   where status = 'pending';
 create index webhook_deliveries_endpoint on webhook_deliveries (property_id, endpoint_id, created_at, id);
@@ -58,8 +59,8 @@ create index webhook_deliveries_event on webhook_deliveries (property_id, event_
 
 call isolate_tenants('webhook_endpoints', 'outbox', 'webhook_deliveries');
 
--- One job removes rows older than thirty days: it may find and remove them, but not read their content.
-create policy platform on outbox to app_system using (true);
-create policy platform on webhook_deliveries to app_system using (true);
-grant select (property_id, id, occurred_at), delete on outbox to app_system;
-grant select (property_id, id, event_id, status, created_at, updated_at), delete on webhook_deliveries to app_system;
+-- One job drops months: it looks for deliveries that are still to be made, and counts.
+create policy platform on outbox for select to app_system using (true);
+create policy platform on webhook_deliveries for select to app_system using (true);
+grant select (property_id, id) on outbox to app_system;
+grant select (property_id, id, status) on webhook_deliveries to app_system;

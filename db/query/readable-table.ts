@@ -35,6 +35,10 @@ export interface ReadableTable {
   columns: Readonly<Record<string, ReadableColumn>>;
   /** Rows that are computed in place of the table's, as a named part of `from`. */
   from?: Fragment;
+  /**
+   * Partitioned by month of the id, a UUIDv7. `lag`: created_at is at most so many milliseconds after the id's time.
+   */
+  monthly?: { lag: number };
   /** A predicate that every read adds, such as `deleted_at is null`. */
   visible?: string;
 }

@@ -1,6 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { cast, type Fragment, identifier, join, raw, sql } from "#db/sql.ts";
 import { readCursor, writeCursor } from "./cursor.ts";
+import { newestOnly, ofMonthOf, ofMonths } from "./months.ts";
 import type { Query } from "./parse.ts";
 import { andVisible, type ReadableTable } from "./readable-table.ts";
 import { afterSql, columnSql, filtersSql, orderSql } from "./to-sql.ts";
@@ -87,28 +88,37 @@ export function reader(db: { read: ReadRows }, cursorKey = randomBytes(32)): Rea
     list: async (property, readable, query, { count } = {}) => {
       const after = query.cursor ? readCursor(cursorKey, readable, query.order, query.cursor) : null;
       const short = count === undefined && isShort(query);
-      const statement = listSql(property, readable, query, { count, after, short });
-      const [row] = await db.read(statement, { short });
-      if (!row) throw new Error("an aggregate gave no row");
-      const [body, rows, last, total] = row;
-      const counted = Number(total ?? 0);
-      const guessed = count === "planned" || (count === "estimated" && counted > COUNTED);
-      return {
-        body: String(body ?? "[]"),
-        rows: Number(rows),
-        ...(count && {
-          total: guessed ? Math.max(counted, await planned(property, readable, query)) : counted,
-        }),
-        ...(typeof last === "string" && {
-          nextCursor: writeCursor(cursorKey, readable, query.order, JSON.parse(last)),
-        }),
+      const pageOf = async (asked: Query): Promise<Page> => {
+        const [row] = await db.read(listSql(property, readable, asked, { count, after, short }), { short });
+        if (!row) throw new Error("an aggregate gave no row");
+        const [body, rows, last, total] = row;
+        const counted = Number(total ?? 0);
+        const guessed = count === "planned" || (count === "estimated" && counted > COUNTED);
+        return {
+          body: String(body ?? "[]"),
+          rows: Number(rows),
+          ...(count && {
+            total: guessed ? Math.max(counted, await planned(property, readable, query)) : counted,
+          }),
+          ...(typeof last === "string" && {
+            nextCursor: writeCursor(cursorKey, readable, query.order, JSON.parse(last)),
+          }),
+        };
       };
+      const newest = count === undefined ? newestOnly(readable, query, after) : null;
+      if (newest) {
+        const page = await pageOf({ ...query, where: [...query.where, newest] });
+        const isFull = query.cursor === undefined ? page.rows === query.limit : page.nextCursor !== undefined;
+        if (isFull) return page;
+      }
+      return pageOf(query);
     },
     get: async (property, readable, id, select = null) => {
+      const fitted = fitValue("id", "uuid", id);
       const [row] = await db.read(
         sql`select row_to_json(t) from (
           select ${columnsSql(readable, select)} from ${tenantSql(property, readable)}
-            and "id" = ${fitValue("id", "uuid", id)}::uuid) t`,
+            and "id" = ${fitted}::uuid${ofMonthOf(readable, fitted)}) t`,
         { short: true },
       );
       return row ? String(row[0]) : null;
@@ -159,8 +169,13 @@ function tenantSql(property: string, readable: ReadableTable): Fragment {
   return sql`${readable.from ?? identifier(readable.table)} where "property_id" = ${property}${andVisible(readable)}`;
 }
 
-function fittingSql(property: string, readable: ReadableTable, query: Query): Fragment {
-  return sql`${tenantSql(property, readable)} and ${filtersSql(readable, query.where)}`;
+function fittingSql(
+  property: string,
+  readable: ReadableTable,
+  query: Query,
+  after: (string | null)[] | null = null,
+): Fragment {
+  return sql`${tenantSql(property, readable)}${ofMonths(readable, query, after)} and ${filtersSql(readable, query.where)}`;
 }
 
 interface ListOptions {
@@ -178,6 +193,7 @@ function listSql(
   { count, after: values, short }: ListOptions,
 ): Fragment {
   const fitting = fittingSql(property, readable, query);
+  const following = fittingSql(property, readable, query, values);
   const columns = columnsSql(readable, query.select);
   const total = totalSql(fitting, count);
   const limit = short ? raw(String(query.limit)) : cast(query.limit, "int");
@@ -195,7 +211,7 @@ function listSql(
     from (
       select t, p."cursor key" as key, row_number() over () as row_no
       from (select ${columns}, json_build_array(${keys})::text as "cursor key"
-          from ${fitting}${after} order by ${order} limit ${limit} + 1) p
+          from ${following}${after} order by ${order} limit ${limit} + 1) p
         cross join lateral (select ${given}) t
     ) numbered`;
 }

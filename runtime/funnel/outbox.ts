@@ -122,7 +122,7 @@ function oneEvent(property: string | null, event: PendingEvent): Fragment[] {
     returning 1`;
   const delivery = sql`
     insert into webhook_deliveries (property_id, id, event_id, event_type, endpoint_id)
-    select ${property}::uuid, uuid_v7(), ${id}::uuid, ${type}::text, endpoint_id from ${receiver}
+    select ${property}::uuid, uuid_v7_of(${id}::uuid), ${id}::uuid, ${type}::text, endpoint_id from ${receiver}
     returning 1`;
   return [cte("stored", stored), cte("delivery", delivery), called(property, receiver)];
 }
@@ -144,7 +144,7 @@ function manyEvents(property: string | null, events: PendingEvent[]): Fragment[]
     returning 1`;
   const delivery = sql`
     insert into webhook_deliveries (property_id, id, event_id, event_type, endpoint_id)
-    select ${property}::uuid, uuid_v7(), event_id, type, endpoint_id from ${receiver}
+    select ${property}::uuid, uuid_v7_of(event_id), event_id, type, endpoint_id from ${receiver}
     returning 1`;
   return [
     cte("stored", stored),
@@ -199,7 +199,7 @@ export async function emitMany(
     returning 1`;
   const delivery = sql`
     insert into webhook_deliveries (property_id, id, event_id, event_type, endpoint_id)
-    select ${property}::uuid, uuid_v7(), event.id, ${type}::text, endpoint_id from event, receiver
+    select ${property}::uuid, uuid_v7_of(event.id), event.id, ${type}::text, endpoint_id from event, receiver
     returning 1`;
   const [written] = await transaction<{ jobs: number }[]>`
     with ${cte("receiver", receiver, "materialized")}, ${cte("event", event)}, ${cte("stored", stored)},

@@ -184,6 +184,7 @@ export function readableOf(table: Table): ReadableTable {
     readable = {
       table: table.name,
       columns: Object.fromEntries(columns),
+      ...(table.monthly && { monthly: table.monthly }),
       ...(table.softDelete && { visible: "deleted_at is null" }),
     };
     readables.set(table, readable);

@@ -60,6 +60,7 @@ export const EVENTS = {
   job: ["completed", "failed"],
   proposal: ["created", "approved", "refused", "withdrawn", "expired", "stale"],
   provider: ["failing", "recovered"],
+  retention: ["ended"],
   webhook: ["test"],
 } as const;
 

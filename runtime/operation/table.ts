@@ -131,6 +131,8 @@ interface Described<C extends Columns> {
   readonly description: string;
   readonly columns: C;
   readonly definedKeys?: DefinedKeys;
+  /** Partitioned by month of the id; see `ReadableTable`. */
+  readonly monthly?: NonNullable<ReadableTable["monthly"]>;
   /**
    * SQL at the start of a transaction that writes or changes rows of a property: the lock that serializes it with
    * others.

@@ -119,7 +119,14 @@ describe("what is named exists:", () => {
   });
 
   test("settings", () => {
-    const known = [...settings().map(({ name }) => name), "PROOF", "FAULT_ROUNDS", "API_KEY"];
+    const known = [
+      ...settings().map(({ name }) => name),
+      "PROOF",
+      "FAULT_ROUNDS",
+      "API_KEY",
+      "CITUS_URL",
+      "TEST_DATABASE_URL",
+    ];
     const wrong = PAGES.flatMap(({ path, markdown }) =>
       [...markdown.matchAll(/(?:^|[\s`])([A-Z]{3,}(?:_[A-Z]+)*)=/gm)]
         .map(([, name]) => name!)

@@ -2,6 +2,7 @@
 export const ROOMS: Readonly<Record<string, readonly string[]>> = {
   "db/backup": ["file.ts", "restore.ts", "take.ts"],
   "db/embedded": ["lock.ts", "start.ts"],
+  "db/partitions": ["month.ts", "partitions.ts"],
   "runtime/channels": ["index.ts"],
   "runtime/channels/inbox": ["mailbox.ts"],
   "runtime/channels/push": ["mailbox.ts", "notification.ts", "webpush.ts"],
@@ -40,6 +41,7 @@ export const ROOMS: Readonly<Record<string, readonly string[]>> = {
   "tools/journeys/report": ["explain.ts", "figures.ts", "recount.ts"],
   "tools/journeys/simulation": ["answer.ts", "assumptions.ts", "simulate.ts"],
   "tools/journeys/steps": ["step.ts", "version.ts"],
+  "tools/ledgers": ["retire.ts"],
   "tools/mailbox": ["platform-mail.ts", "store-messages.ts"],
   "tools/player-links": ["links.ts", "visitor.ts"],
   "tools/players": ["player.ts", "players.table.ts", "rules.ts"],

@@ -4,10 +4,16 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { connect } from "#db/database.ts";
 import { placesOf, readyForPlacing } from "#db/distribute.ts";
 import { migrate } from "#db/migrate.ts";
+import { monthName, startOf } from "#db/partitions/month.ts";
+import { dropPartition, makePartition, partitionedTables, type Run } from "#db/partitions/partitions.ts";
+import { raw } from "#db/sql.ts";
+import { safeHorizon } from "#tools/ledgers/seals.ts";
 import { lockWaits, openTransaction } from "../support/blocking.ts";
-import { clusterDatabase } from "../support/citus.ts";
+import { clusterDatabase, workersOf } from "../support/citus.ts";
 import { testDatabase } from "../support/database.ts";
 import { columnsIn, tenantTables } from "../support/schema.ts";
+import { withDatabase } from "../support/server-url.ts";
+import { idAt, PRESENT } from "./partitions/months.ts";
 
 test("the tables of properties are distributed, and those of the platform that they need are copied", async () => {
   const { url, drop } = await testDatabase();
@@ -134,6 +140,68 @@ describe.runIf(cluster)("on a Citus cluster", () => {
         .filter(({ place }) => place === "distributed")
         .map(({ group }) => group);
       expect(new Set(groups).size).toBe(1);
+    },
+    patience,
+  );
+
+  test(
+    "no ledger is sealed up to a time that a prepared transaction of another node may write behind",
+    async () => {
+      const db = connect(url);
+      const [worker] = await workersOf(url);
+      const node = postgres(withDatabase(worker!, cluster!.name), { max: 1, onnotice: () => {} });
+      const behind = async () => Date.now() - Date.parse((await db.asSystem((sql) => safeHorizon(sql, 0)))!);
+      try {
+        expect(await behind()).toBeLessThan(60_000);
+        await node.unsafe("begin; create table in_doubt (); prepare transaction 'in_doubt'").simple();
+        expect(await behind()).toBeGreaterThan(299_000);
+        await node.unsafe("rollback prepared 'in_doubt'");
+        expect(await behind()).toBeLessThan(60_000);
+      } finally {
+        await node.end();
+        await db.close();
+      }
+    },
+    patience,
+  );
+
+  test(
+    "the months that are to come are made on every node, and those whose retention has ended are dropped there",
+    async () => {
+      const db = connect(url);
+      const month = PRESENT - 4;
+      const name = `mailbox_messages_${monthName(month).replace("-", "_")}`;
+      const shards = async () =>
+        (await admin`select from citus_shards where table_name = to_regclass(${name})`).length;
+      const id = idAt(startOf(month) + 1);
+      await db.asProperty(
+        property,
+        (sql) => sql`
+          insert into mailbox_messages (property_id, id, channel, recipient) values (${property}, ${id}, 'email', 'a')`,
+      );
+      const owner: Run = (statement) => admin.unsafe(statement);
+      await admin.begin((sql) =>
+        makePartition((statement) => sql.unsafe(statement), { table: "mailbox_messages", month }),
+      );
+      expect(await shards()).toBeGreaterThan(0);
+      const found = await db.asProperty(
+        property,
+        (sql) => sql`select id from mailbox_messages where property_id = ${property}`,
+      );
+      expect([...found], "moved out of the rest").toEqual([{ id }]);
+      expect(
+        (await partitionedTables(owner)).find(({ table }) => table === "mailbox_messages")?.months,
+      ).toContain(month);
+      // As the job drops it: in a transaction that has been another role.
+      await db.asSystem(async (sql) => {
+        await sql`select 1`;
+        await sql`set local role none`;
+        await dropPartition((statement) => sql`${raw(statement)}`, { table: "mailbox_messages", month });
+      });
+      expect(
+        (await partitionedTables(owner)).find(({ table }) => table === "mailbox_messages")?.months,
+      ).not.toContain(month);
+      await db.close();
     },
     patience,
   );

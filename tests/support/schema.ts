@@ -25,7 +25,7 @@ export interface Constraint {
   onDelete: string;
 }
 
-/** The columns of every table, in their order. */
+/** The columns of every table, in their order. Partitions are parts of tables. */
 export async function columnsIn(admin: Admin): Promise<Column[]> {
   return admin<Column[]>`
     select c.relname as "table", a.attname as "column", format_type(a.atttypid, a.atttypmod) as type,
@@ -36,7 +36,7 @@ export async function columnsIn(admin: Admin): Promise<Column[]> {
     from pg_class c
     join pg_attribute a on a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped
     left join pg_attrdef d on d.adrelid = c.oid and d.adnum = a.attnum
-    where c.relnamespace = 'public'::regnamespace and c.relkind in ('r', 'p')
+    where c.relnamespace = 'public'::regnamespace and c.relkind in ('r', 'p') and not c.relispartition
     order by 1, a.attnum`;
 }
 
@@ -52,7 +52,7 @@ export async function constraintsIn(admin: Admin): Promise<Constraint[]> {
     from pg_constraint k
     join pg_class c on c.oid = k.conrelid
     left join pg_class t on t.oid = k.confrelid
-    where c.relnamespace = 'public'::regnamespace and k.contype in ('p', 'u', 'f', 'c')
+    where c.relnamespace = 'public'::regnamespace and not c.relispartition and k.contype in ('p', 'u', 'f', 'c')
     order by 1, 3, 2`;
 }
 
@@ -70,7 +70,7 @@ export async function uniqueIndexesIn(admin: Admin): Promise<UniqueIndex[]> {
     from pg_index i
     join pg_class c on c.oid = i.indrelid
     join pg_class x on x.oid = i.indexrelid
-    where c.relnamespace = 'public'::regnamespace and i.indisunique
+    where c.relnamespace = 'public'::regnamespace and not c.relispartition and i.indisunique
     order by 1, 2`;
 }
 
@@ -95,17 +95,17 @@ export async function schemaTexts(admin: Admin): Promise<Map<string, string>> {
     union all
     select c.relname, format('grant to %s: %s', g.grantee::regrole, string_agg(lower(g.privilege_type), ', ' order by g.privilege_type))
     from pg_class c, aclexplode(c.relacl) g
-    where c.relnamespace = 'public'::regnamespace and c.relkind in ('r', 'p') and g.grantee <> c.relowner and g.grantee <> 0
+    where c.relnamespace = 'public'::regnamespace and c.relkind in ('r', 'p') and not c.relispartition and g.grantee <> c.relowner and g.grantee <> 0
     group by c.relname, g.grantee
     union all
     select c.relname, format('grant to %s on %s: %s', g.grantee::regrole, a.attname,
       string_agg(lower(g.privilege_type), ', ' order by g.privilege_type))
     from pg_class c join pg_attribute a on a.attrelid = c.oid, aclexplode(a.attacl) g
-    where c.relnamespace = 'public'::regnamespace and c.relkind in ('r', 'p')
+    where c.relnamespace = 'public'::regnamespace and c.relkind in ('r', 'p') and not c.relispartition
     group by c.relname, a.attname, g.grantee
     union all
     select relname, 'row security' || case when relforcerowsecurity then ', forced' else '' end
-    from pg_class where relnamespace = 'public'::regnamespace and relkind in ('r', 'p') and relrowsecurity`;
+    from pg_class where relnamespace = 'public'::regnamespace and relkind in ('r', 'p') and not relispartition and relrowsecurity`;
   const tables = [...new Set(columns.map(({ table }) => table))].sort();
   return new Map(
     tables.map((table) => {

@@ -2,10 +2,13 @@ import { z } from "zod";
 import { readable } from "#runtime/operation/columns.ts";
 import { table } from "#runtime/operation/table.ts";
 
+const DAY = 86_400_000;
+
 export default table({
   name: "audit_logs",
   noun: "audit_log",
   description: "An audit row records one action: who did what, when and from where. Rows are never changed.",
+  monthly: { lag: DAY },
   verbs: ["list", "get"],
   columns: {
     actor_type: readable(z.enum(["player", "user", "api_key", "system"]), { concise: true }),

@@ -122,8 +122,12 @@ export const CONTROLS: readonly Control[] = [
     name: "retention",
     law: "GDPR Art. 5(1)(e) and 17(3)",
     rule: "Of an erased person only the records with a legal basis stay, and those without the person.",
-    enforced: ["tools/privacy/erase.ts", "tools/platform/forget-expired.job.ts"],
-    tested: ["tests/tools/privacy/erasure.test.ts", "tests/tools/platform/forget-expired.test.ts"],
+    enforced: [
+      "tools/privacy/erase.ts",
+      "tools/platform/forget-expired.job.ts",
+      "tools/platform/keep-months.job.ts",
+    ],
+    tested: ["tests/tools/privacy/erasure.test.ts", "tests/tools/platform/keep-months.test.ts"],
     rows: [rows.kept],
   },
   {

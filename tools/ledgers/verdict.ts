@@ -1,6 +1,7 @@
 import { z } from "zod";
 import type { Chain } from "./chain.ts";
-import { FLAWS, type Verifying, verifySeals } from "./verify.ts";
+import type { Verifying } from "./seals.ts";
+import { FLAWS, verifySeals } from "./verify.ts";
 
 const MOST_SEALS = 20;
 

@@ -1,9 +1,9 @@
 import type { Sql } from "#db/database.ts";
 import { type Fragment, identifier, join, sql } from "#db/sql.ts";
-import type { AppSecret } from "#runtime/config.ts";
 import { detailHash, LEDGERS, recordHash } from "#runtime/ledgers.ts";
 import { type Chain, chainTables, type Head, headOf } from "./chain.ts";
-import { BEGINNING, type Seal, sealHash, sealKeyId, sealMac } from "./seals.ts";
+import { type Retired, retiredOf } from "./retirement.ts";
+import { BEGINNING, type Seal, sealHash, sealKeyId, sealMac, type Verifying } from "./seals.ts";
 
 /** The flaws of a ledger, each with its meaning. */
 export const FLAWS = {
@@ -19,11 +19,6 @@ export interface Flaw {
   kind: keyof typeof FLAWS;
   row_id: string | null;
   seal: number | null;
-}
-
-export interface Verifying {
-  sql: Sql;
-  config: AppSecret;
 }
 
 export interface Verified {
@@ -64,9 +59,10 @@ export async function verifySeals(
   };
   const broken =
     brokenSeal(config, chain, page, before, from) ?? (isEnd ? missingHead(last ?? null, head) : null);
-  const flaw = await firstFlaw(sql, chain, range);
+  const retired = await retiredOf({ sql, config }, chain.propertyId);
+  const flaw = await firstFlaw(sql, chain, range, retired);
   const first = earlier(flaw, broken);
-  const otherSecret = page.filter(({ key_id }) => key_id !== sealKeyId(config)).length;
+  const otherSecret = page.filter(({ key_id }) => key_id !== sealKeyId(config)).length + retired.otherSecret;
   return {
     seals: page.length,
     next_seal: isEnd || first ? null : last!.seq + 1,
@@ -123,7 +119,7 @@ interface Range {
 }
 
 /** The first row of the range that contradicts its hashes, its seal or an erasure. */
-async function firstFlaw(sql: Sql, chain: Chain, range: Range): Promise<Flaw | null> {
+async function firstFlaw(sql: Sql, chain: Chain, range: Range, retired: Retired): Promise<Flaw | null> {
   const { rows, ownRow, seals, ownSeal } = chainTables(sql, chain);
   const [flaw] = await sql<Flaw[]>`
     with expected as materialized (
@@ -138,10 +134,10 @@ async function firstFlaw(sql: Sql, chain: Chain, range: Range): Promise<Flaw | n
     ), closed as (
       select max(to_at) as until from ${seals} s
       where ${ownSeal("s")} and seq = ${range.lastSeal}
-    ), erasure as materialized (${erasures(sql, chain)}),
+    ), erasure as materialized (${erasures(sql, chain, retired)}),
     judged as (
       select case
-          when a.id is null then 'row_removed'
+          when a.id is null then ${removal(chain, retired)}
           when not a.intact then 'row_changed'
           when e.id is null and a.created_at <= closed.until then 'row_inserted'
           when a.record_hash <> e.hash then 'row_changed'
@@ -158,6 +154,13 @@ async function firstFlaw(sql: Sql, chain: Chain, range: Range): Promise<Flaw | n
   return flaw ?? null;
 }
 
+/** A sealed row that is missing: a flaw, unless its month was dropped. */
+function removal({ ledger }: Chain, { isDropped }: Retired): Fragment {
+  return ledger === "audit_logs"
+    ? sql`case when not ${isDropped(sql`e.id`)} then 'row_removed' end`
+    : sql`'row_removed'`;
+}
+
 /** Whether a row's own hashes are correct, as far as the row still has the hashed values. */
 function intact({ ledger }: Chain): Fragment {
   const personal = Object.keys(LEDGERS[ledger].personal).map((name) => sql`t.${identifier(name)}`);
@@ -166,20 +169,30 @@ function intact({ ledger }: Chain): Fragment {
     else num_nonnulls(t.salt, ${join(personal)}) = 0 end, false))`;
 }
 
-/** The erasures that rows name. `proven`: the audit log has the erasure, and it blanked exactly these rows. */
-function erasures(sql: Sql, { ledger, propertyId }: Chain): Fragment {
+/**
+ * The erasures that rows name. `lawful`: the audit log has the erasure, or had it in a month that was dropped, and it
+ * blanked exactly these rows.
+ */
+function erasures(sql: Sql, { ledger, propertyId }: Chain, retired: Retired): Fragment {
   // The platform's rows are never blanked.
   if (propertyId === null) return sql`select null::uuid as erased_by, false as lawful where false`;
   return sql`
     select b.erased_by, exists (
-      select from audit_logs l
-      where l.property_id = ${propertyId} and l.entity_id = b.erased_by
-        and l.action in ('data_deletion', 'finish_erasure')
-        and l.detail_hash = ${detailHash("audit_logs", "l")}
-        and l.diff -> 'blanked' -> ${ledger} = jsonb_build_object('rows', b.rows, 'ids_sha256', b.ids)) as lawful
+        select from audit_logs l
+        where l.property_id = ${propertyId} and l.entity_id = b.erased_by
+          and l.action in ('data_deletion', 'finish_erasure')
+          and l.detail_hash = ${detailHash("audit_logs", "l")}
+          and l.diff -> 'blanked' -> ${ledger} = b.facts
+      ) or exists (
+        select from ${retired.erasures} where d.erased_by = b.erased_by and d.blanked -> ${ledger} = b.facts
+      ) as lawful
     from (
-      select t.erased_by, count(*) as rows,
-        encode(sha256(convert_to(string_agg(t.id::text, ',' order by t.id), 'UTF8')), 'hex') as ids
-      from ${identifier(ledger)} t where t.property_id = ${propertyId} and t.erased_by is not null
+      select t.erased_by, jsonb_build_object('rows', count(*),
+        'ids_sha256', encode(sha256(convert_to(string_agg(t.id::text, ',' order by t.id), 'UTF8')), 'hex')) as facts
+      from (
+        select t.id, t.erased_by from ${identifier(ledger)} t
+        where t.property_id = ${propertyId} and t.erased_by is not null
+        ${ledger === "audit_logs" ? sql`union select d.id, d.erased_by from ${retired.blanked}` : sql``}
+      ) t
       group by t.erased_by) b`;
 }

@@ -2,11 +2,15 @@ import { z } from "zod";
 import { readable } from "#runtime/operation/columns.ts";
 import { table } from "#runtime/operation/table.ts";
 
+const DAY = 86_400_000;
+
 export default table({
   name: "mailbox_messages",
   noun: "mailbox_message",
   description:
     "A message in the built-in mailbox, which replaces a real mail server: exactly as its recipient would get it. The id is the campaign send's.",
+  // A send gets its id when it is planned, and waits for days at most: for its hour, or the end of a test.
+  monthly: { lag: 31 * DAY },
   verbs: ["list", "get"],
   columns: {
     channel: readable(z.string(), { concise: true }),

@@ -10,6 +10,8 @@ const text = (most: number) => z.string().trim().min(1).max(most).nullable();
 
 const limit = (description: string) => z.int().min(1).max(100).describe(description);
 
+const months = z.int().min(1).max(1_200);
+
 /** An IANA time zone that this machine knows. */
 const zone = z.string().refine(isTimeZone, "must be an IANA time zone, such as America/New_York");
 
@@ -83,6 +85,15 @@ export const settings = {
   privacy_deadlines: z
     .record(z.string().min(1).max(40), z.iso.duration())
     .describe('By regulation, how long a privacy request may take, such as {"gdpr": "P1M"}'),
+  retention: z
+    .strictObject({
+      audit_logs: months.optional(),
+      mailbox_messages: months.optional(),
+      webhooks: months.optional(),
+    })
+    .describe(
+      "Months that these are kept, where the property keeps them longer than the service; webhooks: events and deliveries",
+    ),
   tiers: z.array(z.string().trim().min(1).max(100)).max(50).describe("Loyalty tiers, lowest first"),
 };
 

@@ -17,16 +17,17 @@ export default tool({
   async handler(context, input) {
     const { sql, property, audit } = context;
     await wakeDelivery(context, input.endpointId);
-    const [eventId, deliveryId] = [randomUUIDv7(), randomUUIDv7()];
+    const eventId = randomUUIDv7();
     const data = { object: { endpoint_id: input.endpointId, message: "This is a test." } };
-    await sql`
+    const [delivery] = await sql<{ id: string }[]>`
       with event as (
         insert into outbox (property_id, id, type, data)
         values (${property.id}, ${eventId}, 'webhook.test', ${data})
       )
       insert into webhook_deliveries (property_id, id, event_id, event_type, endpoint_id)
-      values (${property.id}, ${deliveryId}, ${eventId}, 'webhook.test', ${input.endpointId})`;
-    audit({ entity: "webhook_deliveries", entityId: deliveryId });
-    return { success: true as const, event_id: eventId, delivery_id: deliveryId };
+      values (${property.id}, uuid_v7_of(${eventId}::uuid), ${eventId}, 'webhook.test', ${input.endpointId})
+      returning id`;
+    audit({ entity: "webhook_deliveries", entityId: delivery!.id });
+    return { success: true as const, event_id: eventId, delivery_id: delivery!.id };
   },
 });

@@ -11,11 +11,14 @@ const Attempt = z.object({
 });
 export type Attempt = z.output<typeof Attempt>;
 
+const DAY = 86_400_000;
+
 export default table({
   name: "webhook_deliveries",
   noun: "webhook_delivery",
   description:
     "A webhook delivery sends one event to one endpoint, and lists each attempt. redeliver_webhook sends it again.",
+  monthly: { lag: DAY },
   verbs: ["list", "get"],
   columns: {
     event_id: readable(z.uuid().describe("The body's id without evt_"), { concise: true }),

@@ -4,6 +4,7 @@ export const BARE = ["property_id", "id", "created_at", "updated_at"] as const;
 /** Tables that know no person of a property's, and why that is so. */
 export const IMPERSONAL: Readonly<Record<string, string>> = {
   agent_confirmations: "Hashes of what agents were shown, kept until it expires",
+  audit_retirements: "Counts of dropped audit rows, with ids and hashes of blanked ones",
   api_key_uses: "When each credential was last used",
   api_keys: "The operator's credentials",
   code_pools: "The operator's names of pools",

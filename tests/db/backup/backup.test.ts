@@ -11,6 +11,7 @@ import { plantRows } from "../../contract/planted-rows.ts";
 import { testDatabase } from "../../support/database.ts";
 import { type Admin, columnsIn, schemaTexts } from "../../support/schema.ts";
 import { withDatabase } from "../../support/server-url.ts";
+import { makeMonth, monthsIn, PRESENT } from "../partitions/months.ts";
 import { type DebianServer, HAS_DEBIAN_15, startDebian15 } from "./debian-postgres.ts";
 
 // It makes a cluster and migrates four databases.
@@ -83,6 +84,7 @@ function backsUp(place: () => Place) {
   test("brings every row of every table back, and holds sending", async () => {
     const [original, copy] = [await place().make(), await place().make()];
     await migrate(original.url);
+    await makeMonth(open(original.url), "audit_logs", PRESENT - 40);
     await fill(original.admin);
     const file = newFile();
     const taken = await takeBackup(original.url, file);
@@ -93,10 +95,11 @@ function backsUp(place: () => Place) {
     expect(restored).toEqual({ takenAt: taken.takenAt, tables: taken.tables });
     expect(await contents(copy.admin)).toEqual(await contents(original.admin));
     expect(await schemaTexts(copy.admin)).toEqual(await schemaTexts(original.admin));
-    const open = (admin: Admin) =>
+    expect(await monthsIn(copy.admin)).toEqual(await monthsIn(original.admin));
+    const isOpen = (admin: Admin) =>
       admin`select sending_is_open() as open, secret_fingerprint from installation`;
-    expect(await open(original.admin)).toMatchObject([{ open: true }]);
-    expect(await open(copy.admin)).toEqual([{ open: false, secret_fingerprint: FINGERPRINT }]);
+    expect(await isOpen(original.admin)).toMatchObject([{ open: true }]);
+    expect(await isOpen(copy.admin)).toEqual([{ open: false, secret_fingerprint: FINGERPRINT }]);
     expect((await migrate(copy.url)).applied).toEqual([]);
   });
 }

@@ -6,7 +6,7 @@ import { until } from "./fault.ts";
 const MAIN = fileURLToPath(new URL("../../../transports/main.ts", import.meta.url));
 const PATIENCE = 60_000;
 const OURS =
-  /^(PORT|HOST|BASE_URL|SITE_URL|DATABASE_|DATA_DIR|ROLE|LOG_LEVEL|DEMO|APP_SECRET|JWT_|JWKS_|EMAIL_|SMTP_)/;
+  /^(PORT|HOST|BASE_URL|SITE_URL|DATABASE_|DATA_DIR|ROLE|LOG_LEVEL|DEMO|APP_SECRET|JWT_|JWKS_|EMAIL_|SMTP_|RETENTION_)/;
 
 /** `transports/main.ts` as a process of its own. */
 export interface ServiceProcess {

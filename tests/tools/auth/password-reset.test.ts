@@ -149,7 +149,7 @@ describe("a password reset", () => {
     const token = await tokenFor(user.email);
     const tables = await system<{ name: string }>(
       (sql) => sql`select c.relname as name from pg_class c where relnamespace = 'public'::regnamespace
-        and relkind = 'r' and has_table_privilege('app_system', c.oid, 'select')`,
+        and relkind in ('r', 'p') and has_table_privilege('app_system', c.oid, 'select')`,
     );
     for (const { name } of tables.filter((one) => one.name !== "platform_messages")) {
       const hits = await system(

@@ -165,7 +165,7 @@ test("of two players with one address, each is shown their own, and one's erasur
         sql`select id, action, diff from audit_logs where entity_id = ${bob} and action <> 'data_export' order by id`,
         sql`select id, data from outbox where data -> 'object' ->> 'id' = ${bob}::text order by id`,
         sql`select channel, reason, address, player_id from suppressions where player_id = ${bob} order by channel`,
-        sql`select m.recipient, m.html from mailbox_messages m join campaign_sends s on s.id = m.id where s.player_id = ${bob}`,
+        sql`select m.recipient, m.html from mailbox_messages m join campaign_sends s on s.property_id = m.property_id and s.id = m.id where s.player_id = ${bob}`,
         sql`select id, status, address_hash from campaign_sends where player_id = ${bob} order by id`,
       ].map((statement) => scenario.rows(statement)),
     );

@@ -16,7 +16,9 @@ export const TEXT_TRACES: readonly Trace[] = [
   {
     // A call that names the person. The audit log keeps who approved it.
     table: "proposals",
-    rows: (about) => about.sql`${mentions(about, "t.input::text || array_to_string(t.sentences, ' ')")}`,
+    // One sentence at a time: a distributed delete makes no text of an array.
+    rows: (about) => about.sql`(${mentions(about, "t.input::text")}
+      or exists (select from unnest(t.sentences) as s(line) where ${mentions(about, "s.line")}))`,
     searched: true,
     exported: "proposals",
     erasure: "delete",
