@@ -1,5 +1,5 @@
 import { createHmac, timingSafeEqual } from "node:crypto";
-import { isNullable, type Order } from "./order.ts";
+import { isNullable, type Order } from "./parse.ts";
 import { QueryError, type ReadableTable } from "./readable-table.ts";
 import { fitValue } from "./values.ts";
 

@@ -1,4 +1,5 @@
-import { type Fragment, raw } from "#db/sql.ts";
+import type { Fragment } from "#db/sql.ts";
+
 /** The column types that filters and inputs are cast to. */
 export type ColumnType =
   | "uuid"
@@ -52,9 +53,4 @@ export class QueryError extends Error {
     this.name = "QueryError";
     this.field = field;
   }
-}
-
-/** The condition that excludes hidden rows, to append to a `where`. */
-export function andVisible({ visible }: ReadableTable): Fragment {
-  return raw(visible === undefined ? "" : ` and (${visible})`);
 }

@@ -3,8 +3,8 @@ import { cast, type Fragment, identifier, join, raw, sql } from "#db/sql.ts";
 import { readCursor, writeCursor } from "./cursor.ts";
 import { newestOnly, ofMonthOf, ofMonths } from "./months.ts";
 import type { Query } from "./parse.ts";
-import { andVisible, type ReadableTable } from "./readable-table.ts";
-import { afterSql, columnSql, filtersSql, orderSql } from "./to-sql.ts";
+import type { ReadableTable } from "./readable-table.ts";
+import { afterSql, andVisible, columnSql, filtersSql, orderSql } from "./to-sql.ts";
 import { fitValue } from "./values.ts";
 
 /** The most values of a column that are named, and the rows in which they are looked for. */

@@ -1,7 +1,7 @@
 import { cast, type Fragment, identifier, join, raw, sql } from "#db/sql.ts";
 import type { Condition, Filter } from "./conditions.ts";
 import { IS } from "./operands.ts";
-import { isNullable, type Order } from "./order.ts";
+import { isNullable, type Order } from "./parse.ts";
 import { type ColumnType, QueryError, type ReadableTable } from "./readable-table.ts";
 
 /** The filters as one predicate; every value and every JSON key is a parameter. `true` when there are none. */
@@ -121,4 +121,9 @@ function typed(value: unknown, type: ColumnType | `${ColumnType}[]`): Fragment {
   if (type === "boolean" || type === "jsonb") return cast(value, `text::${type}`);
   if (type === "boolean[]" || type === "jsonb[]") return cast(value, `text[]::${type}`);
   return cast(value, type);
+}
+
+/** The condition that excludes hidden rows, to append to a `where`. */
+export function andVisible({ visible }: ReadableTable): Fragment {
+  return raw(visible === undefined ? "" : ` and (${visible})`);
 }

@@ -154,3 +154,24 @@ async function propertiesOf(directory: Directory, actor: Actor): Promise<string[
     return directory.properties();
   return actor.type === "user" ? actor.memberships.map((membership) => membership.property_id) : [];
 }
+
+/** The credential of a call, by which its writes and reads are recognized. */
+export function callerOf({ actor }: Call): string {
+  return `${actor.type} ${actor.id}`;
+}
+
+/** The call, masked where its face says so, and where the property masks for analysts and one has signed in. */
+export function withMasking(call: Call, property: Property | null): Call {
+  if (call.masked || !property?.mask_for_analysts || !isAnalyst(call.actor, property.id)) return call;
+  return { ...call, masked: true };
+}
+
+function isAnalyst(actor: Actor, propertyId: string): boolean {
+  if (actor.type !== "user" || actor.isPlatformAdmin) return false;
+  return actor.memberships.some((one) => one.property_id === propertyId && one.role === "analyst");
+}
+
+/** Whether the operation works in a property. */
+export function needsProperty(operation: Operation): boolean {
+  return operation.realm === "property" || operation.property !== null;
+}

@@ -1,5 +1,5 @@
 import { createHash, randomUUIDv7 } from "node:crypto";
-import { cte, type Fragment } from "#db/sql.ts";
+import type { Fragment } from "#db/sql.ts";
 import { appended, PLATFORM_LEDGER } from "#runtime/ledgers.ts";
 import type { Call, Context } from "#runtime/operation/context.ts";
 import type { Operation } from "#runtime/operation/operation.ts";
@@ -57,11 +57,11 @@ function idOf(result: unknown): string | null {
   return typeof result.id === "string" ? result.id : null;
 }
 
-/** The part of a statement that writes audit rows of a property, or of the platform. */
-export function auditPart(propertyId: string | null, rows: AuditRow[]): Fragment {
-  if (propertyId === null) return cte("audited", appended(PLATFORM_LEDGER, rows));
+/** The statement that writes audit rows of a property, or of the platform. */
+export function auditedRows(propertyId: string | null, rows: AuditRow[]): Fragment {
+  if (propertyId === null) return appended(PLATFORM_LEDGER, rows);
   const owned = rows.map((row) => ({ ...row, property_id: propertyId }));
-  return cte("audited", appended("audit_logs", owned));
+  return appended("audit_logs", owned);
 }
 
 /** SHA-256 over a value's canonical JSON. */

@@ -1,8 +1,9 @@
 import { hash, randomBytes } from "node:crypto";
 import type { Sql } from "#db/database.ts";
 import { invalid } from "#runtime/faults.ts";
+import { needsProperty } from "#runtime/funnel/access.ts";
 import type { Call, Confirmation } from "#runtime/operation/context.ts";
-import { needsProperty, type Operation } from "#runtime/operation/operation.ts";
+import type { Operation } from "#runtime/operation/operation.ts";
 import type { Property } from "#runtime/operation/property.ts";
 import { resolveProperty } from "./access.ts";
 import { findAnswer, keyedCall, scopeOf } from "./replay.ts";

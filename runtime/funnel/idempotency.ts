@@ -1,7 +1,7 @@
 import { hash } from "node:crypto";
 import { isSqlState } from "#db/connection/error-code.ts";
 import type { Sql } from "#db/database.ts";
-import { cast, cte, type Fragment, sql } from "#db/sql.ts";
+import { type Fragment, sql } from "#db/sql.ts";
 import { Fault, invalid } from "#runtime/faults.ts";
 
 /** A keyed call's answer. */
@@ -58,21 +58,19 @@ export async function findRecorded(sql: Sql, { scope, key, fingerprint }: Keyed)
 }
 
 /**
- * The part that records an answer under its claimed key. It replaces an expired record. Another call cannot have left
- * a valid record by now; if one stands, the null key rolls the transaction back.
+ * The statement that records an answer under its claimed key. It replaces an expired record. Another call cannot have
+ * left a valid record by now; if one stands, the null key rolls the transaction back.
  */
-export function recordPart({ scope, key, fingerprint }: Keyed, operation: string, answer: Answer): Fragment {
-  const [body, source] =
-    answer.body === "answered" ? [sql`body`, sql`from answered`] : [cast(answer.body, "text"), sql``];
-  return cte(
-    "recorded",
-    sql`
-      insert into idempotency_records as r (property_id, key, fingerprint, operation, status, body)
-      select ${scope}::uuid, ${key}::text, ${fingerprint}::bytea, ${operation}::text, ${answer.status}::int, ${body}
-        ${source}
-      on conflict (property_id, key) do update
-        set key = case when r.expires_at <= excluded.created_at then excluded.key end,
-          fingerprint = excluded.fingerprint, operation = excluded.operation, status = excluded.status,
-          body = excluded.body, created_at = excluded.created_at, expires_at = excluded.expires_at`,
-  );
+export function recordedAnswer(
+  { scope, key, fingerprint }: Keyed,
+  operation: string,
+  { status, body }: Answer,
+): Fragment {
+  return sql`
+    insert into idempotency_records as r (property_id, key, fingerprint, operation, status, body)
+    values (${scope}, ${key}, ${fingerprint}, ${operation}, ${status}, ${body})
+    on conflict (property_id, key) do update
+      set key = case when r.expires_at <= excluded.created_at then excluded.key end,
+        fingerprint = excluded.fingerprint, operation = excluded.operation, status = excluded.status,
+        body = excluded.body, created_at = excluded.created_at, expires_at = excluded.expires_at`;
 }

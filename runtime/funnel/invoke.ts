@@ -1,17 +1,18 @@
 import { NIL_UUID } from "#db/types.ts";
 import { type Fault, loggedFault, thrownAt, toFault } from "#runtime/faults.ts";
+import { needsProperty } from "#runtime/funnel/access.ts";
 import { inShare } from "#runtime/limits/shares.ts";
 import type { Call, Context } from "#runtime/operation/context.ts";
 import { asObject, foldCasing, parseInput } from "#runtime/operation/input.ts";
-import { type File, needsProperty, type Operation } from "#runtime/operation/operation.ts";
+import type { File, Operation } from "#runtime/operation/operation.ts";
 import type { Property } from "#runtime/operation/property.ts";
 import { currentActivity } from "#runtime/telemetry/activity.ts";
 import { toolCalls } from "#runtime/telemetry/metrics.ts";
-import { checkPerson, checkScope, inProperty, resolveProperty } from "./access.ts";
-import { maskedOutcome, refusePastMasking, withMasking } from "./masking.ts";
+import { callerOf, checkPerson, checkScope, inProperty, resolveProperty, withMasking } from "./access.ts";
+import { maskedOutcome, refusePastMasking } from "./masking.ts";
 import { findAnswer, keyedCall } from "./replay.ts";
 import type { Choose, Outcome, Service } from "./service.ts";
-import { callerOf, type Run } from "./transact.ts";
+import type { Run } from "./transact.ts";
 import { run } from "./unit-of-work.ts";
 
 /**

@@ -1,21 +1,8 @@
 import { Fault } from "#runtime/faults.ts";
 import { refuseGuessing } from "#runtime/masking/guessing.ts";
 import { maskedText, maskedValue } from "#runtime/masking/values.ts";
-import type { Actor, Call } from "#runtime/operation/context.ts";
 import type { Operation } from "#runtime/operation/operation.ts";
-import type { Property } from "#runtime/operation/property.ts";
 import type { Outcome } from "./service.ts";
-
-/** The call, masked where its face says so, and where the property masks for analysts and one has signed in. */
-export function withMasking(call: Call, property: Property | null): Call {
-  if (call.masked || !property?.mask_for_analysts || !isAnalyst(call.actor, property.id)) return call;
-  return { ...call, masked: true };
-}
-
-function isAnalyst(actor: Actor, propertyId: string): boolean {
-  if (actor.type !== "user" || actor.isPlatformAdmin) return false;
-  return actor.memberships.some((one) => one.property_id === propertyId && one.role === "analyst");
-}
 
 /** Refuses what would show personal data past the masking: a file, and a filter that guesses. */
 export function refusePastMasking(operation: Operation, inputs: readonly Record<string, unknown>[]): void {

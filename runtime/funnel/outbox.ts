@@ -1,13 +1,12 @@
 import { randomUUIDv7 } from "node:crypto";
-import { cte, type Fragment, join, type Sql, sql } from "#db/sql.ts";
+import { cte, type Fragment, type Sql, sql } from "#db/sql.ts";
 import type { Context } from "#runtime/operation/context.ts";
 import { type EventName, subscriptionsFor } from "#runtime/operation/events.ts";
 import { traceparent } from "#runtime/telemetry/activity.ts";
 
 export interface PendingEvent {
   type: EventName;
-  /** `answered`: the row that the statement itself inserts. */
-  object: object | "answered";
+  object: object;
   previous?: object | undefined;
 }
 
@@ -41,38 +40,32 @@ export function pendingEffects(): PendingEffects {
 /** The job that delivers one endpoint's webhooks; its input is `{ endpointId }`. */
 export const DELIVER_WEBHOOKS = { name: "deliver_webhooks", attempts: 20 } as const;
 
-/** Writes a transaction's events with their deliveries, and its jobs. */
-export function flush(sql: Sql, property: string | null, events: PendingEvent[], jobs: PendingJob[]) {
-  return sql`with ${join(effectParts(property, events, jobs))} select 1`;
-}
-
 /**
- * The parts that write events with their deliveries, and jobs. An event is stored only for a subscribed active
+ * The statements that write events with their deliveries, and jobs. An event is stored only for a subscribed active
  * endpoint.
  */
-export function effectParts(property: string | null, events: PendingEvent[], jobs: PendingJob[]): Fragment[] {
+export function effectStatements(
+  property: string | null,
+  { events, jobs }: Pick<PendingEffects, "events" | "jobs">,
+): Fragment[] {
   return [
-    ...(events.length === 1 ? oneEvent(property, events[0]!) : []),
-    ...(events.length > 1 ? manyEvents(property, events) : []),
+    ...(events.length > 0 ? eventStatements(property, events) : []),
     ...(jobs.length > 0 ? [queued(property, jobs)] : []),
   ];
 }
 
 /** Of several jobs with one dedupe value, the earliest. */
 function queued(property: string | null, jobs: PendingJob[]): Fragment {
-  return cte(
-    "queued",
-    sql`
-      insert into queue (id, name, property_id, input, dedupe, merge_key, max_attempts, trace, run_at)
-      select distinct on (name, once) uuid_v7(), name, ${property}::uuid, input, dedupe, merge_key, attempts,
-        ${traceparent()}::text, coalesce(run_at, now() + make_interval(secs => delay)) as due
-      from jsonb_to_recordset(${jobs.map(jobRow)}::jsonb)
-        as j(name text, once text, input jsonb, dedupe text, merge_key text, attempts int, delay double precision,
-          run_at timestamptz)
-      order by name, once, due
-      on conflict (name, dedupe) where state = 'ready' and dedupe is not null
-        do update set run_at = least(queue.run_at, excluded.run_at)`,
-  );
+  return sql`
+    insert into queue (id, name, property_id, input, dedupe, merge_key, max_attempts, trace, run_at)
+    select distinct on (name, once) uuid_v7(), name, ${property}::uuid, input, dedupe, merge_key, attempts,
+      ${traceparent()}::text, coalesce(run_at, now() + make_interval(secs => delay)) as due
+    from jsonb_to_recordset(${jobs.map(jobRow)}::jsonb)
+      as j(name text, once text, input jsonb, dedupe text, merge_key text, attempts int, delay double precision,
+        run_at timestamptz)
+    order by name, once, due
+    on conflict (name, dedupe) where state = 'ready' and dedupe is not null
+      do update set run_at = least(queue.run_at, excluded.run_at)`;
 }
 
 /**
@@ -80,15 +73,12 @@ function queued(property: string | null, jobs: PendingJob[]): Fragment {
  * here would make the writers of events wait for one another's commits.
  */
 function called(property: string | null, endpoints: Fragment): Fragment {
-  return cte(
-    "called",
-    sql`
-      insert into queue (id, name, property_id, input, merge_key, max_attempts, trace)
-      select uuid_v7(), ${DELIVER_WEBHOOKS.name}::text, ${property}::uuid,
-        jsonb_build_object('endpointId', endpoint_id), endpoint_id, ${DELIVER_WEBHOOKS.attempts}::int, ${traceparent()}::text
-      from ${endpoints}
-      returning 1`,
-  );
+  return sql`
+    insert into queue (id, name, property_id, input, merge_key, max_attempts, trace)
+    select uuid_v7(), ${DELIVER_WEBHOOKS.name}::text, ${property}::uuid,
+      jsonb_build_object('endpointId', endpoint_id), endpoint_id, ${DELIVER_WEBHOOKS.attempts}::int, ${traceparent()}::text
+    from ${endpoints}
+    returning 1`;
 }
 
 function jobRow(job: PendingJob, index: number) {
@@ -104,11 +94,13 @@ function jobRow(job: PendingJob, index: number) {
   };
 }
 
-/** The data of an event about the row that the statement itself inserts. */
-const ANSWERED = sql`jsonb_build_object('object', body::jsonb) from answered`;
+// Each statement asks for the receivers itself: a distributed database sends rows that an insert reads from another
+// part to all of its nodes, and fails where one is down.
 
-// The receivers are asked for in each part and not once before them: a distributed database sends the rows of a part
-// that an insert reads to all of its nodes, and fails where one is down.
+/** An endpoint that subscribes in between gets no event: the event was not stored for it. */
+function eventStatements(property: string | null, events: PendingEvent[]): Fragment[] {
+  return events.length === 1 ? oneEvent(property, events[0]!) : manyEvents(property, events);
+}
 
 function oneEvent(property: string | null, event: PendingEvent): Fragment[] {
   const { id, type, wanted, data } = eventRow(event);
@@ -117,20 +109,18 @@ function oneEvent(property: string | null, event: PendingEvent): Fragment[] {
     where property_id = ${property}::uuid and is_active and events && ${wanted}::text[]) r`;
   const stored = sql`
     insert into outbox (property_id, id, type, data)
-    select ${property}::uuid, ${id}::uuid, ${type}::text, ${data === null ? ANSWERED : sql`${data}::jsonb`}
+    select ${property}::uuid, ${id}::uuid, ${type}::text, ${data}::jsonb
     where exists (select from ${receiver})
     returning 1`;
   const delivery = sql`
     insert into webhook_deliveries (property_id, id, event_id, event_type, endpoint_id)
     select ${property}::uuid, uuid_v7_of(${id}::uuid), ${id}::uuid, ${type}::text, endpoint_id from ${receiver}
+    where exists (select from outbox where property_id = ${property}::uuid and id = ${id}::uuid)
     returning 1`;
-  return [cte("stored", stored), cte("delivery", delivery), called(property, receiver)];
+  return [stored, delivery, called(property, receiver)];
 }
 
 function manyEvents(property: string | null, events: PendingEvent[]): Fragment[] {
-  const data = events.some(({ object }) => object === "answered")
-    ? sql`coalesce(data, (select ${ANSWERED}))`
-    : sql`data`;
   const rows = events.map(eventRow);
   const event = sql`jsonb_to_recordset(${rows.map(({ wanted: _, ...row }) => row)}::jsonb) as e(id uuid, type text, data jsonb)`;
   const named = sql`jsonb_to_recordset(${rows.map(({ data: _, ...row }) => row)}::jsonb) as e(id uuid, type text, wanted text[])`;
@@ -140,24 +130,22 @@ function manyEvents(property: string | null, events: PendingEvent[]): Fragment[]
     where w.property_id = ${property}::uuid and w.is_active) r`;
   const stored = sql`
     insert into outbox (property_id, id, type, data)
-    select ${property}::uuid, id, type, ${data} from ${event} where id in (select event_id from ${receiver})
+    select ${property}::uuid, id, type, data from ${event} where id in (select event_id from ${receiver})
     returning 1`;
   const delivery = sql`
     insert into webhook_deliveries (property_id, id, event_id, event_type, endpoint_id)
     select ${property}::uuid, uuid_v7_of(event_id), event_id, type, endpoint_id from ${receiver}
+    where event_id in (
+      select id from outbox where property_id = ${property}::uuid and id = any(${rows.map(({ id }) => id)}::uuid[]))
     returning 1`;
-  return [
-    cte("stored", stored),
-    cte("delivery", delivery),
-    called(property, sql`(select distinct endpoint_id from ${receiver}) d`),
-  ];
+  return [stored, delivery, called(property, sql`(select distinct endpoint_id from ${receiver}) d`)];
 }
 
 function eventRow({ type, object, previous }: PendingEvent) {
   return {
     id: randomUUIDv7(),
     type,
-    data: object === "answered" ? null : { object, ...(previous && { previous }) },
+    data: { object, ...(previous && { previous }) },
     wanted: subscriptionsFor(type),
   };
 }
@@ -203,7 +191,7 @@ export async function emitMany(
     returning 1`;
   const [written] = await transaction<{ jobs: number }[]>`
     with ${cte("receiver", receiver, "materialized")}, ${cte("event", event)}, ${cte("stored", stored)},
-      ${cte("delivery", delivery)}, ${called(property, sql`receiver where exists (select from event)`)}
+      ${cte("delivery", delivery)}, ${cte("called", called(property, sql`receiver where exists (select from event)`))}
     select count(*)::int as jobs from called`;
   return written!.jobs;
 }

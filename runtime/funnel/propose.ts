@@ -1,14 +1,12 @@
 import { randomUUIDv7 } from "node:crypto";
 import { z } from "zod";
-import { join } from "#db/sql.ts";
 import { Fault, faultBody } from "#runtime/faults.ts";
 import type { Actor, AskedQuestion, Call } from "#runtime/operation/context.ts";
-import { type AuditRow, auditPart, auditRow, canonicalHash } from "./audit.ts";
-import { recordPart } from "./idempotency.ts";
-import { effectParts, type PendingEffects, pendingEffects } from "./outbox.ts";
+import { type AuditRow, auditRow, canonicalHash } from "./audit.ts";
+import { type PendingEffects, pendingEffects } from "./outbox.ts";
 import { proposedQuestions } from "./questions.ts";
 import type { Weight } from "./review.ts";
-import type { Running } from "./running.ts";
+import { type Running, writeLast } from "./running.ts";
 import type { Outcome } from "./service.ts";
 
 /** The job that ends a proposal on which nobody has decided. */
@@ -22,7 +20,7 @@ const MOST_WAITING = 100;
  * Idempotency-Key has the refusal as its answer. The same call again is the same proposal.
  */
 export async function propose(running: Running, weight: Weight): Promise<Outcome> {
-  const { sql, operation, call, property, inputs, keyed, last, many, choose, effects } = running;
+  const { sql, operation, call, inputs, many, choose, effects } = running;
   if (many || choose || operation.merges) throw new Fault("approval_required", { message: oneByOne(weight) });
   const { asked, sentences } = await proposedQuestions(effects.questions);
   await sql`rollback to savepoint untouched`;
@@ -35,12 +33,7 @@ export async function propose(running: Running, weight: Weight): Promise<Outcome
   const pending = waiting ? pendingEffects() : effectsOf(proposal, draft, operation.title);
   const audited = waiting ? [] : [auditOf(call, proposal, draft)];
   effects.events.splice(0, Number.POSITIVE_INFINITY, ...pending.events);
-  const parts = [
-    ...effectParts(property!.id, pending.events, pending.jobs),
-    ...(keyed ? [recordPart(keyed, operation.name, answer)] : []),
-    ...(audited.length > 0 ? [auditPart(property!.id, audited)] : []),
-  ];
-  if (parts.length > 0) last(sql`with ${join(parts)} select 1`);
+  writeLast(running, { ...pending, answer, audited });
   return { ...answer, replayed: false, ...(audited[0] && { auditId: audited[0].id }), fault };
 }
 

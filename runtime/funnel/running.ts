@@ -1,12 +1,11 @@
 import type { Sql } from "#db/database.ts";
-import type { Context, Insertion, Question } from "#runtime/operation/context.ts";
-import type { AuditRow } from "./audit.ts";
-import type { Keyed } from "./idempotency.ts";
-import { type PendingEffects, pendingEffects } from "./outbox.ts";
+import type { Context, Question } from "#runtime/operation/context.ts";
+import { type AuditRow, auditedRows } from "./audit.ts";
+import { type Answer, type Keyed, recordedAnswer } from "./idempotency.ts";
+import { effectStatements, type PendingEffects, pendingEffects } from "./outbox.ts";
 import type { Run } from "./transact.ts";
 
 export interface Effects extends PendingEffects {
-  insertion: Insertion | null;
   /** The cursor of the list's next page. */
   nextCursor: string | null;
   questions: Question[];
@@ -38,7 +37,6 @@ export interface Handled {
 export function noEffects(): Effects {
   return {
     ...pendingEffects(),
-    insertion: null,
     nextCursor: null,
     questions: [],
     total: null,
@@ -46,4 +44,22 @@ export function noEffects(): Effects {
     about: {},
     carried: [],
   };
+}
+
+interface Writes extends Pick<PendingEffects, "events" | "jobs"> {
+  /** The answer to record under the call's key. */
+  answer?: Answer;
+  audited: AuditRow[];
+}
+
+/** Writes events, jobs, the recorded answer and audit rows in the round trip of the commit. */
+export function writeLast(running: Running, { events, jobs, answer, audited }: Writes): void {
+  const { operation, property, effects, keyed, sql, last } = running;
+  const subject = effects.about.propertyId ?? property?.id ?? null;
+  const statements = [
+    ...effectStatements(property?.id ?? subject, { events, jobs }),
+    ...(keyed && answer ? [recordedAnswer(keyed, operation.name, answer)] : []),
+    ...(audited.length > 0 ? [auditedRows(subject, audited)] : []),
+  ];
+  for (const statement of statements) last(sql`${statement}`);
 }

@@ -17,8 +17,6 @@ export interface Service {
   sessions: Sessions;
   config: Config;
   log: Log;
-  /** Whether Citus distributes the tables. */
-  isCluster: boolean;
   /** Called after a commit that left jobs on the queue. */
   wake(): void;
 }

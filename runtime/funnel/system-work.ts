@@ -6,7 +6,7 @@ import type { Sessions } from "#runtime/identity/sessions.ts";
 import type { Log } from "#runtime/log.ts";
 import type { Call, Context } from "#runtime/operation/context.ts";
 import type { Property } from "#runtime/operation/property.ts";
-import { flush, pendingEffects } from "./outbox.ts";
+import { effectStatements, pendingEffects } from "./outbox.ts";
 import type { Service } from "./service.ts";
 
 /** The dependencies of a transaction that the service itself begins. */
@@ -48,7 +48,7 @@ export async function workAsSystem<T>(
     property.id,
     async (sql, last) => {
       const done = await work({ sql, ...rest });
-      if (events.length > 0 || jobs.length > 0) last(flush(sql, property.id, events, jobs));
+      for (const statement of effectStatements(property.id, { events, jobs })) last(sql`${statement}`);
       return done;
     },
     options,

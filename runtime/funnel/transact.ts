@@ -2,6 +2,8 @@ import type { TransactionOptions, Work } from "#db/database.ts";
 import type { Call } from "#runtime/operation/context.ts";
 import type { Operation } from "#runtime/operation/operation.ts";
 import type { Property } from "#runtime/operation/property.ts";
+import { callerOf } from "./access.ts";
+import { isDry } from "./dry-run.ts";
 import type { Choose, Service } from "./service.ts";
 
 /** One call, its inputs parsed. */
@@ -14,6 +16,19 @@ export interface Run {
   many?: boolean | undefined;
   choose?: Choose | undefined;
   dry?: boolean | undefined;
+}
+
+/** The transaction of a whole call: after its table's lock, and shared with such calls where the table allows it. */
+export function transactCall<T>(call: Run, work: Work<T>): Promise<T> {
+  const { table, verb } = call.operation.crud ?? {};
+  const lock = verb === "create" || verb === "update" ? table?.lock?.(call.property!.id) : undefined;
+  const group = verb === "create" && table?.groupCommit === true && createsOne(call);
+  return transact(call, work, { ...(lock && { before: [lock] }), group });
+}
+
+/** Whether the call creates one row and does no more: it sets no savepoint, and its answer is not rolled back. */
+function createsOne({ operation, call, many, choose, inputs, dry }: Run): boolean {
+  return !(many || choose || call.mustAsk || call.review || isDry({ operation, inputs, dry }));
 }
 
 /** One transaction of a call: as its tenant, or over the platform's own tables. */
@@ -32,11 +47,6 @@ export function transact<T>(
     ...opening,
   };
   return tenant ? service.db.asProperty(property!.id, work, options) : service.db.asSystem(work, options);
-}
-
-/** The credential of a call, by which its writes and reads are recognized. */
-export function callerOf({ actor }: Call): string {
-  return `${actor.type} ${actor.id}`;
 }
 
 export function writesRows({ effect, recorded }: Operation): boolean {

@@ -1,23 +1,21 @@
 import type { Work } from "#db/database.ts";
 import type { Page } from "#db/query/reader.ts";
-import { join } from "#db/sql.ts";
 import { thrownAt, toFault } from "#runtime/faults.ts";
-import type { Context, Insertion } from "#runtime/operation/context.ts";
+import type { Context } from "#runtime/operation/context.ts";
 import type { Property } from "#runtime/operation/property.ts";
 import { inActivity } from "#runtime/telemetry/activity.ts";
-import { type AuditRow, auditOf, auditPart } from "./audit.ts";
+import { type AuditRow, auditOf } from "./audit.ts";
 import { carrying } from "./carry-out.ts";
 import { useConfirmation } from "./confirmations.ts";
 import { dryOutcome, isDry, Undone, without } from "./dry-run.ts";
-import { type Answer, claimKey, recordPart } from "./idempotency.ts";
-import { effectParts } from "./outbox.ts";
+import { claimKey } from "./idempotency.ts";
 import { propose } from "./propose.ts";
 import { askedBy } from "./questions.ts";
 import { keyedCall, recordRefusal, scopeOf } from "./replay.ts";
 import { isWeighed, weigh } from "./review.ts";
-import { type Effects, type Handled, noEffects, type Running } from "./running.ts";
+import { type Effects, type Handled, noEffects, type Running, writeLast } from "./running.ts";
 import type { Outcome } from "./service.ts";
-import { type Run, transact, writesRows } from "./transact.ts";
+import { type Run, transactCall, writesRows } from "./transact.ts";
 
 /** Runs a call in its one transaction: all of the handler, outbox, queue, audit and recorded answer, or nothing. */
 export async function run(given: Run): Promise<Outcome> {
@@ -25,12 +23,12 @@ export async function run(given: Run): Promise<Outcome> {
   let effects = noEffects();
   // A rolled-back call leaves no answer for later.
   const keyed = isDry(call) ? null : keyedCall(call);
-  // Another call of its group may run it.
+  // A transaction that failed for another call runs it again.
   const work: Work<Outcome> = inActivity((sql, last) => {
     effects = noEffects();
     return answer({ ...call, effects, keyed, sql, last });
   });
-  const outcome = await transact(call, work, openingOf(call)).catch((error: unknown) => {
+  const outcome = await transactCall(call, work).catch((error: unknown) => {
     if (error instanceof Undone) return error.outcome;
     if (keyed) return recordRefusal(call, keyed, error);
     throw error;
@@ -38,14 +36,6 @@ export async function run(given: Run): Promise<Outcome> {
   if (!outcome.replayed && (effects.jobs.length > 0 || effects.events.length > 0)) call.service.wake();
   if (outcome.fault) throw outcome.fault;
   return outcome;
-}
-
-/** The opening of the transaction: the table's locks, and whether it may join a group commit. */
-function openingOf(call: Run) {
-  const { table, verb } = call.operation.crud ?? {};
-  const before = verb === "create" || verb === "update" ? table?.lock?.(call.property!.id) : undefined;
-  const group = insertsOne(call) && table?.groupCommit === true;
-  return { ...(before && { before: [before] }), group };
 }
 
 /** Sends the handler's first query together with the look-up of the key; a recorded answer rolls the query back. */
@@ -75,14 +65,10 @@ async function answer(running: Running): Promise<Outcome> {
 function refused(running: Running, error: unknown): Outcome {
   const fault = toFault(error);
   if (!fault.commitWrites) throw error;
-  const { property, effects, sql, last } = running;
-  const { events, jobs, about } = effects;
-  const propertyId = about.propertyId ?? property?.id ?? null;
-  const parts = [
-    ...effectParts(propertyId, events, jobs),
-    ...(about.entityId ? [auditPart(propertyId, [auditOf(running, null)])] : []),
-  ];
-  if (parts.length > 0) last(sql`with ${join(parts)} select 1`);
+  const { effects } = running;
+  const { about } = effects;
+  const audited = about.entityId ? [auditOf(running, null)] : [];
+  writeLast(running, { ...effects, audited });
   return { status: fault.status, body: "", replayed: false, fault };
 }
 
@@ -131,10 +117,6 @@ async function handleAll(running: Running, context: Context, inputs: Record<stri
 
 function contextOf(running: Running): Context {
   const { service, call, property, effects, sql } = running;
-  const insertLast = (insertion: Insertion) => {
-    effects.insertion = insertion;
-    return { id: insertion.id };
-  };
   return {
     sql,
     // The funnel has resolved it for all operations that read it.
@@ -157,17 +139,7 @@ function contextOf(running: Running): Context {
     warn: (sentence) => void effects.warnings.push(sentence),
     audit: (about) => void Object.assign(effects.about, about),
     ...(running.operation.others && carrying(running, handle)),
-    ...(insertsOne(running) && { insertLast }),
   };
-}
-
-/**
- * Whether the call creates one row, which its last statement can insert. Not on a cluster: other parts of the statement
- * read that row, and Citus would send it to all nodes for them.
- */
-function insertsOne({ service, operation, call, many, choose, inputs, dry }: Run): boolean {
-  if (service.isCluster || many || choose || call.mustAsk || call.review) return false;
-  return operation.crud?.verb === "create" && !isDry({ operation, inputs, dry });
 }
 
 function pageOf(body: string, rows: number, { nextCursor, total }: Effects): Page {
@@ -175,41 +147,24 @@ function pageOf(body: string, rows: number, { nextCursor, total }: Effects): Pag
 }
 
 /**
- * The answer, and the last statement. It writes events, jobs, the recorded answer and an audit row per input, beside
+ * The answer, and the last statements. They write events, jobs, the recorded answer and an audit row per input, beside
  * the handler's rows.
  */
 function finish(running: Running, audited: AuditRow[], result: unknown): Outcome {
-  const { operation, property, effects, keyed, sql, last } = running;
-  const { about, events, jobs, insertion } = effects;
+  const { operation, effects } = running;
   const { secrets, status } = operation;
-  const body = insertion ? "" : JSON.stringify(result ?? {});
-  const outcome: Outcome = { status, body, replayed: false };
+  const outcome: Outcome = { status, body: JSON.stringify(result ?? {}), replayed: false };
   if (effects.warnings.length > 0) outcome.warnings = effects.warnings;
   if (Array.isArray(result) && (effects.nextCursor ?? effects.total) !== null) {
     outcome.page = pageOf(outcome.body, result.length, effects);
   }
   if (!writesRows(operation)) return outcome;
   if (audited[0]) outcome.auditId = audited[0].id;
-  const propertyId = about.propertyId ?? property?.id ?? null;
-  const rows = [...audited, ...effects.carried];
-  const storedBody = secrets.length > 0 ? JSON.stringify(without(result, secrets)) : outcome.body;
-  const recorded: Answer = { status, body: insertion ? "answered" : storedBody };
-  const parts = [
-    ...(insertion?.parts ?? []),
-    ...effectParts(property?.id ?? propertyId, events, jobs),
-    ...(keyed ? [recordPart(keyed, operation.name, recorded)] : []),
-    ...(rows.length > 0 ? [auditPart(propertyId, rows)] : []),
-  ];
-  if (insertion) {
-    const answered = sql<{ body: string }[]>`with ${join(parts)} select body from answered`.then(
-      ([row]) => {
-        outcome.body = insertion.shown(row!.body);
-      },
-      (error: unknown) => {
-        throw insertion.explain(error);
-      },
-    );
-    last(answered);
-  } else if (parts.length > 0) last(sql`with ${join(parts)} select 1`);
+  const body = secrets.length > 0 ? JSON.stringify(without(result, secrets)) : outcome.body;
+  writeLast(running, {
+    ...effects,
+    answer: { status, body },
+    audited: [...audited, ...effects.carried],
+  });
   return outcome;
 }

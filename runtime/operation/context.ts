@@ -1,6 +1,5 @@
 import type { z } from "zod";
 import type { Sql } from "#db/database.ts";
-import type { Fragment } from "#db/sql.ts";
 import type { Config } from "#runtime/config.ts";
 import type { Log } from "#runtime/log.ts";
 import type { EventName } from "./events.ts";
@@ -92,17 +91,6 @@ export interface JobReference<Input> {
   readonly input: z.ZodType<Input>;
 }
 
-/** A new row that the transaction's last statement inserts, beside its event, audit row and recorded answer. */
-export interface Insertion {
-  id: string;
-  /** The parts end with `answered`, whose `body` is the row's JSON text. */
-  parts: Fragment[];
-  /** That text as the caller sees it. */
-  shown(body: string): string;
-  /** Translates the statement's failure for the caller. */
-  explain(error: unknown): unknown;
-}
-
 /** A question to the person for whom an agent acts. */
 export interface Question {
   /** The subject: a confirmation holds while this is the same. Default: the sentences. */
@@ -169,11 +157,9 @@ export interface Context {
   /** The detached JWS of bytes; the keys at /.well-known/jwks.json verify it. */
   signDetached(bytes: Uint8Array): Promise<string>;
   /** Writes an event to the outbox in this transaction, for its subscribed endpoints. */
-  emit(type: EventName, object: object | "answered", previous?: object): void;
+  emit(type: EventName, object: object, previous?: object): void;
   /** Puts a job on the queue in this transaction. */
   enqueue<Input>(job: JobReference<Input>, input: Input, options?: EnqueueOptions): void;
-  /** Leaves a new row to the last statement, whose row is the answer. Absent where several rows are written. */
-  insertLast?(insertion: Insertion): { id: string };
   /** Asks a person to agree first, where an agent calls. Any other call goes on. */
   ask?(question: Question): void;
   /** Runs a proposed call in this transaction, as this call's actor. Only for operations that decide on proposals. */

@@ -1,6 +1,6 @@
 import { z } from "zod";
-import { andVisible } from "#db/query/readable-table.ts";
 import type { Page, Reader } from "#db/query/reader.ts";
+import { andVisible } from "#db/query/to-sql.ts";
 import { identifier } from "#db/sql.ts";
 import { type FaultCode, noSuch, one } from "#runtime/faults.ts";
 import { columnNames, inputOf, readableOf, viewOf } from "./columns.ts";
@@ -10,7 +10,7 @@ import { listOperation } from "./lists.ts";
 import { type Operation, tool } from "./operation.ts";
 import type { Property } from "./property.ts";
 import { recordWords } from "./record-words.ts";
-import { insert, insertion, unreadable, update, words } from "./rows.ts";
+import { insert, unreadable, update, words } from "./rows.ts";
 import { checkedChange } from "./sent-back.ts";
 import type { Change, Columns, Row, RowOf, Table, Verb } from "./table.ts";
 
@@ -79,11 +79,6 @@ function createOperation(table: Table): Operation {
       const values = table.beforeWrite ? await table.beforeWrite(context, change) : input;
       const secrets = Object.fromEntries(Object.keys(table.secrets).map((name) => [name, values[name]]));
       const event = table.events.create;
-      const hasMore = table.afterWrite && (table.needsAfterWrite?.(values) ?? true);
-      if (context.insertLast && !hasMore) {
-        if (event) context.emit(event, "answered");
-        return context.insertLast(insertion(context, table, values, secrets));
-      }
       const row = await insert(context, table, values);
       if (event) context.emit(event, row);
       await table.afterWrite?.(context, { ...change, row });

@@ -1,14 +1,14 @@
 import { z } from "zod";
-import { type Condition, conditionsOf } from "#db/query/conditions.ts";
+import { type Condition, conditionsOf, type Filter } from "#db/query/conditions.ts";
+import { type Filters, filterPairs } from "#db/query/filter-pairs.ts";
 import { parseQuery, type Query } from "#db/query/parse.ts";
-import { QueryError, type ReadableTable } from "#db/query/readable-table.ts";
+import { QueryError } from "#db/query/readable-table.ts";
 import type { Count, Page, Reader } from "#db/query/reader.ts";
 import { readableOf, viewOf } from "./columns.ts";
-import { checkKeys, keysByReader } from "./matching.ts";
 import { type Operation, tool } from "./operation.ts";
 import type { Property } from "./property.ts";
 import { unreadable, words } from "./rows.ts";
-import type { Table, Tenants } from "./table.ts";
+import type { DefinedKeys, Row, Table, Tenants } from "./table.ts";
 
 const COUNTS = ["exact", "planned", "estimated"] as const satisfies readonly Count[];
 
@@ -100,33 +100,6 @@ interface ListInput extends Partial<Record<"select" | "order" | "cursor", string
   offset?: number | string;
 }
 
-/** Filters by key: one value, or a list of values of which one is meant. */
-export type Filters = Readonly<Record<string, string | readonly string[]>>;
-
-/** The operators for a list, by those for one value. */
-const ANY_OF: Readonly<Record<string, string>> = { in: "in", eq: "in", neq: "not.in" };
-const OF_ARRAYS = new Set(["eq", "neq", "cs", "cd", "ov"]);
-
-/** Filters as the pairs of a query: a list in the query's own notation. Throws QueryError naming the key. */
-export function filterPairs(readable: ReadableTable, filters: Filters): [string, string][] {
-  return Object.entries(filters).map(([key, value]) =>
-    typeof value === "string" ? [key, value] : listed(readable, key, value),
-  );
-}
-
-function listed({ columns }: ReadableTable, key: string, values: readonly string[]): [string, string] {
-  const words = key.split(".");
-  const operator = words.at(-1)!;
-  const items = values.map((value) => `"${value.replace(/["\\]/g, "\\$&")}"`).join(",");
-  const column = Object.hasOwn(columns, words[0]!) ? columns[words[0]!]! : undefined;
-  if (column?.type.endsWith("[]") && OF_ARRAYS.has(operator)) return [key, `{${items}}`];
-  const any = Object.hasOwn(ANY_OF, operator) ? ANY_OF[operator]! : undefined;
-  if (any === undefined || words.length < 2) {
-    throw new QueryError(key, `takes one value; a list goes with in, such as {"${words[0]}.in": ["a", "b"]}`);
-  }
-  return [[...words.slice(0, -1), any].join(".").replace(".not.not.", "."), `(${items})`];
-}
-
 /** Operators by which a filter names whole values. */
 const NAMING: ReadonlySet<string> = new Set(["eq", "in", "cs", "ov"]);
 
@@ -155,4 +128,38 @@ export function nobodyHas(column: string, value: string, known: readonly string[
 
 function isNaming({ columns }: Table, { column, operator, not }: Condition): boolean {
   return columns[column]?.vocabulary === true && NAMING.has(operator) && !not;
+}
+
+/**
+ * Refuses filters by an undefined key: a misspelt key is null in every row, and would match none or all of them. The
+ * definitions are read only for such a filter. Throws QueryError, naming its parameter.
+ */
+export async function checkKeys(
+  { definedKeys }: Table,
+  where: Filter[],
+  read: (definedKeys: DefinedKeys) => Promise<Row[]>,
+): Promise<void> {
+  if (!definedKeys || where.length === 0) return;
+  const filters = where.flatMap(conditionsOf).filter((one) => isByKey(one, definedKeys));
+  if (filters.length === 0) return;
+  const rows = await read(definedKeys);
+  const known = new Set(rows.map((row) => row[definedKeys.key]));
+  const stray = filters.find(({ path }) => !known.has(path[0]));
+  if (stray) throw new QueryError(stray.field, definedKeys.unknown(stray.path[0]!, rows));
+}
+
+function isByKey({ column, path }: Condition, definedKeys: DefinedKeys): boolean {
+  return column === definedKeys.column && path.length > 0;
+}
+
+/** The look-up of `checkKeys` outside a transaction. */
+export function keysByReader(reader: Reader, property: string) {
+  return async ({ definitions, key }: DefinedKeys): Promise<Row[]> => {
+    const readable = readableOf(definitions);
+    const query = parseQuery(readable, [
+      ["order", key],
+      ["limit", "1000"],
+    ]);
+    return JSON.parse((await reader.list(property, readable, query)).body) as Row[];
+  };
 }

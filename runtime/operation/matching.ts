@@ -1,12 +1,10 @@
-import { type Condition, conditionsOf, type Filter } from "#db/query/conditions.ts";
 import { parseQuery } from "#db/query/parse.ts";
-import { andVisible, QueryError } from "#db/query/readable-table.ts";
-import type { Reader } from "#db/query/reader.ts";
-import { filtersSql } from "#db/query/to-sql.ts";
+import { andVisible, filtersSql } from "#db/query/to-sql.ts";
 import { adHoc, identifier } from "#db/sql.ts";
 import { Fault } from "#runtime/faults.ts";
 import { columnNames, readableOf } from "./columns.ts";
 import type { Context } from "./context.ts";
+import { checkKeys } from "./lists.ts";
 import type { DefinedKeys, Row, Table } from "./table.ts";
 
 /** The most rows that one change of a collection may touch. */
@@ -34,40 +32,6 @@ export async function lockMatching(
     throw new Fault("invalid", { message: `The filters match more than ${MOST} rows. Narrow them.` });
   }
   return rows.map(({ row }) => row);
-}
-
-/**
- * Refuses filters by an undefined key: a misspelt key is null in every row, and would match none or all of them. The
- * definitions are read only for such a filter. Throws QueryError, naming its parameter.
- */
-export async function checkKeys(
-  { definedKeys }: Table,
-  where: Filter[],
-  read: (definedKeys: DefinedKeys) => Promise<Row[]>,
-): Promise<void> {
-  if (!definedKeys || where.length === 0) return;
-  const filters = where.flatMap(conditionsOf).filter((one) => isByKey(one, definedKeys));
-  if (filters.length === 0) return;
-  const rows = await read(definedKeys);
-  const known = new Set(rows.map((row) => row[definedKeys.key]));
-  const stray = filters.find(({ path }) => !known.has(path[0]));
-  if (stray) throw new QueryError(stray.field, definedKeys.unknown(stray.path[0]!, rows));
-}
-
-function isByKey({ column, path }: Condition, definedKeys: DefinedKeys): boolean {
-  return column === definedKeys.column && path.length > 0;
-}
-
-/** The look-up of `checkKeys` outside a transaction. */
-export function keysByReader(reader: Reader, property: string) {
-  return async ({ definitions, key }: DefinedKeys): Promise<Row[]> => {
-    const readable = readableOf(definitions);
-    const query = parseQuery(readable, [
-      ["order", key],
-      ["limit", "1000"],
-    ]);
-    return JSON.parse((await reader.list(property, readable, query)).body) as Row[];
-  };
 }
 
 /** The look-up of `checkKeys` inside a transaction. */

@@ -87,11 +87,6 @@ export interface Operation {
   readonly file?: { readonly contentType: string };
 }
 
-/** Whether the operation works in a property. */
-export function needsProperty(operation: Operation): boolean {
-  return operation.realm === "property" || operation.property !== null;
-}
-
 /**
  * Whether an answer is recorded under its Idempotency-Key. A plain read's is not: it would be stale, such as a check
  * of consent from before a STOP. A file's is not: every download is recorded.

@@ -1,41 +1,11 @@
 import { randomUUIDv7 } from "node:crypto";
 import { isSqlState } from "#db/connection/error-code.ts";
-import { assignments, cte, type Fragment, identifier, insertedValues, raw, sql } from "#db/sql.ts";
+import { assignments, type Fragment, identifier, insertedValues, sql } from "#db/sql.ts";
 import { Fault } from "#runtime/faults.ts";
 import { locationOf, seal } from "#runtime/secrets/sealing.ts";
 import { columnNames, sealedColumns } from "./columns.ts";
-import type { Context, Insertion } from "./context.ts";
+import type { Context } from "./context.ts";
 import type { Columns, RowOf, Table } from "./table.ts";
-
-/** A new row as a part of the transaction's last statement. `secrets` are shown beside it. */
-export function insertion(
-  context: Context,
-  table: Table,
-  values: Record<string, unknown>,
-  secrets: object,
-): Insertion {
-  const id = typeof values.id === "string" ? values.id : randomUUIDv7();
-  const row = { ...sealedValues(context, table, null, { ...values, id }), property_id: context.property.id };
-  return {
-    id,
-    parts: [inserted(table, row), answered(table)],
-    shown: (body) =>
-      Object.keys(secrets).length === 0 ? body : JSON.stringify({ ...JSON.parse(body), ...secrets }),
-    explain: (error) => takenKey(table, values, error),
-  };
-}
-
-function inserted(table: Table, row: Record<string, unknown>): Fragment {
-  return cte("inserted", sql`insert into ${identifier(table.name)} ${insertedValues(row)} returning *`);
-}
-
-/** The new row's JSON text, as the reader prints it. */
-function answered(table: Table): Fragment {
-  return cte(
-    "answered",
-    sql`select row_to_json(v)::text as body from (select ${columnNames(table)} from inserted) v`,
-  );
-}
 
 /** Inserts a row of a table and answers it as the reader prints it. */
 export async function insert<C extends Columns>(
@@ -44,7 +14,7 @@ export async function insert<C extends Columns>(
   values: object,
 ): Promise<RowOf<C>> {
   const row = { ...sealedValues(context, table, null, values), property_id: context.property.id };
-  return write(context, table, values, "inserted", inserted(table, row));
+  return write(context, table, values, sql`insert into ${identifier(table.name)} ${insertedValues(row)}`);
 }
 
 /** Updates a row of a table and answers it as the reader prints it. */
@@ -57,23 +27,22 @@ export async function update<C extends Columns>(
   const row = { ...sealedValues(context, table, rowId, values), updated_at: "now" };
   const updated = sql`
     update ${identifier(table.name)} set ${assignments(row)}
-    where property_id = ${context.property.id} and id = ${rowId} returning *`;
-  return write(context, table, values, "updated", cte("updated", updated));
+    where property_id = ${context.property.id} and id = ${rowId}`;
+  return write(context, table, values, updated);
 }
 
 async function write<C extends Columns>(
   { sql: transaction }: Context,
   table: Table<C>,
   values: object,
-  written: "inserted" | "updated",
-  part: Fragment,
+  written: Fragment,
 ): Promise<RowOf<C>> {
-  const statement = transaction<{ row: RowOf<C> }[]>`
-    with ${part} select row_to_json(v) as row from (select ${columnNames(table)} from ${raw(written)}) v`;
-  const rows = await statement.catch((error: unknown) => {
-    throw takenKey(table, values, error);
-  });
-  return rows[0]!.row;
+  const rows = await transaction<RowOf<C>[]>`${written} returning ${columnNames(table)}`.catch(
+    (error: unknown) => {
+      throw takenKey(table, values, error);
+    },
+  );
+  return rows[0]!;
 }
 
 /** The conflict that names the key of another row; any other error as it is. */

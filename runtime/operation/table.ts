@@ -144,8 +144,6 @@ interface Described<C extends Columns> {
   afterWrite?(context: Context, change: Change<C> & { row: RowOf<C> }): Promise<void>;
   /** The text of the question about a removal. Default: the record, and that nothing brings it back. */
   removalWords?(context: Context, row: RowOf<C>): Promise<string[]>;
-  /** Whether `afterWrite` has something to do for a new row of these values. Default: always. */
-  needsAfterWrite?(values: Values): boolean;
 }
 
 interface Settings {

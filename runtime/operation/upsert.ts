@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { andVisible } from "#db/query/readable-table.ts";
+import { andVisible } from "#db/query/to-sql.ts";
 import { identifier, join } from "#db/sql.ts";
 import { Fault, invalid } from "#runtime/faults.ts";
 import { readableOf } from "./columns.ts";

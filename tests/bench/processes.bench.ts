@@ -1,5 +1,5 @@
 import type postgres from "postgres";
-import { newApiKey } from "#runtime/identity/keys.ts";
+import { newApiKey } from "#runtime/identity/credentials.ts";
 import { must } from "../faults/support/calls.ts";
 import { until } from "../faults/support/fault.ts";
 import { type ServiceProcess, startService } from "../faults/support/process.ts";

@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import postgres from "postgres";
-import { newApiKey } from "#runtime/identity/keys.ts";
+import { newApiKey } from "#runtime/identity/credentials.ts";
 import { benchDatabase } from "./database.ts";
 
 /** A migrated database with one property, its key, and players. */

@@ -14,7 +14,6 @@ export const ROOMS: Readonly<Record<string, readonly string[]>> = {
   "runtime/telemetry": ["activity.ts", "metrics.ts", "queue-figures.ts"],
   "tools/approvals": ["approval.ts", "segment-facts.ts"],
   "tools/campaigns/pause": ["property-pause.ts"],
-  "tools/campaigns/planning": ["audience.ts", "plan.ts", "waiting.ts"],
   "tools/campaigns/stats": ["answer.ts", "conversions.ts", "stats.ts"],
   "tools/compliance-controls": ["words.ts"],
   "tools/custom-fields": ["custom-fields.table.ts", "values.ts"],
@@ -107,7 +106,7 @@ export const WIDE_ROOMS: Readonly<Record<string, readonly string[]>> = {
   ],
   "db/query": [
     "conditions.ts",
-    "order.ts",
+    "filter-pairs.ts",
     "parse.ts",
     "readable-table.ts",
     "reader.ts",
@@ -129,14 +128,7 @@ export const WIDE_ROOMS: Readonly<Record<string, readonly string[]>> = {
     "service.ts",
     "system-work.ts",
   ],
-  "runtime/identity": [
-    "credentials.ts",
-    "directory.ts",
-    "keys.ts",
-    "passwords.ts",
-    "sessions.ts",
-    "signing-keys.ts",
-  ],
+  "runtime/identity": ["credentials.ts", "directory.ts", "passwords.ts", "sessions.ts", "signing-keys.ts"],
   "runtime/operation": [
     "catalog.ts",
     "columns.ts",
@@ -184,6 +176,7 @@ export const WIDE_ROOMS: Readonly<Record<string, readonly string[]>> = {
     "shift.ts",
     "test-send.ts",
   ],
+  "tools/campaigns/planning": ["audience.ts", "judge.ts", "judged.ts", "plan.ts", "waiting.ts"],
   "tools/campaigns": [
     "campaign-sends.table.ts",
     "campaigns.table.ts",
@@ -279,7 +272,6 @@ export const WIDE_ROOMS: Readonly<Record<string, readonly string[]>> = {
     "admission.ts",
     "answer.ts",
     "body.ts",
-    "connections.ts",
     "download-link.ts",
     "file-body.ts",
     "handlers.ts",
@@ -305,7 +297,7 @@ export const WIDE_ROOMS: Readonly<Record<string, readonly string[]>> = {
   "transports/rest": [
     "file-links.ts",
     "job-rows.ts",
-    "prefer-header.ts",
+    "response-format.ts",
     "routes.ts",
     "upload-body.ts",
     "upload.ts",

@@ -7,7 +7,7 @@ import { createLog, type Log } from "#runtime/log.ts";
 import type { Catalog } from "#runtime/operation/catalog.ts";
 import type { Call } from "#runtime/operation/context.ts";
 import { CATALOG } from "#tools/catalog.ts";
-import type { ConnectionLimits } from "#transports/http/connections.ts";
+import type { ConnectionLimits } from "#transports/http/server.ts";
 import type { mcpFace } from "#transports/mcp/endpoint.ts";
 import { compose, type Running } from "#transports/start/compose.ts";
 import type { CallPace } from "#transports/voice/conversation.ts";

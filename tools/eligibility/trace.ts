@@ -3,7 +3,7 @@ import type { Context } from "#runtime/operation/context.ts";
 import { type Campaign, sendingChannelOf } from "#tools/campaigns/campaign/campaign.ts";
 import type { SEND_STATUSES } from "#tools/campaigns/campaign-sends.table.ts";
 import { audienceSql } from "#tools/campaigns/planning/audience.ts";
-import { heldOut } from "#tools/campaigns/planning/plan.ts";
+import { heldOut } from "#tools/campaigns/planning/judged.ts";
 import { capsCtes } from "#tools/compliance/frequency.ts";
 import {
   type BlockReason,

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { invalid } from "#runtime/faults.ts";
+import { newApiKey } from "#runtime/identity/credentials.ts";
 import { directoryChanged } from "#runtime/identity/directory.ts";
-import { newApiKey } from "#runtime/identity/keys.ts";
 import { timestamp } from "#runtime/operation/columns.ts";
 import { tool } from "#runtime/operation/operation.ts";
 import { refuseAgents } from "#tools/properties/agent-confirmation.ts";

@@ -1,5 +1,5 @@
 import { didYouMean } from "#db/nearest.ts";
-import { NEWEST_FIRST, parseOrder } from "#db/query/order.ts";
+import { NEWEST_FIRST, parseOrder } from "#db/query/parse.ts";
 import type { ReadableTable } from "#db/query/readable-table.ts";
 import { orderSql } from "#db/query/to-sql.ts";
 import { type Fragment, identifier, join, raw, sql } from "#db/sql.ts";

@@ -122,7 +122,6 @@ export default table({
   groupCommit: true,
   beforeWrite,
   afterWrite,
-  needsAfterWrite: ({ status }) => status === "self_excluded",
   removalWords,
 });
 
@@ -134,8 +133,6 @@ async function beforeWrite(
   if (current?.status === "erased")
     throw new Fault("conflict", { message: "This player's data was erased." });
   checkStatus(input.status, verb === "create" ? undefined : current?.status);
-  if (input.player_id !== undefined && input.player_id !== current?.player_id)
-    await checkAlias(context, input.player_id, current?.id);
   checkFields(context, input);
   const values: PlayerValues = { ...input };
   if (input.custom !== undefined) {
@@ -151,16 +148,21 @@ async function beforeWrite(
     Object.assign(values, { email_status: "unknown", email_validated_at: null });
   }
   if (current) await askAboutWeakening(context, { current, values });
-  await checkLists(context, values, current);
+  await Promise.all([checkAlias(context, input.player_id, current), checkLists(context, values, current)]);
   return values;
 }
 
 /** The player_id of a merged record means the record that it was merged into. */
-async function checkAlias({ sql, property }: Context, playerId: string, ownId?: string): Promise<void> {
+async function checkAlias(
+  { sql, property }: Context,
+  playerId: string | undefined,
+  current: Player | null,
+): Promise<void> {
+  if (playerId === undefined || playerId === current?.player_id) return;
   const [merged] = await sql<{ merged_into: string }[]>`
     select merged_into from players
     where property_id = ${property.id} and player_id = ${playerId} and merged_into is not null limit 1`;
-  if (!merged || merged.merged_into === ownId) return;
+  if (!merged || merged.merged_into === current?.id) return;
   throw new Fault("conflict", {
     message: `The player_id ${JSON.stringify(playerId)} was merged: it means the player ${merged.merged_into}.`,
   });

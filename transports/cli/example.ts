@@ -1,4 +1,5 @@
-import { needsProperty, type Operation } from "#runtime/operation/operation.ts";
+import { needsProperty } from "#runtime/funnel/access.ts";
+import type { Operation } from "#runtime/operation/operation.ts";
 import { exampleOf } from "#transports/examples/examples.ts";
 import { flagOf } from "./arguments.ts";
 import { commandOf } from "./program.ts";

@@ -1,4 +1,4 @@
-import { andVisible } from "#db/query/readable-table.ts";
+import { andVisible } from "#db/query/to-sql.ts";
 import { type Fragment, identifier, join, sql } from "#db/sql.ts";
 import type { Service } from "#runtime/funnel/service.ts";
 import type { Catalog } from "#runtime/operation/catalog.ts";

@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { Fault, invalid } from "#runtime/faults.ts";
+import { Fault } from "#runtime/faults.ts";
 import { parseJson } from "#runtime/operation/input.ts";
 
 /** The largest JSON body, in bytes. */
@@ -57,34 +57,6 @@ export function checkUnpacked(encoding: string | null | undefined): void {
   throw new Fault("unsupported_media_type", {
     message: `Send the body uncompressed, not as ${JSON.stringify(encoding.slice(0, 40))}.`,
   });
-}
-
-/**
- * An address's query. Refuses percent-encoding that is not UTF-8: a lenient reader would see another address. Refuses
- * a key without "=": the rest of a filter would be taken for an empty value, and a removal would match other rows.
- */
-export function queryOf(url: string): URLSearchParams {
-  if (!isEncoded(url)) {
-    throw invalid("address", "is not valid percent-encoded UTF-8; a % itself is written %25");
-  }
-  const mark = url.indexOf("?");
-  const text = mark < 0 ? "" : url.slice(mark + 1);
-  const bare = text.split("&").find((pair) => pair !== "" && !pair.includes("="));
-  if (bare !== undefined) {
-    const [key = ""] = new URLSearchParams(bare).keys();
-    throw invalid(key, 'has no "="; a filter is written tier.eq=Gold, an option limit=10');
-  }
-  return new URLSearchParams(text);
-}
-
-function isEncoded(url: string): boolean {
-  if (!/[%\x80-\xff]/.test(url)) return true;
-  try {
-    decodeURIComponent(url);
-    return !/[\x80-\xff]/.test(url);
-  } catch {
-    return false;
-  }
 }
 
 /** Two requests with one Idempotency-Key are the same if method, path, sorted query and raw body are. */

@@ -1,6 +1,6 @@
 import type { HttpBindings } from "@hono/node-server";
 import type { Hono, Context as HonoContext } from "hono";
-import { type Fault, loggedFault, toFault } from "#runtime/faults.ts";
+import { type Fault, invalid, loggedFault, toFault } from "#runtime/faults.ts";
 import { checkScope } from "#runtime/funnel/access.ts";
 import { refusedUnread } from "#runtime/funnel/invoke.ts";
 import type { Service } from "#runtime/funnel/service.ts";
@@ -9,7 +9,6 @@ import type { Operation } from "#runtime/operation/operation.ts";
 import { type Deprecation, deprecationHeaders } from "#runtime/versions.ts";
 import { type AdmissionControl, admit, callOf, idempotencyKey } from "./admission.ts";
 import { answerFault, type Frame } from "./answer.ts";
-import { queryOf } from "./body.ts";
 
 type Env = { Bindings: HttpBindings };
 export type Http = Hono<Env>;
@@ -95,4 +94,32 @@ async function refusalOf(
   // The body could not be read, so no recorded request has this fingerprint.
   const idempotency = key === undefined ? undefined : { key, fingerprint: Buffer.alloc(0) };
   return refusedUnread(service, operation, { ...call, idempotency }, fault);
+}
+
+/**
+ * An address's query. Refuses percent-encoding that is not UTF-8: a lenient reader would see another address. Refuses
+ * a key without "=": the rest of a filter would be taken for an empty value, and a removal would match other rows.
+ */
+export function queryOf(url: string): URLSearchParams {
+  if (!isEncoded(url)) {
+    throw invalid("address", "is not valid percent-encoded UTF-8; a % itself is written %25");
+  }
+  const mark = url.indexOf("?");
+  const text = mark < 0 ? "" : url.slice(mark + 1);
+  const bare = text.split("&").find((pair) => pair !== "" && !pair.includes("="));
+  if (bare !== undefined) {
+    const [key = ""] = new URLSearchParams(bare).keys();
+    throw invalid(key, 'has no "="; a filter is written tier.eq=Gold, an option limit=10');
+  }
+  return new URLSearchParams(text);
+}
+
+function isEncoded(url: string): boolean {
+  if (!/[%\x80-\xff]/.test(url)) return true;
+  try {
+    decodeURIComponent(url);
+    return !/[\x80-\xff]/.test(url);
+  } catch {
+    return false;
+  }
 }

@@ -12,8 +12,7 @@ import { type AdmittedRequest, admitted, type Http } from "#transports/http/hand
 import { answerFile } from "./answers.ts";
 import { pageHeaders, rangeHeader } from "./list.ts";
 import { refuseOptions } from "./options.ts";
-import { preferences } from "./prefer-header.ts";
-import { shaped } from "./response-format.ts";
+import { preferences, shaped } from "./response-format.ts";
 
 /** Mounts the rows that a job has found, as JSON or CSV. */
 export function mountJobRows(app: Http, control: AdmissionControl, service: Service, catalog: Catalog): void {

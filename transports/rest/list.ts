@@ -7,8 +7,7 @@ import { listByQuery } from "#runtime/operation/lists.ts";
 import type { Operation } from "#runtime/operation/operation.ts";
 import { answer } from "#transports/http/answer.ts";
 import type { AdmittedRequest } from "#transports/http/handlers.ts";
-import { preferences } from "./prefer-header.ts";
-import { selection, shaped } from "./response-format.ts";
+import { preferences, selection, shaped } from "./response-format.ts";
 
 /** GET on a collection. */
 export async function list(

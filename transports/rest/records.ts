@@ -14,8 +14,16 @@ import { readBody, readJson } from "#transports/http/body.ts";
 import type { AdmittedRequest, HttpContext } from "#transports/http/handlers.ts";
 import { answerOutcome, keyed } from "./answers.ts";
 import { dryRunOf, refuseOptions } from "./options.ts";
-import { expectMost, expectOne, preferences } from "./prefer-header.ts";
-import { countHeader, newOnes, selection, shaped, successes } from "./response-format.ts";
+import {
+  countHeader,
+  expectMost,
+  expectOne,
+  newOnes,
+  preferences,
+  selection,
+  shaped,
+  successes,
+} from "./response-format.ts";
 
 /** GET, PATCH and DELETE of the record in the address. */
 export async function one(

@@ -11,8 +11,8 @@ import { type AdmittedRequest, type Http, route } from "#transports/http/handler
 import { answerFile, answerOutcome, answerZip, keyed } from "./answers.ts";
 import { list, pageInfoHeaders } from "./list.ts";
 import { refuseOptions } from "./options.ts";
-import { preferences } from "./prefer-header.ts";
 import { create, matching, one } from "./records.ts";
+import { preferences } from "./response-format.ts";
 
 /** Every operation of the catalog as a route under /api. */
 export function mountRest(app: Http, control: AdmissionControl, service: Service, catalog: Catalog): void {

@@ -15,9 +15,8 @@ import { answerFault } from "#transports/http/answer.ts";
 import { checkCharset } from "#transports/http/body.ts";
 import { type AdmittedRequest, type Http, route } from "#transports/http/handlers.ts";
 import { answerOutcome } from "./answers.ts";
-import { preferences } from "./prefer-header.ts";
 import { locationHeader, noEtag, noUpsert } from "./records.ts";
-import { countHeader, shaped } from "./response-format.ts";
+import { countHeader, preferences, shaped } from "./response-format.ts";
 import { checkDeclared, receiveParts, receiveText, type Store } from "./upload-body.ts";
 
 const COLLECTION = "/api/import_jobs";

@@ -30,9 +30,6 @@ export async function openService(options: {
     (each) => each.close(),
   );
   const hold = await enterInstallation(pool, config);
-  const [cluster] = await pool.asSystem(
-    (sql) => sql<{ is_cluster: boolean }[]>`select is_distributed() as is_cluster`,
-  );
   const directory = opened.adopt(await openDirectory(pool, log), (each) => each.close());
   const db = directory.forgetting();
   const sessions = await openSessions(db, directory, config);
@@ -42,7 +39,6 @@ export async function openService(options: {
   return {
     hold,
     db,
-    isCluster: cluster!.is_cluster,
     reader: reader(db, createHmac("sha256", config.appSecret).update("cursors").digest()),
     directory,
     sessions,

@@ -1,6 +1,6 @@
 import postgres from "postgres";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { newApiKey } from "#runtime/identity/keys.ts";
+import { newApiKey } from "#runtime/identity/credentials.ts";
 import { ADDRESS_LIMIT } from "#transports/http/admission.ts";
 import { expectFrame, raw, refused } from "../../support/answers.ts";
 import { type Answer, startService, type TestService } from "../../support/service.ts";

@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import postgres from "postgres";
-import { newApiKey } from "#runtime/identity/keys.ts";
+import { newApiKey } from "#runtime/identity/credentials.ts";
 import { newSigningSecret } from "#runtime/secrets/signature.ts";
 import { pads } from "#tools/people/address.ts";
 

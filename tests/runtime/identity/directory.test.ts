@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { connect, type Database } from "#db/database.ts";
+import { newApiKey } from "#runtime/identity/credentials.ts";
 import { type Directory, directoryChanged, openDirectory } from "#runtime/identity/directory.ts";
-import { newApiKey } from "#runtime/identity/keys.ts";
 import { createLog } from "#runtime/log.ts";
 import { testDatabase } from "../../support/database.ts";
 

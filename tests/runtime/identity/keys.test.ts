@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { expect, test } from "vitest";
-import { newApiKey, readApiKey } from "#runtime/identity/keys.ts";
+import { newApiKey, readApiKey } from "#runtime/identity/credentials.ts";
 
 const BASE62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 

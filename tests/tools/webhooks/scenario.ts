@@ -2,7 +2,7 @@ import { randomUUIDv7 } from "node:crypto";
 import type { Sql } from "#db/database.ts";
 import { semaphore } from "#db/semaphore.ts";
 import { invoke } from "#runtime/funnel/invoke.ts";
-import { flush } from "#runtime/funnel/outbox.ts";
+import { effectStatements } from "#runtime/funnel/outbox.ts";
 import { workAsSystem } from "#runtime/funnel/system-work.ts";
 import { type Outgoing, outgoing } from "#runtime/network/outgoing.ts";
 import type { Call } from "#runtime/operation/context.ts";
@@ -74,14 +74,10 @@ export async function openWebhooks(
 
   /** Events as a tool's transaction writes them. */
   async function emit(type: EventName, objects: object[], at = property, previous?: object): Promise<void> {
-    await db.asProperty(at, (sql) =>
-      flush(
-        sql,
-        at,
-        objects.map((object) => ({ type, object, previous })),
-        [],
-      ),
-    );
+    const events = objects.map((object) => ({ type, object, previous }));
+    await db.asProperty(at, async (sql, last) => {
+      for (const statement of effectStatements(at, { events, jobs: [] })) last(sql`${statement}`);
+    });
   }
 
   /** A job's context, as a worker makes it. */

@@ -4,7 +4,7 @@ import { type Campaign, sendingChannelOf } from "#tools/campaigns/campaign/campa
 import { capsCtes } from "#tools/compliance/frequency.ts";
 import { hoursCtes } from "#tools/compliance/hours.ts";
 import { hasAudience } from "./audience.ts";
-import { judgedCte } from "./plan.ts";
+import { judgedCte } from "./judged.ts";
 
 // More players would take an agent's call too long.
 const MOST_PLAYERS = 100_000;

@@ -3,7 +3,8 @@ import { toFault } from "#runtime/faults.ts";
 import type { Tenant } from "#runtime/operation/context.ts";
 import { sendingChannelOf } from "#tools/campaigns/campaign/campaign.ts";
 import { hasAudience } from "#tools/campaigns/planning/audience.ts";
-import { ADDRESS_BYTES, type Judged, type Judgement, judgePage } from "#tools/campaigns/planning/plan.ts";
+import { ADDRESS_BYTES, type Judgement, judgePage } from "#tools/campaigns/planning/judge.ts";
+import type { Judged } from "#tools/campaigns/planning/judged.ts";
 import type { NoConsent } from "#tools/campaigns/stats/answer.ts";
 import { firstReason } from "#tools/campaigns/stats/stats.ts";
 

@@ -15,7 +15,7 @@ import { smsContent } from "#tools/campaigns/content/sms.ts";
 import { compileVariants, variantField } from "#tools/campaigns/content/variants.ts";
 import { voiceContent } from "#tools/campaigns/content/voice.ts";
 import { audienceSql, hasAudience } from "#tools/campaigns/planning/audience.ts";
-import { firstAllowed } from "#tools/campaigns/planning/plan.ts";
+import { firstAllowed } from "#tools/campaigns/planning/judged.ts";
 import { ownProviders } from "#tools/providers/choose.ts";
 import { ranOutOfTime } from "#tools/templates/rendering/liquid.ts";
 import { PLAYER_FIELDS } from "#tools/templates/rendering/player-fields.ts";

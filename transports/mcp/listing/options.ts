@@ -1,7 +1,7 @@
 import { Fault, invalid } from "#runtime/faults.ts";
 import { type Catalog, toolsetsOf } from "#runtime/operation/catalog.ts";
 import type { Actor } from "#runtime/operation/context.ts";
-import { queryOf } from "#transports/http/body.ts";
+import { queryOf } from "#transports/http/handlers.ts";
 
 /** The options with which a connection narrows or widens its tools. */
 export interface Options {

@@ -1,0 +1,28 @@
+import { QueryError, type ReadableTable } from "./readable-table.ts";
+
+/** Filters by key: one value, or a list of values of which one is meant. */
+export type Filters = Readonly<Record<string, string | readonly string[]>>;
+
+/** The operators for a list, by those for one value. */
+const ANY_OF: Readonly<Record<string, string>> = { in: "in", eq: "in", neq: "not.in" };
+const OF_ARRAYS = new Set(["eq", "neq", "cs", "cd", "ov"]);
+
+/** Filters as the pairs of a query: a list in the query's own notation. Throws QueryError naming the key. */
+export function filterPairs(readable: ReadableTable, filters: Filters): [string, string][] {
+  return Object.entries(filters).map(([key, value]) =>
+    typeof value === "string" ? [key, value] : listed(readable, key, value),
+  );
+}
+
+function listed({ columns }: ReadableTable, key: string, values: readonly string[]): [string, string] {
+  const words = key.split(".");
+  const operator = words.at(-1)!;
+  const items = values.map((value) => `"${value.replace(/["\\]/g, "\\$&")}"`).join(",");
+  const column = Object.hasOwn(columns, words[0]!) ? columns[words[0]!]! : undefined;
+  if (column?.type.endsWith("[]") && OF_ARRAYS.has(operator)) return [key, `{${items}}`];
+  const any = Object.hasOwn(ANY_OF, operator) ? ANY_OF[operator]! : undefined;
+  if (any === undefined || words.length < 2) {
+    throw new QueryError(key, `takes one value; a list goes with in, such as {"${words[0]}.in": ["a", "b"]}`);
+  }
+  return [[...words.slice(0, -1), any].join(".").replace(".not.not.", "."), `(${items})`];
+}
