@@ -13,15 +13,31 @@ export const HOLD_ABANDONING = {
   input: z.object({ campaignId: z.uuid() }),
 };
 
-/** Outcomes behind which the person, or their machine, has the message. */
-const ARRIVED: ReadonlySet<CallOutcome> = new Set([
+/** Outcomes of calls with a person. */
+const SPOKEN: ReadonlySet<CallOutcome> = new Set([
   "completed",
   "opted_out",
   "hung_up",
-  "voicemail_left",
+  "abandoned",
   "time_up",
   "dropped",
 ]);
+
+/** Outcomes behind which neither a person nor a machine has the message. */
+const MISSED: ReadonlySet<CallOutcome> = new Set([
+  "no_answer",
+  "busy",
+  "failed",
+  "abandoned",
+  "barred",
+  "voicemail_skipped",
+]);
+
+/** The side that answered a call of this outcome; null where nobody did, or nothing was said. */
+function answeredBy(outcome: CallOutcome): "human" | "machine" | null {
+  if (outcome === "voicemail_left" || outcome === "voicemail_skipped") return "machine";
+  return SPOKEN.has(outcome) ? "human" : null;
+}
 
 /** No carrier tells what a relayed call has cost: each begun minute of an answered one, by the provider's unit_price. */
 const MINUTE_PRICE = fragment`
@@ -34,8 +50,7 @@ export async function endCall(
   outcome: CallOutcome,
 ): Promise<Notice[]> {
   const { sql, property, now, enqueue } = context;
-  // Nobody but a person is abandoned.
-  const by = outcome === "abandoned" ? "human" : null;
+  const by = answeredBy(outcome);
   const ended = await sql`
     with talked as materialized (
       select v.id, statement_timestamp() as moment,
@@ -46,7 +61,7 @@ export async function endCall(
       where v.property_id = ${property.id} and v.id = ${call.id}
     )
     update voice_calls c set status = 'ended', outcome = ${outcome}, ended_at = coalesce(c.ended_at, t.moment),
-      seconds = coalesce(c.seconds, t.seconds), answered_by = coalesce(c.answered_by, ${by}::text),
+      seconds = coalesce(c.seconds, t.seconds), answered_by = ${by}::text,
       cost = coalesce(c.cost, t.minute_price * greatest(1, ceil(coalesce(c.seconds, t.seconds) / 60.0))::double precision),
       cost_currency = coalesce(c.cost_currency, case when t.minute_price is not null then t.price_currency end),
       updated_at = t.moment
@@ -60,6 +75,6 @@ export async function endCall(
   }
   const about = { eventId: `call:${call.id}`, at: new Date(now()).toISOString(), sendId: call.send_id };
   return [
-    ARRIVED.has(outcome) ? { ...about, kind: "delivered" } : { ...about, kind: "failed", code: outcome },
+    MISSED.has(outcome) ? { ...about, kind: "failed", code: outcome } : { ...about, kind: "delivered" },
   ];
 }

@@ -6,7 +6,7 @@ import { saysOpening } from "#tools/voice/agent.ts";
 import type { CallOutcome } from "#tools/voice/engine/engine.ts";
 import { hasStopKey, isGreeting, stopReader } from "#tools/voice/engine/heard.ts";
 import type { TranscriptLine } from "#tools/voice/engine/transcript.ts";
-import { findCall, type StoredCall } from "./call.ts";
+import { findCall, type StoredCall, settleCallsLater } from "./call.ts";
 import { endCall } from "./end.ts";
 import { emitCallEvents } from "./events.ts";
 import { revokeBySpeech } from "./stop.ts";
@@ -67,9 +67,10 @@ async function learn(
   { lines, discloses }: Told,
 ): Promise<void> {
   const { sql, property } = context;
-  const isNewlyAnswered = state === "answered" && (call.status === "queued" || call.status === "ringing");
+  const isFirst = call.status === "queued" || call.status === "unknown";
   const next = state === "ringing" ? "ringing" : "in_progress";
-  const moves = call.status === "queued" || (call.status === "ringing" && next === "in_progress");
+  const moves = isFirst || (call.status === "ringing" && next === "in_progress");
+  const isNewlyAnswered = state === "answered" && moves;
   const answered = state === "answered" || answeredBy !== undefined || lines.length > 0;
   const length = state === "ended" ? (seconds ?? null) : null;
   await sql`
@@ -90,6 +91,7 @@ async function learn(
       error_message = coalesce(${message ?? null}::text, c.error_message), updated_at = clock.moment
     from clock
     where c.property_id = ${property.id} and c.id = ${call.id}`;
+  if (call.status === "unknown" && state !== "ended") await settleCallsLater(context);
   if (isNewlyAnswered) await emitCallEvents(context, "campaign.call_answered", [call.id]);
 }
 
