@@ -1,7 +1,6 @@
 import { z } from "zod";
-import { sql as fragment } from "#db/sql.ts";
 import type { Notice } from "#runtime/channels/provider/channel.ts";
-import type { Context } from "#runtime/operation/context.ts";
+import type { Context, Tenant } from "#runtime/operation/context.ts";
 import type { CallOutcome } from "#tools/voice/engine/engine.ts";
 import type { StoredCall } from "./call.ts";
 import { emitCallEvents } from "./events.ts";
@@ -39,9 +38,19 @@ function answeredBy(outcome: CallOutcome): "human" | "machine" | null {
   return SPOKEN.has(outcome) ? "human" : null;
 }
 
-/** No carrier tells what a relayed call has cost: each begun minute of an answered one, by the provider's unit_price. */
-const MINUTE_PRICE = fragment`
-  case when v.provider = 'conversation-relay' and v.started_at is not null then p.unit_price end`;
+/**
+ * Prices a relayed call that is over: no carrier tells its whole cost, so each begun minute of an answered one costs the
+ * provider's unit_price. Again when the carrier tells its true length.
+ */
+export async function priceCall({ sql, property }: Tenant, id: string): Promise<void> {
+  await sql`
+    update voice_calls c
+    set cost = p.unit_price * greatest(1, ceil(c.seconds / 60.0))::double precision, cost_currency = p.price_currency
+    from message_providers p
+    where c.property_id = ${property.id} and c.id = ${id} and c.provider = 'conversation-relay'
+      and c.status = 'ended' and c.started_at is not null and c.seconds is not null
+      and p.property_id = ${property.id} and p.id = c.provider_id and p.unit_price is not null`;
+}
 
 /** Ends a locked call, once. Answers the notice by which its send is settled. */
 export async function endCall(
@@ -51,24 +60,20 @@ export async function endCall(
 ): Promise<Notice[]> {
   const { sql, property, now, enqueue } = context;
   const by = answeredBy(outcome);
-  const ended = await sql`
+  const ended = await sql<{ cost: number | null }[]>`
     with talked as materialized (
       select v.id, statement_timestamp() as moment,
-        greatest(0, extract(epoch from statement_timestamp() - v.started_at))::int as seconds,
-        ${MINUTE_PRICE} as minute_price, p.price_currency
+        greatest(0, extract(epoch from statement_timestamp() - v.started_at))::int as seconds
       from voice_calls v
-        left join message_providers p on p.property_id = ${property.id} and p.id = v.provider_id
       where v.property_id = ${property.id} and v.id = ${call.id}
     )
     update voice_calls c set status = 'ended', outcome = ${outcome}, ended_at = coalesce(c.ended_at, t.moment),
-      seconds = coalesce(c.seconds, t.seconds), answered_by = ${by}::text,
-      cost = coalesce(c.cost, t.minute_price * greatest(1, ceil(coalesce(c.seconds, t.seconds) / 60.0))::double precision),
-      cost_currency = coalesce(c.cost_currency, case when t.minute_price is not null then t.price_currency end),
-      updated_at = t.moment
+      seconds = coalesce(c.seconds, t.seconds), answered_by = ${by}::text, updated_at = t.moment
     from talked t
     where c.property_id = ${property.id} and c.id = t.id and c.status <> 'ended'
-    returning c.id`;
+    returning c.cost`;
   if (ended.length === 0) return [];
+  if (ended[0]!.cost === null) await priceCall(context, call.id);
   await emitCallEvents(context, "campaign.call_completed", [call.id]);
   if (outcome === "abandoned" && call.campaign_id) {
     enqueue(HOLD_ABANDONING, { campaignId: call.campaign_id }, { dedupe: call.campaign_id });

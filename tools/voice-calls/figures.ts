@@ -85,7 +85,7 @@ export async function countCalls(context: Tenant, campaignId: string): Promise<C
       count(*) filter (where outcome = 'opted_out')::int as opted_out,
       count(*) filter (where outcome = 'abandoned')::int as abandoned,
       coalesce(sum(seconds) filter (where answered_by is not null), 0)::int as seconds,
-      coalesce(sum(ceil(seconds / 60.0)) filter (where answered_by is not null), 0)::int as minutes, sum(cost) as cost,
+      coalesce(sum(greatest(1, ceil(seconds / 60.0))) filter (where answered_by is not null), 0)::int as minutes, sum(cost) as cost,
       case when count(distinct cost_currency) = 1 then min(cost_currency) end as cost_currency
     from voice_calls
     where property_id = ${property.id} and campaign_id = ${campaignId}

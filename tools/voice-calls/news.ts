@@ -7,7 +7,7 @@ import type { CallOutcome } from "#tools/voice/engine/engine.ts";
 import { hasStopKey, isGreeting, stopReader } from "#tools/voice/engine/heard.ts";
 import type { TranscriptLine } from "#tools/voice/engine/transcript.ts";
 import { findCall, type StoredCall, settleCallsLater } from "./call.ts";
-import { endCall } from "./end.ts";
+import { endCall, priceCall } from "./end.ts";
 import { emitCallEvents } from "./events.ts";
 import { revokeBySpeech } from "./stop.ts";
 
@@ -38,6 +38,8 @@ export async function applyCallNews(
   const stop = await stopIn(context, lines);
   if (stop) await revokeBySpeech(context, call, stop);
   if (notice.state !== "ended") return [];
+  if (call.status === "ended" && notice.seconds !== undefined && notice.cost === undefined)
+    await priceCall(context, call.id);
   return endCall(context, call, stop ? "opted_out" : outcomeOf(call, notice, { lines, discloses }));
 }
 
@@ -82,8 +84,8 @@ async function learn(
       answered_by = coalesce(${answeredBy ?? null}::text, c.answered_by),
       provider_call_id = coalesce(c.provider_call_id, ${providerMessageId ?? null}::text),
       seconds = coalesce(${length}::int, c.seconds),
-      cost = coalesce(c.cost, ${cost ?? null}::double precision),
-      cost_currency = coalesce(c.cost_currency, ${currency ?? null}::text),
+      cost = coalesce(${cost ?? null}::double precision, c.cost),
+      cost_currency = coalesce(${currency ?? null}::text, c.cost_currency),
       disclosed_at = coalesce(c.disclosed_at, case when ${discloses}::boolean
         then coalesce(c.started_at, clock.moment - make_interval(secs => ${length ?? 0}::double precision)) end),
       transcript = case when ${lines.length > 0}::boolean then ${lines}::jsonb else c.transcript end,

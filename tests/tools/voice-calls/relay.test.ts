@@ -76,17 +76,26 @@ describe.each(["twilio", "telnyx"] as const)("a call by %s", (carrier) => {
     const all = await phone.heard(6);
     expect(all.at(-1)).toBe("You can call us at 800 555 0100. Goodbye.");
     await phone.ended;
-    await report(service.baseUrl, one, { CallStatus: "completed", CallDuration: "31" });
+    expect(await row()).toMatchObject({ status: "ended", cost: 0.1 });
+    // The carrier knows the true length.
+    await report(service.baseUrl, one, { CallStatus: "completed", CallDuration: "61" });
     expect(await row()).toMatchObject({
       status: "ended",
+      seconds: 61,
       outcome: "completed",
       answered_by: "human",
       provider_call_id: one.sid,
-      cost: 0.1,
+      cost: 0.2,
       cost_currency: "USD",
     });
     expect(await status(campaign)).toMatchObject({ status: "delivered" });
-    expect((await scenario.stats(campaign)).calls).toMatchObject({ placed: 1, answered: 1, abandoned: 0 });
+    expect((await scenario.stats(campaign)).calls).toMatchObject({
+      placed: 1,
+      answered: 1,
+      abandoned: 0,
+      minutes: 2,
+      cost: 0.2,
+    });
   });
 
   test.each([
