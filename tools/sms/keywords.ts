@@ -27,7 +27,7 @@ export async function keywordsOf({ sql, property }: Pick<Context, "sql" | "prope
     from sms_keyword_defaults
     union all
     select text, action, match, language, 'property' from sms_keywords where property_id = ${property.id}
-    order by origin, action, match, text`;
+    order by origin desc, action, match, text`;
 }
 
 /**
