@@ -62,6 +62,8 @@ create table voice_calls (
 );
 create index voice_calls_created on voice_calls (property_id, created_at, id);
 create index voice_calls_campaign on voice_calls (property_id, campaign_id, created_at);
+-- Calls whose end is not known yet.
+create index voice_calls_open on voice_calls (property_id, created_at) where status in ('queued', 'ringing', 'in_progress');
 create index voice_calls_player on voice_calls (property_id, player_id);
 
 call isolate_tenants('voice_laws', 'voice_calls');

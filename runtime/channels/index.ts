@@ -8,12 +8,14 @@ import sendgrid from "./email/sendgrid.ts";
 import ses from "./email/ses.ts";
 import smtp from "./email/smtp.ts";
 import inboxMailbox from "./inbox/mailbox.ts";
-import type { RelayHandshake } from "./provider/call.ts";
+import type { CallTimes, RelayHandshake } from "./provider/call.ts";
 import type {
   CallbackRequest,
+  CallReading,
   Messages,
   Notice,
   OpenProvider,
+  PlacedCall,
   Provider,
   PushKeys,
   Reach,
@@ -100,6 +102,8 @@ export interface BoundCallbacks {
   verify(request: CallbackRequest): boolean | Promise<boolean>;
   parse(request: CallbackRequest): Notice[];
   confirm(url: string): Promise<void>;
+  /** Null where the provider makes no calls. */
+  read: ((call: PlacedCall) => Promise<CallReading>) | null;
   /** Null where calls need no WebSocket. */
   verifyRelay: ((handshake: RelayHandshake) => boolean) | null;
   answer: { contentType: string; body: string } | undefined;
@@ -114,9 +118,16 @@ export function callbacksOf(channel: SendingChannel, name: string, settings: unk
     verify: (request) => callbacks.verify(parsed, request),
     parse: (request) => callbacks.parse(parsed, request),
     confirm: async (url) => callbacks.confirm?.(parsed, url),
+    read: callbacks.read ? (call) => callbacks.read!(parsed, call) : null,
     verifyRelay: callbacks.verifyRelay ? (handshake) => callbacks.verifyRelay!(parsed, handshake) : null,
     answer: callbacks.answer,
   };
+}
+
+/** How a provider of calls ends them; null of one that calls nobody. */
+export function callTimesOf(name: string): CallTimes | null {
+  const voice: Record<string, { callTimes?: CallTimes }> = PROVIDERS.voice;
+  return voice[name]?.callTimes ?? null;
 }
 
 /** Throws `invalid`, naming each setting that the provider does not take. */

@@ -24,6 +24,7 @@ export const EVENTS = {
     "winner_selected",
     "call_answered",
     "call_completed",
+    "call_unknown",
   ],
   player: [
     "created",

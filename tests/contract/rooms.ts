@@ -198,6 +198,8 @@ export const WIDE_ROOMS: Readonly<Record<string, readonly string[]>> = {
   ],
   "tools/consent": [
     "consent-records.table.ts",
+    "evidence.ts",
+    "in-force.ts",
     "ledger.ts",
     "player-grant.ts",
     "revoke.ts",
@@ -247,7 +249,16 @@ export const WIDE_ROOMS: Readonly<Record<string, readonly string[]>> = {
     "words.ts",
   ],
   "tools/people": ["address.ts", "identity.ts", "locks.ts", "places.ts", "statuses.ts", "words.ts"],
-  "tools/voice-calls": ["call.ts", "end.ts", "figures.ts", "hear.ts", "news.ts", "simulated.ts"],
+  "tools/voice-calls": [
+    "call.ts",
+    "end.ts",
+    "figures.ts",
+    "hear.ts",
+    "news.ts",
+    "silent.ts",
+    "simulated.ts",
+    "unplaced.ts",
+  ],
   "tools/voice": [
     "agent.ts",
     "check-script.ts",

@@ -18,7 +18,7 @@ export default tool({
   name: "send_test_message",
   title: "Send one test of a campaign",
   description:
-    "Sends the campaign's message as it is now to one address, with \"[Test]\" before an email's subject. The address must belong to a user of the property, or to a player whom the compliance gate allows now, quiet hours and frequency rules included. Tests count in none of the campaign's figures.",
+    "Sends the campaign's message as it is now to one address, with \"[Test]\" before an email's subject. The address must belong to a user of the property, or to a player whom the compliance gate allows now, quiet hours and frequency rules included. Tests count in none of the campaign's figures. A test of a voice campaign is a real call by the provider, or one by the simulator, under the same law: one call to a number a day.",
   scope: "write",
   effect: "contact",
   property: "propertyId",

@@ -10,7 +10,7 @@ import {
   questionOf,
 } from "./approval/approve.ts";
 import { sendingWords } from "./approval/words.ts";
-import { type Campaign, CampaignView, findCampaign, sendingChannelOf } from "./campaign/campaign.ts";
+import { type Campaign, CampaignView, findCampaign, sendingChannel } from "./campaign/campaign.ts";
 import { changeStatus, checkStatus } from "./campaign/states.ts";
 import { lockTemplates } from "./content/content.ts";
 import { lockPause, refusePaused } from "./pause/property-pause.ts";
@@ -56,8 +56,7 @@ async function queueCampaign(
   // Before the campaign, as a pause of all sending locks them.
   const pause = dry_run ? null : await lockPause(context, "shared");
   const campaign = await findCampaign(context, campaignId, { lock: !dry_run });
-  const channel = sendingChannelOf(campaign.channel);
-  if (!channel || !channels.includes(channel)) throw wrongChannel(campaign.channel, channels);
+  if (!channels.includes(sendingChannel(campaign))) throw wrongChannel(campaign, channels);
   if (dry_run) {
     const checked = await preflight(context, campaign);
     if (isSendable(checked)) await askToSend(context, campaign, checked);
@@ -91,8 +90,8 @@ const OPERATIONS: Record<SendingChannel, string> = {
   voice: "send_campaign",
 };
 
-function wrongChannel(channel: Campaign["channel"], channels: readonly SendingChannel[]): Fault {
-  const sending = sendingChannelOf(channel);
-  const hint = sending ? `; ${OPERATIONS[sending]} sends ${channel}` : "";
-  return invalid("channel", `is ${channel}, and this operation sends ${channels.join(" and ")}${hint}`);
+function wrongChannel(campaign: Campaign, channels: readonly SendingChannel[]): Fault {
+  const { channel } = campaign;
+  const hint = `${OPERATIONS[sendingChannel(campaign)]} sends ${channel}`;
+  return invalid("channel", `is ${channel}, and this operation sends ${channels.join(" and ")}; ${hint}`);
 }

@@ -2,7 +2,6 @@ import type { Fragment } from "#db/sql.ts";
 import type { Tenant } from "#runtime/operation/context.ts";
 import { job } from "#runtime/operation/job.ts";
 import { refreshSoon } from "#tools/tracking/stats-refresh.ts";
-import { loseCalls } from "#tools/voice-calls/call.ts";
 import { SETTLE_AFTER_SECONDS, SETTLE_SENDS, settleLater } from "./campaign/jobs.ts";
 import { emitSendEvents, withIds } from "./delivery/send-events.ts";
 
@@ -32,9 +31,7 @@ async function settle({ sql, property }: Tenant, subject: Fragment): Promise<str
     where property_id = ${property.id} and ${subject} and status in ('unknown', 'sending')
       and claimed_at <= now() - make_interval(secs => ${SETTLE_AFTER_SECONDS})
     returning id`;
-  const ids = settled.map(({ id }) => id);
-  if (ids.length > 0) await loseCalls({ sql, property }, ids);
-  return ids;
+  return settled.map(({ id }) => id);
 }
 
 /** Seconds since the oldest claim that has no outcome; null when there is none. */

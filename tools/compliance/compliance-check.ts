@@ -83,7 +83,7 @@ export default tool({
         message: `The call has ${subjects.length} addresses and players; at most ${MOST_CHECKED} are allowed. Split it.`,
       });
     }
-    const verdicts = await verdictsOn(context, channel, subjects, at);
+    const verdicts = await verdictsOn(context, channel, subjects, { at });
     const results = verdicts.map(({ defer_reasons, retry_at, ...verdict }, index) => ({
       ...subjects[index]!.shown,
       ...verdict,

@@ -26,18 +26,18 @@ export interface Verdict {
  * Judges all of them in one statement, in their order. An address of the channel with several players has the verdict
  * of the player who may get the message. The others have no consent, or a bar that closes the address for all. Without
  * such a player the most restricted one counts. The gate is in a lateral subquery, so that the planner probes for these
- * few players instead of reading whole tables.
+ * few players instead of reading whole tables. `lead`: an SQL interval for which the hours must stay open.
  */
 export async function verdictsOn(
   { sql, property }: Pick<Context, "sql" | "property">,
   channel: Channel,
   subjects: readonly Subject[],
-  at?: string,
+  { at, lead }: { at?: string | undefined; lead?: string | undefined } = {},
 ): Promise<Verdict[]> {
   const gate = gateReasons({ property, channel, at });
   const stranger = strangerReasons({ property, channel, at }, sql`a.hash`);
   const options = { property, channel, at };
-  const waits = sql`${hoursCtes(options, "subject")}, ${capsCtes({ ...options, tags: [] }, "subject")}`;
+  const waits = sql`${hoursCtes({ ...options, ...(lead && { lead }) }, "subject")}, ${capsCtes({ ...options, tags: [] }, "subject")}`;
   const shared = raw(SHARED[channel] ? `p.${SHARED[channel].hash}` : "null::bytea");
   const moment = at === undefined ? sql`statement_timestamp()` : sql`${at}::timestamptz`;
   return sql<Verdict[]>`

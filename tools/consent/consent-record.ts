@@ -6,6 +6,7 @@ import { tool } from "#runtime/operation/operation.ts";
 import { CHANNELS, type Channel } from "#tools/compliance/channels.ts";
 import { playerWords } from "#tools/people/words.ts";
 import { CONSENT_LEVELS, type ConsentLevel } from "./consent-records.table.ts";
+import { type ConsentEvidence, hasEvidence, usualLevel } from "./evidence.ts";
 import { announceAnswer, record } from "./ledger.ts";
 import { checkLifts, type StandingRefusal, standingRefusal } from "./refusal.ts";
 
@@ -40,7 +41,7 @@ export default tool({
   output: z.object({ success: z.literal(true), consent_id: z.uuid() }),
   faults: ["invalid", "not_found", "conflict"],
   async handler(context, asked) {
-    const input = { ...asked, consentLevel: asked.consentLevel ?? usualLevel(asked) };
+    const input = { ...asked, consentLevel: asked.consentLevel ?? usualLevel(asked.channel, asked) };
     const { channel, consentGiven: given } = input;
     await requirePlayer(context, input.playerId);
     if (!given && input.expiresAt !== undefined)
@@ -68,26 +69,11 @@ export default tool({
   },
 });
 
-interface Evidence {
-  consentSource?: string | undefined;
-  consentText?: string | undefined;
-  consentVersion?: string | undefined;
-}
-
-interface Grant extends Evidence {
+interface Grant extends ConsentEvidence {
   playerId: string;
   channel: Channel;
   consentLevel: ConsentLevel;
   occurredAt?: string | undefined;
-}
-
-function hasEvidence({ consentSource, consentText, consentVersion }: Evidence): boolean {
-  return Boolean(consentSource && (consentText || consentVersion));
-}
-
-/** A caller of the specification cannot name a level, and wording that a person was shown and agreed to is in writing. */
-function usualLevel(given: Evidence & { channel: Channel }): ConsentLevel {
-  return given.channel === "voice" && hasEvidence(given) ? "express_written" : "express";
 }
 
 /** An agent has not heard the person: it always brings evidence, and asks before it lifts a refusal. */

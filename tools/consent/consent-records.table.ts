@@ -14,7 +14,7 @@ export default table({
   name: "consent_records",
   noun: "consent_record",
   description:
-    "A row of the consent ledger: a player granted, denied or revoked a channel, with time, source and wording. Rows are never changed; the last one of a channel counts.",
+    "A row of the consent ledger: a player granted, denied or revoked a channel, with time, source and wording. Rows are never changed; the last one of a channel counts, for voice the strongest consent since the last refusal.",
   verbs: ["list", "get"],
   columns: {
     player_id: readable(z.uuid().nullable(), { concise: true }),

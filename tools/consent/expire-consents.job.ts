@@ -20,7 +20,7 @@ type Expired = Pick<
   "player_id" | "channel" | "consent_level" | "consent_version" | "jurisdiction" | "address_hash"
 > & { at: string };
 
-/** The last row of each player and channel, if it is a consent whose end has passed. Answers the number of them. */
+/** The consents in force whose end has passed, and that are not recorded as expired. Answers the number of them. */
 async function expireNext({ sql, property, emit }: Context): Promise<number> {
   const expired = await sql<Expired[]>`
     select g.player_id, g.channel, g.consent_level, g.consent_version, g.jurisdiction,
@@ -28,9 +28,14 @@ async function expireNext({ sql, property, emit }: Context): Promise<number> {
     from consent_records g join players p on p.property_id = ${property.id} and p.id = g.player_id
     where g.property_id = ${property.id} and g.action = 'granted' and g.purpose = 'marketing'
       and g.expires_at <= now() and g.expires_at > now() - make_interval(days => ${WITHIN_DAYS})
+      -- It is the one in force.
+      and p.consents ->> g.channel = 'true' and (p.consent_expiries ->> g.channel)::timestamptz = g.expires_at
+      and coalesce(p.consent_levels ->> g.channel, 'express') = g.consent_level
       and not exists (select from consent_records n
         where n.property_id = ${property.id} and n.player_id = g.player_id and n.channel = g.channel
-          and n.purpose = 'marketing' and (n.occurred_at, n.id) > (g.occurred_at, g.id))
+          and n.purpose = 'marketing' and (n.occurred_at, n.id) > (g.occurred_at, g.id)
+          and (n.action = 'expired' and n.occurred_at = g.expires_at or n.action = 'granted'
+            and n.expires_at = g.expires_at and n.consent_level = g.consent_level))
     order by g.player_id, g.channel limit ${BATCH}
     for no key update of p`;
   const rows = expired.map(

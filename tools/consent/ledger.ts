@@ -1,6 +1,7 @@
 import { createHash, randomUUIDv7 } from "node:crypto";
 import { z } from "zod";
 import type { Sql } from "#db/database.ts";
+import { sql as fragment } from "#db/sql.ts";
 import { invalid, noSuch } from "#runtime/faults.ts";
 import { appendRows } from "#runtime/ledgers.ts";
 import type { Actor, Context } from "#runtime/operation/context.ts";
@@ -8,6 +9,7 @@ import type { RowOf } from "#runtime/operation/table.ts";
 import type { Channel } from "#tools/compliance/channels.ts";
 import type consentRecords from "./consent-records.table.ts";
 import type { ConsentAction, ConsentLevel } from "./consent-records.table.ts";
+import { rowsInForce } from "./in-force.ts";
 
 /** Milliseconds. */
 const HOUR = 3_600_000;
@@ -36,7 +38,7 @@ export type LedgerRow = Omit<
 
 /**
  * Writes an act into the ledger and refreshes the players' consents from it. The players are locked first, so that
- * after two calls the consents are the ledger's last state. Throws `not_found` for a missing player, `invalid` for a
+ * after two calls the consents are those in force. Throws `not_found` for a missing player, `invalid` for a
  * time in the future.
  */
 export async function record(context: Context, act: ConsentAct): Promise<LedgerRow[]> {
@@ -71,9 +73,7 @@ function expireLater({ property, enqueue }: Context, expiresAt: string): void {
   enqueue(EXPIRE_CONSENTS, {}, { dedupe: `${property.id} ${runAt}`, runAt });
 }
 
-/**
- * Sets the players' consents to the last state in the ledger, channel by channel. The caller has locked the players.
- */
+/** Sets the players' consents to the ledger's rows in force, channel by channel. The caller has locked the players. */
 export async function refreshConsents(
   sql: Sql,
   property: { id: string },
@@ -86,13 +86,7 @@ export async function refreshConsents(
       select player_id, jsonb_object_agg(channel, consent_given) as consents,
         jsonb_object_agg(channel, expires_at) filter (where consent_given and expires_at is not null) as expiries,
         jsonb_object_agg(channel, consent_level) filter (where consent_given and consent_level <> 'express') as levels
-      from (
-        select distinct on (player_id, channel) player_id, channel, consent_given, expires_at, consent_level
-        from consent_records
-        where property_id = ${property.id} and player_id = any(${playerIds}::uuid[]) and purpose = 'marketing'
-          -- The consent itself stores its expiry.
-          and action <> 'expired'
-        order by player_id, channel, occurred_at desc, id desc) said
+      from (${rowsInForce(property, { players: fragment`${playerIds}::uuid[]` })}) said
       group by player_id)
     update players p
     set consents = l.consents, consent_expiries = l.expiries, consent_levels = l.levels, updated_at = now()

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { sql as fragment } from "#db/sql.ts";
 import { one } from "#runtime/faults.ts";
 import { columnNames, timestamp, viewOf } from "#runtime/operation/columns.ts";
 import type { Tenant } from "#runtime/operation/context.ts";
@@ -6,6 +7,7 @@ import { tool } from "#runtime/operation/operation.ts";
 import type { RowOf } from "#runtime/operation/table.ts";
 import campaignSends from "#tools/campaigns/campaign-sends.table.ts";
 import consentRecords from "#tools/consent/consent-records.table.ts";
+import { rowsInForce } from "#tools/consent/in-force.ts";
 
 const MOST_ACTS = 50;
 
@@ -78,12 +80,12 @@ async function campaignOf({ sql, property }: Tenant, id: string): Promise<Campai
 async function consentBefore({ sql, property }: Tenant, send: Send): Promise<Consent | null> {
   const { player_id, channel, sent_at, created_at } = send;
   if (player_id === null) return null;
+  const players = fragment`array[${player_id}::uuid]`;
+  const until = fragment`${sent_at ?? created_at}::timestamptz`;
   const [found] = await sql<{ row: Consent }[]>`
     select row_to_json(c) as row from (
-      select ${columnNames(consentRecords)} from consent_records
-      where property_id = ${property.id} and player_id = ${player_id} and channel = ${channel}
-        and occurred_at <= ${sent_at ?? created_at}::timestamptz
-      order by occurred_at desc, created_at desc, id desc limit 1) c`;
+      select ${columnNames(consentRecords)} from (${rowsInForce(property, { players, until })}) r
+      where r.channel = ${channel}) c`;
   return found?.row ?? null;
 }
 

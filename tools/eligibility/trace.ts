@@ -1,6 +1,6 @@
 import { cast, type Fragment, join, raw, sql } from "#db/sql.ts";
 import type { Context } from "#runtime/operation/context.ts";
-import { type Campaign, sendingChannelOf } from "#tools/campaigns/campaign/campaign.ts";
+import { type Campaign, sendingChannel } from "#tools/campaigns/campaign/campaign.ts";
 import type { SEND_STATUSES } from "#tools/campaigns/campaign-sends.table.ts";
 import { audienceSql } from "#tools/campaigns/planning/audience.ts";
 import { heldOut } from "#tools/campaigns/planning/judged.ts";
@@ -14,6 +14,7 @@ import {
   recordText,
 } from "#tools/compliance/gate.ts";
 import { closingCte, hoursCtes, nextOpening } from "#tools/compliance/hours.ts";
+import { rowsInForce } from "#tools/consent/in-force.ts";
 import { ADDRESS_COLUMNS } from "#tools/people/address.ts";
 
 type SendStatus = (typeof SEND_STATUSES)[number];
@@ -32,7 +33,7 @@ export interface Traced {
   reasons: BlockReason[];
   /** By rule: the rules that apply to the channel, blocking or not. */
   decided: Partial<Record<BlockReason, Evidence[]>>;
-  /** The player's last consent or refusal on the channel. */
+  /** The player's consent or refusal in force on the channel. */
   consent: Evidence | null;
   is_open: boolean;
   closing: Evidence[];
@@ -92,10 +93,8 @@ export async function traceOf(
     ), ${hoursCtes(options, "subject")}, ${closingCte(options)}, ${capsCtes(caps, "subject")}
     select ${gateReasons(options)} as reasons,
       jsonb_build_object(${join(decided.map(([rule, records]) => sql`${raw(`'${rule}'`)}, to_jsonb(${records})`))}) as decided,
-      (select ${consent} from consent_records c
-        where c.property_id = ${own} and c.player_id = p.id and c.channel = ${channel}::text
-          and c.purpose = 'marketing' and c.action <> 'expired'
-        order by c.occurred_at desc, c.id desc limit 1) as consent,
+      (select ${consent} from (${rowsInForce(property, { players: sql`array[p.id]` })}) c
+        where c.channel = ${channel}::text) as consent,
       coalesce(h.is_open, true) as is_open,
       (select coalesce(jsonb_agg(${closing}), '[]') from closing) as closing,
       (select coalesce(jsonb_agg(${capping}), '[]') from capped k
@@ -118,12 +117,10 @@ async function campaignColumns(
   campaign: Campaign | null,
 ): Promise<Fragment> {
   if (!campaign) return sql`true as in_audience, false as held_out, null as send`;
-  const channel = sendingChannelOf(campaign.channel);
-  const draw = channel ? heldOut(campaign) : sql`false`;
   const audience = await audienceSql(context, campaign);
-  const hash = channel ? ADDRESS_COLUMNS[channel].hash : sql`null::bytea`;
+  const { hash } = ADDRESS_COLUMNS[sendingChannel(campaign)];
   return sql`coalesce((${audience}), false) as in_audience,
-      (select coalesce(${draw}, false) from (select ${hash} as hash) a) as held_out,
+      (select coalesce(${heldOut(campaign)}, false) from (select ${hash} as hash) a) as held_out,
       (select jsonb_build_object('id', s.id, 'status', s.status, 'skip_reasons', s.skip_reasons, 'error_code', s.error_code)
         from campaign_sends s
         where s.property_id = ${context.property.id}::uuid and s.campaign_id = ${campaign.id}::uuid and s.player_id = p.id order by s.id limit 1) as send`;

@@ -1,9 +1,11 @@
+import { sql as fragment } from "#db/sql.ts";
 import type { Context } from "#runtime/operation/context.ts";
 import type { Channel } from "#tools/compliance/channels.ts";
+import { rowsInForce } from "#tools/consent/in-force.ts";
 import { announceAnswer, type ConsentAct, record } from "#tools/consent/ledger.ts";
 import { revoke } from "#tools/consent/revoke.ts";
 
-/** The last word of one record on one channel. */
+/** The word in force of one record on one channel. */
 interface Word {
   player_id: string;
   channel: Channel;
@@ -29,7 +31,7 @@ export async function mergeConsents(
   keptId: string,
   duplicateId: string,
 ): Promise<{ refused: Channel[]; granted: Channel[] }> {
-  const words = await lastWords(context, keptId, duplicateId);
+  const words = await wordsInForce(context, keptId, duplicateId);
   const own = new Map(words.filter((word) => word.player_id === keptId).map((word) => [word.channel, word]));
   const others = words.filter((word) => word.player_id === duplicateId);
   const refused = others.filter(
@@ -67,15 +69,15 @@ async function grant(context: Context, keptId: string, word: Word): Promise<void
   announceAnswer(context, row!);
 }
 
-function lastWords({ sql, property }: Context, keptId: string, duplicateId: string): Promise<Word[]> {
+function wordsInForce({ sql, property }: Context, keptId: string, duplicateId: string): Promise<Word[]> {
+  const players = fragment`${[keptId, duplicateId]}::uuid[]`;
   return sql<Word[]>`
-    select distinct on (c.player_id, c.channel) c.player_id, c.channel, c.consent_given, c.consent_level,
+    select c.player_id, c.channel, c.consent_given, c.consent_level,
       c.consent_source, c.consent_text, c.consent_version, c.collection_method,
       c.address_hash is not distinct from
         case c.channel when 'email' then p.email_hash when 'push' then null else p.phone_hash end as is_same_address,
       to_json(c.occurred_at) #>> '{}' as occurred_at, to_json(c.expires_at) #>> '{}' as expires_at
-    from consent_records c join players p on p.property_id = ${property.id} and p.id = ${keptId}
-    where c.property_id = ${property.id} and c.player_id in (${keptId}, ${duplicateId}) and c.purpose = 'marketing'
-      and c.action <> 'expired'
-    order by c.player_id, c.channel, c.occurred_at desc, c.id desc`.then((rows) => [...rows]);
+    from (${rowsInForce(property, { players })}) c
+      join players p on p.property_id = ${property.id} and p.id = ${keptId}
+    order by c.player_id, c.channel`.then((rows) => [...rows]);
 }

@@ -2,10 +2,11 @@ import type { Domain } from "#runtime/operation/catalog.ts";
 import messageProviders from "./message-providers.table.ts";
 import receiveNotices from "./receive-notices.job.ts";
 import rehearseNotices from "./rehearse-notices.job.ts";
+import settleCalls from "./settle-calls.job.ts";
 
 export const providers: Domain = {
   name: "providers",
   title: "Message providers",
   tables: [messageProviders],
-  jobs: [receiveNotices, rehearseNotices],
+  jobs: [receiveNotices, rehearseNotices, settleCalls],
 };

@@ -27,7 +27,7 @@ export async function keywordsOf({ sql, property }: Pick<Context, "sql" | "prope
     from sms_keyword_defaults
     union all
     select text, action, match, language, 'property' from sms_keywords where property_id = ${property.id}
-    order by origin, action, match, text`;
+    order by origin desc, action, match, text`;
 }
 
 /**
@@ -85,8 +85,17 @@ function isWhole({ keyword, words }: Known, written: Written): boolean {
   const form = words.join("");
   const forms = EXACT.includes(keyword.action) ? [written.words] : [written.words, written.polite];
   return forms.some(
-    (some) => some.join("") === form || (some.length > 1 && some.every((one) => one === form)),
+    (some) =>
+      some.join("") === form ||
+      (some.length > 1 && some.every((one) => one === form)) ||
+      isRepeated(some, words),
   );
+}
+
+/** Words of several parts said again and again, as those of Chinese are. */
+function isRepeated(written: readonly string[], words: readonly string[]): boolean {
+  if (words.length === 0 || written.length % words.length !== 0) return false;
+  return written.every((word, index) => word === words[index % words.length]);
 }
 
 function beginsWith(words: string[], beginning: string[]): boolean {
@@ -99,7 +108,12 @@ function byCaution(a: Keyword, b: Keyword): number {
 
 const CAUTION: readonly Keyword["action"][] = ["stop", "review", "help", "ignore", "start"];
 
-/** The words of a text in upper case, without accents, punctuation, emoji and invisible characters. */
+const HAN = /\p{Script=Han}/u;
+
+/**
+ * The words of a text in upper case, without accents, punctuation, emoji and invisible characters. No space parts
+ * Chinese words, so each character is one.
+ */
 export function wordsOf(text: string): string[] {
   const plain = text
     .toWellFormed()
@@ -111,7 +125,7 @@ export function wordsOf(text: string): string[] {
     .normalize("NFC")
     .toUpperCase();
   const words = plain.split(/[^\p{L}\p{N}]+/u).filter((word) => word !== "");
-  return joinSpelled(words);
+  return joinSpelled(words.flatMap((word) => word.match(/\p{Script=Han}|\P{Script=Han}+/gu) ?? []));
 }
 
 /** Circled and squared letters, and letters of flags. */
@@ -130,7 +144,7 @@ function joinSpelled(words: string[]): string[] {
     run = [];
   };
   for (const word of words) {
-    if ([...word].length === 1) run.push(word);
+    if ([...word].length === 1 && !HAN.test(word)) run.push(word);
     else {
       close();
       joined.push(word);
@@ -143,15 +157,15 @@ function joinSpelled(words: string[]): string[] {
 const BEFORE = phrases(
   `PLEASE PLS PLZ PLEAS KINDLY JUST HI HELLO HEY OK OKAY YO DEAR SIR MADAM GUYS NOW SO AND BUT
   CAN_YOU COULD_YOU WILL_YOU WOULD_YOU YOU_NEED_TO YOU_MUST YOU_HAVE_TO I_WANT_YOU_TO I_SAID I_TOLD_YOU_TO I_ASKED_YOU_TO
-  WANT_TO I_WANT_TO POR_FAVOR FAVOR_DE SVP SIL_VOUS_PLAIT MERCI_DE`,
+  WANT_TO I_WANT_TO POR_FAVOR FAVOR_DE SVP SIL_VOUS_PLAIT MERCI_DE BITTE HALLO 请 請 您好`,
 );
 const AFTER = phrases(
   `PLEASE PLS PLZ THANKS THX TY THANK_YOU NOW IMMEDIATELY ASAP ALREADY TODAY FOREVER SIR MADAM GUYS OK OKAY
-  RIGHT_NOW AT_ONCE POR_FAVOR GRACIAS YA SVP SIL_VOUS_PLAIT MERCI`,
+  RIGHT_NOW AT_ONCE POR_FAVOR GRACIAS YA SVP SIL_VOUS_PLAIT MERCI BITTE DANKE 谢谢 謝謝`,
 );
 
 function phrases(list: string): string[][] {
-  return list.split(/\s+/).map((phrase) => phrase.split("_"));
+  return list.split(/\s+/).map((phrase) => wordsOf(phrase.replaceAll("_", " ")));
 }
 
 function withoutCourtesies(words: string[]): string[] {

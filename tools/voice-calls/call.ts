@@ -1,7 +1,9 @@
+import { z } from "zod";
 import type { CallScript, VoiceMessage } from "#runtime/channels/provider/call.ts";
-import type { Tenant } from "#runtime/operation/context.ts";
+import type { Context, Tenant } from "#runtime/operation/context.ts";
 import { type CallOutcome, type CallState, RINGING } from "#tools/voice/engine/engine.ts";
 import type { TranscriptLine } from "#tools/voice/engine/transcript.ts";
+import { longestCall, voiceLaws } from "#tools/voice/law/law.ts";
 
 /** A call as it is stored. */
 export interface StoredCall {
@@ -24,15 +26,33 @@ export interface StoredCall {
   is_late: boolean;
 }
 
+/** The job that asks vendors for the calls that they have not reported. It stands above this domain. */
+export const SETTLE_CALLS = { name: "settle_calls", attempts: 20, input: z.object({}) };
+
+/** A vendor reports a call within so many seconds after its longest time. */
+const REPORT_SECONDS = 600;
+
+/** Seconds from a call's hand-over to the time when its vendor must have reported it. */
+export async function reportedWithin(tenant: Tenant): Promise<number> {
+  return longestCall(await voiceLaws(tenant)) + REPORT_SECONDS;
+}
+
+/** Settles the property's calls without news, `seconds` from now; as soon as a new call must have been reported by default. */
+export async function settleCallsLater(context: Context, seconds?: number): Promise<void> {
+  const runAt = seconds ?? (await reportedWithin(context));
+  context.enqueue(SETTLE_CALLS, {}, { dedupe: context.property.id, runAt });
+}
+
 /**
  * Writes the calls of a claim before the vendor is asked for them: its news may come before its answer. A call is
  * written once, however often its claim is repeated.
  */
 export async function openCalls(
-  { sql, property }: Tenant,
+  context: Context,
   provider: { name: string; id: string | null },
   messages: readonly VoiceMessage[],
 ): Promise<void> {
+  const { sql, property } = context;
   const rows = messages.map(({ id, script, latest }) => ({ send_id: id, script, latest }));
   await sql`
     insert into voice_calls (property_id, send_id, campaign_id, player_id, provider, provider_id, status, script, state,
@@ -43,6 +63,7 @@ export async function openCalls(
       join campaign_sends s on s.property_id = ${property.id} and s.id = r.send_id
     order by r.send_id
     on conflict (property_id, send_id) do nothing`;
+  await settleCallsLater(context);
 }
 
 /** The call of a send; undefined where there is none. `lock` locks it to the end of the transaction. */
@@ -58,13 +79,6 @@ export async function findCall(
     from voice_calls where property_id = ${property.id} and send_id = ${sendId}
     ${lock ? sql`for no key update` : sql``}`;
   return call;
-}
-
-/** The calls of these sends have had no news for a day: nobody knows whether they were made. */
-export async function loseCalls({ sql, property }: Tenant, sendIds: readonly string[]): Promise<void> {
-  await sql`
-    update voice_calls set status = 'unknown', updated_at = now()
-    where property_id = ${property.id} and send_id = any(${[...sendIds]}::uuid[]) and status <> 'ended'`;
 }
 
 /** News of a call comes within so long, or never. */

@@ -1,7 +1,6 @@
 import { z } from "zod";
-import { sql as fragment } from "#db/sql.ts";
 import type { Notice } from "#runtime/channels/provider/channel.ts";
-import type { Context } from "#runtime/operation/context.ts";
+import type { Context, Tenant } from "#runtime/operation/context.ts";
 import type { CallOutcome } from "#tools/voice/engine/engine.ts";
 import type { StoredCall } from "./call.ts";
 import { emitCallEvents } from "./events.ts";
@@ -13,19 +12,45 @@ export const HOLD_ABANDONING = {
   input: z.object({ campaignId: z.uuid() }),
 };
 
-/** Outcomes behind which the person, or their machine, has the message. */
-const ARRIVED: ReadonlySet<CallOutcome> = new Set([
+/** Outcomes of calls with a person. */
+const SPOKEN: ReadonlySet<CallOutcome> = new Set([
   "completed",
   "opted_out",
   "hung_up",
-  "voicemail_left",
+  "abandoned",
   "time_up",
   "dropped",
 ]);
 
-/** No carrier tells what a relayed call has cost: each begun minute of an answered one, by the provider's unit_price. */
-const MINUTE_PRICE = fragment`
-  case when v.provider = 'conversation-relay' and v.started_at is not null then p.unit_price end`;
+/** Outcomes behind which neither a person nor a machine has the message. */
+const MISSED: ReadonlySet<CallOutcome> = new Set([
+  "no_answer",
+  "busy",
+  "failed",
+  "abandoned",
+  "barred",
+  "voicemail_skipped",
+]);
+
+/** The side that answered a call of this outcome; null where nobody did, or nothing was said. */
+function answeredBy(outcome: CallOutcome): "human" | "machine" | null {
+  if (outcome === "voicemail_left" || outcome === "voicemail_skipped") return "machine";
+  return SPOKEN.has(outcome) ? "human" : null;
+}
+
+/**
+ * Prices a relayed call that is over: no carrier tells its whole cost, so each begun minute of an answered one costs the
+ * provider's unit_price. Again when the carrier tells its true length.
+ */
+export async function priceCall({ sql, property }: Tenant, id: string): Promise<void> {
+  await sql`
+    update voice_calls c
+    set cost = p.unit_price * greatest(1, ceil(c.seconds / 60.0))::double precision, cost_currency = p.price_currency
+    from message_providers p
+    where c.property_id = ${property.id} and c.id = ${id} and c.provider = 'conversation-relay'
+      and c.status = 'ended' and c.started_at is not null and c.seconds is not null
+      and p.property_id = ${property.id} and p.id = c.provider_id and p.unit_price is not null`;
+}
 
 /** Ends a locked call, once. Answers the notice by which its send is settled. */
 export async function endCall(
@@ -34,32 +59,27 @@ export async function endCall(
   outcome: CallOutcome,
 ): Promise<Notice[]> {
   const { sql, property, now, enqueue } = context;
-  // Nobody but a person is abandoned.
-  const by = outcome === "abandoned" ? "human" : null;
-  const ended = await sql`
+  const by = answeredBy(outcome);
+  const ended = await sql<{ cost: number | null }[]>`
     with talked as materialized (
       select v.id, statement_timestamp() as moment,
-        greatest(0, extract(epoch from statement_timestamp() - v.started_at))::int as seconds,
-        ${MINUTE_PRICE} as minute_price, p.price_currency
+        greatest(0, extract(epoch from statement_timestamp() - v.started_at))::int as seconds
       from voice_calls v
-        left join message_providers p on p.property_id = ${property.id} and p.id = v.provider_id
       where v.property_id = ${property.id} and v.id = ${call.id}
     )
     update voice_calls c set status = 'ended', outcome = ${outcome}, ended_at = coalesce(c.ended_at, t.moment),
-      seconds = coalesce(c.seconds, t.seconds), answered_by = coalesce(c.answered_by, ${by}::text),
-      cost = coalesce(c.cost, t.minute_price * greatest(1, ceil(coalesce(c.seconds, t.seconds) / 60.0))::double precision),
-      cost_currency = coalesce(c.cost_currency, case when t.minute_price is not null then t.price_currency end),
-      updated_at = t.moment
+      seconds = coalesce(c.seconds, t.seconds), answered_by = ${by}::text, updated_at = t.moment
     from talked t
     where c.property_id = ${property.id} and c.id = t.id and c.status <> 'ended'
-    returning c.id`;
+    returning c.cost`;
   if (ended.length === 0) return [];
+  if (ended[0]!.cost === null) await priceCall(context, call.id);
   await emitCallEvents(context, "campaign.call_completed", [call.id]);
   if (outcome === "abandoned" && call.campaign_id) {
     enqueue(HOLD_ABANDONING, { campaignId: call.campaign_id }, { dedupe: call.campaign_id });
   }
   const about = { eventId: `call:${call.id}`, at: new Date(now()).toISOString(), sendId: call.send_id };
   return [
-    ARRIVED.has(outcome) ? { ...about, kind: "delivered" } : { ...about, kind: "failed", code: outcome },
+    MISSED.has(outcome) ? { ...about, kind: "failed", code: outcome } : { ...about, kind: "delivered" },
   ];
 }

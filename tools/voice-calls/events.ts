@@ -5,7 +5,7 @@ import type { Tenant } from "#runtime/operation/context.ts";
 /** Emits an event about each of these calls, if an endpoint subscribes to it. What was said stays in the call. */
 export async function emitCallEvents(
   { sql: transaction, property }: Tenant,
-  event: "campaign.call_answered" | "campaign.call_completed",
+  event: "campaign.call_answered" | "campaign.call_completed" | "campaign.call_unknown",
   ids: readonly string[],
 ): Promise<void> {
   if (ids.length === 0) return;

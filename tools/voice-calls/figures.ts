@@ -5,17 +5,22 @@ import { voiceLaws } from "#tools/voice/law/law.ts";
 const count = z.int();
 
 const CallFigures = z.object({
-  placed: count.describe("Calls that the vendor was asked for"),
-  answered: count.describe("By a person"),
+  placed: count.describe(
+    "Calls that the vendor was asked for: open + unknown + answered + voicemail + no_answer + busy + failed + barred",
+  ),
+  open: count.describe("Under way, or the vendor's report is still to come"),
+  unknown: count.describe("The vendor has told no end; never placed again"),
+  answered: count.describe("By a person, and over"),
   voicemail: count.describe("Answered by a machine"),
   voicemail_left: count.describe("Of voicemail: a message was left"),
   no_answer: count,
   busy: count,
   failed: count,
   barred: count.describe("A rule closed before the person picked up"),
-  opted_out: count,
+  opted_out: count.describe("Of answered"),
   abandoned: count.describe("Of answered: the person heard nothing from us in time"),
   seconds: count.describe("Of all answered calls"),
+  minutes: count.describe("Of all answered calls, each begun minute"),
   cost: z.number().nullable().describe("As far as vendors have told; null: nothing is known"),
   cost_currency: z.string().nullable().describe("null where calls have several"),
 });
@@ -46,6 +51,8 @@ interface Counted extends z.output<typeof CallFigures> {
 
 const NONE: Omit<Counted, "simulated"> = {
   placed: 0,
+  open: 0,
+  unknown: 0,
   answered: 0,
   voicemail: 0,
   voicemail_left: 0,
@@ -56,6 +63,7 @@ const NONE: Omit<Counted, "simulated"> = {
   opted_out: 0,
   abandoned: 0,
   seconds: 0,
+  minutes: 0,
   cost: null,
   cost_currency: null,
 };
@@ -64,8 +72,11 @@ const NONE: Omit<Counted, "simulated"> = {
 export async function countCalls(context: Tenant, campaignId: string): Promise<CallStats> {
   const { sql, property } = context;
   const rows = await sql<Counted[]>`
-    select simulated, count(*)::int as placed, count(*) filter (where answered_by = 'human')::int as answered,
-      count(*) filter (where answered_by = 'machine')::int as voicemail,
+    select simulated, count(*)::int as placed,
+      count(*) filter (where status in ('queued', 'ringing', 'in_progress'))::int as open,
+      count(*) filter (where status = 'unknown')::int as unknown,
+      count(*) filter (where status = 'ended' and answered_by = 'human')::int as answered,
+      count(*) filter (where status = 'ended' and answered_by = 'machine')::int as voicemail,
       count(*) filter (where outcome = 'voicemail_left')::int as voicemail_left,
       count(*) filter (where outcome = 'no_answer')::int as no_answer,
       count(*) filter (where outcome = 'busy')::int as busy,
@@ -73,7 +84,8 @@ export async function countCalls(context: Tenant, campaignId: string): Promise<C
       count(*) filter (where outcome = 'barred')::int as barred,
       count(*) filter (where outcome = 'opted_out')::int as opted_out,
       count(*) filter (where outcome = 'abandoned')::int as abandoned,
-      coalesce(sum(seconds), 0)::int as seconds, sum(cost) as cost,
+      coalesce(sum(seconds) filter (where answered_by is not null), 0)::int as seconds,
+      coalesce(sum(greatest(1, ceil(seconds / 60.0))) filter (where answered_by is not null), 0)::int as minutes, sum(cost) as cost,
       case when count(distinct cost_currency) = 1 then min(cost_currency) end as cost_currency
     from voice_calls
     where property_id = ${property.id} and campaign_id = ${campaignId}

@@ -5,7 +5,7 @@ import { keywordsOf } from "#tools/sms/keywords.ts";
 import { type CallOutcome, type Heard, nextStep, type Step } from "#tools/voice/engine/engine.ts";
 import { stopReader } from "#tools/voice/engine/heard.ts";
 import { ourLines, theirLines } from "#tools/voice/engine/transcript.ts";
-import { findCall, type StoredCall } from "./call.ts";
+import { findCall, type StoredCall, settleCallsLater } from "./call.ts";
 import { endCall } from "./end.ts";
 import { emitCallEvents } from "./events.ts";
 import { revokeBySpeech } from "./stop.ts";
@@ -15,10 +15,12 @@ export interface Reply {
   say: readonly string[];
   /** `listen`: wait for an answer. `end`: end the call after the words. `none`: nothing has changed. */
   act: "listen" | "end" | "none";
+  /** Who calls and how to stop it, where these are among the words: the person must hear both. */
+  opening: readonly string[];
   notices: Notice[];
 }
 
-const NOTHING: Reply = { say: [], act: "none", notices: [] };
+const NOTHING: Reply = { say: [], act: "none", opening: [], notices: [] };
 
 /**
  * The next step of a live call. What was heard, what is said and what follows from it are stored before the caller says
@@ -47,7 +49,14 @@ export async function hear(
   await store(context, call, actual, step, providerCallId);
   if (step.act === "none") return NOTHING;
   const notices = step.outcome === null ? [] : await endCall(context, call, step.outcome);
-  return { say: step.say.map(({ text }) => text), act: step.act === "listen" ? "listen" : "end", notices };
+  return {
+    say: step.say.map(({ text }) => text),
+    act: step.act === "listen" ? "listen" : "end",
+    opening: step.say.flatMap(({ fixed, text }) =>
+      fixed === "identification" || fixed === "opt_out" ? [text] : [],
+    ),
+    notices,
+  };
 }
 
 async function lockPlayer({ sql, property }: Context, { player_id }: StoredCall): Promise<void> {
@@ -86,6 +95,7 @@ async function store(
       provider_call_id = coalesce(c.provider_call_id, ${providerCallId ?? null}::text), updated_at = clock.moment
     from clock
     where c.property_id = ${property.id} and c.id = ${call.id}`;
+  if (call.status === "unknown") await settleCallsLater(context);
   if (answered) await emitCallEvents(context, "campaign.call_answered", [call.id]);
   const [stop] = step.act === "stop" ? theirs : [];
   if (stop) await revokeBySpeech(context, call, stop);

@@ -6,8 +6,8 @@ import { saysOpening } from "#tools/voice/agent.ts";
 import type { CallOutcome } from "#tools/voice/engine/engine.ts";
 import { hasStopKey, isGreeting, stopReader } from "#tools/voice/engine/heard.ts";
 import type { TranscriptLine } from "#tools/voice/engine/transcript.ts";
-import { findCall, type StoredCall } from "./call.ts";
-import { endCall } from "./end.ts";
+import { findCall, type StoredCall, settleCallsLater } from "./call.ts";
+import { endCall, priceCall } from "./end.ts";
 import { emitCallEvents } from "./events.ts";
 import { revokeBySpeech } from "./stop.ts";
 
@@ -38,6 +38,8 @@ export async function applyCallNews(
   const stop = await stopIn(context, lines);
   if (stop) await revokeBySpeech(context, call, stop);
   if (notice.state !== "ended") return [];
+  if (call.status === "ended" && notice.seconds !== undefined && notice.cost === undefined)
+    await priceCall(context, call.id);
   return endCall(context, call, stop ? "opted_out" : outcomeOf(call, notice, { lines, discloses }));
 }
 
@@ -67,9 +69,10 @@ async function learn(
   { lines, discloses }: Told,
 ): Promise<void> {
   const { sql, property } = context;
-  const isNewlyAnswered = state === "answered" && (call.status === "queued" || call.status === "ringing");
+  const isFirst = call.status === "queued" || call.status === "unknown";
   const next = state === "ringing" ? "ringing" : "in_progress";
-  const moves = call.status === "queued" || (call.status === "ringing" && next === "in_progress");
+  const moves = isFirst || (call.status === "ringing" && next === "in_progress");
+  const isNewlyAnswered = state === "answered" && moves;
   const answered = state === "answered" || answeredBy !== undefined || lines.length > 0;
   const length = state === "ended" ? (seconds ?? null) : null;
   await sql`
@@ -81,8 +84,8 @@ async function learn(
       answered_by = coalesce(${answeredBy ?? null}::text, c.answered_by),
       provider_call_id = coalesce(c.provider_call_id, ${providerMessageId ?? null}::text),
       seconds = coalesce(${length}::int, c.seconds),
-      cost = coalesce(c.cost, ${cost ?? null}::double precision),
-      cost_currency = coalesce(c.cost_currency, ${currency ?? null}::text),
+      cost = coalesce(${cost ?? null}::double precision, c.cost),
+      cost_currency = coalesce(${currency ?? null}::text, c.cost_currency),
       disclosed_at = coalesce(c.disclosed_at, case when ${discloses}::boolean
         then coalesce(c.started_at, clock.moment - make_interval(secs => ${length ?? 0}::double precision)) end),
       transcript = case when ${lines.length > 0}::boolean then ${lines}::jsonb else c.transcript end,
@@ -90,6 +93,7 @@ async function learn(
       error_message = coalesce(${message ?? null}::text, c.error_message), updated_at = clock.moment
     from clock
     where c.property_id = ${property.id} and c.id = ${call.id}`;
+  if (call.status === "unknown" && state !== "ended") await settleCallsLater(context);
   if (isNewlyAnswered) await emitCallEvents(context, "campaign.call_answered", [call.id]);
 }
 

@@ -26,7 +26,11 @@ export default table({
       concise: true,
     }),
     status: readable(
-      z.enum(CALL_STATUSES).describe("unknown: no news of the call for a day; it is never placed again"),
+      z
+        .enum(CALL_STATUSES)
+        .describe(
+          "unknown: the vendor has told no end of the call, see error_message; it is never placed again",
+        ),
       { concise: true },
     ),
     outcome: readable(

@@ -1,4 +1,4 @@
-import type { CallScript, CallTurn } from "#runtime/channels/provider/call.ts";
+import type { CallLanguage, CallScript, CallTurn } from "#runtime/channels/provider/call.ts";
 import { wordsOf } from "#tools/sms/keywords.ts";
 import { fixedSentence } from "./engine/fixed-words.ts";
 
@@ -6,6 +6,14 @@ import { fixedSentence } from "./engine/fixed-words.ts";
 export function openingOf(call: CallScript): string {
   return `${fixedSentence(call, "identification")} ${fixedSentence(call, "opt_out")}`;
 }
+
+const LANGUAGE_NAMES: Record<CallLanguage, string> = {
+  en: "English",
+  es: "Spanish",
+  fr: "French",
+  de: "German",
+  zh: "Mandarin Chinese",
+};
 
 /** The share of the opening's words that a transcript has to show: speech is written down with faults. */
 const MOST_LOST = 0.3;
@@ -45,6 +53,7 @@ export function agentPrompt(call: CallScript, instructions: string | null): stri
     "2. When the person says stop, asks for no more calls in any words, or presses 9: say nothing more and end the call at once, with the tool opt_out if you have it.",
     `3. Before you end a call that was not stopped, say: "${fixedSentence(call, "closing")}"`,
     "4. Never deny that you are an automated voice, and never name another company as the caller.",
+    `5. Speak ${LANGUAGE_NAMES[call.language]}.`,
   ];
   const author =
     instructions === null

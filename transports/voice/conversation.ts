@@ -5,6 +5,7 @@ import type { Heard } from "#tools/voice/engine/engine.ts";
 import { secondsToSay } from "#tools/voice/engine/transcript.ts";
 import { LISTEN_SECONDS } from "#tools/voice/problems.ts";
 import { END_FRAME, readFrame, textFrame } from "./frames.ts";
+import { openingOfCall } from "./opening.ts";
 
 /** How fast a call goes. */
 export interface CallPace {
@@ -28,27 +29,23 @@ export function converse(service: Service, line: Line, socket: WebSocket, pace: 
   let waiting = 0;
   let isOver = false;
   let work = Promise.resolve();
+  const opening = openingOfCall();
 
   const later = (ms: number, then: () => void) => {
     clearTimeout(timer);
     timer = setTimeout(then, ms);
     timer.unref();
   };
-  const hangUp = () => {
-    if (socket.readyState === socket.OPEN) {
-      socket.send(END_FRAME);
-      socket.close(1000);
-    }
-  };
   const step = async (heard: Heard) => {
     if (isOver) return;
     clearTimeout(timer);
-    const { say, act } = await hearOn(service, line, heard, callSid);
+    const { say, act, opening: sentences } = await hearOn(service, line, heard, callSid);
     if (act === "none") return;
     if (act === "end") isOver = true;
     for (const text of say) if (socket.readyState === socket.OPEN) socket.send(textFrame(text));
     const seconds = say.reduce((sum, text) => sum + secondsToSay(text), 0);
-    if (act === "end") later(seconds * pace.secondMs, hangUp);
+    opening.says(sentences);
+    if (act === "end") later(seconds * pace.secondMs, () => hangUp(socket));
     else later(seconds * pace.secondMs + pace.listenMs, () => enqueue({ kind: "silence" }));
   };
   const enqueue = (heard: Heard) => {
@@ -71,6 +68,7 @@ export function converse(service: Service, line: Line, socket: WebSocket, pace: 
       callSid ??= arrived.setup;
       enqueue({ kind: "person" });
     } else if ("heard" in arrived && callSid !== undefined) enqueue(arrived.heard);
+    else if ("spokenUntil" in arrived && opening.mustRepeat(arrived.spokenUntil)) enqueue({ kind: "person" });
     // A person who is still speaking is not silent.
     else if ("part" in arrived) timer?.refresh();
   });
@@ -85,4 +83,10 @@ export function converse(service: Service, line: Line, socket: WebSocket, pace: 
         log.error({ err: error, sendId: line.sendId }, "a broken line was not noted");
       });
   });
+}
+
+function hangUp(socket: WebSocket): void {
+  if (socket.readyState !== socket.OPEN) return;
+  socket.send(END_FRAME);
+  socket.close(1000);
 }

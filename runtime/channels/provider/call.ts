@@ -1,5 +1,5 @@
 /** The languages that the fixed sentences of a call are written in. */
-export const CALL_LANGUAGES = ["en", "es", "fr"] as const;
+export const CALL_LANGUAGES = ["en", "es", "fr", "de", "zh"] as const;
 export type CallLanguage = (typeof CALL_LANGUAGES)[number];
 
 /** One answer of the person, and the turn that follows it. */
@@ -60,6 +60,14 @@ export interface VoiceMessage {
   mostSeconds: number;
   /** ISO time by which the call must be over; null where no hours close. */
   latest: string | null;
+}
+
+/** How a vendor ends calls, in seconds. */
+export interface CallTimes {
+  /** The shortest limit of a call that the vendor keeps. */
+  shortest: number;
+  /** An unanswered call rings so long at most, where the vendor takes no time from us. */
+  rings?: number;
 }
 
 /** One thing that was said in a call, as a vendor reports it. */

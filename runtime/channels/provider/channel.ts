@@ -1,5 +1,5 @@
 import type { z } from "zod";
-import type { CallNews, RelayHandshake, VoiceMessage } from "./call.ts";
+import type { CallNews, CallTimes, RelayHandshake, VoiceMessage } from "./call.ts";
 
 export interface EmailMessage {
   /** The send's id (a uuid): the idempotency key towards the vendor. */
@@ -188,8 +188,26 @@ export type Notice =
       optOut?: "stop" | "start" | "help" | undefined;
     });
 
+/** A call that a vendor has taken. */
+export interface PlacedCall {
+  sendId: string;
+  callId: string;
+  /** The time of the question, in milliseconds since 1970. */
+  at: number;
+}
+
+/**
+ * The vendor's own record of a call. `told`: its end. `live`: it has not ended. `unavailable`: the vendor cannot be
+ * asked now. `no_such_call`: the vendor knows none.
+ */
+export type CallReading =
+  | { state: "told"; notices: Notice[] }
+  | { state: "live" | "unavailable" | "no_such_call" };
+
 /** Verifies and reads a vendor's callbacks. */
 export interface Callbacks<Settings> {
+  /** Asks the vendor for a call that it has not reported; absent where it has no calls. */
+  read?(settings: Settings, call: PlacedCall): Promise<CallReading>;
   /** Whether the vendor opens the WebSocket of a call; absent where calls need none. */
   verifyRelay?(settings: Settings, handshake: RelayHandshake): boolean;
   /** Whether the vendor sent the request. Rejects when that is not known yet. */
@@ -229,6 +247,8 @@ export interface Provider<Settings, C extends SendingChannel> {
    * start long after its compliance check.
    */
   concurrency(settings: Settings): number;
+  /** Of calls: how the vendor ends them. */
+  callTimes?: CallTimes;
   open(settings: Settings, reach: Reach): OpenProvider<Messages[C]>;
   callbacks?: Callbacks<NoInfer<Settings>>;
 }

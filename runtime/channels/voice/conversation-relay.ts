@@ -1,14 +1,18 @@
-import type { VoiceMessage } from "../provider/call.ts";
-import { each, provider, type SendOutcome } from "../provider/channel.ts";
+import type { CallTimes, VoiceMessage } from "../provider/call.ts";
+import { type CallReading, each, type PlacedCall, provider, type SendOutcome } from "../provider/channel.ts";
 import { callApi, textAt, trouble } from "../provider/vendor-api.ts";
+import { jsonRequest } from "./agent.ts";
 import { callLimit } from "./limits.ts";
-import { parse, relayToken, verify, verifyRelay } from "./relay-callbacks.ts";
+import { readCall } from "./reading.ts";
+import { foundCall, parse, relayToken, verify, verifyRelay } from "./relay-callbacks.ts";
 import { type RelaySettings, settings } from "./relay-settings.ts";
 
 /** Refused credentials, a closed account, or a number of another account: no call will pass. */
 const REFUSES_US = new Set([20003, 20005, 20006, 21210, 21212, 21213, 21606]);
 const BUSY = new Set([14107, 20429]);
-const LANGUAGES = { en: "en-US", es: "es-US", fr: "fr-FR" } as const;
+const LANGUAGES = { en: "en-US", es: "es-US", fr: "fr-FR", de: "de-DE", zh: "zh-CN" } as const;
+/** Telnyx takes no shorter limit. */
+const TIMES: CallTimes = { shortest: 30 };
 
 /** Calls by Twilio or Telnyx, whose ConversationRelay speaks and hears for our own script over a WebSocket. */
 export default provider({
@@ -18,11 +22,18 @@ export default provider({
   // A second request is a second call.
   repeatable: false,
   concurrency: () => 20,
+  callTimes: TIMES,
   open: (given, { callbackUrl }) => ({
     send: (messages, options) => each(messages, options, (message) => transmit(given, callbackUrl, message)),
     close: async () => {},
   }),
-  callbacks: { verify, parse, verifyRelay, answer: { contentType: "text/xml", body: "<Response/>" } },
+  callbacks: {
+    verify,
+    parse,
+    verifyRelay,
+    read: (given, call) => readPlaced(given, call),
+    answer: { contentType: "text/xml", body: "<Response/>" },
+  },
 });
 
 async function transmit(
@@ -31,14 +42,14 @@ async function transmit(
   message: VoiceMessage,
 ): Promise<SendOutcome> {
   const { id } = message;
-  const ready = callLimit(message, { callbackUrl, needsSender: true });
+  const ready = callLimit(message, { callbackUrl, needsSender: true, times: TIMES });
   if ("status" in ready) return ready;
   const request = given.carrier === "twilio" ? twilioRequest : telnyxRequest;
   const reply = await callApi(request(given as never, { ...ready, message }));
   if (!("status" in reply)) return trouble(message, reply);
   const sid =
     textAt(reply.body, "sid") || textAt(reply.body, "call_sid") || textAt(reply.body, "data", "call_sid");
-  if (reply.status < 300) return { id, status: "sent", providerMessageId: sid || `${given.carrier}:${id}` };
+  if (reply.status < 300) return { id, status: "sent", providerMessageId: sid || withoutSid(given, id) };
   const code = numberAt(reply.body, "code");
   const words = (textAt(reply.body, "message") || `The provider answered ${reply.status}.`).replaceAll(
     message.to,
@@ -51,6 +62,31 @@ async function transmit(
   return trouble(message, reply, refusal);
 }
 
+/** Stands for the id of a call whose carrier named none. */
+function withoutSid({ carrier }: RelaySettings, sendId: string): string {
+  return `${carrier}:${sendId}`;
+}
+
+async function readPlaced(given: RelaySettings, { callId, sendId, at }: PlacedCall): Promise<CallReading> {
+  if (callId === withoutSid(given, sendId)) return { state: "no_such_call" };
+  const { account_sid } = given;
+  const call = encodeURIComponent(callId);
+  const request =
+    given.carrier === "twilio"
+      ? new Request(`https://api.twilio.com/2010-04-01/Accounts/${account_sid}/Calls/${call}.json`, {
+          headers: { authorization: basic(given) },
+        })
+      : jsonRequest(
+          `https://api.telnyx.com/v2/texml/Accounts/${encodeURIComponent(account_sid)}/Calls/${call}`,
+          `Bearer ${given.api_key}`,
+        );
+  return readCall(request, (found) => foundCall(found, { callId, sendId, at }));
+}
+
+function basic({ account_sid, auth_token }: { account_sid: string; auth_token: string }): string {
+  return `Basic ${Buffer.from(`${account_sid}:${auth_token}`).toString("base64")}`;
+}
+
 interface Call {
   callbackUrl: string;
   message: VoiceMessage;
@@ -59,8 +95,13 @@ interface Call {
 
 function instructions(given: RelaySettings, { callbackUrl, message }: Call): string {
   const address = `${callbackUrl.replace(/^http/, "ws")}/${message.id}/${relayToken(given, message.id)}`;
-  const language = LANGUAGES[message.script.language];
-  return `<?xml version="1.0" encoding="UTF-8"?><Response><Connect><ConversationRelay url="${address}" language="${language}" interruptible="any" reportInputDuringAgentSpeech="any" dtmfDetection="true"/></Connect></Response>`;
+  const { language } = message.script;
+  // Telnyx has no attribute that reports the person's words while we speak and does not stop us.
+  const attributes =
+    given.carrier === "twilio"
+      ? `language="${LANGUAGES[language]}" interruptible="none" preemptible="false" reportInputDuringAgentSpeech="any"`
+      : `language="${language}" interruptible="any"`;
+  return `<?xml version="1.0" encoding="UTF-8"?><Response><Connect><ConversationRelay url="${address}" ${attributes} dtmfDetection="true"/></Connect></Response>`;
 }
 
 function twilioRequest(given: Extract<RelaySettings, { carrier: "twilio" }>, call: Call): Request {
@@ -71,7 +112,7 @@ function twilioRequest(given: Extract<RelaySettings, { carrier: "twilio" }>, cal
     From: message.from!,
     Twiml: instructions(given, call),
     Timeout: String(Math.ceil(message.ringSeconds)),
-    TimeLimit: String(Math.floor(limit)),
+    TimeLimit: String(limit),
     MachineDetection: "Enable",
     AsyncAmd: "true",
     AsyncAmdStatusCallback: news,
@@ -81,7 +122,7 @@ function twilioRequest(given: Extract<RelaySettings, { carrier: "twilio" }>, cal
   return new Request(`https://api.twilio.com/2010-04-01/Accounts/${given.account_sid}/Calls.json`, {
     method: "POST",
     headers: {
-      authorization: `Basic ${Buffer.from(`${given.account_sid}:${given.auth_token}`).toString("base64")}`,
+      authorization: basic(given),
       "content-type": "application/x-www-form-urlencoded",
     },
     body: form.toString(),
@@ -91,24 +132,21 @@ function twilioRequest(given: Extract<RelaySettings, { carrier: "twilio" }>, cal
 function telnyxRequest(given: Extract<RelaySettings, { carrier: "telnyx" }>, call: Call): Request {
   const { callbackUrl, message, limit } = call;
   const news = `${callbackUrl}?send_id=${message.id}`;
-  return new Request(
+  return jsonRequest(
     `https://api.telnyx.com/v2/texml/Accounts/${encodeURIComponent(given.account_sid)}/Calls`,
+    `Bearer ${given.api_key}`,
     {
-      method: "POST",
-      headers: { authorization: `Bearer ${given.api_key}`, "content-type": "application/json" },
-      body: JSON.stringify({
-        ApplicationSid: given.application_id,
-        To: message.to,
-        From: message.from,
-        Texml: instructions(given, call),
-        Timeout: Math.ceil(message.ringSeconds),
-        TimeLimit: Math.max(60, Math.floor(limit)),
-        MachineDetection: "Enable",
-        AsyncAmd: true,
-        AsyncAmdStatusCallback: news,
-        StatusCallback: news,
-        StatusCallbackEvent: "ringing answered completed",
-      }),
+      ApplicationSid: given.application_id,
+      To: message.to,
+      From: message.from,
+      Texml: instructions(given, call),
+      Timeout: Math.ceil(message.ringSeconds),
+      TimeLimit: limit,
+      MachineDetection: "Enable",
+      AsyncAmd: true,
+      AsyncAmdStatusCallback: news,
+      StatusCallback: news,
+      StatusCallbackEvent: "ringing answered completed",
     },
   );
 }

@@ -1,9 +1,9 @@
 import { createHmac, createPublicKey, verify as verifySignature } from "node:crypto";
 import type { RelayHandshake } from "../provider/call.ts";
-import type { CallbackRequest, Notice } from "../provider/channel.ts";
+import type { CallbackRequest, Notice, PlacedCall } from "../provider/channel.ts";
 import { signedByTwilio } from "../sms/twilio-callbacks.ts";
 import type { RelaySettings } from "./relay-settings.ts";
-import { equal } from "./signed.ts";
+import { amountAt, equal, type Json, wordsAt } from "./signed.ts";
 
 const TOLERANCE_MS = 300_000;
 /** The bytes before the 32 of an Ed25519 key in DER. */
@@ -95,4 +95,29 @@ export function parse(_: RelaySettings, { url, body, at: now }: CallbackRequest)
   if (status === "ringing") return [{ ...about, state: "ringing" }];
   if (status === "in-progress" || by !== "") return [{ ...about, state: "answered" }];
   return [];
+}
+
+/** The end of a call by the carrier's own record, whose form both carriers share; empty while it has not ended. */
+export function foundCall(call: Json, { callId, sendId, at }: PlacedCall): Notice[] {
+  const status = wordsAt(call.status);
+  const result = RESULTS[status];
+  if (!result) return [];
+  const seconds = amountAt(Number(wordsAt(call.duration) || Number.NaN));
+  // Twilio writes a charge below zero.
+  const cost = amountAt(Math.abs(Number(wordsAt(call.price) || Number.NaN)));
+  const currency = wordsAt(call.price_unit).toUpperCase();
+  return [
+    {
+      kind: "call",
+      eventId: `${callId}:${status}:read`,
+      at: new Date(at).toISOString(),
+      providerMessageId: callId,
+      sendId,
+      state: "ended",
+      result,
+      ...(wordsAt(call.answered_by).startsWith("machine") && { answeredBy: "machine" as const }),
+      ...(seconds !== undefined && { seconds: Math.round(seconds) }),
+      ...(cost !== undefined && /^[A-Z]{3}$/.test(currency) && { cost, currency }),
+    },
+  ];
 }

@@ -13,7 +13,7 @@ export function hexHmac(key: string, ...parts: (Buffer | string)[]): string {
   return hmac.digest("hex");
 }
 
-type Json = Record<string, unknown>;
+export type Json = Record<string, unknown>;
 
 /** The JSON object of a body; empty when it is none. */
 export function objectIn(body: Buffer): Json {

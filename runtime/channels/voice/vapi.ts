@@ -1,9 +1,7 @@
 import { z } from "zod";
-import type { VoiceMessage } from "../provider/call.ts";
-import { type CallbackRequest, each, type Notice, provider, type SendOutcome } from "../provider/channel.ts";
-import { askForCall, callNotice, jsonRequest, linesFrom } from "./agent-call.ts";
-import { callLimit } from "./limits.ts";
-import { amountAt, equal, hexHmac, objectAt, objectIn, objectsAt, wordsAt } from "./signed.ts";
+import type { CallbackRequest } from "../provider/channel.ts";
+import { type AgentReport, agent, endOf, jsonRequest, linesFrom } from "./agent.ts";
+import { amountAt, equal, hexHmac, type Json, objectAt, objectsAt, wordsAt } from "./signed.ts";
 
 const secret = () => z.string().min(1).max(500);
 
@@ -19,58 +17,66 @@ const settings = z.strictObject({
 });
 type Settings = z.output<typeof settings>;
 
+const LANGUAGES = { en: "en", es: "es", fr: "fr", de: "de", zh: "zh" } as const;
+
 /** Calls by an assistant of Vapi that is made for the call. */
-export default provider({
-  channel: "voice",
+export default agent<Settings>({
   name: "vapi",
   settings,
-  repeatable: false,
-  concurrency: () => 10,
-  open: (given, { callbackUrl }) => ({
-    send: (messages, options) => each(messages, options, (message) => transmit(given, callbackUrl, message)),
-    close: async () => {},
-  }),
-  callbacks: { verify, parse },
+  needsSender: false,
+  // Vapi takes no time of ringing; the carriers behind it ring for a minute.
+  times: { shortest: 10, rings: 60 },
+  place: (given, message, { limit, callbackUrl }) => {
+    const { id, to, opening, prompt, voicemail, latest, script } = message;
+    const { api_key, webhook_secret, credential_id, model_provider, model, phone_number_id } = given;
+    const server = credential_id
+      ? { url: callbackUrl, credentialId: credential_id }
+      : { url: callbackUrl, headers: { "X-Vapi-Secret": webhook_secret } };
+    const assistant = {
+      firstMessage: opening,
+      firstMessageMode: "assistant-speaks-first",
+      firstMessageInterruptionsEnabled: false,
+      transcriber: { provider: "deepgram", language: LANGUAGES[script.language] },
+      model: {
+        provider: model_provider,
+        model,
+        messages: [{ role: "system", content: prompt }],
+        tools: [{ type: "endCall" }],
+      },
+      // Otherwise a pressed key is not heard.
+      keypadInputPlan: { enabled: true, timeoutSeconds: 1 },
+      voicemailDetection: { provider: "vapi" },
+      ...(voicemail !== null && { voicemailMessage: voicemail }),
+      maxDurationSeconds: limit,
+      server,
+      serverMessages: ["status-update", "end-of-call-report"],
+      metadata: { send_id: id },
+    };
+    const startBy = latest === null ? null : new Date(Date.parse(latest) - limit * 1000).toISOString();
+    const body = {
+      // Vapi returns the name with each report: a call has no metadata of its own.
+      name: id,
+      phoneNumberId: phone_number_id,
+      customer: { number: to },
+      assistant,
+      ...(startBy && { schedulePlan: { earliestAt: new Date().toISOString(), latestAt: startBy } }),
+    };
+    return jsonRequest("https://api.vapi.ai/call", `Bearer ${api_key}`, body);
+  },
+  callId: "id",
+  find: ({ api_key }, callId) =>
+    jsonRequest(`https://api.vapi.ai/call/${encodeURIComponent(callId)}`, `Bearer ${api_key}`),
+  found: (call) => (wordsAt(call.status) === "ended" ? ended(call, call, "read") : null),
+  verify,
+  told: (body) => {
+    const message = objectAt(body, "message");
+    const call = objectAt(message, "call");
+    const status = wordsAt(message.status);
+    if (message.type === "end-of-call-report") return ended(call, message, "end-of-call-report");
+    const state = message.type === "status-update" ? STATES[status] : undefined;
+    return state ? { ...aboutOf(call, message, status), news: { state } } : null;
+  },
 });
-
-async function transmit(
-  given: Settings,
-  url: string | undefined,
-  message: VoiceMessage,
-): Promise<SendOutcome> {
-  const ready = callLimit(message, { callbackUrl: url, needsSender: false });
-  if ("status" in ready) return ready;
-  const { id, to, opening, prompt, voicemail, latest } = message;
-  const { limit, callbackUrl } = ready;
-  const server = given.credential_id
-    ? { url: callbackUrl, credentialId: given.credential_id }
-    : { url: callbackUrl, secret: given.webhook_secret };
-  const assistant = {
-    firstMessage: opening,
-    firstMessageMode: "assistant-speaks-first",
-    firstMessageInterruptionsEnabled: false,
-    model: {
-      provider: given.model_provider,
-      model: given.model,
-      messages: [{ role: "system", content: prompt }],
-      tools: [{ type: "endCall" }],
-    },
-    voicemailDetection: { provider: "vapi" },
-    ...(voicemail !== null && { voicemailMessage: voicemail }),
-    maxDurationSeconds: Math.floor(limit),
-    server,
-    serverMessages: ["status-update", "end-of-call-report"],
-  };
-  const startBy = latest === null ? null : new Date(Date.parse(latest) - limit * 1000).toISOString();
-  const body = {
-    phoneNumberId: given.phone_number_id,
-    customer: { number: to },
-    assistant,
-    metadata: { send_id: id },
-    ...(startBy && { schedulePlan: { earliestAt: new Date().toISOString(), latestAt: startBy } }),
-  };
-  return askForCall(message, jsonRequest("https://api.vapi.ai/call", `Bearer ${given.api_key}`, body), "id");
-}
 
 /** By the secret in its header, as a bearer's token, or as the key of an HMAC: Vapi's credentials have all three forms. */
 function verify({ webhook_secret }: Settings, { headers, body }: CallbackRequest): boolean {
@@ -84,46 +90,45 @@ const STATES: Readonly<Record<string, "ringing" | "answered">> = {
   ringing: "ringing",
   "in-progress": "answered",
 };
-const BUSY = /busy/;
-const NO_ANSWER = /did-not-answer|no-answer/;
-const FAILED = /error|failed|invalid|not-found|rejected/;
+const BUSY = /customer-busy|486|600-busy/;
+const NO_ANSWER = /did-not-answer|no-answer|408|480/;
+const FAILED = /error|fail|invalid|not-found|reject|misdialed/;
+const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
-function parse(_: Settings, { body, at }: CallbackRequest): Notice[] {
-  const message = objectAt(objectIn(body), "message");
-  const call = objectAt(message, "call");
-  const type = wordsAt(message.type);
-  const status = wordsAt(message.status);
-  const about = {
-    callId: wordsAt(call.id),
-    event: type === "status-update" ? status : type,
-    sendId: wordsAt(objectAt(call, "metadata").send_id),
-    at,
-  };
-  const state = STATES[status];
-  if (type === "status-update") return state ? callNotice(about, { state }) : [];
-  if (type !== "end-of-call-report") return [];
-  const reason = wordsAt(message.endedReason);
-  const said = objectsAt(objectAt(message, "artifact").messages).map((one) => ({
+/** `told` is the record of a call, or the report that holds it. */
+function aboutOf(call: Json, told: Json, event: string): Omit<AgentReport, "news"> {
+  const name = wordsAt(call.name);
+  const marks = [call, told].map((one) => wordsAt(objectAt(one, "assistant", "metadata").send_id));
+  const sendId = UUID.test(name) ? name : (marks.find((mark) => mark !== "") ?? "");
+  return { callId: wordsAt(call.id), event, sendId };
+}
+
+function ended(call: Json, told: Json, event: string): AgentReport {
+  const reason = wordsAt(told.endedReason);
+  const said = objectsAt(objectAt(told, "artifact").messages).map((one) => ({
     role: wordsAt(one.role),
     text: wordsAt(one.message),
   }));
   const lines = linesFrom(said, { bot: "us", assistant: "us", user: "them" });
-  const seconds = amountAt(message.durationSeconds);
-  const cost = amountAt(message.cost);
-  return callNotice(about, {
-    state: "ended",
-    result: BUSY.test(reason)
-      ? "busy"
-      : NO_ANSWER.test(reason)
-        ? "no_answer"
-        : lines.length === 0 && FAILED.test(reason)
-          ? "failed"
-          : "completed",
-    ...(reason === "voicemail"
-      ? { answeredBy: "machine" as const }
-      : lines.length > 0 && { answeredBy: "human" as const }),
-    ...(seconds !== undefined && { seconds: Math.round(seconds) }),
-    ...(cost !== undefined && { cost, currency: "USD" }),
-    lines,
-  });
+  return {
+    ...aboutOf(call, told, event),
+    news: endOf({
+      result: resultOf(reason, lines.length > 0),
+      isMachine: reason === "voicemail",
+      seconds: amountAt(told.durationSeconds) ?? between(told.startedAt, told.endedAt),
+      cost: amountAt(told.cost),
+      lines,
+    }),
+  };
+}
+
+function resultOf(reason: string, wasHeard: boolean) {
+  if (wasHeard) return "completed";
+  if (BUSY.test(reason)) return "busy";
+  if (NO_ANSWER.test(reason)) return "no_answer";
+  return FAILED.test(reason) ? "failed" : "completed";
+}
+
+function between(start: unknown, end: unknown): number | undefined {
+  return amountAt((Date.parse(wordsAt(end)) - Date.parse(wordsAt(start))) / 1000);
 }

@@ -64,7 +64,7 @@ async function judged(gateCase: GateCase): Promise<Judged> {
         const hash = addressHash(property.pepper, address).toString("hex");
         return { address, hash, player: null };
       });
-      const verdicts = await verdictsOn({ sql, property }, channel, asked, at);
+      const verdicts = await verdictsOn({ sql, property }, channel, asked, { at });
       checks.push(verdicts.map(({ allowed }) => allowed));
     }
     for (const channel of ids.length > 0 ? CHANNELS : []) {

@@ -91,3 +91,24 @@ test("all that ends within an hour is written down by one job, at its end", asyn
   const jobs = await waiting();
   expect(jobs.map(({ run_at }) => new Date(run_at).toISOString())).toEqual(["2099-01-01T11:00:00.000Z"]);
 });
+
+test("of calls the consent in force expires: a plain one beside a written one is not told of, and the written one is", async () => {
+  const written = { channel: "voice", consentSource: "desk", consentText: "I agree to calls." };
+  const plain = { channel: "voice", consentLevel: "express" };
+  const [ana, bo] = await Promise.all(
+    ["+17025550101", "+17025550102"].map((phone) => scenario.call("create_player", { phone })),
+  );
+  await consent(ana.id, { ...written, occurredAt: ago(72) });
+  await consent(ana.id, { ...plain, occurredAt: ago(48), expiresAt: ago(1) });
+  await consent(bo.id, { ...written, occurredAt: ago(72), expiresAt: ago(1) });
+  await consent(bo.id, { ...plain, occurredAt: ago(48) });
+  await scenario.work({ only: "expire_consents" });
+  await scenario.work({ only: "expire_consents" });
+  expect((await ledger(ana.id)).map(({ action }) => action)).toEqual(["granted", "granted"]);
+  expect((await ledger(bo.id)).map(({ action }) => action)).toEqual(["granted", "granted", "expired"]);
+  const reasons = async (playerId: string) =>
+    (await scenario.call("compliance_check", { propertyId: scenario.id, channel: "voice", playerId }))
+      .reasons;
+  expect(await reasons(ana.id)).toEqual([]);
+  expect(await reasons(bo.id)).toEqual(["consent_expired", "no_consent"]);
+});

@@ -1,16 +1,17 @@
-import { createHmac } from "node:crypto";
 import { HttpResponse, http, passthrough } from "msw";
 import { setupServer } from "msw/node";
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import { startService, type TestService } from "../../support/service.ts";
 import { type CallScenario, callScenario } from "./scenario.ts";
+import { type Body, type Kind, type Line, OPENING, VENDORS } from "./vendors.ts";
 
-// biome-ignore lint/suspicious/noExplicitAny: a test reads what it expects
-type Body = any;
+const KINDS = Object.keys(VENDORS) as Kind[];
 
 let service: TestService;
 let scenario: CallScenario;
 let asked: { authorization: string | null; body: Body }[] = [];
+/** The vendors' answers to a question about the call. */
+let record: (kind: Kind) => Response = () => HttpResponse.json({}, { status: 404 });
 const take =
   (answer: object, status: number) =>
   async ({ request }: { request: Request }) => {
@@ -25,6 +26,7 @@ const apis = setupServer(
     take({ call_id: "vendor-call", call_status: "registered" }, 201),
   ),
   http.post("https://api.bland.ai/v1/calls", take({ status: "success", call_id: "vendor-call" }, 200)),
+  ...KINDS.map((kind) => http.get(VENDORS[kind].record, () => record(kind))),
 );
 
 beforeAll(async () => {
@@ -39,83 +41,6 @@ beforeEach(async () => {
   asked = [];
   scenario = await callScenario(service);
 });
-
-const OPENING =
-  "Hello. This is an automated call from Casino LLC, by an AI voice. To stop these calls, press 9 or say stop at any time.";
-type Line = [by: "us" | "them", text: string];
-
-/** Each vendor's settings, the report of a call's end as its documentation shows it, and its signature. */
-const VENDORS = {
-  vapi: {
-    credentials: { api_key: "vapi-key", phone_number_id: "phone-1", webhook_secret: "vapi-secret" },
-    first: (body: Body) => [body.assistant.firstMessage, body.assistant.model.messages[0].content],
-    sendId: (body: Body) => body.metadata.send_id,
-    report: (send_id: string, lines: Line[], reason: string) => ({
-      message: {
-        type: "end-of-call-report",
-        endedReason: { spoke: "customer-ended-call", none: "customer-did-not-answer" }[reason],
-        durationSeconds: 41.6,
-        cost: 0.12,
-        artifact: {
-          transcript: "",
-          messages: [
-            { role: "system", message: "the prompt" },
-            ...lines.map(([by, message]) => ({ role: by === "us" ? "bot" : "user", message, time: 1 })),
-          ],
-        },
-        call: { id: "vendor-call", metadata: { send_id } },
-      },
-    }),
-    headers: () => ({ "x-vapi-secret": "vapi-secret" }),
-  },
-  retell: {
-    credentials: { api_key: "retell-key", agent_id: "agent-1" },
-    first: (body: Body) => [
-      body.agent_override.retell_llm.begin_message,
-      body.retell_llm_dynamic_variables.instructions,
-    ],
-    sendId: (body: Body) => body.metadata.send_id,
-    report: (send_id: string, lines: Line[], reason: string) => ({
-      event: "call_ended",
-      call: {
-        call_id: "vendor-call",
-        call_status: "ended",
-        metadata: { send_id },
-        disconnection_reason: { spoke: "user_hangup", none: "dial_no_answer" }[reason],
-        duration_ms: 41_600,
-        call_cost: { combined_cost: 12 },
-        transcript_object: lines.map(([by, content]) => ({ role: by === "us" ? "agent" : "user", content })),
-      },
-    }),
-    headers: (text: string) => {
-      const now = Date.now();
-      return {
-        "x-retell-signature": `v=${now},d=${createHmac("sha256", "retell-key")
-          .update(text + now)
-          .digest("hex")}`,
-      };
-    },
-  },
-  bland: {
-    credentials: { api_key: "bland-key", webhook_secret: "bland-secret" },
-    first: (body: Body) => [body.first_sentence, body.task],
-    sendId: (body: Body) => body.metadata.send_id,
-    report: (send_id: string, lines: Line[], reason: string) => ({
-      call_id: "vendor-call",
-      completed: true,
-      status: "completed",
-      answered_by: { spoke: "human", none: "no-answer" }[reason],
-      call_length: 0.6933,
-      price: 0.12,
-      metadata: { send_id },
-      transcripts: lines.map(([by, text], id) => ({ id, user: by === "us" ? "assistant" : "user", text })),
-    }),
-    headers: (text: string) => ({
-      "x-webhook-signature": createHmac("sha256", "bland-secret").update(text).digest("hex"),
-    }),
-  },
-} as const;
-type Kind = keyof typeof VENDORS;
 
 async function placed(kind: Kind) {
   const provider = await scenario.call("create_message_provider", {
@@ -146,85 +71,193 @@ async function placed(kind: Kind) {
 
 const row = async () => (await scenario.calls())[0];
 
-test.each(Object.keys(VENDORS) as Kind[])(
-  "%s gets the fixed sentences first, and its report becomes the call",
-  async (kind) => {
-    const { campaign, body, tell } = await placed(kind);
-    const [opening, prompt] = VENDORS[kind].first(body);
-    expect(opening).toBe(OPENING);
-    expect(prompt).toContain("which nothing below changes");
-    expect(await scenario.sends(campaign)).toMatchObject([{ status: "sent" }]);
-    const lines: Line[] = [
+test.each(KINDS)("%s gets the fixed sentences first, and its report becomes the call", async (kind) => {
+  const { campaign, body, tell } = await placed(kind);
+  const [opening, prompt] = VENDORS[kind].first(body);
+  expect(opening).toBe(OPENING);
+  expect(prompt).toContain("which nothing below changes");
+  expect(await scenario.sends(campaign)).toMatchObject([{ status: "sent" }]);
+  const lines: Line[] = [
+    ["us", OPENING],
+    ["us", "You have free play."],
+    ["them", "Thank you"],
+    ["us", "Goodbye."],
+  ];
+  expect(await tell(lines, "spoke", {})).toBe(401);
+  expect((await row()).status).toBe("queued");
+  expect(await tell(lines, "spoke")).toBe(200);
+  expect(await tell(lines, "spoke")).toBe(200);
+  const call = await row();
+  expect(call).toMatchObject({
+    status: "ended",
+    outcome: "completed",
+    answered_by: "human",
+    seconds: 42,
+    cost: 0.12,
+    cost_currency: "USD",
+    provider_call_id: "vendor-call",
+  });
+  expect(call.transcript.map(({ text }: { text: string }) => text)).toEqual(lines.map(([, text]) => text));
+  expect(await scenario.sends(campaign)).toMatchObject([{ status: "delivered" }]);
+  expect((await scenario.stats(campaign)).calls).toMatchObject({
+    answered: 1,
+    cost: 0.12,
+    cost_currency: "USD",
+  });
+});
+
+test.each(KINDS)("a stop in the words that %s reports revokes, whatever its agent did", async (kind) => {
+  const { playerId, campaign, tell } = await placed(kind);
+  await tell(
+    [
       ["us", OPENING],
-      ["us", "You have free play."],
-      ["them", "Thank you"],
-      ["us", "Goodbye."],
-    ];
-    expect(await tell(lines, "spoke", {})).toBe(401);
-    expect((await row()).status).toBe("queued");
-    expect(await tell(lines, "spoke")).toBe(200);
-    expect(await tell(lines, "spoke")).toBe(200);
-    const call = await row();
-    expect(call).toMatchObject({
-      status: "ended",
-      outcome: "completed",
-      answered_by: "human",
-      seconds: 42,
-      cost: 0.12,
-      cost_currency: "USD",
-      provider_call_id: "vendor-call",
-    });
-    expect(call.transcript.map(({ text }: { text: string }) => text)).toEqual(lines.map(([, text]) => text));
+      ["them", "Don't call me again, take me off your list"],
+      ["us", "Are you sure?"],
+    ],
+    "spoke",
+  );
+  expect(await row()).toMatchObject({ outcome: "opted_out" });
+  const asking = { propertyId: scenario.id, channel: "voice", playerId };
+  expect((await scenario.call("compliance_check", asking)).reasons).toEqual(["no_consent", "suppressed"]);
+  expect(await scenario.stats(campaign)).toMatchObject({ unsubscribed: 1 });
+});
+
+test.each(KINDS)("an agent of %s that does not say who calls has abandoned the person", async (kind) => {
+  const { campaign, tell } = await placed(kind);
+  await tell(
+    [
+      ["us", "Hi, it's me!"],
+      ["them", "Hello?"],
+    ],
+    "spoke",
+  );
+  expect(await row()).toMatchObject({ outcome: "abandoned" });
+  expect((await scenario.stats(campaign)).calls.abandoned_share).toMatchObject({ abandoned: 1 });
+});
+
+test.each(KINDS)("nobody answers %s: the message failed, and the number rests for a day", async (kind) => {
+  const { campaign, tell } = await placed(kind);
+  await tell([], "none");
+  expect(await row()).toMatchObject({ outcome: "no_answer", answered_by: null });
+  expect(await scenario.sends(campaign)).toMatchObject([{ status: "failed", error_code: "no_answer" }]);
+});
+
+const CALL: Line[] = [
+  ["us", OPENING],
+  ["them", "Thank you"],
+];
+
+/** So much time has gone by since the calls were placed, and their vendors are asked. */
+async function later(hours: number): Promise<void> {
+  const ago = `${hours} hours`;
+  await scenario.query(
+    (
+      sql,
+    ) => sql`update voice_calls set created_at = created_at - ${ago}::interval, updated_at = updated_at - ${ago}::interval
+      where property_id = ${scenario.id}`,
+  );
+  await service.internals.db.asSystem(
+    (sql) =>
+      sql`update queue set run_at = now() where property_id = ${scenario.id} and name = 'settle_calls'`,
+  );
+  service.internals.wake();
+  await service.idle();
+}
+
+test.each(KINDS)(
+  "a call that %s took and never reported is asked for, and ends as the vendor tells it",
+  async (kind) => {
+    const { campaign, body } = await placed(kind);
+    record = () => HttpResponse.json(VENDORS[kind].running);
+    await later(1);
+    expect(await row()).toMatchObject({ status: "queued", outcome: null });
+    record = () => HttpResponse.json(VENDORS[kind].recorded(VENDORS[kind].sendId(body), CALL));
+    await later(1);
+    expect(await row()).toMatchObject({ status: "ended", outcome: "completed", seconds: 42, cost: 0.12 });
     expect(await scenario.sends(campaign)).toMatchObject([{ status: "delivered" }]);
     expect((await scenario.stats(campaign)).calls).toMatchObject({
+      placed: 1,
       answered: 1,
-      cost: 0.12,
-      cost_currency: "USD",
+      open: 0,
+      minutes: 1,
     });
   },
 );
 
-test.each(Object.keys(VENDORS) as Kind[])(
-  "a stop in the words that %s reports revokes, whatever its agent did",
+test.each(KINDS)(
+  "a call that %s does not know is unknown, is never placed again, and a late report is still taken in",
   async (kind) => {
-    const { playerId, campaign, tell } = await placed(kind);
-    await tell(
-      [
-        ["us", OPENING],
-        ["them", "Don't call me again, take me off your list"],
-        ["us", "Are you sure?"],
-      ],
-      "spoke",
-    );
-    expect(await row()).toMatchObject({ outcome: "opted_out" });
-    const asking = { propertyId: scenario.id, channel: "voice", playerId };
-    expect((await scenario.call("compliance_check", asking)).reasons).toEqual(["no_consent", "suppressed"]);
-    expect(await scenario.stats(campaign)).toMatchObject({ unsubscribed: 1 });
+    const { campaign, tell } = await placed(kind);
+    record = () => HttpResponse.json({ message: "not found" }, { status: 404 });
+    await later(0.1);
+    expect(await row()).toMatchObject({ status: "queued" });
+    await later(1);
+    expect(await row()).toMatchObject({ status: "unknown", outcome: null, error_code: "no_report" });
+    const { calls } = await scenario.stats(campaign);
+    expect(calls).toMatchObject({ placed: 1, unknown: 1, open: 0, answered: 0 });
+    const again = await scenario.voiceCampaign();
+    await scenario.send(again);
+    await service.idle();
+    expect(await scenario.sends(again)).toMatchObject([{ status: "deferred" }]);
+    expect(asked).toHaveLength(1);
+    await tell(CALL, "spoke");
+    expect(await row()).toMatchObject({ status: "ended", outcome: "completed" });
+    expect((await scenario.stats(campaign)).calls).toMatchObject({ placed: 1, unknown: 0, answered: 1 });
   },
 );
 
-test.each(Object.keys(VENDORS) as Kind[])(
-  "an agent of %s that does not say who calls has abandoned the person",
-  async (kind) => {
-    const { campaign, tell } = await placed(kind);
-    await tell(
-      [
-        ["us", "Hi, it's me!"],
-        ["them", "Hello?"],
-      ],
-      "spoke",
-    );
-    expect(await row()).toMatchObject({ outcome: "abandoned" });
-    expect((await scenario.stats(campaign)).calls.abandoned_share).toMatchObject({ abandoned: 1 });
-  },
-);
+test("a vendor that cannot be asked for a day leaves the call unknown, with an event", async () => {
+  await scenario.call("create_webhook_endpoint", {
+    url: "https://hooks.example/calls",
+    events: ["campaign.call_unknown"],
+  });
+  await placed("retell");
+  record = () => HttpResponse.json({}, { status: 503 });
+  await later(1);
+  expect(await row()).toMatchObject({ status: "queued" });
+  await later(24);
+  const call = await row();
+  expect(call).toMatchObject({
+    status: "unknown",
+    error_message: expect.stringContaining("could not be asked"),
+  });
+  const events = await scenario.query(
+    (sql) =>
+      sql`select data from outbox where property_id = ${scenario.id} and type = 'campaign.call_unknown'`,
+  );
+  expect(events).toHaveLength(1);
+});
 
-test.each(Object.keys(VENDORS) as Kind[])(
-  "nobody answers %s: the message failed, and the number rests for a day",
-  async (kind) => {
-    const { campaign, tell } = await placed(kind);
-    await tell([], "none");
-    expect(await row()).toMatchObject({ outcome: "no_answer", answered_by: null });
-    expect(await scenario.sends(campaign)).toMatchObject([{ status: "failed", error_code: "no_answer" }]);
-  },
-);
+test("a pressed key that Retell writes into its transcript stops the calls", async () => {
+  const { playerId, body } = await placed("retell");
+  const whole = VENDORS.retell.recorded(body.metadata.send_id, CALL);
+  record = () =>
+    HttpResponse.json({
+      ...whole,
+      transcript_with_tool_calls: [...whole.transcript_object, { role: "dtmf", digit: "9" }],
+    });
+  await later(1);
+  expect(await row()).toMatchObject({ outcome: "opted_out" });
+  const asking = { propertyId: scenario.id, channel: "voice", playerId };
+  expect((await scenario.call("compliance_check", asking)).allowed).toBe(false);
+});
+
+test("a call that its vendor refuses has failed, and is not waited for", async () => {
+  apis.use(
+    http.post("https://api.vapi.ai/call", () => HttpResponse.json({ message: "no" }, { status: 400 })),
+  );
+  await scenario.call("create_message_provider", {
+    channel: "voice",
+    kind: "vapi",
+    name: "vapi",
+    credentials: VENDORS.vapi.credentials,
+    allows_gaming: true,
+  });
+  await scenario.caller();
+  const campaign = await scenario.voiceCampaign();
+  await scenario.send(campaign);
+  await service.idle();
+  apis.resetHandlers();
+  expect(await scenario.sends(campaign)).toMatchObject([{ status: "failed" }]);
+  expect(await row()).toMatchObject({ status: "ended", outcome: "failed", error_message: "no" });
+});

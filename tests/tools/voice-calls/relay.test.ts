@@ -76,17 +76,26 @@ describe.each(["twilio", "telnyx"] as const)("a call by %s", (carrier) => {
     const all = await phone.heard(6);
     expect(all.at(-1)).toBe("You can call us at 800 555 0100. Goodbye.");
     await phone.ended;
-    await report(service.baseUrl, one, { CallStatus: "completed", CallDuration: "31" });
+    expect(await row()).toMatchObject({ status: "ended", cost: 0.1 });
+    // The carrier knows the true length.
+    await report(service.baseUrl, one, { CallStatus: "completed", CallDuration: "61" });
     expect(await row()).toMatchObject({
       status: "ended",
+      seconds: 61,
       outcome: "completed",
       answered_by: "human",
       provider_call_id: one.sid,
-      cost: 0.1,
+      cost: 0.2,
       cost_currency: "USD",
     });
     expect(await status(campaign)).toMatchObject({ status: "delivered" });
-    expect((await scenario.stats(campaign)).calls).toMatchObject({ placed: 1, answered: 1, abandoned: 0 });
+    expect((await scenario.stats(campaign)).calls).toMatchObject({
+      placed: 1,
+      answered: 1,
+      abandoned: 0,
+      minutes: 2,
+      cost: 0.2,
+    });
   });
 
   test.each([
@@ -278,4 +287,71 @@ test("a carrier that refuses a number fails that call alone, and a silent one is
   await service.idle();
   expect((await scenario.sends(next)).map(({ status: one }) => one)).toContain("unknown");
   expect(placed).toHaveLength(0);
+});
+
+test("a test calls the player by the carrier, is marked as one, and its number rests for a day", async () => {
+  const { campaign, provider } = await call();
+  expect(provider.kind).toBe("conversation-relay");
+  const playerId = await scenario.caller();
+  const asked = { campaignId: campaign, propertyId: scenario.id, playerId };
+  await scenario.call("send_test_message", asked);
+  await service.idle();
+  expect(placed).toHaveLength(2);
+  const phone = await pickUp(service.baseUrl, placed[1]!);
+  expect((await phone.heard(2))[1]).toContain("press 9");
+  phone.press("9");
+  await phone.ended;
+  const calls = await scenario.calls({ "player_id.eq": playerId });
+  expect(calls).toMatchObject([{ campaign_id: null, simulated: false, outcome: "opted_out" }]);
+  expect((await scenario.stats(campaign)).calls).toMatchObject({ placed: 1, open: 1, opted_out: 0 });
+  await expect(scenario.call("send_test_message", asked)).rejects.toThrow(/frequency_capped|no_consent/);
+});
+
+test.each(["twilio", "telnyx"] as const)("a call that %s never reported is asked for", async (carrier) => {
+  const { call: one } = await call(carrier);
+  const record = {
+    twilio: { sid: one.sid, status: "no-answer", duration: "0", price: null, answered_by: null },
+    telnyx: { sid: one.sid, status: "completed", duration: "12", price: "0.004", price_unit: "USD" },
+  }[carrier];
+  apis.use(
+    http.get(new RegExp(`^https://api\\.(twilio|telnyx)\\.com/.*/Calls/${one.sid}(\\.json)?$`), () =>
+      HttpResponse.json(record),
+    ),
+  );
+  await scenario.query(
+    (
+      sql,
+    ) => sql`update voice_calls set created_at = created_at - interval '1 hour', updated_at = updated_at - interval '1 hour'
+      where property_id = ${scenario.id}`,
+  );
+  await service.internals.db.asSystem(
+    (sql) =>
+      sql`update queue set run_at = now() where property_id = ${scenario.id} and name = 'settle_calls'`,
+  );
+  service.internals.wake();
+  await service.idle();
+  const ends = {
+    twilio: { outcome: "no_answer", cost: null },
+    telnyx: { outcome: "abandoned", cost: 0.004 },
+  };
+  expect(await row()).toMatchObject({ status: "ended", ...ends[carrier] });
+});
+
+test("a person who speaks over the opening hears it once more, and not for ever", async () => {
+  const { call: one } = await call("telnyx");
+  const phone = await pickUp(service.baseUrl, one);
+  await phone.heard(3);
+  const interrupt = {
+    type: "interrupt",
+    utteranceUntilInterrupt: "Hello. This is",
+    durationUntilInterruptMs: 300,
+  };
+  phone.send(interrupt);
+  expect((await phone.heard(6)).slice(3)).toEqual(phone.said.slice(0, 3));
+  phone.send(interrupt);
+  await phone.heard(9);
+  phone.send(interrupt);
+  phone.press("9");
+  await phone.ended;
+  expect(phone.said).toHaveLength(9);
 });

@@ -1,6 +1,8 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import { maskedValue } from "#runtime/masking/values.ts";
+import type { Keyword } from "#tools/sms/keywords.ts";
 import { EXAMPLE_SCRIPT } from "#tools/voice/describe.ts";
+import { stopReader } from "#tools/voice/engine/heard.ts";
 import { startService, type TestService } from "../../support/service.ts";
 import { type CallScenario, callScenario, SCRIPT } from "./scenario.ts";
 
@@ -22,14 +24,9 @@ const sent = async (fields: object = {}) => {
 };
 
 test("a call starts only while the longest one ends before the hours do", async () => {
-  // A zone in which it is about noon.
-  const ahead = 12 - new Date().getUTCHours();
-  scenario = await callScenario(service, { timezone: `Etc/GMT${ahead > 0 ? "-" : "+"}${Math.abs(ahead)}` });
-  await scenario.caller({ timezone: `Etc/GMT${ahead > 0 ? "-" : "+"}${Math.abs(ahead)}` });
-  const clock = (minutes: number) => {
-    const local = new Date(Date.now() + ahead * 3_600_000 + minutes * 60_000);
-    return local.toISOString().slice(11, 16);
-  };
+  const { name: timezone, clock } = zoneAtNoon();
+  scenario = await callScenario(service, { timezone });
+  await scenario.caller({ timezone });
   const { id } = await scenario.call("create_quiet_hours_rule", {
     channel: ["voice"],
     open_local: "00:00",
@@ -239,3 +236,47 @@ test("a journey calls by a message node, and a simulated call is not sent", asyn
     .poll(async () => (await scenario.call("list_journey_enrollments", {}))[0], { timeout: 10_000 })
     .toMatchObject({ status: "completed" });
 });
+
+test.each([
+  ["en", ["stop", "please stop calling me", "nine", "don't call me again"]],
+  ["es", ["alto", "no me llamen más", "dejen de llamarme", "nueve"]],
+  ["fr", ["arrêt", "ne m'appelez plus", "arrêtez de m'appeler", "neuf"]],
+  ["de", ["Stopp", "Stopp, bitte", "Rufen Sie mich nicht mehr an", "hören Sie auf", "drücken neun"]],
+  ["zh", ["停止", "请停止", "请不要再打了", "请停止给我打电话", "按九", "停止停止"]],
+] as const)("a stop is understood in the words of %s", async (_, said) => {
+  const keywords = await scenario.query(
+    (sql) =>
+      sql<Keyword[]>`select text, action, match, language, 'default' as origin from sms_keyword_defaults`,
+  );
+  const isStop = stopReader(keywords as never);
+  for (const words of said) expect(isStop(words), words).toBe(true);
+  for (const words of ["yes", "sí", "oui", "ja", "是的", "好", "1"]) expect(isStop(words), words).toBe(false);
+});
+
+test("a test needs the consent of a call, and open hours for a whole one", async () => {
+  const playerId = await scenario.caller({ timezone: zoneAtNoon().name });
+  const campaignId = await scenario.voiceCampaign();
+  const asked = { campaignId, propertyId: scenario.id };
+  const { id } = await scenario.call("create_player", { player_id: "n", phone: "+17025550177" });
+  const sendTest = (fields: object) => scenario.call("send_test_message", { ...asked, ...fields });
+  await expect(sendTest({ playerId: id })).rejects.toThrow(/no_consent/);
+  await expect(sendTest({ to: "+13105550100" })).rejects.toThrow(/neither/);
+  const rule = await scenario.call("create_quiet_hours_rule", {
+    channel: ["voice"],
+    open_local: "00:00",
+    close_local: zoneAtNoon().clock(4),
+  });
+  await expect(sendTest({ playerId })).rejects.toThrow(/quiet_hours/);
+  await scenario.call("update_quiet_hours_rule", { id: rule.id, close_local: zoneAtNoon().clock(30) });
+  expect(await sendTest({ playerId })).toMatchObject({ success: true });
+});
+
+/** A zone in which it is about noon, and its clock in so many minutes. */
+function zoneAtNoon() {
+  const ahead = 12 - new Date().getUTCHours();
+  return {
+    name: `Etc/GMT${ahead > 0 ? "-" : "+"}${Math.abs(ahead)}`,
+    clock: (minutes: number) =>
+      new Date(Date.now() + ahead * 3_600_000 + minutes * 60_000).toISOString().slice(11, 16),
+  };
+}

@@ -88,8 +88,16 @@ test("a call needs a written consent with its evidence", async () => {
   });
   expect(await check()).toMatchObject({ allowed: true });
   expect((await scenario.call("get_player", { id })).consent_levels).toEqual({ voice: "express_written" });
+  // A plain consent takes no written one back.
   await record({ consentLevel: "express", consentSource: "desk", consentVersion: "2" });
-  expect(await check()).toMatchObject({ allowed: false });
+  await record({});
+  expect(await check()).toMatchObject({ allowed: true });
+  await record({ consentGiven: false });
+  expect(await check()).toMatchObject({ allowed: false, reasons: ["no_consent"] });
+  const later = { consentSource: "desk", occurredAt: new Date().toISOString() };
+  await record({ ...later, consentLevel: "express", consentVersion: "2" });
+  // The refusal has ended the written consent for good.
+  expect(await check()).toMatchObject({ allowed: false, reasons: ["no_consent"] });
   // The specification's own fields name no level.
   await record({ consentSource: "desk", consentText: "I agree to automated calls." });
   expect(await check()).toMatchObject({ allowed: true });

@@ -1,11 +1,12 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import type { CallScript } from "#runtime/channels/provider/call.ts";
+import { CALL_LANGUAGES, type CallScript } from "#runtime/channels/provider/call.ts";
 import { parseText } from "#tools/templates/rendering/liquid.ts";
 import { compileScript } from "#tools/voice/compile.ts";
 import { type CallState, type Heard, nextStep, RINGING, type Said } from "#tools/voice/engine/engine.ts";
-import { fixedSentence } from "#tools/voice/engine/fixed-words.ts";
+import { FIXED_PARTS, fixedSentence } from "#tools/voice/engine/fixed-words.ts";
 import { stopReader } from "#tools/voice/engine/heard.ts";
+import { secondsToSay } from "#tools/voice/engine/transcript.ts";
 import { scriptProblems } from "#tools/voice/problems.ts";
 import { VoiceScript } from "#tools/voice/script.ts";
 import { PERSONAS, type Persona, personaOf } from "#tools/voice/simulator/personas.ts";
@@ -28,7 +29,7 @@ const turnIds = (count: number) => fc.constantFrom(...Array.from({ length: count
 /** Scripts of any form: circles, dead ends and turns that nobody reaches included. */
 const scripts: fc.Arbitrary<CallScript> = fc.integer({ min: 1, max: 8 }).chain((count) =>
   fc.record({
-    language: fc.constantFrom("en" as const, "es" as const, "fr" as const),
+    language: fc.constantFrom(...CALL_LANGUAGES),
     entity: fc.constant("Casino LLC"),
     number: fc.constant("800 555 0100"),
     ai_disclosure: fc.boolean(),
@@ -244,4 +245,30 @@ test("all faults of a script are named at once, each with its turn and remedy", 
   expect(
     scriptProblems({ ...SCRIPT, callback_number: "+17025550100", on_voicemail: "Call." }, RULES),
   ).toEqual([{ field: "callback_number", message: expect.stringContaining("toll-free") }]);
+});
+
+test("every fixed sentence stands in each language of the pages, names the company and the number, and is no copy", () => {
+  expect([...CALL_LANGUAGES].sort()).toEqual(["de", "en", "es", "fr", "zh"]);
+  const call = { entity: "Casino LLC", number: "800 555 0100", ai_disclosure: true };
+  for (const part of FIXED_PARTS) {
+    const sentences = CALL_LANGUAGES.map((language) => fixedSentence({ ...call, language }, part));
+    expect(new Set(sentences).size, part).toBe(CALL_LANGUAGES.length);
+    for (const sentence of sentences) {
+      if (part === "identification") expect(sentence).toContain("Casino LLC");
+      else if (part === "opt_out") expect(sentence).toContain("9");
+      else expect(sentence).toContain("800 555 0100");
+    }
+  }
+  for (const language of CALL_LANGUAGES) {
+    const [ai, plain] = [true, false].map((ai_disclosure) =>
+      fixedSentence({ ...call, language, ai_disclosure }, "identification"),
+    );
+    expect(ai!.length, language).toBeGreaterThan(plain!.length);
+  }
+});
+
+test("a sentence of Chinese takes the time of its syllables", () => {
+  expect(secondsToSay("您好")).toBe(1);
+  expect(secondsToSay("如果您不想再接到此类电话")).toBe(3);
+  expect(secondsToSay("Hello there, this is a call.")).toBe(3);
 });

@@ -45,6 +45,19 @@ test("a call's record shows who said what, and an analyst sees the fixed sentenc
   expect(shown.text).toContain("This is an automated call");
 });
 
+test("a report of calls has their results, and no opens and clicks", async () => {
+  const id = await scenario.voiceCampaign();
+  await scenario.send(id);
+  await service.idle();
+  const { text } = await manager.get(`/console/campaigns/${id}`);
+  for (const name of ["Calls", "Answered", "Voicemail", "Opted out", "Abandoned", "Minutes", "Cost"]) {
+    expect(text).toContain(`<dt>${name}</dt>`);
+  }
+  expect(text).toContain("in 30 days, at most 3 %");
+  expect(text).not.toMatch(/Opened|Clicked|opens and clicks/);
+  expect((await manager.get(`/console/campaigns/${id}/hours`)).text).not.toMatch(/opens|clicks/);
+});
+
 test("a voice campaign offers a rehearsal and no test by email", async () => {
   const id = await scenario.voiceCampaign();
   const { text } = await manager.get(`/console/campaigns/${id}?check=yes`);

@@ -49,6 +49,19 @@ afterAll(async () => {
   await service?.stop();
 });
 
+test("the view of a campaign of calls has the figures of calls, and no opens and clicks", async () => {
+  const view = new URL("../../../transports/console/views/campaign_stats.js", import.meta.url).href;
+  const { render } = (await import(view)) as { render(stats: object): string };
+  const stats = await scenario.stats(
+    await scenario.campaign({ name: "Calls", channel: "voice", subject: null, body_html: null }),
+  );
+  const shown = render(stats);
+  for (const name of ["Answered", "Voicemail", "Opted out", "Abandoned in 30 days", "Minutes", "Cost"]) {
+    expect(shown).toContain(`<dt>${name}</dt>`);
+  }
+  expect(shown).not.toMatch(/Opens|Clicks/);
+});
+
 async function ask(
   method: string,
   params: Record<string, unknown>,

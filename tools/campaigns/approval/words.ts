@@ -1,5 +1,5 @@
 import type { Context } from "#runtime/operation/context.ts";
-import { type Campaign, sendingChannelOf } from "#tools/campaigns/campaign/campaign.ts";
+import { type Campaign, sendingChannel } from "#tools/campaigns/campaign/campaign.ts";
 import { countWaiting } from "#tools/campaigns/planning/waiting.ts";
 import type { Cost } from "#tools/campaigns/preflight/cost.ts";
 import { type Preflight, preflight } from "#tools/campaigns/preflight/preflight.ts";
@@ -128,8 +128,7 @@ function settingsOf(campaign: Campaign): string[] {
 }
 
 async function providerOf(context: Context, campaign: Campaign): Promise<string> {
-  const channel = sendingChannelOf(campaign.channel);
-  if (!channel) return "No provider carries it.";
+  const channel = sendingChannel(campaign);
   const { providers, problems } = await ownProviders(context, channel, campaign.provider_id);
   const [own] = providers;
   if (own) return `Provider: ${quoted(own.name)} (${own.kind}).`;

@@ -1,6 +1,5 @@
-import { PROVIDERS } from "#runtime/channels/index.ts";
 import type { SendingChannel } from "#runtime/channels/provider/channel.ts";
-import { Fault, type FaultDetail, invalid, one } from "#runtime/faults.ts";
+import { Fault, one } from "#runtime/faults.ts";
 import { forEvents, storedNames, viewOf } from "#runtime/operation/columns.ts";
 import type { Tenant } from "#runtime/operation/context.ts";
 import type { StoredOf } from "#runtime/operation/table.ts";
@@ -37,23 +36,7 @@ export function eventFields(record: Record<string, unknown>): Record<string, unk
   return forEvents(columns, record);
 }
 
-/** The channel that carries messages of a campaign's channel; null where the service cannot send them yet. */
-export function sendingChannelOf(channel: Campaign["channel"]): SendingChannel | null {
-  // The API calls the inbox loyaltyvip too.
-  const name = channel === "loyaltyvip" ? "inbox" : channel;
-  return Object.hasOwn(PROVIDERS, name) ? (name as SendingChannel) : null;
-}
-
-/** As `sendingChannelOf`. Throws `invalid` where the service cannot send them. */
+/** The channel that carries messages of a campaign's channel. The API calls the inbox loyaltyvip too. */
 export function sendingChannel({ channel }: Pick<Campaign, "channel">): SendingChannel {
-  const sending = sendingChannelOf(channel);
-  if (sending) return sending;
-  const { field, message } = unsendable(channel);
-  throw invalid(field, message);
-}
-
-/** Says that the service cannot send campaigns of this channel. */
-export function unsendable(channel: string): FaultDetail {
-  const channels = Object.keys(PROVIDERS).join(" and ");
-  return { field: "channel", message: `is ${channel}, and campaigns can be sent by ${channels}` };
+  return channel === "loyaltyvip" ? "inbox" : channel;
 }

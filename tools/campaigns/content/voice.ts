@@ -1,4 +1,5 @@
 import { NIL_UUID } from "#db/types.ts";
+import { callTimesOf } from "#runtime/channels/index.ts";
 import type { VoiceMessage } from "#runtime/channels/provider/call.ts";
 import type { FaultDetail } from "#runtime/faults.ts";
 import type { Campaign } from "#tools/campaigns/campaign/campaign.ts";
@@ -44,7 +45,7 @@ export const voiceContent: Compile<"voice"> = async (context, campaign) => {
   const problems = [
     ...(context.property.legal_name ? [] : [noLegalName(context.property.slug)]),
     ...inField(await faultsOf(context, script, parseText)),
-    ...(await providerProblems(context, campaign, script)),
+    ...(await providerProblems(context, campaign, script, laws)),
   ];
   if (problems.length > 0) return problems;
   const compiled = compileScript(
@@ -130,6 +131,7 @@ async function providerProblems(
   context: CompileContext,
   { provider_id }: Campaign,
   { instructions }: VoiceScript,
+  { most_call_seconds: most }: VoiceLaws,
 ): Promise<FaultDetail[]> {
   const { providers, problems } = await ownProviders(context, "voice", provider_id);
   // Said elsewhere, with the provider's own problems.
@@ -138,6 +140,7 @@ async function providerProblems(
   const all =
     used.length > 0 ? used : [{ kind: configuredProvider(context.config, "voice").name, from: null }];
   const speaker = all.find(({ kind }) => SPEAK_TURNS.has(kind));
+  const endless = all.find(({ kind }) => (callTimesOf(kind)?.shortest ?? 0) > most);
   const silent = all.find(({ kind, from }) => NEED_SENDER.has(kind) && from === null);
   return [
     ...(instructions !== undefined && speaker
@@ -145,6 +148,14 @@ async function providerProblems(
           {
             field: "voice_script.instructions",
             message: `are for an agent of vapi, retell or bland, and ${speaker.kind} speaks turns. Give turns, or another provider`,
+          },
+        ]
+      : []),
+    ...(endless
+      ? [
+          {
+            field: "provider_id",
+            message: `the provider ${endless.kind} ends no call sooner than after ${callTimesOf(endless.kind)!.shortest} seconds, and a call takes ${most} at most (most_call_seconds of list_voice_laws); raise it, or take another provider`,
           },
         ]
       : []),

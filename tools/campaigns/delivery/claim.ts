@@ -62,7 +62,7 @@ export interface Claim {
 }
 
 // The vendor gets a claimed message a moment later, which must be an open hour too.
-const LEAD_SECONDS = 10;
+export const LEAD_SECONDS = 10;
 
 /** A whole call must fit into the open hours. */
 function leadOf({ callSeconds }: ClaimRequest): string {

@@ -1,3 +1,4 @@
+import { callTimesOf } from "#runtime/channels/index.ts";
 import type { SendingChannel, StoredMessage, StoreMessages } from "#runtime/channels/provider/channel.ts";
 import type { Context } from "#runtime/operation/context.ts";
 import type { JobContext } from "#runtime/operation/job.ts";
@@ -5,7 +6,7 @@ import type { Campaign } from "#tools/campaigns/campaign/campaign.ts";
 import type { Content } from "#tools/campaigns/content/content.ts";
 import { compileContent, notReady } from "#tools/campaigns/preflight/readiness.ts";
 import { unsubscribeLinks } from "#tools/preferences/links.ts";
-import { chooseProviders } from "#tools/providers/choose.ts";
+import { type Candidate, chooseProviders } from "#tools/providers/choose.ts";
 import { openRoutes, type Routes } from "#tools/providers/routes.ts";
 import { longestCall, voiceLaws } from "#tools/voice/law/law.ts";
 import type { WaitingRules } from "./claim.ts";
@@ -83,7 +84,7 @@ export async function openDelivery<C extends SendingChannel>(
     campaign,
     rules: { hours: false, caps: false },
     linkOf: (sendId) => links(job.propertyId!, sendId),
-    callSeconds: channel === "voice" ? longestCall(await voiceLaws(context)) : null,
+    callSeconds: channel === "voice" ? longestCall(await voiceLaws(context), longestRing(candidates)) : null,
     repeatable: repeatable !== null,
     after,
     isBehind: false,
@@ -94,4 +95,9 @@ export async function openDelivery<C extends SendingChannel>(
     recordings: [],
     reached: undefined,
   };
+}
+
+/** Seconds that a call of any of these providers may ring, as far as the vendor takes no time from us. */
+function longestRing(candidates: readonly Candidate[]): number {
+  return Math.max(0, ...candidates.map(({ name }) => callTimesOf(name)?.rings ?? 0));
 }

@@ -10,6 +10,7 @@ import { settleLater } from "#tools/campaigns/campaign/jobs.ts";
 import { changeStatus } from "#tools/campaigns/campaign/states.ts";
 import takeOverOptOuts from "#tools/consent/take-over-opt-outs.job.ts";
 import { NOT_TRIED } from "#tools/providers/routes.ts";
+import { closeUnplaced } from "#tools/voice-calls/unplaced.ts";
 import { emitSendEvents, withIds } from "./send-events.ts";
 
 const MOST_ATTEMPTS = 5;
@@ -62,8 +63,16 @@ export async function recordOutcomes(
     with ${parts}
     select id, campaign_id, channel, was, status, outcome, newly_sent, opted_out from written order by n`;
   enqueueFollowUps(context, recorded);
+  await closeUnplaced(
+    context,
+    recorded.filter(isRefusedCall).map(({ id }) => id),
+  );
   await emitOutcomes(context, recorded);
   return [...recorded];
+}
+
+function isRefusedCall({ channel, outcome }: Recorded): boolean {
+  return channel === "voice" && (outcome === "failed" || outcome === "retry");
 }
 
 function rowsOf(outcomes: readonly SendOutcome[], messages: readonly Messages[SendingChannel][]) {

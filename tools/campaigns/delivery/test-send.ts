@@ -1,4 +1,5 @@
 import { sql as fragment, raw } from "#db/sql.ts";
+import { callTimesOf, PROVIDERS } from "#runtime/channels/index.ts";
 import { Fault, type FaultDetail, invalid, one } from "#runtime/faults.ts";
 import type { Context, Tenant } from "#runtime/operation/context.ts";
 import { type Campaign, sendingChannel } from "#tools/campaigns/campaign/campaign.ts";
@@ -15,6 +16,8 @@ import {
 import type { VendorChannel } from "#tools/providers/provider.ts";
 import { devicesOf } from "#tools/push-subscriptions/subscription.ts";
 import { completePlayer, PLAYER_FIELDS } from "#tools/templates/rendering/player-fields.ts";
+import { longestCall, voiceLaws } from "#tools/voice/law/law.ts";
+import { LEAD_SECONDS } from "./claim.ts";
 
 /** The recipient of a test. `staff`: a user of the property; a player then only fills the message with values. */
 export interface TestRecipient {
@@ -91,6 +94,9 @@ async function playerRecipient(
   return { address: player.address, hash: player.hash, playerId, staff: false };
 }
 
+/** Seconds. No provider lets a phone ring longer. */
+const LONGEST_RING = Math.max(...Object.keys(PROVIDERS.voice).map((name) => callTimesOf(name)?.rings ?? 0));
+
 // A user of the property needs no consent to see the property's own message.
 const NOT_OF_STAFF = ["no_consent", "consent_expired"];
 
@@ -103,10 +109,16 @@ export async function reasonsAgainst(
   const person = staff
     ? { address, hash: hash.toString("hex"), player: null }
     : { address: null, hash: null, player: playerId };
-  const [verdict] = await verdictsOn(context, channel, [person]);
+  const lead = channel === "voice" ? { lead: await wholeCall(context) } : {};
+  const [verdict] = await verdictsOn(context, channel, [person], lead);
   const { reasons, defer_reasons, retry_at } = verdict!;
   if (staff) return { reasons: reasons.filter((reason) => !NOT_OF_STAFF.includes(reason)), retryAt: null };
   return { reasons: [...reasons, ...defer_reasons], retryAt: reasons.length === 0 ? retry_at : null };
+}
+
+/** The longest call by any provider, which must end before the open hours do. */
+async function wholeCall(context: Tenant): Promise<string> {
+  return `interval '${Math.ceil(longestCall(await voiceLaws(context), LONGEST_RING) + LEAD_SECONDS)} seconds'`;
 }
 
 /** Throws `conflict`, naming the gate's reasons against a test now. */

@@ -1,6 +1,6 @@
 import { cast, join, sql } from "#db/sql.ts";
 import type { Tenant } from "#runtime/operation/context.ts";
-import { type Campaign, sendingChannelOf } from "#tools/campaigns/campaign/campaign.ts";
+import { type Campaign, sendingChannel } from "#tools/campaigns/campaign/campaign.ts";
 import { capsCtes } from "#tools/compliance/frequency.ts";
 import { hoursCtes } from "#tools/compliance/hours.ts";
 import { hasAudience } from "./audience.ts";
@@ -20,8 +20,8 @@ const NOBODY: Waiting = { counted: 0, waiting: 0, reasons: { quiet_hours: 0, fre
 
 /** Counts those who would wait for open hours, or for a frequency rule, of the first players of the audience. */
 export async function countWaiting(context: Tenant, campaign: Campaign): Promise<Waiting> {
-  const channel = sendingChannelOf(campaign.channel);
-  if (!channel || !hasAudience(campaign)) return NOBODY;
+  if (!hasAudience(campaign)) return NOBODY;
+  const channel = sendingChannel(campaign);
   const { property } = context;
   const { id, tags, scheduled_at, ignore_frequency_cap, is_transactional } = campaign;
   const at = scheduled_at ?? undefined;

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import type { SendingChannel } from "#runtime/channels/provider/channel.ts";
 import type { Context } from "#runtime/operation/context.ts";
-import { type Campaign, sendingChannelOf } from "#tools/campaigns/campaign/campaign.ts";
+import { type Campaign, sendingChannel } from "#tools/campaigns/campaign/campaign.ts";
 import { configuredProvider, ownProviders } from "#tools/providers/choose.ts";
 import type { Sample } from "./sample.ts";
 
@@ -34,8 +34,7 @@ export async function estimatedCost(
   campaign: Campaign,
   { messages, segments, minutes }: Volume,
 ): Promise<{ cost: Cost | null; warnings: string[] }> {
-  const channel = sendingChannelOf(campaign.channel);
-  if (!channel) return { cost: null, warnings: [] };
+  const channel = sendingChannel(campaign);
   const { providers, problems } = await ownProviders(context, channel, campaign.provider_id);
   const first = providers[0] ?? (problems.length > 0 ? null : configured(context, channel));
   const unit = UNITS[channel] ?? "message";

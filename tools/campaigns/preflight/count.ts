@@ -1,7 +1,6 @@
 import type { z } from "zod";
 import { toFault } from "#runtime/faults.ts";
 import type { Tenant } from "#runtime/operation/context.ts";
-import { sendingChannelOf } from "#tools/campaigns/campaign/campaign.ts";
 import { hasAudience } from "#tools/campaigns/planning/audience.ts";
 import { ADDRESS_BYTES, type Judgement, judgePage } from "#tools/campaigns/planning/judge.ts";
 import type { Judged } from "#tools/campaigns/planning/judged.ts";
@@ -44,7 +43,7 @@ export async function countAudience(
     isEmpty: false,
     warnings: [],
   };
-  if (!hasAudience(campaign) || !sendingChannelOf(campaign.channel)) return counted;
+  if (!hasAudience(campaign)) return counted;
   const startedAt = performance.now();
   const addresses = new Set<number>();
   for (let cursor: string | null = null; ; ) {

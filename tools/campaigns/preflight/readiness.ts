@@ -1,7 +1,7 @@
 import type { SendingChannel } from "#runtime/channels/provider/channel.ts";
 import { Fault, type FaultDetail, toFault } from "#runtime/faults.ts";
 import type { Context } from "#runtime/operation/context.ts";
-import { type Campaign, sendingChannelOf, unsendable } from "#tools/campaigns/campaign/campaign.ts";
+import { type Campaign, sendingChannel } from "#tools/campaigns/campaign/campaign.ts";
 import {
   type Compile,
   type CompileContext,
@@ -38,10 +38,8 @@ interface Readiness {
  * this list, so no problem of one passes another.
  */
 export async function checkReadiness(context: Context, campaign: Campaign): Promise<Readiness> {
-  const channel = sendingChannelOf(campaign.channel);
-  const { content, problems: faults } = channel
-    ? await compileContent(channel, context, campaign)
-    : { content: null, problems: [unsendable(campaign.channel)] };
+  const channel = sendingChannel(campaign);
+  const { content, problems: faults } = await compileContent(channel, context, campaign);
   const problems = [
     ...faults,
     ...metricProblems(context, campaign),

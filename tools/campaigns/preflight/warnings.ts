@@ -2,7 +2,7 @@ import { type Fragment, identifier, join, sql } from "#db/sql.ts";
 import type { SendingChannel } from "#runtime/channels/provider/channel.ts";
 import { toFault } from "#runtime/faults.ts";
 import type { Context } from "#runtime/operation/context.ts";
-import { type Campaign, sendingChannelOf } from "#tools/campaigns/campaign/campaign.ts";
+import { type Campaign, sendingChannel } from "#tools/campaigns/campaign/campaign.ts";
 import { audienceSql } from "#tools/campaigns/planning/audience.ts";
 import { configuredProvider, ownProviders } from "#tools/providers/choose.ts";
 import { lettersBeyondGsm } from "#tools/sms/segments.ts";
@@ -11,8 +11,7 @@ import type { Sample } from "./sample.ts";
 
 /** Warns of a provider that reaches nobody, or whose contract may not allow gambling content. */
 export async function providerWarnings(context: Context, campaign: Campaign): Promise<string[]> {
-  const channel = sendingChannelOf(campaign.channel);
-  if (!channel) return [];
+  const channel = sendingChannel(campaign);
   const { providers, problems } = await ownProviders(context, channel, campaign.provider_id);
   const configured = configuredProvider(context.config, channel).name;
   const own = providers.map(({ kind }) => kind);

@@ -1,5 +1,7 @@
 import { z } from "zod";
 import { CHANNELS } from "#tools/compliance/channels.ts";
+import { CONSENT_LEVELS } from "#tools/consent/consent-records.table.ts";
+import { hasEvidence } from "#tools/consent/evidence.ts";
 import { isCountry } from "#tools/people/places.ts";
 
 export const MATCH_KEYS = ["player_id", "email", "phone"] as const;
@@ -62,11 +64,16 @@ export const params = {
       consentSource: z.string().trim().min(1).max(200),
       consentVersion: z.string().max(100).optional(),
       consentText: z.string().max(10_000).optional(),
+      consentLevel: z.enum(CONSENT_LEVELS).optional(),
       occurred_at_column: z.string().max(500).optional(),
+    })
+    .refine(({ consentLevel, ...evidence }) => consentLevel !== "express_written" || hasEvidence(evidence), {
+      path: ["consentText"],
+      error: "a written consent is recorded with its wording: give consentText or consentVersion",
     })
     .optional()
     .describe(
-      "Evidence of the opt-in. Without it an import grants no consent. A refusal is lifted only by a later date of occurred_at_column with consentText or consentVersion, and by no agent's import; such rows are listed as refusal_stands. With occurred_at_column, a yes without a date is not recorded. A refusal needs no evidence: it is recorded whatever mode and on_conflict say, even from a row that is refused for another reason (but not from one with too many cells).",
+      "Evidence of the opt-in. Without it an import grants no consent. consentLevel is by default express; for voice with consentText or consentVersion express_written, which calls need. A refusal is lifted only by a later date of occurred_at_column with consentText or consentVersion, and by no agent's import; such rows are listed as refusal_stands. With occurred_at_column, a yes without a date is not recorded. A refusal needs no evidence: it is recorded whatever mode and on_conflict say, even from a row that is refused for another reason (but not from one with too many cells).",
     ),
   dry_run: z.boolean().default(false).describe("Checks and counts everything, and writes no player."),
 };

@@ -2,6 +2,7 @@ import { createHash, randomUUIDv7 } from "node:crypto";
 import { type Fragment, sql } from "#db/sql.ts";
 import { emitMany } from "#runtime/funnel/outbox.ts";
 import type { Context } from "#runtime/operation/context.ts";
+import { usualLevel } from "#tools/consent/evidence.ts";
 import { appendConsents, type LedgerRow, refreshConsents } from "#tools/consent/ledger.ts";
 import { type Choice, refuses } from "#tools/imports/job/choices.ts";
 import {
@@ -224,7 +225,7 @@ function ledgerRow(
     channel: choice.channel,
     action: choice.given ? "granted" : "denied",
     consent_given: choice.given,
-    consent_level: "express",
+    consent_level: choice.given ? levelOf(choice, evidence) : "express",
     purpose: "marketing",
     consent_source: evidence?.consentSource ?? null,
     consent_text: text,
@@ -239,6 +240,10 @@ function ledgerRow(
     expires_at: null,
     ...requester,
   };
+}
+
+function levelOf({ channel }: Choice, evidence: ImportParams["consent"]): LedgerRow["consent_level"] {
+  return evidence?.consentLevel ?? usualLevel(channel, evidence ?? {});
 }
 
 /** Emits the same event for each row as `consent_record` does. */

@@ -1,4 +1,3 @@
-import { sql } from "#db/sql.ts";
 import type { Tenant } from "#runtime/operation/context.ts";
 import type { Definition, NodeOf } from "#tools/journeys/definition/definition.ts";
 import type { Problem } from "#tools/journeys/definition/structure.ts";
@@ -8,7 +7,7 @@ import type { Problem } from "#tools/journeys/definition/structure.ts";
  * and (f)(9). Counsel decides whether a property's messages fall under it, so this warns and bars nobody.
  */
 const IN_WRITING: readonly string[] = ["sms", "voice"];
-/** Players of whom a warning tells. Reading the ledger of all would take longer than an answer may. */
+/** Players of whom a warning tells. Reading all would take longer than an answer may. */
 const MOST_PLAYERS = 20_000;
 
 /** Marketing messages to players whose consent is not in writing, once a channel. */
@@ -34,19 +33,15 @@ function warningOf(node: string, channel: string, people: number): Problem {
   };
 }
 
-/** Players of the United States whose last word on the channel is a consent, but none in writing. */
-async function withoutWriting({ sql: transaction, property }: Tenant, channel: string): Promise<number> {
-  const lastLevel = sql`
-    select c.consent_level from consent_records c
-    where c.property_id = ${property.id}::uuid and c.player_id = a.id and c.channel = ${channel}::text
-    order by c.occurred_at desc, c.id desc limit 1`;
-  const [found] = await transaction<[{ people: number }]>`
+/** Players of the United States whose consent in force is not in writing. */
+async function withoutWriting({ sql, property }: Tenant, channel: string): Promise<number> {
+  const [found] = await sql<[{ people: number }]>`
     with agreed as materialized (
-      select p.id from players p
+      select p.consent_levels ->> ${channel}::text as level from players p
       where p.property_id = ${property.id}::uuid and p.deleted_at is null and p.status = 'active'
         and p.consents @> ${{ [channel]: true }}::jsonb and starts_with(p.region, 'US')
       limit ${MOST_PLAYERS}::int
     )
-    select count(*)::int as people from agreed a where (${lastLevel}) is distinct from 'express_written'`;
+    select count(*)::int as people from agreed where level is distinct from 'express_written'`;
   return found.people;
 }

@@ -1,5 +1,4 @@
 import type { Context } from "#runtime/operation/context.ts";
-import { sendingChannelOf } from "#tools/campaigns/campaign/campaign.ts";
 import { type Preflight, preflight } from "#tools/campaigns/preflight/preflight.ts";
 import type { NodeOf } from "#tools/journeys/definition/definition.ts";
 import type { Journey } from "#tools/journeys/journey/journey.ts";
@@ -19,9 +18,7 @@ export async function entrantWords(context: Context, journey: Journey): Promise<
       ? [{ trigger: node.id, segmentId: node.config.segment_id }]
       : [],
   );
-  const messages = nodes.flatMap((node) =>
-    node.type === "message" && sendingChannelOf(node.config.channel) ? [node] : [],
-  );
+  const messages = nodes.filter((node) => node.type === "message");
   const words: string[] = [];
   for (const { trigger, segmentId } of segments.slice(0, MOST_SEGMENTS)) {
     for (const [index, message] of messages.slice(0, MOST_MESSAGES).entries()) {

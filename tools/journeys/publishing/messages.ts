@@ -2,7 +2,7 @@ import { NIL_UUID } from "#db/types.ts";
 import { Fault, invalid, toFault } from "#runtime/faults.ts";
 import { storedNames } from "#runtime/operation/columns.ts";
 import type { Context, Tenant } from "#runtime/operation/context.ts";
-import { type Campaign, sendingChannelOf, unsendable } from "#tools/campaigns/campaign/campaign.ts";
+import type { Campaign } from "#tools/campaigns/campaign/campaign.ts";
 import { columns } from "#tools/campaigns/campaign/columns.ts";
 import { checkReadiness } from "#tools/campaigns/preflight/readiness.ts";
 import type { NodeOf } from "#tools/journeys/definition/definition.ts";
@@ -75,7 +75,6 @@ export async function messageProblems(
   const asProblem = ({ field, message }: { field: string; message: string }): Problem => {
     return { node: node.id, field, message: `${field}: ${message}` };
   };
-  if (!sendingChannelOf(node.config.channel)) return [asProblem(unsendable(node.config.channel))];
   try {
     const campaign = await asCampaign(context, await messageValues(context, journey, node));
     const { problems } = await checkReadiness(context, campaign);

@@ -34,6 +34,20 @@ const WORDS: Record<CallLanguage, Fixed> = {
     voicemail_opt_out: (number) =>
       `Pour ne plus recevoir ces appels, appelez-nous gratuitement au ${number}. Au revoir.`,
   },
+  de: {
+    identification: (entity, ai) =>
+      `Guten Tag. Dies ist ein automatischer Anruf von ${entity}${ai ? ", gesprochen von einer künstlichen Intelligenz" : ""}.`,
+    opt_out: "Um diese Anrufe zu beenden, drücken Sie jederzeit die 9 oder sagen Sie Stopp.",
+    closing: (number) => `Sie erreichen uns unter ${number}. Auf Wiederhören.`,
+    voicemail_opt_out: (number) =>
+      `Um diese Anrufe zu beenden, rufen Sie uns gebührenfrei unter ${number} an. Auf Wiederhören.`,
+  },
+  zh: {
+    identification: (entity, ai) => `您好。这是${entity}的自动语音电话${ai ? "，由人工智能语音播报" : ""}。`,
+    opt_out: "如果您不想再接到此类电话，请随时按 9 或说停止。",
+    closing: (number) => `您可以拨打 ${number} 联系我们。再见。`,
+    voicemail_opt_out: (number) => `如果您不想再接到此类电话，请拨打免费电话 ${number}。再见。`,
+  },
 };
 
 export const FIXED_PARTS = ["identification", "opt_out", "closing", "voicemail_opt_out"] as const;

@@ -5,7 +5,8 @@ import { STOP_KEY } from "./fixed-words.ts";
 /** Whether a person's words ask for no more calls. */
 export type IsStop = (text: string) => boolean;
 
-const NINE = new Set(["9", "NINE", "NUEVE", "NEUF"]);
+const NINE = new Set(["9", "NINE", "NUEVE", "NEUF", "NEUN", "九"]);
+const PRESS = new Set(["PRESS", "PULSE", "MARQUE", "APPUYEZ", "DRUCKE", "DRUCKEN", "TASTE", "按"]);
 
 /**
  * Reads speech by the keywords of texts. Words that a person would have to review count as a stop here: a call cannot
@@ -15,7 +16,7 @@ export function stopReader(keywords: readonly Keyword[]): IsStop {
   return (text) => {
     const { action } = readText(text, keywords);
     if (action === "stop" || action === "review") return true;
-    const words = wordsOf(text).filter((word) => word !== "PRESS");
+    const words = wordsOf(text).filter((word) => !PRESS.has(word));
     return words.length === 1 && NINE.has(words[0]!);
   };
 }
@@ -62,6 +63,19 @@ const WHO = [
   "QUI EST CE",
   "QUI EST A L APPAREIL",
   "QUI APPELLE",
+  "WER IST DA",
+  "WER SIND SIE",
+  "WER SPRICHT",
+  "WER RUFT",
+  "MIT WEM SPRECHE",
+  "SIND SIE EIN ROBOTER",
+  "IST DAS EIN ROBOTER",
+  "你是谁",
+  "你是誰",
+  "您是哪位",
+  "你是哪位",
+  "是机器人",
+  "是機器人",
 ].map(wordsOf);
 
 /** Whether the person asks whose call this is. */
@@ -87,6 +101,17 @@ const GREETINGS = [
   "LAISSEZ UN MESSAGE",
   "APRES LE BIP",
   "MESSAGERIE VOCALE",
+  "HINTERLASSEN SIE",
+  "NACH DEM TON",
+  "NACH DEM SIGNALTON",
+  "NACH DEM PIEPTON",
+  "ANRUFBEANTWORTER",
+  "请留言",
+  "請留言",
+  "语音信箱",
+  "語音信箱",
+  "提示音后",
+  "嘟声后",
 ].map(wordsOf);
 
 /** Whether these are the words of an answering machine. */

@@ -38,8 +38,15 @@ export function theirLines(heard: Heard, from: number, at: number): TranscriptLi
   return text === undefined ? [] : [{ ...line, text }];
 }
 
+/** Each of these characters is a syllable, and no space parts them. */
+const CHINESE = /\p{Script=Han}/gu;
+
 /** About the time that a voice needs for a text. */
 export function secondsToSay(text: string): number {
-  const words = text.split(/\s+/).filter((word) => word !== "").length;
-  return Math.max(1, Math.ceil(words / 2.5));
+  const characters = text.match(CHINESE)?.length ?? 0;
+  const words = text
+    .replace(CHINESE, " ")
+    .split(/\s+/)
+    .filter((word) => /[\p{L}\p{N}]/u.test(word)).length;
+  return Math.max(1, Math.ceil(words / 2.5 + characters / 4));
 }

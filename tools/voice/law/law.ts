@@ -23,7 +23,10 @@ export async function voiceLaws({ sql, property }: Tenant): Promise<VoiceLaws> {
   return laws as VoiceLaws;
 }
 
-/** From the claim of a call to its end at the latest: it rings, and takes its longest time. */
-export function longestCall({ least_ring_seconds, most_call_seconds }: VoiceLaws): number {
-  return least_ring_seconds + most_call_seconds;
+/**
+ * Seconds from the claim of a call to its end at the latest: it rings, and takes its longest time. `rings`: as long as
+ * its vendor lets it ring, whatever the law says.
+ */
+export function longestCall({ least_ring_seconds, most_call_seconds }: VoiceLaws, rings = 0): number {
+  return Math.max(least_ring_seconds, rings) + most_call_seconds;
 }

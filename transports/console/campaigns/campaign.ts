@@ -65,7 +65,7 @@ async function before(desk: Desk, campaign: Row, stats: Stats): Promise<Html> {
 
 async function after(desk: Desk, campaign: Row, stats: Stats): Promise<Html> {
   const { id } = campaign;
-  return html`<div class="live" id="live" data-live="/console/live?campaign=${id}">${reportOf(desk, campaign, stats)}</div><h2>Hour by hour</h2><div id="hours" data-part="/console/campaigns/${id}/hours" aria-busy="true"><p><a href="/console/campaigns/${id}/hours">Messages, opens and clicks by the hour</a></p></div><h2>Message</h2><section class="preview" aria-label="Message">${await previewOf(desk, campaign)}</section>${settings(desk, campaign)}<p><a href="/console/records/campaign_sends?column=campaign_id&amp;operator=eq&amp;value=${id}">Each recipient's message</a></p>`;
+  return html`<div class="live" id="live" data-live="/console/live?campaign=${id}">${reportOf(desk, campaign, stats)}</div><h2>Hour by hour</h2><div id="hours" data-part="/console/campaigns/${id}/hours" aria-busy="true"><p><a href="/console/campaigns/${id}/hours">${campaign.channel === "voice" ? "Calls" : "Messages, opens and clicks"} by the hour</a></p></div><h2>Message</h2><section class="preview" aria-label="Message">${await previewOf(desk, campaign)}</section>${settings(desk, campaign)}<p><a href="/console/records/campaign_sends?column=campaign_id&amp;operator=eq&amp;value=${id}">Each recipient's message</a></p>`;
 }
 
 /** The templates and segments that a campaign can name. */

@@ -1,11 +1,12 @@
 import { html } from "hono/html";
+import type { CallStats } from "#tools/voice-calls/figures.ts";
 import { bars, stacked, tiles } from "#transports/console/bars.ts";
 import type { Desk, Row } from "#transports/console/desk.ts";
 import { numbers, tableOf } from "#transports/console/frame.ts";
 import { term } from "#transports/console/terms.ts";
 import { count, timeOf, words } from "#transports/console/values.ts";
 import type { Html } from "#transports/pages/frame/page.ts";
-import { type CallCounts, callFigures } from "./calls.ts";
+import { callFigures, callTiles } from "./calls.ts";
 import { REASONS } from "./reasons.ts";
 
 /** The states of recipients, in the order of a message's way. They add up to the audience. */
@@ -43,7 +44,7 @@ export interface Stats
   theo_uplift: number | null;
   by_variant: Record<string, Variant>;
   by_link: Link[];
-  calls: (CallCounts & { simulated: CallCounts }) | null;
+  calls: CallStats | null;
   as_of: string;
 }
 
@@ -53,7 +54,7 @@ export function reportOf(desk: Desk, campaign: Row, stats: Stats): Html {
     return html`<div class="empty"><p>No recipients are planned yet. They stand here as soon as the campaign starts.</p></div>`;
   }
   const { timezone } = desk.property;
-  return html`${summary(stats)}<h2>Where ${count(stats.audience)} recipients stand</h2>${stacked("Recipients by state", statesOf(stats), stats.audience)}${waits(stats)}${skips(campaign, stats)}${stats.calls ? callFigures(stats.calls, campaign.id) : ""}${variants(stats)}${links(stats)}<p class="soft">Counted ${timeOf(stats.as_of, timezone)}.</p>`;
+  return html`${summary(stats)}<h2>Where ${count(stats.audience)} recipients stand</h2>${stacked("Recipients by state", statesOf(stats), stats.audience)}${waits(stats)}${skips(campaign, stats)}${stats.calls ? callFigures(stats.calls, campaign.id) : ""}${variants(stats)}${stats.calls ? "" : links(stats)}<p class="soft">Counted ${timeOf(stats.as_of, timezone)}.</p>`;
 }
 
 function statesOf(stats: Stats): (readonly [string, number])[] {
@@ -72,14 +73,17 @@ function summary(stats: Stats): Html {
   const reached = stats.sent + stats.delivered;
   const share = (value: number) => (reached === 0 ? "" : `${((100 * value) / reached).toFixed(1)} % of sent`);
   const figure = (name: string | Html, value: number) => ({ name, value: count(value), note: share(value) });
-  return tiles([
+  const ofMessages = [
     { name: "Sent", value: count(reached), note: `of ${count(stats.audience)}` },
     figure(html`Opened ${term("human")}`, stats.opens_human),
     figure(html`Clicked ${term("human")}`, stats.clicks_human),
-    figure(term("converted"), stats.converted),
-    figure(term("redeemed"), stats.redeemed),
     figure("Unsubscribed", stats.unsubscribed),
     figure("Complained", stats.complained),
+  ];
+  return tiles([
+    ...(stats.calls ? callTiles(stats.calls, stats.audience) : ofMessages),
+    figure(term("converted"), stats.converted),
+    figure(term("redeemed"), stats.redeemed),
     ...(stats.theo_uplift === null
       ? []
       : [
@@ -107,16 +111,17 @@ function skips(campaign: Row, { skipped, no_consent }: Stats): Html | "" {
   return html`<h2>Left out, and why</h2>${bars("Skipped by reason", rows, sum(skipped), "Reason")}${causes.length > 0 ? html`<p class="soft">Without ${term("consent")}: ${causes.map(([name, value]) => `${count(value)} ${name.replaceAll("_", " ")}`).join(", ")}.</p>` : ""}`;
 }
 
-function variants({ by_variant }: Stats): Html | "" {
+function variants({ by_variant, calls }: Stats): Html | "" {
   const all = Object.entries(by_variant);
   if (all.length === 0) return "";
   const percent = (value: number | null | undefined) =>
     value === null || value === undefined ? "none" : `${(value * 100).toFixed(1)} %`;
   const rows = all.map(
     ([id, one]) =>
-      html`<tr><th scope="row">${id}</th><td class="number">${count(one.audience ?? 0)}</td><td class="number">${count((one.sent ?? 0) + (one.delivered ?? 0))}</td><td class="number">${percent(one.open_rate)}</td><td class="number">${percent(one.click_rate)}</td><td class="number">${percent(one.conversion_rate)}</td></tr>`,
+      html`<tr><th scope="row">${id}</th><td class="number">${count(one.audience ?? 0)}</td><td class="number">${count((one.sent ?? 0) + (one.delivered ?? 0))}</td>${calls ? "" : html`<td class="number">${percent(one.open_rate)}</td><td class="number">${percent(one.click_rate)}</td>`}<td class="number">${percent(one.conversion_rate)}</td></tr>`,
   );
-  return html`<h2>Variants</h2>${tableOf("By variant", ["Variant", numbers("Recipients"), numbers("Sent"), numbers("Opened"), numbers("Clicked"), numbers("Converted")], rows, html``)}`;
+  const read = calls ? [] : [numbers("Opened"), numbers("Clicked")];
+  return html`<h2>Variants</h2>${tableOf("By variant", ["Variant", numbers("Recipients"), numbers("Sent"), ...read, numbers("Converted")], rows, html``)}`;
 }
 
 function links({ by_link }: Stats): Html | "" {

@@ -79,7 +79,23 @@ function statsPart(stats: Structured): string {
   const accepted = Number(stats.sent) + Number(stats.delivered);
   const others = ["pending", "bounced", "failed", "unknown", "cancelled"].filter((name) => stats[name]);
   const rest = others.map((name) => `; ${name} ${stats[name]}`).join("");
-  return `sent ${accepted} of ${audience}${reasons("; skipped", skipped)}${rest}. Opened by ${stats.opens_human}, clicked by ${stats.clicks_human}, converted ${stats.converted}.`;
+  const states = `sent ${accepted} of ${audience}${reasons("; skipped", skipped)}${rest}.`;
+  if (isRecord(stats.calls)) return `${states} ${callsPart(stats.calls)} Converted ${stats.converted}.`;
+  return `${states} Opened by ${stats.opens_human}, clicked by ${stats.clicks_human}, converted ${stats.converted}.`;
+}
+
+function callsPart(calls: Structured): string {
+  const counted = (some: Structured) =>
+    `${some.placed} calls, answered ${some.answered}, voicemail ${some.voicemail}, opted out ${some.opted_out}, ${some.minutes} minutes`;
+  const { abandoned_share: law, simulated, cost, cost_currency } = calls;
+  const share =
+    isRecord(law) && law.percent !== null ? ` Abandoned in ${law.days} days: ${law.percent} %.` : "";
+  const price = cost === null ? "" : ` Cost: ${cost} ${cost_currency ?? "in several currencies"}.`;
+  const played =
+    isRecord(simulated) && Number(simulated.placed) > 0
+      ? ` Simulated, so nobody was called: ${counted(simulated)}.`
+      : "";
+  return `${counted(calls)}.${share}${price}${played}`;
 }
 
 function checkedPart({ results }: Structured): string {

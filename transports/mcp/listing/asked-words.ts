@@ -123,7 +123,7 @@ const ASKED: Readonly<Record<string, string>> = {
   list_campaigns:
     "drafts, what is scheduled, which campaigns are running, calendar, what goes out, newsletters",
   create_campaign:
-    "write a campaign, write an SMS, write an email, compose, draft a text message, prepare a mailing, new newsletter, mailing, blast, email, A/B test, split test, two subject lines, variants, hold out, control group, web push, notification, promotion, offer",
+    "write an SMS, write an email, compose, draft a text message, prepare a mailing, new newsletter, mailing, blast, email, A/B test, split test, two subject lines, variants, hold out, control group, web push, notification, promotion, offer, call players by phone, robocall my players, AI call, voice broadcast, phone call",
   update_campaign: "change the subject, edit the text, other audience, edit a scheduled campaign, fix a typo",
   duplicate_campaign: "copy, clone, again like last month, reuse",
   send_campaign: "send now, go out, launch, start sending, blast, deliver",
@@ -142,7 +142,9 @@ const ASKED: Readonly<Record<string, string>> = {
     "check before sending, preview the email, who would get it, cost, is it ready, dry run of a campaign, how will it look, problems",
   send_test_message: "send me a test, proof copy, try it on myself, preview in my inbox",
   campaign_stats:
-    "last night's numbers of the campaign, unsubscribes of the campaign, lift of the hold out group, numbers, figures, how did it go, how well did it work, outcome, who opened, who clicked, effect, success, results, performance, report, delivery figures, opens, clicks, open rate, conversion rate, unsubscribes, bounces of a campaign, lift, hold out, control group, why only half reached, who won the test, revenue",
+    "calls answered, last night's numbers of the campaign, unsubscribes of the campaign, lift of the hold out group, numbers, figures, how did it go, how well did it work, outcome, who opened, who clicked, effect, success, results, performance, report, delivery figures, opens, clicks, open rate, conversion rate, unsubscribes, bounces of a campaign, lift, hold out, control group, why only half reached, who won the test, revenue",
+  list_voice_calls: "transcript, what did the guest say in the call, who picked up, who hung up, call log",
+  rehearse_voice_call: "try a call, hear how the call goes, practice a call script",
   list_campaign_sends:
     "mail is stuck, messages that wait, who got the campaign, what did a player receive, who was skipped and why, which emails bounced, status of each message, undelivered",
   create_template: "new design, layout, newsletter design, reusable content, MJML",

@@ -89,7 +89,7 @@ export function reasonsFor(gateCase: GateCase, index: number, channel: Channel, 
     reasons.add("invalid_address");
   }
 
-  const last = lastWord(gateCase, index, channel);
+  const last = wordInForce(gateCase, index, channel);
   const assumed = channel === "email" && gateCase.emailConsentMode === "opt_out";
   if (last ? !last.given : !assumed) reasons.add("no_consent");
   // A call needs more than a word.
@@ -130,12 +130,19 @@ function barsFor(gateCase: GateCase, index: number, channel: Channel): boolean {
   if (deleted) return false;
   if (!["active", "inactive"].includes(status)) return true;
   if (channel === "email" && emailStatus === "undeliverable") return true;
-  return lastWord(gateCase, index, channel)?.given === false;
+  return wordInForce(gateCase, index, channel)?.given === false;
 }
 
-function lastWord(gateCase: GateCase, index: number, channel: Channel) {
+/** Act by act: a refusal ends every consent, and a plain consent to calls leaves a written one as it is. */
+function wordInForce(gateCase: GateCase, index: number, channel: Channel) {
+  let word: GateCase["ledger"][number] | undefined;
   const acts = gateCase.ledger.filter((act) => act.player === index && act.channel === channel);
-  return acts.toSorted((a, b) => a.occurred - b.occurred).at(-1);
+  for (const act of acts.toSorted((a, b) => a.occurred - b.occurred)) {
+    const isWeaker = channel === "voice" && act.given && !act.written;
+    if (word?.given && word.written && isWeaker) continue;
+    word = act;
+  }
+  return word;
 }
 
 /** Whole years; who is born on a 29 February is a year older on 1 March in years that have none. */

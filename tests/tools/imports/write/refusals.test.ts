@@ -296,3 +296,24 @@ test("endpoints hear of each new refusal as consent.denied, and of no repeated o
   await imports.as((sql) => sql`delete from webhook_endpoints`);
   await imports.service.idle();
 });
+
+test("an import writes a written consent to calls where it names the wording, or the level", async () => {
+  const levels = async (evidence: object) => {
+    const csv = "player_id,phone,call_me\nV1,+17025550190,yes\n";
+    await imports.run({
+      csv,
+      mapping: { call_me: "consent.voice" },
+      consent: { consentSource: "desk", ...evidence },
+    });
+    const [player] = await imports.players();
+    const { call, tenant } = imports.service;
+    const asked = { propertyId: tenant.id, channel: "voice", playerId: player!.id };
+    return [player!.consent_levels, (await call("compliance_check", asked)).allowed];
+  };
+  expect(await levels({})).toEqual([null, false]);
+  expect(await levels({ consentText: "I agree to calls.", consentLevel: "express" })).toEqual([null, false]);
+  await expect(levels({ consentLevel: "express_written" })).rejects.toThrow(/consentText|wording/);
+  expect(await levels({ consentText: "I agree to calls." })).toEqual([{ voice: "express_written" }, true]);
+  // A later plain file takes nothing back.
+  expect(await levels({})).toEqual([{ voice: "express_written" }, true]);
+});

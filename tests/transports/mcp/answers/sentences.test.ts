@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { EXAMPLE_SCRIPT } from "#tools/voice/describe.ts";
 import { startService, type TestService } from "../../../support/service.ts";
 
 let service: TestService;
@@ -56,4 +57,16 @@ test("a client of the oldest revision gets the data as one table in a text", asy
   const preview = { conditions: [{ field: "tier", operator: "eq", value: "Gold" }] };
   expect((await ask("segment_preview", preview, "2025-03-26")).texts[1]).toContain("\ncount,2\n");
   expect((await ask("segment_preview", preview)).texts).toHaveLength(1);
+});
+
+test("figures of calls say who answered, and nothing of opens and clicks", async () => {
+  const { tenant, call } = service;
+  const campaign = await call(
+    "create_campaign",
+    { name: "Calls", channel: "voice", audience: "all", voice_script: EXAMPLE_SCRIPT },
+    tenant.id,
+  );
+  const { texts } = await ask("campaign_stats", { campaignId: campaign.id });
+  expect(texts[0]).toContain("0 calls, answered 0, voicemail 0, opted out 0, 0 minutes.");
+  expect(texts[0]).not.toMatch(/opened|clicked/i);
 });

@@ -115,6 +115,9 @@ const PHRASES = [
   ["new player", "create_player"],
   ["preflight", "preflight_campaign"],
   ["save an audience", "create_segment"],
+  ["call players by phone", "create_campaign"],
+  ["robocall my gold players", "create_campaign"],
+  ["AI call", "create_campaign"],
 ] as const;
 
 test("a task in everyday words finds its tool among the first three, nine times of ten", () => {
