@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { readdir, readFile } from "node:fs/promises";
 import type postgres from "postgres";
-import { openClient } from "./connection/open.ts";
+import { command, openClient } from "./connection/open.ts";
 import { clusterFlaw, distribute, hasCitus, type Placed, readyForPlacing } from "./distribute.ts";
 import { ensureRoles, restoreAccess } from "./roles.ts";
 
@@ -142,7 +142,7 @@ async function within(patience: number, cut: () => void, first: Promise<void>): 
 async function apply(sql: postgres.Sql, name: string, text: string, checksum: string): Promise<Applied> {
   const startedAt = performance.now();
   await sql.begin(async (transaction) => {
-    await transaction.unsafe(text).simple();
+    await command(transaction, text).simple();
     await transaction`insert into migrations (name, checksum) values (${name}, ${checksum})`;
   });
   return { name, milliseconds: Math.round(performance.now() - startedAt) };

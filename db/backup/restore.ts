@@ -1,5 +1,5 @@
 import type postgres from "postgres";
-import { openClient } from "#db/connection/open.ts";
+import { command, openClient } from "#db/connection/open.ts";
 import { migrate } from "#db/migrate.ts";
 import { copyPieces } from "#db/stream/copy-in.ts";
 import { BackupError, type Header, openBackup } from "./file.ts";
@@ -31,13 +31,13 @@ export async function restoreBackup(
   const { sql, end } = openClient(url, { onnotice: () => {}, connection: { statement_timeout: 0 } });
   try {
     await checkDatabase(sql, header);
-    await sql.unsafe("begin");
-    await sql.unsafe(`truncate ${header.tables.map(({ name }) => quoted(name)).join(", ")}`);
+    await command(sql, "begin");
+    await command(sql, `truncate ${header.tables.map(({ name }) => quoted(name)).join(", ")}`);
     for (const table of header.tables) await fill(sql, table, backup.nextTable());
     await backup.end();
-    await sql.unsafe("update installation set identity = 'restored'");
-    await sql.unsafe("commit");
-    await sql.unsafe("analyze");
+    await command(sql, "update installation set identity = 'restored'");
+    await command(sql, "commit");
+    await command(sql, "analyze");
     return { takenAt: header.taken_at, tables: header.tables.length };
   } finally {
     await end();
@@ -70,7 +70,7 @@ async function fill(
   const [table] = await sql<{ is_walled: boolean }[]>`
     select relforcerowsecurity as is_walled from pg_class
     where relname = ${name} and relnamespace = 'public'::regnamespace`;
-  const wall = (how: string) => sql.unsafe(`alter table ${quoted(name)} ${how} row level security`);
+  const wall = (how: string) => command(sql, `alter table ${quoted(name)} ${how} row level security`);
   if (table!.is_walled) await wall("no force");
   await copyPieces(sql, `copy ${quoted(name)} (${columns.map(quoted).join(", ")}) from stdin`, pieces);
   if (table!.is_walled) await wall("force");

@@ -1,6 +1,6 @@
 import { stat } from "node:fs/promises";
 import type postgres from "postgres";
-import { openClient } from "#db/connection/open.ts";
+import { command, openClient } from "#db/connection/open.ts";
 import { copyOut } from "#db/stream/copy-out.ts";
 import { inOrderOfReference, tablesOf } from "#db/tables.ts";
 import { BackupError, type Header, writeBackup } from "./file.ts";
@@ -20,13 +20,13 @@ export async function takeBackup(url: string, path: string): Promise<BackupSumma
   if (await stat(path).catch(() => null)) throw new BackupError(`${path} exists already.`);
   const { sql, end } = openClient(url, { onnotice: () => {}, connection: { statement_timeout: 0 } });
   try {
-    await sql.unsafe("begin isolation level repeatable read read only");
+    await command(sql, "begin isolation level repeatable read read only");
     const tables = inOrderOfReference(await tablesOf(sql));
     const header = { ...(await aboutOf(sql)), tables };
     const walled = new Set(tables.filter(({ is_walled }) => is_walled).map(({ name }) => name));
     const copy = async function* ({ name, columns }: Header["tables"][number]) {
       // Row-level security holds for the owner too, and hides every row: the reader is the role that it lets pass.
-      await sql.unsafe(walled.has(name) ? "set local role app_reader" : "set local role none");
+      await command(sql, walled.has(name) ? "set local role app_reader" : "set local role none");
       yield* copyOut(sql, `copy ${quoted(name)} (${columns.map(quoted).join(", ")}) to stdout`);
     };
     await writeBackup(
@@ -34,7 +34,7 @@ export async function takeBackup(url: string, path: string): Promise<BackupSumma
       { ...header, tables: tables.map(({ name, columns }) => ({ name, columns })) },
       copy,
     );
-    await sql.unsafe("commit");
+    await command(sql, "commit");
     return { takenAt: header.taken_at, tables: tables.length, bytes: (await stat(path)).size };
   } finally {
     await end();
