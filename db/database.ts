@@ -1,5 +1,5 @@
 import { groupCommit } from "./connection/group-commit.ts";
-import { openClient } from "./connection/open.ts";
+import { command, openClient } from "./connection/open.ts";
 import { openPool, type Pool } from "./connection/pool.ts";
 import { besideStandby, openReading } from "./connection/reading.ts";
 import { type Settings, settingsOf } from "./connection/settings.ts";
@@ -165,5 +165,5 @@ function tenantRole(property: string): string[] {
 /** Cancels the query of one of our backends. Only the login role may do so, not the roles that it takes on. */
 async function cancelBackend(pool: Pool, backend: number): Promise<void> {
   const statement = `set local role none; select pg_cancel_backend(${backend})`;
-  await withClient(pool, 2_000, ({ sql }) => sql.unsafe(statement).simple()).catch(() => {});
+  await withClient(pool, 2_000, ({ sql }) => command(sql, statement).simple()).catch(() => {});
 }

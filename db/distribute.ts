@@ -1,4 +1,5 @@
 import type postgres from "postgres";
+import { command } from "./connection/open.ts";
 import { inOrderOfReference, type TableFacts, tablesOf } from "./tables.ts";
 
 export interface Placed {
@@ -18,8 +19,8 @@ export async function hasCitus(sql: postgres.Sql): Promise<boolean> {
  * table that refers to it into the cluster, and one transaction could not place tables of both kinds.
  */
 export async function readyForPlacing(sql: postgres.Sql): Promise<void> {
-  await sql.unsafe("set citus.enable_local_reference_table_foreign_keys = off");
-  await sql.unsafe("set citus.multi_shard_modify_mode = sequential");
+  await command(sql, "set citus.enable_local_reference_table_foreign_keys = off");
+  await command(sql, "set citus.multi_shard_modify_mode = sequential");
 }
 
 /**
@@ -34,7 +35,7 @@ export async function distribute(sql: postgres.Sql): Promise<Placed[]> {
   const needs = (await needsOf(sql)).filter(({ isMet }) => !isMet);
   if (missing.length + needs.length === 0) return [];
   return sql.begin(async (transaction) => {
-    for (const { remedy } of needs) await transaction.unsafe(remedy);
+    for (const { remedy } of needs) await command(transaction, remedy);
     await copyFunctions(transaction);
     const beside = distributed.find((table) => placed.has(table));
     const done: Placed[] = [];
@@ -86,9 +87,9 @@ async function distributeTable(sql: postgres.TransactionSql, table: string, neig
   const partitions = await sql<{ name: string }[]>`
     select inhrelid::regclass::text as name from pg_inherits where inhparent = ${table}::regclass`;
   const walled = [`"${table}"`, ...partitions.map(({ name }) => name)];
-  for (const name of walled) await sql.unsafe(`alter table ${name} no force row level security`);
+  for (const name of walled) await command(sql, `alter table ${name} no force row level security`);
   await sql`select create_distributed_table(${table}, 'property_id', colocate_with => ${neighbor})`;
-  for (const name of walled) await sql.unsafe(`alter table ${name} force row level security`);
+  for (const name of walled) await command(sql, `alter table ${name} force row level security`);
 }
 
 /** Functions that were made before the cluster, in their order: a function's text may call an earlier one. */
@@ -101,8 +102,8 @@ async function copyFunctions(sql: postgres.TransactionSql): Promise<void> {
         select from pg_catalog.pg_dist_object o where o.classid = 'pg_proc'::regclass and o.objid = p.oid)
     order by p.oid`;
   // A function may read a table that other nodes do not have; it is called on the coordinator alone.
-  await sql.unsafe("set local citus.propagate_set_commands = 'local'");
-  await sql.unsafe("set local check_function_bodies = off");
+  await command(sql, "set local citus.propagate_set_commands = 'local'");
+  await command(sql, "set local check_function_bodies = off");
   for (const { name } of functions) await sql`select create_distributed_function(${name})`;
 }
 
@@ -157,7 +158,7 @@ async function needsOf(sql: postgres.Sql): Promise<Need[]> {
 async function refusedRole(sql: postgres.Sql): Promise<string | null> {
   for (const role of ROLES) {
     const refused = await sql.begin(async (transaction) => {
-      await transaction.unsafe(`set local role ${role}`);
+      await command(transaction, `set local role ${role}`);
       return transaction<{ node: string; result: string }[]>`
         select nodename || ':' || nodeport as node, result from run_command_on_workers('select 1')
         where not success and result ~ '(pg_hba|password|authentication|not permitted|does not exist)' limit 1`;

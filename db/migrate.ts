@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { readdir, readFile } from "node:fs/promises";
 import type postgres from "postgres";
-import { openClient } from "./connection/open.ts";
+import { command, openClient } from "./connection/open.ts";
 import { clusterFlaw, distribute, hasCitus, type Placed, readyForPlacing } from "./distribute.ts";
 import {
   makePartition,
@@ -99,14 +99,14 @@ async function readMigrations(): Promise<Map<string, { text: string; checksum: s
 
 /** The present month's partitions and those of the next ones. A later start, or a job, makes what a reader delays. */
 async function makeMonths(sql: postgres.Sql): Promise<void> {
-  const tables = await partitionedTables((statement) => sql.unsafe(statement));
+  const tables = await partitionedTables((statement) => command(sql, statement));
   const [clock] = await sql<{ now: number }[]>`select extract(epoch from now())::float8 * 1000 as now`;
   const months = missingPartitions(tables, clock!.now);
   const rests = tables.filter(({ hasRest }) => !hasRest);
   if (months.length + rests.length === 0) return;
   await sql
     .begin(async (transaction) => {
-      const run: Run = (statement) => transaction.unsafe(statement);
+      const run: Run = (statement) => command(transaction, statement);
       for (const { table } of rests) await makeRest(run, table);
       for (const partition of months) await makePartition(run, partition);
     })
@@ -168,7 +168,7 @@ async function within(patience: number, cut: () => void, first: Promise<void>): 
 async function apply(sql: postgres.Sql, name: string, text: string, checksum: string): Promise<Applied> {
   const startedAt = performance.now();
   await sql.begin(async (transaction) => {
-    await transaction.unsafe(text).simple();
+    await command(transaction, text).simple();
     await transaction`insert into migrations (name, checksum) values (${name}, ${checksum})`;
   });
   return { name, milliseconds: Math.round(performance.now() - startedAt) };

@@ -1,11 +1,12 @@
 import type postgres from "postgres";
+import { command } from "./connection/open.ts";
 
 /**
  * Makes the roles that are missing, and lets the service's user take them on. They belong to the whole server: another
  * database's start may have made them, even at this moment, and a dump does not bring them along.
  */
 export async function ensureRoles(sql: postgres.Sql): Promise<void> {
-  await sql.unsafe(ROLES).simple();
+  await command(sql, ROLES).simple();
 }
 
 // The reader's policies pass every row already. Without them in its plans the planner may use column statistics for
@@ -57,7 +58,7 @@ export async function restoreAccess(sql: postgres.Sql, migrations: readonly stri
     for (const { name, table } of policies) {
       await transaction`drop policy ${transaction(name)} on ${transaction(table)}`;
     }
-    await transaction.unsafe(statements.join("\n")).simple();
+    await command(transaction, statements.join("\n")).simple();
   });
 }
 

@@ -1,5 +1,5 @@
 import type postgres from "postgres";
-import { openClient } from "#db/connection/open.ts";
+import { command, openClient } from "#db/connection/open.ts";
 import { migrate } from "#db/migrate.ts";
 import { makePartition, partitionedTables } from "#db/partitions/partitions.ts";
 import { copyPieces } from "#db/stream/copy-in.ts";
@@ -33,13 +33,13 @@ export async function restoreBackup(
   try {
     await checkDatabase(sql, header);
     for (const partition of header.partitions) await makeMonth(sql, partition);
-    await sql.unsafe("begin");
-    await sql.unsafe(`truncate ${header.tables.map(({ name }) => quoted(name)).join(", ")}`);
+    await command(sql, "begin");
+    await command(sql, `truncate ${header.tables.map(({ name }) => quoted(name)).join(", ")}`);
     for (const table of header.tables) await fill(sql, table, backup.nextTable());
     await backup.end();
-    await sql.unsafe("update installation set identity = 'restored'");
-    await sql.unsafe("commit");
-    await sql.unsafe("analyze");
+    await command(sql, "update installation set identity = 'restored'");
+    await command(sql, "commit");
+    await command(sql, "analyze");
     return { takenAt: header.taken_at, tables: header.tables.length };
   } finally {
     await end();
@@ -48,11 +48,11 @@ export async function restoreBackup(
 
 /** The rows of a month go where they were. */
 async function makeMonth(sql: postgres.Sql, partition: Header["partitions"][number]): Promise<void> {
-  const known = await partitionedTables((statement) => sql.unsafe(statement));
+  const known = await partitionedTables((statement) => command(sql, statement));
   const own = known.find(({ table }) => table === partition.table);
   if (!own) throw new BackupError(`The backup has months of a table that has none here: ${partition.table}.`);
   if (own.months.includes(partition.month)) return;
-  await sql.begin((transaction) => makePartition((statement) => transaction.unsafe(statement), partition));
+  await sql.begin((transaction) => makePartition((statement) => command(transaction, statement), partition));
 }
 
 async function checkDatabase(sql: postgres.Sql, { migrations, tables }: Header): Promise<void> {
@@ -82,7 +82,7 @@ async function fill(
   const [table] = await sql<{ is_walled: boolean }[]>`
     select relforcerowsecurity as is_walled from pg_class
     where relname = ${name} and relnamespace = 'public'::regnamespace`;
-  const wall = (how: string) => sql.unsafe(`alter table ${quoted(name)} ${how} row level security`);
+  const wall = (how: string) => command(sql, `alter table ${quoted(name)} ${how} row level security`);
   if (table!.is_walled) await wall("no force");
   await copyPieces(sql, `copy ${quoted(name)} (${columns.map(quoted).join(", ")}) from stdin`, pieces);
   if (table!.is_walled) await wall("force");

@@ -1,6 +1,6 @@
 import { stat } from "node:fs/promises";
 import type postgres from "postgres";
-import { openClient } from "#db/connection/open.ts";
+import { command, openClient } from "#db/connection/open.ts";
 import { partitionedTables } from "#db/partitions/partitions.ts";
 import { copyOut } from "#db/stream/copy-out.ts";
 import { inOrderOfReference, tablesOf } from "#db/tables.ts";
@@ -21,15 +21,15 @@ export async function takeBackup(url: string, path: string): Promise<BackupSumma
   if (await stat(path).catch(() => null)) throw new BackupError(`${path} exists already.`);
   const { sql, end } = openClient(url, { onnotice: () => {}, connection: { statement_timeout: 0 } });
   try {
-    await sql.unsafe("begin isolation level repeatable read read only");
+    await command(sql, "begin isolation level repeatable read read only");
     const tables = inOrderOfReference(await tablesOf(sql));
-    const months = await partitionedTables((statement) => sql.unsafe(statement));
+    const months = await partitionedTables((statement) => command(sql, statement));
     const partitions = months.flatMap(({ table, months }) => months.map((month) => ({ table, month })));
     const header = { ...(await aboutOf(sql)), partitions, tables };
     const walled = new Set(tables.filter(({ is_walled }) => is_walled).map(({ name }) => name));
     const copy = async function* ({ name, columns }: Header["tables"][number]) {
       // Row-level security holds for the owner too, and hides every row: the reader is the role that it lets pass.
-      await sql.unsafe(walled.has(name) ? "set local role app_reader" : "set local role none");
+      await command(sql, walled.has(name) ? "set local role app_reader" : "set local role none");
       yield* copyOut(sql, `copy (select ${columns.map(quoted).join(", ")} from ${quoted(name)}) to stdout`);
     };
     await writeBackup(
@@ -37,7 +37,7 @@ export async function takeBackup(url: string, path: string): Promise<BackupSumma
       { ...header, tables: tables.map(({ name, columns }) => ({ name, columns })) },
       copy,
     );
-    await sql.unsafe("commit");
+    await command(sql, "commit");
     return { takenAt: header.taken_at, tables: tables.length, bytes: (await stat(path)).size };
   } finally {
     await end();

@@ -126,3 +126,14 @@ export async function withDeadline<T>(promise: PromiseLike<T>, milliseconds: num
     clearTimeout(timer);
   }
 }
+
+/**
+ * A command in the service's own words, which takes no parameters: `begin`, SET, COPY, or a change of the schema. Names
+ * in it come from code, never from a request.
+ */
+export function command<R extends readonly object[] = postgres.Row[]>(
+  driver: Pick<postgres.Sql, "unsafe">,
+  text: string,
+) {
+  return driver.unsafe<R & object[]>(text);
+}

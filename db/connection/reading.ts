@@ -1,15 +1,16 @@
 import postgres from "postgres";
-import type { ReadRows, RowValues } from "#db/query/reader.ts";
-import { query } from "#db/sql.ts";
-import { jsonAsText } from "#db/types.ts";
 import {
   type Client,
   type ConnectionOptions,
+  command,
   DeadlineExceeded,
   openClient,
   unlessLost,
   withDeadline,
-} from "./open.ts";
+} from "#db/connection/open.ts";
+import type { ReadRows, RowValues } from "#db/query/reader.ts";
+import { query } from "#db/sql.ts";
+import { jsonAsText } from "#db/types.ts";
 import { openPool } from "./pool.ts";
 import type { Settings } from "./settings.ts";
 import type { Standby } from "./standby.ts";
@@ -107,7 +108,7 @@ const WARMING = `select length(repeat('x', 4000000)), set_config('plan_cache_mod
 /** Not awaited: the read follows on the wire at once. Warming that is stopped is done again before the next read. */
 function warm(line: Line): void {
   line.warm = true;
-  line.sql.unsafe(WARMING).then(undefined, () => {
+  command(line.sql, WARMING).then(undefined, () => {
     line.warm = false;
   });
 }

@@ -1,5 +1,11 @@
 import postgres from "postgres";
-import { type Client, type ConnectionOptions, openClient, withDeadline } from "./open.ts";
+import {
+  type Client,
+  type ConnectionOptions,
+  command,
+  openClient,
+  withDeadline,
+} from "#db/connection/open.ts";
 
 /** A streaming standby, as this process knows it. */
 export interface Standby {
@@ -99,7 +105,7 @@ function asker(url: string, options: ConnectionOptions) {
     ask: async (): Promise<Place> => {
       client ??= openClient(url, options);
       try {
-        const [place] = await withDeadline(client.sql.unsafe<Place[]>(PLACE), ANSWERS_WITHIN);
+        const [place] = await withDeadline(command<Place[]>(client.sql, PLACE), ANSWERS_WITHIN);
         return place!;
       } catch (error) {
         client?.cut();

@@ -1,6 +1,7 @@
 import {
   type Client,
   ConnectionLost,
+  command,
   DeadlineExceeded,
   unlessLost,
   withDeadline,
@@ -44,7 +45,7 @@ export function transact<T>(
       ...(deadline === REQUEST_DEADLINE ? [] : [`set local statement_timeout = ${timeoutOf(deadline)}`]),
       ...statements,
     ];
-    const opened = Promise.all(opening.map((text) => sql.unsafe(text).simple().execute())).then(
+    const opened = Promise.all(opening.map((text) => command(sql, text).simple().execute())).then(
       () => null,
       (error: unknown) => ({ error }),
     );
@@ -62,11 +63,11 @@ export function transact<T>(
       if (isLost()) throw new ConnectionLost();
     } catch (error) {
       if (isLost()) throw error instanceof ConnectionLost ? error : new ConnectionLost({ cause: error });
-      await sql.unsafe("rollback").then(undefined, () => {});
+      await command(sql, "rollback").then(undefined, () => {});
       throw isLost() ? new ConnectionLost({ cause: error }) : error;
     }
     // The transaction ends here in any case: after a failed statement, `commit` rolls back.
-    const failed = await Promise.all([...final, sql.unsafe("commit")]).then(
+    const failed = await Promise.all([...final, command(sql, "commit")]).then(
       () => null,
       (error: unknown) => ({ error }),
     );

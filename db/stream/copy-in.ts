@@ -1,5 +1,6 @@
 import { setImmediate as nextIteration, setTimeout } from "node:timers/promises";
 import type postgres from "postgres";
+import { command } from "#db/connection/open.ts";
 import { driverOf, type Sql } from "#db/sql.ts";
 
 const BLOCK = 131_072;
@@ -58,7 +59,7 @@ export async function copyPieces(
   statement: string,
   pieces: Iterable<string> | AsyncIterable<Buffer>,
 ): Promise<void> {
-  const stream = await sql.unsafe(statement).writable();
+  const stream = await command(sql, statement).writable();
   // A lost connection destroys the stream without calling back for the pending write.
   const broken = new Promise<never>((_, reject) => {
     // The stream learns of it just before the pool does, and a rollback sent in between gets no answer.
@@ -79,5 +80,5 @@ export async function copyPieces(
   await nextIteration();
   // The driver (3.4.9) drops an error that arrives after the last byte, and then never emits "finish". The next
   // statement reveals it: it fails in the transaction that COPY has aborted.
-  await sql.unsafe("select");
+  await command(sql, "select");
 }

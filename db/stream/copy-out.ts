@@ -1,5 +1,6 @@
 import { Readable } from "node:stream";
 import type postgres from "postgres";
+import { command } from "#db/connection/open.ts";
 
 /** The bytes of a COPY to stdout, in pieces as large as have come. Nothing else may run on the connection meanwhile. */
 export async function* copyOut(sql: postgres.Sql, statement: string): AsyncGenerator<Buffer> {
@@ -14,7 +15,7 @@ export async function* copyOut(sql: postgres.Sql, statement: string): AsyncGener
  * an `await` could: so it is listened to as soon as it is made.
  */
 function openStream(sql: postgres.Sql, statement: string): Promise<Readable> {
-  const copying = sql.unsafe(statement);
+  const copying = command(sql, statement);
   const { resolve } = copying as unknown as { resolve(answer: unknown): void };
   // Called once more, with the command's result, when all has been copied.
   const listened = (answer: unknown) => {

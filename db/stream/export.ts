@@ -1,5 +1,5 @@
 import type postgres from "postgres";
-import { type Client, ConnectionLost, DeadlineExceeded } from "#db/connection/open.ts";
+import { type Client, ConnectionLost, command, DeadlineExceeded } from "#db/connection/open.ts";
 import type { Pool } from "#db/connection/pool.ts";
 import { type Fragment, inlined } from "#db/sql.ts";
 import { copyOut } from "./copy-out.ts";
@@ -46,7 +46,7 @@ export function startExport(running: Running, source: ExportSource): ExportStrea
   const pieces = (async function* () {
     backend = await begin(sql, opening);
     yield* source((query) => copyOut(sql, `copy (${inlined(query)}) to stdout (format csv)`));
-    await sql.unsafe("commit");
+    await command(sql, "commit");
   })();
 
   const late = (reason: string) => void fail(new DeadlineExceeded(reason));
@@ -98,8 +98,8 @@ export function startExport(running: Running, source: ExportSource): ExportStrea
 /** Begins the transaction; answers the backend's process id. */
 async function begin(sql: postgres.Sql, opening: readonly string[]): Promise<number> {
   const statements = ["begin isolation level repeatable read read only", ...opening];
-  const begun = Promise.all(statements.map((text) => sql.unsafe(text).simple().execute()));
-  const backend = sql.unsafe<[{ pid: number }]>("select pg_backend_pid() as pid");
+  const begun = Promise.all(statements.map((text) => command(sql, text).simple().execute()));
+  const backend = command<[{ pid: number }]>(sql, "select pg_backend_pid() as pid");
   const [[{ pid }]] = await Promise.all([backend, begun]);
   return pid;
 }
