@@ -95,6 +95,15 @@ afterAll(async () => {
   await casino?.service.stop();
 });
 
+const [day, night] = [false, true].map((dark) => ({ width: 1280, height: 900, dark }));
+/** Pages with the longest words: figures, tables, forms, rules in words and settings. */
+const SPANISH = { now: day!, campaign: night!, check: day!, journey: night!, build: day!, quiet: night!, player: day! };
+
+/** The texts of buttons, states and headings that do not fit into their own box. */
+const CUT_OFF = `[...document.querySelectorAll("button, .button, .chip, .badge, h1, h2, label, summary, dt, nav a")]
+  .filter((one) => one.scrollWidth > one.clientWidth + 1 && one.clientWidth > 1 && getComputedStyle(one).display !== "inline")
+  .map((one) => one.textContent.trim())`;
+
 async function signIn(page: Page): Promise<void> {
   await page.goto(`${casino.service.baseUrl}/console`);
   await page.fill("#email", credentials.email);
@@ -227,6 +236,42 @@ describe.runIf(browser)("the console", () => {
       await page.locator(".term:focus > .says").waitFor({ state: "visible" });
       await page.keyboard.press("Escape");
       await page.locator(".says >> visible=true").first().waitFor({ state: "detached" });
+    });
+  });
+
+  test("changes its language by the keyboard and with scripts off", async () => {
+    await visiting({ width: 320, height: 900, dark: false, scripts: false }, async (page) => {
+      const press = async (name: string) => {
+        for (let count = 0; count < 30; count += 1) {
+          await page.keyboard.press("Tab");
+          if ((await page.locator(":focus").textContent()) === name) return page.keyboard.press("Enter");
+        }
+        throw new Error(`the keyboard does not reach ${name}`);
+      };
+      await page.goto(`${casino.service.baseUrl}/console/players`);
+      await press("Español");
+      await page.waitForSelector("html[lang=es]");
+      await page.fill("#email", credentials.email);
+      await page.fill("#password", credentials.password);
+      await page.press("#password", "Enter");
+      await page.waitForSelector("nav[aria-label='Partes de la consola']");
+      await press("English");
+      await page.waitForSelector("nav[aria-label='Parts of the console']");
+      expect(new URL(page.url()).pathname).toBe("/console/players");
+    });
+  });
+
+  test("in Spanish cuts none of its longer words", { timeout: 90_000 }, async () => {
+    await visiting({ ...size(320), dark: false }, async (page) => {
+      await signIn(page);
+      await page.locator("button[lang=es]").click();
+      await page.waitForSelector("html[lang=es]");
+      for (const [name, screen] of Object.entries(SPANISH)) {
+        await page.goto(casino.service.baseUrl + pages[name]);
+        await page.waitForSelector("[aria-busy]", { state: "detached" });
+        await inspect(page, `console-${name}-spanish`, { wide: screen, narrow: { ...size(320), dark: false } });
+        expect([name, await page.evaluate(CUT_OFF)]).toEqual([name, []]);
+      }
     });
   });
 

@@ -5,6 +5,7 @@ import type { CallStats } from "#tools/voice-calls/figures.ts";
 import { figures } from "#transports/console/bars.ts";
 import type { Row } from "#transports/console/desk.ts";
 import { area, type Filled } from "#transports/console/fields.ts";
+import { say } from "#transports/console/words/say.ts";
 import type { Html } from "#transports/pages/frame/page.ts";
 
 export type CallCounts = Pick<CallStats, "placed" | "answered" | "voicemail" | "no_answer" | "opted_out">;
@@ -12,7 +13,7 @@ export type CallCounts = Pick<CallStats, "placed" | "answered" | "voicemail" | "
 /** The calls of a campaign, real and simulated ones apart. */
 export function callFigures(calls: CallCounts & { simulated: CallCounts }, campaignId: unknown): Html {
   const { simulated } = calls;
-  return html`<h2>Calls</h2>${calls.placed > 0 ? countsOf(calls) : ""}${simulated.placed > 0 ? html`<p>Simulated: nobody was called.</p>${countsOf(simulated)}` : ""}<p><a href="/console/records/voice_calls?column=campaign_id&amp;operator=eq&amp;value=${campaignId}">Each call with its transcript</a></p>`;
+  return html`<h2>${say().campaigns.calls}</h2>${calls.placed > 0 ? countsOf(calls) : ""}${simulated.placed > 0 ? html`<p>${say().campaigns.simulatedNobodyWasCalled}</p>${countsOf(simulated)}` : ""}<p><a href="/console/records/voice_calls?column=campaign_id&amp;operator=eq&amp;value=${campaignId}">${say().campaigns.eachCallWithItsTranscript}</a></p>`;
 }
 
 function countsOf({ placed, answered, voicemail, no_answer, opted_out }: CallCounts): Html {
@@ -23,10 +24,10 @@ function countsOf({ placed, answered, voicemail, no_answer, opted_out }: CallCou
 export function scriptField(filled: Filled): Html {
   return area(filled, {
     name: "voice_script",
-    label: "Script of the call, as JSON",
+    label: say().campaigns.scriptCallAsJson,
     rows: 18,
     isCode: true,
-    hint: html`The guide <a href="/docs/voice">Voice</a> has an example.`,
+    hint: html`${say().campaigns.theGuide} <a href="/docs/voice">${say().campaigns.voice}</a> ${say().campaigns.hasAnExample}`,
   });
 }
 
@@ -48,5 +49,5 @@ export function scriptText({ voice_script }: Row): string {
 
 /** The sentences that the law adds to every call of the script. */
 export function lawOf({ callback_number }: VoiceScript): Html {
-  return html`<p class="soft">Every call first says whose it is and how to stop all calls, and at its end the number ${callback_number}. <a href="/docs/voice">What every call says</a></p>`;
+  return html`<p class="soft">${say().campaigns.everyCall(callback_number)} <a href="/docs/voice">${say().campaigns.whatEveryCallSays}</a></p>`;
 }

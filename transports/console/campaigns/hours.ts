@@ -1,7 +1,8 @@
 import { html } from "hono/html";
 import type { Desk } from "#transports/console/desk.ts";
 import { consolePage, tableOf } from "#transports/console/frame.ts";
-import { count, timeOf } from "#transports/console/values.ts";
+import { timeOf } from "#transports/console/values.ts";
+import { count, say } from "#transports/console/words/say.ts";
 import type { Html } from "#transports/pages/frame/page.ts";
 
 interface Hour {
@@ -24,11 +25,11 @@ export async function hoursPage(desk: Desk): Promise<Response> {
   ]);
   const part = "/console/campaigns";
   const { timezone } = desk.property;
-  const content = html`<div id="hours">${hours.length === 0 ? html`<div class="empty"><p>Nothing has gone out yet.</p></div>` : html`${chart(hours, timezone)}${table(hours, timezone)}`}</div>`;
+  const content = html`<div id="hours">${hours.length === 0 ? html`<div class="empty"><p>${say().report.nothingHasGoneOutYet}</p></div>` : html`${chart(hours, timezone)}${table(hours, timezone)}`}</div>`;
   return consolePage(desk, {
     part,
     above: { path: `${part}/${id}`, name: String(campaign.name) },
-    heading: "Hour by hour",
+    heading: say().general.hourByHour,
     content,
   });
 }
@@ -53,17 +54,15 @@ function chart(hours: readonly Hour[], timezone: string): Html {
   );
   const legend = SERIES.map(
     (name) =>
-      html`<div><dt><svg class="key" viewBox="0 0 10 10" aria-hidden="true"><rect class="of-${name}" width="10" height="10" rx="2"/></svg>${NAMES[name]}</dt><dd>${count(hours.reduce((total, hour) => total + hour[name], 0))}</dd></div>`,
+      html`<div><dt><svg class="key" viewBox="0 0 10 10" aria-hidden="true"><rect class="of-${name}" width="10" height="10" rx="2"/></svg>${say().report.series[name]}</dt><dd>${count(hours.reduce((total, hour) => total + hour[name], 0))}</dd></div>`,
   );
-  return html`<figure class="hours"><dl class="legend">${legend}</dl><p class="soft">Highest: ${count(most)} an hour</p><svg class="chart" viewBox="0 0 1000 ${HEIGHT}" preserveAspectRatio="none" aria-hidden="true">${lines}${bars}</svg><p class="axis"><span>${timeOf(hours[0]!.at, timezone)}</span><span>${timeOf(new Date(first + (slots - 1) * HOUR_MS).toISOString(), timezone)}</span></p></figure>`;
+  return html`<figure class="hours"><dl class="legend">${legend}</dl><p class="soft">${say().report.highest(count(most))}</p><svg class="chart" viewBox="0 0 1000 ${HEIGHT}" preserveAspectRatio="none" aria-hidden="true">${lines}${bars}</svg><p class="axis"><span>${timeOf(hours[0]!.at, timezone)}</span><span>${timeOf(new Date(first + (slots - 1) * HOUR_MS).toISOString(), timezone)}</span></p></figure>`;
 }
-
-const NAMES = { messages: "Messages", opened: "First opens by people", clicked: "First clicks by people" };
 
 function table(hours: readonly Hour[], timezone: string): Html {
   const rows = hours.map(
     (hour) =>
       html`<tr><th scope="row">${timeOf(hour.at, timezone)}</th>${SERIES.map((name) => html`<td class="number">${count(hour[name])}</td>`)}</tr>`,
   );
-  return html`<details><summary>The same as a table</summary>${tableOf("Hour by hour", ["Hour", ...Object.values(NAMES)], rows, html``)}</details>`;
+  return html`<details><summary>${say().report.sameAsTable}</summary>${tableOf(say().general.hourByHour, [say().report.hour, ...SERIES.map((name) => say().report.series[name])], rows, html``)}</details>`;
 }

@@ -2,7 +2,8 @@ import type { Desk } from "#transports/console/desk.ts";
 import type { Filled } from "#transports/console/fields.ts";
 import { consolePage } from "#transports/console/frame.ts";
 import { mountDesk } from "#transports/console/mount-desk.ts";
-import { redirect } from "#transports/console/sign-in.ts";
+import { redirect } from "#transports/console/signed-out.ts";
+import { say } from "#transports/console/words/say.ts";
 import type { Mounting } from "#transports/pages/player/visit.ts";
 import { ACTS, actOnCampaign, campaignPage, choicesOf, copyCampaign } from "./campaign.ts";
 import { hoursPage } from "./hours.ts";
@@ -46,5 +47,5 @@ async function againPage(desk: Desk, filled: Filled): Promise<Response> {
   const campaign = await desk.run("get_campaign", { id: desk.c.req.param("id") });
   const content = editor(desk, campaign, await choicesOf(desk), filled);
   const above = { path: `${PART}/${campaign.id}`, name: String(campaign.name) };
-  return consolePage(desk, { part: PART, above, heading: "Not saved yet", content });
+  return consolePage(desk, { part: PART, above, heading: say().campaigns.notSavedYet, content });
 }

@@ -1,25 +1,12 @@
 import { html } from "hono/html";
 import type { Desk, Row } from "#transports/console/desk.ts";
-import {
-  actButton,
-  type Filled,
-  formOf,
-  input,
-  type Option,
-  select,
-  tried,
-} from "#transports/console/fields.ts";
+import { actButton, type Filled, formOf, input, select, tried } from "#transports/console/fields.ts";
 import { tableOf } from "#transports/console/frame.ts";
-import { redirect } from "#transports/console/sign-in.ts";
-import { chip, words } from "#transports/console/values.ts";
+import { redirect } from "#transports/console/signed-out.ts";
+import { chip, labelOf, words } from "#transports/console/values.ts";
+import { say } from "#transports/console/words/say.ts";
 import type { Html } from "#transports/pages/frame/page.ts";
 import { PART, settingPage } from "./settings.ts";
-
-const ROLES: readonly Option[] = [
-  ["analyst", "Analyst: sees"],
-  ["manager", "Manager: acts"],
-  ["admin", "Admin: all"],
-];
 
 interface Person extends Row {
   id: string;
@@ -32,7 +19,7 @@ export async function peoplePage(
   filled: Filled = { values: { role: "manager" } },
 ): Promise<Response> {
   if (!desk.user.isPlatformAdmin) {
-    const content = html`<div class="empty"><p>You are ${desk.user.email}, ${desk.role} of this property. Accounts and roles are given by the administrator of the platform.</p></div>`;
+    const content = html`<div class="empty"><p>${say().settings.youAre(desk.user.email, labelOf(desk.role))}</p></div>`;
     return settingPage(desk, "people", content);
   }
   const { users } = await desk.run<{ users: Person[] }>("list_users");
@@ -42,9 +29,9 @@ export async function peoplePage(
     action: `${PART}/people`,
     filled,
     kind: "narrow",
-    content: html`${input(filled, { name: "email", label: "Email", type: "email", isRequired: true, most: 320 })}${input(filled, { name: "person", label: "Name", most: 200 })}${input(filled, { name: "password", label: "First password", type: "password", most: 256, hint: "12 characters or more. Not needed for a person who has an account. They set their own by “Forgot your password?”" })}${select(filled, { name: "role", label: "Role", options: ROLES })}<div class="acts"><button>Add the person</button></div>`,
+    content: html`${input(filled, { name: "email", label: say().general.email, type: "email", isRequired: true, most: 320 })}${input(filled, { name: "person", label: say().general.name, most: 200 })}${input(filled, { name: "password", label: say().settings.firstPassword, type: "password", most: 256, hint: say().settings.n12CharactersOrMoreNot })}${select(filled, { name: "role", label: say().settings.role, options: Object.entries(say().settings.roles) })}<div class="acts"><button>${say().settings.addThePerson}</button></div>`,
   });
-  const content = html`${tableOf("People", ["Person", "Name", "Role", "Change"], lines, html`<p>Nobody.</p>`)}<h2>Add a person</h2>${form}`;
+  const content = html`${tableOf(say().settings.people, [say().settings.person, say().general.name, say().settings.role, say().settings.change], lines, html`<p>${say().settings.nobody}</p>`)}<h2>${say().settings.addAPerson}</h2>${form}`;
   return settingPage(desk, "people", content);
 }
 
@@ -74,8 +61,12 @@ export async function removePerson(desk: Desk): Promise<Response> {
 function rowOf(desk: Desk) {
   return (user: Person): Html => {
     const role = roleOf(desk, user);
-    const remove = role ? actButton(desk, `${PART}/people/${user.id}/remove`, "Remove", "plain-button") : "";
-    const all = [role && words(role), user.is_platform_admin && "Platform admin"].filter(Boolean).join(", ");
+    const remove = role
+      ? actButton(desk, `${PART}/people/${user.id}/remove`, say().general.remove, "plain-button")
+      : "";
+    const all = [role && words(role), user.is_platform_admin && say().settings.platformAdmin]
+      .filter(Boolean)
+      .join(", ");
     return html`<tr><th scope="row">${user.email} ${user.is_active ? "" : chip("inactive")}</th><td>${user.name ?? ""}</td><td>${all}</td><td>${remove}</td></tr>`;
   };
 }
