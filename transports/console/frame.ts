@@ -63,12 +63,12 @@ export async function consolePage(desk: Desk, screen: Screen): Promise<Response>
 }
 
 async function sidebar(desk: Desk, part: Part): Promise<Html> {
-  const waiting = await desk.waiting;
+  const [waiting, logo] = await Promise.all([desk.waiting, desk.logo]);
   const links = Object.entries(PARTS).map(
     ([path, name]) =>
       html`<a href="${path}"${path === part ? html` aria-current="page"` : ""}>${iconOf(path)}<span>${name}</span>${path === "/console/approvals" ? badgeOf(waiting) : ""}</a>`,
   );
-  return html`<header class="side"><div class="house"><span class="mark" aria-hidden="true">${[...desk.property.name][0] ?? ""}</span><p>${desk.property.name}</p></div>${propertySwitch(desk)}<nav aria-label="Parts of the console">${links}</nav><form class="person" method="post" action="/console/sign-out">${tokenField(desk)}<span class="who"><span>${desk.user.email}</span><span class="soft">${desk.role}</span></span><button class="quiet small">Sign out</button></form></header>`;
+  return html`<header class="side"><div class="house">${logo === null ? html`<span class="mark" aria-hidden="true">${[...desk.property.name][0] ?? ""}</span>` : html`<img class="logo" src="${logo}" alt="" height="40">`}<p>${desk.property.name}</p></div>${propertySwitch(desk)}<nav aria-label="Parts of the console">${links}</nav><form class="person" method="post" action="/console/sign-out">${tokenField(desk)}<span class="who"><span>${desk.user.email}</span><span class="soft">${desk.role}</span></span><button class="quiet small">Sign out</button></form></header>`;
 }
 
 function badgeOf(waiting: number): Html | "" {

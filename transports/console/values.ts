@@ -59,6 +59,12 @@ export function timeOf(text: string, timezone: string): Html {
   return html`<time datetime="${text}">${new Date(text).toLocaleString("en-US", format)}</time>`;
 }
 
+/** A sentence of an operation, with each time in it by the property's clock. */
+export function withTimes(sentence: string, timezone: string): Html {
+  const parts = sentence.split(/(\d{4}-\d{2}-\d{2}T\d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?(?:Z|[+-]\d{2}:?\d{2}))/);
+  return html`${parts.map((part, index) => (index % 2 === 1 ? timeOf(part, timezone) : part))}`;
+}
+
 /** A column's name as a heading. */
 export function words(column: string): string {
   const text = column.replaceAll("_", " ");

@@ -6,7 +6,7 @@ import { redirect } from "#transports/console/sign-in.ts";
 import { chip, shown, timeOf } from "#transports/console/values.ts";
 import type { Html } from "#transports/pages/frame/page.ts";
 import { actionsOf } from "./decide.ts";
-import { type Previewed, previewSection } from "./preview.ts";
+import { type Previewed, previewSection, recordLink } from "./preview.ts";
 
 const PART = "/console/approvals";
 
@@ -35,19 +35,36 @@ export async function approvalsPage(desk: Desk): Promise<Response> {
   return consolePage(desk, { part: PART, heading: "Approvals", content });
 }
 
-/** One proposal: what it would do, as it would be now, and the decision. */
+/** One proposal: what it would do, as it was proposed, and its decision. What it would do now arrives behind the page. */
 export async function approvalPage(desk: Desk): Promise<Response> {
+  const proposal = await desk.run<Previewed["proposal"]>("get_proposal", { id: desk.c.req.param("id") });
+  const { timezone } = desk.property;
+  const isWaiting = proposal.status === "waiting";
+  const said = desk.c.req.query("done") === undefined ? "" : html`<p class="said" role="status">${DONE}</p>`;
+  const path = `${PART}/${proposal.id}/preview`;
+  const preview = isWaiting
+    ? html`<div id="preview" data-part="${path}" aria-busy="true"><p><a class="button" href="${path}">See it as it is now, and decide</a></p></div>`
+    : recordLink(proposal);
+  const content = html`<p><a href="${PART}">All that waits</a></p>${said}<p>${chip(proposal.status)} proposed ${timeOf(proposal.created_at, timezone)} by ${proposerOf(proposal)}${isWaiting ? html`, waits until ${timeOf(proposal.expires_at, timezone)}` : ""}.</p>${endOf(proposal, timezone)}<h2>What it would do</h2><ul class="facts">${proposal.sentences.map((text) => html`<li>${text}</li>`)}</ul><h2>Why a person is asked</h2><ul>${proposal.reasons.map((text) => html`<li>${text}</li>`)}</ul>${preview}<details><summary>The call itself</summary><dl class="fields"><div><dt>Operation</dt><dd>${proposal.tool}</dd></div><div><dt>SHA-256 of what you see</dt><dd><code>${proposal.shown_hash}</code></dd></div></dl><pre class="call" tabindex="0" role="region" aria-label="The arguments of the call">${JSON.stringify(proposal.input, null, 2)}</pre></details>`;
+  return consolePage(desk, { part: PART, heading: proposal.title, content, frames: true });
+}
+
+/** A waiting proposal as it would be now, and the decision: a part of its page, or by itself without scripts. */
+export async function previewPage(desk: Desk): Promise<Response> {
   const proposalId = desk.c.req.param("id");
   const previewed = await desk.run<Previewed>("preview_proposal", { proposalId });
   const { proposal, stale } = previewed;
-  const { timezone } = desk.property;
-  const said = desk.c.req.query("done") === undefined ? "" : html`<p class="said" role="status">${DONE}</p>`;
   const changed =
     stale.length > 0
       ? html`<div class="wrong" role="alert"><p>It cannot be approved: this has changed since it was proposed.</p><ul>${stale.map((part) => html`<li>${part}</li>`)}</ul></div>`
       : "";
-  const content = html`<p><a href="${PART}">All that waits</a></p>${said}<p>${chip(proposal.status)} proposed ${timeOf(proposal.created_at, timezone)} by ${proposerOf(proposal)}${proposal.status === "waiting" ? html`, waits until ${timeOf(proposal.expires_at, timezone)}` : ""}.</p>${endOf(proposal, timezone)}${changed}<h2>What it would do</h2><ul class="facts">${proposal.sentences.map((text) => html`<li>${text}</li>`)}</ul><h2>Why a person is asked</h2><ul>${proposal.reasons.map((text) => html`<li>${text}</li>`)}</ul>${previewSection(previewed)}${actionsOf(desk, previewed)}<details><summary>The call itself</summary><dl class="fields"><div><dt>Operation</dt><dd>${proposal.tool}</dd></div><div><dt>SHA-256 of what you see</dt><dd><code>${proposal.shown_hash}</code></dd></div></dl><pre class="call" tabindex="0" role="region" aria-label="The arguments of the call">${JSON.stringify(proposal.input, null, 2)}</pre></details>`;
-  return consolePage(desk, { part: PART, heading: proposal.title, content, frames: true });
+  return consolePage(desk, {
+    part: PART,
+    above: { path: `${PART}/${proposal.id}`, name: proposal.title },
+    heading: "As it is now",
+    content: html`<div id="preview">${changed}${previewSection(previewed)}${actionsOf(desk, previewed)}</div>`,
+    frames: true,
+  });
 }
 
 /** Approves or refuses, and shows the proposal as it is then. */

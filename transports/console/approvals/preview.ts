@@ -94,7 +94,8 @@ const BY_TOOL: Readonly<Record<string, string>> = {
   update_template: "/console/records/templates",
 };
 
-function recordLink({ tool, input }: Previewed["proposal"]): Html | "" {
+/** The way to the record that the call is about. */
+export function recordLink({ tool, input }: Previewed["proposal"]): Html | "" {
   const named = Object.entries(PAGES).find(([name]) => typeof input[name] === "string");
   const path = named ? `${named[1]}/${input[named[0]]}` : BY_TOOL[tool] && `${BY_TOOL[tool]}/${input.id}`;
   return path ? html`<p><a href="${path}">Look at the record as it is now</a></p>` : "";

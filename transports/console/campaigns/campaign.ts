@@ -7,6 +7,7 @@ import { consolePage } from "#transports/console/frame.ts";
 import { redirect } from "#transports/console/sign-in.ts";
 import { chip, counted, fieldsOf, timeOf, words } from "#transports/console/values.ts";
 import type { Html } from "#transports/pages/frame/page.ts";
+import { abTestForm } from "./ab-test.ts";
 import { checkLink, checkSection } from "./check.ts";
 import { previewOf } from "./preview.ts";
 import { reportOf, type Stats } from "./report.ts";
@@ -57,10 +58,33 @@ async function before(desk: Desk, campaign: Row, stats: Stats): Promise<Html> {
   const step = check === undefined ? "write" : "check";
   const steps = html`<ol class="steps"><li><a href="?"${step === "write" ? html` aria-current="step"` : ""}>Write</a></li><li><a href="?check=yes"${step === "check" ? html` aria-current="step"` : ""}>Check and send</a></li></ol>`;
   const failed = stats.audience > 0 ? reportOf(desk, campaign, stats) : "";
-  if (step === "check") return html`${steps}${await checkSection(desk, campaign)}${failed}`;
+  if (step === "check") return html`${steps}${checkPart(desk, campaign)}${failed}`;
   const preview = html`<section class="preview" aria-label="Preview">${await previewOf(desk, campaign)}</section>`;
-  const written = desk.canWrite ? editor(desk, campaign, await choicesOf(desk)) : settings(desk, campaign);
-  return html`${steps}<div class="two"><section aria-label="Write">${written}${desk.canWrite ? checkLink() : ""}</section>${preview}</div>${failed}`;
+  const written = desk.canWrite ? await forms(desk, campaign) : settings(desk, campaign);
+  return html`${steps}<div class="two"><section aria-label="Write">${written}</section>${preview}</div>${failed}`;
+}
+
+/** The check of a large audience takes longer than a page may, so it arrives behind it. */
+function checkPart(desk: Desk, { id }: Row): Html {
+  const { tested } = desk.c.req.query();
+  const path = `${PART}/${id}/check${tested === undefined ? "" : "?tested=yes"}`;
+  return html`<div id="check" data-part="${path}" aria-busy="true"><p><a class="button" href="${path}">See who gets it, and send it</a></p></div>`;
+}
+
+/** The check by itself, for browsers without scripts, and as the part of the campaign's page. */
+export async function checkPage(desk: Desk): Promise<Response> {
+  const campaign = await desk.run("get_campaign", { id: desk.c.req.param("id") });
+  return consolePage(desk, {
+    part: PART,
+    above: { path: `${PART}/${campaign.id}`, name: String(campaign.name) },
+    heading: "Check and send",
+    content: html`<div id="check">${await checkSection(desk, campaign)}</div>`,
+  });
+}
+
+async function forms(desk: Desk, campaign: Row): Promise<Html> {
+  const choices = await choicesOf(desk);
+  return html`${editor(desk, campaign, choices)}${checkLink()}${abTestForm(desk, campaign, choices.templates)}`;
 }
 
 async function after(desk: Desk, campaign: Row, stats: Stats): Promise<Html> {

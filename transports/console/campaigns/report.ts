@@ -5,6 +5,7 @@ import { numbers, tableOf } from "#transports/console/frame.ts";
 import { term } from "#transports/console/terms.ts";
 import { count, timeOf, words } from "#transports/console/values.ts";
 import type { Html } from "#transports/pages/frame/page.ts";
+import { abTestSentence } from "./ab-test.ts";
 import { type CallCounts, callFigures } from "./calls.ts";
 import { REASONS } from "./reasons.ts";
 
@@ -53,7 +54,7 @@ export function reportOf(desk: Desk, campaign: Row, stats: Stats): Html {
     return html`<div class="empty"><p>No recipients are planned yet. They stand here as soon as the campaign starts.</p></div>`;
   }
   const { timezone } = desk.property;
-  return html`${summary(stats)}<h2>Where ${count(stats.audience)} recipients stand</h2>${stacked("Recipients by state", statesOf(stats), stats.audience)}${waits(stats)}${skips(campaign, stats)}${stats.calls ? callFigures(stats.calls, campaign.id) : ""}${variants(stats)}${links(stats)}<p class="soft">Counted ${timeOf(stats.as_of, timezone)}.</p>`;
+  return html`${summary(stats)}<h2>Where ${count(stats.audience)} recipients stand</h2>${stacked("Recipients by state", statesOf(stats), stats.audience)}${waits(stats)}${skips(campaign, stats)}${stats.calls ? callFigures(stats.calls, campaign.id) : ""}${variants(desk, campaign, stats)}${links(stats)}<p class="soft">Counted ${timeOf(stats.as_of, timezone)}.</p>`;
 }
 
 function statesOf(stats: Stats): (readonly [string, number])[] {
@@ -107,16 +108,18 @@ function skips(campaign: Row, { skipped, no_consent }: Stats): Html | "" {
   return html`<h2>Left out, and why</h2>${bars("Skipped by reason", rows, sum(skipped), "Reason")}${causes.length > 0 ? html`<p class="soft">Without ${term("consent")}: ${causes.map(([name, value]) => `${count(value)} ${name.replaceAll("_", " ")}`).join(", ")}.</p>` : ""}`;
 }
 
-function variants({ by_variant }: Stats): Html | "" {
+function variants(desk: Desk, campaign: Row, { by_variant }: Stats): Html | "" {
   const all = Object.entries(by_variant);
   if (all.length === 0) return "";
+  const test = campaign.ab_test as { variants: { id: string; name?: string }[] } | null;
+  const nameOf = (id: string) => test?.variants.find((one) => one.id === id)?.name ?? id;
   const percent = (value: number | null | undefined) =>
     value === null || value === undefined ? "none" : `${(value * 100).toFixed(1)} %`;
   const rows = all.map(
     ([id, one]) =>
-      html`<tr><th scope="row">${id}</th><td class="number">${count(one.audience ?? 0)}</td><td class="number">${count((one.sent ?? 0) + (one.delivered ?? 0))}</td><td class="number">${percent(one.open_rate)}</td><td class="number">${percent(one.click_rate)}</td><td class="number">${percent(one.conversion_rate)}</td></tr>`,
+      html`<tr><th scope="row">${nameOf(id)}</th><td class="number">${count(one.audience ?? 0)}</td><td class="number">${count((one.sent ?? 0) + (one.delivered ?? 0))}</td><td class="number">${percent(one.open_rate)}</td><td class="number">${percent(one.click_rate)}</td><td class="number">${percent(one.conversion_rate)}</td></tr>`,
   );
-  return html`<h2>Variants</h2>${tableOf("By variant", ["Variant", numbers("Recipients"), numbers("Sent"), numbers("Opened"), numbers("Clicked"), numbers("Converted")], rows, html``)}`;
+  return html`<h2>Variants</h2>${abTestSentence(desk, campaign)}${tableOf("By variant", ["Variant", numbers("Recipients"), numbers("Sent"), numbers("Opened"), numbers("Clicked"), numbers("Converted")], rows, html``)}`;
 }
 
 function links({ by_link }: Stats): Html | "" {

@@ -26,7 +26,7 @@ export async function consentsPage(desk: Desk): Promise<Response> {
   const path = `${PART}/${id}/consents`;
   const lines = rows.map(
     (row) =>
-      html`<tr><th scope="row"><a href="${path}/${row.id}">${timeOf(String(row.occurred_at), timezone)}</a></th><td>${chip(String(row.channel))}</td><td>${shown(row.action, timezone)}</td><td>${shown(row.consent_level, timezone)}</td><td>${shown(row.consent_source, timezone)}<p class="soft">${row.consent_text ?? ""}</p></td><td>${shown(row.actor_type, timezone)}</td><td><code>${String(row.record_hash).slice(0, 16)}</code></td></tr>`,
+      html`<tr><th scope="row"><a href="${path}/${row.id}">${timeOf(String(row.occurred_at), timezone)}</a></th><td>${chip(String(row.channel))}</td><td>${shown(row.action, timezone)}</td><td>${shown(row.consent_level, timezone)}</td><td>${shown(row.consent_source, timezone)}<p class="soft">${row.consent_text ?? ""}</p></td><td>${shown(row.actor_type, timezone)}${row.collection_method === "mcp" ? html` <span class="soft">by an agent</span>` : ""}</td><td><code>${String(row.record_hash).slice(0, 16)}</code></td></tr>`,
   );
   const head = ["Time", "Channel", "Action", "Level", "Source and wording", "By", "Hash"];
   const empty = html`<p>Nothing is recorded: this player was never asked.</p>`;

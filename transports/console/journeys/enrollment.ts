@@ -1,7 +1,7 @@
 import { html } from "hono/html";
 import type { Desk, Row } from "#transports/console/desk.ts";
 import { consolePage } from "#transports/console/frame.ts";
-import { chip, timeOf } from "#transports/console/values.ts";
+import { chip, timeOf, withTimes } from "#transports/console/values.ts";
 import { PART } from "./list.ts";
 
 interface Explained {
@@ -33,6 +33,6 @@ export async function enrollmentPage(desk: Desk): Promise<Response> {
     above: { path: `${PART}/${journey_id}`, name: String(journey.name) },
     heading: "A player in this journey",
     states: chip(String(status)),
-    content: html`${player}<h2>Why</h2><p>${why}</p>${until === null ? "" : html`<p>At the latest until ${timeOf(until, timezone)}.</p>`}${ways.length > 0 ? html`<h2>What comes then</h2><ul>${ways}</ul>` : ""}<h2>The way so far</h2><ol>${path.map(({ node, type, at }) => html`<li>${node}${type === null ? "" : html` <span class="soft">${type.replaceAll("_", " ")}</span>`}, ${timeOf(at, timezone)}</li>`)}</ol>`,
+    content: html`${player}<h2>Why</h2><p>${withTimes(why, timezone)}</p>${until === null ? "" : html`<p>At the latest until ${timeOf(until, timezone)}.</p>`}${ways.length > 0 ? html`<h2>What comes then</h2><ul>${ways}</ul>` : ""}<h2>The way so far</h2><ol>${path.map(({ node, type, at }) => html`<li>${node}${type === null ? "" : html` <span class="soft">${type.replaceAll("_", " ")}</span>`}, ${timeOf(at, timezone)}</li>`)}</ol>`,
   });
 }

@@ -1,17 +1,19 @@
 import { html } from "hono/html";
+import type { Fault } from "#runtime/faults.ts";
 import { COLORS, type ColorName, LANGUAGES, type Theme } from "#tools/themes/theme.ts";
 import type { Desk } from "#transports/console/desk.ts";
 import { type Filled, formOf, input, type Option, select, tried } from "#transports/console/fields.ts";
 import { redirect } from "#transports/console/sign-in.ts";
 import { words } from "#transports/console/values.ts";
 import type { Html } from "#transports/pages/frame/page.ts";
+import { logoSection } from "./logo.ts";
 import { PART, settingPage } from "./settings.ts";
 
 const NAMES = Object.keys(COLORS) as ColorName[];
 const LANGUAGE_WORDS = { en: "English", es: "Español", fr: "Français", de: "Deutsch", zh: "中文" };
 
 /** The look of the pages that players see. */
-export async function themePage(desk: Desk, again?: Filled): Promise<Response> {
+export async function themePage(desk: Desk, again?: Filled, logoFault?: Fault): Promise<Response> {
   const theme = await desk.run<Theme>("get_property_theme");
   const filled = again ?? { values: flat(theme) };
   const languages = LANGUAGES.map((one): Option => [one, LANGUAGE_WORDS[one]]);
@@ -23,7 +25,7 @@ export async function themePage(desk: Desk, again?: Filled): Promise<Response> {
           content: html`<div class="row">${input(filled, { name: "name", label: "Name at the top", most: 80, hint: "Empty: the property's" })}${select(filled, { name: "language", label: "Language", options: languages, hint: "For players whose own is not known" })}${input(filled, { name: "responsible_gaming_url", label: "Page to take a break", type: "url", most: 2000 })}</div>${colors(filled, "light", "By day")}${colors(filled, "dark", "In dark mode")}<div class="acts"><button>Save the theme</button></div>`,
         })
       : html`<p>A manager changes the theme.</p>`
-  }`;
+  }${logoSection(desk, theme, logoFault)}`;
   return settingPage(desk, "theme", content);
 }
 

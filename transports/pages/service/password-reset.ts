@@ -1,25 +1,17 @@
-import { randomUUID } from "node:crypto";
 import { html } from "hono/html";
 import { type Fault, toFault } from "#runtime/faults.ts";
-import { invoke } from "#runtime/funnel/invoke.ts";
-import { addressOf } from "#transports/http/admission.ts";
+import { anonymously } from "#transports/http/anonymous.ts";
 import type { HttpContext } from "#transports/http/handlers.ts";
 import { readForm } from "#transports/pages/frame/form.ts";
 import { type Html, servicePage } from "#transports/pages/frame/page.ts";
 import type { Mounting } from "#transports/pages/player/visit.ts";
 
 /** Mounts the pages of a forgotten password: the request for a link, and the page of the link. GET changes nothing. */
-export function mountPasswordReset({ app, control, service, catalog }: Mounting): void {
-  const run = async (c: HttpContext, name: string, input: object): Promise<Fault | null> => {
-    const call = {
-      actor: { type: "anonymous", id: null } as const,
-      transport: "page" as const,
-      requestId: randomUUID(),
-      ip: addressOf(control, c.env.incoming),
-      userAgent: c.req.header("user-agent"),
-    };
-    return invoke(service, catalog.operations.get(name)!, call, input).then(() => null, toFault);
-  };
+export function mountPasswordReset(mounting: Mounting): void {
+  const { app } = mounting;
+  const anonymous = anonymously(mounting);
+  const run = (c: HttpContext, name: string, input: object): Promise<Fault | null> =>
+    anonymous(c, name, input).then(() => null, toFault);
   app.get("/password-reset", () => askPage());
   app.post("/password-reset", async (c) => {
     const form = await readForm(c);
@@ -62,7 +54,7 @@ function setPage(fault?: Fault): Promise<Response> {
 function donePage(): Promise<Response> {
   return show(
     "Your password is set",
-    html`<p>Sign in with it from now on. All other sessions of your account have ended.</p>`,
+    html`<p>Sign in with it from now on. All other sessions of your account have ended.</p><p><a class="button" href="/console">Open the console</a></p>`,
   );
 }
 
